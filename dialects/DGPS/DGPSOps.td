@@ -1,0 +1,303 @@
+#ifndef RECUR_DGPS_OPS_TD
+#define RECUR_DGPS_OPS_TD
+
+include "dialects/DGPS/DGPSDialect.td"
+include "dialects/DGPS/DGPSInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class DGPS_Op<string mnemonic, list<Trait> traits = []> : Op<DGPS_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// The recurrence, what enters it and what leaves it
+//===----------------------------------------------------------------------===//
+
+def DGPS_RecurrenceOp : DGPS_Op<"recurrence", [IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments, Symbol]> {
+  let summary = "the program for one token of one head";
+  let description = [{
+    The body is one block. `dims` names the sizes that the specification was instantiated with.
+
+    Verified: names are unique within their kind (inputs and params share one name space with states; outputs have
+    their own); each `dgps.state` has exactly one `dgps.next`.
+
+    Example:
+    ```mlir
+    dgps.recurrence @linear_attention {K = 128 : i64, V = 64 : i64} {
+      %k = dgps.input "k" : <128>
+      %v = dgps.input "v" : <64>
+      %q = dgps.input "q" : <128>
+      %S = dgps.state "S" : <64x128>
+      %write = dgps.outer %v, %k : <64>, <128>
+      %S1 = dgps.add %S, %write : <64x128>, <64x128>
+      %o = dgps.matvec %S1, %q : <64x128>, <128>
+      dgps.output "o" %o : <64>
+      dgps.next %S, %S1 : <64x128>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $dims attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::DictionaryAttr":$dims)>];
+  let extraClassDeclaration = [{
+    /// Inputs, params, states and outputs in the order of their declaration.
+    llvm::SmallVector<InputOp> getInputs();
+    llvm::SmallVector<ParamOp> getParams();
+    llvm::SmallVector<StateOp> getStates();
+    llvm::SmallVector<OutputOp> getOutputs();
+  }];
+}
+
+class DGPS_DeclarationOp<string mnemonic, list<Trait> traits = []>
+    : DGPS_Op<mnemonic, !listconcat([Pure, HasParent<"RecurrenceOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+  let results = (outs DGPS_RealType:$result);
+}
+
+def DGPS_InputOp : DGPS_DeclarationOp<"input"> {
+  let summary = "a value that each token of each head brings";
+  let description = [{
+    `shared` inputs are one for a group of heads.
+
+    Example: `%q = dgps.input "q" shared : <128>`
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared);
+  let assemblyFormat = "$name (`shared` $shared^)? attr-dict `:` type($result)";
+}
+
+def DGPS_ParamOp : DGPS_DeclarationOp<"param"> {
+  let summary = "a value of the head, the same for every token";
+  let description = [{
+    Example: `%mu = dgps.param "mu" : <scalar>`
+  }];
+  let arguments = (ins StrAttr:$name);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+def DGPS_StateOp : DGPS_DeclarationOp<"state"> {
+  let summary = "a state, as the previous token left it";
+  let description = [{
+    Zero before the first token unless the caller passes an initial state. Its value after the token is the second operand
+    of the `dgps.next` that names it.
+
+    Example: `%S = dgps.state "S" : <64x128>`
+  }];
+  let arguments = (ins StrAttr:$name);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// The op that says what the state becomes.
+    NextOp getNext();
+  }];
+}
+
+def DGPS_NextOp : DGPS_Op<"next", [HasParent<"RecurrenceOp">, AllTypesMatch<["state", "value"]>]> {
+  let summary = "what a state becomes after the token";
+  let description = [{
+    Verified: the first operand is the result of a `dgps.state`.
+
+    Example: `dgps.next %S, %S1 : <64x128>`
+  }];
+  let arguments = (ins DGPS_RealType:$state, DGPS_RealType:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($state)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    StateOp getStateOp() { return getState().getDefiningOp<StateOp>(); }
+  }];
+}
+
+def DGPS_OutputOp : DGPS_Op<"output", [HasParent<"RecurrenceOp">]> {
+  let summary = "a value that each token of each head gives";
+  let description = [{
+    Example: `dgps.output "o" %o : <64>`
+  }];
+  let arguments = (ins StrAttr:$name, DGPS_RealType:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise arithmetic
+//===----------------------------------------------------------------------===//
+
+class DGPS_PureOp<string mnemonic, list<Trait> traits = []>
+    : DGPS_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>], traits)> {
+  let results = (outs DGPS_RealType:$result);
+}
+
+def DGPS_ConstantOp : DGPS_Op<"constant", [Pure, ConstantLike]> {
+  let summary = "one number in every element";
+  let description = [{
+    Example: `%half = dgps.constant 5.000000e-01 : <scalar>`, `%ones = dgps.constant 1.000000e+00 : <128>`
+  }];
+  let arguments = (ins F64Attr:$value);
+  let results = (outs DGPS_RealType:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasFolder = 1;
+  let builders = [OpBuilder<(ins "double":$value, CArg<"::llvm::ArrayRef<int64_t>", "{}">:$shape)>];
+  let extraClassDeclaration = [{ double getNumber() { return getValueAttr().getValueAsDouble(); } }];
+}
+
+def DGPS_BroadcastOp : DGPS_Op<"broadcast", [Pure]> {
+  let summary = "a scalar in every element of a vector or matrix";
+  let description = [{
+    Arithmetic broadcasts scalars by itself; this op is for the places that want the shape.
+
+    Example: `%g1 = dgps.broadcast %g : <128>`
+  }];
+  let arguments = (ins DGPS_Scalar:$operand);
+  let results = (outs DGPS_RealType:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($result)";
+  let hasFolder = 1;
+}
+
+class DGPS_UnaryOp<string mnemonic, string what, string example> : DGPS_PureOp<mnemonic, [DeclareOpInterfaceMethods<DGPS_ElementwiseOpInterface>, SameOperandsAndResultType]> {
+  let summary = what;
+  let description = "Elementwise.\n\nExample: `" # example # "`";
+  let arguments = (ins DGPS_RealType:$operand);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def DGPS_NegOp : DGPS_UnaryOp<"neg", "the negative", "%m = dgps.neg %a : <128>">;
+def DGPS_ExpOp : DGPS_UnaryOp<"exp", "the exponential", "%a = dgps.exp %g : <scalar>">;
+def DGPS_Expm1Op : DGPS_UnaryOp<"expm1", "the exponential less one, exact near zero", "%a = dgps.expm1 %g : <scalar>"> {
+  let description = [{
+    `1 - exp(x)` and `exp(x) - 1` become this op, for their cancellation loses everything near zero.
+
+    Example: `%a = dgps.expm1 %g : <scalar>`
+  }];
+}
+def DGPS_LogOp : DGPS_UnaryOp<"log", "the natural logarithm", "%l = dgps.log %a : <128>">;
+def DGPS_SqrtOp : DGPS_UnaryOp<"sqrt", "the square root", "%n = dgps.sqrt %a : <scalar>">;
+def DGPS_AbsOp : DGPS_UnaryOp<"abs", "the magnitude", "%n = dgps.abs %a : <128>">;
+def DGPS_SigmoidOp : DGPS_UnaryOp<"sigmoid", "1 / (1 + exp(-x)), without overflow", "%a = dgps.sigmoid %f : <128>">;
+def DGPS_TanhOp : DGPS_UnaryOp<"tanh", "the hyperbolic tangent", "%a = dgps.tanh %x : <128>">;
+def DGPS_SoftplusOp : DGPS_UnaryOp<"softplus", "log(1 + exp(x)), without overflow", "%d = dgps.softplus %x : <scalar>">;
+def DGPS_EluOp : DGPS_UnaryOp<"elu", "x above zero, exp(x) - 1 below", "%f = dgps.elu %q : <128>">;
+
+class DGPS_BinaryOp<string mnemonic, string what, string example, list<Trait> traits = []>
+    : DGPS_PureOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<DGPS_ElementwiseOpInterface>], traits)> {
+  let summary = what;
+  let description = "Elementwise; equal shapes, or a scalar with any shape.\n\nExample: `" # example # "`";
+  let arguments = (ins DGPS_RealType:$lhs, DGPS_RealType:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+  let hasFolder = 1;
+}
+
+def DGPS_AddOp : DGPS_BinaryOp<"add", "the sum", "%c = dgps.add %a, %b : <128>, <128>", [Commutative]> { let hasCanonicalizer = 1; }
+def DGPS_SubOp : DGPS_BinaryOp<"sub", "the difference", "%c = dgps.sub %a, %b : <128>, <128>"> { let hasCanonicalizer = 1; }
+def DGPS_MulOp : DGPS_BinaryOp<"mul", "the elementwise product", "%c = dgps.mul %g, %a : <scalar>, <128>", [Commutative]> { let hasCanonicalizer = 1; }
+def DGPS_DivOp : DGPS_BinaryOp<"div", "the elementwise quotient", "%c = dgps.div %a, %n : <128>, <scalar>"> { let hasCanonicalizer = 1; }
+def DGPS_MaxOp : DGPS_BinaryOp<"max", "the larger", "%m = dgps.max %a, %b : <scalar>, <scalar>", [Commutative]>;
+def DGPS_MinOp : DGPS_BinaryOp<"min", "the smaller", "%m = dgps.min %a, %b : <scalar>, <scalar>", [Commutative]>;
+
+//===----------------------------------------------------------------------===//
+// Vectors and matrices
+//===----------------------------------------------------------------------===//
+
+def DGPS_ExtractOp : DGPS_PureOp<"extract"> {
+  let summary = "one element of a vector, or one row of a matrix";
+  let description = [{
+    Verified: the index lies within the first dimension.
+
+    Example: `%k1 = dgps.extract %k[1] : <2x128>`
+  }];
+  let arguments = (ins DGPS_RealType:$operand, I64Attr:$index);
+  let assemblyFormat = "$operand `[` $index `]` attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def DGPS_OuterOp : DGPS_PureOp<"outer"> {
+  let summary = "the outer product a b^T";
+  let description = [{
+    Example: `%w = dgps.outer %v, %k : <64>, <128>`
+  }];
+  let arguments = (ins DGPS_Vector:$lhs, DGPS_Vector:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs)";
+}
+
+def DGPS_DotOp : DGPS_PureOp<"dot", [Commutative, SameTypeOperands]> {
+  let summary = "the inner product of two vectors";
+  let description = [{
+    Example: `%n = dgps.dot %k, %k : <128>`
+  }];
+  let arguments = (ins DGPS_Vector:$lhs, DGPS_Vector:$rhs);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs)";
+}
+
+def DGPS_SumOp : DGPS_PureOp<"sum"> {
+  let summary = "the sum of all elements";
+  let description = [{
+    Example: `%s = dgps.sum %a : <128>`
+  }];
+  let arguments = (ins DGPS_RealType:$operand);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def DGPS_SoftmaxOp : DGPS_PureOp<"softmax"> {
+  let summary = "exp(a) / sum(exp(a)), without overflow";
+  let description = [{
+    Example: `%p = dgps.softmax %a : <64>`
+  }];
+  let arguments = (ins DGPS_Vector:$operand);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
+def DGPS_MatvecOp : DGPS_PureOp<"matvec"> {
+  let summary = "matrix times vector: a right read of a state";
+  let description = [{
+    `M @ x`. Verified: the columns of the matrix are as many as the vector's elements.
+
+    Example: `%o = dgps.matvec %S, %q : <64x128>, <128>`
+  }];
+  let arguments = (ins DGPS_Matrix:$matrix, DGPS_Vector:$vector);
+  let assemblyFormat = "$matrix `,` $vector attr-dict `:` type($matrix) `,` type($vector)";
+}
+
+def DGPS_VecmatOp : DGPS_PureOp<"vecmat"> {
+  let summary = "vector times matrix: a left read of a state";
+  let description = [{
+    `x @ M`. Verified: the rows of the matrix are as many as the vector's elements.
+
+    Example: `%o = dgps.vecmat %q, %S : <64>, <64x128>`
+  }];
+  let arguments = (ins DGPS_Vector:$vector, DGPS_Matrix:$matrix);
+  let assemblyFormat = "$vector `,` $matrix attr-dict `:` type($vector) `,` type($matrix)";
+}
+
+def DGPS_ScaleColsOp : DGPS_PureOp<"scale_cols"> {
+  let summary = "M @ diag(a): column j of the matrix times a[j]";
+  let description = [{
+    Example: `%Sd = dgps.scale_cols %S, %a : <64x128>, <128>`
+  }];
+  let arguments = (ins DGPS_Matrix:$matrix, DGPS_Vector:$vector);
+  let assemblyFormat = "$matrix `,` $vector attr-dict `:` type($matrix) `,` type($vector)";
+}
+
+def DGPS_ScaleRowsOp : DGPS_PureOp<"scale_rows"> {
+  let summary = "diag(a) @ M: row i of the matrix times a[i]";
+  let description = [{
+    Example: `%Sd = dgps.scale_rows %b, %S : <64>, <64x128>`
+  }];
+  let arguments = (ins DGPS_Vector:$vector, DGPS_Matrix:$matrix);
+  let assemblyFormat = "$vector `,` $matrix attr-dict `:` type($vector) `,` type($matrix)";
+}
+
+def DGPS_CgOp : DGPS_PureOp<"cg"> {
+  let summary = "conjugate-gradient steps from zero on (G + diag(ridge)) y = x";
+  let description = [{
+    A fixed number of steps; a step whose residual or curvature is exactly zero changes nothing. The ridge is a scalar or
+    a vector.
+
+    Example: `%y = dgps.cg %G, %q ridge %r iterations 30 : <128x128>, <128>, <128>`
+  }];
+  let arguments = (ins DGPS_Matrix:$matrix, DGPS_Vector:$vector, DGPS_RealType:$ridge, I64Attr:$iterations);
+  let assemblyFormat = "$matrix `,` $vector `ridge` $ridge `iterations` $iterations attr-dict `:` type($matrix) `,` type($vector) `,` type($ridge)";
+}
+
+#endif // RECUR_DGPS_OPS_TD
