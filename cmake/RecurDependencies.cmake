@@ -1,5 +1,5 @@
 # Everything Recur builds on, each from a Debian package that tools/setup installs.
-find_package(MLIR 22 REQUIRED CONFIG) # brings LLVM
+find_package(MLIR 22.1 REQUIRED CONFIG) # brings LLVM
 find_package(fmt REQUIRED)
 find_program(RECUR_CCACHE ccache)
 if(RECUR_CCACHE)

@@ -16,6 +16,7 @@ def DGPS_Dialect : Dialect {
     the reals. Its meaning is given by the token-by-token interpreter, which every lowering is tested against.
   }];
   let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
 }
 
 def DGPS_RealType : TypeDef<DGPS_Dialect, "Real"> {
@@ -30,8 +31,7 @@ def DGPS_RealType : TypeDef<DGPS_Dialect, "Real"> {
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  let builders = [TypeBuilder<(ins CArg<"::llvm::ArrayRef<int64_t>", "{}">:$shape)>];
-  let skipDefaultBuilders = 1;
+  let builders = [TypeBuilder<(ins), [{ return $_get($_ctxt, ::llvm::ArrayRef<int64_t>{}); }]>];
   let extraClassDeclaration = [{
     unsigned getRank() const { return getShape().size(); }
     bool isScalar() const { return getRank() == 0; }
@@ -44,7 +44,7 @@ def DGPS_RealType : TypeDef<DGPS_Dialect, "Real"> {
 class DGPS_RealOfRank<int rank, string what> : Type<
     CPred<"::llvm::isa<::recur::dgps::RealType>($_self) && ::llvm::cast<::recur::dgps::RealType>($_self).getRank() == " # rank>,
     what, "::recur::dgps::RealType">;
-def DGPS_Scalar : DGPS_RealOfRank<0, "a scalar">;
+def DGPS_Scalar : DGPS_RealOfRank<0, "a scalar">, BuildableType<"::recur::dgps::RealType::get($_builder.getContext())">;
 def DGPS_Vector : DGPS_RealOfRank<1, "a vector">;
 def DGPS_Matrix : DGPS_RealOfRank<2, "a matrix">;
 

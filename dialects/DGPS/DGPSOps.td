@@ -47,10 +47,10 @@ def DGPS_RecurrenceOp : DGPS_Op<"recurrence", [IsolatedFromAbove, SingleBlock, N
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::DictionaryAttr":$dims)>];
   let extraClassDeclaration = [{
     /// Inputs, params, states and outputs in the order of their declaration.
-    llvm::SmallVector<InputOp> getInputs();
-    llvm::SmallVector<ParamOp> getParams();
-    llvm::SmallVector<StateOp> getStates();
-    llvm::SmallVector<OutputOp> getOutputs();
+    llvm::SmallVector<InputOp, 8> getInputs();
+    llvm::SmallVector<ParamOp, 8> getParams();
+    llvm::SmallVector<StateOp, 8> getStates();
+    llvm::SmallVector<OutputOp, 8> getOutputs();
   }];
 }
 
@@ -106,7 +106,8 @@ def DGPS_NextOp : DGPS_Op<"next", [HasParent<"RecurrenceOp">, AllTypesMatch<["st
   let assemblyFormat = "$state `,` $value attr-dict `:` type($state)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    StateOp getStateOp() { return getState().getDefiningOp<StateOp>(); }
+    /// The state that is updated.
+    StateOp getStateOp();
   }];
 }
 
@@ -154,10 +155,12 @@ def DGPS_BroadcastOp : DGPS_Op<"broadcast", [Pure]> {
   let hasFolder = 1;
 }
 
-class DGPS_UnaryOp<string mnemonic, string what, string example> : DGPS_PureOp<mnemonic, [DeclareOpInterfaceMethods<DGPS_ElementwiseOpInterface>, SameOperandsAndResultType]> {
+class DGPS_UnaryOp<string mnemonic, string what, string example>
+    : DGPS_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<DGPS_ElementwiseOpInterface>, SameOperandsAndResultType]> {
   let summary = what;
   let description = "Elementwise.\n\nExample: `" # example # "`";
   let arguments = (ins DGPS_RealType:$operand);
+  let results = (outs DGPS_RealType:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand)";
   let hasFolder = 1;
 }
