@@ -1,10 +1,16 @@
 # Everything Recur builds on, each from a Debian package that tools/setup installs.
-find_package(MLIR 22.1 REQUIRED CONFIG) # brings LLVM
+find_package(MLIR REQUIRED CONFIG) # brings LLVM
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "Recur builds on LLVM and MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}; run tools/setup "
+                      "and configure with -DMLIR_DIR=/usr/lib/llvm-22/lib/cmake/mlir")
+endif()
 find_package(fmt REQUIRED)
 find_program(RECUR_CCACHE ccache)
 if(RECUR_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${RECUR_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${RECUR_CCACHE})
+  # Without the sloppiness ccache refuses to store what was compiled with a precompiled header.
+  set(launcher env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RECUR_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
 
 # Debian installs lit as `lit`, where LLVM's modules look for `llvm-lit`.

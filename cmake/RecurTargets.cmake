@@ -3,6 +3,7 @@
 # Flags that all of Recur's own code is compiled with. LLVM is built without exceptions and with RTTI.
 add_library(RecurFlags INTERFACE)
 target_compile_options(RecurFlags INTERFACE
+  -fPIC # executables too, since they share the libraries' precompiled header
   -Wall -Wextra -Werror -Wno-unused-parameter -fno-exceptions
   $<$<CXX_COMPILER_ID:GNU>:-Wno-dangling-reference -Wno-maybe-uninitialized -Wno-comment>)
 target_compile_definitions(RecurFlags INTERFACE ${LLVM_DEFINITIONS_LIST})
@@ -27,6 +28,9 @@ if(RECUR_PCH)
   add_library(RecurPrecompiled STATIC ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
   target_link_libraries(RecurPrecompiled PRIVATE RecurFlags)
   target_precompile_headers(RecurPrecompiled PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(RecurFlags INTERFACE "SHELL:-Xclang -fno-pch-timestamp") # lets ccache hit
+  endif()
 endif()
 
 # recur_library(NAME source... [LINK library...] [DEPENDS target...])
