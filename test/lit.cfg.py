@@ -36,6 +36,7 @@ for name, value in [
     ("%build", config.recur_build_root),
     ("%examples", os.path.join(config.recur_source_root, "examples")),
     ("%golden", os.path.join(config.recur_source_root, "test", "golden")),
+    ("%mlir_include", config.mlir_include_dir),
     ("%cmake", config.cmake_executable),
     ("%host_cc", config.host_cc),
     ("%host_cxx", config.host_cxx),
