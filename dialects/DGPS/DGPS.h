@@ -32,9 +32,7 @@ class NextOp;
 namespace recur::dgps {
 
 /// The shape of a dgps value.
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
-  return mlir::cast<RealType>(value.getType()).getShape();
-}
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return mlir::cast<RealType>(value.getType()).getShape(); }
 
 /// The number that fills every element of `value`, if it is a constant.
 std::optional<double> constantNumber(mlir::Value value);

@@ -188,7 +188,7 @@ static LogicalResult inferBroadcast(MLIRContext *, std::optional<Location> loc, 
 
 #define RECUR_BINARY_SHAPE(OP)                                                                                         \
   LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, ValueRange operands,           \
-                                     DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {         \
+                                     DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {    \
     return inferBroadcast(context, loc, operands, types);                                                              \
   }
 RECUR_BINARY_SHAPE(AddOp)

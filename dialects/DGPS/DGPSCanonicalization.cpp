@@ -82,8 +82,7 @@ struct LogisticIsSigmoid : OpRewritePattern<DivOp> {
     auto sum = op.getRhs().getDefiningOp<AddOp>();
     if (constantNumber(op.getLhs()) != 1.0 || !sum)
       return failure();
-    for (auto [one, exponential] :
-         {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
+    for (auto [one, exponential] : {std::pair(sum.getLhs(), sum.getRhs()), std::pair(sum.getRhs(), sum.getLhs())}) {
       auto exp = exponential.getDefiningOp<ExpOp>();
       if (!exp || constantNumber(one) != 1.0 || exp.getType() != op.getType())
         continue;

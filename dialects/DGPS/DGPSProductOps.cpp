@@ -19,7 +19,7 @@ static LogicalResult checkSizes(std::optional<Location> loc, Value matrix, unsig
 
 #define RECUR_INFER(OP)                                                                                                \
   LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, ValueRange operands,           \
-                                     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,           \
+                                     DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,      \
                                      SmallVectorImpl<Type> &types)
 
 RECUR_INFER(ExtractOp) {

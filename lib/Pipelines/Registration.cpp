@@ -1,0 +1,22 @@
+#include "Pipelines/Registration.h"
+#include "dialects/DGPS/DGPS.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+static void registerUpstreamPasses() {
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+  mlir::registerPrintOpStatsPass();
+  mlir::registerStripDebugInfoPass();
+  mlir::registerSymbolDCEPass();
+}
+
+void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.insert<dgps::DGPSDialect>(); }
+
+void recur::registerAllPasses() {
+  static const bool once = [] {
+    registerUpstreamPasses();
+    return true;
+  }();
+  (void)once;
+}
