@@ -14,8 +14,8 @@ namespace {
 // Above this many numbers the values of one token cannot be meant: 8 GiB.
 constexpr int64_t maxNumbers = int64_t(1) << 30;
 
-/// The program of one token, ready to be run again and again: every value has its place in one buffer, and every op is an
-/// action on that buffer.
+/// The program of one token, ready to be run again and again: every value has its place in one buffer, and every op is
+/// an action on that buffer.
 struct Program {
   struct Declared {
     std::string name;
@@ -59,7 +59,8 @@ private:
       auto type = dyn_cast<RealType>(value.getType());
       std::optional<int64_t> count = type ? countElements(type.getShape()) : std::nullopt;
       if (!type)
-        return makeError("op '" + op.getName().getStringRef() + "' gives a value that is not a real number, vector or matrix");
+        return makeError("op '" + op.getName().getStringRef() +
+                         "' gives a value that is not a real number, vector or matrix");
       if (!count || *count > maxNumbers - program.numbers)
         return makeError("the values of one token need more than 8 GiB; give smaller dims");
       ArrayRef<int64_t> shape = type.getShape();

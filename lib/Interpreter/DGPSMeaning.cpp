@@ -141,9 +141,8 @@ Action interpreter::makeAction(mlir::Operation *op, llvm::function_ref<Slot(mlir
       .Case([&](ExtractOp extract) {
         // An element of a vector or a row of a matrix: `result.count()` numbers that lie together.
         int64_t from = slotOf(extract.getOperand()).offset + int64_t(extract.getIndex()) * result.count();
-        return [result, from](double *numbers) {
-          std::copy_n(numbers + from, result.count(), numbers + result.offset);
-        };
+        return
+            [result, from](double *numbers) { std::copy_n(numbers + from, result.count(), numbers + result.offset); };
       })
       .Case([&](OuterOp outer) {
         return [result, a = slotOf(outer.getLhs()), b = slotOf(outer.getRhs())](double *numbers) {
@@ -201,8 +200,8 @@ Action interpreter::makeAction(mlir::Operation *op, llvm::function_ref<Slot(mlir
       .Case([&](CgOp cg) {
         Slot ridge = slotOf(cg.getRidge());
         bool scalarRidge = llvm::cast<RealType>(cg.getRidge().getType()).isScalar();
-        return [=, m = slotOf(cg.getMatrix()), x = slotOf(cg.getVector()), steps = int64_t(cg.getIterations())](
-                   double *numbers) {
+        return [=, m = slotOf(cg.getMatrix()), x = slotOf(cg.getVector()),
+                steps = int64_t(cg.getIterations())](double *numbers) {
           conjugateGradients(numbers + m.offset, numbers + x.offset, numbers + ridge.offset, scalarRidge ? 0 : 1, steps,
                              x.count(), numbers + result.offset);
         };

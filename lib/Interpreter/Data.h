@@ -1,4 +1,5 @@
-// What a recurrence is run on and what it gives: named arrays with the sizes they share. Every engine takes and gives these.
+// What a recurrence is run on and what it gives: named arrays with the sizes they share. Every engine takes and gives
+// these.
 #pragma once
 #include "Support/Array.h"
 #include "dialects/DGPS/DGPS.h"
@@ -50,16 +51,17 @@ struct Given {
   llvm::ArrayRef<int64_t> shape;
 };
 
-/// Finds B, T, H and Hq in the arrays' shapes. Where two disagree the message names both; T is an error when no input says
-/// it. Each array's rank and own shape are checked against the recurrence too.
+/// Finds B, T, H and Hq in the arrays' shapes. Where two disagree the message names both; T is an error when no input
+/// says it. Each array's rank and own shape are checked against the recurrence too.
 llvm::Expected<Sizes> inferSizes(dgps::RecurrenceOp recurrence, llvm::ArrayRef<Given> arrays);
 
 /// Says what is wrong when an input or param is missing, an array belongs to nothing, or a shape is not what the sizes
 /// ask for.
 llvm::Error checkData(dgps::RecurrenceOp recurrence, const Data &data);
 
-/// sqrt(sum (got - want)^2 / sum want^2), without overflow; the numerator alone where `want` is all zero. Elements that are
-/// the same infinity, or both not numbers, agree; where just one is not finite, or the shapes differ, the error is infinite.
+/// sqrt(sum (got - want)^2 / sum want^2), without overflow; the numerator alone where `want` is all zero. Elements that
+/// are the same infinity, or both not numbers, agree; where just one is not finite, or the shapes differ, the error is
+/// infinite.
 double relativeRms(const Array &got, const Array &want);
 /// The largest over all arrays of both. A name that only one of them has makes it infinite.
 double relativeRms(const NamedArrays &got, const NamedArrays &want);

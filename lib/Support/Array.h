@@ -1,6 +1,8 @@
-// A dense array of real numbers: what every engine reads and gives, whatever its storage type was on disk or in a kernel.
+// A dense array of real numbers: what every engine reads and gives, whatever its storage type was on disk or in a
+// kernel.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -16,19 +18,17 @@ struct Array {
 
 /// The number of elements of a shape; none when a size is negative or the product does not fit in 63 bits.
 inline std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape) {
-  bool empty = false;
+  if (llvm::any_of(shape, [](int64_t size) { return size < 0; }))
+    return std::nullopt;
+  if (llvm::is_contained(shape, 0))
+    return 0;
   int64_t count = 1;
   for (int64_t size : shape) {
-    if (size < 0)
+    if (count > std::numeric_limits<int64_t>::max() / size)
       return std::nullopt;
-    if (size == 0)
-      empty = true;
-    else if (count > std::numeric_limits<int64_t>::max() / size)
-      return std::nullopt;
-    else
-      count *= size;
+    count *= size;
   }
-  return empty ? 0 : count;
+  return count;
 }
 
 /// `[2, 70, 8]`, as messages print a shape.

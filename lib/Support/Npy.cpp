@@ -1,10 +1,10 @@
 #include "Support/Npy.h"
+#include "fmt/format.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "fmt/format.h"
 
 using namespace llvm;
 using namespace recur;
@@ -18,8 +18,7 @@ constexpr uint64_t maxHeaderLength = 10000;
 constexpr size_t maxRank = 32;
 
 template <typename... Args> Error makeError(fmt::format_string<Args...> format, Args &&...args) {
-  return createStringError(inconvertibleErrorCode(),
-                           StringRef(fmt::format(format, std::forward<Args>(args)...)));
+  return createStringError(inconvertibleErrorCode(), StringRef(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 size_t getSize(DType dtype) {
@@ -234,7 +233,8 @@ Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
   uint64_t lengthBytes = version == 1 ? 2 : 4;
   if (bytes.size() < 8 + lengthBytes)
     return makeError("the file is truncated: it ends inside its .npy header");
-  uint64_t length = version == 1 ? support::endian::read16le(bytes.data() + 8) : support::endian::read32le(bytes.data() + 8);
+  uint64_t length =
+      version == 1 ? support::endian::read16le(bytes.data() + 8) : support::endian::read32le(bytes.data() + 8);
   uint64_t start = 8 + lengthBytes;
   if (length > maxHeaderLength)
     return makeError("its .npy header is malformed: a length of {} bytes cannot be right", length);

@@ -71,9 +71,9 @@ double rms(std::vector<double> got, std::vector<double> want) {
 }
 
 TEST(RelativeRms, IsRelative) {
-  EXPECT_DOUBLE_EQ(rms({3, 4.5}, {3, 4}), 0.1);
-  EXPECT_DOUBLE_EQ(rms({3e200, 4.5e200}, {3e200, 4e200}), 0.1);
-  EXPECT_DOUBLE_EQ(rms({3e-200, 4.5e-200}, {3e-200, 4e-200}), 0.1);
+  EXPECT_NEAR(rms({3, 4.5}, {3, 4}), 0.1, 1e-15);
+  EXPECT_NEAR(rms({3e200, 4.5e200}, {3e200, 4e200}), 0.1, 1e-15);
+  EXPECT_NEAR(rms({3e-200, 4.5e-200}, {3e-200, 4e-200}), 0.1, 1e-15);
   EXPECT_EQ(rms({1, 2}, {1, 2}), 0);
   EXPECT_EQ(rms({}, {}), 0);
 }

@@ -115,8 +115,9 @@ TEST(Npy, RefusesTheWrongLength) {
   std::string size = std::to_string(start.size() + 24);
   EXPECT_EQ(errorOf(start + std::string(23, '\0')), "the file is truncated: shape [2, 3] of f4 needs " + size +
                                                         " bytes, and it has " + std::to_string(start.size() + 23));
-  EXPECT_EQ(errorOf(start + std::string(25, '\0')), "1 bytes follow its last element: shape [2, 3] of f4 needs " + size +
-                                                        " bytes, and it has " + std::to_string(start.size() + 25));
+  EXPECT_EQ(errorOf(start + std::string(25, '\0')), "1 bytes follow its last element: shape [2, 3] of f4 needs " +
+                                                        size + " bytes, and it has " +
+                                                        std::to_string(start.size() + 25));
   EXPECT_EQ(errorOf(start.substr(0, 30)), "the file is truncated: it ends inside its .npy header");
   EXPECT_EQ(errorOf(start.substr(0, 8)), "the file is truncated: it ends inside its .npy header");
   EXPECT_EQ(errorOf(header("", 2).substr(0, 10)), "the file is truncated: it ends inside its .npy header");
