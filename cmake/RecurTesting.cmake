@@ -1,7 +1,7 @@
 # How every Recur unit test is declared.
 find_package(GTest REQUIRED)
 
-# One machine-readable result per ctest entry; tools/test adds them up.
+# A ctest entry of many tests leaves its counts here, in a file named after it; tools/test adds them up.
 set(RECUR_TEST_RESULTS ${PROJECT_BINARY_DIR}/test-results)
 file(MAKE_DIRECTORY ${RECUR_TEST_RESULTS})
 
@@ -17,7 +17,7 @@ function(recur_unit_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   set_source_files_properties(${ARG_UNPARSED_ARGUMENTS} PROPERTIES
                               COMPILE_DEFINITIONS "RECUR_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
-  add_test(NAME unit-${name} COMMAND ${name} --gtest_brief=1 --gtest_output=xml:${RECUR_TEST_RESULTS}/${name}.xml
+  add_test(NAME unit-${name} COMMAND ${name} --gtest_brief=1 --gtest_output=xml:${RECUR_TEST_RESULTS}/unit-${name}.xml
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(unit-${name} PROPERTIES TIMEOUT 900)
   set_property(GLOBAL APPEND PROPERTY RECUR_UNIT_TESTS ${name})
