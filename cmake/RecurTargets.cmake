@@ -12,7 +12,7 @@ target_compile_options(RecurFlags INTERFACE ${RECUR_LLVM_DEFINITIONS})
 target_include_directories(RecurFlags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/lib>
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 target_include_directories(RecurFlags SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 if(RECUR_SANITIZE)
   target_compile_options(RecurFlags INTERFACE -fsanitize=${RECUR_SANITIZE} -fno-omit-frame-pointer
