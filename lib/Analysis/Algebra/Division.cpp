@@ -1,0 +1,158 @@
+#include "Analysis/Algebra/Division.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur::algebra;
+
+/// The coefficient of `monomial` in `p`, zero when it is not there.
+static double coefficientOf(const Poly *p, const Monomial *monomial) {
+  if (p)
+    for (const Term &term : p->terms)
+      if (term.monomial == monomial)
+        return term.coefficient;
+  return 0;
+}
+
+const Monomial *recur::algebra::quotient(Algebra &algebra, const Monomial *a, const Monomial *b) {
+  if (b->isOne())
+    return a;
+  SmallVector<Factor, 4> factors(a->factors.begin(), a->factors.end());
+  for (const Factor &divisor : b->factors) {
+    Factor *factor =
+        find_if(factors, [&](const Factor &f) { return f.atom == divisor.atom && f.axis == divisor.axis; });
+    if (factor == factors.end() || factor->power < divisor.power)
+      return nullptr;
+    factor->power -= divisor.power;
+  }
+  erase_if(factors, [](const Factor &f) { return f.power == 0; });
+  const Poly *exponent = a->exponent;
+  if (b->exponent) {
+    for (const Term &term : b->exponent->terms) {
+      double have = coefficientOf(a->exponent, term.monomial);
+      if (have * term.coefficient <= 0 || std::abs(have) < std::abs(term.coefficient) * (1 - 1e-12))
+        return nullptr;
+    }
+    exponent = algebra.sub(a->exponent, b->exponent);
+  }
+  return algebra.monomial(factors, exponent);
+}
+
+const Monomial *recur::algebra::commonFactor(Algebra &algebra, const Monomial *a, const Monomial *b) {
+  if (a == b)
+    return a;
+  SmallVector<Factor, 4> factors;
+  for (const Factor &x : a->factors)
+    for (const Factor &y : b->factors)
+      if (x.atom == y.atom && x.axis == y.axis)
+        factors.push_back({x.atom, x.axis, std::min(x.power, y.power)});
+  SmallVector<Term, 4> exponents;
+  if (a->exponent && b->exponent)
+    for (const Term &term : a->exponent->terms) {
+      double other = coefficientOf(b->exponent, term.monomial);
+      if (other * term.coefficient > 0)
+        exponents.push_back({term.monomial, std::copysign(std::min(std::abs(other), std::abs(term.coefficient)), other)});
+    }
+  return algebra.monomial(factors, exponents.empty() ? nullptr : algebra.poly(exponents));
+}
+
+const Monomial *recur::algebra::commonFactor(Algebra &algebra, const Poly *a) {
+  if (a->isZero())
+    return algebra.oneMonomial();
+  const Monomial *common = a->terms.front().monomial;
+  for (const Term &term : a->terms)
+    common = commonFactor(algebra, common, term.monomial);
+  return common;
+}
+
+const Poly *recur::algebra::quotient(Algebra &algebra, const Poly *a, const Monomial *b) {
+  SmallVector<Term, 8> terms;
+  for (const Term &term : a->terms) {
+    const Monomial *divided = quotient(algebra, term.monomial, b);
+    if (!divided)
+      return nullptr;
+    terms.push_back({divided, term.coefficient});
+  }
+  return algebra.poly(terms);
+}
+
+const Poly *recur::algebra::quotient(Algebra &algebra, const Poly *a, const Poly *b) {
+  if (b->isZero())
+    return nullptr;
+  if (const Term *term = b->single()) {
+    const Poly *divided = quotient(algebra, a, term->monomial);
+    return divided ? algebra.scale(divided, 1 / term->coefficient) : nullptr;
+  }
+  // Long division by the term of highest degree. Each round removes one term of the quotient, of which there are no more
+  // than terms in a; a division that has not ended by then has a remainder.
+  Term leading = b->terms.back();
+  const Poly *result = algebra.zero();
+  const Poly *rest = a;
+  for (size_t round = 0; !rest->isZero(); ++round) {
+    if (round > a->terms.size())
+      return nullptr;
+    const Monomial *monomial = nullptr;
+    double coefficient = 0;
+    for (const Term &term : reverse(rest->terms)) {
+      monomial = quotient(algebra, term.monomial, leading.monomial);
+      if (monomial) {
+        coefficient = term.coefficient / leading.coefficient;
+        break;
+      }
+    }
+    if (!monomial)
+      return nullptr;
+    const Poly *step = algebra.poly(monomial, coefficient);
+    const Poly *product = algebra.multiply(step, b);
+    if (!product)
+      return nullptr;
+    result = algebra.add(result, step);
+    rest = algebra.sub(rest, product);
+  }
+  return result;
+}
+
+SmallVector<IndexedPart, 2> recur::algebra::collectIndexed(Algebra &algebra, const Poly *a) {
+  MapVector<const Monomial *, SmallVector<Term, 2>> coefficients;
+  for (const Term &term : a->terms) {
+    Algebra::Split parts = algebra.split(term.monomial);
+    const Monomial *indexed = algebra.multiply(algebra.multiply(parts.row, parts.col), parts.both);
+    coefficients[indexed].push_back({parts.scalar, term.coefficient});
+  }
+  SmallVector<IndexedPart, 2> result;
+  for (auto &[indexed, terms] : coefficients)
+    result.push_back({indexed, algebra.poly(terms)});
+  // By the degree of the whole, so that what a reader would call the main part comes first.
+  llvm::sort(result, [](const IndexedPart &x, const IndexedPart &y) {
+    unsigned dx = x.indexed->degree() + x.coefficient->terms.front().monomial->degree();
+    unsigned dy = y.indexed->degree() + y.coefficient->terms.front().monomial->degree();
+    return dx != dy ? dx < dy : compare(x.indexed, y.indexed) < 0;
+  });
+  return result;
+}
+
+/// The coefficient that divides all others; null if there is none.
+static const Poly *commonCoefficient(Algebra &algebra, ArrayRef<IndexedPart> parts) {
+  for (const IndexedPart &candidate : parts)
+    if (all_of(parts, [&](const IndexedPart &part) {
+          return quotient(algebra, part.coefficient, candidate.coefficient) != nullptr;
+        }))
+      return candidate.coefficient;
+  return nullptr;
+}
+
+Content recur::algebra::extractContent(Algebra &algebra, const Poly *a) {
+  if (a->isZero())
+    return {algebra.one(), a};
+  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, a);
+  const Poly *scale = commonCoefficient(algebra, parts);
+  if (!scale)
+    scale = algebra.poly(algebra.split(commonFactor(algebra, a)).scalar);
+  const Poly *direction = algebra.zero();
+  for (const IndexedPart &part : parts)
+    direction = algebra.add(direction, algebra.multiply(quotient(algebra, part.coefficient, scale),
+                                                        algebra.poly(part.indexed)));
+  double leading = direction->terms.front().coefficient;
+  return {algebra.scale(scale, leading), algebra.scale(direction, 1 / leading)};
+}

@@ -1,0 +1,309 @@
+#include "Analysis/DeltaForm.h"
+#include "Analysis/Algebra/Division.h"
+#include "Analysis/StateReads.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::algebra;
+using namespace recur::analysis;
+
+namespace {
+
+/// outer(value, key), both over the row index.
+struct Write {
+  const Poly *value, *key;
+};
+
+class DeltaFormBuilder {
+public:
+  DeltaFormBuilder(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, unsigned state)
+      : algebra(algebra), expressions(expressions), recurrence(recurrence), reads(algebra, expressions, state) {
+    form.state = state;
+  }
+
+  Expected<DeltaForm> build() {
+    const Poly *after = expressions.after(form.state);
+    Expected<Orientation> orientation = reads.chooseOrientation(after, recurrence);
+    if (!orientation)
+      return orientation.takeError();
+    form.orientation = *orientation;
+    reads.orientation = *orientation;
+    if (Error error = collect(after))
+      return std::move(error);
+    mergeProportional();
+    describeSteps();
+    findReadouts();
+    return std::move(form);
+  }
+
+private:
+  Error collect(const Poly *after);
+  Error separateDecay(const Poly *decay);
+  void mergeProportional();
+  void absorbUnitNorm(const Poly *&scaled, const Poly *&key);
+  void describeSteps();
+  void findReadouts();
+  AffineValue explain(const Poly *value, unsigned visibleWrites, bool crossed);
+  Read plainRead(const Poly *scale, const Poly *key, bool crossed);
+  Read bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key, unsigned visibleWrites,
+                bool crossed);
+  const Poly *stateAt(Point point);
+
+  Algebra &algebra;
+  const Expressions &expressions;
+  dgps::RecurrenceOp recurrence;
+  StateReads reads;
+  const Poly *decayOfState = nullptr; ///< in the state's own rows and columns
+  SmallVector<Write, 2> writes;
+  DeltaForm form;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The update as decay * state + rank-one writes
+//===----------------------------------------------------------------------===//
+
+Error DeltaFormBuilder::collect(const Poly *after) {
+  SmallVector<Term, 4> decayTerms;
+  MapVector<const Monomial *, SmallVector<Term, 4>> valuesOfKey;
+  for (const Term &term : reads.inRoles(after)->terms) {
+    const Monomial *rest = term.monomial;
+    const Monomial *read = algebra.oneMonomial();
+    if (dependsOn(term.monomial->states, form.state)) {
+      Expected<StateReads::Linear> linear = reads.linearIn(term.monomial);
+      if (!linear)
+        return linear.takeError();
+      rest = linear->rest;
+      if (linear->isState) {
+        decayTerms.push_back({rest, term.coefficient});
+        continue;
+      }
+      read = linear->factor;
+    }
+    Algebra::Split parts = algebra.split(rest);
+    if (!parts.both->isOne())
+      return createStringError("a matrix that is no outer product is written into the state");
+    const Monomial *value = algebra.multiply(algebra.multiply(parts.scalar, parts.row), read);
+    valuesOfKey[parts.col].push_back({value, term.coefficient});
+  }
+  for (auto &[key, terms] : valuesOfKey)
+    writes.push_back({algebra.poly(terms), algebra.transpose(algebra.poly(key))});
+  return separateDecay(algebra.poly(decayTerms));
+}
+
+/// Tells the decay's value side from its key side.
+Error DeltaFormBuilder::separateDecay(const Poly *decay) {
+  decayOfState = reads.inRoles(decay);
+  const Poly *value = algebra.one(), *key = decay;
+  if (varies(decay->axes, Axis::Row)) {
+    // The decay is a product of both sides if each value-side part has the same key-side coefficient, but for a number.
+    MapVector<const Monomial *, SmallVector<Term, 4>> keysOfValue;
+    for (const Term &term : decay->terms) {
+      Algebra::Split parts = algebra.split(term.monomial);
+      if (!parts.both->isOne())
+        return createStringError("each element of the state has a decay of its own, and the state is also read");
+      keysOfValue[parts.row].push_back({algebra.multiply(parts.scalar, parts.col), term.coefficient});
+    }
+    key = algebra.poly(keysOfValue.front().second);
+    value = algebra.zero();
+    for (auto &[row, terms] : keysOfValue) {
+      const Poly *ratio = quotient(algebra, algebra.poly(terms), key);
+      if (!ratio || varies(ratio->axes, Axis::Col))
+        return createStringError("each element of the state has a decay of its own, and the state is also read");
+      value = algebra.add(value, algebra.multiply(algebra.poly(row), ratio));
+    }
+  } else if (any_of(decay->terms, [&](const Term &term) { return !algebra.split(term.monomial).both->isOne(); })) {
+    return createStringError("each element of the state has a decay of its own, and the state is also read");
+  }
+  form.keyDecay = describeDecay(algebra, algebra.transpose(key));
+  form.valueDecay = describeDecay(algebra, value);
+  return Error::success();
+}
+
+/// Writes of one value under several keys are one write under the keys' sum: outer(v, 1 - a) is expanded to two.
+void DeltaFormBuilder::mergeProportional() {
+  MapVector<const Poly *, const Poly *> keyOfDirection;
+  for (const Write &write : writes) {
+    Content content = extractContent(algebra, write.value);
+    const Poly *key = algebra.multiply(content.scale, write.key);
+    auto [entry, isNew] = keyOfDirection.try_emplace(content.direction, key);
+    if (!isNew)
+      entry->second = algebra.add(entry->second, key);
+  }
+  writes.clear();
+  for (auto [direction, key] : keyOfDirection) {
+    if (key->isZero())
+      continue;
+    Content content = extractContent(algebra, key);
+    Write write{algebra.multiply(content.scale, direction), content.direction};
+    absorbUnitNorm(write.value, write.key);
+    writes.push_back(write);
+  }
+  // Simple writes first: a later step may read what an earlier one wrote.
+  llvm::sort(writes, [&](const Write &a, const Write &b) {
+    if (a.value->terms.size() != b.value->terms.size())
+      return a.value->terms.size() < b.value->terms.size();
+    bool readsA = a.value->dependsOn(form.state), readsB = b.value->dependsOn(form.state);
+    return readsA != readsB ? readsA : compare(a.key, b.key) < 0;
+  });
+}
+
+/// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have unit
+/// length: moves the division there, so that the key stays as well scaled as the author made it.
+void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
+  const Poly *square = algebra.multiply(key, key);
+  if (!square)
+    return;
+  const Poly *norm = algebra.sumOver(square, Axis::Row, reads.keySize());
+  for (const Factor &factor : commonFactor(algebra, scaled)->factors) {
+    if (!factor.atom->isFunction("inverse") || factor.axis != Axis::None)
+      continue;
+    const Term *root = factor.atom->arguments[0]->single();
+    if (!root || root->monomial->exponent || root->monomial->factors.size() != 1 ||
+        !root->monomial->factors[0].atom->isFunction("sqrt"))
+      continue;
+    const Poly *underRoot = root->monomial->factors[0].atom->arguments[0];
+    if (!algebra.sub(underRoot, norm)->asNumber())
+      continue;
+    const Monomial *inverse = algebra.monomial(Factor{factor.atom, factor.axis, 1}, nullptr);
+    scaled = quotient(algebra, scaled, inverse);
+    key = algebra.multiply(key, algebra.poly(inverse));
+    return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Which read at which point
+//===----------------------------------------------------------------------===//
+
+const Poly *DeltaFormBuilder::stateAt(Point point) {
+  const Poly *before = expressions.before(form.state);
+  if (!point.decayed)
+    return before;
+  const Poly *result = algebra.multiply(decayOfState, before);
+  for (const Write &write : ArrayRef(writes).take_front(point.writes))
+    if (result) {
+      const Poly *term = reads.place(write.value, write.key);
+      result = term ? algebra.add(result, term) : nullptr;
+    }
+  return result;
+}
+
+/// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the search
+/// is for the point and key that explain it with the fewest terms, which is how its author meant it.
+AffineValue DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed) {
+  // All reads with one scale over the value channels are one read with the sum of their keys.
+  SmallVector<Term, 4> freeTerms;
+  MapVector<const Monomial *, const Poly *> keyOfScale;
+  for (const Term &term : value->terms) {
+    if (!dependsOn(term.monomial->states, form.state)) {
+      freeTerms.push_back(term);
+      continue;
+    }
+    StateReads::Linear linear = cantFail(reads.linearIn(term.monomial, crossed));
+    Algebra::Split parts = algebra.split(linear.rest);
+    const Poly *key = algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear.key);
+    auto [entry, isNew] = keyOfScale.try_emplace(parts.row, key);
+    if (!isNew)
+      entry->second = algebra.add(entry->second, key);
+  }
+  AffineValue result{algebra.poly(freeTerms), {}};
+  for (auto [scale, key] : keyOfScale) {
+    // Only a value with one scale can see the token's own writes: theirs has no other.
+    Read read = keyOfScale.size() == 1 ? bestRead(value, result.free, algebra.poly(scale), key, visibleWrites, crossed)
+                                       : plainRead(algebra.poly(scale), key, crossed);
+    Content content = extractContent(algebra, read.key);
+    read.scale = algebra.multiply(read.scale, content.scale);
+    read.key = content.direction;
+    absorbUnitNorm(read.scale, read.key);
+    result.reads.push_back(read);
+  }
+  return result;
+}
+
+/// The read of the state before the token's writes: decayed if the decay divides out of it, else undecayed.
+Read DeltaFormBuilder::plainRead(const Poly *scale, const Poly *key, bool crossed) {
+  const Poly *keyDecay = form.keyDecay.linear, *scaleDecay = form.valueDecay.linear;
+  if (crossed) {
+    std::swap(keyDecay, scaleDecay);
+    // A scalar decay may be taken out of either side; it is taken out of the key's.
+    if (form.keyDecay.isScalar()) {
+      keyDecay = algebra.multiply(keyDecay, scaleDecay);
+      scaleDecay = algebra.one();
+    }
+  }
+  const Poly *decayedKey = keyDecay ? quotient(algebra, key, keyDecay) : nullptr;
+  const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
+  if (decayedKey && decayedScale)
+    return {decayedScale, decayedKey, {true, 0}};
+  return {scale, key, {false, 0}};
+}
+
+/// As plainRead, or from a point that sees some of the token's writes if that needs fewer terms; `free` becomes what is
+/// left of the value.
+Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key,
+                                unsigned visibleWrites, bool crossed) {
+  Read best = plainRead(scale, key, crossed);
+  if (!best.point.decayed)
+    return best;
+  const Read plain = best;
+  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, plain.key);
+  size_t bestCost = parts.size() + free->terms.size();
+  // The key that was read is the leading parts of the plain key; the others come from writes that the read saw.
+  constexpr size_t longestKey = 4;
+  const Poly *candidate = algebra.zero();
+  for (size_t taken = 1; taken <= std::min(parts.size(), longestKey); ++taken) {
+    const IndexedPart &part = parts[taken - 1];
+    candidate = algebra.add(candidate, algebra.multiply(part.coefficient, algebra.poly(part.indexed)));
+    for (unsigned seen = visibleWrites; seen > 0; --seen) {
+      const Poly *state = stateAt({true, seen});
+      const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
+      const Poly *scaled = read ? algebra.multiply(plain.scale, read) : nullptr;
+      if (!scaled)
+        continue;
+      const Poly *remainder = algebra.sub(value, scaled);
+      size_t cost = taken + remainder->terms.size();
+      if (remainder->dependsOn(form.state) || cost > bestCost || (cost == bestCost && best.point.writes))
+        continue;
+      best = {plain.scale, candidate, {true, seen}};
+      free = remainder;
+      bestCost = cost;
+    }
+  }
+  return best;
+}
+
+void DeltaFormBuilder::describeSteps() {
+  for (auto [index, write] : llvm::enumerate(writes)) {
+    AffineValue value = explain(write.value, index, /*crossed=*/false);
+    Content content = extractContent(algebra, value.free);
+    MicroStep step{content.scale, content.direction, {}, write.key, write.value};
+    for (Read read : value.reads) {
+      read.scale = algebra.negate(read.scale);
+      step.reads.push_back(read);
+    }
+    form.steps.push_back(std::move(step));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reads from outside of the update
+//===----------------------------------------------------------------------===//
+
+void DeltaFormBuilder::findReadouts() {
+  reads.forEachUse(recurrence, [&](mlir::Value value, StateReads::Use use, mlir::Operation *user) {
+    if (use == StateReads::Use::Whole)
+      form.wholeUses.push_back(user);
+    else
+      form.readouts.push_back({value,
+                               explain(expressions.of(value), form.steps.size(), use == StateReads::Use::Crossed),
+                               use == StateReads::Use::Crossed});
+  });
+}
+
+Expected<DeltaForm> recur::analysis::buildDeltaForm(Algebra &algebra, const Expressions &expressions,
+                                                    dgps::RecurrenceOp recurrence, unsigned state) {
+  return DeltaFormBuilder(algebra, expressions, recurrence, state).build();
+}

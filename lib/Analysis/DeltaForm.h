@@ -1,0 +1,80 @@
+// The normal form of a delta state: one decay, then rank-one writes whose values may read the state.
+//
+//     Sb  = diag(l) S diag(d)                               l over the value channels, d over the key channels
+//     u_n = gain_n * value_n - sum over its reads of  erase * (X key)
+//     S  <- S + outer(u_n, write_n)        for n = 1 .. R
+//
+// X is the state at a point of the token: as the previous token left it, or decayed and with the first p writes done.
+// There is ONE decay a token: a decay between two writes is moved in front of the first, and its factor stays with the
+// write that it came after. All parts are expressions over the row index, whichever side of the matrix they belong to.
+#pragma once
+
+#include "Analysis/Algebra/Evaluate.h"
+#include "Analysis/Decay.h"
+#include "llvm/Support/Error.h"
+
+namespace recur::analysis {
+
+/// On which side of the state its reads stand.
+enum class Orientation {
+  Right, ///< S @ key: rows are value channels, columns are key channels
+  Left,  ///< key @ S: the transposed problem
+  Vector ///< dot(key, S): a state of one value channel
+};
+
+/// A moment of the token at which the state is read.
+struct Point {
+  bool decayed = false; ///< false: as the previous token left it
+  unsigned writes = 0;  ///< how many of this token's writes have been done; zero unless decayed
+  bool operator==(const Point &) const = default;
+};
+
+/// scale * (X key); the scale is a scalar, or a vector over the value channels.
+struct Read {
+  const algebra::Poly *scale;
+  const algebra::Poly *key;
+  Point point;
+};
+
+/// free + the sum of the reads: a vector over the value channels that is affine in the state.
+struct AffineValue {
+  const algebra::Poly *free;
+  llvm::SmallVector<Read, 1> reads;
+};
+
+struct MicroStep {
+  const algebra::Poly *gain;  ///< a scalar
+  const algebra::Poly *value; ///< a vector over the value channels; zero if the step only erases
+  /// Erasing reads: the value written is gain * value MINUS these.
+  llvm::SmallVector<Read, 1> reads;
+  const algebra::Poly *write; ///< the write key
+  const algebra::Poly *total; ///< the whole of u, expanded
+};
+
+/// A value outside of the state's own update that reads the state.
+struct Readout {
+  mlir::Value value;
+  AffineValue form;
+  /// The read stands on the side of the value channels: its key is one over them, and the result is over the key channels.
+  bool crossed = false;
+};
+
+struct DeltaForm {
+  unsigned state = 0;
+  Orientation orientation = Orientation::Right;
+  Decay keyDecay, valueDecay; ///< a scalar decay is the key side's
+  llvm::SmallVector<MicroStep, 1> steps;
+  llvm::SmallVector<Readout, 1> readouts;
+  /// Ops that use the whole matrix other than by multiplying it with a vector: cg, tanh of the state, ...
+  llvm::SmallVector<mlir::Operation *, 1> wholeUses;
+
+  bool isOnline() const {
+    return llvm::any_of(steps, [](const MicroStep &step) { return !step.reads.empty(); });
+  }
+};
+
+/// The normal form of the state's update, or the reason in words why it has none.
+llvm::Expected<DeltaForm> buildDeltaForm(algebra::Algebra &algebra, const algebra::Expressions &expressions,
+                                         dgps::RecurrenceOp recurrence, unsigned state);
+
+} // namespace recur::analysis

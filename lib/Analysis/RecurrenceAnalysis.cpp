@@ -1,0 +1,213 @@
+#include "Analysis/RecurrenceAnalysis.h"
+#include "Analysis/Algebra/Division.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::algebra;
+using namespace recur::analysis;
+
+StringRef recur::analysis::nameOf(StateClass stateClass) {
+  switch (stateClass) {
+  case StateClass::Diagonal:
+    return "diagonal";
+  case StateClass::Tropical:
+    return "tropical";
+  case StateClass::Delta:
+    return "delta";
+  case StateClass::Elementwise:
+    return "elementwise";
+  case StateClass::General:
+    return "general";
+  }
+  llvm_unreachable("all classes are listed");
+}
+
+//===----------------------------------------------------------------------===//
+// The simple forms
+//===----------------------------------------------------------------------===//
+
+/// after = factor * state + offset, elementwise; none if the state occurs in any other way.
+static std::optional<LinearForm> asLinear(Algebra &algebra, const Atom *self, unsigned state, const Poly *after) {
+  SmallVector<Term, 4> factors, offsets;
+  for (const Term &term : after->terms) {
+    if (!dependsOn(term.monomial->states, state)) {
+      offsets.push_back(term);
+      continue;
+    }
+    SmallVector<Factor, 4> rest;
+    unsigned found = 0;
+    for (const Factor &factor : term.monomial->factors) {
+      if (factor.atom == self && factor.axis != Axis::Col)
+        found += factor.power;
+      else
+        rest.push_back(factor);
+    }
+    const Monomial *coefficient = algebra.monomial(rest, term.monomial->exponent);
+    if (found != 1 || dependsOn(coefficient->states, state))
+      return std::nullopt;
+    factors.push_back({coefficient, term.coefficient});
+  }
+  const Poly *factor = algebra.poly(factors);
+  return LinearForm{factor, algebra.poly(offsets), describeDecay(algebra, factor)};
+}
+
+/// after = max(state + shift, floor, ...) + offset.
+static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *before, unsigned state,
+                                              const Poly *after) {
+  TropicalForm form;
+  const Atom *extremum = nullptr;
+  SmallVector<Term, 4> offsets;
+  for (const Term &term : after->terms) {
+    if (!dependsOn(term.monomial->states, state)) {
+      offsets.push_back(term);
+      continue;
+    }
+    const Monomial *m = term.monomial;
+    if (extremum || term.coefficient != 1 || m->exponent || m->factors.size() != 1 || m->factors[0].power != 1)
+      return std::nullopt;
+    extremum = m->factors[0].atom;
+  }
+  if (!extremum || !(extremum->isFunction("max") || extremum->isFunction("min")))
+    return std::nullopt;
+  form.isMin = extremum->name == "min";
+  form.offset = algebra.poly(offsets);
+  for (const Poly *argument : extremum->arguments) {
+    if (!argument->dependsOn(state)) {
+      form.floors.push_back(argument);
+      continue;
+    }
+    const Poly *shift = algebra.sub(argument, before);
+    if (shift->dependsOn(state))
+      return std::nullopt;
+    form.shifts.push_back(shift);
+  }
+  return form;
+}
+
+/// Whether some element of the sum varies over rows and columns in a way that no product of a row and a column part does.
+static bool isFullRank(Algebra &algebra, const Poly *poly) {
+  return any_of(poly->terms, [&](const Term &term) { return !algebra.split(term.monomial).both->isOne(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Classification
+//===----------------------------------------------------------------------===//
+
+/// For each state, the states that it reaches by "its update reads".
+static SmallVector<SmallBitVector> reachableStates(const Expressions &expressions) {
+  unsigned count = expressions.numStates();
+  SmallVector<SmallBitVector> reach(count, SmallBitVector(count));
+  for (unsigned state = 0; state < count; ++state) {
+    reach[state] |= expressions.after(state)->states;
+    reach[state].resize(count);
+  }
+  for (unsigned via = 0; via < count; ++via)
+    for (unsigned from = 0; from < count; ++from)
+      if (reach[from].test(via))
+        reach[from] |= reach[via];
+  return reach;
+}
+
+RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
+    : recurrence(cast<dgps::RecurrenceOp>(op)), algebra(std::make_unique<Algebra>()),
+      expressions(std::make_unique<Expressions>(*algebra, recurrence)) {
+  SmallVector<SmallBitVector> reach = reachableStates(*expressions);
+  for (unsigned state = 0; state < expressions->numStates(); ++state) {
+    // States that reach each other advance together, token by token.
+    std::optional<unsigned> partner;
+    for (unsigned other = 0; other < expressions->numStates(); ++other)
+      if (other != state && reach[state].test(other) && reach[other].test(state) && !partner)
+        partner = other;
+    StateFacts facts;
+    if (partner) {
+      facts.stateClass = StateClass::General;
+      facts.reason = "its update and that of " + expressions->state(*partner).getName().str() +
+                     " read each other, so that they advance together";
+    } else {
+      facts = classify(state);
+    }
+    facts.op = expressions->state(state);
+    facts.feedsOn = expressions->after(state)->states;
+    facts.feedsOn.resize(expressions->numStates());
+    facts.feedsOn.reset(state);
+    states.push_back(std::move(facts));
+  }
+  findNormalizers();
+}
+
+StateFacts RecurrenceAnalysis::classify(unsigned state) {
+  StateFacts facts;
+  const Poly *before = expressions->before(state), *after = expressions->after(state);
+  bool isMatrix = expressions->atomOf(state)->rank == 2;
+  std::string name = expressions->state(state).getName().str();
+
+  if (std::optional<LinearForm> linear = asLinear(*algebra, expressions->atomOf(state), state, after)) {
+    if (!isMatrix) {
+      facts.stateClass = StateClass::Diagonal;
+      facts.linear = linear;
+      facts.reason = "each element becomes a * " + name + " + b, with a and b free of " + name;
+      return facts;
+    }
+    Expected<DeltaForm> delta = buildDeltaForm(*algebra, *expressions, recurrence, state);
+    if (delta) {
+      facts.stateClass = StateClass::Delta;
+      facts.reason = "a decay, then rank-one writes that do not read " + name;
+      facts.delta = std::move(*delta);
+      return facts;
+    }
+    consumeError(delta.takeError());
+    facts.stateClass = StateClass::Elementwise;
+    facts.linear = linear;
+    if (isFullRank(*algebra, linear->factor))
+      facts.reason = "each element of " + name + " has a decay of its own, which is no product of a row and a column part";
+    else if (isFullRank(*algebra, linear->offset))
+      facts.reason = "what is written into " + name + " is no sum of outer products";
+    else
+      facts.reason = "the decay of " + name + " is a sum of several products of a row and a column part";
+    return facts;
+  }
+  if (std::optional<TropicalForm> tropical = asTropical(*algebra, before, state, after)) {
+    if (!isMatrix) {
+      facts.stateClass = StateClass::Tropical;
+      facts.tropical = tropical;
+      facts.reason = std::string("each element becomes ") + (tropical->isMin ? "min(" : "max(") + name +
+                     " + a, b), with a and b free of " + name;
+      return facts;
+    }
+    facts.stateClass = StateClass::General;
+    facts.reason = "it is a matrix that takes the larger of two values; only scalars and vectors are scanned so";
+    return facts;
+  }
+  facts.stateClass = StateClass::General;
+  if (expressions->atomOf(state)->rank == 0) {
+    facts.reason = "its update is neither a * " + name + " + b nor max(" + name + " + a, b)";
+    return facts;
+  }
+  Expected<DeltaForm> delta = buildDeltaForm(*algebra, *expressions, recurrence, state);
+  if (!delta) {
+    facts.reason = toString(delta.takeError());
+    return facts;
+  }
+  facts.stateClass = StateClass::Delta;
+  facts.reason = "a decay, then rank-one writes whose values read " + name + " linearly";
+  facts.delta = std::move(*delta);
+  return facts;
+}
+
+/// A vector z with the decay of S and, as its only offset, a scalar times S's only write key is one more row of S.
+void RecurrenceAnalysis::findNormalizers() {
+  for (StateFacts &candidate : states) {
+    if (candidate.stateClass != StateClass::Diagonal || expressions->atomOf(expressions->indexOf(candidate.op))->rank != 1)
+      continue;
+    for (auto [index, other] : enumerate(states)) {
+      if (!other.delta || other.delta->steps.size() != 1 || other.delta->isOnline() ||
+          other.delta->orientation == Orientation::Vector || !other.delta->valueDecay.isAbsent() ||
+          other.delta->keyDecay.linear != candidate.linear->factor)
+        continue;
+      const Poly *ratio = quotient(*algebra, candidate.linear->offset, other.delta->steps[0].write);
+      if (ratio && !ratio->isZero() && ratio->axes == Axis::None)
+        candidate.normalizerOf = index;
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// What Recur understands of a recurrence: the class of each state and why, and the form that its class computes by.
+#pragma once
+
+#include "Analysis/DeltaForm.h"
+#include <memory>
+
+namespace recur::analysis {
+
+/// The classes from strongest to weakest; each admits the schedules of its row in the language reference.
+enum class StateClass {
+  Diagonal,    ///< A' = a * A + b, elementwise
+  Tropical,    ///< A' = max(A + a, b) + c, or with min
+  Delta,       ///< a decay of each side and rank-one writes that may read the state
+  Elementwise, ///< S' = A * S + B, with full-rank A or B
+  General      ///< anything else: token by token
+};
+llvm::StringRef nameOf(StateClass stateClass);
+
+/// A' = factor * A + offset. For a diagonal or elementwise state.
+struct LinearForm {
+  const algebra::Poly *factor;
+  const algebra::Poly *offset;
+  Decay decay; ///< of the factor
+};
+
+/// A' = max(A + shift, floor) + offset; the floor is absent if the state is only shifted against itself.
+struct TropicalForm {
+  bool isMin = false;
+  llvm::SmallVector<const algebra::Poly *, 1> shifts; ///< max of these
+  llvm::SmallVector<const algebra::Poly *, 1> floors; ///< max of these
+  const algebra::Poly *offset;
+};
+
+struct StateFacts {
+  dgps::StateOp op;
+  StateClass stateClass;
+  std::string reason;
+  std::optional<LinearForm> linear;
+  std::optional<TropicalForm> tropical;
+  std::optional<DeltaForm> delta;
+  /// The delta state that this diagonal state normalises: it is one more value channel of it.
+  std::optional<unsigned> normalizerOf;
+  llvm::SmallBitVector feedsOn; ///< the other states that its update reads
+};
+
+/// The analysis of one dgps.recurrence, for use by getAnalysis.
+class RecurrenceAnalysis {
+public:
+  explicit RecurrenceAnalysis(mlir::Operation *op);
+
+  algebra::Algebra &getAlgebra() const { return *algebra; }
+  const algebra::Expressions &getExpressions() const { return *expressions; }
+  llvm::ArrayRef<StateFacts> getStates() const { return states; }
+  dgps::RecurrenceOp getRecurrence() const { return recurrence; }
+
+private:
+  StateFacts classify(unsigned state);
+  void findNormalizers();
+
+  dgps::RecurrenceOp recurrence;
+  std::unique_ptr<algebra::Algebra> algebra;
+  std::unique_ptr<algebra::Expressions> expressions;
+  llvm::SmallVector<StateFacts, 2> states;
+};
+
+} // namespace recur::analysis
