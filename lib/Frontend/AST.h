@@ -1,0 +1,211 @@
+#ifndef RECUR_FRONTEND_AST_H
+#define RECUR_FRONTEND_AST_H
+
+#include "Frontend/Builtins.h"
+#include "Frontend/Shape.h"
+#include "Support/SourceBuffer.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Allocator.h"
+#include "llvm/Support/Casting.h"
+
+#include <memory>
+#include <vector>
+
+// The syntax tree of a file. The parser builds it; the fields under "Filled by sema" are the checked part, which
+// emission reads. Every node lives in the file's arena and its names point into the source text, so that a tree is
+// freed at once and nodes have no destructors.
+
+namespace recur::frontend {
+
+struct Declaration;
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+struct Expr {
+  enum Kind : uint8_t { Error, Number, Name, Negate, Binary, Call, Index };
+
+  Kind kind;
+  bool parenthesized = false; // the range then takes the parentheses in
+  bool hasIndex = false;      // this or an operand is an Index
+  uint16_t depth = 1;
+  SourceRange range;
+  // Filled by sema.
+  Shape shape;
+
+  Expr(Kind kind, SourceRange range) : kind(kind), range(range) {}
+};
+
+/// Stands where an expression could not be parsed.
+struct ErrorExpr : Expr {
+  explicit ErrorExpr(SourceRange range) : Expr(Error, range) {}
+  static bool classof(const Expr *e) { return e->kind == Error; }
+};
+
+struct NumberExpr : Expr {
+  double value;
+  NumberExpr(SourceRange range, double value) : Expr(Number, range), value(value) {}
+  static bool classof(const Expr *e) { return e->kind == Number; }
+};
+
+struct NameExpr : Expr {
+  llvm::StringRef name;
+  Declaration *declaration = nullptr; // Filled by sema.
+  NameExpr(SourceRange range, llvm::StringRef name) : Expr(Name, range), name(name) {}
+  static bool classof(const Expr *e) { return e->kind == Name; }
+};
+
+struct NegateExpr : Expr {
+  Expr *operand;
+  NegateExpr(SourceRange range, Expr *operand) : Expr(Negate, range), operand(operand) {}
+  static bool classof(const Expr *e) { return e->kind == Negate; }
+};
+
+enum class BinaryOperator : uint8_t { Add, Subtract, Multiply, Divide, Product };
+llvm::StringRef spell(BinaryOperator op);
+
+struct BinaryExpr : Expr {
+  BinaryOperator op;
+  SourceRange operatorRange;
+  Expr *lhs, *rhs;
+  BinaryExpr(BinaryOperator op, SourceRange operatorRange, Expr *lhs, Expr *rhs)
+      : Expr(Binary, {lhs->range.begin, rhs->range.end}), op(op), operatorRange(operatorRange), lhs(lhs), rhs(rhs) {}
+  static bool classof(const Expr *e) { return e->kind == Binary; }
+};
+
+struct Argument {
+  llvm::StringRef keyword; // empty for an unnamed argument
+  SourceRange keywordRange;
+  Expr *value;
+};
+
+struct CallExpr : Expr {
+  llvm::StringRef callee;
+  SourceRange calleeRange;
+  llvm::ArrayRef<Argument> arguments;
+  const BuiltinInfo *builtin = nullptr; // Filled by sema.
+  int64_t iterations = 0;               // Filled by sema, for cg.
+  CallExpr(SourceRange range, llvm::StringRef callee, SourceRange calleeRange, llvm::ArrayRef<Argument> arguments)
+      : Expr(Call, range), callee(callee), calleeRange(calleeRange), arguments(arguments) {}
+  static bool classof(const Expr *e) { return e->kind == Call; }
+
+  /// The value of the named argument, or null.
+  Expr *getKeyword(llvm::StringRef keyword) const;
+};
+
+struct IndexExpr : Expr {
+  Expr *base, *index;
+  IndexExpr(SourceRange range, Expr *base, Expr *index) : Expr(Index, range), base(base), index(index) {
+    hasIndex = true;
+  }
+  static bool classof(const Expr *e) { return e->kind == Index; }
+};
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+struct Statement {
+  enum Kind : uint8_t { Declare, Assign, For };
+  Kind kind;
+  SourceRange range;
+  uint32_t numNodes = 1; // expression nodes within; what one execution costs when a loop unrolls
+  Statement(Kind kind, SourceRange range) : kind(kind), range(range) {}
+};
+
+/// A shape as it is written: up to two entries, each a name or a number. `scalar` and a missing shape have none.
+struct ShapeSyntax {
+  SourceRange range; // invalid when left out
+  llvm::ArrayRef<Expr *> entries;
+};
+
+enum class DeclarationKind : uint8_t { Dim, Const, Input, Param, State, Let, Output, LoopVariable };
+/// "input", "state", ...
+llvm::StringRef spell(DeclarationKind kind);
+/// "an input", "a state", ...
+llvm::StringRef describe(DeclarationKind kind);
+
+/// Whatever has a name. Also the symbol that names resolve to.
+struct Declaration : Statement {
+  DeclarationKind declarationKind;
+  bool shared = false; // of an Input
+  llvm::StringRef name;
+  SourceRange nameRange;
+  ShapeSyntax shapeSyntax;
+  Expr *init = nullptr; // of a Const, Let, Output; the default of a Dim
+  // Filled by sema.
+  bool used = false;
+  bool updated = false; // of a State
+  bool assumed = false; // of a Dim: its value is an assumption
+  bool known = false;   // of a Dim, Const: `number` holds its value
+  Shape shape;
+  double number = 0;  // of a Dim, Const; of a LoopVariable, in the current iteration
+  uint32_t index = 0; // of a Dim: its place among the dims; of any value: emission's slot
+
+  Declaration(DeclarationKind declarationKind, llvm::StringRef name, SourceRange nameRange)
+      : Statement(Declare, nameRange), declarationKind(declarationKind), name(name), nameRange(nameRange) {}
+  static bool classof(const Statement *s) { return s->kind == Declare; }
+  bool is(DeclarationKind other) const { return declarationKind == other; }
+  /// True for what is a number at compile time.
+  bool isNumber() const {
+    return is(DeclarationKind::Dim) || is(DeclarationKind::Const) || is(DeclarationKind::LoopVariable);
+  }
+};
+
+struct AssignStatement : Statement {
+  llvm::StringRef name;
+  SourceRange nameRange;
+  Expr *value;
+  Declaration *state = nullptr; // Filled by sema.
+  AssignStatement(SourceRange range, llvm::StringRef name, SourceRange nameRange, Expr *value)
+      : Statement(Assign, range), name(name), nameRange(nameRange), value(value) {}
+  static bool classof(const Statement *s) { return s->kind == Assign; }
+};
+
+struct ForStatement : Statement {
+  Declaration *variable;
+  Expr *lower, *upper; // the upper bound is exclusive
+  llvm::ArrayRef<Statement *> body;
+  SourceRange headRange; // "for j in 0..N"
+  ForStatement(SourceRange range, Declaration *variable, Expr *lower, Expr *upper, llvm::ArrayRef<Statement *> body,
+               SourceRange headRange)
+      : Statement(For, range), variable(variable), lower(lower), upper(upper), body(body), headRange(headRange) {}
+  static bool classof(const Statement *s) { return s->kind == For; }
+};
+
+struct Recurrence {
+  llvm::StringRef name;
+  SourceRange nameRange;
+  SourceRange range;
+  llvm::ArrayRef<Statement *> body;
+  bool damaged = false; // a syntax error hides part of it; what depends on the whole is not checked
+  // Filled by sema.
+  std::vector<Declaration *> dims;
+};
+
+/// A parsed file, and the memory of its tree.
+class File {
+public:
+  explicit File(const SourceBuffer &buffer) : buffer(buffer) {}
+  File(const File &) = delete;
+  File &operator=(const File &) = delete;
+
+  template <typename Node, typename... Arguments> Node *make(Arguments &&...arguments) {
+    return new (arena.Allocate<Node>()) Node(std::forward<Arguments>(arguments)...);
+  }
+  template <typename T> llvm::ArrayRef<T> copy(llvm::ArrayRef<T> items) { return items.copy(arena); }
+
+  const SourceBuffer &getBuffer() const { return buffer; }
+
+  std::vector<std::unique_ptr<Recurrence>> recurrences;
+
+private:
+  const SourceBuffer &buffer;
+  llvm::BumpPtrAllocator arena;
+};
+
+} // namespace recur::frontend
+
+#endif // RECUR_FRONTEND_AST_H

@@ -1,0 +1,59 @@
+#include "Frontend/Builtins.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace recur::frontend {
+namespace {
+
+double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+constexpr llvm::StringRef kCgKeywords[] = {"ridge", "iterations"};
+constexpr llvm::StringRef kDgpsKeywords[] = {"read", "value", "solve", "decay", "gain", "write", "atk"};
+
+const BuiltinInfo kBuiltins[] = {
+    {Builtin::Exp, "exp", 1, "exp(a)", {}, [](double x) { return std::exp(x); }},
+    {Builtin::Log, "log", 1, "log(a)", {}, [](double x) { return std::log(x); }},
+    {Builtin::Sqrt, "sqrt", 1, "sqrt(a)", {}, [](double x) { return std::sqrt(x); }},
+    {Builtin::Abs, "abs", 1, "abs(a)", {}, [](double x) { return std::abs(x); }},
+    {Builtin::Sigmoid, "sigmoid", 1, "sigmoid(a)", {}, sigmoid},
+    {Builtin::Silu, "silu", 1, "silu(a)", {}, [](double x) { return x * sigmoid(x); }},
+    {Builtin::Relu, "relu", 1, "relu(a)", {}, [](double x) { return std::max(x, 0.0); }},
+    {Builtin::Elu, "elu", 1, "elu(a)", {}, [](double x) { return x > 0 ? x : std::expm1(x); }},
+    {Builtin::Tanh, "tanh", 1, "tanh(a)", {}, [](double x) { return std::tanh(x); }},
+    {Builtin::Softplus, "softplus", 1, "softplus(a)", {}, softplus},
+    {Builtin::LogSigmoid, "logsigmoid", 1, "logsigmoid(a)", {}, [](double x) { return -softplus(-x); }},
+    {Builtin::Max, "max", 2, "max(a, b)", {}, nullptr, [](double a, double b) { return std::max(a, b); }},
+    {Builtin::Min, "min", 2, "min(a, b)", {}, nullptr, [](double a, double b) { return std::min(a, b); }},
+    {Builtin::Sum, "sum", 1, "sum(a)"},
+    {Builtin::Softmax, "softmax", 1, "softmax(a)"},
+    {Builtin::L2Norm, "l2norm", 1, "l2norm(a)"},
+    {Builtin::Outer, "outer", 2, "outer(a, b)"},
+    {Builtin::Dot, "dot", 2, "dot(a, b)"},
+    {Builtin::Diag, "diag", 1, "diag(a)"},
+    {Builtin::Ones, "ones", 1, "ones(n)"},
+    {Builtin::Cg, "cg", 2, "cg(G, x, ridge = r, iterations = n)", kCgKeywords},
+    {Builtin::Dgps, "dgps", 1,
+     "dgps(S, read = k, value = v, solve = online | offline, decay = 1, gain = 1, write = read, atk = 1)",
+     kDgpsKeywords},
+};
+
+} // namespace
+
+llvm::ArrayRef<BuiltinInfo> getBuiltins() { return kBuiltins; }
+
+const BuiltinInfo *findBuiltin(llvm::StringRef name) {
+  static const llvm::StringMap<const BuiltinInfo *> byName = [] {
+    llvm::StringMap<const BuiltinInfo *> map;
+    for (const BuiltinInfo &info : kBuiltins)
+      map[info.name] = &info;
+    return map;
+  }();
+  auto found = byName.find(name);
+  return found == byName.end() ? nullptr : found->second;
+}
+
+} // namespace recur::frontend

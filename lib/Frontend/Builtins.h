@@ -1,0 +1,57 @@
+#ifndef RECUR_FRONTEND_BUILTINS_H
+#define RECUR_FRONTEND_BUILTINS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace recur::frontend {
+
+enum class Builtin : uint8_t {
+  Exp,
+  Log,
+  Sqrt,
+  Abs,
+  Sigmoid,
+  Silu,
+  Relu,
+  Elu,
+  Tanh,
+  Softplus,
+  LogSigmoid,
+  Max,
+  Min,
+  Sum,
+  Softmax,
+  L2Norm,
+  Outer,
+  Dot,
+  Diag,
+  Ones,
+  Cg,
+  Dgps,
+};
+
+/// What sema needs to know of a built-in function. To add one: a row here, its shape rule in SemaCall.cpp unless it is
+/// elementwise, and its lowering in EmitCall.cpp.
+struct BuiltinInfo {
+  Builtin id;
+  llvm::StringRef name;
+  unsigned numPositional;
+  llvm::StringRef signature;                     // as messages show it
+  llvm::ArrayRef<llvm::StringRef> keywords = {}; // the named arguments
+  // For the elementwise ones, the function on numbers; compile-time arithmetic uses it.
+  double (*unary)(double) = nullptr;
+  double (*binary)(double, double) = nullptr;
+
+  bool isElementwise() const { return unary || binary; }
+};
+
+llvm::ArrayRef<BuiltinInfo> getBuiltins();
+/// Null when there is no function of that name.
+const BuiltinInfo *findBuiltin(llvm::StringRef name);
+
+} // namespace recur::frontend
+
+#endif // RECUR_FRONTEND_BUILTINS_H

@@ -1,0 +1,133 @@
+#include "Frontend/Frontend.h"
+
+#include "Frontend/Emission.h"
+#include "Frontend/Parser.h"
+#include "Frontend/Sema.h"
+#include "dialects/DGPS/DGPS.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cmath>
+
+namespace recur::frontend {
+namespace {
+
+ShapeEntry describeEntry(const Expr *entry, const llvm::StringMap<const Declaration *> &names) {
+  ShapeEntry result;
+  if (auto *number = llvm::dyn_cast<NumberExpr>(entry)) {
+    result.value = int64_t(number->value);
+    return result;
+  }
+  llvm::StringRef name = llvm::cast<NameExpr>(entry)->name;
+  result.name = name.str();
+  if (const Declaration *declaration = names.lookup(name)) {
+    result.isDim = declaration->is(DeclarationKind::Dim);
+    if (declaration->known && std::abs(declaration->number) <= kMaxDim)
+      result.value = int64_t(declaration->number);
+  }
+  return result;
+}
+
+RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
+  RecurrenceInfo info;
+  info.name = recurrence.name.str();
+  llvm::StringMap<const Declaration *> names;
+  for (const Statement *statement : recurrence.body) {
+    auto *declaration = llvm::dyn_cast<Declaration>(statement);
+    if (!declaration)
+      continue;
+    std::string name = declaration->name.str();
+    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}};
+    for (const Expr *entry : declaration->shapeSyntax.entries)
+      value.shape.push_back(describeEntry(entry, names));
+    switch (declaration->declarationKind) {
+    case DeclarationKind::Dim: {
+      DimInfo dim{name, std::nullopt, declaration->init != nullptr, declaration->assumed};
+      if (declaration->known)
+        dim.value = int64_t(declaration->number);
+      info.dims.push_back(dim);
+      names[name] = declaration;
+      break;
+    }
+    case DeclarationKind::Const:
+      info.constants.push_back({name, declaration->known ? std::optional(declaration->number) : std::nullopt});
+      names[name] = declaration;
+      break;
+    case DeclarationKind::Input:
+      value.hasShape = true;
+      info.inputs.push_back(std::move(value));
+      break;
+    case DeclarationKind::Param:
+      value.hasShape = true;
+      info.params.push_back(std::move(value));
+      break;
+    case DeclarationKind::State:
+      value.hasShape = true;
+      info.states.push_back(std::move(value));
+      break;
+    case DeclarationKind::Output:
+      info.outputs.push_back(std::move(value));
+      break;
+    case DeclarationKind::Let:
+    case DeclarationKind::LoopVariable:
+      break;
+    }
+  }
+  return info;
+}
+
+std::vector<RecurrenceInfo> describeAll(llvm::ArrayRef<Recurrence *> recurrences) {
+  std::vector<RecurrenceInfo> infos;
+  for (const Recurrence *recurrence : recurrences)
+    infos.push_back(describeRecurrence(*recurrence));
+  return infos;
+}
+
+} // namespace
+
+std::vector<RecurrenceInfo> describe(const SourceBuffer &buffer, const InstantiationOptions &options,
+                                     DiagnosticEngine &diagnostics) {
+  std::unique_ptr<File> file = Parser(buffer, diagnostics).parseFile();
+  // Sema finds the values of dims and consts; that some are still without one is no error here.
+  DiagnosticEngine ignored;
+  InstantiationOptions selected;
+  selected.onlyRecurrence = options.onlyRecurrence;
+  selected.dims = options.dims;
+  selected.constants = options.constants;
+  return describeAll(analyze(*file, selected, ignored));
+}
+
+std::optional<std::vector<RecurrenceInfo>> check(const SourceBuffer &buffer, const InstantiationOptions &options,
+                                                 DiagnosticEngine &diagnostics) {
+  std::unique_ptr<File> file = Parser(buffer, diagnostics).parseFile();
+  std::vector<Recurrence *> recurrences = analyze(*file, options, diagnostics);
+  if (diagnostics.hasErrors())
+    return std::nullopt;
+  return describeAll(recurrences);
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> compile(const SourceBuffer &buffer, const InstantiationOptions &options,
+                                          mlir::MLIRContext &context, DiagnosticEngine &diagnostics,
+                                          std::vector<RecurrenceInfo> *info) {
+  std::unique_ptr<File> file = Parser(buffer, diagnostics).parseFile();
+  std::vector<Recurrence *> recurrences = analyze(*file, options, diagnostics);
+  if (info)
+    *info = describeAll(recurrences);
+  if (diagnostics.hasErrors())
+    return nullptr;
+  context.loadDialect<dgps::DGPSDialect>();
+  mlir::OpBuilder builder(&context);
+  auto loc = mlir::FileLineColLoc::get(&context, buffer.getName(), 1, 1);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  for (const Recurrence *recurrence : recurrences)
+    Emitter(buffer, *recurrence, builder, diagnostics).emit();
+  if (mlir::failed(mlir::verify(*module))) {
+    diagnostics.error("the compiler made invalid IR of this file; this is a mistake of the compiler");
+    return nullptr;
+  }
+  return module;
+}
+
+} // namespace recur::frontend

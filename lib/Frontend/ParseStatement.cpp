@@ -1,0 +1,278 @@
+#include "Frontend/Parser.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace recur::frontend {
+
+template <typename S> S *Parser::finish(S *statement, uint32_t begin) {
+  statement->range = {begin, lastEnd};
+  statement->numNodes = numNodes + 1;
+  numNodes = 0;
+  return statement;
+}
+
+void Parser::parseStatement(Statements &body) {
+  numNodes = 0;
+  switch (token.kind) {
+  case TokenKind::KwDim:
+    return parseDeclarationList(DeclarationKind::Dim, body);
+  case TokenKind::KwShared:
+  case TokenKind::KwInput:
+    return parseDeclarationList(DeclarationKind::Input, body);
+  case TokenKind::KwParam:
+    return parseDeclarationList(DeclarationKind::Param, body);
+  case TokenKind::KwState:
+    return parseDeclarationList(DeclarationKind::State, body);
+  case TokenKind::KwConst:
+    return parseDefinition(DeclarationKind::Const, body);
+  case TokenKind::KwLet:
+    return parseDefinition(DeclarationKind::Let, body);
+  case TokenKind::KwOutput:
+    return parseDefinition(DeclarationKind::Output, body);
+  case TokenKind::KwFor:
+    return parseFor(body);
+  case TokenKind::Identifier:
+    if (peek().is(TokenKind::Equals))
+      return parseAssignment(body);
+    break;
+  default:
+    break;
+  }
+  reportNotAStatement();
+  // Never stay on the token that was refused.
+  if (!token.is(TokenKind::EndOfFile))
+    advance();
+  skipToStatement();
+}
+
+void Parser::reportNotAStatement() {
+  if (token.is(TokenKind::KwIn) || token.is(TokenKind::KwScalar)) {
+    report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement");
+    return;
+  }
+  if (token.is(TokenKind::Identifier) && token.startsLine) {
+    TokenKind next = peek().kind;
+    bool isOperator = next >= TokenKind::Plus && next <= TokenKind::At;
+    if (isOperator && buffer.getText().substr(lookahead.range.end, 1) == "=") {
+      report(ErrorCode::CompoundAssignment, lookahead.range, "there is no operator '" + lookahead.text + "='")
+          .help("write " + token.text + " = " + token.text + " " + lookahead.text + " ...");
+      return;
+    }
+    if (next == TokenKind::Colon) {
+      report(ErrorCode::ExpectedStatement, token.range, "what is " + describe(token) + "?")
+          .help("begin a declaration with input, shared input, param or state: state " + token.text + ": ...");
+      return;
+    }
+    if (next == TokenKind::LeftBracket) {
+      report(ErrorCode::ExpectedStatement, token.range, "an element cannot be assigned")
+          .help("give the whole state its next value: " + token.text + " = ...");
+      return;
+    }
+    if (next == TokenKind::Identifier) {
+      for (llvm::StringRef keyword : {"dim", "const", "shared", "input", "param", "state", "let", "output", "for"})
+        if (token.text.edit_distance(keyword, true, 2) <= (keyword.size() > 3 ? 2 : 1)) {
+          report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement")
+              .help("did you mean '" + keyword + "'?", token.range, keyword);
+          return;
+        }
+    }
+    report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement")
+        .help("a statement is a declaration, name = expression, or a for loop");
+    return;
+  }
+  if (!token.startsLine && lastEnd != 0) {
+    Diagnostic &diagnostic = report(ErrorCode::ExpectedEndOfStatement, token.range,
+                                    "expected the end of the statement before " + describe(token));
+    if (token.is(TokenKind::RightParen) || token.is(TokenKind::RightBracket))
+      diagnostic.help("it closes nothing: remove it");
+    else if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number) || token.is(TokenKind::LeftParen))
+      diagnostic.help("is an operator missing before it?");
+    return;
+  }
+  report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement")
+      .help("a statement is a declaration, name = expression, or a for loop");
+}
+
+Declaration *Parser::makeDeclaration(DeclarationKind kind, const Token &name) {
+  return file->make<Declaration>(kind, name.text, name.range);
+}
+
+/// dim N = 2, M     shared input q: [K], k: [K]     param a     state S: [V, K]
+void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
+  uint32_t begin = token.range.begin;
+  bool shared = token.is(TokenKind::KwShared);
+  advance();
+  if (shared && !consumeIf(TokenKind::KwInput)) {
+    report(ErrorCode::SharedWithoutInput, here(), "expected 'input' after 'shared'")
+        .help("only inputs are shared: shared input " + (token.is(TokenKind::Identifier) ? token.text : "q") + ": ...");
+    // A shared param or state is read on as if it were an input.
+    if (token.is(TokenKind::KwParam) || token.is(TokenKind::KwState))
+      advance();
+  }
+  do {
+    Token name;
+    if (!expectName(name, ("the name of " + describe(kind)).str()))
+      return skipToStatement();
+    Declaration *declaration = makeDeclaration(kind, name);
+    declaration->shared = shared;
+    body.push_back(declaration);
+    if (kind == DeclarationKind::Dim) {
+      if (consumeIf(TokenKind::Equals))
+        declaration->init = parseExpressionOrError();
+    } else if (consumeIf(TokenKind::Colon)) {
+      if (!parseShape(declaration->shapeSyntax))
+        return skipToStatement();
+    } else if (token.is(TokenKind::LeftBracket) || token.is(TokenKind::KwScalar)) {
+      report(ErrorCode::ExpectedColon, afterLast(), "expected ':' before the shape")
+          .help("write " + name.text + ": " + token.text + (token.is(TokenKind::LeftBracket) ? "..." : ""), afterLast(),
+                ":");
+      if (!parseShape(declaration->shapeSyntax))
+        return skipToStatement();
+    }
+    finish(declaration, begin);
+    begin = token.range.begin;
+  } while (consumeIf(TokenKind::Comma));
+
+  if (kind != DeclarationKind::Dim && token.is(TokenKind::Equals)) {
+    report(ErrorCode::ExpectedEndOfStatement, token.range, describe(kind) + " takes no value here")
+        .help(kind == DeclarationKind::State
+                  ? "a state is zero before the first token, or what the caller passes as the initial state"
+                  : "the caller passes its value; for a local name write let, for a compile-time number const");
+    skipToStatement();
+  }
+}
+
+/// const x = 1 / K     let r = EXPR     output o: [V] = EXPR
+void Parser::parseDefinition(DeclarationKind kind, Statements &body) {
+  uint32_t begin = token.range.begin;
+  advance();
+  Token name;
+  if (!expectName(name, ("the name of " + describe(kind)).str()))
+    return skipToStatement();
+  Declaration *declaration = makeDeclaration(kind, name);
+  body.push_back(declaration);
+  declaration->init = file->make<ErrorExpr>(name.range);
+  if (kind == DeclarationKind::Output && consumeIf(TokenKind::Colon) && !parseShape(declaration->shapeSyntax))
+    return skipToStatement();
+  if (!consumeIf(TokenKind::Equals)) {
+    Diagnostic &diagnostic = report(ErrorCode::ExpectedEquals, here(), "expected '=' before " + describe(token));
+    if (token.is(TokenKind::Colon))
+      diagnostic.help(describe(kind) + " takes no shape: it has that of its expression");
+    else
+      diagnostic.help("write " + spell(kind) + " " + name.text + " = ...");
+    return skipToStatement();
+  }
+  declaration->init = parseExpressionOrError();
+  finish(declaration, begin);
+}
+
+void Parser::parseAssignment(Statements &body) {
+  Token name = token;
+  advance();
+  advance(); // '='
+  Expr *value = parseExpressionOrError();
+  auto *assign = file->make<AssignStatement>(SourceRange(), name.text, name.range, value);
+  body.push_back(finish(assign, name.range.begin));
+}
+
+/// for j in 0..N { ... }
+void Parser::parseFor(Statements &body) {
+  uint32_t begin = token.range.begin;
+  if (nesting >= kMaxDepth) {
+    isTooDeep(nesting + 1, token.range);
+    advance();
+    return skipToStatement();
+  }
+  advance();
+  Token name;
+  if (!expectName(name, "the name of the loop variable"))
+    return skipToStatement();
+  Declaration *variable = finish(makeDeclaration(DeclarationKind::LoopVariable, name), name.range.begin);
+  auto malformed = [&](llvm::StringRef missing) {
+    report(ErrorCode::MalformedFor, here(), "expected " + missing + " before " + describe(token))
+        .help("write for " + name.text + " in 0..N { ... }");
+  };
+  if (consumeIf(TokenKind::Equals))
+    malformed("'in'"); // and read on
+  else if (!consumeIf(TokenKind::KwIn)) {
+    malformed("'in'");
+    return skipToStatement();
+  }
+  Expr *lower = parseExpressionOrError(), *upper = lower;
+  if (consumeIf(TokenKind::DotDot)) {
+    upper = parseExpressionOrError();
+  } else if (llvm::isa<ErrorExpr>(lower)) {
+    return;
+  } else {
+    malformed("'..'");
+    if (!token.is(TokenKind::LeftBrace))
+      return skipToStatement();
+  }
+  SourceRange headRange = {begin, lastEnd}, opening = token.range;
+  if (!consumeIf(TokenKind::LeftBrace)) {
+    report(ErrorCode::ExpectedBrace, here(), "expected '{' before " + describe(token))
+        .help("write for " + name.text + " in 0..N { ... }");
+    return skipToStatement();
+  }
+  llvm::SmallVector<Statement *> inner;
+  ++nesting;
+  parseBody(opening, inner);
+  --nesting;
+  auto *loop =
+      file->make<ForStatement>(SourceRange(), variable, lower, upper, file->copy<Statement *>(inner), headRange);
+  numNodes = 1;
+  body.push_back(finish(loop, begin));
+}
+
+/// scalar     [n]     [m, n]
+bool Parser::parseShape(ShapeSyntax &shape) {
+  uint32_t begin = token.range.begin;
+  if (consumeIf(TokenKind::KwScalar)) {
+    shape.range = {begin, lastEnd};
+    return true;
+  }
+  SourceRange opening = token.range;
+  if (!consumeIf(TokenKind::LeftBracket)) {
+    Diagnostic &diagnostic = report(ErrorCode::MalformedShape, here(), "expected a shape before " + describe(token));
+    if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number))
+      diagnostic.help("write the size in brackets: [" + token.text + "]", token.range, "[" + token.text + "]");
+    else
+      diagnostic.help("a shape is scalar, [n] or [m, n]");
+    return false;
+  }
+  llvm::SmallVector<Expr *, 2> entries;
+  if (!token.is(TokenKind::RightBracket)) {
+    do {
+      if (token.is(TokenKind::Identifier)) {
+        entries.push_back(file->make<NameExpr>(token.range, token.text));
+      } else if (token.is(TokenKind::Number)) {
+        entries.push_back(file->make<NumberExpr>(token.range, token.number));
+      } else {
+        report(ErrorCode::MalformedShape, here(), "expected a size before " + describe(token))
+            .help("a size is a dim, a const or a whole number; for a computed size declare a const first");
+        return false;
+      }
+      advance();
+    } while (entries.size() <= 2 && consumeIf(TokenKind::Comma));
+  }
+  bool isClosed = token.is(TokenKind::RightBracket);
+  if (entries.empty() || entries.size() > 2) {
+    report(ErrorCode::MalformedShape, {begin, isClosed ? token.range.end : lastEnd},
+           entries.empty() ? "this shape is empty" : "a value has at most two dimensions")
+        .help(entries.empty() ? "write scalar for a single number"
+                              : "the token, head and batch dimensions are not written");
+    return false;
+  }
+  if (!isClosed && !token.startsLine && !token.is(TokenKind::EndOfFile)) {
+    report(ErrorCode::MalformedShape, token.range, "expected ',' or ']' before " + describe(token))
+        .help("a size is a dim, a const or a whole number; for a computed size declare a const first");
+    return false;
+  }
+  if (!expectClosing(TokenKind::RightBracket, opening))
+    return false;
+  shape.range = {begin, lastEnd};
+  shape.entries = file->copy<Expr *>(entries);
+  return true;
+}
+
+} // namespace recur::frontend

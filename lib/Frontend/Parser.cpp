@@ -1,0 +1,169 @@
+#include "Frontend/Parser.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace recur::frontend {
+
+Parser::Parser(const SourceBuffer &buffer, DiagnosticEngine &diagnostics)
+    : buffer(buffer), diagnostics(diagnostics), lexer(buffer, diagnostics), file(std::make_unique<File>(buffer)) {
+  token = lexer.next();
+}
+
+void Parser::advance() {
+  lastEnd = token.range.end;
+  if (hasLookahead) {
+    token = lookahead;
+    hasLookahead = false;
+  } else {
+    token = lexer.next();
+  }
+  // Nothing more would be kept: stop as if the file ended here.
+  if (diagnostics.isFull())
+    token = {TokenKind::EndOfFile, true, {lastEnd, lastEnd}, {}, 0};
+}
+
+const Token &Parser::peek() {
+  if (!hasLookahead) {
+    lookahead = lexer.next();
+    hasLookahead = true;
+  }
+  return lookahead;
+}
+
+bool Parser::consumeIf(TokenKind kind) {
+  if (!token.is(kind))
+    return false;
+  advance();
+  return true;
+}
+
+Diagnostic &Parser::report(ErrorCode code, SourceRange range, const llvm::Twine &message) {
+  if (recurrence)
+    recurrence->damaged = true;
+  // The lexer has said already what is wrong with an error token; a second remark about it would only confuse. So would
+  // the remark that the file ends early when it was we who stopped reading.
+  if (token.is(TokenKind::Error) || diagnostics.isFull()) {
+    static thread_local Diagnostic ignored;
+    ignored = Diagnostic();
+    return ignored;
+  }
+  return diagnostics.report(code, range, message);
+}
+
+SourceRange Parser::here() const {
+  bool onLaterLine = token.startsLine || token.is(TokenKind::EndOfFile);
+  return onLaterLine && lastEnd != 0 ? afterLast() : token.range;
+}
+
+bool Parser::expectClosing(TokenKind kind, SourceRange opening) {
+  if (consumeIf(kind))
+    return true;
+  report(ErrorCode::UnclosedParenthesis, here(), "expected " + spell(kind) + " before " + describe(token))
+      .note(opening, "it would close this one");
+  return false;
+}
+
+bool Parser::expectName(Token &name, llvm::StringRef what) {
+  if (token.is(TokenKind::Identifier)) {
+    name = token;
+    advance();
+    return true;
+  }
+  if (token.isKeyword() && !token.startsLine)
+    report(ErrorCode::KeywordAsName, token.range, describe(token) + " is a keyword and cannot be " + what)
+        .help("add a letter, or a '_' at the end: " + token.text + "_", token.range, token.text + "_");
+  else
+    report(ErrorCode::ExpectedName, here(), "expected " + what + " before " + describe(token));
+  return false;
+}
+
+void Parser::skipToStatement() {
+  unsigned braces = 0;
+  for (; !token.is(TokenKind::EndOfFile) && !token.is(TokenKind::KwRecurrence); advance()) {
+    if (token.is(TokenKind::LeftBrace))
+      ++braces;
+    if (token.is(TokenKind::RightBrace)) {
+      if (braces == 0)
+        return;
+      --braces;
+      continue;
+    }
+    if (braces != 0)
+      continue;
+    bool isAssignment = token.startsLine && token.is(TokenKind::Identifier) && peek().is(TokenKind::Equals);
+    if (token.beginsStatement() || isAssignment)
+      return;
+  }
+}
+
+void Parser::skipToRecurrence() {
+  while (!token.is(TokenKind::EndOfFile) && !token.is(TokenKind::KwRecurrence))
+    advance();
+}
+
+std::unique_ptr<File> Parser::parseFile() {
+  while (!token.is(TokenKind::EndOfFile)) {
+    if (token.is(TokenKind::KwRecurrence)) {
+      parseRecurrence();
+      continue;
+    }
+    bool strayBrace = token.is(TokenKind::RightBrace);
+    Diagnostic &diagnostic =
+        report(ErrorCode::ExpectedRecurrence, token.range, "expected 'recurrence' before " + describe(token));
+    if (strayBrace)
+      diagnostic.help("this '}' closes nothing: remove it");
+    else
+      diagnostic.help("every statement belongs to a recurrence: recurrence name { ... }");
+    skipToRecurrence();
+  }
+  if (file->recurrences.empty() && !diagnostics.hasErrors())
+    diagnostics.report(ErrorCode::EmptyFile, {0, 0}, "the file holds no recurrence")
+        .help("write recurrence name { ... }; docs/language.md begins with an example");
+  return std::move(file);
+}
+
+void Parser::parseRecurrence() {
+  uint32_t begin = token.range.begin;
+  file->recurrences.push_back(std::make_unique<Recurrence>());
+  recurrence = file->recurrences.back().get();
+  advance();
+  Token name;
+  if (expectName(name, "the name of the recurrence")) {
+    recurrence->name = name.text;
+    recurrence->nameRange = name.range;
+  } else if (!token.is(TokenKind::LeftBrace) && !token.is(TokenKind::EndOfFile)) {
+    advance();
+  }
+  SourceRange opening = token.range;
+  bool opened = consumeIf(TokenKind::LeftBrace);
+  if (!opened) {
+    report(ErrorCode::ExpectedBrace, here(), "expected '{' before " + describe(token))
+        .help("write recurrence " + (recurrence->name.empty() ? "name" : recurrence->name) + " {");
+    // Only go on when what follows looks like the body.
+    if (!token.beginsStatement() && !token.is(TokenKind::Identifier))
+      skipToStatement();
+  }
+  llvm::SmallVector<Statement *> body;
+  parseBody(opened ? opening : recurrence->nameRange, body);
+  recurrence->body = file->copy<Statement *>(body);
+  recurrence->range = {begin, lastEnd};
+  recurrence = nullptr;
+}
+
+bool Parser::parseBody(SourceRange opening, Statements &body) {
+  while (true) {
+    if (consumeIf(TokenKind::RightBrace))
+      return true;
+    if (token.is(TokenKind::EndOfFile) || token.is(TokenKind::KwRecurrence)) {
+      bool atEnd = token.is(TokenKind::EndOfFile);
+      report(ErrorCode::UnclosedBody, atEnd ? afterLast() : token.range,
+             atEnd ? "the file ends inside a body: '}' is missing"
+                   : "a recurrence begins inside a body: '}' is missing before it")
+          .note(opening, "the body begins here");
+      return false;
+    }
+    parseStatement(body);
+  }
+}
+
+} // namespace recur::frontend

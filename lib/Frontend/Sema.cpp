@@ -1,0 +1,121 @@
+#include "Frontend/Sema.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace recur::frontend {
+namespace {
+
+/// The declarations of `kind` that stand outside loops.
+template <typename Visit> void forEachDeclaration(const Recurrence &recurrence, DeclarationKind kind, Visit visit) {
+  for (Statement *statement : recurrence.body)
+    if (auto *declaration = llvm::dyn_cast<Declaration>(statement); declaration && declaration->is(kind))
+      visit(*declaration);
+}
+
+bool declares(llvm::ArrayRef<Recurrence *> recurrences, DeclarationKind kind, llvm::StringRef name) {
+  bool found = false;
+  for (const Recurrence *recurrence : recurrences)
+    forEachDeclaration(*recurrence, kind, [&](Declaration &declaration) { found |= declaration.name == name; });
+  return found;
+}
+
+/// The nearest of `candidates` to a misspelt name, or an empty string.
+llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates) {
+  llvm::StringRef best;
+  unsigned bestDistance = name.size() > 3 ? 3 : 2;
+  for (llvm::StringRef candidate : candidates)
+    if (unsigned distance = name.edit_distance(candidate, true, bestDistance); distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  return best;
+}
+
+/// A name on the command line that the file lacks.
+void reportNoSuch(ErrorCode code, llvm::StringRef option, DeclarationKind kind, llvm::StringRef name,
+                  llvm::ArrayRef<Recurrence *> recurrences, DiagnosticEngine &diagnostics) {
+  Diagnostic &diagnostic = diagnostics.report(
+      code, SourceRange(), option + " names '" + name + "', but no " + spell(kind) + " of that name is declared");
+  bool isDim = kind == DeclarationKind::Dim;
+  if (declares(recurrences, isDim ? DeclarationKind::Const : DeclarationKind::Dim, name)) {
+    diagnostic.help("'" + name + "' is " + (isDim ? "a const: write -D " : "a dim: write --dim ") + name + "=...");
+    return;
+  }
+  llvm::SmallVector<llvm::StringRef> candidates;
+  for (const Recurrence *recurrence : recurrences)
+    forEachDeclaration(*recurrence, kind, [&](Declaration &declaration) {
+      if (!llvm::is_contained(candidates, declaration.name) && candidates.size() < 20)
+        candidates.push_back(declaration.name);
+    });
+  if (llvm::StringRef nearest = findNearest(name, candidates); !nearest.empty())
+    diagnostic.help("did you mean '" + nearest + "'?");
+  else if (candidates.empty())
+    diagnostic.help("the file declares no " + spell(kind));
+  else
+    diagnostic.help("it declares " + llvm::join(candidates, ", "));
+}
+
+void checkOptions(llvm::ArrayRef<Recurrence *> recurrences, const InstantiationOptions &options,
+                  DiagnosticEngine &diagnostics) {
+  // The declaration may be in the part that could not be parsed.
+  if (llvm::any_of(recurrences, [](const Recurrence *recurrence) { return recurrence->damaged; }))
+    return;
+  for (const auto &[name, value] : options.dims)
+    if (!declares(recurrences, DeclarationKind::Dim, name))
+      reportNoSuch(ErrorCode::NoSuchDim, "--dim", DeclarationKind::Dim, name, recurrences, diagnostics);
+  for (const auto &[name, value] : options.constants)
+    if (!declares(recurrences, DeclarationKind::Const, name))
+      reportNoSuch(ErrorCode::NoSuchConst, "-D", DeclarationKind::Const, name, recurrences, diagnostics);
+}
+
+std::vector<Recurrence *> selectRecurrences(File &file, llvm::StringRef only, DiagnosticEngine &diagnostics) {
+  std::vector<Recurrence *> selected;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringMap<Recurrence *> byName;
+  for (auto &recurrence : file.recurrences) {
+    if (!recurrence->name.empty()) {
+      names.push_back(recurrence->name);
+      auto [first, isNew] = byName.try_emplace(recurrence->name, recurrence.get());
+      if (!isNew)
+        diagnostics
+            .report(ErrorCode::DuplicateRecurrence, recurrence->nameRange,
+                    "a recurrence named '" + recurrence->name + "' exists already")
+            .note(first->second->nameRange, "the other one");
+    }
+    if (only.empty() || recurrence->name == only)
+      selected.push_back(recurrence.get());
+  }
+  if (!only.empty() && selected.empty() && !diagnostics.hasErrors()) {
+    Diagnostic &diagnostic = diagnostics.report(ErrorCode::NoSuchRecurrence, SourceRange(),
+                                                "the file holds no recurrence named '" + only + "'");
+    if (llvm::StringRef nearest = findNearest(only, names); !nearest.empty())
+      diagnostic.help("did you mean '" + nearest + "'?");
+    else
+      diagnostic.help("it holds " + llvm::join(llvm::ArrayRef(names).take_front(20), ", "));
+  }
+  return selected;
+}
+
+} // namespace
+
+std::vector<Recurrence *> analyze(File &file, const InstantiationOptions &options, DiagnosticEngine &diagnostics) {
+  std::vector<Recurrence *> selected = selectRecurrences(file, options.onlyRecurrence, diagnostics);
+  if (!selected.empty())
+    checkOptions(selected, options, diagnostics);
+  std::vector<std::unique_ptr<RecurrenceChecker>> checkers;
+  for (Recurrence *recurrence : selected) {
+    if (diagnostics.isFull())
+      return selected;
+    checkers.push_back(std::make_unique<RecurrenceChecker>(*recurrence, file.getBuffer(), options, diagnostics));
+    checkers.back()->check();
+  }
+  // In a file with errors a name may look unused only because its use was not understood.
+  if (!diagnostics.hasErrors())
+    for (auto &checker : checkers)
+      checker->warnAboutUnused();
+  return selected;
+}
+
+} // namespace recur::frontend

@@ -1,0 +1,157 @@
+#include "Frontend/Sema.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+namespace recur::frontend {
+
+using llvm::cast;
+using llvm::dyn_cast;
+
+Shape RecurrenceChecker::check(Expr *expr) {
+  expr->shape = checkUncached(expr);
+  return expr->shape;
+}
+
+Shape RecurrenceChecker::checkValue(Expr *expr) {
+  Shape shape = check(expr);
+  if (!shape.isDiagonal())
+    return shape;
+  diagnostics.report(ErrorCode::DiagOutsideProduct, expr->range, "'diag' stands only beside '@'")
+      .help("S @ diag(a) scales the columns of S, diag(b) @ S its rows; arithmetic on a belongs inside: diag(1 - a)");
+  expr->shape = Shape();
+  return expr->shape;
+}
+
+Shape RecurrenceChecker::checkUncached(Expr *expr) {
+  switch (expr->kind) {
+  case Expr::Error:
+    return Shape();
+  case Expr::Number:
+    return Shape::scalar();
+  case Expr::Name: {
+    Declaration *declaration = resolve(cast<NameExpr>(expr));
+    return declaration ? declaration->shape : Shape();
+  }
+  case Expr::Negate:
+    return checkValue(cast<NegateExpr>(expr)->operand);
+  case Expr::Index:
+    return checkIndex(cast<IndexExpr>(expr));
+  case Expr::Call:
+    return checkCall(cast<CallExpr>(expr));
+  case Expr::Binary: {
+    auto *binary = cast<BinaryExpr>(expr);
+    if (binary->op == BinaryOperator::Product)
+      return checkProduct(binary);
+    checkValue(binary->lhs);
+    checkValue(binary->rhs);
+    return checkElementwise(spell(binary->op), binary->operatorRange, binary->lhs, binary->rhs);
+  }
+  }
+  llvm_unreachable("every kind is listed");
+}
+
+Shape RecurrenceChecker::checkIndex(IndexExpr *expr) {
+  Shape base = checkValue(expr->base);
+  unsigned errorsBefore = diagnostics.getNumErrors();
+  requireNumber(expr->index, "an index");
+  if (diagnostics.getNumErrors() == errorsBefore)
+    evaluator.requireConstant(expr->index, "an index", /*allowLoopVariables=*/true);
+  if (base.isVector())
+    return Shape::scalar();
+  if (base.isMatrix())
+    return Shape::vector(base.getColumns());
+  if (base.isScalar()) {
+    Diagnostic &diagnostic =
+        diagnostics.report(ErrorCode::IndexedScalar, expr->range, "a scalar has no elements to index");
+    noteShape(diagnostic, expr->base);
+  }
+  return Shape();
+}
+
+Shape RecurrenceChecker::checkElementwise(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs) {
+  Shape a = lhs->shape, b = rhs->shape;
+  if (a.isUnknown() || b.isUnknown())
+    return Shape();
+  if (a.isScalar())
+    return b;
+  if (b.isScalar())
+    return a;
+  if (a.getKind() != b.getKind()) {
+    reportRanksDiffer(what, range, lhs, rhs);
+    return Shape();
+  }
+  if (!agree(a, b)) {
+    reportShapesDiffer(what, range, lhs, rhs);
+    return Shape();
+  }
+  if (a.isVector())
+    return Shape::vector(merge(a.getSize(), b.getSize()));
+  return Shape::matrix(merge(a.getRows(), b.getRows()), merge(a.getColumns(), b.getColumns()));
+}
+
+void RecurrenceChecker::reportShapesDiffer(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs) {
+  Shape a = lhs->shape, b = rhs->shape;
+  std::string message = "the operands of '" + what.str() + "' differ: the left is " + formatWithRank(a) +
+                        ", the right is " + formatWithRank(b);
+  if (reportIfTransposedOuter(rhs, a, range, message, nullptr) ||
+      reportIfTransposedOuter(lhs, b, range, message, nullptr))
+    return;
+  Diagnostic &diagnostic = diagnostics.report(ErrorCode::ShapesDiffer, range, message);
+  noteShape(diagnostic, lhs);
+  noteShape(diagnostic, rhs);
+  noteEqualDims(diagnostic, a, b);
+  if (a.isVector() && what == "*")
+    diagnostic.help("for the matrix of all products write outer(" + quote(lhs, false) + ", " + quote(rhs, false) + ")");
+}
+
+bool RecurrenceChecker::reportIfTransposedOuter(Expr *value, Shape expected, SourceRange range,
+                                                const llvm::Twine &message, Declaration *other) {
+  Shape shape = value->shape;
+  const CallExpr *outer = shape.isMatrix() && expected.isMatrix() ? findOuter(value) : nullptr;
+  if (!outer || !agree(shape.getRows(), expected.getColumns()) || !agree(shape.getColumns(), expected.getRows()))
+    return false;
+  Diagnostic &diagnostic =
+      diagnostics.report(ErrorCode::TransposedOuter, outer->range, message + ": this outer product is transposed");
+  if (other)
+    diagnostic.note(other->nameRange, "'" + other->name + "' is declared here");
+  noteEqualDims(diagnostic, shape.getRows(), shape.getColumns());
+  std::string swapped =
+      "outer(" + quote(outer->arguments[1].value, false) + ", " + quote(outer->arguments[0].value, false) + ")";
+  diagnostic.help("outer(a, b) has the rows of a and the columns of b: write " + swapped, outer->range, swapped);
+  return true;
+}
+
+void RecurrenceChecker::reportRanksDiffer(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs) {
+  Diagnostic &diagnostic =
+      diagnostics.report(ErrorCode::RanksDiffer, range,
+                         "the operands of '" + what + "' differ: the left is " + formatWithRank(lhs->shape) +
+                             ", the right is " + formatWithRank(rhs->shape));
+  noteShape(diagnostic, lhs);
+  noteShape(diagnostic, rhs);
+  Expr *matrix = lhs->shape.isMatrix() ? lhs : rhs, *vector = matrix == lhs ? rhs : lhs;
+  bool fitsColumns = agree(matrix->shape.getColumns(), vector->shape.getSize());
+  bool fitsRows = agree(matrix->shape.getRows(), vector->shape.getSize());
+  std::string m = quote(matrix), v = quote(vector), inner = quote(vector, false);
+
+  if (what == "*" || (what == "/" && matrix == lhs)) {
+    bool divides = what == "/";
+    if (divides)
+      inner = "1 / " + v;
+    if (fitsColumns)
+      diagnostic.help("to scale the columns write " + m + " @ diag(" + inner + ")" +
+                      (divides ? "" : "; for matrix times vector write " + m + " @ " + v));
+    if (fitsRows)
+      diagnostic.help("to scale the rows write diag(" + inner + ") @ " + m +
+                      (divides ? "" : "; for vector times matrix write " + v + " @ " + m));
+    return;
+  }
+  // S @ a + outer(v, k): the author took S @ a for a scaled S.
+  auto *product = dyn_cast<BinaryExpr>(vector);
+  if (product && product->op == BinaryOperator::Product && product->lhs->shape.isMatrix())
+    diagnostic.help("'@' with a vector reads the matrix; to scale its columns write " + quote(product->lhs) +
+                    " @ diag(" + quote(product->rhs, false) + ")");
+  else if (what == "+" || what == "-")
+    diagnostic.help("outer(a, b) makes a matrix of two vectors");
+}
+
+} // namespace recur::frontend

@@ -1,0 +1,187 @@
+#include "Frontend/Sema.h"
+
+namespace recur::frontend {
+namespace {
+
+/// Only so many names are compared with a misspelt one, so that a huge file full of errors is still checked promptly.
+constexpr unsigned kMaxCandidates = 5000;
+
+/// How many letters may differ in a name that is offered instead of `name`, plus one.
+unsigned getDistanceLimit(llvm::StringRef name) { return name.size() <= 2 ? 2 : name.size() <= 5 ? 3 : 4; }
+
+} // namespace
+
+void RecurrenceChecker::collectDeclarations() {
+  for (Statement *statement : recurrence.body)
+    if (auto *declaration = llvm::dyn_cast<Declaration>(statement)) {
+      auto &table = declaration->is(DeclarationKind::Output) ? outputs : later;
+      table.try_emplace(declaration->name, declaration);
+    }
+}
+
+void RecurrenceChecker::declare(Declaration *declaration) {
+  declarations.push_back(declaration);
+  if (findBuiltin(declaration->name))
+    diagnostics
+        .report(ErrorCode::ShadowsBuiltin, declaration->nameRange,
+                "'" + declaration->name + "' is the name of a built-in function")
+        .help("choose another name, such as " + declaration->name + "_");
+  if (declaration->is(DeclarationKind::Output)) {
+    Declaration *first = outputs.lookup(declaration->name);
+    if (first && first != declaration)
+      diagnostics
+          .report(ErrorCode::DuplicateName, declaration->nameRange,
+                  "an output named '" + declaration->name + "' exists already")
+          .note(first->nameRange, "the other one")
+          .help("an output is given once; collect its parts with let first");
+    return;
+  }
+  auto [entry, isNew] = names.try_emplace(declaration->name, declaration);
+  if (!isNew) {
+    Declaration *first = entry->second;
+    Diagnostic &diagnostic =
+        diagnostics
+            .report(ErrorCode::DuplicateName, declaration->nameRange, "'" + declaration->name + "' is declared already")
+            .note(first->nameRange, "it is " + describe(first->declarationKind) + ", declared here");
+    if (declaration->is(DeclarationKind::Let) && first->is(DeclarationKind::State))
+      diagnostic.help("to give the state its next value, leave 'let' out: " + declaration->name + " = ...");
+    else if (declaration->is(DeclarationKind::Let))
+      diagnostic.help("a name keeps its value for the whole token: choose another name");
+    return;
+  }
+  if (loopLocals)
+    loopLocals->push_back(declaration->name);
+}
+
+template <typename Filter>
+void RecurrenceChecker::suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range, Filter filter) {
+  llvm::StringRef best;
+  unsigned bestDistance = getDistanceLimit(name), candidates = 0;
+  // Declaration order, so that the answer does not depend on hashing.
+  for (Declaration *declaration : declarations) {
+    if (++candidates > kMaxCandidates)
+      break;
+    if (!filter(*declaration) || lookup(declaration->name) != declaration)
+      continue;
+    if (unsigned distance = name.edit_distance(declaration->name, true, bestDistance); distance < bestDistance) {
+      best = declaration->name;
+      bestDistance = distance;
+    }
+  }
+  if (!best.empty())
+    diagnostic.help("did you mean '" + best + "'?", range, best);
+}
+
+bool RecurrenceChecker::reportIfDeclaredLater(llvm::StringRef name, SourceRange range) {
+  Declaration *declaration = later.lookup(name);
+  if (!declaration || declaration->range.end < range.begin)
+    return false;
+  if (declaration->range.begin < range.begin) {
+    diagnostics.report(ErrorCode::UsedBeforeDeclaration, range, "'" + name + "' is used in its own definition")
+        .help("only a state has a value from before: state " + name + ": ...");
+    return true;
+  }
+  diagnostics.report(ErrorCode::UsedBeforeDeclaration, range, "'" + name + "' is used before its declaration")
+      .note(declaration->nameRange, "it is declared here as " + describe(declaration->declarationKind))
+      .help("statements run in order: move the declaration up");
+  return true;
+}
+
+void RecurrenceChecker::reportUnknown(llvm::StringRef name, SourceRange range) {
+  // One report a name is enough.
+  if (!reportedNames.insert(name).second || reportIfDeclaredLater(name, range))
+    return;
+  if (const BuiltinInfo *builtin = findBuiltin(name)) {
+    diagnostics
+        .report(ErrorCode::FunctionWithoutCall, range, "'" + name + "' is a function and stands here without arguments")
+        .help("write " + builtin->signature);
+    return;
+  }
+  if (Declaration *output = outputs.lookup(name)) {
+    diagnostics.report(ErrorCode::OutputAsValue, range, "'" + name + "' is an output, which cannot be read")
+        .note(output->nameRange, "declared here")
+        .help("name the value with let, and give that to the output");
+    return;
+  }
+  if (Declaration *local = endedLocals.lookup(name)) {
+    diagnostics.report(ErrorCode::OutOfScope, range, "'" + name + "' exists only inside its loop")
+        .note(local->nameRange, "it is " + describe(local->declarationKind) + ", declared here")
+        .help("keep what leaves the loop in a state, or declare it before the loop");
+    return;
+  }
+  // The declaration may be in the part that could not be parsed.
+  if (recurrence.damaged)
+    return;
+  Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownName, range, "'" + name + "' is not declared");
+  suggestName(diagnostic, name, range, [](const Declaration &) { return true; });
+}
+
+Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
+  Declaration *declaration = lookup(expr->name);
+  if (!declaration) {
+    reportUnknown(expr->name, expr->range);
+    return nullptr;
+  }
+  declaration->used = true;
+  expr->declaration = declaration;
+  return declaration;
+}
+
+void RecurrenceChecker::checkAssign(AssignStatement *assign) {
+  Shape value = checkValue(assign->value);
+  Declaration *target = lookup(assign->name);
+  if (!target) {
+    if (Declaration *output = outputs.lookup(assign->name); output && !later.count(assign->name)) {
+      diagnostics
+          .report(ErrorCode::NotAssignable, assign->nameRange, "'" + assign->name + "' is an output, not a state")
+          .note(output->nameRange, "declared here")
+          .help("an output is given once, where it is declared");
+      return;
+    }
+    if (!reportedNames.insert(assign->name).second || reportIfDeclaredLater(assign->name, assign->nameRange) ||
+        recurrence.damaged)
+      return;
+    Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownAssignment, assign->nameRange,
+                                                "there is no state '" + assign->name + "' to assign to");
+    suggestName(diagnostic, assign->name, assign->nameRange,
+                [](const Declaration &declaration) { return declaration.is(DeclarationKind::State); });
+    if (diagnostic.suggestions.empty())
+      diagnostic.help("for a local name write let " + assign->name + " = ...; a state is declared first: state " +
+                      assign->name + ": ...");
+    return;
+  }
+  if (!target->is(DeclarationKind::State)) {
+    Diagnostic &diagnostic =
+        diagnostics
+            .report(ErrorCode::NotAssignable, assign->nameRange,
+                    "'" + assign->name + "' is " + describe(target->declarationKind) + ", not a state")
+            .note(target->nameRange, "declared here");
+    if (target->is(DeclarationKind::Let))
+      diagnostic.help("a name keeps its value for the whole token: give the new value a name of its own with let");
+    else
+      diagnostic.help("only states are assigned; for a new value write let with a name of its own");
+    return;
+  }
+  assign->state = target;
+  target->updated = true;
+  if (value.isUnknown() || target->shape.isUnknown() || agree(value, target->shape))
+    return;
+  std::string message =
+      "'" + assign->name.str() + "' is " + formatWithRank(target->shape) + ", and this is " + formatWithRank(value);
+  if (reportIfTransposedOuter(assign->value, target->shape, assign->value->range, message, target))
+    return;
+  Diagnostic &diagnostic = diagnostics.report(ErrorCode::StateShape, assign->value->range, message)
+                               .note(target->nameRange, "the state is declared here");
+  noteEqualDims(diagnostic, value, target->shape);
+  auto *product = llvm::dyn_cast<BinaryExpr>(assign->value);
+  if (target->shape.isMatrix() && product && product->op == BinaryOperator::Product && product->lhs->shape.isMatrix())
+    diagnostic.help("'@' with a vector reads the matrix; to scale its columns write " + quote(product->lhs) +
+                    " @ diag(" + quote(product->rhs, false) + ")");
+  else if (value.isScalar() && target->shape.isVector())
+    diagnostic.help("a scalar is spread over a vector only in arithmetic: write " + quote(assign->value) + " * ones(" +
+                    format(target->shape.getSize()) + ")");
+  else if (value.isVector() && target->shape.isMatrix())
+    diagnostic.help("outer(a, b) makes a matrix of two vectors");
+}
+
+} // namespace recur::frontend
