@@ -118,6 +118,7 @@ struct Statement {
 /// A shape as it is written: up to two entries, each a name or a number. `scalar` and a missing shape have none.
 struct ShapeSyntax {
   SourceRange range; // invalid when left out
+  bool malformed = false;
   llvm::ArrayRef<Expr *> entries;
 };
 

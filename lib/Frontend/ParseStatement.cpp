@@ -38,14 +38,14 @@ void Parser::parseStatement(Statements &body) {
   default:
     break;
   }
-  reportNotAStatement();
+  reportNotAStatement(body);
   // Never stay on the token that was refused.
   if (!token.is(TokenKind::EndOfFile))
     advance();
   skipToStatement();
 }
 
-void Parser::reportNotAStatement() {
+void Parser::reportNotAStatement(Statements &body) {
   if (token.is(TokenKind::KwIn) || token.is(TokenKind::KwScalar)) {
     report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement");
     return;
@@ -87,6 +87,14 @@ void Parser::reportNotAStatement() {
       diagnostic.help("it closes nothing: remove it");
     else if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number) || token.is(TokenKind::LeftParen))
       diagnostic.help("is an operator missing before it?");
+    // The statement before is not what it was meant to be.
+    if (body.empty())
+      return;
+    auto *error = file->make<ErrorExpr>(body.back()->range);
+    if (auto *assign = llvm::dyn_cast<AssignStatement>(body.back()))
+      assign->value = error;
+    else if (auto *declaration = llvm::dyn_cast<Declaration>(body.back()); declaration && declaration->init)
+      declaration->init = error;
     return;
   }
   report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement")
@@ -103,10 +111,13 @@ void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
   bool shared = token.is(TokenKind::KwShared);
   advance();
   if (shared && !consumeIf(TokenKind::KwInput)) {
+    bool isOther = token.is(TokenKind::KwParam) || token.is(TokenKind::KwState);
     report(ErrorCode::SharedWithoutInput, here(), "expected 'input' after 'shared'")
-        .help("only inputs are shared: shared input " + (token.is(TokenKind::Identifier) ? token.text : "q") + ": ...");
+        .help(isOther ? "only inputs are shared by a group of heads; there is one " + token.text +
+                            " per head: remove 'shared'"
+                      : "write shared input " + (token.is(TokenKind::Identifier) ? token.text : "q"));
     // A shared param or state is read on as if it were an input.
-    if (token.is(TokenKind::KwParam) || token.is(TokenKind::KwState))
+    if (isOther)
       advance();
   }
   do {
@@ -122,12 +133,12 @@ void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
     } else if (consumeIf(TokenKind::Colon)) {
       if (!parseShape(declaration->shapeSyntax))
         return skipToStatement();
-    } else if (token.is(TokenKind::LeftBracket) || token.is(TokenKind::KwScalar)) {
-      report(ErrorCode::ExpectedColon, afterLast(), "expected ':' before the shape")
-          .help("write " + name.text + ": " + token.text + (token.is(TokenKind::LeftBracket) ? "..." : ""), afterLast(),
-                ":");
+    } else if (!token.startsLine && (token.is(TokenKind::LeftBracket) || token.is(TokenKind::KwScalar))) {
+      SourceRange gap = afterLast();
       if (!parseShape(declaration->shapeSyntax))
         return skipToStatement();
+      report(ErrorCode::ExpectedColon, gap, "expected ':' before the shape")
+          .help("write " + name.text + ": " + buffer.getText(declaration->shapeSyntax.range), gap, ":");
     }
     finish(declaration, begin);
     begin = token.range.begin;
@@ -227,7 +238,9 @@ void Parser::parseFor(Statements &body) {
 /// scalar     [n]     [m, n]
 bool Parser::parseShape(ShapeSyntax &shape) {
   uint32_t begin = token.range.begin;
+  shape.malformed = true; // until it is read to its end
   if (consumeIf(TokenKind::KwScalar)) {
+    shape.malformed = false;
     shape.range = {begin, lastEnd};
     return true;
   }
@@ -270,6 +283,7 @@ bool Parser::parseShape(ShapeSyntax &shape) {
   }
   if (!expectClosing(TokenKind::RightBracket, opening))
     return false;
+  shape.malformed = false;
   shape.range = {begin, lastEnd};
   shape.entries = file->copy<Expr *>(entries);
   return true;

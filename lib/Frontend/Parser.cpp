@@ -114,6 +114,7 @@ std::unique_ptr<File> Parser::parseFile() {
       diagnostic.help("this '}' closes nothing: remove it");
     else
       diagnostic.help("every statement belongs to a recurrence: recurrence name { ... }");
+    lostStatements = true;
     skipToRecurrence();
   }
   if (file->recurrences.empty() && !diagnostics.hasErrors())
@@ -126,6 +127,7 @@ void Parser::parseRecurrence() {
   uint32_t begin = token.range.begin;
   file->recurrences.push_back(std::make_unique<Recurrence>());
   recurrence = file->recurrences.back().get();
+  recurrence->damaged = lostStatements;
   advance();
   Token name;
   if (expectName(name, "the name of the recurrence")) {

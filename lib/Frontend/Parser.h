@@ -42,7 +42,7 @@ private:
   void parseDefinition(DeclarationKind kind, Statements &body);
   void parseAssignment(Statements &body);
   void parseFor(Statements &body);
-  void reportNotAStatement();
+  void reportNotAStatement(Statements &body);
   bool parseShape(ShapeSyntax &shape);
   Declaration *makeDeclaration(DeclarationKind kind, const Token &name);
   template <typename S> S *finish(S *statement, uint32_t begin);
@@ -74,6 +74,7 @@ private:
   uint32_t numNodes = 0;
   std::unique_ptr<File> file;
   Recurrence *recurrence = nullptr;
+  bool lostStatements = false; // outside every recurrence; a name may have been declared there
 };
 
 } // namespace recur::frontend

@@ -1,4 +1,5 @@
 #include "Frontend/Sema.h"
+#include "Frontend/NearestName.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,14 +24,10 @@ bool declares(llvm::ArrayRef<Recurrence *> recurrences, DeclarationKind kind, ll
 
 /// The nearest of `candidates` to a misspelt name, or an empty string.
 llvm::StringRef findNearest(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> candidates) {
-  llvm::StringRef best;
-  unsigned bestDistance = name.size() > 3 ? 3 : 2;
+  NearestName nearest(name);
   for (llvm::StringRef candidate : candidates)
-    if (unsigned distance = name.edit_distance(candidate, true, bestDistance); distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  return best;
+    nearest.offer(candidate);
+  return nearest.get();
 }
 
 /// A name on the command line that the file lacks.

@@ -33,7 +33,7 @@ private:
   void reportUnknown(llvm::StringRef name, SourceRange range);
   bool reportIfDeclaredLater(llvm::StringRef name, SourceRange range);
   template <typename Filter>
-  void suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range, Filter filter);
+  Declaration *suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range, Filter filter);
 
   // SemaStatement.cpp
   void checkBody(llvm::ArrayRef<Statement *> body);

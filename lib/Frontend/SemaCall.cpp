@@ -1,3 +1,4 @@
+#include "Frontend/NearestName.h"
 #include "Frontend/Sema.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,15 +27,11 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
     }
     Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownFunction, call->calleeRange,
                                                 "there is no function '" + call->callee + "'");
-    llvm::StringRef best;
-    unsigned bestDistance = call->callee.size() > 3 ? 3 : 2;
+    NearestName nearest(call->callee);
     for (const BuiltinInfo &builtin : getBuiltins())
-      if (unsigned distance = call->callee.edit_distance(builtin.name, true, bestDistance); distance < bestDistance) {
-        best = builtin.name;
-        bestDistance = distance;
-      }
-    if (!best.empty())
-      diagnostic.help("did you mean '" + best + "'?", call->calleeRange, best);
+      nearest.offer(builtin.name);
+    if (!nearest.get().empty())
+      diagnostic.help("did you mean '" + nearest.get() + "'?", call->calleeRange, nearest.get());
     else
       diagnostic.help("docs/language.md lists the functions; there are no functions of one's own");
     return Shape();
@@ -64,15 +61,11 @@ bool RecurrenceChecker::checkArguments(CallExpr *call) {
       Diagnostic &diagnostic =
           diagnostics.report(ErrorCode::UnknownArgument, argument.keywordRange,
                              "'" + builtin.name + "' has no argument named '" + argument.keyword + "'");
-      llvm::StringRef best;
-      unsigned bestDistance = 3;
+      NearestName nearest(argument.keyword);
       for (llvm::StringRef keyword : builtin.keywords)
-        if (unsigned distance = argument.keyword.edit_distance(keyword, true, bestDistance); distance < bestDistance) {
-          best = keyword;
-          bestDistance = distance;
-        }
-      if (!best.empty())
-        diagnostic.help("did you mean '" + best + "'?", argument.keywordRange, best);
+        nearest.offer(keyword);
+      if (!nearest.get().empty())
+        diagnostic.help("did you mean '" + nearest.get() + "'?", argument.keywordRange, nearest.get());
       else
         diagnostic.help("write " + builtin.signature);
       ok = false;

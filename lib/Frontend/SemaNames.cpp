@@ -1,3 +1,4 @@
+#include "Frontend/NearestName.h"
 #include "Frontend/Sema.h"
 
 namespace recur::frontend {
@@ -5,9 +6,6 @@ namespace {
 
 /// Only so many names are compared with a misspelt one, so that a huge file full of errors is still checked promptly.
 constexpr unsigned kMaxCandidates = 5000;
-
-/// How many letters may differ in a name that is offered instead of `name`, plus one.
-unsigned getDistanceLimit(llvm::StringRef name) { return name.size() <= 2 ? 2 : name.size() <= 5 ? 3 : 4; }
 
 } // namespace
 
@@ -43,33 +41,34 @@ void RecurrenceChecker::declare(Declaration *declaration) {
         diagnostics
             .report(ErrorCode::DuplicateName, declaration->nameRange, "'" + declaration->name + "' is declared already")
             .note(first->nameRange, "it is " + describe(first->declarationKind) + ", declared here");
-    if (declaration->is(DeclarationKind::Let) && first->is(DeclarationKind::State))
+    if (declaration->is(DeclarationKind::Let) && first->is(DeclarationKind::State)) {
+      first->updated = true; // as was meant
       diagnostic.help("to give the state its next value, leave 'let' out: " + declaration->name + " = ...");
-    else if (declaration->is(DeclarationKind::Let))
+    } else if (declaration->is(DeclarationKind::Let))
       diagnostic.help("a name keeps its value for the whole token: choose another name");
     return;
   }
-  if (loopLocals)
+  // What a loop may not declare was reported, and counts as declared outside.
+  if (loopLocals && (declaration->is(DeclarationKind::Let) || declaration->is(DeclarationKind::LoopVariable)))
     loopLocals->push_back(declaration->name);
 }
 
 template <typename Filter>
-void RecurrenceChecker::suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range, Filter filter) {
-  llvm::StringRef best;
-  unsigned bestDistance = getDistanceLimit(name), candidates = 0;
+Declaration *RecurrenceChecker::suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range,
+                                            Filter filter) {
+  NearestName nearest(name);
+  unsigned candidates = 0;
   // Declaration order, so that the answer does not depend on hashing.
   for (Declaration *declaration : declarations) {
     if (++candidates > kMaxCandidates)
       break;
-    if (!filter(*declaration) || lookup(declaration->name) != declaration)
-      continue;
-    if (unsigned distance = name.edit_distance(declaration->name, true, bestDistance); distance < bestDistance) {
-      best = declaration->name;
-      bestDistance = distance;
-    }
+    if (filter(*declaration) && lookup(declaration->name) == declaration)
+      nearest.offer(declaration->name);
   }
-  if (!best.empty())
-    diagnostic.help("did you mean '" + best + "'?", range, best);
+  if (nearest.get().empty())
+    return nullptr;
+  diagnostic.help("did you mean '" + nearest.get() + "'?", range, nearest.get());
+  return lookup(nearest.get());
 }
 
 bool RecurrenceChecker::reportIfDeclaredLater(llvm::StringRef name, SourceRange range) {
@@ -138,14 +137,19 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
           .help("an output is given once, where it is declared");
       return;
     }
+    if (Declaration *declaredLater = later.lookup(assign->name))
+      declaredLater->updated = true;
     if (!reportedNames.insert(assign->name).second || reportIfDeclaredLater(assign->name, assign->nameRange) ||
         recurrence.damaged)
       return;
     Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownAssignment, assign->nameRange,
                                                 "there is no state '" + assign->name + "' to assign to");
-    suggestName(diagnostic, assign->name, assign->nameRange,
-                [](const Declaration &declaration) { return declaration.is(DeclarationKind::State); });
-    if (diagnostic.suggestions.empty())
+    Declaration *meant = suggestName(diagnostic, assign->name, assign->nameRange, [](const Declaration &declaration) {
+      return declaration.is(DeclarationKind::State);
+    });
+    if (meant)
+      meant->updated = true;
+    else
       diagnostic.help("for a local name write let " + assign->name + " = ...; a state is declared first: state " +
                       assign->name + ": ...");
     return;

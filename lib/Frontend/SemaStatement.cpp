@@ -193,6 +193,8 @@ void RecurrenceChecker::checkFor(ForStatement *statement) {
 }
 
 Shape RecurrenceChecker::resolveShape(const ShapeSyntax &syntax) {
+  if (syntax.malformed)
+    return Shape();
   switch (syntax.entries.size()) {
   case 0:
     return Shape::scalar();
