@@ -9,7 +9,6 @@
 namespace recur::frontend {
 
 using llvm::cast;
-using llvm::dyn_cast;
 
 std::string formatNumber(double value) {
   std::string text;
