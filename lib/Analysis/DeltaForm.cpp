@@ -48,6 +48,8 @@ private:
   Read plainRead(const Poly *scale, const Poly *key, bool crossed);
   Read bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key, unsigned visibleWrites,
                 bool crossed);
+  const Poly *dividedTerms(const Poly *key, const Poly *decay);
+  std::pair<const Poly *, const Poly *> decaysOfSides(bool crossed);
   const Poly *stateAt(Point point);
 
   Algebra &algebra;
@@ -225,16 +227,8 @@ AffineValue DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites,
 
 /// The read of the state before the token's writes: decayed if the decay divides out of it, else undecayed.
 Read DeltaFormBuilder::plainRead(const Poly *scale, const Poly *key, bool crossed) {
-  const Poly *keyDecay = form.keyDecay.linear, *scaleDecay = form.valueDecay.linear;
-  if (crossed) {
-    std::swap(keyDecay, scaleDecay);
-    // A scalar decay may be taken out of either side; it is taken out of the key's.
-    if (form.keyDecay.isScalar()) {
-      keyDecay = algebra.multiply(keyDecay, scaleDecay);
-      scaleDecay = algebra.one();
-    }
-  }
-  const Poly *decayedKey = keyDecay ? quotient(algebra, key, keyDecay) : nullptr;
+  auto [keyDecay, scaleDecay] = decaysOfSides(crossed);
+  const Poly *decayedKey = quotient(algebra, key, keyDecay);
   const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
   if (decayedKey && decayedScale)
     return {decayedScale, decayedKey, {true, 0}};
@@ -246,12 +240,13 @@ Read DeltaFormBuilder::plainRead(const Poly *scale, const Poly *key, bool crosse
 Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key,
                                 unsigned visibleWrites, bool crossed) {
   Read best = plainRead(scale, key, crossed);
-  if (!best.point.decayed)
+  auto [keyDecay, scaleDecay] = decaysOfSides(crossed);
+  const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
+  if (!visibleWrites || !decayedScale || keyDecay->isZero())
     return best;
-  const Read plain = best;
-  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, plain.key);
-  size_t bestCost = parts.size() + free->terms.size();
-  // The key that was read is the leading parts of the plain key; the others come from writes that the read saw.
+  // The key that was read is the leading part of what the decay divides; all else comes from writes that the read saw.
+  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, dividedTerms(key, keyDecay));
+  size_t bestCost = collectIndexed(algebra, best.key).size() + free->terms.size();
   constexpr size_t longestKey = 4;
   const Poly *candidate = algebra.zero();
   for (size_t taken = 1; taken <= std::min(parts.size(), longestKey); ++taken) {
@@ -260,19 +255,41 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
     for (unsigned seen = visibleWrites; seen > 0; --seen) {
       const Poly *state = stateAt({true, seen});
       const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
-      const Poly *scaled = read ? algebra.multiply(plain.scale, read) : nullptr;
+      const Poly *scaled = read ? algebra.multiply(decayedScale, read) : nullptr;
       if (!scaled)
         continue;
       const Poly *remainder = algebra.sub(value, scaled);
       size_t cost = taken + remainder->terms.size();
       if (remainder->dependsOn(form.state) || cost > bestCost || (cost == bestCost && best.point.writes))
         continue;
-      best = {plain.scale, candidate, {true, seen}};
+      best = {decayedScale, candidate, {true, seen}};
       free = remainder;
       bestCost = cost;
     }
   }
   return best;
+}
+
+/// The quotient of `key` by the decay, or of those of its terms that the decay divides one by one.
+const Poly *DeltaFormBuilder::dividedTerms(const Poly *key, const Poly *decay) {
+  if (const Poly *whole = quotient(algebra, key, decay))
+    return whole;
+  const Poly *result = algebra.zero();
+  for (const Term &term : key->terms)
+    if (const Poly *divided = quotient(algebra, algebra.poly(term), decay))
+      result = algebra.add(result, divided);
+  return result;
+}
+
+/// The decays of the side that a read's key is on, and of the other side. A scalar decay may be taken out of either; it is
+/// taken out of the key.
+std::pair<const Poly *, const Poly *> DeltaFormBuilder::decaysOfSides(bool crossed) {
+  const Poly *key = form.keyDecay.linear, *value = form.valueDecay.linear;
+  if (!crossed)
+    return {key, value};
+  if (form.keyDecay.isScalar())
+    return {algebra.multiply(key, value), algebra.one()};
+  return {value, key};
 }
 
 void DeltaFormBuilder::describeSteps() {

@@ -94,6 +94,10 @@ static bool isFullRank(Algebra &algebra, const Poly *poly) {
 // Classification
 //===----------------------------------------------------------------------===//
 
+static std::string decayInWords(const DeltaForm &form) {
+  return form.keyDecay.isAbsent() && form.valueDecay.isAbsent() ? "no decay, and " : "a decay, then ";
+}
+
 /// For each state, the states that it reaches by "its update reads".
 static SmallVector<SmallBitVector> reachableStates(const Expressions &expressions) {
   unsigned count = expressions.numStates();
@@ -152,8 +156,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     Expected<DeltaForm> delta = buildDeltaForm(*algebra, *expressions, recurrence, state);
     if (delta) {
       facts.stateClass = StateClass::Delta;
-      facts.reason = "a decay, then rank-one writes that do not read " + name;
       facts.delta = std::move(*delta);
+      facts.reason = decayInWords(*facts.delta) + "rank-one writes that do not read " + name;
       return facts;
     }
     consumeError(delta.takeError());
@@ -190,8 +194,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     return facts;
   }
   facts.stateClass = StateClass::Delta;
-  facts.reason = "a decay, then rank-one writes whose values read " + name + " linearly";
   facts.delta = std::move(*delta);
+  facts.reason = decayInWords(*facts.delta) + "rank-one writes whose values read " + name + " linearly";
   return facts;
 }
 

@@ -1,4 +1,5 @@
 #include "Pipelines/Registration.h"
+#include "Transforms/DGPS/Passes.h"
 #include "dialects/DGPS/DGPS.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -16,6 +17,7 @@ void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.inse
 void recur::registerAllPasses() {
   static const bool once = [] {
     registerUpstreamPasses();
+    dgps::registerDGPSPasses();
     return true;
   }();
   (void)once;

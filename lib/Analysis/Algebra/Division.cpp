@@ -153,6 +153,6 @@ Content recur::algebra::extractContent(Algebra &algebra, const Poly *a) {
   for (const IndexedPart &part : parts)
     direction = algebra.add(direction, algebra.multiply(quotient(algebra, part.coefficient, scale),
                                                         algebra.poly(part.indexed)));
-  double leading = direction->terms.front().coefficient;
+  double leading = direction->leadingCoefficient();
   return {algebra.scale(scale, leading), algebra.scale(direction, 1 / leading)};
 }

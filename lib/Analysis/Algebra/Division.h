@@ -26,7 +26,7 @@ struct IndexedPart {
 };
 llvm::SmallVector<IndexedPart, 2> collectIndexed(Algebra &algebra, const Poly *a);
 
-/// a = scale * direction, where `scale` has no index and holds all that the terms share. The direction's first
+/// a = scale * direction, where `scale` has no index and holds all that the terms share. The direction's leading
 /// coefficient is one.
 struct Content {
   const Poly *scale;

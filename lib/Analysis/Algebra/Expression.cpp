@@ -61,6 +61,14 @@ std::optional<double> Poly::asNumber() const {
   return std::nullopt;
 }
 
+double Poly::leadingCoefficient() const {
+  double leading = 0;
+  for (const Term &term : terms)
+    if (std::abs(term.coefficient) > std::abs(leading) * (1 + 1e-12))
+      leading = term.coefficient;
+  return leading;
+}
+
 template <typename T>
 static int compareValues(const T &a, const T &b) {
   return a < b ? -1 : b < a ? 1 : 0;
@@ -291,11 +299,7 @@ const Poly *Algebra::inverse(const Poly *a) {
       result = multiply(result, exponential(negate(term->monomial->exponent)));
     return result;
   }
-  if (a->isZero())
-    return elementwise("inverse", a);
-  // Let the first term have the coefficient one, so that 1/(2a + 2b) is (1/2) / (a + b).
-  double leading = a->terms.front().coefficient;
-  return scale(elementwise("inverse", scale(a, 1 / leading)), 1 / leading);
+  return elementwise("inverse", a);
 }
 
 const Poly *Algebra::elementwise(StringRef name, ArrayRef<const Poly *> arguments) {

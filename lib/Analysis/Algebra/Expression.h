@@ -97,6 +97,8 @@ public:
   bool isOne() const { return asNumber() == 1.0; }
   /// The only term, if there is just one.
   const Term *single() const { return terms.size() == 1 ? &terms.front() : nullptr; }
+  /// The coefficient of largest magnitude, the first of several: dividing by it never makes another one large.
+  double leadingCoefficient() const;
   bool dependsOn(unsigned state) const { return state < states.size() && states.test(state); }
   void Profile(llvm::FoldingSetNodeID &id) const;
 };

@@ -1,0 +1,198 @@
+#include "Analysis/Algebra/Print.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::algebra;
+
+/// Up to six digits, as a person would write them.
+std::string Printer::number(double value) {
+  std::string text;
+  raw_string_ostream stream(text);
+  if (value == std::round(value) && std::abs(value) < 1e15)
+    stream << int64_t(value);
+  else
+    stream << format("%.6g", value);
+  return text;
+}
+
+/// A name says more than an expression with an operator in it, but not more than a number or another name.
+static bool deservesName(const Poly *poly) {
+  if (poly->asNumber())
+    return false;
+  const Monomial *first = poly->terms[0].monomial;
+  bool isName = poly->terms.size() == 1 && !first->exponent && first->degree() == 1 &&
+                first->factors[0].atom->kind == Atom::Kind::Leaf;
+  return !isName;
+}
+
+Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence)
+    : algebra(algebra), expressions(expressions) {
+  for (unsigned state = 0; state < expressions.numStates(); ++state)
+    if (expressions.after(state) != expressions.before(state) && deservesName(expressions.after(state)))
+      names.try_emplace(expressions.after(state), dgps::StateOp(expressions.state(state)).getName().str() + "'");
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (op.getNumResults() != 1 || isa<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(op))
+      continue;
+    if (auto named = dyn_cast<mlir::NameLoc>(op.getLoc()); named && deservesName(expressions.of(op.getResult(0))))
+      names.try_emplace(expressions.of(op.getResult(0)), named.getName().str());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// From the program
+//===----------------------------------------------------------------------===//
+
+Printer::Text Printer::text(mlir::Value value) const {
+  if (auto name = names.find(expressions.of(value)); name != names.end())
+    return {name->second};
+  return textOfOp(value.getDefiningOp());
+}
+
+Printer::Text Printer::textOfOp(mlir::Operation *op) const {
+  auto operand = [&](unsigned i, Level level) { return within(text(op->getOperand(i)), level); };
+  auto call = [&](StringRef name) {
+    SmallVector<std::string, 2> arguments;
+    for (mlir::Value argument : op->getOperands())
+      arguments.push_back(text(argument).text);
+    return Text{name.str() + "(" + join(arguments, ", ") + ")"};
+  };
+  return mlir::TypeSwitch<mlir::Operation *, Text>(op)
+      .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp>([](auto declared) { return Text{declared.getName().str()}; })
+      .Case([&](dgps::ConstantOp constant) {
+        return Text{number(constant.getNumber()), constant.getNumber() < 0 ? Level::Sum : Level::Operand};
+      })
+      .Case([&](dgps::BroadcastOp) { return text(op->getOperand(0)); })
+      .Case([&](dgps::AddOp) { return Text{operand(0, Level::Sum) + " + " + operand(1, Level::Product), Level::Sum}; })
+      .Case([&](dgps::SubOp) { return Text{operand(0, Level::Sum) + " - " + operand(1, Level::Product), Level::Sum}; })
+      .Case([&](dgps::NegOp) { return Text{"-" + operand(0, Level::Operand), Level::Product}; })
+      .Case<dgps::MulOp, dgps::ScaleRowsOp, dgps::ScaleColsOp>([&](auto) {
+        return Text{operand(0, Level::Product) + " * " + operand(1, Level::Operand), Level::Product};
+      })
+      .Case([&](dgps::DivOp) {
+        return Text{operand(0, Level::Product) + " / " + operand(1, Level::Operand), Level::Product};
+      })
+      .Case<dgps::MatvecOp, dgps::VecmatOp>(
+          [&](auto) { return Text{operand(0, Level::Operand) + " @ " + operand(1, Level::Operand), Level::Product}; })
+      .Case([&](dgps::ExtractOp extract) {
+        return Text{operand(0, Level::Operand) + "[" + std::to_string(extract.getIndex()) + "]"};
+      })
+      .Case([&](dgps::CgOp cg) {
+        return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text +
+                    ", ridge = " + text(cg.getRidge()).text +
+                    ", iterations = " + std::to_string(cg.getIterations()) + ")"};
+      })
+      .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
+}
+
+//===----------------------------------------------------------------------===//
+// From the canonical form
+//===----------------------------------------------------------------------===//
+
+Printer::Text Printer::text(const Poly *poly) const {
+  if (auto name = names.find(poly); name != names.end())
+    return {name->second};
+  if (std::optional<double> value = poly->asNumber())
+    return {number(*value), *value < 0 ? Level::Sum : Level::Operand};
+  if (mlir::Value value = expressions.valueOf(poly, poly->axes == Axis::None ? 0 : poly->axes == Axis::Both ? 2 : 1))
+    return text(value);
+  std::string result;
+  for (auto [index, term] : enumerate(poly->terms)) {
+    bool negative = term.coefficient < 0;
+    if (index)
+      result += negative ? " - " : " + ";
+    else if (negative)
+      result += "-";
+    double magnitude = std::abs(term.coefficient);
+    std::string product = within(text(term.monomial), Level::Product);
+    if (term.monomial->isOne())
+      result += number(magnitude);
+    else if (magnitude == 1)
+      result += product;
+    else
+      result += number(magnitude) + " * " + product;
+  }
+  const Term *only = poly->single();
+  if (!only || only->coefficient < 0)
+    return {result, Level::Sum};
+  return {result, only->coefficient == 1 ? text(only->monomial).level : Level::Product};
+}
+
+Printer::Text Printer::text(const Monomial *monomial) const {
+  const Poly *whole = algebra.poly(monomial);
+  if (auto name = names.find(whole); name != names.end())
+    return {name->second};
+  SmallVector<std::string, 4> above, below;
+  if (monomial->exponent) {
+    const Poly *exponential = algebra.exponential(monomial->exponent);
+    auto name = names.find(exponential);
+    above.push_back(name != names.end() ? name->second : "exp(" + print(monomial->exponent) + ")");
+  }
+  for (const Factor &factor : monomial->factors) {
+    bool inverse = factor.atom->isFunction("inverse");
+    // A product of one factor need not be set apart; any other operand of a product must be.
+    std::string one = inverse ? printOperand(factor.atom->arguments[0])
+                              : within(text(factor.atom),
+                                       monomial->degree() == 1 ? Level::Product : Level::Operand);
+    for (unsigned i = 0; i < factor.power; ++i)
+      (inverse ? below : above).push_back(one);
+  }
+  if (below.empty() && above.size() == 1)
+    return {above.front(), monomial->exponent ? Level::Operand : text(monomial->factors[0].atom).level};
+  std::string result = above.empty() ? "1" : join(above, " * ");
+  for (const std::string &divisor : below)
+    result += " / " + divisor;
+  return {result, Level::Product};
+}
+
+Printer::Text Printer::text(const Atom *atom) const {
+  Axis axis = atom->rank == 0 ? Axis::None : atom->rank == 1 ? Axis::Row : Axis::Both;
+  const Poly *self = algebra.poly(algebra.monomial(Factor{atom, axis, 1}, nullptr));
+  if (auto name = names.find(self); name != names.end())
+    return {name->second};
+  if (atom->kind == Atom::Kind::Leaf)
+    return textOfOp(atom->leaf.getDefiningOp());
+  if (mlir::Value value = expressions.valueOf(self, atom->rank))
+    return text(value);
+  if (atom->kind == Atom::Kind::Sum)
+    return textOfSum(atom);
+  if (atom->name == "extract")
+    return {printOperand(atom->arguments[0]) + "[" + std::to_string(atom->parameter) + "]"};
+  SmallVector<std::string, 3> arguments;
+  for (const Poly *argument : atom->arguments)
+    arguments.push_back(print(argument));
+  return {atom->name + "(" + join(arguments, ", ") + ")"};
+}
+
+/// A sum over one index: a product with a matrix, an inner product of two, or the plain sum.
+Printer::Text Printer::textOfSum(const Atom *atom) const {
+  const Monomial *product = atom->product;
+  for (const Factor &factor : product->factors) {
+    if (factor.axis != Axis::Both || factor.power != 1)
+      continue;
+    SmallVector<Factor, 4> rest;
+    for (const Factor &other : product->factors)
+      if (&other != &factor)
+        rest.push_back(other);
+    const Poly *vector = algebra.poly(algebra.monomial(rest, product->exponent));
+    std::string matrix = within(text(factor.atom), Level::Operand);
+    if (atom->summed == Axis::Col)
+      return {matrix + " @ " + printOperand(algebra.transpose(vector)), Level::Product};
+    return {printOperand(vector) + " @ " + matrix, Level::Product};
+  }
+  // The first factor against the others.
+  if (!product->factors.empty() && product->degree() > 1) {
+    SmallVector<Factor, 4> rest(product->factors.begin(), product->factors.end());
+    Factor first = rest.front();
+    if (--rest.front().power == 0)
+      rest.erase(rest.begin());
+    const Poly *others = algebra.poly(algebra.monomial(rest, product->exponent));
+    return {"dot(" + text(first.atom).text + ", " + print(others) + ")"};
+  }
+  return {"sum(" + text(product).text + ")"};
+}

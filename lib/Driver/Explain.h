@@ -1,0 +1,21 @@
+// The report of `recurc explain`: what Recur understood of a recurrence, for a person and for a program.
+#pragma once
+
+#include "dialects/DGPS/DGPS.h"
+#include "llvm/Support/JSON.h"
+#include <string>
+#include <vector>
+
+namespace recur::driver {
+
+struct ExplainOptions {
+  /// Dims whose size nobody gave; the report says that it was assumed.
+  std::vector<std::string> assumedDims;
+  /// What the plan is to be chosen for.
+  std::string target = "host";
+};
+
+std::string explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options);
+llvm::json::Value explainJson(dgps::RecurrenceOp recurrence, const ExplainOptions &options);
+
+} // namespace recur::driver
