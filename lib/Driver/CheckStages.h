@@ -1,0 +1,26 @@
+// What `recurc check` compares with the interpreter: the one place to add a stage to.
+#pragma once
+#include "Interpreter/Data.h"
+#include "Pipelines/Stages.h"
+#include <functional>
+
+namespace recur::driver {
+
+/// A stage made ready for one recurrence: it can be run on any data.
+struct PreparedStage {
+  double limit; // the largest relative RMS error that passes
+  std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
+};
+
+struct CheckStage {
+  llvm::StringRef name;
+  /// Compiles a copy of the recurrence as far as the stage. Nothing when the stage does not concern the recurrence or the
+  /// options.
+  llvm::Expected<std::optional<PreparedStage>> (*prepare)(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options);
+};
+
+/// From the top down.
+llvm::ArrayRef<CheckStage> getCheckStages();
+
+} // namespace recur::driver

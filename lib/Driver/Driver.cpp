@@ -1,0 +1,110 @@
+#include "Driver/Driver.h"
+#include "Driver/Help.h"
+#include "Driver/Verbs.h"
+#include "llvm/ADT/STLExtras.h"
+#include <csignal>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+namespace {
+struct Verb {
+  StringRef name;
+  OptionVisibility visibility;
+  StringRef usage, summary, details;
+  Expected<ExitCode> (*run)(const opt::InputArgList &args);
+};
+} // namespace
+
+static constexpr Verb verbs[] = {
+    {"build", BuildVerb, "build SPEC [options]", "compile a specification",
+     "Compiles the recurrences of SPEC and writes what --emit asks for.", runBuild},
+    {"explain", ExplainVerb, "explain SPEC | CODE [options]", "say what Recur finds in a specification, or what an error means",
+     "Prints what the compiler finds out about each state of SPEC, and why. A dim that is not given is taken as 64.\n"
+     "With an error's code, such as R0107, prints that error's page.",
+     runExplain},
+    {"check", CheckVerb, "check SPEC [options]", "compare every stage with the token-by-token interpreter",
+     "Draws random inputs, runs every stage of the compiler on them, and compares each with the token-by-token\n"
+     "interpreter. The exit code is 2 when one differs. A dim that is not given gets a small size of its own.",
+     runCheck},
+    {"run", RunVerb, "run SPEC --in=DIR --out=DIR [options]", "run a specification on .npy files",
+     "Runs a recurrence of SPEC on the arrays of a folder. Dims that are not given are found in the arrays' shapes.",
+     runRun},
+    {"targets", TargetsVerb, "targets [options]", "list what can be compiled for",
+     "Lists the machines that Recur compiles for, and what this one has.", runTargets},
+};
+
+static void printHelp() {
+  outs() << "recurc: the compiler for recurrence kernels\n\nUsage: recurc VERB [options]\n\nVerbs:\n";
+  for (const Verb &verb : verbs) {
+    outs() << "  " << verb.name;
+    outs().indent(12 - verb.name.size()) << verb.summary << '\n';
+  }
+  printOptionHelp(outs(), TopLevel);
+  outs() << "\n'recurc VERB --help' lists the options of a verb. Exit codes: 0 fine, 1 a mistake in the file or the command,\n"
+            "2 a check failed, 3 a fault in recurc.\n";
+}
+
+static void printHelp(const Verb &verb) {
+  outs() << "Usage: recurc " << verb.usage << "\n\n" << verb.details << '\n';
+  printOptionHelp(outs(), verb.visibility);
+}
+
+static Expected<ExitCode> runWithoutVerb(ArrayRef<const char *> words) {
+  if (words.empty())
+    return makeError("a verb is missing: build, explain, check, run or targets; see 'recurc --help'");
+  if (words.front()[0] != '-') {
+    std::vector<StringRef> names;
+    for (const Verb &verb : verbs)
+      names.push_back(verb.name);
+    StringRef word = words.front(), nearest = findNearest(word, names);
+    if (word == "help") {
+      printHelp();
+      return ExitCode::Fine;
+    }
+    if (!nearest.empty())
+      return makeError("unknown verb '" + word + "'; did you mean '" + nearest + "'?");
+    return makeError("unknown verb '" + word + "'; known are " + join(names, ", "));
+  }
+  Expected<opt::InputArgList> args = parseOptions({"", TopLevel}, words);
+  if (!args)
+    return args.takeError();
+  if (args->hasArg(OPT_version))
+    outs() << "recurc " RECUR_VERSION "\n";
+  else if (args->hasArg(OPT_help))
+    printHelp();
+  else
+    return makeError("a verb comes first: build, explain, check, run or targets; see 'recurc --help'");
+  return ExitCode::Fine;
+}
+
+static Expected<ExitCode> runVerb(const Verb &verb, ArrayRef<const char *> words) {
+  Expected<opt::InputArgList> args = parseOptions({verb.name, verb.visibility}, words);
+  if (!args)
+    return args.takeError();
+  if (args->hasArg(OPT_help)) {
+    printHelp(verb);
+    return ExitCode::Fine;
+  }
+  return verb.run(*args);
+}
+
+int driver::runRecurc(int argc, char **argv) {
+  ArrayRef<const char *> words(argv, argc);
+  words = words.drop_front(argc > 0);
+  startReproducer(words);
+  const Verb *verb = words.empty() ? std::end(verbs) : find_if(verbs, [&](const Verb &verb) {
+    return verb.name == words.front();
+  });
+  Expected<ExitCode> result = verb == std::end(verbs) ? runWithoutVerb(words) : runVerb(*verb, words.drop_front());
+  ExitCode code = result ? *result : report(result.takeError());
+  outs().flush();
+  if (outs().has_error()) {
+    std::error_code reason = outs().error();
+    outs().clear_error();
+    if (code == ExitCode::Fine)
+      code = report(makeError("cannot write to stdout: " + reason.message()));
+  }
+  return int(code);
+}

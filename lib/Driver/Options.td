@@ -1,0 +1,68 @@
+// The options of recurc. A verb is a visibility: an option is known to the verbs that list it.
+include "llvm/Option/OptParser.td"
+
+def TopLevel : OptionVisibility; // before any verb
+def BuildVerb : OptionVisibility;
+def ExplainVerb : OptionVisibility;
+def CheckVerb : OptionVisibility;
+def RunVerb : OptionVisibility;
+def TargetsVerb : OptionVisibility;
+
+class HelpGroup<string title> : OptionGroup<title> {
+  string HelpText = title;
+}
+def FilesGroup : HelpGroup<"Input and output">;
+def SpecGroup : HelpGroup<"Specification">;
+def TargetGroup : HelpGroup<"Target">;
+def PlanGroup : HelpGroup<"Plan">;
+def CheckGroup : HelpGroup<"Check">;
+def StagesGroup : HelpGroup<"Stages">;
+def DiagnosticsGroup : HelpGroup<"Diagnostics and help">;
+def DevelopersGroup : HelpGroup<"For Recur's developers">;
+
+// An option with a value, written --name=value or --name value.
+multiclass Valued<string name, string metaVar, string help, OptionGroup group, list<OptionVisibility> verbs> {
+  def NAME : Joined<["--"], name # "=">, MetaVarName<metaVar>, HelpText<help>, Group<group>, Visibility<verbs>;
+  def NAME # _separate : Separate<["--"], name>, Alias<!cast<Option>(NAME)>, Group<group>, Visibility<verbs>;
+}
+class Switch<string name, string help, OptionGroup group, list<OptionVisibility> verbs>
+    : Flag<["--"], name>, HelpText<help>, Group<group>, Visibility<verbs>;
+
+defvar everywhere = [TopLevel, BuildVerb, ExplainVerb, CheckVerb, RunVerb, TargetsVerb];
+defvar withSpec = [BuildVerb, ExplainVerb, CheckVerb, RunVerb];
+
+def output : JoinedOrSeparate<["-"], "o">, MetaVarName<"BASE">, Group<FilesGroup>, Visibility<[BuildVerb]>,
+             HelpText<"path of what is written, without its suffix; '-' is stdout (default: the file's name, here)">;
+defm emit : Valued<"emit", "LIST", "what to write: obj, asm, header, manifest, ptx, cubin, llvm, mlir", FilesGroup, [BuildVerb]>;
+defm in_folder : Valued<"in", "DIR", "folder with input.NAME.npy, param.NAME.npy and initial.NAME.npy", FilesGroup, [RunVerb]>;
+defm out_folder : Valued<"out", "DIR", "folder to write output.NAME.npy and final.NAME.npy to; made where it is missing", FilesGroup, [RunVerb]>;
+
+defm dim : Valued<"dim", "NAME=SIZE,...", "sizes of the dims", SpecGroup, withSpec>;
+def define : JoinedOrSeparate<["-"], "D">, MetaVarName<"NAME=NUMBER">, Group<SpecGroup>, Visibility<withSpec>,
+             HelpText<"give a const another number">;
+defm recurrence : Valued<"recurrence", "NAME", "take this recurrence of the file only", SpecGroup, withSpec>;
+
+defm target : Valued<"target", "NAME", "what to compile for; see 'recurc targets' (default: host)", TargetGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, Visibility<withSpec>,
+            HelpText<"type of the data: f32 (default), bf16 or f16">,
+            HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's)">;
+def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
+defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), host", TargetGroup, [RunVerb]>;
+
+defm plan : Valued<"plan", "NAME", "auto (default), step, chunk or segment", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: chosen by cost)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+
+defm seed : Valued<"seed", "N", "start of the random numbers (default: 0)", CheckGroup, [CheckVerb]>;
+defm tokens : Valued<"tokens", "LIST", "sequence lengths to check (default: 0,1,5,64,65,200)", CheckGroup, [CheckVerb]>;
+
+defm stop_after : Valued<"stop-after", "STAGE", "go down to this stage and no further", StagesGroup, [BuildVerb]>;
+defm start_from : Valued<"start-from", "STAGE", "the file is .mlir that this stage gave; go on from there", StagesGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm dump_stages : Valued<"dump-stages", "DIR", "write what each stage gives to DIR", StagesGroup, [BuildVerb]>;
+
+def json : Switch<"json", "print an object for a program instead of text for a person", DiagnosticsGroup, [ExplainVerb, CheckVerb, TargetsVerb]>;
+defm diagnostics : Valued<"diagnostics", "FORM", "errors in the specification as text (default) or json, on stderr", DiagnosticsGroup, withSpec>;
+def help : Switch<"help", "print this", DiagnosticsGroup, everywhere>;
+def help_short : Flag<["-"], "h">, Alias<help>, Visibility<everywhere>;
+def version : Switch<"version", "print the version", DiagnosticsGroup, [TopLevel]>;
+
+defm provoke : Valued<"provoke", "KIND", "fail as if by a fault in recurc: error or crash", DevelopersGroup, withSpec>;

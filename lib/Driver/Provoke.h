@@ -1,0 +1,9 @@
+// --provoke: a fault on purpose, so that tests can see what recurc does after one.
+#pragma once
+#include "Driver/Options.h"
+
+namespace recur::driver {
+
+llvm::Error provoke(const llvm::opt::InputArgList &args);
+
+} // namespace recur::driver

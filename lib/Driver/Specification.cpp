@@ -1,0 +1,238 @@
+#include "Driver/Specification.h"
+#include "Driver/Reporting.h"
+#include "Driver/Targets.h"
+#include "Pipelines/Registration.h"
+#include "Support/DiagnosticRenderer.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static bool isName(StringRef text) {
+  return !text.empty() && !isDigit(text.front()) && all_of(text, [](char c) { return isAlnum(c) || c == '_'; });
+}
+
+static Error parseDims(StringRef list, std::map<std::string, int64_t> &dims) {
+  for (StringRef item : split(list, ',')) {
+    auto [name, size] = item.split('=');
+    int64_t value;
+    if (!isName(name) || size.empty())
+      return makeError("--dim: '" + item + "' is not of the form NAME=SIZE, such as K=128");
+    if (size.getAsInteger(10, value))
+      return makeError("--dim: '" + size + "' is not a whole number that dim '" + name + "' could be");
+    auto [entry, isNew] = dims.insert({name.str(), value});
+    if (!isNew && entry->second != value)
+      return makeError("--dim: dim '" + name + "' is given as " + Twine(entry->second) + " and as " + Twine(value));
+  }
+  return Error::success();
+}
+
+static Error parseDefine(StringRef text, std::map<std::string, double> &constants) {
+  auto [name, number] = text.split('=');
+  double value;
+  if (!isName(name) || number.empty() || number.getAsDouble(value))
+    return makeError("-D: '" + text + "' is not of the form NAME=NUMBER, such as x=1.25");
+  if (!constants.insert({name.str(), value}).second)
+    return makeError("-D: const '" + name + "' is given twice");
+  return Error::success();
+}
+
+Expected<const Stage *> driver::parseStage(StringRef option, StringRef name) {
+  if (const Stage *stage = findStage(name)) {
+    if (stage->populate)
+      return stage;
+    return makeError(option + ": this version does not have stage '" + name + "'; the lowest that it has is '" +
+                     getLastStage().name + "'");
+  }
+  std::vector<StringRef> names;
+  for (const Stage &stage : getStages())
+    names.push_back(stage.name);
+  return makeUnknownValueError(option, name, names);
+}
+
+Expected<SpecOptions> driver::parseSpecOptions(const opt::InputArgList &args) {
+  SpecOptions options;
+  std::vector<std::string> files = args.getAllArgValues(OPT_INPUT);
+  if (files.empty())
+    return makeError("a file is missing: give the path of a .recur file, or '-' for stdin");
+  if (files.size() > 1)
+    return makeError("one file at a time: '" + files[0] + "' and '" + files[1] + "' are given");
+  options.path = files[0];
+  for (const std::string &list : args.getAllArgValues(OPT_dim))
+    if (Error error = parseDims(list, options.instantiation.dims))
+      return std::move(error);
+  for (const std::string &define : args.getAllArgValues(OPT_define))
+    if (Error error = parseDefine(define, options.instantiation.constants))
+      return std::move(error);
+  options.instantiation.onlyRecurrence = args.getLastArgValue(OPT_recurrence).str();
+  StringRef form = args.getLastArgValue(OPT_diagnostics, "text");
+  if (form != "text" && form != "json")
+    return makeUnknownValueError("--diagnostics", form, {"text", "json"});
+  options.jsonDiagnostics = form == "json";
+  if (const opt::Arg *arg = args.getLastArg(OPT_start_from)) {
+    Expected<const Stage *> stage = parseStage("--start-from", arg->getValue());
+    if (!stage)
+      return stage.takeError();
+    options.startFrom = *stage;
+    if (!options.instantiation.dims.empty() || !options.instantiation.constants.empty())
+      return makeError("--start-from: the file is instantiated already; leave --dim and -D out");
+  }
+  return options;
+}
+
+template <typename T>
+static Expected<T> parseChoice(const opt::InputArgList &args, OptionID id, StringRef option, T otherwise,
+                               ArrayRef<std::pair<StringRef, T>> choices) {
+  const opt::Arg *arg = args.getLastArg(id);
+  if (!arg)
+    return otherwise;
+  std::vector<StringRef> known;
+  for (const auto &[name, value] : choices) {
+    if (name == arg->getValue())
+      return value;
+    known.push_back(name);
+  }
+  return makeUnknownValueError(option, arg->getValue(), known);
+}
+
+Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &args) {
+  PipelineOptions options;
+  options.target = args.getLastArgValue(OPT_target, "host").str();
+  if (!is_contained(getTargetNames(), options.target))
+    return makeUnknownValueError("--target", options.target, getTargetNames());
+  Expected<DataType> dataType = parseChoice<DataType>(
+      args, OPT_dtype, "--dtype", options.dataType,
+      {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});
+  if (!dataType)
+    return dataType.takeError();
+  Expected<Plan> plan = parseChoice<Plan>(
+      args, OPT_plan, "--plan", options.plan,
+      {{"auto", Plan::Auto}, {"step", Plan::Step}, {"chunk", Plan::Chunk}, {"segment", Plan::Segment}});
+  if (!plan)
+    return plan.takeError();
+  Expected<int64_t> chunk =
+      parseChoice<int64_t>(args, OPT_chunk, "--chunk", 0, {{"16", 16}, {"32", 32}, {"64", 64}, {"128", 128}});
+  if (!chunk)
+    return chunk.takeError();
+  options.dataType = *dataType;
+  options.plan = *plan;
+  if (*chunk)
+    options.chunk = *chunk;
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// The file
+//===----------------------------------------------------------------------===//
+
+static mlir::DialectRegistry makeRegistry() {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
+
+Specification::Specification(SpecOptions options)
+    : options(std::move(options)), context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
+  context.loadDialect<dgps::DGPSDialect>();
+}
+
+Expected<std::unique_ptr<Specification>> Specification::open(SpecOptions options) {
+  std::unique_ptr<Specification> specification(new Specification(std::move(options)));
+  std::string error;
+  specification->source = SourceBuffer::fromFile(specification->options.path, error);
+  if (!specification->source)
+    return makeError(error);
+  addSourceToReproducer(specification->options.startFrom ? "file.mlir" : "file.recur",
+                        specification->source->getText());
+  return specification;
+}
+
+Error Specification::reportDiagnostics(const DiagnosticEngine &diagnostics) {
+  if (options.jsonDiagnostics)
+    renderDiagnosticsAsJSON(errs(), *source, diagnostics);
+  else
+    renderDiagnosticsForStream(errs(), *source, diagnostics);
+  return diagnostics.hasErrors() ? make_error<AlreadyReported>() : Error::success();
+}
+
+static Error makeNoSuchRecurrenceError(StringRef name, ArrayRef<StringRef> known) {
+  StringRef nearest = findNearest(name, known);
+  if (!nearest.empty())
+    return makeError("--recurrence: the file has no recurrence '" + name + "'; did you mean '" + nearest + "'?");
+  return makeError("--recurrence: the file has no recurrence '" + name + "'; it has " + join(known, ", "));
+}
+
+Expected<std::vector<frontend::RecurrenceInfo>> Specification::describe() {
+  DiagnosticEngine diagnostics;
+  frontend::InstantiationOptions everything = options.instantiation;
+  everything.onlyRecurrence.clear();
+  std::vector<frontend::RecurrenceInfo> all = frontend::describe(*source, everything, diagnostics);
+  if (diagnostics.hasErrors())
+    return reportDiagnostics(diagnostics);
+  StringRef only = options.instantiation.onlyRecurrence;
+  if (only.empty())
+    return all;
+  std::vector<StringRef> names;
+  for (const frontend::RecurrenceInfo &recurrence : all)
+    names.push_back(recurrence.name);
+  auto chosen = find(names, only);
+  if (chosen == names.end())
+    return makeNoSuchRecurrenceError(only, names);
+  return std::vector<frontend::RecurrenceInfo>{all[chosen - names.begin()]};
+}
+
+Error Specification::compile(const frontend::InstantiationOptions &instantiation) {
+  if (options.startFrom)
+    return readModule();
+  DiagnosticEngine diagnostics;
+  module = frontend::compile(*source, instantiation, context, diagnostics, &info);
+  if (Error error = reportDiagnostics(diagnostics))
+    return error;
+  if (!module || mlir::failed(mlir::verify(*module)))
+    return make_error<InternalError>("the front end made invalid IR");
+  return Error::success();
+}
+
+Error Specification::readModule() {
+  SourceMgr sources;
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context, errs());
+  sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(source->getText(), source->getName()), SMLoc());
+  module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (!module)
+    return make_error<AlreadyReported>();
+  std::vector<StringRef> names;
+  for (dgps::RecurrenceOp recurrence : getRecurrences())
+    names.push_back(recurrence.getSymName());
+  if (names.empty())
+    return makeError("'" + source->getName() + "' holds no dgps.recurrence");
+  StringRef only = options.instantiation.onlyRecurrence;
+  if (only.empty())
+    return Error::success();
+  if (!is_contained(names, only))
+    return makeNoSuchRecurrenceError(only, names);
+  for (dgps::RecurrenceOp recurrence : getRecurrences())
+    if (recurrence.getSymName() != only)
+      recurrence.erase();
+  return Error::success();
+}
+
+std::vector<dgps::RecurrenceOp> Specification::getRecurrences() {
+  auto recurrences = module->getOps<dgps::RecurrenceOp>();
+  return {recurrences.begin(), recurrences.end()};
+}
+
+std::string driver::printDims(dgps::RecurrenceOp recurrence) {
+  std::string text;
+  for (mlir::NamedAttribute dim : recurrence.getDims())
+    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
+      text += (text.empty() ? "" : ", ") + dim.getName().str() + " = " + std::to_string(size.getInt());
+  return text;
+}

@@ -1,0 +1,23 @@
+// The machines that Recur compiles for.
+#pragma once
+#include "llvm/ADT/StringRef.h"
+#include <string>
+#include <vector>
+
+namespace recur::driver {
+
+struct Target {
+  std::string name;
+  std::string kind; // "cpu" or "gpu"
+  std::string triple;
+  std::string cpu; // as LLVM names it
+  std::vector<std::string> features; // that kernels make use of
+  bool runsHere = false;
+};
+
+/// `host` with what this machine has, then the named targets.
+std::vector<Target> getTargets();
+/// Their names, without looking at the machine.
+llvm::ArrayRef<llvm::StringRef> getTargetNames();
+
+} // namespace recur::driver

@@ -1,0 +1,213 @@
+// recurc check: every stage against the token-by-token interpreter, on random inputs.
+#include "Driver/CheckStages.h"
+#include "Driver/Provoke.h"
+#include "Driver/RandomData.h"
+#include "Driver/Specification.h"
+#include "Driver/Verbs.h"
+#include "Interpreter/DGPSInterpreter.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+using interpreter::Data;
+using interpreter::Results;
+using interpreter::Sizes;
+
+namespace {
+
+struct CheckOptions {
+  uint64_t seed = 0;
+  std::vector<int64_t> tokens = {0, 1, 5, 64, 65, 200};
+};
+
+struct StageReport {
+  StringRef name;
+  double error = 0, limit = 0;
+  int64_t worstTokens = 0;
+  bool passes() const { return error <= limit; } // false for a NaN
+};
+
+struct RecurrenceReport {
+  dgps::RecurrenceOp recurrence;
+  Sizes sizes;
+  std::vector<StageReport> stages;
+  bool passes() const { return all_of(stages, [](const StageReport &stage) { return stage.passes(); }); }
+};
+
+} // namespace
+
+static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
+  CheckOptions options;
+  if (const opt::Arg *arg = args.getLastArg(OPT_seed))
+    if (StringRef(arg->getValue()).getAsInteger(10, options.seed))
+      return makeError("--seed: '" + Twine(arg->getValue()) + "' is not a whole number of at least 0");
+  if (const opt::Arg *arg = args.getLastArg(OPT_tokens)) {
+    options.tokens.clear();
+    for (StringRef item : split(arg->getValue(), ',')) {
+      int64_t count;
+      if (item.getAsInteger(10, count) || count < 0 || count > 1'000'000)
+        return makeError("--tokens: '" + item + "' is not a number of tokens, from 0 to 1000000");
+      options.tokens.push_back(count);
+    }
+  }
+  return options;
+}
+
+/// Gives each dim without a size one of its own, so that no two sides are equal by chance.
+static Error assumeDims(Specification &specification, frontend::InstantiationOptions &instantiation) {
+  if (specification.getOptions().startFrom)
+    return Error::success();
+  static constexpr int64_t sizes[] = {8, 6, 5, 7, 4, 3, 9, 10, 11, 12};
+  Expected<std::vector<frontend::RecurrenceInfo>> all = specification.describe();
+  if (!all)
+    return all.takeError();
+  std::string assumed;
+  size_t next = 0;
+  for (const frontend::RecurrenceInfo &recurrence : *all)
+    for (const frontend::DimInfo &dim : recurrence.dims)
+      if (!dim.value && !instantiation.dims.count(dim.name)) {
+        int64_t size = sizes[next++ % std::size(sizes)];
+        instantiation.dims[dim.name] = size;
+        assumed += (assumed.empty() ? "" : ", ") + dim.name + " = " + std::to_string(size);
+      }
+  if (!assumed.empty())
+    note("checked with " + assumed + "; --dim gives other sizes");
+  return Error::success();
+}
+
+static bool isFinite(const interpreter::NamedArrays &arrays) {
+  return all_of(arrays, [](const auto &entry) {
+    return all_of(entry.second.values, [](double value) { return std::isfinite(value); });
+  });
+}
+
+static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence, const CheckOptions &options,
+                                                  const PipelineOptions &pipeline) {
+  RecurrenceReport report{recurrence, {/*batch=*/2, /*tokens=*/0, /*heads=*/4, /*groups=*/4}, {}};
+  if (any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); }))
+    report.sizes.groups = 2;
+  std::vector<PreparedStage> prepared;
+  for (const CheckStage &stage : getCheckStages()) {
+    Expected<std::optional<PreparedStage>> ready = stage.prepare(recurrence, pipeline);
+    if (!ready)
+      return ready.takeError();
+    if (*ready) {
+      report.stages.push_back({stage.name, 0, (*ready)->limit});
+      prepared.push_back(std::move(**ready));
+    }
+  }
+  for (int64_t tokens : options.tokens) {
+    Sizes sizes = report.sizes;
+    sizes.tokens = tokens;
+    Data data = makeRandomData(recurrence, sizes, options.seed + tokens);
+    Expected<Results> reference = interpreter::interpret(recurrence, data);
+    if (!reference)
+      return reference.takeError();
+    if (!isFinite(reference->outputs) || !isFinite(reference->final))
+      warn("'" + recurrence.getSymName() + "' has no finite result on the random inputs of T = " + Twine(tokens));
+    for (auto [stage, ready] : zip(report.stages, prepared)) {
+      Expected<Results> results = ready.run(data);
+      if (!results)
+        return results.takeError();
+      double error = interpreter::relativeRms(*results, *reference);
+      if (!(error <= stage.error)) {
+        stage.error = error;
+        stage.worstTokens = tokens;
+      }
+    }
+  }
+  return report;
+}
+
+static json::Value printNumber(double value) {
+  return std::isfinite(value) ? json::Value(value) : json::Value(nullptr); // JSON has no infinity
+}
+
+static json::Object printAsJSON(RecurrenceReport &report, const CheckOptions &options) {
+  json::Object dims;
+  for (mlir::NamedAttribute dim : report.recurrence.getDims())
+    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
+      dims[dim.getName().str()] = size.getInt();
+  json::Array stages;
+  for (const StageReport &stage : report.stages)
+    stages.push_back(json::Object{{"name", stage.name},
+                                  {"error", printNumber(stage.error)},
+                                  {"limit", stage.limit},
+                                  {"pass", stage.passes()}});
+  return json::Object{{"recurrence", report.recurrence.getSymName()},
+                      {"dims", std::move(dims)},
+                      {"batch", report.sizes.batch},
+                      {"heads", report.sizes.heads},
+                      {"groups", report.sizes.groups},
+                      {"tokens", json::Array(options.tokens)},
+                      {"seed", int64_t(options.seed)},
+                      {"stages", std::move(stages)},
+                      {"pass", report.passes()}};
+}
+
+static void printAsText(RecurrenceReport &report, const CheckOptions &options) {
+  std::string dims = printDims(report.recurrence);
+  outs() << report.recurrence.getSymName() << ": " << dims << (dims.empty() ? "" : ", ") << "B = " << report.sizes.batch
+         << ", H = " << report.sizes.heads << ", Hq = " << report.sizes.groups << ", T = ";
+  interleave(options.tokens, outs(), ", ");
+  outs() << ", seed " << options.seed << '\n';
+  outs() << formatv("  {0,-20}{1,10}{2,10}\n", "stage", "error", "limit");
+  for (const StageReport &stage : report.stages) {
+    outs() << formatv("  {0,-20}{1,10}{2,10}  ", stage.name, formatv("{0:e1}", stage.error).str(),
+                      formatv("{0:e1}", stage.limit).str());
+    if (stage.passes())
+      outs() << "pass\n";
+    else
+      outs() << "FAIL at T = " << stage.worstTokens << '\n';
+  }
+}
+
+Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
+  Expected<SpecOptions> options = parseSpecOptions(args);
+  if (!options)
+    return options.takeError();
+  Expected<PipelineOptions> pipeline = parsePipelineOptions(args);
+  if (!pipeline)
+    return pipeline.takeError();
+  Expected<CheckOptions> check = parseCheckOptions(args);
+  if (!check)
+    return check.takeError();
+  Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
+  if (!specification)
+    return specification.takeError();
+  frontend::InstantiationOptions instantiation = options->instantiation;
+  if (Error error = assumeDims(**specification, instantiation))
+    return std::move(error);
+  if (Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  if (Error error = provoke(args))
+    return std::move(error);
+
+  std::vector<RecurrenceReport> reports;
+  for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
+    Expected<RecurrenceReport> report = checkRecurrence(recurrence, *check, *pipeline);
+    if (!report)
+      return report.takeError();
+    reports.push_back(std::move(*report));
+  }
+  if (args.hasArg(OPT_json)) {
+    json::Array list;
+    for (RecurrenceReport &report : reports)
+      list.push_back(printAsJSON(report, *check));
+    // One recurrence is the object itself; several are a list in an object.
+    json::Value value =
+        reports.size() == 1 ? std::move(list.front()) : json::Value(json::Object{{"recurrences", std::move(list)}});
+    outs() << formatv("{0:2}", value) << '\n';
+  } else {
+    for (RecurrenceReport &report : reports)
+      printAsText(report, *check);
+  }
+  bool passes = all_of(reports, [](const RecurrenceReport &report) { return report.passes(); });
+  if (!passes)
+    note("a stage differs from the interpreter: this is a fault in recurc; the command above repeats it");
+  return passes ? ExitCode::Fine : ExitCode::CheckFailed;
+}

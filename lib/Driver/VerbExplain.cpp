@@ -1,0 +1,80 @@
+// recurc explain: what is found out about a specification, or the page of an error.
+#include "Driver/Explain.h"
+#include "Driver/Provoke.h"
+#include "Driver/Specification.h"
+#include "Driver/Verbs.h"
+#include "Support/ErrorCodes.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+/// Taken for a dim without a size; what explain finds out does not depend on it.
+static constexpr int64_t assumedDim = 64;
+
+static bool looksLikeErrorCode(StringRef text) {
+  return text.size() == 5 && toUpper(text.front()) == 'R' && all_of(text.drop_front(), isDigit);
+}
+
+static Expected<ExitCode> explainCode(StringRef code) {
+  std::optional<StringRef> page = explainErrorCode(code);
+  if (!page)
+    return makeError("there is no error '" + code + "'; the codes are listed in docs/errors");
+  outs() << *page << (page->ends_with("\n") ? "" : "\n");
+  return ExitCode::Fine;
+}
+
+static ExplainOptions makeExplainOptions(const Specification &specification, dgps::RecurrenceOp recurrence,
+                                         const PipelineOptions &pipeline) {
+  ExplainOptions options;
+  options.target = pipeline.target;
+  for (const frontend::RecurrenceInfo &info : specification.getInfo())
+    if (info.name == recurrence.getSymName())
+      for (const frontend::DimInfo &dim : info.dims)
+        if (dim.assumed)
+          options.assumedDims.push_back(dim.name);
+  return options;
+}
+
+Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
+  std::vector<std::string> files = args.getAllArgValues(OPT_INPUT);
+  if (files.size() == 1 && looksLikeErrorCode(files[0]))
+    return explainCode(files[0]);
+  Expected<SpecOptions> options = parseSpecOptions(args);
+  if (!options)
+    return options.takeError();
+  Expected<PipelineOptions> pipeline = parsePipelineOptions(args);
+  if (!pipeline)
+    return pipeline.takeError();
+  Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
+  if (!specification)
+    return specification.takeError();
+  if (!options->startFrom && !options->instantiation.onlyRecurrence.empty())
+    if (Error error = (*specification)->describe().takeError())
+      return std::move(error);
+  frontend::InstantiationOptions instantiation = options->instantiation;
+  instantiation.assumedDim = assumedDim;
+  if (Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  if (Error error = provoke(args))
+    return std::move(error);
+
+  json::Array list;
+  std::string text;
+  for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
+    ExplainOptions explain = makeExplainOptions(**specification, recurrence, *pipeline);
+    if (args.hasArg(OPT_json))
+      list.push_back(explainJson(recurrence, explain));
+    else
+      text += (text.empty() ? "" : "\n") + explainText(recurrence, explain);
+  }
+  if (!args.hasArg(OPT_json))
+    outs() << text;
+  else if (list.size() == 1) // one recurrence is the object itself; several are a list in an object
+    outs() << formatv("{0:2}", list.front()) << '\n';
+  else
+    outs() << formatv("{0:2}", json::Value(json::Object{{"recurrences", std::move(list)}})) << '\n';
+  return ExitCode::Fine;
+}

@@ -1,0 +1,97 @@
+// recurc run: a recurrence on a folder of .npy files.
+#include "Driver/ArrayFolder.h"
+#include "Driver/DimInference.h"
+#include "Driver/Provoke.h"
+#include "Driver/Specification.h"
+#include "Driver/Verbs.h"
+#include "Interpreter/DGPSInterpreter.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+static Expected<npy::DType> parseOutputType(const opt::InputArgList &args) {
+  StringRef name = args.getLastArgValue(OPT_dtype, "f64");
+  if (name == "f64" || name == "f8")
+    return npy::DType::F8;
+  if (name == "f32" || name == "f4")
+    return npy::DType::F4;
+  if (name == "f16" || name == "f2")
+    return npy::DType::F2;
+  if (name == "bf16")
+    return npy::DType::BF16;
+  return makeUnknownValueError("--dtype", name, {"f64", "f32", "f16", "bf16"});
+}
+
+static Error checkEngine(StringRef engine) {
+  if (engine == "interpreter")
+    return Error::success();
+  if (engine == "host")
+    return makeError("--engine: this version compiles no kernels; use --engine=interpreter");
+  return makeUnknownValueError("--engine", engine, {"interpreter", "host"});
+}
+
+/// The only recurrence of the file, or the one that --recurrence names.
+static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specification) {
+  Expected<std::vector<frontend::RecurrenceInfo>> all = specification.describe();
+  if (!all)
+    return all.takeError();
+  if (all->size() == 1)
+    return all->front();
+  std::vector<std::string> names;
+  for (const frontend::RecurrenceInfo &recurrence : *all)
+    names.push_back(recurrence.name);
+  return makeError("the file holds " + Twine(names.size()) + " recurrences; choose one with --recurrence: " +
+                   join(names, ", "));
+}
+
+Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
+  Expected<SpecOptions> options = parseSpecOptions(args);
+  if (!options)
+    return options.takeError();
+  if (Error error = checkEngine(args.getLastArgValue(OPT_engine, "interpreter")))
+    return std::move(error);
+  Expected<npy::DType> dtype = parseOutputType(args);
+  if (!dtype)
+    return dtype.takeError();
+  for (auto [id, name] : {std::pair(OPT_in_folder, "--in"), {OPT_out_folder, "--out"}})
+    if (!args.hasArg(id))
+      return makeError(Twine(name) + "=DIR is missing");
+
+  Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
+  if (!specification)
+    return specification.takeError();
+  Expected<frontend::RecurrenceInfo> info = chooseRecurrence(**specification);
+  if (!info)
+    return info.takeError();
+  Expected<std::vector<ArrayFile>> files =
+      openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info));
+  if (!files)
+    return files.takeError();
+
+  frontend::InstantiationOptions instantiation = options->instantiation;
+  instantiation.onlyRecurrence = info->name;
+  if (Error error = inferDims(*info, *files, instantiation.dims))
+    return std::move(error);
+  if (Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  if (Error error = provoke(args))
+    return std::move(error);
+  dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+
+  std::vector<interpreter::Given> given;
+  for (const ArrayFile &file : *files)
+    given.push_back({file.role, file.name, file.path, file.shape});
+  Expected<interpreter::Sizes> sizes = interpreter::inferSizes(recurrence, given);
+  if (!sizes)
+    return sizes.takeError();
+  Expected<interpreter::Data> data = readArrays(*files, *sizes);
+  if (!data)
+    return data.takeError();
+  Expected<interpreter::Results> results = interpreter::interpret(recurrence, *data);
+  if (!results)
+    return results.takeError();
+  if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *dtype)))
+    return std::move(error);
+  return ExitCode::Fine;
+}

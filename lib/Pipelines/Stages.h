@@ -1,0 +1,43 @@
+// The stages of the one way down: their names, the passes that lead to each, and how to run from one to another. recurc
+// and recur-opt both go through here.
+#pragma once
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace recur {
+
+/// The type that data has in memory. States are float32 whatever it is.
+enum class DataType { F32, BF16, F16 };
+/// How a kernel goes over the tokens; `Auto` leaves it to the emitted code.
+enum class Plan { Auto, Step, Chunk, Segment };
+
+/// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
+struct PipelineOptions {
+  std::string target = "host";
+  DataType dataType = DataType::F32;
+  Plan plan = Plan::Auto;
+  std::optional<int64_t> chunk; // chosen by cost when left out
+};
+
+struct Stage {
+  llvm::StringRef name;
+  llvm::StringRef gives; // what a module is made of after it
+  /// Adds the passes that lead here from the stage before; null where this version does not go so far down.
+  void (*populate)(mlir::OpPassManager &passes, const PipelineOptions &options);
+};
+
+/// Every stage of the design, from the top down.
+llvm::ArrayRef<Stage> getStages();
+const Stage *findStage(llvm::StringRef name);
+/// The lowest stage that this version reaches.
+const Stage &getLastStage();
+
+/// Runs the passes of each stage below `from` (of all, when null) down to `to`, and calls `after` when a stage is reached.
+/// Fails when a pass failed or left invalid IR; the context's diagnostics say how.
+mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &options,
+                              llvm::function_ref<void(const Stage &)> after = {});
+
+/// Makes each stage known to recur-opt as the pipeline `to-STAGE`.
+void registerStagePipelines();
+
+} // namespace recur
