@@ -2,7 +2,7 @@
 #include "Driver/Help.h"
 #include "Driver/Verbs.h"
 #include "llvm/ADT/STLExtras.h"
-#include <csignal>
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;

@@ -5,6 +5,7 @@
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
 #include "Interpreter/DGPSInterpreter.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;

@@ -1,4 +1,5 @@
 #include "Pipelines/Registration.h"
+#include "Pipelines/Stages.h"
 #include "Transforms/DGPS/Passes.h"
 #include "dialects/DGPS/DGPS.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -17,6 +18,7 @@ void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.inse
 void recur::registerAllPasses() {
   static const bool once = [] {
     registerUpstreamPasses();
+    registerStagePipelines();
     dgps::registerDGPSPasses();
     return true;
   }();
