@@ -31,8 +31,8 @@ static Error makeExtraFileError(StringRef path, StringRef fileName, ArrayRef<Arr
 
 Expected<std::vector<ArrayFile>> driver::openFolder(StringRef folder, ArrayRef<ArrayDeclaration> declarations) {
   if (!sys::fs::is_directory(folder))
-    return makeError("cannot read folder '" + folder + "': " +
-                     (sys::fs::exists(folder) ? "it is a file" : "there is none of that name"));
+    return makeError("cannot read folder '" + folder +
+                     "': " + (sys::fs::exists(folder) ? "it is a file" : "there is none of that name"));
   std::error_code code;
   std::set<std::string> present; // in order, so that messages do not depend on the file system
   for (sys::fs::directory_iterator entry(folder, code), end; entry != end && !code; entry.increment(code))

@@ -1,4 +1,5 @@
-// Folders of .npy files: `input.q.npy`, `param.mu.npy` and `initial.S.npy` are read, `output.o.npy` and `final.S.npy` written.
+// Folders of .npy files: `input.q.npy`, `param.mu.npy` and `initial.S.npy` are read, `output.o.npy` and `final.S.npy`
+// written.
 #pragma once
 #include "Driver/OutputFiles.h"
 #include "Interpreter/Data.h"
@@ -20,8 +21,8 @@ struct ArrayDeclaration {
   std::string getFileName() const;
 };
 
-/// Finds the files of `declarations` in the folder and reads their headers. Files that are not .npy are left alone, and so
-/// are those of outputs and final states; any other .npy is an error, and so is a missing input or param.
+/// Finds the files of `declarations` in the folder and reads their headers. Files that are not .npy are left alone, and
+/// so are those of outputs and final states; any other .npy is an error, and so is a missing input or param.
 llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder,
                                                   llvm::ArrayRef<ArrayDeclaration> declarations);
 

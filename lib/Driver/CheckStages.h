@@ -14,8 +14,8 @@ struct PreparedStage {
 
 struct CheckStage {
   llvm::StringRef name;
-  /// Compiles a copy of the recurrence as far as the stage. Nothing when the stage does not concern the recurrence or the
-  /// options.
+  /// Compiles a copy of the recurrence as far as the stage. Nothing when the stage does not concern the recurrence or
+  /// the options.
   llvm::Expected<std::optional<PreparedStage>> (*prepare)(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &options);
 };

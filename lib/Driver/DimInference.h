@@ -8,8 +8,8 @@ namespace recur::driver {
 /// What the recurrence reads and writes, for openFolder.
 std::vector<ArrayDeclaration> getArrayDeclarations(const frontend::RecurrenceInfo &recurrence);
 
-/// Adds to `dims` each dim that is the side of an array. Where two files disagree, or a file and `dims`, the message names
-/// both.
+/// Adds to `dims` each dim that is the side of an array. Where two files disagree, or a file and `dims`, the message
+/// names both.
 llvm::Error inferDims(const frontend::RecurrenceInfo &recurrence, llvm::ArrayRef<ArrayFile> files,
                       std::map<std::string, int64_t> &dims);
 

@@ -20,7 +20,8 @@ struct Verb {
 static constexpr Verb verbs[] = {
     {"build", BuildVerb, "build SPEC [options]", "compile a specification",
      "Compiles the recurrences of SPEC and writes what --emit asks for.", runBuild},
-    {"explain", ExplainVerb, "explain SPEC | CODE [options]", "say what Recur finds in a specification, or what an error means",
+    {"explain", ExplainVerb, "explain SPEC | CODE [options]",
+     "say what Recur finds in a specification, or what an error means",
      "Prints what the compiler finds out about each state of SPEC, and why. A dim that is not given is taken as 64.\n"
      "With an error's code, such as R0107, prints that error's page.",
      runExplain},
@@ -42,7 +43,8 @@ static void printHelp() {
     outs().indent(12 - verb.name.size()) << verb.summary << '\n';
   }
   printOptionHelp(outs(), TopLevel);
-  outs() << "\n'recurc VERB --help' lists the options of a verb. Exit codes: 0 fine, 1 a mistake in the file or the command,\n"
+  outs() << "\n'recurc VERB --help' lists the options of a verb. Exit codes: 0 fine, 1 a mistake in the file or the "
+            "command,\n"
             "2 a check failed, 3 a fault in recurc.\n";
 }
 
@@ -94,9 +96,8 @@ int driver::runRecurc(int argc, char **argv) {
   ArrayRef<const char *> words(argv, argc);
   words = words.drop_front(argc > 0);
   startReproducer(words);
-  const Verb *verb = words.empty() ? std::end(verbs) : find_if(verbs, [&](const Verb &verb) {
-    return verb.name == words.front();
-  });
+  const Verb *verb =
+      words.empty() ? std::end(verbs) : find_if(verbs, [&](const Verb &verb) { return verb.name == words.front(); });
   Expected<ExitCode> result = verb == std::end(verbs) ? runWithoutVerb(words) : runVerb(*verb, words.drop_front());
   ExitCode code = result ? *result : report(result.takeError());
   outs().flush();

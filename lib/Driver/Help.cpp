@@ -7,9 +7,8 @@ using namespace recur;
 using namespace recur::driver;
 
 // tablegen sorts by name; a reader wants what is needed most first.
-static constexpr OptionID groupOrder[] = {OPT_FilesGroup, OPT_SpecGroup,        OPT_TargetGroup,
-                                          OPT_PlanGroup,  OPT_CheckGroup,       OPT_StagesGroup,
-                                          OPT_DiagnosticsGroup, OPT_DevelopersGroup};
+static constexpr OptionID groupOrder[] = {OPT_FilesGroup, OPT_SpecGroup,   OPT_TargetGroup,      OPT_PlanGroup,
+                                          OPT_CheckGroup, OPT_StagesGroup, OPT_DiagnosticsGroup, OPT_DevelopersGroup};
 static constexpr unsigned helpColumn = 28, lastColumn = 100;
 
 /// `--dim=NAME=SIZE,...`, and the short forms before the long one.

@@ -57,7 +57,9 @@ Error driver::makeUnknownValueError(StringRef option, StringRef value, ArrayRef<
 }
 
 /// `--dim=K` without what follows the name, which is what a message repeats.
-static StringRef getName(StringRef word) { return word.take_until([](char c) { return c == '='; }); }
+static StringRef getName(StringRef word) {
+  return word.take_until([](char c) { return c == '='; });
+}
 
 static Error makeUnknownOptionError(VerbOptions verb, StringRef word) {
   StringRef name = getName(word);
@@ -83,8 +85,7 @@ static Error makeUnknownOptionError(VerbOptions verb, StringRef word) {
 
 Expected<opt::InputArgList> driver::parseOptions(VerbOptions verb, ArrayRef<const char *> words) {
   unsigned missingIndex = 0, missingCount = 0;
-  opt::InputArgList args =
-      getOptTable().ParseArgs(words, missingIndex, missingCount, opt::Visibility(verb.visibility));
+  opt::InputArgList args = getOptTable().ParseArgs(words, missingIndex, missingCount, opt::Visibility(verb.visibility));
   for (const opt::Arg *arg : args.filtered(OPT_UNKNOWN))
     return makeUnknownOptionError(verb, arg->getSpelling());
   if (missingCount)

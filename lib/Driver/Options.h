@@ -31,7 +31,8 @@ struct VerbOptions {
   OptionVisibility visibility;
 };
 
-/// Splits the words of a command line into options and the rest. An error says which word is wrong, and what is near it.
+/// Splits the words of a command line into options and the rest. An error says which word is wrong, and what is near
+/// it.
 llvm::Expected<llvm::opt::InputArgList> parseOptions(VerbOptions verb, llvm::ArrayRef<const char *> words);
 
 /// The one of `candidates` that `word` is probably meant to be; empty when none is near.

@@ -48,9 +48,8 @@ private:
       return SignDemand::None;
     return TypeSwitch<mlir::Operation *, SignDemand>(op)
         .Case<ExpOp, SigmoidOp, SoftplusOp, SqrtOp, AbsOp, SoftmaxOp>([](auto) { return SignDemand::Positive; })
-        .Case([](ConstantOp constant) {
-          return constant.getNumber() < 0 ? SignDemand::Negative : SignDemand::Positive;
-        })
+        .Case(
+            [](ConstantOp constant) { return constant.getNumber() < 0 ? SignDemand::Negative : SignDemand::Positive; })
         .Case([&](NegOp neg) {
           SignDemand sign = signOf(neg.getOperand(), depth + 1);
           return sign == SignDemand::None ? sign : opposite(sign);
@@ -74,7 +73,9 @@ private:
     if (left == SignDemand::None)
       demand(lhs, right == SignDemand::Negative ? opposite(sign) : sign);
     if (right == SignDemand::None)
-      demand(rhs, left == SignDemand::None ? SignDemand::Positive : left == SignDemand::Negative ? opposite(sign) : sign);
+      demand(rhs, left == SignDemand::None       ? SignDemand::Positive
+                  : left == SignDemand::Negative ? opposite(sign)
+                                                 : sign);
   }
 
   void demand(mlir::Value value, SignDemand sign) {
@@ -99,7 +100,8 @@ private:
         })
         .Case<MulOp, OuterOp>([&](auto product) { demandOfProduct(product.getLhs(), product.getRhs(), sign); })
         .Case([&](DivOp div) { demand(div.getLhs(), sign); })
-        .Case<ScaleColsOp, ScaleRowsOp>([&](auto scale) { demandOfProduct(scale.getMatrix(), scale.getVector(), sign); });
+        .Case<ScaleColsOp, ScaleRowsOp>(
+            [&](auto scale) { demandOfProduct(scale.getMatrix(), scale.getVector(), sign); });
   }
 
   RecurrenceOp recurrence;

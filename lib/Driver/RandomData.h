@@ -1,9 +1,9 @@
 // Random arrays to check a recurrence on.
 //
-// Nothing is known of a recurrence but its equations, so its numbers are drawn by how they are used: what feeds an exp (a
-// log decay) is drawn negative, what is divided by or feeds a log or sqrt positive, through products, sums and other states.
-// Everything else has either sign. Rows of vectors and matrices have about unit length, so that most recurrences neither
-// vanish nor blow up.
+// Nothing is known of a recurrence but its equations, so its numbers are drawn by how they are used: what feeds an exp
+// (a log decay) is drawn negative, what is divided by or feeds a log or sqrt positive, through products, sums and other
+// states. Everything else has either sign. Rows of vectors and matrices have about unit length, so that most
+// recurrences neither vanish nor blow up.
 #pragma once
 #include "Interpreter/Data.h"
 

@@ -81,7 +81,7 @@ void driver::startReproducer(ArrayRef<const char *> commandLine) {
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof(stack);
   ::sigaltstack(&alternative, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = onCrash;
   action.sa_flags = SA_ONSTACK | SA_RESETHAND;
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT})

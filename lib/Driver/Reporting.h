@@ -33,7 +33,8 @@ ExitCode report(llvm::Error error);
 void warn(const llvm::Twine &message);
 void note(const llvm::Twine &message);
 
-/// Keeps what a reproducer needs: the command line, and the source once it is read. From then on a crash leaves one too.
+/// Keeps what a reproducer needs: the command line, and the source once it is read. From then on a crash leaves one
+/// too.
 void startReproducer(llvm::ArrayRef<const char *> commandLine);
 void addSourceToReproducer(llvm::StringRef path, llvm::StringRef text);
 

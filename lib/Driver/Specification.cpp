@@ -108,9 +108,9 @@ Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &
   options.target = args.getLastArgValue(OPT_target, "host").str();
   if (!is_contained(getTargetNames(), options.target))
     return makeUnknownValueError("--target", options.target, getTargetNames());
-  Expected<DataType> dataType = parseChoice<DataType>(
-      args, OPT_dtype, "--dtype", options.dataType,
-      {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});
+  Expected<DataType> dataType =
+      parseChoice<DataType>(args, OPT_dtype, "--dtype", options.dataType,
+                            {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});
   if (!dataType)
     return dataType.takeError();
   Expected<Plan> plan = parseChoice<Plan>(

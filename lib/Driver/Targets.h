@@ -10,7 +10,7 @@ struct Target {
   std::string name;
   std::string kind; // "cpu" or "gpu"
   std::string triple;
-  std::string cpu; // as LLVM names it
+  std::string cpu;                   // as LLVM names it
   std::vector<std::string> features; // that kernels make use of
   bool runsHere = false;
 };

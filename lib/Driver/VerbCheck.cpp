@@ -35,7 +35,9 @@ struct RecurrenceReport {
   dgps::RecurrenceOp recurrence;
   Sizes sizes;
   std::vector<StageReport> stages;
-  bool passes() const { return all_of(stages, [](const StageReport &stage) { return stage.passes(); }); }
+  bool passes() const {
+    return all_of(stages, [](const StageReport &stage) { return stage.passes(); });
+  }
 };
 
 } // namespace
@@ -134,10 +136,8 @@ static json::Object printAsJSON(RecurrenceReport &report, const CheckOptions &op
       dims[dim.getName().str()] = size.getInt();
   json::Array stages;
   for (const StageReport &stage : report.stages)
-    stages.push_back(json::Object{{"name", stage.name},
-                                  {"error", printNumber(stage.error)},
-                                  {"limit", stage.limit},
-                                  {"pass", stage.passes()}});
+    stages.push_back(json::Object{
+        {"name", stage.name}, {"error", printNumber(stage.error)}, {"limit", stage.limit}, {"pass", stage.passes()}});
   return json::Object{{"recurrence", report.recurrence.getSymName()},
                       {"dims", std::move(dims)},
                       {"batch", report.sizes.batch},

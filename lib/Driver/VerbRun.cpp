@@ -42,8 +42,8 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
   std::vector<std::string> names;
   for (const frontend::RecurrenceInfo &recurrence : *all)
     names.push_back(recurrence.name);
-  return makeError("the file holds " + Twine(names.size()) + " recurrences; choose one with --recurrence: " +
-                   join(names, ", "));
+  return makeError("the file holds " + Twine(names.size()) +
+                   " recurrences; choose one with --recurrence: " + join(names, ", "));
 }
 
 Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
@@ -65,8 +65,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<frontend::RecurrenceInfo> info = chooseRecurrence(**specification);
   if (!info)
     return info.takeError();
-  Expected<std::vector<ArrayFile>> files =
-      openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info));
+  Expected<std::vector<ArrayFile>> files = openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info));
   if (!files)
     return files.takeError();
 

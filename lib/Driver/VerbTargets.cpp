@@ -28,10 +28,10 @@ static void printAsText(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     outs() << target.name;
     outs().indent(12 - std::min<size_t>(target.name.size(), 11)) << target.kind << "  ";
-    outs() << (target.kind == "gpu"      ? "a GPU of this kind is looked for when a kernel is launched"
-               : target.name == "host"   ? target.cpu
-               : target.runsHere         ? "runs here"
-                                         : "does not run here");
+    outs() << (target.kind == "gpu"    ? "a GPU of this kind is looked for when a kernel is launched"
+               : target.name == "host" ? target.cpu
+               : target.runsHere       ? "runs here"
+                                       : "does not run here");
     if (!target.features.empty())
       outs() << ": " << join(target.features, " ");
     outs() << '\n';

@@ -32,8 +32,8 @@ const Stage *findStage(llvm::StringRef name);
 /// The lowest stage that this version reaches.
 const Stage &getLastStage();
 
-/// Runs the passes of each stage below `from` (of all, when null) down to `to`, and calls `after` when a stage is reached.
-/// Fails when a pass failed or left invalid IR; the context's diagnostics say how.
+/// Runs the passes of each stage below `from` (of all, when null) down to `to`, and calls `after` when a stage is
+/// reached. Fails when a pass failed or left invalid IR; the context's diagnostics say how.
 mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &options,
                               llvm::function_ref<void(const Stage &)> after = {});
 
