@@ -38,7 +38,7 @@ Error driver::makeError(const Twine &message) { return createStringError(inconve
 StringRef driver::findNearest(StringRef word, ArrayRef<StringRef> candidates) {
   StringRef nearest;
   // A word that differs in more than a third of its letters is another word.
-  unsigned best = word.size() / 3 + 1;
+  unsigned best = (word.size() + 2) / 3;
   for (StringRef candidate : candidates) {
     unsigned distance = word.edit_distance_insensitive(candidate, /*AllowReplacements=*/true, best);
     if (distance <= best && (nearest.empty() || distance < best)) {
@@ -74,8 +74,8 @@ static Error makeUnknownOptionError(VerbOptions verb, StringRef word) {
     (table.getOption(id).hasVisibilityFlag(verb.visibility) ? here : elsewhere).push_back(known);
   }
   if (is_contained(elsewhere, name))
-    return makeError("option '" + name + "' is not one" + where + "; see 'recurc " +
-                     (verb.verb.empty() ? "" : verb.verb + " ") + "--help'");
+    return makeError("option '" + name + (verb.verb.empty() ? "' goes after a verb" : "' is not one" + where) +
+                     "; see 'recurc " + (verb.verb.empty() ? "" : verb.verb + " ") + "--help'");
   StringRef nearest = findNearest(name, here);
   if (!nearest.empty())
     return makeError("unknown option '" + name + "'" + where + "; did you mean '" + nearest + "'?");
