@@ -121,7 +121,7 @@ def main():
     for page in arguments.pages:
         if os.path.isdir(page):
             paths += sorted(os.path.join(page, f) for f in os.listdir(page) if f.endswith(".md"))
-        else:
+        elif page.endswith(".md"):
             paths.append(page)
     pages = [run_page(path, arguments, environment) for path in paths]
     faults = [fault for page in pages for fault in page.faults]
