@@ -21,9 +21,7 @@ SmallVector<Tying, 1> recur::analysis::tyingOf(Algebra &algebra, const DeltaForm
     Tying tying = Tying::None;
     for (const Read &read : step.reads) {
       const Poly *reads = directionOf(algebra, read.key), *writes = directionOf(algebra, step.write);
-      Tying one = reads == writes                          ? Tying::Tied
-                  : isMultipleOf(algebra, writes, reads) ? Tying::Scaled
-                                                           : Tying::Free;
+      Tying one = reads == writes ? Tying::Tied : isMultipleOf(algebra, writes, reads) ? Tying::Scaled : Tying::Free;
       tying = std::max(tying, one);
     }
     result.push_back(tying);
@@ -34,9 +32,7 @@ SmallVector<Tying, 1> recur::analysis::tyingOf(Algebra &algebra, const DeltaForm
 /// Whether a factor over the key channels comes from another state. What a state gives by a nonlinear feature of a read
 /// (a softmax) is a key of its own, not a preconditioner of one.
 static bool hasStatistic(const Monomial *monomial) {
-  auto fromState = [](const Atom *atom) {
-    return atom->states.any() && !atom->isFunction("softmax");
-  };
+  auto fromState = [](const Atom *atom) { return atom->states.any() && !atom->isFunction("softmax"); };
   if (monomial->exponent && monomial->exponent->states.any() && monomial->exponent->axes != Axis::None)
     return true;
   return any_of(monomial->factors,

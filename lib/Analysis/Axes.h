@@ -21,7 +21,7 @@ struct Preconditioner {
 
 /// A matrix <row stream, column stream> that the chunkwise form needs: each read stream meets each write stream.
 struct Interaction {
-  const algebra::Poly *row;    ///< null for the iterates of a conjugate-gradient read
+  const algebra::Poly *row; ///< null for the iterates of a conjugate-gradient read
   const algebra::Poly *column;
   bool crossed = false; ///< a read from the value side meets the written values instead of the keys
 };

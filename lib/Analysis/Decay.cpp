@@ -28,9 +28,8 @@ static bool provedNonNegative(Algebra &algebra, const Atom *atom) {
 
 /// Even powers and exponentials are not negative, nor are products of what is not.
 static bool provedNonNegative(Algebra &algebra, const Monomial *monomial) {
-  return all_of(monomial->factors, [&](const Factor &factor) {
-    return factor.power % 2 == 0 || provedNonNegative(algebra, factor.atom);
-  });
+  return all_of(monomial->factors,
+                [&](const Factor &factor) { return factor.power % 2 == 0 || provedNonNegative(algebra, factor.atom); });
 }
 
 /// p - max(a, b, ...) is at most zero when p - a is: the running maximum that stabilises an exponential gate.
@@ -49,9 +48,8 @@ static bool boundedByMaximum(Algebra &algebra, const Poly *poly) {
 }
 
 bool recur::analysis::provedNonPositive(Algebra &algebra, const Poly *poly) {
-  if (all_of(poly->terms, [&](const Term &term) {
-        return term.coefficient <= 0 && provedNonNegative(algebra, term.monomial);
-      }))
+  if (all_of(poly->terms,
+             [&](const Term &term) { return term.coefficient <= 0 && provedNonNegative(algebra, term.monomial); }))
     return true;
   return boundedByMaximum(algebra, poly);
 }
@@ -86,10 +84,8 @@ static const Poly *logarithmOf(Algebra &algebra, const Poly *linear) {
   if (linear->terms.size() == 2 && linear->terms[0].monomial->isOne() && linear->terms[0].coefficient == 1 &&
       linear->terms[1].coefficient == -1) {
     const Monomial *m = linear->terms[1].monomial;
-    if (!m->exponent && m->factors.size() == 1 && m->factors[0].power == 1 &&
-        m->factors[0].atom->isFunction("sigmoid"))
-      return placed(algebra, logSigmoid(algebra, algebra.negate(m->factors[0].atom->arguments[0])),
-                    m->factors[0].axis);
+    if (!m->exponent && m->factors.size() == 1 && m->factors[0].power == 1 && m->factors[0].atom->isFunction("sigmoid"))
+      return placed(algebra, logSigmoid(algebra, algebra.negate(m->factors[0].atom->arguments[0])), m->factors[0].axis);
   }
   return nullptr;
 }

@@ -152,8 +152,8 @@ void DeltaFormBuilder::mergeProportional() {
   });
 }
 
-/// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have unit
-/// length: moves the division there, so that the key stays as well scaled as the author made it.
+/// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have
+/// unit length: moves the division there, so that the key stays as well scaled as the author made it.
 void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
   const Poly *square = algebra.multiply(key, key);
   if (!square)
@@ -193,8 +193,8 @@ const Poly *DeltaFormBuilder::stateAt(Point point) {
   return result;
 }
 
-/// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the search
-/// is for the point and key that explain it with the fewest terms, which is how its author meant it.
+/// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the
+/// search is for the point and key that explain it with the fewest terms, which is how its author meant it.
 AffineValue DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed) {
   // All reads with one scale over the value channels are one read with the sum of their keys.
   SmallVector<Term, 4> freeTerms;
@@ -281,8 +281,8 @@ const Poly *DeltaFormBuilder::dividedTerms(const Poly *key, const Poly *decay) {
   return result;
 }
 
-/// The decays of the side that a read's key is on, and of the other side. A scalar decay may be taken out of either; it is
-/// taken out of the key.
+/// The decays of the side that a read's key is on, and of the other side. A scalar decay may be taken out of either; it
+/// is taken out of the key.
 std::pair<const Poly *, const Poly *> DeltaFormBuilder::decaysOfSides(bool crossed) {
   const Poly *key = form.keyDecay.linear, *value = form.valueDecay.linear;
   if (!crossed)

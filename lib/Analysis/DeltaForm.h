@@ -55,7 +55,8 @@ struct MicroStep {
 struct Readout {
   mlir::Value value;
   AffineValue form;
-  /// The read stands on the side of the value channels: its key is one over them, and the result is over the key channels.
+  /// The read stands on the side of the value channels: its key is one over them, and the result is over the key
+  /// channels.
   bool crossed = false;
 };
 

@@ -53,8 +53,7 @@ static std::optional<LinearForm> asLinear(Algebra &algebra, const Atom *self, un
 }
 
 /// after = max(state + shift, floor, ...) + offset.
-static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *before, unsigned state,
-                                              const Poly *after) {
+static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *before, unsigned state, const Poly *after) {
   TropicalForm form;
   const Atom *extremum = nullptr;
   SmallVector<Term, 4> offsets;
@@ -85,7 +84,8 @@ static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *befo
   return form;
 }
 
-/// Whether some element of the sum varies over rows and columns in a way that no product of a row and a column part does.
+/// Whether some element of the sum varies over rows and columns in a way that no product of a row and a column part
+/// does.
 static bool isFullRank(Algebra &algebra, const Poly *poly) {
   return any_of(poly->terms, [&](const Term &term) { return !algebra.split(term.monomial).both->isOne(); });
 }
@@ -164,7 +164,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     facts.stateClass = StateClass::Elementwise;
     facts.linear = linear;
     if (isFullRank(*algebra, linear->factor))
-      facts.reason = "each element of " + name + " has a decay of its own, which is no product of a row and a column part";
+      facts.reason =
+          "each element of " + name + " has a decay of its own, which is no product of a row and a column part";
     else if (isFullRank(*algebra, linear->offset))
       facts.reason = "what is written into " + name + " is no sum of outer products";
     else
@@ -202,7 +203,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
 /// A vector z with the decay of S and, as its only offset, a scalar times S's only write key is one more row of S.
 void RecurrenceAnalysis::findNormalizers() {
   for (StateFacts &candidate : states) {
-    if (candidate.stateClass != StateClass::Diagonal || expressions->atomOf(expressions->indexOf(candidate.op))->rank != 1)
+    if (candidate.stateClass != StateClass::Diagonal ||
+        expressions->atomOf(expressions->indexOf(candidate.op))->rank != 1)
       continue;
     for (auto [index, other] : enumerate(states)) {
       if (!other.delta || other.delta->steps.size() != 1 || other.delta->isOnline() ||

@@ -41,8 +41,8 @@ public:
 
   /// How a value outside of the update uses the state.
   enum class Use { Read, Crossed, Whole };
-  /// Calls `found` for each largest affine read that the outputs and the other states depend on, and for each op that uses
-  /// the state in any other way.
+  /// Calls `found` for each largest affine read that the outputs and the other states depend on, and for each op that
+  /// uses the state in any other way.
   void forEachUse(dgps::RecurrenceOp recurrence,
                   llvm::function_ref<void(mlir::Value, Use, mlir::Operation *user)> found);
 

@@ -14,7 +14,7 @@ std::string ExplainFacts::pointName(const DeltaForm &form, Point point) {
   if (point.writes)
     return fmt::format("after write {}", point.writes);
   return point.decayed && !(form.keyDecay.isAbsent() && form.valueDecay.isAbsent()) ? "after the decay"
-                                                                                   : "before the update";
+                                                                                    : "before the update";
 }
 
 std::string ExplainFacts::pointKind(Point point) {

@@ -116,8 +116,11 @@ json::Value recur::driver::explainJson(dgps::RecurrenceOp recurrence, const Expl
     states.push_back(stateJson(facts, state));
   for (const std::string &dim : options.assumedDims)
     assumed.push_back(dim);
-  return json::Object{{"recurrence", recurrence.getSymName()}, {"dims", std::move(dims)},
-                      {"assumed_dims", std::move(assumed)},    {"inputs", std::move(inputs)},
-                      {"params", std::move(params)},           {"outputs", std::move(outputs)},
+  return json::Object{{"recurrence", recurrence.getSymName()},
+                      {"dims", std::move(dims)},
+                      {"assumed_dims", std::move(assumed)},
+                      {"inputs", std::move(inputs)},
+                      {"params", std::move(params)},
+                      {"outputs", std::move(outputs)},
                       {"states", std::move(states)}};
 }

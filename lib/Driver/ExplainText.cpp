@@ -24,15 +24,12 @@ public:
   }
 
 private:
-  void line(StringRef label, const std::string &content) {
-    text += fmt::format("  {:<15}{}\n", label.str(), content);
-  }
+  void line(StringRef label, const std::string &content) { text += fmt::format("  {:<15}{}\n", label.str(), content); }
   static std::string shape(mlir::Value value) {
     ArrayRef<int64_t> sizes = dgps::shapeOf(value);
     return sizes.empty() ? "scalar" : fmt::format("[{}]", fmt::join(sizes, ", "));
   }
-  template <typename Op>
-  void declarations(StringRef label, ArrayRef<Op> ops) {
+  template <typename Op> void declarations(StringRef label, ArrayRef<Op> ops) {
     SmallVector<std::string, 8> names;
     for (Op op : ops) {
       std::string sharing;
@@ -79,8 +76,8 @@ void TextReport::header() {
 
 void TextReport::describe(const StateFacts &state) {
   dgps::StateOp op = state.op;
-  text += fmt::format("\nstate {}: {} is {}\n", op.getName().str(), shape(op.getResult()),
-                      nameOf(state.stateClass).str());
+  text +=
+      fmt::format("\nstate {}: {} is {}\n", op.getName().str(), shape(op.getResult()), nameOf(state.stateClass).str());
   line("because", state.reason);
   SmallVector<std::string, 2> others;
   for (unsigned other : state.feedsOn.set_bits())
@@ -94,9 +91,8 @@ void TextReport::describe(const StateFacts &state) {
   else if (state.tropical)
     describeTropical(state);
   if (state.normalizerOf)
-    line("normalises",
-         fmt::format("{}: it is one more of its value channels, with the value 1",
-                     dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
+    line("normalises", fmt::format("{}: it is one more of its value channels, with the value 1",
+                                   dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
 }
 
 void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef side) {
@@ -133,7 +129,9 @@ void TextReport::describeDelta(const StateFacts &state) {
   bool sided = !form.valueDecay.isAbsent();
   if (!form.keyDecay.isAbsent())
     describeDecay("decay", form.keyDecay,
-                  form.keyDecay.isScalar() ? "" : form.orientation == Orientation::Left ? " of each row" : " of each column");
+                  form.keyDecay.isScalar()                ? ""
+                  : form.orientation == Orientation::Left ? " of each row"
+                                                          : " of each column");
   if (sided)
     describeDecay(form.keyDecay.isAbsent() ? "decay" : "and", form.valueDecay,
                   form.orientation == Orientation::Left ? " of each column" : " of each row");
@@ -154,9 +152,10 @@ void TextReport::describeDelta(const StateFacts &state) {
     }
     std::string key = facts.printer.print(step.write);
     bool left = form.orientation == Orientation::Left;
-    std::string write = form.orientation == Orientation::Vector ? fmt::format("u * {}", facts.printer.printOperand(step.write))
-                        : left                                    ? fmt::format("outer({}, u)", key)
-                                                                  : fmt::format("outer(u, {})", key);
+    std::string write = form.orientation == Orientation::Vector
+                            ? fmt::format("u * {}", facts.printer.printOperand(step.write))
+                        : left ? fmt::format("outer({}, u)", key)
+                               : fmt::format("outer(u, {})", key);
     line(fmt::format("step {}", index + 1), fmt::format("{} += {}, u = {}", name, write, value));
     for (const Read &read : step.reads)
       line("", fmt::format("reads {} {} (\"{}\") with {}; write key: {}", name,
@@ -183,8 +182,8 @@ void TextReport::describeDelta(const StateFacts &state) {
   SmallVector<std::string, 4> interactions;
   for (const Interaction &interaction : interactionsOf(facts.analysis.getAlgebra(), form))
     interactions.push_back(facts.printInteraction(form, interaction));
-  line("interactions", fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ",
-                                   join(interactions, ", ")));
+  line("interactions",
+       fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ", join(interactions, ", ")));
 }
 
 std::string recur::driver::explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {

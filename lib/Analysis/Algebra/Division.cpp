@@ -52,7 +52,8 @@ const Monomial *recur::algebra::commonFactor(Algebra &algebra, const Monomial *a
     for (const Term &term : a->exponent->terms) {
       double other = coefficientOf(b->exponent, term.monomial);
       if (other * term.coefficient > 0)
-        exponents.push_back({term.monomial, std::copysign(std::min(std::abs(other), std::abs(term.coefficient)), other)});
+        exponents.push_back(
+            {term.monomial, std::copysign(std::min(std::abs(other), std::abs(term.coefficient)), other)});
     }
   return algebra.monomial(factors, exponents.empty() ? nullptr : algebra.poly(exponents));
 }
@@ -84,8 +85,8 @@ const Poly *recur::algebra::quotient(Algebra &algebra, const Poly *a, const Poly
     const Poly *divided = quotient(algebra, a, term->monomial);
     return divided ? algebra.scale(divided, 1 / term->coefficient) : nullptr;
   }
-  // Long division by the term of highest degree. Each round removes one term of the quotient, of which there are no more
-  // than terms in a; a division that has not ended by then has a remainder.
+  // Long division by the term of highest degree. Each round removes one term of the quotient, of which there are no
+  // more than terms in a; a division that has not ended by then has a remainder.
   Term leading = b->terms.back();
   const Poly *result = algebra.zero();
   const Poly *rest = a;
@@ -151,8 +152,8 @@ Content recur::algebra::extractContent(Algebra &algebra, const Poly *a) {
     scale = algebra.poly(algebra.split(commonFactor(algebra, a)).scalar);
   const Poly *direction = algebra.zero();
   for (const IndexedPart &part : parts)
-    direction = algebra.add(direction, algebra.multiply(quotient(algebra, part.coefficient, scale),
-                                                        algebra.poly(part.indexed)));
+    direction = algebra.add(direction,
+                            algebra.multiply(quotient(algebra, part.coefficient, scale), algebra.poly(part.indexed)));
   double leading = direction->leadingCoefficient();
   return {algebra.scale(scale, leading), algebra.scale(direction, 1 / leading)};
 }

@@ -5,8 +5,8 @@
 
 namespace recur::algebra {
 
-/// a / b when b divides a, else null. exp(e) divides exp(f) only when f contains e: a quotient never makes an exponential
-/// that was not there, for its exponent might be positive and overflow.
+/// a / b when b divides a, else null. exp(e) divides exp(f) only when f contains e: a quotient never makes an
+/// exponential that was not there, for its exponent might be positive and overflow.
 const Monomial *quotient(Algebra &algebra, const Monomial *a, const Monomial *b);
 
 /// The largest monomial that divides both.
@@ -19,7 +19,8 @@ const Monomial *commonFactor(Algebra &algebra, const Poly *a);
 const Poly *quotient(Algebra &algebra, const Poly *a, const Poly *b);
 const Poly *quotient(Algebra &algebra, const Poly *a, const Monomial *b);
 
-/// The coefficients without index of each indexed part of a sum: (1 - a) v + b k has v: 1 - a and k: b. In canonical order.
+/// The coefficients without index of each indexed part of a sum: (1 - a) v + b k has v: 1 - a and k: b. In canonical
+/// order.
 struct IndexedPart {
   const Monomial *indexed;
   const Poly *coefficient;

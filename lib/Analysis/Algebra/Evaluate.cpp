@@ -20,13 +20,9 @@ Expressions::Expressions(Algebra &algebra, dgps::RecurrenceOp recurrence) : alge
   }
 }
 
-unsigned Expressions::indexOf(dgps::StateOp state) const {
-  return llvm::find(states, state) - states.begin();
-}
+unsigned Expressions::indexOf(dgps::StateOp state) const { return llvm::find(states, state) - states.begin(); }
 const Poly *Expressions::before(unsigned state) const { return of(dgps::StateOp(states[state]).getResult()); }
-const Poly *Expressions::after(unsigned state) const {
-  return of(dgps::StateOp(states[state]).getNext().getValue());
-}
+const Poly *Expressions::after(unsigned state) const { return of(dgps::StateOp(states[state]).getNext().getValue()); }
 
 /// A value that is not taken apart: all that is known of it is which states it depends on.
 const Poly *Expressions::opaque(Operation *op) {
@@ -93,8 +89,7 @@ const Poly *Expressions::evaluate(Operation *op) {
           })
           .Case([&](dgps::VecmatOp product) -> const Poly * {
             const Poly *terms = algebra.multiply(operand(0), operand(1));
-            return terms ? algebra.transpose(algebra.sumOver(terms, Axis::Row, size(product.getMatrix(), 0)))
-                         : nullptr;
+            return terms ? algebra.transpose(algebra.sumOver(terms, Axis::Row, size(product.getMatrix(), 0))) : nullptr;
           })
           .Case([&](dgps::ScaleColsOp) { return algebra.multiply(operand(0), algebra.transpose(operand(1))); })
           .Case([&](dgps::ScaleRowsOp) { return algebra.multiply(operand(0), operand(1)); })

@@ -69,10 +69,7 @@ double Poly::leadingCoefficient() const {
   return leading;
 }
 
-template <typename T>
-static int compareValues(const T &a, const T &b) {
-  return a < b ? -1 : b < a ? 1 : 0;
-}
+template <typename T> static int compareValues(const T &a, const T &b) { return a < b ? -1 : b < a ? 1 : 0; }
 
 int recur::algebra::compare(const Atom *a, const Atom *b) {
   if (a == b)

@@ -1,9 +1,9 @@
 // The canonical form of what a token computes, for deciding equality, linearity and divisibility.
 //
-// Every dgps value is a polynomial: a sum of terms, each a number times a product of atoms times at most one exponential.
-// Two values that are equal by commuting, distributing, re-associating, naming or adding exponents have the SAME
-// polynomial object, so equality is pointer equality. The one idea that makes vectors and matrices fit is that each atom
-// of a product says which index it varies over:
+// Every dgps value is a polynomial: a sum of terms, each a number times a product of atoms times at most one
+// exponential. Two values that are equal by commuting, distributing, re-associating, naming or adding exponents have
+// the SAME polynomial object, so equality is pointer equality. The one idea that makes vectors and matrices fit is that
+// each atom of a product says which index it varies over:
 //
 //     diag(l) @ S @ diag(d)   is the product   l[row] * S[both] * d[col]
 //     outer(v, k)             is               v[row] * k[col]
@@ -44,11 +44,11 @@ public:
   };
 
   Kind kind;
-  unsigned rank;             ///< 0, 1 or 2: how many indices it has
-  mlir::Value leaf;          ///< Leaf
-  unsigned order = 0;        ///< Leaf: position in the program, so that orderings do not depend on names
-  std::string name;          ///< Function
-  int64_t parameter = 0;     ///< Function: an index or a count
+  unsigned rank;         ///< 0, 1 or 2: how many indices it has
+  mlir::Value leaf;      ///< Leaf
+  unsigned order = 0;    ///< Leaf: position in the program, so that orderings do not depend on names
+  std::string name;      ///< Function
+  int64_t parameter = 0; ///< Function: an index or a count
   llvm::SmallVector<const Poly *, 2> arguments; ///< Function
   const Monomial *product = nullptr;            ///< Sum
   Axis summed = Axis::None;                     ///< Sum: the index that is summed over
@@ -69,8 +69,8 @@ struct Factor {
 /// A product of factors and one exponential.
 class Monomial : public llvm::FoldingSetNode {
 public:
-  llvm::SmallVector<Factor, 4> factors;  ///< in canonical order
-  const Poly *exponent = nullptr;        ///< of the exponential; null for none
+  llvm::SmallVector<Factor, 4> factors; ///< in canonical order
+  const Poly *exponent = nullptr;       ///< of the exponential; null for none
   llvm::SmallBitVector states;
   Axis axes = Axis::None; ///< the indices that any part varies over
 

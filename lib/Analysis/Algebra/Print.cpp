@@ -71,9 +71,8 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
       .Case([&](dgps::AddOp) { return Text{operand(0, Level::Sum) + " + " + operand(1, Level::Product), Level::Sum}; })
       .Case([&](dgps::SubOp) { return Text{operand(0, Level::Sum) + " - " + operand(1, Level::Product), Level::Sum}; })
       .Case([&](dgps::NegOp) { return Text{"-" + operand(0, Level::Operand), Level::Product}; })
-      .Case<dgps::MulOp, dgps::ScaleRowsOp, dgps::ScaleColsOp>([&](auto) {
-        return Text{operand(0, Level::Product) + " * " + operand(1, Level::Operand), Level::Product};
-      })
+      .Case<dgps::MulOp, dgps::ScaleRowsOp, dgps::ScaleColsOp>(
+          [&](auto) { return Text{operand(0, Level::Product) + " * " + operand(1, Level::Operand), Level::Product}; })
       .Case([&](dgps::DivOp) {
         return Text{operand(0, Level::Product) + " / " + operand(1, Level::Operand), Level::Product};
       })
@@ -83,9 +82,8 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
         return Text{operand(0, Level::Operand) + "[" + std::to_string(extract.getIndex()) + "]"};
       })
       .Case([&](dgps::CgOp cg) {
-        return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text +
-                    ", ridge = " + text(cg.getRidge()).text +
-                    ", iterations = " + std::to_string(cg.getIterations()) + ")"};
+        return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text + ", ridge = " +
+                    text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) + ")"};
       })
       .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
 }
@@ -137,8 +135,7 @@ Printer::Text Printer::text(const Monomial *monomial) const {
     bool inverse = factor.atom->isFunction("inverse");
     // A product of one factor need not be set apart; any other operand of a product must be.
     std::string one = inverse ? printOperand(factor.atom->arguments[0])
-                              : within(text(factor.atom),
-                                       monomial->degree() == 1 ? Level::Product : Level::Operand);
+                              : within(text(factor.atom), monomial->degree() == 1 ? Level::Product : Level::Operand);
     for (unsigned i = 0; i < factor.power; ++i)
       (inverse ? below : above).push_back(one);
   }

@@ -6,8 +6,8 @@
 
 namespace recur::algebra {
 
-/// Prints an expression as the author wrote it where the program computes it, and from its canonical form elsewhere. What
-/// the source gives a name is printed by the name, and a state as this token leaves it with a prime.
+/// Prints an expression as the author wrote it where the program computes it, and from its canonical form elsewhere.
+/// What the source gives a name is printed by the name, and a state as this token leaves it with a prime.
 class Printer {
 public:
   Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence);

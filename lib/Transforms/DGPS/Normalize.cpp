@@ -24,7 +24,9 @@ public:
       : builder(builder), loc(state.getNext().getLoc()), materializer(materializer), state(state), form(form) {
     ArrayRef<int64_t> shape = shapeOf(state.getResult());
     keySize = form.orientation == Orientation::Right ? shape[1] : shape[0];
-    valueSize = form.orientation == Orientation::Vector ? 0 : form.orientation == Orientation::Right ? shape[0] : shape[1];
+    valueSize = form.orientation == Orientation::Vector  ? 0
+                : form.orientation == Orientation::Right ? shape[0]
+                                                         : shape[1];
   }
 
   /// The state at each point of the token: undecayed, decayed, and after each write.
@@ -93,8 +95,9 @@ void DeltaEmitter::emitUpdate() {
   for (const MicroStep &step : form.steps) {
     Value value;
     if (!step.value->isZero())
-      value = scaled(step.gain, form.orientation == Orientation::Vector ? materializer.get(step.value, 0)
-                                                                        : materializer.getVector(step.value, valueSize),
+      value = scaled(step.gain,
+                     form.orientation == Orientation::Vector ? materializer.get(step.value, 0)
+                                                             : materializer.getVector(step.value, valueSize),
                      valueSize);
     for (const Read &erase : step.reads) {
       Value erased = read(erase, /*crossed=*/false);
