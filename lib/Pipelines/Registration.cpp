@@ -1,6 +1,7 @@
 #include "Pipelines/Registration.h"
 #include "Pipelines/Stages.h"
 #include "Transforms/DGPS/Passes.h"
+#include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -13,7 +14,7 @@ static void registerUpstreamPasses() {
   mlir::registerSymbolDCEPass();
 }
 
-void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.insert<dgps::DGPSDialect>(); }
+void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.insert<dgps::DGPSDialect, chunk::ChunkDialect>(); }
 
 void recur::registerAllPasses() {
   static const bool once = [] {

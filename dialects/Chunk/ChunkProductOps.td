@@ -1,0 +1,168 @@
+#ifndef RECUR_CHUNK_PRODUCT_OPS_TD
+#define RECUR_CHUNK_PRODUCT_OPS_TD
+
+include "dialects/Chunk/ChunkTokenOps.td"
+
+// When the row of a token looks at the state. `before`: before the token's decay, so the decay of the row's own token does
+// not reach it. A number p: after the token's decay and the first p of its writes.
+defvar Chunk_Points = OptionalAttr<DenseI64ArrayAttr>;
+// The place of each write among the writes of its token.
+defvar Chunk_Steps = OptionalAttr<DenseI64ArrayAttr>;
+
+//===----------------------------------------------------------------------===//
+// Decay
+//===----------------------------------------------------------------------===//
+
+def Chunk_CumulativeDecayOp : Chunk_PureOp<"cumulative_decay"> {
+  let summary = "the product of the decay steps of a range of tokens, for each token";
+  let description = [{
+    The range of token t is `through`: from the chunk's start to t; `before`: from the start to the token before t;
+    `after`: from the token after t to the chunk's end; `total`: the whole chunk, one value with a token dimension of 1.
+    The result is a factor, not a logarithm: `log` steps are added and then exponentiated.
+
+    Example: `%d = chunk.cumulative_decay through log(%g) : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_DecayRange:$range, Chunk_Decay:$decay, UnitAttr:$linear);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$range custom<Space>($linear) `(` $decay `)` attr-dict `:` type($decay)";
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Products of streams, and of streams with states
+//===----------------------------------------------------------------------===//
+
+def Chunk_InteractionOp : Chunk_LinearOp<"interaction", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
+  let summary = "what each row sees of each write: the decayed, masked product of two streams";
+  let description = [{
+    Element [n, i] is `sum_c rows[n, c] D[c] columns[i, c]` where row n sees write i, and 0 where it does not. A row sees
+    the writes of earlier tokens, and of its own token those before its point. D is the product of the decay steps of the
+    tokens after write i's, up to and with the row's token, or without it for a row that looks `before` its token's decay.
+
+    `before`, `strict` and `inclusive` say it all for one row and one write a token: the row looks before the token's decay;
+    after it but before the write; after the write. The long form is `points [...] of [...]`: for each of a token's rows,
+    `before` or how many of the token's writes it sees; for each of the token's columns, its place among the token's writes.
+
+    The decay has one step a token, for all channels or for each. What is selected by the mask is selected before anything
+    is exponentiated, and a range of steps is summed from its own beginning, never as a difference of longer sums.
+
+    Verified: rows and columns have equally many channels; the rows and columns a token divide the dimensions and leave
+    equally many tokens; the decay has a step for each token and channel.
+
+    Example:
+    ```mlir
+    %A = chunk.interaction %k, %k strict decay log(%g : tensor<64xf32>) : tensor<64x128xf32>, tensor<64x128xf32>
+    %L = chunk.interaction %r, %w points [0, 1] of [0, 1] : tensor<128x32xf32>, tensor<128x32xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_Vectors:$rows, Chunk_Vectors:$columns, DenseI64ArrayAttr:$points, DenseI64ArrayAttr:$steps,
+                       Optional<Chunk_Decay>:$decay, UnitAttr:$linear);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = [{
+    $rows `,` $columns custom<Visibility>($points, $steps) (`decay` custom<Decay>($decay, type($decay), $linear)^)?
+    attr-dict `:` type($rows) `,` type($columns)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def Chunk_ApplyOp : Chunk_LinearOp<"apply", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
+  let summary = "what the rows gather from the writes' values";
+  let description = [{
+    The product of a matrix (rows by writes) and the values of the writes. With a decay, the value's channels decay on their
+    way: element [n, c] is `sum_i matrix[n, i] D[c] values[i, c]`, with D as in `chunk.interaction` and the same visibility.
+
+    Verified: the matrix has as many columns as there are values; and as `chunk.interaction` where there is a decay.
+
+    Example:
+    ```mlir
+    %o = chunk.apply %A, %v : tensor<64x64xf32>, tensor<64x32xf32>
+    %o2 = chunk.apply %A, %v inclusive decay linear(%l : tensor<64x32xf32>) : tensor<64x64xf32>, tensor<64x32xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_Vectors:$matrix, Chunk_Vectors:$values, Chunk_Points:$points, Chunk_Steps:$steps,
+                       Optional<Chunk_Decay>:$decay, UnitAttr:$linear);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = [{
+    $matrix `,` $values (custom<OptionalVisibility>($points, $steps)^ `decay` custom<Decay>($decay, type($decay), $linear))?
+    attr-dict `:` type($matrix) `,` type($values)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def Chunk_SolveOp : Chunk_LinearOp<"solve", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
+  let summary = "the unit lower triangular solve (I + L) X = B";
+  let description = [{
+    Only the strictly lower triangle of L is read. With a decay, the channels of X decay on their way from one row to
+    another as in `chunk.apply`: each channel is a solve of its own.
+
+    Verified: L is square and as high as B; and as `chunk.apply` where there is a decay.
+
+    Example: `%U = chunk.solve %L, %B : tensor<64x64xf32>, tensor<64x32xf32>`
+  }];
+  let arguments = (ins Chunk_Vectors:$matrix, Chunk_Vectors:$values, Chunk_Points:$points, Chunk_Steps:$steps,
+                       Optional<Chunk_Decay>:$decay, UnitAttr:$linear);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = [{
+    $matrix `,` $values (custom<OptionalVisibility>($points, $steps)^ `decay` custom<Decay>($decay, type($decay), $linear))?
+    attr-dict `:` type($matrix) `,` type($values)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def Chunk_InverseOp : Chunk_PureOp<"inverse"> {
+  let summary = "the inverse of I + L, for a strictly lower triangular L";
+  let description = [{
+    By forward substitution in diagonal blocks of 16 rows, and merges of neighbouring blocks: products of powers of L lose
+    all digits for correlated keys. Only the strictly lower triangle of L is read.
+
+    Verified: L is square.
+
+    Example: `%T = chunk.inverse %L : tensor<64x64xf32>`
+  }];
+  let arguments = (ins Chunk_Vectors:$matrix);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = "$matrix attr-dict `:` type($matrix)";
+}
+
+def Chunk_ReadOp : Chunk_LinearOp<"read"> {
+  let summary = "a state read by every row";
+  let description = [{
+    Row n of the result is `S rows[n]`, or `rows[n] S` where the read is from the `left`.
+
+    Verified: a row has as many elements as the state has columns, or rows for a left read.
+
+    Example: `%past = chunk.read %q, %S : tensor<64x128xf32>, tensor<32x128xf32>`
+  }];
+  let arguments = (ins Chunk_Vectors:$rows, Chunk_MatrixState:$state, UnitAttr:$left);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = "(`left` $left^)? $rows `,` $state attr-dict `:` type($rows) `,` type($state)";
+}
+
+def Chunk_AdvanceOp : Chunk_LinearOp<"advance", [AttrSizedOperandSegments]> {
+  let summary = "the state after the chunk's decay and writes";
+  let description = [{
+    `diag(row_decay) S diag(column_decay) + values^T keys`. The decays are those of the whole chunk, the values and keys
+    those of the writes, already decayed to the chunk's end.
+
+    Verified: as many values as keys; a value has as many elements as the state has rows, a key as it has columns; the
+    decays have a token dimension of 1 and are scalars or have as many elements.
+
+    Example:
+    ```mlir
+    %S1 = chunk.advance %S, %u, %k columns %d : tensor<32x128xf32>, tensor<64x32xf32>, tensor<64x128xf32>, columns tensor<1xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_MatrixState:$state, Chunk_Vectors:$values, Chunk_Vectors:$keys, Optional<Chunk_Tokens>:$column_decay,
+                       Optional<Chunk_Tokens>:$row_decay);
+  let results = (outs Chunk_MatrixState:$result);
+  let assemblyFormat = [{
+    $state `,` $values `,` $keys (`columns` $column_decay^)? (`rows` $row_decay^)?
+    attr-dict `:` type($state) `,` type($values) `,` type($keys) (`,` `columns` type($column_decay)^)? (`,` `rows` type($row_decay)^)?
+  }];
+  let hasCanonicalizer = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$state, "::mlir::Value":$values, "::mlir::Value":$keys), [{
+    build($_builder, $_state, state, values, keys, ::mlir::Value(), ::mlir::Value());
+  }]>];
+}
+
+#endif // RECUR_CHUNK_PRODUCT_OPS_TD

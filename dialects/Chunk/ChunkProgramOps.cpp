@@ -1,0 +1,152 @@
+// The program op, its declarations, what leaves a chunk, and the state-free part.
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace recur::chunk;
+
+//===----------------------------------------------------------------------===//
+// ProgramOp
+//===----------------------------------------------------------------------===//
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name, DictionaryAttr dims, int64_t chunk) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.setSymName(builder.getStringAttr(name));
+  properties.setDims(dims);
+  properties.setChunk(builder.getI64IntegerAttr(chunk));
+  state.addRegion()->emplaceBlock();
+}
+
+SmallVector<InputOp, 8> ProgramOp::getInputs() { return llvm::to_vector<8>(getBody().getOps<InputOp>()); }
+SmallVector<ParamOp, 8> ProgramOp::getParams() { return llvm::to_vector<8>(getBody().getOps<ParamOp>()); }
+SmallVector<StateOp, 8> ProgramOp::getStates() { return llvm::to_vector<8>(getBody().getOps<StateOp>()); }
+SmallVector<OutputOp, 8> ProgramOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
+
+/// Reports the second declaration of `name`, with a note at the first.
+static LogicalResult declareOnce(llvm::StringMap<Operation *> &declared, StringRef name, Operation *op) {
+  auto [entry, isNew] = declared.try_emplace(name, op);
+  if (isNew)
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError() << "declares '" << name << "' a second time";
+  diagnostic.attachNote(entry->second->getLoc()) << "first declared here";
+  return diagnostic;
+}
+
+/// `value` must have one row for each of the chunk's tokens.
+static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
+  int64_t tokens = tensorOf(value).getDimSize(0);
+  if (tokens == chunk)
+    return success();
+  return op->emitOpError() << "has " << tokens << " tokens, but the chunk has " << chunk;
+}
+
+LogicalResult ProgramOp::verify() {
+  if (int64_t(getChunk()) < 1)
+    return emitOpError() << "needs a chunk of at least 1 token, but it is " << int64_t(getChunk());
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  llvm::StringMap<Operation *> values, outputs;
+  llvm::MapVector<Operation *, Operation *> nextOfState;
+  for (Operation &op : getBody().front()) {
+    LogicalResult declared = success();
+    if (auto input = dyn_cast<InputOp>(op)) {
+      declared = declareOnce(values, input.getName(), &op);
+      if (succeeded(declared))
+        declared = checkTokens(&op, input, getChunk());
+    } else if (auto param = dyn_cast<ParamOp>(op)) {
+      declared = declareOnce(values, param.getName(), &op);
+    } else if (auto state = dyn_cast<StateOp>(op)) {
+      declared = declareOnce(values, state.getName(), &op);
+      nextOfState.insert({&op, nullptr});
+    } else if (auto output = dyn_cast<OutputOp>(op)) {
+      declared = declareOnce(outputs, output.getName(), &op);
+      if (succeeded(declared))
+        declared = checkTokens(&op, output.getValue(), getChunk());
+    }
+    if (failed(declared))
+      return failure();
+  }
+  for (NextOp next : getBody().getOps<NextOp>()) {
+    Operation *&earlier = nextOfState[next.getStateOp()];
+    if (earlier) {
+      InFlightDiagnostic diagnostic = next.emitOpError()
+                                      << "updates state '" << next.getStateOp().getName() << "' a second time";
+      diagnostic.attachNote(earlier->getLoc()) << "first updated here";
+      return diagnostic;
+    }
+    earlier = next;
+  }
+  for (auto [state, next] : nextOfState)
+    if (!next)
+      return state->emitOpError() << "has no chunk.next that says what '" << cast<StateOp>(state).getName()
+                                  << "' becomes";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+// A value is printed under the name it has in the source, so that the IR reads like the specification.
+void InputOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+void ParamOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+void StateOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+
+LogicalResult ParamOp::verify() {
+  if (tensorOf(getResult()).getDimSize(0) != 1)
+    return emitOpError() << "is the same for every token, so its token dimension must be 1, but it is "
+                         << tensorOf(getResult()).getDimSize(0);
+  return success();
+}
+
+NextOp StateOp::getNext() {
+  for (Operation *user : getResult().getUsers())
+    if (auto next = dyn_cast<NextOp>(user))
+      if (next.getState() == getResult())
+        return next;
+  return {};
+}
+
+StateOp NextOp::getStateOp() { return getState().getDefiningOp<StateOp>(); }
+
+LogicalResult NextOp::verify() {
+  if (!getStateOp())
+    return emitOpError("expects the result of a chunk.state as its first operand");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// StateFreeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult StateFreeOp::verifyRegions() {
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (yield->getOperandTypes() != getResultTypes())
+    return yield.emitOpError("gives values whose types are not those of the results of the chunk.state_free around it");
+  // A value depends on a state if it is one, or if an operand or a value captured by a region of its op does.
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Operation *> work{getOperation()};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    WalkResult walked = op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        Operation *defining = operand.getDefiningOp();
+        if (!defining || !seen.insert(defining).second)
+          continue;
+        if (isa<StateOp>(defining)) {
+          InFlightDiagnostic diagnostic = emitOpError() << "depends on state '" << cast<StateOp>(defining).getName() << "'";
+          diagnostic.attachNote(inner->getLoc()) << "used here";
+          return WalkResult::interrupt();
+        }
+        work.push_back(defining);
+      }
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,165 @@
+#ifndef RECUR_CHUNK_PROGRAM_OPS_TD
+#define RECUR_CHUNK_PROGRAM_OPS_TD
+
+include "dialects/Chunk/ChunkDialect.td"
+include "dialects/Chunk/ChunkInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Chunk_Op<string mnemonic, list<Trait> traits = []> : Op<Chunk_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// The program, what enters it and what leaves it
+//===----------------------------------------------------------------------===//
+
+def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments, Symbol]> {
+  let summary = "the program for one chunk of tokens of one head";
+  let description = [{
+    Run once a chunk, in order; the states go from chunk to chunk. `dims` names the sizes that the specification was
+    instantiated with. `summary_of` marks the summary of a segment: running this program over a segment's chunks gives, as
+    the final values of its last two states, the map that the segment applies to the state named here.
+
+    Verified: names are unique within their kind (inputs and params share one name space with states; outputs have their
+    own); each `chunk.state` has exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
+
+    Example:
+    ```mlir
+    chunk.program @linear_attention {K = 128 : i64, V = 64 : i64} chunk 64 {
+      %q = chunk.input "q" : tensor<64x128xf32>
+      %k = chunk.input "k" : tensor<64x128xf32>
+      %v = chunk.input "v" : tensor<64x64xf32>
+      %S = chunk.state "S" : tensor<64x128xf32>
+      %past = chunk.read %q, %S : tensor<64x128xf32>, tensor<64x128xf32>
+      %A = chunk.interaction %q, %k inclusive : tensor<64x128xf32>, tensor<64x128xf32>
+      %present = chunk.apply %A, %v : tensor<64x64xf32>, tensor<64x64xf32>
+      %o = chunk.map add %past, %present : tensor<64x64xf32>, tensor<64x64xf32>
+      %S1 = chunk.advance %S, %v, %k : tensor<64x128xf32>, tensor<64x64xf32>, tensor<64x128xf32>
+      chunk.output "o" %o : tensor<64x64xf32>
+      chunk.next %S, %S1 : tensor<64x128xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims, I64Attr:$chunk, OptionalAttr<StrAttr>:$summary_of,
+                   OptionalAttr<Chunk_SummaryKind>:$summary_kind);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::DictionaryAttr":$dims, "int64_t":$chunk)>];
+  let extraClassDeclaration = [{
+    /// Inputs, params, states and outputs in the order of their declaration.
+    llvm::SmallVector<InputOp, 8> getInputs();
+    llvm::SmallVector<ParamOp, 8> getParams();
+    llvm::SmallVector<StateOp, 8> getStates();
+    llvm::SmallVector<OutputOp, 8> getOutputs();
+  }];
+}
+
+class Chunk_DeclarationOp<string mnemonic, list<Trait> traits = []>
+    : Chunk_Op<mnemonic, !listconcat([Pure, HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)>;
+
+def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
+  let summary = "a value that each token of each head brings";
+  let description = [{
+    `shared` inputs are one for a group of heads.
+
+    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$name (`shared` $shared^)? attr-dict `:` type($result)";
+}
+
+def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
+  let summary = "a value of the head, the same for every token";
+  let description = [{
+    Verified: its token dimension is 1.
+
+    Example: `%mu = chunk.param "mu" : tensor<1xf32>`, `%ridge = chunk.param "ridge" : tensor<1x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
+  let summary = "a state, as the previous chunk left it";
+  let description = [{
+    It has no token dimension. Zero before the first chunk unless the caller passes an initial state.
+
+    Example: `%S = chunk.state "S" : tensor<64x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// The op that says what the state becomes.
+    NextOp getNext();
+  }];
+}
+
+def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["state", "value"]>]> {
+  let summary = "what a state becomes after the chunk";
+  let description = [{
+    Verified: the first operand is the result of a `chunk.state`.
+
+    Example: `chunk.next %S, %S1 : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($state)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The state that is updated.
+    StateOp getStateOp();
+  }];
+}
+
+def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
+  let summary = "a value that each token of each head gives";
+  let description = [{
+    Example: `chunk.output "o" %o : tensor<64x64xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, Chunk_Tokens:$value);
+  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+}
+
+def Chunk_StateFreeOp : Chunk_Op<"state_free", [HasParent<"ProgramOp">, SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
+                                                RecursiveMemoryEffects]> {
+  let summary = "the part of a program that no state enters";
+  let description = [{
+    Its chunks can be computed in any order or at once; what it yields is what the sequential part needs of them.
+
+    Verified: nothing in it depends on a `chunk.state`; the yielded values have the types of the results.
+
+    Example:
+    ```mlir
+    %A = chunk.state_free -> tensor<64x64xf32> {
+      %interaction = chunk.interaction %q, %k inclusive : tensor<64x128xf32>, tensor<64x128xf32>
+      chunk.yield %interaction : tensor<64x64xf32>
+    }
+    ```
+  }];
+  let results = (outs Variadic<Chunk_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "(`->` type($results)^)? attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["StateFreeOp", "CgOp", "TokenLoopOp"]>]> {
+  let summary = "the values that a region gives";
+  let description = [{
+    Example: `chunk.yield %y : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Variadic<Chunk_Tensor>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // RECUR_CHUNK_PROGRAM_OPS_TD

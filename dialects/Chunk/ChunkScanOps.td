@@ -1,0 +1,149 @@
+#ifndef RECUR_CHUNK_SCAN_OPS_TD
+#define RECUR_CHUNK_SCAN_OPS_TD
+
+include "dialects/Chunk/ChunkProductOps.td"
+
+//===----------------------------------------------------------------------===//
+// Scans over the tokens of a chunk
+//===----------------------------------------------------------------------===//
+
+def Chunk_ScanOp : Chunk_LinearOp<"scan", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
+  let summary = "a state that each token scales and adds to, elementwise";
+  let description = [{
+    `x_t = a_t * x_{t-1} + b_t`, starting from the state; `all` is x after each token, `last` after the last. The decay is a
+    and may be given as logarithms; without it a is 1.
+
+    Verified: without the token dimension, the additions have the state's shape, and so has the decay, or it is a scalar.
+
+    Example:
+    ```mlir
+    %all, %last = chunk.scan %A, %b decay log(%g : tensor<64xf32>) : tensor<128xf32>, tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$additions, Optional<Chunk_Decay>:$decay, UnitAttr:$linear);
+  let results = (outs Chunk_Tokens:$all, Chunk_Tensor:$last);
+  let assemblyFormat = [{
+    $state `,` $additions (`decay` custom<Decay>($decay, type($decay), $linear)^)? attr-dict `:` type($state) `,` type($additions)
+  }];
+  let hasCanonicalizer = 1;
+}
+
+def Chunk_TropicalScanOp : Chunk_PureOp<"tropical_scan"> {
+  let summary = "a state that each token moves and bounds from below, elementwise";
+  let description = [{
+    `x_t = max(x_{t-1} + a_t, b_t)`, starting from the state; `all` is x after each token, `last` after the last.
+
+    Verified: without the token dimension, shifts and bounds have the state's shape.
+
+    Example: `%all, %last = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<64xf32>, tensor<64xf32>`
+  }];
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$shifts, Chunk_Tokens:$bounds);
+  let results = (outs Chunk_Tokens:$all, Chunk_Tensor:$last);
+  let assemblyFormat = "$state `,` $shifts `,` $bounds attr-dict `:` type($state) `,` type($shifts) `,` type($bounds)";
+}
+
+def Chunk_PreviousOp : Chunk_LinearOp<"previous"> {
+  let summary = "a state before each token, from what it was after each";
+  let description = [{
+    Row 0 is the state, row t the operand's row t - 1.
+
+    Verified: without the token dimension, the operand has the state's shape.
+
+    Example: `%before = chunk.previous %A, %all : tensor<128xf32>, tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$all);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$state `,` $all attr-dict `:` type($state) `,` type($all)";
+}
+
+def Chunk_TokenLoopOp : Chunk_Op<"token_loop", [SingleBlockImplicitTerminator<"YieldOp">, AttrSizedOperandSegments, RecursiveMemoryEffects,
+                                                DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>]> {
+  let summary = "the tokens one by one, for states that nothing better is known of";
+  let description = [{
+    The body is the program of one token, in ops on values whose token dimension is 1. Its arguments are the rows of the
+    streams and then the states, which get a token dimension of 1 there; it yields what the token gives, row by row the
+    first results, and then the states for the next token, whose last values are the last results. Values of the program
+    that are the same for every token (params, constants) are used in the body as they are.
+
+    Verified: the arguments', the yielded values' and the results' shapes.
+
+    Example:
+    ```mlir
+    %y, %S1 = chunk.token_loop (%x1 = %x : tensor<64x32xf32>) carry (%S0 = %S : tensor<32x8xf32>) -> (tensor<64x32xf32>, tensor<32x8xf32>) {
+      %S2 = chunk.map tanh %S0 : tensor<1x32x8xf32>
+      %y1 = chunk.map matvec %S2, %c : tensor<1x32x8xf32>, tensor<1x8xf32>
+      chunk.yield %y1, %S2 : tensor<1x32xf32>, tensor<1x32x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Chunk_Tokens>:$streams, Variadic<Chunk_Tensor>:$states);
+  let results = (outs Variadic<Chunk_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The results that hold one row a token, and those that are the states after the last.
+    ::mlir::ResultRange getStreamResults() { return getResults().drop_back(getStates().size()); }
+    ::mlir::ResultRange getStateResults() { return getResults().take_back(getStates().size()); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Conjugate gradients
+//===----------------------------------------------------------------------===//
+
+def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, AllTypesMatch<["vectors", "result"]>,
+                                 DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>]> {
+  let summary = "conjugate-gradient steps from zero on (G + diag(ridge)) y = x, for every token's G and x";
+  let description = [{
+    The region gives `G_t x_t` for all tokens' x_t at once, so that G_t is never formed: for a state it is one more linear
+    attention. A fixed number of steps; a step whose residual or curvature is exactly zero changes nothing. The ridge is a
+    scalar or a vector.
+
+    Verified: the region's argument and what it yields have the type of the vectors; the ridge's shape; at least one
+    iteration.
+
+    Example:
+    ```mlir
+    %y = chunk.cg %q ridge %r iterations 30 : tensor<64x8xf32>, tensor<1x8xf32> {
+    ^bb0(%x: tensor<64x8xf32>):
+      %A = chunk.interaction %x, %k inclusive : tensor<64x8xf32>, tensor<64x8xf32>
+      %y1 = chunk.apply %A, %k : tensor<64x64xf32>, tensor<64x8xf32>
+      chunk.yield %y1 : tensor<64x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Chunk_Vectors:$vectors, Chunk_Tokens:$ridge, I64Attr:$iterations);
+  let results = (outs Chunk_Vectors:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$vectors `ridge` $ridge `iterations` $iterations attr-dict `:` type($vectors) `,` type($ridge) $body";
+  let hasRegionVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Summaries of segments
+//===----------------------------------------------------------------------===//
+
+def Chunk_ComposeOp : Chunk_PureOp<"compose", [TypesMatchWith<"both maps have one type", "first_map", "second_map", "$_self">, TypesMatchWith<"both offsets have one type", "first_offset", "second_offset", "$_self">]> {
+  let summary = "the map of two segments, one after the other";
+  let description = [{
+    A segment takes a state S to `S A + B` (`right`), to `A * S + B` elementwise (`elementwise`), or to `max(S + A, B)`
+    (`tropical`). The first operands are the earlier segment's A and B.
+
+    Verified: A is square and as wide as B for `right`, and has B's type otherwise.
+
+    Example:
+    ```mlir
+    %A, %B = chunk.compose right (%A1, %B1), (%A2, %B2) : tensor<128x128xf32>, tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_SummaryKind:$kind, Chunk_Tensor:$first_map, Chunk_Tensor:$first_offset, Chunk_Tensor:$second_map,
+                       Chunk_Tensor:$second_offset);
+  let results = (outs Chunk_Tensor:$map, Chunk_Tensor:$offset);
+  let assemblyFormat = [{
+    $kind `(` $first_map `,` $first_offset `)` `,` `(` $second_map `,` $second_offset `)` attr-dict
+    `:` type($first_map) `,` type($first_offset)
+  }];
+}
+
+#endif // RECUR_CHUNK_SCAN_OPS_TD

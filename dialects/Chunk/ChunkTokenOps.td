@@ -1,0 +1,111 @@
+#ifndef RECUR_CHUNK_TOKEN_OPS_TD
+#define RECUR_CHUNK_TOKEN_OPS_TD
+
+include "dialects/Chunk/ChunkProgramOps.td"
+
+//===----------------------------------------------------------------------===//
+// Arithmetic that each token does by itself
+//===----------------------------------------------------------------------===//
+
+class Chunk_PureOp<string mnemonic, list<Trait> traits = []>
+    : Chunk_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>,
+                                      DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>], traits)>;
+class Chunk_LinearOp<string mnemonic, list<Trait> traits = []>
+    : Chunk_PureOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<Chunk_LinearOpInterface>], traits)>;
+
+def Chunk_ConstantOp : Chunk_Op<"constant", [Pure, ConstantLike]> {
+  let summary = "one number in every element";
+  let description = [{
+    Of token values and of states alike.
+
+    Example: `%half = chunk.constant 5.000000e-01 : tensor<1xf32>`
+  }];
+  let arguments = (ins F64Attr:$value);
+  let results = (outs Chunk_Tensor:$result);
+  let hasCustomAssemblyFormat = 1;
+  let hasFolder = 1;
+  let builders = [OpBuilder<(ins "double":$value, "::mlir::Type":$type)>];
+  let extraClassDeclaration = [{ double getNumber() { return getValueAttr().getValueAsDouble(); } }];
+}
+
+def Chunk_MapOp : Chunk_LinearOp<"map"> {
+  let summary = "a function of one token's values, for every token";
+  let description = [{
+    Each function means what the `dgps` op of its name means for one token. Elementwise: `neg exp expm1 log sqrt abs
+    sigmoid tanh softplus elu` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
+    are equal, or one is a scalar of each token and goes with any. Products: `outer dot matvec vecmat scale_cols scale_rows`;
+    `sum` of all of a token's elements, `softmax` of its vector. A token dimension of 1 goes with any.
+
+    Verified: the number of operands; their shapes; that the token dimensions are equal or 1.
+
+    Example: `%u = chunk.map mul %beta, %v : tensor<64xf32>, tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Function:$function, Variadic<Chunk_Tokens>:$operands);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$function $operands attr-dict `:` type($operands)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
+}
+
+def Chunk_ExtractOp : Chunk_LinearOp<"extract"> {
+  let summary = "one element of each token's vector, or one row of each token's matrix";
+  let description = [{
+    Verified: the index lies within the first size after the tokens.
+
+    Example: `%k1 = chunk.extract %k[1] : tensor<64x2x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$operand, I64Attr:$index);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operand `[` $index `]` attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def Chunk_BroadcastOp : Chunk_Op<"broadcast", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,
+                                               DeclareOpInterfaceMethods<Chunk_LinearOpInterface>]> {
+  let summary = "the same for every token, or a scalar in every element of each token's value";
+  let description = [{
+    `map` broadcasts by itself; this op is for the places that want the shape.
+
+    Verified: the token dimension stays or is 1; the rest of the shape stays or is that of a scalar.
+
+    Example: `%ridges = chunk.broadcast %ridge : tensor<1xf32> to tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$operand);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Chunk_InterleaveOp : Chunk_LinearOp<"interleave", [SameTypeOperands]> {
+  let summary = "the micro-steps of each token as rows, token by token";
+  let description = [{
+    R operands of C rows become one of R C rows: row t R + j is row t of operand j.
+
+    Verified: there is at least one operand.
+
+    Example: `%R = chunk.interleave %k0, %k1 : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Variadic<Chunk_Tokens>:$operands);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operands attr-dict `:` type($operands)";
+  let hasCustomAssemblyFormat = 0;
+  let hasFolder = 1;
+}
+
+def Chunk_DeinterleaveOp : Chunk_LinearOp<"deinterleave"> {
+  let summary = "one micro-step's rows";
+  let description = [{
+    Row t of the result is row t R + j of the operand, for step j of R.
+
+    Verified: R divides the rows, and j is below R.
+
+    Example: `%u1 = chunk.deinterleave %U 1 of 2 : tensor<128x64xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$operand, I64Attr:$step, I64Attr:$steps);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operand $step `of` $steps attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+#endif // RECUR_CHUNK_TOKEN_OPS_TD

@@ -1,0 +1,259 @@
+#include "Interpreter/ChunkInterpreter.h"
+#include "Interpreter/ChunkMeaning.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+static Error makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// An array must be there and have the shape that the sizes ask for.
+static Error checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes, ArrayRef<int64_t> shape) {
+  auto entry = arrays.find(name.str());
+  if (entry == arrays.end())
+    return makeError(getWord(role) + " '" + name + "' is missing");
+  auto wanted = getFullShape(role, sizes, shape);
+  if (ArrayRef<int64_t>(entry->second.shape) != ArrayRef<int64_t>(wanted) ||
+      countElements(wanted) != int64_t(entry->second.values.size()))
+    return makeError(getWord(role) + " '" + name + "' has shape " + printShape(entry->second.shape) + ", and " +
+                     printShape(wanted) + " is expected");
+  return Error::success();
+}
+
+namespace {
+
+/// Where a sequence lies in the tokens, and which initial and final state is its.
+struct Sequence {
+  int64_t batch, begin, end, state;
+};
+
+/// The program's data, checked, and its sequences.
+class Runner {
+public:
+  Runner(chunk::ProgramOp program, const Data &data, const ChunkOptions &options)
+      : program(program), data(data), options(options), stateSizes(data.sizes) {}
+
+  Error prepare();
+  Expected<Results> run();
+  Expected<Results> runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
+
+private:
+  using States = std::map<std::string, Array>;
+
+  /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to the
+  /// results if `runs` has any.
+  Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end, States states);
+  Array load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape) const;
+  States initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const;
+  void storeFinal(const States &states, int64_t sequence, int64_t head);
+
+  chunk::ProgramOp program;
+  const Data &data;
+  const ChunkOptions &options;
+  Sizes stateSizes; // as the data's, with the number of sequences for the batch
+  std::vector<Sequence> sequences;
+  Results results;
+};
+
+} // namespace
+
+Error Runner::prepare() {
+  const Sizes &sizes = data.sizes;
+  if (sizes.batch < 0 || sizes.tokens < 0 || sizes.heads < 0 || sizes.groups < 0)
+    return makeError("the sizes B, T, H and Hq cannot be negative");
+  if (sizes.groups == 0 ? sizes.heads != 0 : sizes.heads % sizes.groups != 0)
+    return makeError("Hq, which is " + Twine(sizes.groups) + ", does not divide H, which is " + Twine(sizes.heads));
+  ArrayRef<int64_t> offsets = options.sequenceOffsets;
+  if (offsets.empty()) {
+    for (int64_t batch = 0; batch < sizes.batch; ++batch)
+      sequences.push_back({batch, 0, sizes.tokens, batch});
+  } else {
+    if (sizes.batch != 1)
+      return makeError("packed sequences lie in a batch of 1, but B is " + Twine(sizes.batch));
+    if (offsets.front() != 0 || offsets.back() != sizes.tokens)
+      return makeError("the sequence offsets must begin with 0 and end with T, which is " + Twine(sizes.tokens));
+    for (auto [i, begin, end] : enumerate(offsets.drop_back(), offsets.drop_front())) {
+      if (end < begin)
+        return makeError("the sequence offsets decrease from " + Twine(begin) + " to " + Twine(end));
+      sequences.push_back({0, begin, end, int64_t(i)});
+    }
+    stateSizes.batch = sequences.size();
+  }
+  for (chunk::InputOp input : program.getInputs())
+    if (Error error = checkArray(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), data.inputs, sizes,
+                                 chunk::shapePerToken(input)))
+      return error;
+  for (chunk::ParamOp param : program.getParams())
+    if (Error error = checkArray(Role::Param, param.getName(), data.params, sizes, chunk::shapePerToken(param)))
+      return error;
+  for (chunk::StateOp state : program.getStates()) {
+    ArrayRef<int64_t> shape = chunk::tensorOf(state).getShape();
+    if (data.initial.count(state.getName().str()))
+      if (Error error = checkArray(Role::Initial, state.getName(), data.initial, stateSizes, shape))
+        return error;
+    auto full = getFullShape(Role::Final, stateSizes, shape);
+    results.final[state.getName().str()] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
+  }
+  for (chunk::OutputOp output : program.getOutputs()) {
+    auto full = getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue()));
+    results.outputs[output.getName().str()] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
+  }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// `count` values of `shape`, the first at `index` and `stride` values apart, as a token value.
+Array Runner::load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape) const {
+  Arithmetic arithmetic(options.rounding);
+  Array result{shape.vec(), {}};
+  result.shape.insert(result.shape.begin(), count);
+  int64_t width = *countElements(shape);
+  for (int64_t t = 0; t < count; ++t)
+    for (int64_t i = 0; i < width; ++i)
+      result.values.push_back(arithmetic.store(array.values[(index + t * stride) * width + i]));
+  return result;
+}
+
+Runner::States Runner::initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const {
+  States states;
+  for (chunk::StateOp state : runs.getStates()) {
+    ArrayRef<int64_t> shape = chunk::tensorOf(state).getShape();
+    auto initial = data.initial.find(state.getName().str());
+    Array array{shape.vec(), std::vector<double>(*countElements(shape))};
+    if (initial != data.initial.end())
+      array.values = load(initial->second, sequence * data.sizes.heads + head, 1, 1, shape).values;
+    states[state.getName().str()] = std::move(array);
+  }
+  return states;
+}
+
+void Runner::storeFinal(const States &states, int64_t sequence, int64_t head) {
+  for (auto &[name, array] : results.final) {
+    const std::vector<double> &values = states.at(name).values;
+    std::copy(values.begin(), values.end(), array.values.begin() + (sequence * data.sizes.heads + head) * values.size());
+  }
+}
+
+Expected<Runner::States> Runner::runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
+                                           States states) {
+  const Sizes &sizes = data.sizes;
+  int64_t size = runs.getChunk();
+  for (int64_t first = begin; first < end; first += size) {
+    int64_t tokens = std::min(size, end - first);
+    ChunkMachine machine(options.rounding, size, tokens);
+    for (chunk::InputOp input : runs.getInputs()) {
+      int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
+      int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
+      machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own, tokens,
+                              heads, chunk::shapePerToken(input)));
+    }
+    for (chunk::ParamOp param : runs.getParams())
+      machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param)));
+    for (chunk::StateOp state : runs.getStates())
+      machine.set(state, states.at(state.getName().str()));
+    if (Error error = machine.run(runs.getBody().front()))
+      return std::move(error);
+    for (chunk::OutputOp output : runs.getOutputs()) {
+      const Array &value = machine.get(output.getValue());
+      Array &to = results.outputs.at(output.getName().str());
+      int64_t width = value.values.size() / tokens;
+      for (int64_t t = 0; t < tokens; ++t)
+        std::copy_n(value.values.begin() + t * width, width,
+                    to.values.begin() + ((batch * sizes.tokens + first + t) * sizes.heads + head) * width);
+    }
+    for (chunk::StateOp state : runs.getStates())
+      states[state.getName().str()] = machine.get(state.getNext().getValue());
+  }
+  return states;
+}
+
+Expected<Results> Runner::run() {
+  for (const Sequence &sequence : sequences)
+    for (int64_t head = 0; head < data.sizes.heads; ++head) {
+      auto states = runTokens(program, sequence.batch, head, sequence.begin, sequence.end,
+                              initialStates(program, sequence.state, head));
+      if (!states)
+        return states.takeError();
+      storeFinal(*states, sequence.state, head);
+    }
+  return std::move(results);
+}
+
+/// The summary's map before the first token: what leaves a state as it is.
+static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
+  Array map{shape.vec(), std::vector<double>(*countElements(shape), kind == chunk::SummaryKind::Elementwise ? 1.0 : 0.0)};
+  if (kind == chunk::SummaryKind::Right)
+    for (int64_t i = 0; i < shape[0]; ++i)
+      map.values[i * shape[0] + i] = 1;
+  return map;
+}
+
+Expected<Results> Runner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments) {
+  if (segments < 1)
+    return makeError("at least one segment is needed");
+  Arithmetic arithmetic(options.rounding);
+  for (const Sequence &sequence : sequences)
+    for (int64_t head = 0; head < data.sizes.heads; ++head) {
+      int64_t length = sequence.end - sequence.begin;
+      auto boundary = [&](int64_t segment) { return sequence.begin + length * segment / segments; };
+      // The states at each segment's start. A state's summaries need the states before it, which are known by then.
+      std::vector<States> starts(segments + 1);
+      States initial = initialStates(program, sequence.state, head);
+      for (chunk::ProgramOp summary : summaries) {
+        std::string name = summary.getSummaryOf()->str();
+        chunk::SummaryKind kind = *summary.getSummaryKind();
+        auto states = summary.getStates();
+        chunk::StateOp map = states[states.size() - 2], offset = states[states.size() - 1];
+        Array state = initial.at(name);
+        for (int64_t segment = 0; segment <= segments; ++segment) {
+          starts[segment][name] = state;
+          if (segment == segments)
+            break;
+          States from;
+          for (chunk::StateOp known : ArrayRef(states).drop_back(2))
+            from[known.getName().str()] = starts[segment].at(known.getName().str());
+          from[map.getName().str()] = identityMap(kind, chunk::tensorOf(map).getShape());
+          ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
+          double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+          from[offset.getName().str()] = {shape.vec(), std::vector<double>(*countElements(shape), nothing)};
+          auto after = runTokens(summary, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
+          if (!after)
+            return after.takeError();
+          state = applySummary(arithmetic, kind, state, after->at(map.getName().str()), after->at(offset.getName().str()));
+        }
+      }
+      for (int64_t segment = 0; segment < segments; ++segment) {
+        States from = starts[segment];
+        for (chunk::StateOp state : program.getStates())
+          if (!from.count(state.getName().str()))
+            return makeError("state '" + state.getName() + "' has no summary");
+        auto after = runTokens(program, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
+        if (!after)
+          return after.takeError();
+      }
+      storeFinal(starts[segments], sequence.state, head);
+    }
+  return std::move(results);
+}
+
+Expected<Results> interpreter::interpret(chunk::ProgramOp program, const Data &data, const ChunkOptions &options) {
+  Runner runner(program, data, options);
+  if (Error error = runner.prepare())
+    return std::move(error);
+  return runner.run();
+}
+
+Expected<Results> interpreter::interpretBySegments(chunk::ProgramOp program, ArrayRef<chunk::ProgramOp> summaries,
+                                                   const Data &data, int64_t segments, const ChunkOptions &options) {
+  Runner runner(program, data, options);
+  if (Error error = runner.prepare())
+    return std::move(error);
+  return runner.runBySegments(summaries, segments);
+}

@@ -1,0 +1,74 @@
+// What each chunk op computes, on tensors that hold as many tokens as the chunk at hand has.
+#pragma once
+#include "Interpreter/ChunkArithmetic.h"
+#include "Support/Array.h"
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/Error.h"
+
+namespace recur::interpreter {
+
+/// Runs the ops of a chunk program on one chunk of `tokens` tokens, which may be fewer than the program's chunk.
+class ChunkMachine {
+public:
+  ChunkMachine(Rounding rounding, int64_t chunk, int64_t tokens) : arithmetic(rounding), chunk(chunk), tokens(tokens) {}
+
+  /// Runs every op of the block; declarations and what leaves the chunk are the caller's.
+  llvm::Error run(mlir::Block &block);
+
+  void set(mlir::Value value, Array array) { values[value] = std::move(array); }
+  const Array &get(mlir::Value value) const { return values.find(value)->second; }
+
+private:
+  llvm::Error evaluate(mlir::Operation *op);
+  llvm::Error evaluateTokenLoop(chunk::TokenLoopOp op);
+  llvm::Error evaluateCg(chunk::CgOp op);
+  /// The rows that a value of the type has in this chunk.
+  int64_t countRows(mlir::RankedTensorType type) const;
+
+  Arithmetic arithmetic;
+  int64_t chunk, tokens;
+  llvm::DenseMap<mlir::Value, Array> values;
+};
+
+/// The decay of an op: its steps, one row a token, and whether they are logarithms. `steps` is null where nothing decays.
+struct Decay {
+  const Array *steps = nullptr;
+  bool linear = false;
+
+  /// One step a token for all channels, or one for each channel.
+  int64_t countChannels() const { return steps && steps->shape.size() > 1 ? steps->shape[1] : 1; }
+};
+
+/// Which writes a row sees, as in chunk.interaction.
+struct Visibility {
+  llvm::ArrayRef<int64_t> points;
+  llvm::ArrayRef<int64_t> steps;
+};
+
+// One function for each family of ops.
+Array evaluateMap(const Arithmetic &arithmetic, chunk::Function function, llvm::ArrayRef<const Array *> operands);
+Array evaluateCumulativeDecay(const Arithmetic &arithmetic, chunk::DecayRange range, Decay decay);
+Array evaluateInteraction(const Arithmetic &arithmetic, const Array &rows, const Array &columns, Visibility visibility,
+                          Decay decay);
+Array evaluateApply(const Arithmetic &arithmetic, const Array &matrix, const Array &values, Visibility visibility,
+                    Decay decay);
+Array evaluateSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, Visibility visibility,
+                    Decay decay);
+Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix);
+/// left^T right, left right^T, or left right: `transposeLeft` and `transposeRight` say which operand is turned.
+Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,
+               bool transposeRight, bool roundOperands);
+/// All values, and the last.
+std::pair<Array, Array> evaluateScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
+                                     Decay decay);
+std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, const Array &state, const Array &shifts,
+                                             const Array &bounds);
+/// The map and offset of two segments in a row.
+std::pair<Array, Array> composeSummaries(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &firstMap,
+                                         const Array &firstOffset, const Array &secondMap, const Array &secondOffset);
+/// What a segment makes of a state.
+Array applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state, const Array &map,
+                   const Array &offset);
+
+} // namespace recur::interpreter

@@ -1,0 +1,277 @@
+// Products of streams with one another and with states, their decay, and the triangular solve.
+#include "Interpreter/ChunkMeaning.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+/// Tokens of one block of a per-channel decay, and rows of a diagonal block of the inverse.
+constexpr int64_t blockSize = 16;
+
+static double at(const Array &matrix, int64_t row, int64_t column) {
+  return matrix.values[row * matrix.shape[1] + column];
+}
+static double &at(Array &matrix, int64_t row, int64_t column) { return matrix.values[row * matrix.shape[1] + column]; }
+static Array zeros(int64_t rows, int64_t columns) { return {{rows, columns}, std::vector<double>(rows * columns)}; }
+
+//===----------------------------------------------------------------------===//
+// Ranges of decay steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The product of the decay steps of a range of tokens, for every channel. Logarithms are summed from the range's own
+/// beginning and exponentiated at the end, so that nothing is ever subtracted or divided.
+class RangeDecay {
+public:
+  RangeDecay(const Arithmetic &arithmetic, Decay decay)
+      : arithmetic(arithmetic), decay(decay), total(decay.countChannels(), decay.linear ? 1.0 : 0.0) {}
+
+  void include(int64_t token) {
+    if (!decay.steps)
+      return;
+    for (auto [c, sum] : enumerate(total)) {
+      double step = decay.steps->values[token * total.size() + c];
+      sum = arithmetic.store(decay.linear ? sum * step : sum + step);
+    }
+  }
+  void include(int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token)
+      include(token);
+  }
+  /// The factor of a channel; the same for all where the decay has one step a token.
+  double factor(int64_t channel) const {
+    if (!decay.steps)
+      return 1;
+    double sum = total[total.size() == 1 ? 0 : channel];
+    return decay.linear ? sum : arithmetic.store(std::exp(sum));
+  }
+
+private:
+  const Arithmetic &arithmetic;
+  Decay decay;
+  std::vector<double> total;
+};
+
+/// Where rows and writes stand in a chunk.
+struct Layout {
+  Visibility visibility;
+  int64_t rowsPerToken() const { return visibility.points.size(); }
+  int64_t writesPerToken() const { return visibility.steps.size(); }
+  int64_t tokenOfRow(int64_t row) const { return row / rowsPerToken(); }
+  int64_t point(int64_t row) const { return visibility.points[row % rowsPerToken()]; }
+  /// One past the last token whose decay reaches what the row sees.
+  int64_t decayEnd(int64_t row) const { return tokenOfRow(row) + (point(row) == chunk::beforeDecay ? 0 : 1); }
+};
+
+} // namespace
+
+/// Calls `visit(write, decay)` for every write that the row sees, latest first; decay is that between the write and the row.
+template <typename Visit>
+static void visitWrites(const Arithmetic &arithmetic, Layout layout, int64_t row, Decay decay, Visit visit) {
+  RangeDecay between(arithmetic, decay);
+  int64_t own = layout.tokenOfRow(row), writes = layout.writesPerToken();
+  for (int64_t token = own; token >= 0; --token) {
+    if (token + 1 < layout.decayEnd(row))
+      between.include(token + 1);
+    for (int64_t j = writes - 1; j >= 0; --j)
+      if (token < own || chunk::seesWrite(layout.point(row), layout.visibility.steps[j]))
+        visit(token * writes + j, between);
+  }
+}
+
+Array interpreter::evaluateCumulativeDecay(const Arithmetic &arithmetic, chunk::DecayRange range, Decay decay) {
+  int64_t tokens = decay.steps->shape[0], channels = decay.countChannels();
+  Array result;
+  result.shape = decay.steps->shape;
+  bool total = range == chunk::DecayRange::Total;
+  if (total)
+    result.shape[0] = 1;
+  int64_t rows = total ? 1 : tokens;
+  result.values.resize(rows * channels);
+  for (int64_t t = 0; t < rows; ++t) {
+    RangeDecay product(arithmetic, decay);
+    switch (range) {
+    case chunk::DecayRange::Through:
+      product.include(0, t + 1);
+      break;
+    case chunk::DecayRange::Before:
+      product.include(0, t);
+      break;
+    case chunk::DecayRange::After:
+      product.include(t + 1, tokens);
+      break;
+    case chunk::DecayRange::Total:
+      product.include(0, tokens);
+      break;
+    }
+    for (int64_t c = 0; c < channels; ++c)
+      result.values[t * channels + c] = product.factor(c);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Interactions
+//===----------------------------------------------------------------------===//
+
+/// No decay, or one step a token: the product first, then the factor.
+static Array interactScalar(const Arithmetic &arithmetic, const Array &rows, const Array &columns, Layout layout,
+                            Decay decay) {
+  Array result = zeros(rows.shape[0], columns.shape[0]);
+  for (int64_t n = 0; n < rows.shape[0]; ++n)
+    visitWrites(arithmetic, layout, n, decay, [&](int64_t i, const RangeDecay &between) {
+      double sum = 0;
+      for (int64_t c = 0; c < rows.shape[1]; ++c)
+        sum = arithmetic.multiplyAdd(sum, arithmetic.operand(at(rows, n, c)), arithmetic.operand(at(columns, i, c)));
+      at(result, n, i) = arithmetic.store(sum * between.factor(0));
+    });
+  return result;
+}
+
+/// A decay for each channel. Writes of earlier blocks meet the row through a factor of the row, from its block's start, and
+/// one of the write, to there: both are products of steps, so the product is one of matrices. Within a block each pair has
+/// its own factor.
+static Array interactChannels(const Arithmetic &arithmetic, const Array &rows, const Array &columns, Layout layout,
+                              Decay decay) {
+  int64_t channels = rows.shape[1], writes = layout.writesPerToken();
+  Array result = zeros(rows.shape[0], columns.shape[0]);
+  for (int64_t n = 0; n < rows.shape[0]; ++n) {
+    int64_t blockStart = layout.tokenOfRow(n) / blockSize * blockSize;
+    visitWrites(arithmetic, layout, n, decay, [&](int64_t i, const RangeDecay &between) {
+      if (!arithmetic.isExact() && i / writes < blockStart)
+        return;
+      double sum = 0;
+      for (int64_t c = 0; c < channels; ++c) {
+        double row = arithmetic.store(arithmetic.operand(at(rows, n, c)) * between.factor(c));
+        sum = arithmetic.multiplyAdd(sum, row, arithmetic.operand(at(columns, i, c)));
+      }
+      at(result, n, i) = sum;
+    });
+    if (arithmetic.isExact())
+      continue;
+    RangeDecay rowDecay(arithmetic, decay);
+    rowDecay.include(blockStart, layout.decayEnd(n));
+    RangeDecay writeDecay(arithmetic, decay);
+    for (int64_t token = blockStart - 1; token >= 0; --token) {
+      for (int64_t i = token * writes; i < (token + 1) * writes; ++i) {
+        double sum = 0;
+        for (int64_t c = 0; c < channels; ++c) {
+          double row = arithmetic.operand(arithmetic.store(at(rows, n, c) * rowDecay.factor(c)));
+          double write = arithmetic.operand(arithmetic.store(at(columns, i, c) * writeDecay.factor(c)));
+          sum = arithmetic.multiplyAdd(sum, row, write);
+        }
+        at(result, n, i) = sum;
+      }
+      writeDecay.include(token);
+    }
+  }
+  return result;
+}
+
+Array interpreter::evaluateInteraction(const Arithmetic &arithmetic, const Array &rows, const Array &columns,
+                                       Visibility visibility, Decay decay) {
+  bool perChannel = decay.steps && decay.steps->shape.size() > 1;
+  return (perChannel ? interactChannels : interactScalar)(arithmetic, rows, columns, Layout{visibility}, decay);
+}
+
+//===----------------------------------------------------------------------===//
+// Apply and solve
+//===----------------------------------------------------------------------===//
+
+Array interpreter::multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,
+                            bool transposeRight, bool roundOperands) {
+  int64_t rows = left.shape[transposeLeft ? 1 : 0], inner = left.shape[transposeLeft ? 0 : 1];
+  int64_t columns = right.shape[transposeRight ? 0 : 1];
+  auto operand = [&](double x) { return roundOperands ? arithmetic.operand(x) : x; };
+  Array result = zeros(rows, columns);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = 0; k < inner; ++k) {
+      double a = operand(transposeLeft ? at(left, k, i) : at(left, i, k));
+      for (int64_t j = 0; j < columns; ++j)
+        at(result, i, j) = arithmetic.multiplyAdd(at(result, i, j), a,
+                                                  operand(transposeRight ? at(right, j, k) : at(right, k, j)));
+    }
+  return result;
+}
+
+Array interpreter::evaluateApply(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
+                                 Visibility visibility, Decay decay) {
+  if (!decay.steps)
+    return multiply(arithmetic, matrix, false, values, false, /*roundOperands=*/true);
+  Array result = zeros(matrix.shape[0], values.shape[1]);
+  for (int64_t n = 0; n < matrix.shape[0]; ++n)
+    visitWrites(arithmetic, Layout{visibility}, n, decay, [&](int64_t i, const RangeDecay &between) {
+      double weight = arithmetic.operand(at(matrix, n, i));
+      for (int64_t c = 0; c < values.shape[1]; ++c)
+        at(result, n, c) = arithmetic.multiplyAdd(
+            at(result, n, c), weight, arithmetic.store(arithmetic.operand(at(values, i, c)) * between.factor(c)));
+    });
+  return result;
+}
+
+Array interpreter::evaluateSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
+                                 Visibility visibility, Decay decay) {
+  Array result = values;
+  auto subtract = [&](int64_t n, int64_t i, int64_t c, double factor) {
+    at(result, n, c) =
+        arithmetic.multiplyAdd(at(result, n, c), -at(matrix, n, i), arithmetic.store(at(result, i, c) * factor));
+  };
+  for (int64_t n = 0; n < matrix.shape[0]; ++n) {
+    if (!decay.steps) {
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t c = 0; c < values.shape[1]; ++c)
+          subtract(n, i, c, 1);
+      continue;
+    }
+    visitWrites(arithmetic, Layout{visibility}, n, decay, [&](int64_t i, const RangeDecay &between) {
+      for (int64_t c = 0; c < values.shape[1] && i < n; ++c)
+        subtract(n, i, c, between.factor(c));
+    });
+  }
+  return result;
+}
+
+/// Inverts the diagonal block of I + L that starts at `begin`, column by column.
+static void invertBlock(const Arithmetic &arithmetic, const Array &matrix, int64_t begin, int64_t end, Array &inverse) {
+  for (int64_t column = begin; column < end; ++column) {
+    at(inverse, column, column) = 1;
+    for (int64_t row = column + 1; row < end; ++row) {
+      double sum = 0;
+      for (int64_t k = column; k < row; ++k)
+        sum = arithmetic.multiplyAdd(sum, -at(matrix, row, k), at(inverse, k, column));
+      at(inverse, row, column) = sum;
+    }
+  }
+}
+
+/// Rows [middle, end) and columns [begin, middle) of the inverse: -T_lower (L T_upper).
+static void mergeBlocks(const Arithmetic &arithmetic, const Array &matrix, int64_t begin, int64_t middle, int64_t end,
+                        Array &inverse) {
+  Array product = zeros(end - middle, middle - begin);
+  for (int64_t i = middle; i < end; ++i)
+    for (int64_t j = begin; j < middle; ++j)
+      for (int64_t k = j; k < middle; ++k)
+        at(product, i - middle, j - begin) =
+            arithmetic.multiplyAdd(at(product, i - middle, j - begin), at(matrix, i, k), at(inverse, k, j));
+  for (int64_t i = middle; i < end; ++i)
+    for (int64_t j = begin; j < middle; ++j) {
+      double sum = 0;
+      for (int64_t k = middle; k <= i; ++k)
+        sum = arithmetic.multiplyAdd(sum, -at(inverse, i, k), at(product, k - middle, j - begin));
+      at(inverse, i, j) = sum;
+    }
+}
+
+Array interpreter::evaluateInverse(const Arithmetic &arithmetic, const Array &matrix) {
+  int64_t rows = matrix.shape[0];
+  Array inverse = zeros(rows, rows);
+  for (int64_t begin = 0; begin < rows; begin += blockSize)
+    invertBlock(arithmetic, matrix, begin, std::min(begin + blockSize, rows), inverse);
+  for (int64_t size = blockSize; size < rows; size *= 2)
+    for (int64_t begin = 0; begin + size < rows; begin += 2 * size)
+      mergeBlocks(arithmetic, matrix, begin, begin + size, std::min(begin + 2 * size, rows), inverse);
+  return inverse;
+}

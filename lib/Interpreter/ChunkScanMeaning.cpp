@@ -1,0 +1,68 @@
+// Scans over the tokens of a chunk, and the maps of segments.
+#include "Interpreter/ChunkMeaning.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+static double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+std::pair<Array, Array> interpreter::evaluateScan(const Arithmetic &arithmetic, const Array &state,
+                                                  const Array &additions, Decay decay) {
+  Array all = additions, last = state;
+  int64_t count = state.values.size();
+  bool perElement = decay.steps && decay.steps->shape.size() > 1;
+  for (int64_t t = 0; t < additions.shape[0]; ++t)
+    for (int64_t i = 0; i < count; ++i) {
+      double &x = last.values[i];
+      if (decay.steps) {
+        double step = decay.steps->values[perElement ? t * count + i : t];
+        x = arithmetic.store(x * (decay.linear ? step : arithmetic.store(std::exp(step))));
+      }
+      x = arithmetic.store(x + additions.values[t * count + i]);
+      all.values[t * count + i] = x;
+    }
+  return {all, last};
+}
+
+std::pair<Array, Array> interpreter::evaluateTropicalScan(const Arithmetic &arithmetic, const Array &state,
+                                                          const Array &shifts, const Array &bounds) {
+  Array all = shifts, last = state;
+  int64_t count = state.values.size();
+  for (int64_t t = 0; t < shifts.shape[0]; ++t)
+    for (int64_t i = 0; i < count; ++i) {
+      double &x = last.values[i];
+      x = larger(arithmetic.store(x + shifts.values[t * count + i]), bounds.values[t * count + i]);
+      all.values[t * count + i] = x;
+    }
+  return {all, last};
+}
+
+Array interpreter::applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state,
+                                const Array &map, const Array &offset) {
+  if (kind == chunk::SummaryKind::Right) {
+    Array result = multiply(arithmetic, state, false, map, false, /*roundOperands=*/false);
+    for (size_t i = 0; i < result.values.size(); ++i)
+      result.values[i] = arithmetic.store(result.values[i] + offset.values[i]);
+    return result;
+  }
+  Array result = state;
+  for (size_t i = 0; i < result.values.size(); ++i)
+    if (kind == chunk::SummaryKind::Elementwise)
+      result.values[i] = arithmetic.store(arithmetic.store(state.values[i] * map.values[i]) + offset.values[i]);
+    else
+      result.values[i] = larger(arithmetic.store(state.values[i] + map.values[i]), offset.values[i]);
+  return result;
+}
+
+std::pair<Array, Array> interpreter::composeSummaries(const Arithmetic &arithmetic, chunk::SummaryKind kind,
+                                                      const Array &firstMap, const Array &firstOffset,
+                                                      const Array &secondMap, const Array &secondOffset) {
+  // The second segment's map without its offset is what happens to the first segment's map.
+  Array none = firstMap;
+  double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+  std::fill(none.values.begin(), none.values.end(), nothing);
+  return {applySummary(arithmetic, kind, firstMap, secondMap, none),
+          applySummary(arithmetic, kind, firstOffset, secondMap, secondOffset)};
+}
