@@ -158,7 +158,7 @@ def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["StateFree
     Example: `chunk.yield %y : tensor<64x128xf32>`
   }];
   let arguments = (ins Variadic<Chunk_Tensor>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ /* gives nothing */ }]>];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 

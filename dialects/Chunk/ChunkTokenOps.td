@@ -16,12 +16,12 @@ class Chunk_LinearOp<string mnemonic, list<Trait> traits = []>
 def Chunk_ConstantOp : Chunk_Op<"constant", [Pure, ConstantLike]> {
   let summary = "one number in every element";
   let description = [{
-    Of token values and of states alike.
+    A value of the tokens; with a token dimension of 1 where nothing asks for more.
 
     Example: `%half = chunk.constant 5.000000e-01 : tensor<1xf32>`
   }];
   let arguments = (ins F64Attr:$value);
-  let results = (outs Chunk_Tensor:$result);
+  let results = (outs Chunk_Tokens:$result);
   let hasCustomAssemblyFormat = 1;
   let hasFolder = 1;
   let builders = [OpBuilder<(ins "double":$value, "::mlir::Type":$type)>];
