@@ -39,7 +39,9 @@ constexpr int64_t beforeDecay = -1;
 
 namespace recur::chunk {
 
-inline mlir::RankedTensorType tensorOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+inline mlir::RankedTensorType tensorOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
 
 /// The shape of a token value without its token dimension.
 inline llvm::ArrayRef<int64_t> shapePerToken(mlir::Value value) { return tensorOf(value).getShape().drop_front(); }

@@ -1,4 +1,5 @@
-// Rewrites that are right over the reals and leave less to do: neutral decays, absent erasing, empty masks, unit factors.
+// Rewrites that are right over the reals and leave less to do: neutral decays, absent erasing, empty masks, unit
+// factors.
 #include "dialects/Chunk/Chunk.h"
 #include "mlir/IR/PatternMatch.h"
 

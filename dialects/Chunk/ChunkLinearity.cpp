@@ -79,9 +79,7 @@ StringRef DeinterleaveOp::getAdjoint(unsigned) { return "interleave(d and zeros)
 //===----------------------------------------------------------------------===//
 
 // The decay, which follows the linear operands, is in none of these lists.
-bool InteractionOp::isLinearIn(ArrayRef<unsigned> operands) {
-  return operands.size() <= 1 && among(operands, {0, 1});
-}
+bool InteractionOp::isLinearIn(ArrayRef<unsigned> operands) { return operands.size() <= 1 && among(operands, {0, 1}); }
 StringRef InteractionOp::getAdjoint(unsigned operand) {
   if (operand > 1)
     return "";

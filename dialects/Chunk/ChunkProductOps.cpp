@@ -14,10 +14,10 @@ using namespace recur::chunk;
 // Checks that several ops share
 //===----------------------------------------------------------------------===//
 
-/// Rows and writes must come from the same tokens, so many a token as the visibility says, and the decay must have a step
-/// for each of these tokens and for each of `channels`.
-static LogicalResult checkVisibility(std::optional<Location> loc, int64_t rows, ArrayRef<int64_t> points, int64_t columns,
-                                     ArrayRef<int64_t> steps, Value decay, int64_t channels) {
+/// Rows and writes must come from the same tokens, so many a token as the visibility says, and the decay must have a
+/// step for each of these tokens and for each of `channels`.
+static LogicalResult checkVisibility(std::optional<Location> loc, int64_t rows, ArrayRef<int64_t> points,
+                                     int64_t columns, ArrayRef<int64_t> steps, Value decay, int64_t channels) {
   if (points.empty() || steps.empty())
     return emitOptionalError(loc, "at least one row and one write a token are needed");
   for (int64_t point : points)
@@ -52,7 +52,8 @@ static LogicalResult checkVisibility(std::optional<Location> loc, int64_t rows, 
 RECUR_INFER(CumulativeDecayOp) {
   RankedTensorType type = tensorOf(operands[0]);
   DecayRange range = CumulativeDecayOpAdaptor(operands, attributes, properties, regions).getRange();
-  types.push_back(makeTokens(context, range == DecayRange::Total ? 1 : type.getDimSize(0), type.getShape().drop_front()));
+  types.push_back(
+      makeTokens(context, range == DecayRange::Total ? 1 : type.getDimSize(0), type.getShape().drop_front()));
   return success();
 }
 
@@ -162,7 +163,8 @@ RECUR_INFER(AdvanceOp) {
   for (auto [decay, size, what] : {std::tuple(adaptor.getColumnDecay(), state.getDimSize(1), StringRef("column")),
                                    std::tuple(adaptor.getRowDecay(), state.getDimSize(0), StringRef("row"))})
     if (decay && tensorOf(decay) != makeTensor(context, {1}) && tensorOf(decay) != makeTensor(context, {1, size}))
-      return emitOptionalError(loc, "the ", what, " decay must be one number or ", size, ", but it is ", tensorOf(decay));
+      return emitOptionalError(loc, "the ", what, " decay must be one number or ", size, ", but it is ",
+                               tensorOf(decay));
   types.push_back(state);
   return success();
 }

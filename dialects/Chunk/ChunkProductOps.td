@@ -149,15 +149,15 @@ def Chunk_AdvanceOp : Chunk_LinearOp<"advance", [AttrSizedOperandSegments]> {
 
     Example:
     ```mlir
-    %S1 = chunk.advance %S, %u, %k columns %d : tensor<32x128xf32>, tensor<64x32xf32>, tensor<64x128xf32>, columns tensor<1xf32>
+    %S1 = chunk.advance %S, %u, %k columns(%d : tensor<1xf32>) : tensor<32x128xf32>, tensor<64x32xf32>, tensor<64x128xf32>
     ```
   }];
   let arguments = (ins Chunk_MatrixState:$state, Chunk_Vectors:$values, Chunk_Vectors:$keys, Optional<Chunk_Tokens>:$column_decay,
                        Optional<Chunk_Tokens>:$row_decay);
   let results = (outs Chunk_MatrixState:$result);
   let assemblyFormat = [{
-    $state `,` $values `,` $keys (`columns` $column_decay^)? (`rows` $row_decay^)?
-    attr-dict `:` type($state) `,` type($values) `,` type($keys) (`,` `columns` type($column_decay)^)? (`,` `rows` type($row_decay)^)?
+    $state `,` $values `,` $keys (`columns` `(` $column_decay^ `:` type($column_decay) `)`)?
+    (`rows` `(` $row_decay^ `:` type($row_decay) `)`)? attr-dict `:` type($state) `,` type($values) `,` type($keys)
   }];
   let hasCanonicalizer = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$state, "::mlir::Value":$values, "::mlir::Value":$keys), [{

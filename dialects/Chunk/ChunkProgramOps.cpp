@@ -137,7 +137,8 @@ LogicalResult StateFreeOp::verifyRegions() {
         if (!defining || !seen.insert(defining).second)
           continue;
         if (isa<StateOp>(defining)) {
-          InFlightDiagnostic diagnostic = emitOpError() << "depends on state '" << cast<StateOp>(defining).getName() << "'";
+          InFlightDiagnostic diagnostic = emitOpError()
+                                          << "depends on state '" << cast<StateOp>(defining).getName() << "'";
           diagnostic.attachNote(inner->getLoc()) << "used here";
           return WalkResult::interrupt();
         }

@@ -61,8 +61,9 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
   }];
 }
 
+// Not pure: what a program takes and gives stays, whether or not it is used.
 class Chunk_DeclarationOp<string mnemonic, list<Trait> traits = []>
-    : Chunk_Op<mnemonic, !listconcat([Pure, HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)>;
+    : Chunk_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)>;
 
 def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let summary = "a value that each token of each head brings";

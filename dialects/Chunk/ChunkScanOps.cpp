@@ -72,7 +72,8 @@ LogicalResult TokenLoopOp::verifyRegions() {
     auto [operand, argument] = pair;
     RankedTensorType wanted = typeInBody(operand, i >= streams);
     if (argument.getType() != wanted)
-      return emitOpError() << "argument " << i << " of the body must be " << wanted << ", but it is " << argument.getType();
+      return emitOpError() << "argument " << i << " of the body must be " << wanted << ", but it is "
+                           << argument.getType();
   }
   auto yield = cast<YieldOp>(block.getTerminator());
   if (getNumResults() < states || yield.getNumOperands() != getNumResults())
@@ -87,7 +88,8 @@ LogicalResult TokenLoopOp::verifyRegions() {
       return yield.emitOpError() << "value " << i << " must be " << wanted << ", but it is " << value.getType();
     if (isState && result.getType() != getStates()[i - (getNumResults() - states)].getType())
       return emitOpError() << "result " << i << " must have its state's type "
-                           << getStates()[i - (getNumResults() - states)].getType() << ", but it is " << result.getType();
+                           << getStates()[i - (getNumResults() - states)].getType() << ", but it is "
+                           << result.getType();
   }
   SmallVector<Value> tokenValues(getStreams());
   llvm::append_range(tokenValues, getStreamResults());
@@ -102,7 +104,8 @@ LogicalResult TokenLoopOp::verifyRegions() {
 
 /// `(%a1 = %a : type, ...)`.
 static ParseResult parseBindings(OpAsmParser &parser, SmallVectorImpl<OpAsmParser::Argument> &arguments,
-                                 SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands, SmallVectorImpl<Type> &types) {
+                                 SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
+                                 SmallVectorImpl<Type> &types) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, [&] {
     return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
                    parser.parseOperand(operands.emplace_back()) || parser.parseColonType(types.emplace_back()));
@@ -185,8 +188,8 @@ RECUR_INFER(ComposeOp) {
       return emitOptionalError(loc, "a map from the right must be a square matrix as wide as the offset ", offset,
                                ", but it is ", map);
   } else if (map != offset) {
-    return emitOptionalError(loc, "a map of kind '", stringifySummaryKind(adaptor.getKind()), "' must have the offset's type ",
-                             offset, ", but it is ", map);
+    return emitOptionalError(loc, "a map of kind '", stringifySummaryKind(adaptor.getKind()),
+                             "' must have the offset's type ", offset, ", but it is ", map);
   }
   types.append({map, offset});
   return success();

@@ -134,7 +134,7 @@ def Chunk_ComposeOp : Chunk_PureOp<"compose", [TypesMatchWith<"both maps have on
 
     Example:
     ```mlir
-    %A, %B = chunk.compose right (%A1, %B1), (%A2, %B2) : tensor<128x128xf32>, tensor<64x128xf32>
+    %A, %B = chunk.compose right(%A1, %B1), (%A2, %B2) : tensor<128x128xf32>, tensor<64x128xf32>
     ```
   }];
   let arguments = (ins Chunk_SummaryKind:$kind, Chunk_Tensor:$first_map, Chunk_Tensor:$first_offset, Chunk_Tensor:$second_map,

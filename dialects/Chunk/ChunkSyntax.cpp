@@ -34,9 +34,9 @@ OptionalParseResult recur::chunk::parseOptionalVisibility(OpAsmParser &parser, D
   SmallVector<int64_t> pointList, stepList;
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
                                      [&] { return parsePoint(parser, pointList.emplace_back()); }) ||
-      parser.parseKeyword("of") ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return parser.parseInteger(stepList.emplace_back()); }))
+      parser.parseKeyword("of") || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(stepList.emplace_back());
+      }))
     return ParseResult(failure());
   points = builder.getDenseI64ArrayAttr(pointList);
   steps = builder.getDenseI64ArrayAttr(stepList);

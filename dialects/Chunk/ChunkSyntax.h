@@ -19,9 +19,8 @@ mlir::ParseResult parseSpace(mlir::OpAsmParser &parser, mlir::UnitAttr &linear);
 void printSpace(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::UnitAttr linear);
 
 /// `log(%g : tensor<64xf32>)`.
-mlir::ParseResult parseDecay(mlir::OpAsmParser &parser,
-                             std::optional<mlir::OpAsmParser::UnresolvedOperand> &decay, mlir::Type &type,
-                             mlir::UnitAttr &linear);
+mlir::ParseResult parseDecay(mlir::OpAsmParser &parser, std::optional<mlir::OpAsmParser::UnresolvedOperand> &decay,
+                             mlir::Type &type, mlir::UnitAttr &linear);
 void printDecay(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Value decay, mlir::Type type,
                 mlir::UnitAttr linear);
 

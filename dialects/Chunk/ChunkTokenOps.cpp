@@ -62,7 +62,8 @@ LogicalResult BroadcastOp::verify() {
   if (from.getDimSize(0) != to.getDimSize(0) && from.getDimSize(0) != 1)
     return emitOpError() << "cannot make " << to.getDimSize(0) << " tokens of " << from.getDimSize(0);
   if (from.getRank() != 1 && from.getShape().drop_front() != to.getShape().drop_front())
-    return emitOpError() << "cannot make " << to << " of " << from << ": each token's value must keep its shape or be a scalar";
+    return emitOpError() << "cannot make " << to << " of " << from
+                         << ": each token's value must keep its shape or be a scalar";
   return success();
 }
 

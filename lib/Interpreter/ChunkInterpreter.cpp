@@ -12,7 +12,8 @@ static Error makeError(const Twine &message) { return createStringError(inconver
 //===----------------------------------------------------------------------===//
 
 /// An array must be there and have the shape that the sizes ask for.
-static Error checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes, ArrayRef<int64_t> shape) {
+static Error checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes,
+                        ArrayRef<int64_t> shape) {
   auto entry = arrays.find(name.str());
   if (entry == arrays.end())
     return makeError(getWord(role) + " '" + name + "' is missing");
@@ -44,9 +45,10 @@ public:
 private:
   using States = std::map<std::string, Array>;
 
-  /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to the
-  /// results if `runs` has any.
-  Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end, States states);
+  /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to
+  /// the results if `runs` has any.
+  Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
+                             States states);
   Array load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape) const;
   States initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const;
   void storeFinal(const States &states, int64_t sequence, int64_t head);
@@ -84,8 +86,8 @@ Error Runner::prepare() {
     stateSizes.batch = sequences.size();
   }
   for (chunk::InputOp input : program.getInputs())
-    if (Error error = checkArray(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), data.inputs, sizes,
-                                 chunk::shapePerToken(input)))
+    if (Error error = checkArray(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), data.inputs,
+                                 sizes, chunk::shapePerToken(input)))
       return error;
   for (chunk::ParamOp param : program.getParams())
     if (Error error = checkArray(Role::Param, param.getName(), data.params, sizes, chunk::shapePerToken(param)))
@@ -137,12 +139,13 @@ Runner::States Runner::initialStates(chunk::ProgramOp runs, int64_t sequence, in
 void Runner::storeFinal(const States &states, int64_t sequence, int64_t head) {
   for (auto &[name, array] : results.final) {
     const std::vector<double> &values = states.at(name).values;
-    std::copy(values.begin(), values.end(), array.values.begin() + (sequence * data.sizes.heads + head) * values.size());
+    std::copy(values.begin(), values.end(),
+              array.values.begin() + (sequence * data.sizes.heads + head) * values.size());
   }
 }
 
-Expected<Runner::States> Runner::runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
-                                           States states) {
+Expected<Runner::States> Runner::runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin,
+                                           int64_t end, States states) {
   const Sizes &sizes = data.sizes;
   int64_t size = runs.getChunk();
   for (int64_t first = begin; first < end; first += size) {
@@ -151,8 +154,8 @@ Expected<Runner::States> Runner::runTokens(chunk::ProgramOp runs, int64_t batch,
     for (chunk::InputOp input : runs.getInputs()) {
       int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
       int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
-      machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own, tokens,
-                              heads, chunk::shapePerToken(input)));
+      machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own,
+                              tokens, heads, chunk::shapePerToken(input)));
     }
     for (chunk::ParamOp param : runs.getParams())
       machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param)));
@@ -188,7 +191,8 @@ Expected<Results> Runner::run() {
 
 /// The summary's map before the first token: what leaves a state as it is.
 static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
-  Array map{shape.vec(), std::vector<double>(*countElements(shape), kind == chunk::SummaryKind::Elementwise ? 1.0 : 0.0)};
+  Array map{shape.vec(),
+            std::vector<double>(*countElements(shape), kind == chunk::SummaryKind::Elementwise ? 1.0 : 0.0)};
   if (kind == chunk::SummaryKind::Right)
     for (int64_t i = 0; i < shape[0]; ++i)
       map.values[i * shape[0] + i] = 1;
@@ -223,10 +227,12 @@ Expected<Results> Runner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, in
           ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
           double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
           from[offset.getName().str()] = {shape.vec(), std::vector<double>(*countElements(shape), nothing)};
-          auto after = runTokens(summary, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
+          auto after =
+              runTokens(summary, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
           if (!after)
             return after.takeError();
-          state = applySummary(arithmetic, kind, state, after->at(map.getName().str()), after->at(offset.getName().str()));
+          state =
+              applySummary(arithmetic, kind, state, after->at(map.getName().str()), after->at(offset.getName().str()));
         }
       }
       for (int64_t segment = 0; segment < segments; ++segment) {
@@ -234,7 +240,8 @@ Expected<Results> Runner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, in
         for (chunk::StateOp state : program.getStates())
           if (!from.count(state.getName().str()))
             return makeError("state '" + state.getName() + "' has no summary");
-        auto after = runTokens(program, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
+        auto after =
+            runTokens(program, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
         if (!after)
           return after.takeError();
       }

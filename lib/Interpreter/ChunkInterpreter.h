@@ -1,5 +1,5 @@
-// The judge of chunk programs: runs a chunk.program op by op, chunk by chunk, in float64 or rounding as a target would. It
-// is written to be read, and shares no code with the lowerings.
+// The judge of chunk programs: runs a chunk.program op by op, chunk by chunk, in float64 or rounding as a target would.
+// It is written to be read, and shares no code with the lowerings.
 #pragma once
 #include "Interpreter/ChunkArithmetic.h"
 #include "Interpreter/Data.h"
@@ -10,7 +10,8 @@ namespace recur::interpreter {
 struct ChunkOptions {
   Rounding rounding = Rounding::exact;
   /// For packed sequences, which lie one after another in the tokens of a batch of one: where each begins, and at last
-  /// where the last ends. Initial and final states are then [sequences, H, ...]. Empty: every batch entry is a sequence.
+  /// where the last ends. Initial and final states are then [sequences, H, ...]. Empty: every batch entry is a
+  /// sequence.
   std::vector<int64_t> sequenceOffsets;
 };
 
@@ -18,8 +19,8 @@ struct ChunkOptions {
 llvm::Expected<Results> interpret(chunk::ProgramOp program, const Data &data, const ChunkOptions &options = {});
 
 /// Runs each sequence in `segments` pieces: the summaries (programs marked `summary_of` this program's states, in the
-/// states' order) give what each piece does to each state; their composition gives the states at the pieces' starts; the
-/// program then runs on each piece by itself.
+/// states' order) give what each piece does to each state; their composition gives the states at the pieces' starts;
+/// the program then runs on each piece by itself.
 llvm::Expected<Results> interpretBySegments(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
                                             const Data &data, int64_t segments, const ChunkOptions &options = {});
 

@@ -114,7 +114,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
       .Case([&](ConstantOp constant) {
         std::vector<int64_t> shape = tensorOf(constant).getShape().vec();
         shape[0] = countRows(tensorOf(constant));
-        return give(constant, {shape, std::vector<double>(*countElements(shape), arithmetic.store(constant.getNumber()))});
+        return give(constant,
+                    {shape, std::vector<double>(*countElements(shape), arithmetic.store(constant.getNumber()))});
       })
       .Case([&](MapOp map) {
         auto operands = map_to_vector(map.getOperands(), [&](mlir::Value operand) { return &of(operand); });
@@ -142,10 +143,12 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                                             Visibility{op.getPoints(), op.getSteps()}, decayOf(op)));
       })
       .Case([&](ApplyOp op) {
-        return give(op, evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
+        return give(op,
+                    evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
       })
       .Case([&](SolveOp op) {
-        return give(op, evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
+        return give(op,
+                    evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
       })
       .Case([&](InverseOp op) { return give(op, evaluateInverse(arithmetic, of(op.getMatrix()))); })
       .Case([&](ReadOp op) {
@@ -160,7 +163,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op, evaluateScan(arithmetic, of(op.getState()), of(op.getAdditions()), decayOf(op)));
       })
       .Case([&](TropicalScanOp op) {
-        return givePair(op, evaluateTropicalScan(arithmetic, of(op.getState()), of(op.getShifts()), of(op.getBounds())));
+        return givePair(op,
+                        evaluateTropicalScan(arithmetic, of(op.getState()), of(op.getShifts()), of(op.getBounds())));
       })
       .Case([&](PreviousOp op) { return give(op, previous(of(op.getState()), of(op.getAll()))); })
       .Case([&](ComposeOp op) {
@@ -171,8 +175,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
       .Case([&](TokenLoopOp op) { return evaluateTokenLoop(op); })
       .Case([&](CgOp op) { return evaluateCg(op); })
       .Default([](mlir::Operation *other) {
-        return createStringError(inconvertibleErrorCode(), "op '" + other->getName().getStringRef() +
-                                                               "' has no meaning in a chunk program");
+        return createStringError(inconvertibleErrorCode(),
+                                 "op '" + other->getName().getStringRef() + "' has no meaning in a chunk program");
       });
 }
 
@@ -254,8 +258,8 @@ Error ChunkMachine::evaluateCg(CgOp op) {
     Array image = get(block.getTerminator()->getOperand(0));
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < size; ++i)
-        image.values[row * size + i] = arithmetic.multiplyAdd(image.values[row * size + i], ridgeAt(row, i),
-                                                              direction.values[row * size + i]);
+        image.values[row * size + i] =
+            arithmetic.multiplyAdd(image.values[row * size + i], ridgeAt(row, i), direction.values[row * size + i]);
     for (int64_t row = 0; row < rows; ++row) {
       double curvature = dot(direction, image, row);
       if (curvature == 0 || squares[row] == 0)

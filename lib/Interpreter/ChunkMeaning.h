@@ -32,7 +32,8 @@ private:
   llvm::DenseMap<mlir::Value, Array> values;
 };
 
-/// The decay of an op: its steps, one row a token, and whether they are logarithms. `steps` is null where nothing decays.
+/// The decay of an op: its steps, one row a token, and whether they are logarithms. `steps` is null where nothing
+/// decays.
 struct Decay {
   const Array *steps = nullptr;
   bool linear = false;

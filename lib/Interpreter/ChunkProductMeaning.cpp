@@ -68,7 +68,8 @@ struct Layout {
 
 } // namespace
 
-/// Calls `visit(write, decay)` for every write that the row sees, latest first; decay is that between the write and the row.
+/// Calls `visit(write, decay)` for every write that the row sees, latest first; decay is that between the write and the
+/// row.
 template <typename Visit>
 static void visitWrites(const Arithmetic &arithmetic, Layout layout, int64_t row, Decay decay, Visit visit) {
   RangeDecay between(arithmetic, decay);
@@ -131,9 +132,9 @@ static Array interactScalar(const Arithmetic &arithmetic, const Array &rows, con
   return result;
 }
 
-/// A decay for each channel. Writes of earlier blocks meet the row through a factor of the row, from its block's start, and
-/// one of the write, to there: both are products of steps, so the product is one of matrices. Within a block each pair has
-/// its own factor.
+/// A decay for each channel. Writes of earlier blocks meet the row through a factor of the row, from its block's start,
+/// and one of the write, to there: both are products of steps, so the product is one of matrices. Within a block each
+/// pair has its own factor.
 static Array interactChannels(const Arithmetic &arithmetic, const Array &rows, const Array &columns, Layout layout,
                               Decay decay) {
   int64_t channels = rows.shape[1], writes = layout.writesPerToken();
@@ -191,8 +192,8 @@ Array interpreter::multiply(const Arithmetic &arithmetic, const Array &left, boo
     for (int64_t k = 0; k < inner; ++k) {
       double a = operand(transposeLeft ? at(left, k, i) : at(left, i, k));
       for (int64_t j = 0; j < columns; ++j)
-        at(result, i, j) = arithmetic.multiplyAdd(at(result, i, j), a,
-                                                  operand(transposeRight ? at(right, j, k) : at(right, k, j)));
+        at(result, i, j) =
+            arithmetic.multiplyAdd(at(result, i, j), a, operand(transposeRight ? at(right, j, k) : at(right, k, j)));
     }
   return result;
 }

@@ -79,8 +79,7 @@ static void softmax(const Arithmetic &arithmetic, Row a, double *result) {
 static void evaluateRow(const Arithmetic &arithmetic, Function function, Row a, Row b, double *result, int64_t count) {
   if (chunk::isElementwise(function)) {
     for (int64_t i = 0; i < count; ++i)
-      result[i] = arithmetic.store(
-          evaluate(function, a.at(a.shape.empty() ? 0 : i), b.at(b.shape.empty() ? 0 : i)));
+      result[i] = arithmetic.store(evaluate(function, a.at(a.shape.empty() ? 0 : i), b.at(b.shape.empty() ? 0 : i)));
     return;
   }
   switch (function) {

@@ -14,7 +14,9 @@ static void registerUpstreamPasses() {
   mlir::registerSymbolDCEPass();
 }
 
-void recur::registerAllDialects(mlir::DialectRegistry &registry) { registry.insert<dgps::DGPSDialect, chunk::ChunkDialect>(); }
+void recur::registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<dgps::DGPSDialect, chunk::ChunkDialect>();
+}
 
 void recur::registerAllPasses() {
   static const bool once = [] {
