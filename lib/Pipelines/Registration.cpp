@@ -1,5 +1,6 @@
 #include "Pipelines/Registration.h"
 #include "Pipelines/Stages.h"
+#include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
@@ -23,6 +24,7 @@ void recur::registerAllPasses() {
     registerUpstreamPasses();
     registerStagePipelines();
     dgps::registerDGPSPasses();
+    chunk::registerChunkPasses();
     return true;
   }();
   (void)once;
