@@ -1,7 +1,8 @@
 #include "Driver/CheckStages.h"
 #include "Driver/Reporting.h"
 #include "Interpreter/DGPSInterpreter.h"
-#include "mlir/Transforms/Passes.h"
+#include "Transforms/DGPS/Passes.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace recur;
@@ -14,19 +15,36 @@ static std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> copyAlone(dgps::Recurr
   return module;
 }
 
+static std::function<Expected<interpreter::Results>(const interpreter::Data &)>
+makeInterpreter(std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module) {
+  return [module](const interpreter::Data &data) {
+    return interpreter::interpret(*(*module)->getOps<dgps::RecurrenceOp>().begin(), data);
+  };
+}
+
 /// The rewrites of dgps itself: they are right over the reals, and may round otherwise.
 static Expected<std::optional<PreparedStage>> prepareCanonicalized(dgps::RecurrenceOp recurrence,
                                                                    const PipelineOptions &options) {
   auto module = copyAlone(recurrence);
   if (mlir::failed(runStages(**module, nullptr, *findStage("recurrence"), options)))
     return make_error<InternalError>("the passes of stage 'recurrence' failed");
-  return PreparedStage{1e-11, [module](const interpreter::Data &data) {
-                         return interpreter::interpret(*(*module)->getOps<dgps::RecurrenceOp>().begin(), data);
-                       }};
+  return PreparedStage{1e-11, makeInterpreter(module)};
+}
+
+/// The update of each delta state in the normal form that the analysis finds.
+static Expected<std::optional<PreparedStage>> prepareNormalized(dgps::RecurrenceOp recurrence,
+                                                                const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  mlir::PassManager passes(recurrence.getContext());
+  passes.addNestedPass<dgps::RecurrenceOp>(dgps::createNormalizePass());
+  if (mlir::failed(passes.run(**module)))
+    return make_error<InternalError>("the pass dgps-normalize failed");
+  return PreparedStage{1e-11, makeInterpreter(module)};
 }
 
 static constexpr CheckStage stages[] = {
     {"canonicalized", prepareCanonicalized},
+    {"normalized", prepareNormalized},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

@@ -31,7 +31,10 @@ public:
           .Case([&](LogOp op) { demand(op.getOperand(), SignDemand::Positive); })
           .Case([&](SqrtOp op) { demand(op.getOperand(), SignDemand::Positive); })
           .Case([&](DivOp op) { demand(op.getRhs(), SignDemand::Positive); })
-          .Case([&](CgOp op) { demand(op.getRidge(), SignDemand::Positive); });
+          .Case([&](CgOp op) {
+            demand(op.getRidge(), SignDemand::Positive);
+            demandPositiveDefinite(op.getMatrix());
+          });
     });
     return demands;
   }
@@ -104,6 +107,44 @@ private:
             [&](auto scale) { demandOfProduct(scale.getMatrix(), scale.getVector(), sign); });
   }
 
+  /// `outer(a, a)`, where a scalar may stand before either side.
+  void demandOfOuter(mlir::Value lhs, mlir::Value rhs) {
+    for (mlir::Value side : {lhs, rhs})
+      while (auto product = side.getDefiningOp<MulOp>()) {
+        bool scalarFirst = shapeOf(product.getLhs()).empty();
+        if (!scalarFirst && !shapeOf(product.getRhs()).empty())
+          break;
+        demand(scalarFirst ? product.getLhs() : product.getRhs(), SignDemand::Positive);
+        side = scalarFirst ? product.getRhs() : product.getLhs();
+      }
+  }
+
+  void demandPositiveDefinite(mlir::Value value) {
+    mlir::Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert({value, SignDemand::PositiveDefinite}))
+      return;
+    TypeSwitch<mlir::Operation *>(op)
+        .Case<InputOp, ParamOp>(
+            [&](auto declared) { demands[declared.getName().str()] = SignDemand::PositiveDefinite; })
+        .Case([&](StateOp state) {
+          demands[state.getName().str()] = SignDemand::PositiveDefinite;
+          demandPositiveDefinite(state.getNext().getValue());
+        })
+        .Case([&](AddOp sum) {
+          demandPositiveDefinite(sum.getLhs());
+          demandPositiveDefinite(sum.getRhs());
+        })
+        .Case([&](MulOp product) {
+          for (mlir::Value side : {product.getLhs(), product.getRhs()}) {
+            if (shapeOf(side).empty())
+              demand(side, SignDemand::Positive);
+            else
+              demandPositiveDefinite(side);
+          }
+        })
+        .Case([&](OuterOp outer) { demandOfOuter(outer.getLhs(), outer.getRhs()); });
+  }
+
   RecurrenceOp recurrence;
   std::map<std::string, SignDemand> demands; // where two ops disagree, the first in the program wins
   SetVector<std::pair<mlir::Value, SignDemand>> seen;
@@ -142,10 +183,27 @@ static double draw(Random &random, SignDemand demand, bool isScalar, int64_t row
     return 0.1 + 0.9 * random.uniform();
   case SignDemand::Negative:
     return -0.5 * std::fabs(random.normal());
+  case SignDemand::PositiveDefinite: // the B of B B^T
   case SignDemand::None:
     return isScalar ? random.normal() : random.normal() / std::sqrt(double(rowLength));
   }
   llvm_unreachable("a demand");
+}
+
+/// Replaces each square matrix B by B B^T.
+static void multiplyByTransposed(Array &array) {
+  int64_t n = array.shape.back();
+  std::vector<double> square(n * n);
+  for (size_t start = 0; start + n * n <= array.values.size(); start += n * n) {
+    double *matrix = array.values.data() + start;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        square[i * n + j] = 0;
+        for (int64_t k = 0; k < n; ++k)
+          square[i * n + j] += matrix[i * n + k] * matrix[j * n + k];
+      }
+    llvm::copy(square, matrix);
+  }
 }
 
 Data driver::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed) {
@@ -160,6 +218,8 @@ Data driver::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_
     array.values.resize(countElements(full).value_or(0));
     for (double &number : array.values)
       number = draw(random, sign, shape.empty(), shape.empty() ? 1 : shape.back());
+    if (sign == SignDemand::PositiveDefinite && shape.size() == 2 && shape[0] == shape[1])
+      multiplyByTransposed(array);
     return array;
   };
   Data data;
