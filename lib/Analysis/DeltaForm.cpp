@@ -50,7 +50,7 @@ private:
                 bool crossed);
   const Poly *dividedTerms(const Poly *key, const Poly *decay);
   std::pair<const Poly *, const Poly *> decaysOfSides(bool crossed);
-  const Poly *stateAt(Point point);
+  const Poly *stateAfterWrites(unsigned count);
 
   Algebra &algebra;
   const Expressions &expressions;
@@ -58,6 +58,7 @@ private:
   StateReads reads;
   const Poly *decayOfState = nullptr; ///< in the state's own rows and columns
   SmallVector<Write, 2> writes;
+  SmallVector<const Poly *, 4> statesAfterWrites;
   DeltaForm form;
 };
 
@@ -180,17 +181,17 @@ void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
 // Which read at which point
 //===----------------------------------------------------------------------===//
 
-const Poly *DeltaFormBuilder::stateAt(Point point) {
-  const Poly *before = expressions.before(form.state);
-  if (!point.decayed)
-    return before;
-  const Poly *result = algebra.multiply(decayOfState, before);
-  for (const Write &write : ArrayRef(writes).take_front(point.writes))
-    if (result) {
-      const Poly *term = reads.place(write.value, write.key);
-      result = term ? algebra.add(result, term) : nullptr;
-    }
-  return result;
+/// The decayed state with the first `count` writes done; null if that is too large to expand.
+const Poly *DeltaFormBuilder::stateAfterWrites(unsigned count) {
+  if (statesAfterWrites.empty())
+    statesAfterWrites.push_back(algebra.multiply(decayOfState, expressions.before(form.state)));
+  while (statesAfterWrites.size() <= count) {
+    const Write &write = writes[statesAfterWrites.size() - 1];
+    const Poly *before = statesAfterWrites.back();
+    const Poly *term = reads.place(write.value, write.key);
+    statesAfterWrites.push_back(before && term ? algebra.add(before, term) : nullptr);
+  }
+  return statesAfterWrites[count];
 }
 
 /// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the
@@ -253,7 +254,7 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
     const IndexedPart &part = parts[taken - 1];
     candidate = algebra.add(candidate, algebra.multiply(part.coefficient, algebra.poly(part.indexed)));
     for (unsigned seen = visibleWrites; seen > 0; --seen) {
-      const Poly *state = stateAt({true, seen});
+      const Poly *state = stateAfterWrites(seen);
       const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
       const Poly *scaled = read ? algebra.multiply(decayedScale, read) : nullptr;
       if (!scaled)

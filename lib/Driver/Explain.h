@@ -13,6 +13,8 @@ struct ExplainOptions {
   std::vector<std::string> assumedDims;
   /// What the plan is to be chosen for.
   std::string target = "host";
+  /// Print expressions in canonical form, so that the reports of two programs that compute the same are equal.
+  bool canonical = false;
 };
 
 std::string explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options);

@@ -8,8 +8,10 @@ namespace recur::driver {
 
 class ExplainFacts {
 public:
-  explicit ExplainFacts(dgps::RecurrenceOp recurrence)
-      : analysis(recurrence), printer(analysis.getAlgebra(), analysis.getExpressions(), recurrence) {}
+  ExplainFacts(dgps::RecurrenceOp recurrence, bool canonical)
+      : analysis(recurrence), printer(analysis.getAlgebra(), analysis.getExpressions(), recurrence,
+                                      canonical ? algebra::Printer::Style::Canonical
+                                                : algebra::Printer::Style::Source) {}
 
   analysis::RecurrenceAnalysis analysis;
   algebra::Printer printer;

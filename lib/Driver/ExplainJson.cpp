@@ -100,7 +100,7 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
 }
 
 json::Value recur::driver::explainJson(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
-  ExplainFacts facts(recurrence);
+  ExplainFacts facts(recurrence, options.canonical);
   json::Object dims;
   for (mlir::NamedAttribute dim : recurrence.getDims())
     dims[dim.getName().strref()] = cast<mlir::IntegerAttr>(dim.getValue()).getInt();

@@ -14,7 +14,7 @@ namespace {
 class TextReport {
 public:
   TextReport(dgps::RecurrenceOp recurrence, const ExplainOptions &options)
-      : recurrence(recurrence), options(options), facts(recurrence) {}
+      : recurrence(recurrence), options(options), facts(recurrence, options.canonical) {}
 
   std::string write() {
     header();

@@ -57,6 +57,13 @@ void Emitter::emitBody(llvm::ArrayRef<Statement *> body) {
   }
 }
 
+/// Remembers the name of a `let` at the op that computes it, for reports.
+static void nameAfter(mlir::Value value, mlir::StringAttr name, mlir::Location loc) {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!mlir::isa<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(op) && !mlir::isa<mlir::NameLoc>(op->getLoc()))
+    op->setLoc(mlir::NameLoc::get(name, loc));
+}
+
 void Emitter::emitDeclaration(Declaration *declaration) {
   mlir::Location loc = getLocation(declaration->nameRange);
   mlir::StringAttr name = builder.getStringAttr(declaration->name);
@@ -80,6 +87,7 @@ void Emitter::emitDeclaration(Declaration *declaration) {
     break;
   case DeclarationKind::Let:
     values[declaration] = emit(declaration->init);
+    nameAfter(values[declaration], name, loc);
     break;
   case DeclarationKind::Output:
     dgps::OutputOp::create(builder, loc, name, emit(declaration->init));

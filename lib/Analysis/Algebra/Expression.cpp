@@ -316,13 +316,19 @@ const Poly *Algebra::elementwise(StringRef name, ArrayRef<const Poly *> argument
 const Poly *Algebra::extremum(StringRef name, ArrayRef<const Poly *> arguments) {
   SmallVector<const Poly *, 4> flat;
   for (const Poly *argument : arguments) {
-    const Term *term = argument->single();
-    if (term && term->coefficient == 1 && !term->monomial->exponent && term->monomial->factors.size() == 1 &&
-        term->monomial->factors[0].power == 1 && term->monomial->factors[0].atom->isFunction(name) &&
-        term->monomial->factors[0].axis != Axis::Col)
-      append_range(flat, term->monomial->factors[0].atom->arguments);
-    else
+    // max(max(a, b) + c, d) = max(a + c, b + c, d).
+    const Term *nested = find_if(argument->terms, [&](const Term &term) {
+      const Monomial *m = term.monomial;
+      return term.coefficient == 1 && !m->exponent && m->factors.size() == 1 && m->factors[0].power == 1 &&
+             m->factors[0].axis != Axis::Col && m->factors[0].atom->isFunction(name);
+    });
+    if (nested == argument->terms.end()) {
       flat.push_back(argument);
+      continue;
+    }
+    const Poly *rest = sub(argument, poly(nested->monomial));
+    for (const Poly *inner : nested->monomial->factors[0].atom->arguments)
+      flat.push_back(add(inner, rest));
   }
   sort(flat, [](const Poly *a, const Poly *b) { return compare(a, b) < 0; });
   flat.erase(llvm::unique(flat), flat.end());
@@ -371,6 +377,8 @@ Algebra::Split Algebra::split(const Monomial *m) {
 }
 
 const Poly *Algebra::sumOver(const Poly *a, Axis axis, int64_t size) {
+  // A sum over columns with nothing of the rows inside is that sum over rows.
+  auto overRows = [&](const Monomial *inside) { return transpose(poly(inside))->terms[0].monomial; };
   SmallVector<Term, 8> terms;
   for (const Term &term : a->terms) {
     Split parts = split(term.monomial);
@@ -382,11 +390,12 @@ const Poly *Algebra::sumOver(const Poly *a, Axis axis, int64_t size) {
     }
     Atom atom;
     atom.kind = Atom::Kind::Sum;
-    atom.product = inside;
-    atom.summed = axis;
+    bool leavesIndex = !parts.both->isOne();
+    atom.product = leavesIndex || axis == Axis::Row ? inside : overRows(inside);
+    atom.summed = leavesIndex ? axis : Axis::Row;
     atom.states = inside->states;
     // What is left varies over the other index if anything inside varies over both.
-    atom.rank = parts.both->isOne() ? 0 : 1;
+    atom.rank = leavesIndex ? 1 : 0;
     const Poly *sum = atomPoly(std::move(atom));
     if (axis == Axis::Row)
       sum = transpose(sum); // the index that is left is the column's

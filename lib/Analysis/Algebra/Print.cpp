@@ -31,8 +31,10 @@ static bool deservesName(const Poly *poly) {
   return !isName;
 }
 
-Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence)
-    : algebra(algebra), expressions(expressions) {
+Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, Style style)
+    : algebra(algebra), expressions(expressions), style(style) {
+  if (style == Style::Canonical)
+    return;
   for (unsigned state = 0; state < expressions.numStates(); ++state)
     if (expressions.after(state) != expressions.before(state) && deservesName(expressions.after(state)))
       names.try_emplace(expressions.after(state), dgps::StateOp(expressions.state(state)).getName().str() + "'");
@@ -47,6 +49,11 @@ Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::Recurre
 //===----------------------------------------------------------------------===//
 // From the program
 //===----------------------------------------------------------------------===//
+
+/// The value whose spelling in the program stands for `poly`, if there is one and the style admits it.
+mlir::Value Printer::valueOf(const Poly *poly, unsigned rank) const {
+  return style == Style::Source ? expressions.valueOf(poly, rank) : mlir::Value();
+}
 
 Printer::Text Printer::text(mlir::Value value) const {
   if (auto name = names.find(expressions.of(value)); name != names.end())
@@ -97,7 +104,7 @@ Printer::Text Printer::text(const Poly *poly) const {
     return {name->second};
   if (std::optional<double> value = poly->asNumber())
     return {number(*value), *value < 0 ? Level::Sum : Level::Operand};
-  if (mlir::Value value = expressions.valueOf(poly, poly->axes == Axis::None ? 0 : poly->axes == Axis::Both ? 2 : 1))
+  if (mlir::Value value = valueOf(poly, poly->axes == Axis::None ? 0 : poly->axes == Axis::Both ? 2 : 1))
     return text(value);
   std::string result;
   for (auto [index, term] : enumerate(poly->terms)) {
@@ -154,7 +161,7 @@ Printer::Text Printer::text(const Atom *atom) const {
     return {name->second};
   if (atom->kind == Atom::Kind::Leaf)
     return textOfOp(atom->leaf.getDefiningOp());
-  if (mlir::Value value = expressions.valueOf(self, atom->rank))
+  if (mlir::Value value = valueOf(self, atom->rank))
     return text(value);
   if (atom->kind == Atom::Kind::Sum)
     return textOfSum(atom);

@@ -10,7 +10,9 @@ namespace recur::algebra {
 /// What the source gives a name is printed by the name, and a state as this token leaves it with a prime.
 class Printer {
 public:
-  Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence);
+  enum class Style { Source, Canonical };
+  Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence,
+          Style style = Style::Source);
 
   std::string print(const Poly *poly) const { return text(poly).text; }
   /// As a factor of a product: a sum stands in parentheses.
@@ -35,10 +37,12 @@ private:
   Text text(const Atom *atom) const;
   Text textOfSum(const Atom *atom) const;
   Text text(mlir::Value value) const;
+  mlir::Value valueOf(const Poly *poly, unsigned rank) const;
   Text textOfOp(mlir::Operation *op) const;
 
   Algebra &algebra;
   const Expressions &expressions;
+  Style style;
   llvm::DenseMap<const Poly *, std::string> names;
 };
 

@@ -1,0 +1,182 @@
+// Recurrences beyond the examples: variants of decay, side, order, and several states.
+#include "Understand.h"
+
+using namespace recur;
+using namespace recur::analysis;
+using recur::test::Understood;
+
+namespace {
+
+const std::string vectors =
+    "dim K, V\ninput q: [K], k: [K], v: [V], g: [K], h: [V], a: scalar, beta: scalar\nstate S: [V, K]\n";
+
+TEST(Decay, SignAndRange) {
+  auto decayOf = [](std::string expression) {
+    Understood understood(vectors + "S = " + expression + " * S + outer(v, k)\noutput o = S @ q\noutput p = a + beta");
+    const Decay &decay = understood.delta("S").keyDecay;
+    return std::string(decay.log ? "log " + understood.print(decay.log) : "linear") +
+           (decay.atMostOne ? ", at most one" : "");
+  };
+  EXPECT_EQ(decayOf("exp(a)"), "log a");
+  EXPECT_EQ(decayOf("exp(-softplus(a))"), "log -softplus(a), at most one");
+  EXPECT_EQ(decayOf("sigmoid(a)"), "log -softplus(-a), at most one");
+  EXPECT_EQ(decayOf("(1 - sigmoid(a))"), "log -softplus(a), at most one");
+  EXPECT_EQ(decayOf("exp(a) * sigmoid(beta)"), "log a - softplus(-beta)");
+  EXPECT_EQ(decayOf("exp(-exp(a) * softplus(beta))"), "log -exp(a) * softplus(beta), at most one");
+  EXPECT_EQ(decayOf("0.5"), "log -0.693147, at most one");
+  EXPECT_EQ(decayOf("exp(-a * a)"), "log -a * a, at most one");
+  EXPECT_EQ(decayOf("a"), "linear");
+  EXPECT_EQ(decayOf("tanh(a)"), "linear");
+  EXPECT_EQ(decayOf("(-0.5)"), "linear");
+  EXPECT_EQ(decayOf("(1 - beta)"), "linear");
+}
+
+TEST(Decay, OfEachSide) {
+  auto axisOf = [](std::string update) {
+    return decayAxis(Understood(vectors + update + "\noutput o = S @ q").delta("S")).str();
+  };
+  EXPECT_EQ(axisOf("S = S + outer(v, k)"), "none");
+  EXPECT_EQ(axisOf("S = S @ diag(g) + outer(v, k)"), "columns");
+  EXPECT_EQ(axisOf("S = diag(h) @ S + outer(v, k)"), "rows");
+  EXPECT_EQ(axisOf("S = diag(exp(h)) @ S @ diag(exp(g)) + outer(v, k)"), "rows and columns");
+  EXPECT_EQ(axisOf("S = exp(outer(h, ones(K))) * S + outer(v, k)"), "rows");
+  EXPECT_EQ(axisOf("S = exp(outer(h, ones(K)) + outer(ones(V), g)) * S + outer(v, k)"), "rows and columns");
+  EXPECT_EQ(axisOf("S = (1 - a) * S + outer(v, k)"), "scalar");
+  EXPECT_EQ(axisOf("S = S @ diag(1 - g) + outer(v, k)"), "columns");
+}
+
+TEST(Delta, ReadOfADecayWithSeveralTerms) {
+  Understood understood(vectors + "S = (1 - a) * S\nS = S + beta * outer(v - S @ k, k)\noutput o = S @ q");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.steps.size(), 1u);
+  EXPECT_EQ(form.steps[0].reads[0].point, (Point{true, 0}));
+  EXPECT_EQ(understood.print(form.steps[0].reads[0].key), "k");
+  EXPECT_EQ(understood.print(form.steps[0].reads[0].scale), "beta");
+}
+
+TEST(Delta, DecayBetweenWritesStaysWithTheEarlierWrite) {
+  Understood understood("dim K, V\ninput q: [K], k: [K], l: [K], v: [V], u: [V], g: scalar, h: scalar, b: scalar, c: scalar\n"
+                        "state S: [V, K]\nS = exp(g) * S\nS = S + b * outer(v - S @ k, k)\nS = exp(h) * S\n"
+                        "S = S + c * outer(u - S @ l, l)\noutput o = S @ q");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.steps.size(), 2u);
+  EXPECT_EQ(understood.print(form.keyDecay.log), "g + h");
+  EXPECT_EQ(understood.print(form.steps[0].gain), "exp(h) * b");
+  EXPECT_EQ(understood.print(form.steps[0].reads[0].scale), "b");
+  EXPECT_EQ(form.steps[0].reads[0].point, (Point{true, 0}));
+  EXPECT_EQ(form.steps[1].reads[0].point, (Point{true, 1}));
+  EXPECT_EQ(understood.interactions("S"), 6u);
+}
+
+TEST(Delta, ManySteps) {
+  for (int steps : {1, 3, 4, 6}) {
+    Understood understood("dim K, V, N = " + std::to_string(steps) +
+                          "\ninput q: [K], k: [N, K], v: [N, V], b: [N]\nstate S: [V, K]\n"
+                          "for j in 0..N { S = S + b[j] * outer(v[j] - S @ k[j], k[j]) }\noutput o = S @ q");
+    const DeltaForm &form = understood.delta("S");
+    ASSERT_EQ(form.steps.size(), size_t(steps));
+    for (int n = 0; n < steps; ++n) {
+      ASSERT_EQ(form.steps[n].reads.size(), 1u);
+      EXPECT_EQ(form.steps[n].reads[0].point, (Point{true, unsigned(n)}));
+    }
+    EXPECT_EQ(understood.interactions("S"), size_t(steps * (steps + 1)));
+  }
+}
+
+TEST(Delta, OutputsAtEveryPoint) {
+  Understood understood(vectors + "output p = S @ q\nS = exp(a) * S\noutput m = S @ q\n"
+                                  "S = S + beta * outer(v - S @ k, k)\noutput o = S @ q");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.readouts.size(), 3u);
+  EXPECT_EQ(form.readouts[0].form.reads[0].point, (Point{false, 0}));
+  EXPECT_EQ(form.readouts[1].form.reads[0].point, (Point{true, 0}));
+  EXPECT_EQ(form.readouts[2].form.reads[0].point, (Point{true, 1}));
+}
+
+TEST(Delta, EraseStrengthPerValueChannel) {
+  Understood understood(vectors + "S = S + outer(h * (v - S @ k), k)\noutput o = S @ q");
+  const Read &read = understood.delta("S").steps[0].reads[0];
+  EXPECT_EQ(read.scale->axes, algebra::Axis::Row);
+  EXPECT_EQ(understood.print(read.scale), "h");
+}
+
+TEST(Delta, ReadsFromBothSidesOfAStateThatDoesNotReadItself) {
+  Understood understood(vectors + "S = S @ diag(exp(g)) + outer(v, k)\noutput o = S @ q\noutput p = h @ S");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.readouts.size(), 2u);
+  EXPECT_FALSE(form.readouts[0].crossed);
+  EXPECT_TRUE(form.readouts[1].crossed);
+  EXPECT_EQ(form.readouts[1].form.reads[0].point, (Point{true, 1}));
+  EXPECT_EQ(understood.print(form.readouts[1].form.reads[0].key), "h");
+}
+
+TEST(Delta, SharedKeysNeedOneInteraction) {
+  EXPECT_EQ(Understood(vectors + "S = S + beta * outer(v - S @ k, k)\noutput o = S @ k").interactions("S"), 1u);
+  EXPECT_EQ(Understood(vectors + "S = S + outer(v, k)\noutput o = S @ q\noutput p = S @ k").interactions("S"), 2u);
+}
+
+TEST(Delta, BonusIsLeftOver) {
+  Understood understood(vectors + "output o = S @ q + dot(q, g * k) * v\nS = exp(a) * S + outer(v, k)");
+  const Readout &readout = understood.delta("S").readouts[0];
+  EXPECT_EQ(readout.form.reads[0].point, (Point{false, 0}));
+  EXPECT_FALSE(readout.form.free->isZero());
+}
+
+TEST(Class, ForcedDown) {
+  auto reasonOf = [](std::string update) {
+    Understood understood(vectors + update);
+    return understood.classOf("S") + ": " + understood.state("S").reason;
+  };
+  std::string tail = "\noutput o = S @ q\noutput p = a + beta";
+  EXPECT_EQ(reasonOf("S = tanh(S) + outer(v, k)" + tail), "general: the update depends on tanh of the state");
+  EXPECT_EQ(reasonOf("S = S + outer(tanh(S @ k), k)" + tail), "general: the update depends on tanh of the state");
+  EXPECT_EQ(reasonOf("S = S * S + outer(v, k)" + tail), "general: the update multiplies the state with itself");
+  EXPECT_EQ(reasonOf("S = S + dot(v, S @ k) * outer(v, k)" + tail),
+            "general: the update mixes the value channels of the state");
+  EXPECT_EQ(reasonOf("S = S + outer(v - S @ k, k) - outer(v, v @ S)" + tail),
+            "general: the update reads the state from both sides (S @ x and x @ S)");
+  EXPECT_EQ(reasonOf("S = exp(outer(v, k)) * S + outer(v, k)" + tail),
+            "elementwise: each element of S has a decay of its own, which is no product of a row and a column part");
+  EXPECT_EQ(reasonOf("S = exp(outer(v, k)) * S + outer(v - S @ k, k)" + tail),
+            "general: each element of the state has a decay of its own, and the state is also read");
+}
+
+TEST(Class, StatesInACycleAreGeneral) {
+  Understood understood("dim K\ninput x: [K], a: [K]\nstate A: [K]\nstate B: [K]\nstate C: [K]\n"
+                        "A = a * A + B\nB = a * B + A\nC = a * C + A\noutput o = C + x");
+  EXPECT_EQ(understood.classOf("A"), "general");
+  EXPECT_EQ(understood.classOf("B"), "general");
+  EXPECT_EQ(understood.classOf("C"), "diagonal");
+  EXPECT_EQ(understood.state("A").reason, "its update and that of B read each other, so that they advance together");
+}
+
+TEST(Class, Tropical) {
+  auto classOf = [](std::string update) {
+    return Understood("dim K\ninput a: [K], b: [K]\nstate m: [K]\n" + update + "\noutput o = m").classOf("m");
+  };
+  EXPECT_EQ(classOf("m = max(m + a, b)"), "tropical");
+  EXPECT_EQ(classOf("m = min(m, b) + a"), "tropical");
+  EXPECT_EQ(classOf("m = max(m + a, m + b)"), "tropical");
+  EXPECT_EQ(classOf("m = max(2 * m, b) + a"), "general");
+  EXPECT_EQ(classOf("m = max(m, b) + max(m, a)"), "general");
+}
+
+TEST(Class, ReadOfOneStateFeedsAnother) {
+  Understood understood("dim K, V\ninput q: [K], k: [K], v: [V]\nstate S: [V, K]\nstate R: [K, V]\n"
+                        "S = S + outer(v - S @ k, k)\nlet f = S @ q\nR = R + outer(k - R @ f, f)\noutput o = R @ f");
+  EXPECT_EQ(understood.classOf("S"), "delta");
+  EXPECT_EQ(understood.classOf("R"), "delta");
+  EXPECT_TRUE(understood.state("R").feedsOn.test(0));
+  ASSERT_EQ(understood.delta("S").readouts.size(), 1u);
+  EXPECT_EQ(understood.print(understood.delta("R").steps[0].write), "f");
+}
+
+TEST(Class, NormalizerIsOneMoreValueChannel) {
+  Understood understood("dim K, V\ninput q: [K], k: [K], v: [V], g: scalar, h: scalar\nstate S: [V, K]\nstate z: [K]\n"
+                        "state y: [K]\nS = exp(g) * S + outer(v, k)\nz = exp(g) * z + k\ny = exp(h) * y + k\n"
+                        "output o = (S @ q) / dot(z, q) + dot(y, q)");
+  EXPECT_EQ(understood.state("z").normalizerOf, 0u);
+  EXPECT_FALSE(understood.state("y").normalizerOf.has_value());
+}
+
+} // namespace

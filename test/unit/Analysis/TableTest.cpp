@@ -1,0 +1,133 @@
+// The classes and axes of every recurrence in examples/, as the literature's table of systems has them.
+#include "Understand.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace recur;
+using namespace recur::analysis;
+using recur::test::Understood;
+
+namespace {
+
+struct ExpectedState {
+  std::string name, stateClass;
+  // Of a delta state:
+  std::string decay = "", preconditioner = "none";
+  bool online = false;
+  size_t steps = 1, interactions = 1;
+  /// Where the erasing reads of the steps stand, and where the first readout does.
+  std::string reads = "", readout = "after";
+};
+struct ExpectedRecurrence {
+  std::string name;
+  std::vector<ExpectedState> states;
+};
+
+ExpectedState offline(std::string name, std::string decay, std::string preconditioner = "none", size_t steps = 1) {
+  return {name, "delta", decay, preconditioner, false, steps, steps};
+}
+ExpectedState online(std::string name, std::string decay, std::string preconditioner = "none",
+                     std::string reads = "post") {
+  return {name, "delta", decay, preconditioner, true, 1, 2, reads};
+}
+ExpectedState other(std::string name, std::string stateClass) { return {name, stateClass}; }
+
+const std::vector<ExpectedRecurrence> &table() {
+  static const std::vector<ExpectedRecurrence> rows = {
+      {"abc", {offline("Sk", "none"), offline("Sv", "none")}},
+      {"atk_offline", {other("A", "diagonal"), offline("S", "scalar", "key")}},
+      {"atq_online", {other("A", "diagonal"), online("S", "scalar", "key and query")}},
+      {"comba", {online("S", "scalar", "none", "pre")}},
+      {"delta_net", {online("S", "none")}},
+      {"delta_product", {{"S", "delta", "none", "none", true, 2, 6, "post step 1"}}},
+      {"dfw", {offline("S", "rows and columns")}},
+      {"dplr", {{"S", "delta", "columns", "none", true, 2, 4, "pre"}}},
+      {"efla", {online("S", "none")}},
+      {"gated_delta_net", {online("S", "scalar")}},
+      {"gated_delta_net_layer", {online("S", "scalar")}},
+      {"gated_delta_product", {{"S", "delta", "scalar", "none", true, 2, 6, "post step 1"}}},
+      {"gated_rfa", {offline("S", "scalar"), other("z", "diagonal")}},
+      {"gla", {offline("S", "columns")}},
+      {"gsa", {offline("Sk", "columns"), offline("Sv", "columns")}},
+      {"hgrn2", {offline("S", "columns")}},
+      {"kda", {online("S", "columns")}},
+      {"linear_attention", {offline("S", "none")}},
+      {"linear_attention_normalized", {offline("S", "none"), other("z", "diagonal")}},
+      {"longhorn", {online("S", "none")}},
+      {"mamba1", {other("S", "elementwise")}},
+      {"mamba2", {offline("S", "scalar")}},
+      {"mamba2_ssd", {offline("S", "scalar")}},
+      {"mamba_sum", {offline("S", "scalar", "none", 2)}},
+      {"mesa_layer", {other("P", "general"), offline("C", "none", "query")}},
+      {"mesa_net", {offline("G", "scalar"), offline("S", "scalar", "query")}},
+      {"mlstm", {other("m", "tropical"), other("n", "diagonal"), offline("C", "scalar")}},
+      {"nlms", {online("S", "none")}},
+      {"p_longhorn", {other("A", "diagonal"), online("S", "none", "key")}},
+      {"p_mamba2", {other("A", "diagonal"), offline("S", "scalar", "query")}},
+      {"pdn", {other("A", "diagonal"), online("S", "none", "key")}},
+      {"pgdn", {other("A", "diagonal"), online("S", "scalar", "key")}},
+      {"pgdn_sherman_morrison", {other("A", "diagonal"), online("S", "scalar", "key")}},
+      {"pgla", {other("A", "diagonal"), offline("S", "columns", "query")}},
+      {"pkda", {other("A", "diagonal"), online("S", "columns", "key")}},
+      {"pla", {other("A", "diagonal"), offline("S", "none", "query")}},
+      {"retnet", {offline("S", "scalar")}},
+      {"rwkv6", {{"S", "delta", "columns", "none", false, 1, 1, "", "before"}}},
+      {"rwkv7", {{"S", "delta", "columns", "none", true, 2, 4, "pre"}}},
+      {"s4", {other("S", "elementwise")}},
+  };
+  return rows;
+}
+
+class Table : public testing::TestWithParam<ExpectedRecurrence> {};
+
+std::string kindOf(Point point) {
+  return point.writes ? "step " + std::to_string(point.writes) : point.decayed ? "post" : "pre";
+}
+
+TEST_P(Table, Row) {
+  std::string path = RECUR_EXAMPLES_DIR "/" + GetParam().name + ".recur";
+  auto file = llvm::MemoryBuffer::getFile(path);
+  ASSERT_TRUE(bool(file)) << path;
+  Understood understood((*file)->getBuffer().str());
+  ASSERT_EQ(understood.facts->getStates().size(), GetParam().states.size());
+  for (const ExpectedState &expected : GetParam().states) {
+    SCOPED_TRACE(expected.name);
+    ASSERT_EQ(understood.classOf(expected.name), expected.stateClass);
+    if (expected.stateClass != "delta")
+      continue;
+    const DeltaForm &form = understood.delta(expected.name);
+    EXPECT_EQ(decayAxis(form).str(), expected.decay);
+    EXPECT_EQ(form.isOnline(), expected.online);
+    EXPECT_EQ(form.steps.size(), expected.steps);
+    EXPECT_EQ(understood.interactions(expected.name), expected.interactions);
+    Preconditioner preconditioner = preconditionerOf(form);
+    EXPECT_EQ(preconditioner.onWrite, expected.preconditioner.find("key") != std::string::npos);
+    EXPECT_EQ(preconditioner.onQuery, expected.preconditioner.find("query") != std::string::npos);
+    std::vector<std::string> reads;
+    for (const MicroStep &step : form.steps)
+      for (const Read &read : step.reads)
+        reads.push_back(kindOf(read.point));
+    EXPECT_EQ(llvm::join(reads, " "), expected.reads);
+    if (form.readouts.empty())
+      continue;
+    Point point = form.readouts[0].form.reads[0].point;
+    EXPECT_EQ(point == Point({true, unsigned(form.steps.size())}) ? "after" : point == Point() ? "before" : "between",
+              expected.readout);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, Table, testing::ValuesIn(table()), [](const auto &row) { return row.param.name; });
+
+TEST(TableIsComplete, EveryExampleHasARow) {
+  std::set<std::string> names;
+  for (const ExpectedRecurrence &row : table())
+    names.insert(row.name);
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(RECUR_EXAMPLES_DIR, error), end; it != end && !error; it.increment(error))
+    if (llvm::sys::path::extension(it->path()) == ".recur")
+      EXPECT_TRUE(names.count(llvm::sys::path::stem(it->path()).str())) << it->path();
+}
+
+} // namespace
