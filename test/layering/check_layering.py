@@ -15,10 +15,11 @@ RUNTIME_HEADER = "include/recur/Runtime.h"
 
 # Layer -> layers. `X` and `Y` are placeholders: the part of a folder's name, for example DGPSToChunk.
 ALLOWED = {
-    "tools": ["Driver", "Pipelines"],
+    "tools": ["Driver", "Pipelines", "Reduce"],
     "Driver": ["Pipelines", "Interpreter", "Codegen", PUBLIC],
     "Pipelines": ["Frontend", "Transforms", "Conversion"],
     "Frontend": ["dialects/DGPS", "Support"],
+    "Reduce": ["Frontend", "Support"],
     "Codegen": ["dialects/Tile", "Support"],
     "Interpreter": ["dialects"],
     "Analysis": ["dialects", "Support"],
