@@ -1,0 +1,223 @@
+// States of the other classes, and the whole recurrence.
+#include "property/Drawer.h"
+#include "property/Items.h"
+
+using namespace recur;
+using namespace recur::property;
+
+llvm::StringRef property::getWord(StateClass stateClass) {
+  switch (stateClass) {
+  case StateClass::Diagonal:
+    return "diagonal";
+  case StateClass::Tropical:
+    return "tropical";
+  case StateClass::Delta:
+    return "delta";
+  case StateClass::Elementwise:
+    return "elementwise";
+  case StateClass::General:
+    return "general";
+  }
+  return "";
+}
+
+void Drawer::drawDiagonal() {
+  Shape shape = random.pick<Shape>({{}, {"K"}, {"K"}, {"V"}});
+  Term a = addState("A", shape, Fill::Positive, StateClass::Diagonal);
+  Term current;
+  Term old = mayUseOld(a, current);
+  Term keep = drawDecay(random.chance(0.5) ? Shape{} : shape);
+  bool positive = false;
+  switch (random.below(4)) {
+  case 0: // the diagonal of a Gram matrix
+    if (shape == Shape{"K"}) {
+      Term key = inputOf("k", shape, Fill::UnitKey);
+      keep = applied("exp", inputOf("g", {}, Fill::LogGate));
+      addStage({assign(a->text, add(mul(keep, a), mul(mul(inputOf("gain", {}, Fill::Gain), key), key)))});
+      positive = true;
+      break;
+    }
+    [[fallthrough]];
+  case 1: // a moving average
+    addStage({assign(a->text, add(mul(keep, a), mul(sub(number(1), keep), input("x", shape, Fill::Normal))))});
+    break;
+  case 2:
+    addStage({assign(a->text, mul(keep, add(a, input("x", shape, Fill::Normal))))});
+    break;
+  default:
+    addStage({assign(a->text, mul(keep, a)), assign(a->text, add(a, input("x", shape, Fill::Normal)))});
+    break;
+  }
+  offer(a, old, positive);
+  if (random.chance(0.5))
+    addOutput(shape.empty() ? finishOutput(a) : mul(a, input("q", shape, Fill::UnitKey)));
+}
+
+void Drawer::drawTropical() {
+  Shape shape = random.chance(0.6) ? Shape{} : Shape{"V"};
+  Term m = addState("m", shape, Fill::Normal, StateClass::Tropical);
+  Term current;
+  Term old = mayUseOld(m, current);
+  Term step = random.chance(0.5)
+                  ? inputOf("g", shape, Fill::LogGate)
+                  : applied("logsigmoid", inputOf("f", random.chance(0.5) ? Shape{} : shape, Fill::Logit));
+  addStage({assign(m->text, applied("max", add(m, step), input("x", shape, Fill::Normal)))});
+  offer(m, old, false);
+  if (random.chance(0.6))
+    addOutput(finishOutput(m));
+}
+
+void Drawer::drawElementwise() {
+  Term s = addState("S", {"V", "K"}, Fill::Normal, StateClass::Elementwise);
+  Term key = drawKey("B", "K").term;
+  Term keep, write;
+  if (random.chance(0.5)) { // Mamba-1
+    Term step = applied("softplus", input("dt", {"V"}, Fill::Logit));
+    keep = applied("exp", mul(outer(step, ones("K")), param("A", {"V", "K"}, Fill::LogGate)));
+    write = outer(mul(step, input("x", {"V"}, Fill::Normal)), key);
+  } else {
+    keep = random.chance(0.5) ? applied("sigmoid", input("f", {"V", "K"}, Fill::Logit))
+                              : applied("exp", input("g", {"V", "K"}, Fill::LogGate));
+    write = random.chance(0.5) ? outer(drawValue("v", "V"), key) : input("x", {"V", "K"}, Fill::Normal);
+  }
+  addStage({assign(s->text, add(mul(keep, s), write))});
+  offer(s, nullptr, false);
+  addOutput(finishOutput(times(s, drawQuery("K", key))));
+}
+
+void Drawer::drawGeneral() {
+  if (random.chance(0.5)) {
+    Term h = addState("h", {"V"}, Fill::Normal, StateClass::General);
+    Term x = input("x", {"V"}, Fill::Normal);
+    Term mixed = times(param("W", {"V", "V"}, Fill::UnitKey), h);
+    Term next = random.chance(0.5) ? applied("tanh", add(mixed, x)) : add(div(h, add(number(1), applied("abs", h))), x);
+    addStage({assign(h->text, next)});
+    offer(h, nullptr, false);
+    addOutput(finishOutput(h));
+    return;
+  }
+  Term s = addState("S", {"V", "K"}, Fill::Normal, StateClass::General);
+  Term key = drawKey("k", "K").term;
+  addStage({assign(s->text, applied("tanh", add(mul(drawDecay({}), s), outer(drawValue("v", "V"), key))))});
+  offer(s, nullptr, false);
+  addOutput(finishOutput(times(s, drawQuery("K", key))));
+}
+
+/// Two states that read each other.
+void Drawer::drawCycle() {
+  Term a = addState("a", {"K"}, Fill::Normal, StateClass::General);
+  Term b = addState("b", {"K"}, Fill::Normal, StateClass::General);
+  Term key = inputOf("k", {"K"}, Fill::UnitKey);
+  addStage({assign(a->text, add(mul(drawDecay({}), a), mul(number(0.1), mul(dot(b, key), key))))});
+  addStage({assign(b->text, add(mul(number(0.5), b), mul(number(0.2), a)))});
+  addOutput(mul(a, b));
+}
+
+/// A vector that is read by a dot product: a delta state with one value channel.
+void Drawer::drawRankOneVector() {
+  Term w = addState("w", {"K"}, Fill::Normal, StateClass::Delta);
+  recurrence.states.back().microSteps = 1;
+  Term x = input("k", {"K"}, Fill::UnitKey);
+  Term gain = drawGain(true);
+  Term error = sub(input("y", {}, Fill::Normal), dot(w, x));
+  if (random.chance(0.4))
+    addStage({assign(w->text, mul(drawDecay({}), w))});
+  addStage({assign(w->text, add(w, mul(gain ? mul(gain, error) : error, x)))});
+  addOutput(dot(w, inputOf("q", {"K"}, Fill::UnitKey)));
+  offer(w, nullptr, false);
+}
+
+Drawer::Drawer(uint64_t seed) : random(seed) { recurrence.seed = seed; }
+
+DrawnRecurrence Drawer::draw() {
+  recurrence.name = fresh("drawn");
+  names.insert(names.end(), {"K", "V", "scale", "online", "offline"});
+  recurrence.dims = {{"K", 3 + int64_t(random.below(3))}, {"V", 2 + int64_t(random.below(3))}};
+  recurrence.constants.push_back(
+      {.kind = reduce::Item::Kind::Const, .name = "scale", .value = div(number(1), applied("sqrt", dimName("K")))});
+  unsigned count = random.pick<unsigned>({1, 1, 1, 2, 2, 3});
+  for (unsigned i = 0; i < count; ++i) {
+    switch (random.below(20)) {
+    default:
+      drawDelta();
+      break;
+    case 0:
+    case 1:
+      drawDeltaLoop();
+      break;
+    case 2:
+      drawNormalised();
+      break;
+    case 3:
+      drawStabilised();
+      break;
+    case 4:
+      drawGram();
+      break;
+    case 5:
+    case 6:
+    case 7:
+      drawDiagonal();
+      break;
+    case 8:
+      drawTropical();
+      break;
+    case 9:
+      drawElementwise();
+      break;
+    case 10:
+      drawGeneral();
+      break;
+    case 11:
+      drawCycle();
+      break;
+    case 12:
+      drawRankOneVector();
+      break;
+    }
+  }
+  if (recurrence.outputs.empty()) {
+    const DrawnState &state = recurrence.states[0];
+    addOutput(name(state.name, state.shape));
+  }
+  dropUnused();
+  return std::move(recurrence);
+}
+
+/// Terms are drawn before it is known whether they are taken.
+void Drawer::dropUnused() {
+  auto isUnused = [&](const DrawnArray &array) {
+    for (const Stage &stage : recurrence.stages)
+      for (const reduce::Item &item : stage.forms[0])
+        if (reduce::mentionsAnywhere(item, array.name))
+          return false;
+    return true;
+  };
+  std::erase_if(recurrence.inputs, isUnused);
+  std::erase_if(recurrence.params, isUnused);
+}
+
+DrawnRecurrence property::drawRecurrence(uint64_t seed) { return Drawer(seed).draw(); }
+
+reduce::Spec property::makeSpec(const DrawnRecurrence &recurrence, std::vector<reduce::Item> statements) {
+  using Kind = reduce::Item::Kind;
+  std::vector<reduce::Item> items;
+  for (const auto &[size, value] : recurrence.dims)
+    items.push_back({.kind = Kind::Dim, .name = size, .value = number(value)});
+  items.insert(items.end(), recurrence.constants.begin(), recurrence.constants.end());
+  for (const DrawnArray &input : recurrence.inputs)
+    items.push_back(declare(Kind::Input, input.name, input.shape, input.shared));
+  for (const DrawnArray &param : recurrence.params)
+    items.push_back(declare(Kind::Param, param.name, param.shape));
+  for (const DrawnState &state : recurrence.states)
+    items.push_back(declare(Kind::State, state.name, state.shape));
+  items.insert(items.end(), std::make_move_iterator(statements.begin()), std::make_move_iterator(statements.end()));
+  return {{{recurrence.name, std::move(items)}}};
+}
+
+reduce::Spec property::makePlainSpec(const DrawnRecurrence &recurrence) {
+  std::vector<reduce::Item> statements;
+  for (const Stage &stage : recurrence.stages)
+    statements.insert(statements.end(), stage.forms[0].begin(), stage.forms[0].end());
+  return makeSpec(recurrence, std::move(statements));
+}

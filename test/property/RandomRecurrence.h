@@ -1,0 +1,76 @@
+// Random recurrences of the language, of known class, with data to run them on. A recurrence is drawn as a normal form
+// (which states, of which class, with which decays, keys and gains) and written out in one plain way; Disguise.h writes
+// the same recurrence in others. Everything follows from the seed.
+//
+// What is drawn is tame: keys are of about unit length, gains at most 2 on exact unit keys and at most 1 elsewhere,
+// decays at most 1 in magnitude, and what one state hands to the next is bounded. So a difference between two ways of
+// computing it is a mistake, not the growth of rounding errors.
+#pragma once
+#include "Interpreter/Data.h"
+#include "property/Random.h"
+#include "property/Terms.h"
+#include <optional>
+
+namespace recur::property {
+
+enum class StateClass { Diagonal, Tropical, Delta, Elementwise, General };
+/// The word that `recurc explain` uses.
+llvm::StringRef getWord(StateClass stateClass);
+
+/// How an array is filled with numbers.
+enum class Fill {
+  Normal,
+  UnitKey,    // unit vectors along the last axis, correlated from token to token
+  LogGate,    // at most 0: mild, down to -20 a token, or exactly 0
+  Logit,      // what goes into a sigmoid
+  Gain,       // 0 .. 1, sometimes exactly 0
+  StrongGain, // 0 .. 2, sometimes exactly 0 or 2
+  AnyDecay,   // -1 .. 1, sometimes exactly 0
+  Positive,   // 0.1 .. 2
+  Definite,   // a symmetric positive definite matrix
+  Zero,
+};
+
+struct DrawnArray {
+  std::string name;
+  Shape shape;
+  Fill fill;
+  bool shared = false;
+};
+
+struct DrawnState {
+  std::string name;
+  Shape shape;
+  Fill initial;
+  StateClass stateClass;
+  /// Of a delta state: rank-one terms of a token, where that number is certain.
+  std::optional<unsigned> microSteps;
+};
+
+/// One part of the token's program, in several forms that mean the same.
+struct Stage {
+  std::vector<std::vector<reduce::Item>> forms;
+};
+
+struct DrawnRecurrence {
+  uint64_t seed = 0;
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::vector<reduce::Item> constants;
+  std::vector<DrawnArray> inputs, params;
+  std::vector<DrawnState> states;
+  std::vector<std::string> outputs;
+  std::vector<Stage> stages;
+};
+
+DrawnRecurrence drawRecurrence(uint64_t seed);
+
+/// A `.recur` file of the recurrence with these statements.
+reduce::Spec makeSpec(const DrawnRecurrence &recurrence, std::vector<reduce::Item> statements);
+/// The first form of every stage.
+reduce::Spec makePlainSpec(const DrawnRecurrence &recurrence);
+
+/// Inputs, params and initial states for the recurrence.
+interpreter::Data drawData(const DrawnRecurrence &recurrence, uint64_t seed, interpreter::Sizes sizes);
+
+} // namespace recur::property
