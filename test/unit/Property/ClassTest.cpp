@@ -1,7 +1,7 @@
 // Recur finds out what was drawn: the class of each state and the number of micro-steps, whatever the disguise.
 #include "Analysis/RecurrenceAnalysis.h"
-#include "property/Engines.h"
 #include "property/Failure.h"
+#include "property/Judge.h"
 #include <gtest/gtest.h>
 
 using namespace recur;

@@ -1,7 +1,7 @@
 // What a recurrence means does not depend on how it is written: random ones, each in several disguises, against the
 // plain text, token by token.
-#include "property/Engines.h"
 #include "property/Failure.h"
+#include "property/Judge.h"
 #include <gtest/gtest.h>
 
 using namespace recur;

@@ -1,4 +1,4 @@
-#include "property/Engines.h"
+#include "property/Judge.h"
 #include "Frontend/Frontend.h"
 #include "Interpreter/DGPSInterpreter.h"
 #include "Support/DiagnosticRenderer.h"
@@ -29,18 +29,43 @@ llvm::Expected<Compiled> property::compile(llvm::StringRef text) {
   return llvm::createStringError(message);
 }
 
-llvm::ArrayRef<Engine> property::getEngines() {
-  static const Engine engines[] = {
-      {"recurrence", interpreter::interpret, 0},
-  };
-  return engines;
+llvm::Expected<interpreter::Results> property::judge(const Compiled &compiled, const interpreter::Data &data) {
+  return interpreter::interpret(compiled.recurrence, data);
 }
 
 llvm::Expected<interpreter::Results> property::judge(llvm::StringRef text, const interpreter::Data &data) {
   llvm::Expected<Compiled> compiled = compile(text);
   if (!compiled)
     return compiled.takeError();
-  return getEngines().front().run(compiled->recurrence, data);
+  return judge(*compiled, data);
+}
+
+interpreter::Data property::fitData(dgps::RecurrenceOp recurrence, const interpreter::Data &data) {
+  interpreter::Data fitted;
+  fitted.sizes = data.sizes;
+  auto fit = [&](interpreter::Role role, llvm::StringRef name, mlir::Type type, const interpreter::NamedArrays &given,
+                 interpreter::NamedArrays &out) {
+    auto shape = interpreter::getFullShape(role, data.sizes, llvm::cast<dgps::RealType>(type).getShape());
+    Array array;
+    array.shape.assign(shape.begin(), shape.end());
+    if (auto found = given.find(name.str()); found != given.end() && found->second.shape == array.shape) {
+      out[name.str()] = found->second;
+      return;
+    }
+    Random random(array.shape.size());
+    array.values.resize(*countElements(array.shape));
+    for (double &value : array.values)
+      value = random.uniform(-1, 1);
+    out[name.str()] = std::move(array);
+  };
+  for (dgps::InputOp input : recurrence.getInputs())
+    fit(input.getShared() ? interpreter::Role::SharedInput : interpreter::Role::Input, input.getName(),
+        input.getResult().getType(), data.inputs, fitted.inputs);
+  for (dgps::ParamOp param : recurrence.getParams())
+    fit(interpreter::Role::Param, param.getName(), param.getResult().getType(), data.params, fitted.params);
+  for (dgps::StateOp state : recurrence.getStates())
+    fit(interpreter::Role::Initial, state.getName(), state.getResult().getType(), data.initial, fitted.initial);
+  return fitted;
 }
 
 static double distance(const interpreter::NamedArrays &got, const interpreter::NamedArrays &want) {

@@ -1,4 +1,4 @@
-// Compiling and running drawn texts, each way of running as a row of one list.
+// Compiling and running drawn texts, and comparing results.
 #pragma once
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -17,18 +17,13 @@ mlir::MLIRContext &getContext();
 /// The error is what a user would read.
 llvm::Expected<Compiled> compile(llvm::StringRef text);
 
-/// A way to compute what a recurrence means. THE place where a new stage joins the property tests: give it a row.
-struct Engine {
-  llvm::StringRef name;
-  /// May change the recurrence.
-  llvm::Expected<interpreter::Results> (*run)(dgps::RecurrenceOp recurrence, const interpreter::Data &data);
-  double limit; // relative to the judge
-};
-/// The first is the judge: token by token, as compiled.
-llvm::ArrayRef<Engine> getEngines();
-
-/// Compiles and judges.
+/// Compiles and judges: token by token, as compiled.
 llvm::Expected<interpreter::Results> judge(llvm::StringRef text, const interpreter::Data &data);
+llvm::Expected<interpreter::Results> judge(const Compiled &compiled, const interpreter::Data &data);
+
+/// The data that a reduced text still asks for: arrays that it does not declare are dropped, those of other shapes and
+/// names are made up of fixed numbers.
+interpreter::Data fitData(dgps::RecurrenceOp recurrence, const interpreter::Data &data);
 
 /// How far the results are from what is wanted: for each array the norm of the difference over the norm of what is
 /// wanted, where a norm below one counts as one thousandth at least, so that a result of nothing but rounding errors
