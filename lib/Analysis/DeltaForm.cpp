@@ -266,6 +266,9 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
       best = {decayedScale, candidate, {true, seen}};
       free = remainder;
       bestCost = cost;
+      // A longer key cannot be cheaper by more than nothing.
+      if (bestCost <= taken + 1)
+        return best;
     }
   }
   return best;

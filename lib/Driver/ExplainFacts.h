@@ -9,9 +9,9 @@ namespace recur::driver {
 class ExplainFacts {
 public:
   ExplainFacts(dgps::RecurrenceOp recurrence, bool canonical)
-      : analysis(recurrence), printer(analysis.getAlgebra(), analysis.getExpressions(), recurrence,
-                                      canonical ? algebra::Printer::Style::Canonical
-                                                : algebra::Printer::Style::Source) {}
+      : analysis(recurrence),
+        printer(analysis.getAlgebra(), analysis.getExpressions(), recurrence,
+                canonical ? algebra::Printer::Style::Canonical : algebra::Printer::Style::Source) {}
 
   analysis::RecurrenceAnalysis analysis;
   algebra::Printer printer;

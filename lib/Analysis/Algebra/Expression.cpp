@@ -13,9 +13,9 @@ using namespace recur::algebra;
 
 /// Numbers that differ by rounding alone count as one: 0.1 + 0.2 and 0.3 must not be two expressions.
 static uint64_t roundedBits(double value) {
-  int exponent;
-  double mantissa = std::frexp(value, &exponent);
-  return bit_cast<uint64_t>(std::ldexp(std::round(std::ldexp(mantissa, 40)), exponent));
+  constexpr uint64_t ignored = 12; // of the 52 bits of the mantissa
+  uint64_t bits = bit_cast<uint64_t>(value);
+  return (bits + (uint64_t(1) << (ignored - 1))) >> ignored;
 }
 
 void Atom::Profile(FoldingSetNodeID &id) const {

@@ -11,8 +11,7 @@ namespace recur::algebra {
 class Printer {
 public:
   enum class Style { Source, Canonical };
-  Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence,
-          Style style = Style::Source);
+  Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, Style style = Style::Source);
 
   std::string print(const Poly *poly) const { return text(poly).text; }
   /// As a factor of a product: a sum stands in parentheses.

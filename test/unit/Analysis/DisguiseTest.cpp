@@ -12,7 +12,8 @@ struct Disguises {
 };
 
 const std::vector<Disguises> &families() {
-  static const std::string vectors = "dim K, V\ninput q: [K], k: [K], v: [V], g: scalar, beta: scalar\nstate S: [V, K]\n";
+  static const std::string vectors =
+      "dim K, V\ninput q: [K], k: [K], v: [V], g: scalar, beta: scalar\nstate S: [V, K]\n";
   static const std::string channels = "dim K, V\ninput q: [K], k: [K], v: [V], g: [K], beta: scalar\nstate S: [V, K]\n";
   static const std::vector<Disguises> all = {
       {"gated_delta_rule",
@@ -23,7 +24,8 @@ const std::vector<Disguises> &families() {
         "S = outer(v, beta * k) + exp(g) * S - outer(S @ (exp(g) * k), k) * beta\noutput o = S @ q",
         "let r = S @ k\nlet e = v - exp(g) * r\nS = beta * outer(e, k) + S * exp(g)\noutput o = S @ q",
         "S = exp(g) * (S - beta * outer(S @ k, k)) + beta * outer(v, k)\noutput o = S @ q",
-        "let a = exp(g)\nlet P = a * S\nlet w = outer(beta * k, k)\nS = P - outer(beta * (P @ k), k) + outer(v * beta, k)\n"
+        "let a = exp(g)\nlet P = a * S\nlet w = outer(beta * k, k)\nS = P - outer(beta * (P @ k), k) + outer(v * beta, "
+        "k)\n"
         "output o = S @ q",
         "S = exp(g / 2) * S\nS = S * exp(g / 2)\nS = S + outer((v - S @ k) * beta, k)\noutput o = S @ q",
         "let a = exp(g)\noutput o = a * (S @ q) + beta * dot(k, q) * (v - a * (S @ k))\n"
@@ -52,8 +54,10 @@ const std::vector<Disguises> &families() {
       {"two_steps",
        "dim K, V\ninput q: [K], k: [K], l: [K], v: [V], u: [V], beta: scalar\nstate S: [V, K]\n",
        {"S = S + beta * outer(v - S @ k, k)\nS = S + outer(u - S @ l, l)\noutput o = S @ q",
-        "let e = beta * (v - S @ k)\nlet f = u - S @ l - dot(k, l) * e\nS = S + outer(e, k) + outer(f, l)\noutput o = S @ q",
-        "let e = beta * v - beta * (S @ k)\nlet P = S + outer(e, k)\nS = P + outer(u, l) - outer(P @ l, l)\noutput o = S @ q"}},
+        "let e = beta * (v - S @ k)\nlet f = u - S @ l - dot(k, l) * e\nS = S + outer(e, k) + outer(f, l)\noutput o = "
+        "S @ q",
+        "let e = beta * v - beta * (S @ k)\nlet P = S + outer(e, k)\nS = P + outer(u, l) - outer(P @ l, l)\noutput o = "
+        "S @ q"}},
       {"unit_keys",
        "dim K, V\ninput q: [K], k: [K], v: [V], beta: scalar\nstate S: [V, K]\n",
        {"let n = l2norm(k)\nS = S + beta * outer(v - S @ n, n)\noutput o = S @ q",

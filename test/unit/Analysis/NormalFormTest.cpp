@@ -55,9 +55,10 @@ TEST(Delta, ReadOfADecayWithSeveralTerms) {
 }
 
 TEST(Delta, DecayBetweenWritesStaysWithTheEarlierWrite) {
-  Understood understood("dim K, V\ninput q: [K], k: [K], l: [K], v: [V], u: [V], g: scalar, h: scalar, b: scalar, c: scalar\n"
-                        "state S: [V, K]\nS = exp(g) * S\nS = S + b * outer(v - S @ k, k)\nS = exp(h) * S\n"
-                        "S = S + c * outer(u - S @ l, l)\noutput o = S @ q");
+  Understood understood(
+      "dim K, V\ninput q: [K], k: [K], l: [K], v: [V], u: [V], g: scalar, h: scalar, b: scalar, c: scalar\n"
+      "state S: [V, K]\nS = exp(g) * S\nS = S + b * outer(v - S @ k, k)\nS = exp(h) * S\n"
+      "S = S + c * outer(u - S @ l, l)\noutput o = S @ q");
   const DeltaForm &form = understood.delta("S");
   ASSERT_EQ(form.steps.size(), 2u);
   EXPECT_EQ(understood.print(form.keyDecay.log), "g + h");

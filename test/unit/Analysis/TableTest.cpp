@@ -113,7 +113,9 @@ TEST_P(Table, Row) {
     if (form.readouts.empty())
       continue;
     Point point = form.readouts[0].form.reads[0].point;
-    EXPECT_EQ(point == Point({true, unsigned(form.steps.size())}) ? "after" : point == Point() ? "before" : "between",
+    EXPECT_EQ(point == Point({true, unsigned(form.steps.size())}) ? "after"
+              : point == Point()                                  ? "before"
+                                                                  : "between",
               expected.readout);
   }
 }

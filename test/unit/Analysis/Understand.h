@@ -1,8 +1,8 @@
 // Compiles the text of a recurrence and analyses it.
 #pragma once
 
-#include "Analysis/Axes.h"
 #include "Analysis/Algebra/Print.h"
+#include "Analysis/Axes.h"
 #include "Driver/Explain.h"
 #include "Frontend/Frontend.h"
 #include "mlir/Pass/PassManager.h"

@@ -1,0 +1,184 @@
+// RUN: recur-opt %s -split-input-file -verify-diagnostics
+
+dgps.recurrence @rank {} {
+  // expected-error @+1 {{a dgps value is a scalar, a vector or a matrix, but this shape has rank 3}}
+  %x = dgps.input "x" : <2x3x4>
+}
+
+// -----
+
+dgps.recurrence @size {} {
+  // expected-error @+1 {{each size of a shape must be at least 1, but one is 0}}
+  %x = dgps.input "x" : <2x0>
+}
+
+// -----
+
+dgps.recurrence @foreign {} {
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op does not belong in a dgps.recurrence, which holds dgps ops only}}
+  %0 = builtin.unrealized_conversion_cast to !dgps.real<scalar>
+}
+
+// -----
+
+dgps.recurrence @twice {} {
+  // expected-note @+1 {{first declared here}}
+  %x = dgps.input "x" : <scalar>
+  // expected-error @+1 {{'dgps.param' op declares 'x' a second time}}
+  %y = dgps.param "x" : <scalar>
+}
+
+// -----
+
+dgps.recurrence @outputs {} {
+  %x = dgps.input "x" : <scalar>
+  // expected-note @+1 {{first declared here}}
+  dgps.output "o" %x : <scalar>
+  // expected-error @+1 {{'dgps.output' op declares 'o' a second time}}
+  dgps.output "o" %x : <scalar>
+}
+
+// -----
+
+// An output may have the name of an input.
+dgps.recurrence @separate_name_spaces {} {
+  %x = dgps.input "x" : <scalar>
+  dgps.output "x" %x : <scalar>
+}
+
+// -----
+
+dgps.recurrence @no_next {} {
+  // expected-error @+1 {{'dgps.state' op has no dgps.next that says what 'S' becomes}}
+  %S = dgps.state "S" : <4>
+}
+
+// -----
+
+dgps.recurrence @two_nexts {} {
+  %S = dgps.state "S" : <4>
+  // expected-note @+1 {{first updated here}}
+  dgps.next %S, %S : <4>
+  // expected-error @+1 {{'dgps.next' op updates state 'S' a second time}}
+  dgps.next %S, %S : <4>
+}
+
+// -----
+
+dgps.recurrence @next_of_input {} {
+  %x = dgps.input "x" : <4>
+  // expected-error @+1 {{'dgps.next' op expects the result of a dgps.state as its first operand}}
+  dgps.next %x, %x : <4>
+}
+
+// -----
+
+// expected-error @+1 {{'dgps.input' op expects parent op 'dgps.recurrence'}}
+%x = dgps.input "x" : <4>
+
+// -----
+
+dgps.recurrence @shapes {} {
+  %x = dgps.input "x" : <4>
+  %y = dgps.input "y" : <5>
+  // expected-error @+1 {{elementwise operands must have equal shapes or one must be a scalar, but they are '!dgps.real<4>' and '!dgps.real<5>'}}
+  %z = dgps.add %x, %y : <4>, <5>
+}
+
+// -----
+
+dgps.recurrence @matvec {} {
+  %x = dgps.input "x" : <4>
+  %S = dgps.input "S" : <4x5>
+  // expected-error @+1 {{the matrix '!dgps.real<4x5>' has 5 columns, but the vector '!dgps.real<4>' has 4 elements}}
+  %z = dgps.matvec %S, %x : <4x5>, <4>
+}
+
+// -----
+
+dgps.recurrence @vecmat {} {
+  %x = dgps.input "x" : <5>
+  %S = dgps.input "S" : <4x5>
+  // expected-error @+1 {{the matrix '!dgps.real<4x5>' has 4 rows, but the vector '!dgps.real<5>' has 5 elements}}
+  %z = dgps.vecmat %x, %S : <5>, <4x5>
+}
+
+// -----
+
+dgps.recurrence @scale_cols {} {
+  %x = dgps.input "x" : <4>
+  %S = dgps.input "S" : <4x5>
+  // expected-error @+1 {{the matrix '!dgps.real<4x5>' has 5 columns, but the vector '!dgps.real<4>' has 4 elements}}
+  %z = dgps.scale_cols %S, %x : <4x5>, <4>
+}
+
+// -----
+
+dgps.recurrence @scale_rows {} {
+  %x = dgps.input "x" : <5>
+  %S = dgps.input "S" : <4x5>
+  // expected-error @+1 {{the matrix '!dgps.real<4x5>' has 4 rows, but the vector '!dgps.real<5>' has 5 elements}}
+  %z = dgps.scale_rows %x, %S : <5>, <4x5>
+}
+
+// -----
+
+dgps.recurrence @outer {} {
+  %x = dgps.input "x" : <5>
+  %S = dgps.input "S" : <4x5>
+  // expected-error @+1 {{'dgps.outer' op operand #0 must be a vector, but got '!dgps.real<4x5>'}}
+  %z = dgps.outer %S, %x : <4x5>, <5>
+}
+
+// -----
+
+dgps.recurrence @extract_of_scalar {} {
+  %x = dgps.input "x" : <scalar>
+  // expected-error @+1 {{a scalar has no elements to extract}}
+  %z = dgps.extract %x[0] : <scalar>
+}
+
+// -----
+
+dgps.recurrence @extract_outside {} {
+  %x = dgps.input "x" : <2x3>
+  // expected-error @+1 {{index 2 is outside of '!dgps.real<2x3>', whose first size is 2}}
+  %z = dgps.extract %x[2] : <2x3>
+}
+
+// -----
+
+dgps.recurrence @extract_before {} {
+  %x = dgps.input "x" : <2x3>
+  // expected-error @+1 {{index -1 is outside of '!dgps.real<2x3>', whose first size is 2}}
+  %z = dgps.extract %x[-1] : <2x3>
+}
+
+// -----
+
+dgps.recurrence @cg_square {} {
+  %x = dgps.input "x" : <3>
+  %G = dgps.input "G" : <2x3>
+  %r = dgps.input "r" : <scalar>
+  // expected-error @+1 {{conjugate gradients need a square matrix, but this one is '!dgps.real<2x3>'}}
+  %z = dgps.cg %G, %x ridge %r iterations 3 : <2x3>, <3>, <scalar>
+}
+
+// -----
+
+dgps.recurrence @cg_ridge {} {
+  %x = dgps.input "x" : <3>
+  %G = dgps.input "G" : <3x3>
+  %r = dgps.input "r" : <2>
+  // expected-error @+1 {{the ridge must be a scalar or have the vector's shape '!dgps.real<3>', but it is '!dgps.real<2>'}}
+  %z = dgps.cg %G, %x ridge %r iterations 3 : <3x3>, <3>, <2>
+}
+
+// -----
+
+dgps.recurrence @cg_iterations {} {
+  %x = dgps.input "x" : <3>
+  %G = dgps.input "G" : <3x3>
+  // expected-error @+1 {{at least one iteration is needed}}
+  %z = dgps.cg %G, %x ridge %x iterations 0 : <3x3>, <3>, <3>
+}

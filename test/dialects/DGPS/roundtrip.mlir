@@ -1,0 +1,91 @@
+// RUN: recur-opt %s | recur-opt | FileCheck %s --match-full-lines --strict-whitespace
+// RUN: recur-opt %s -mlir-print-op-generic | recur-opt | FileCheck %s --match-full-lines --strict-whitespace
+
+//      CHECK:module {
+// CHECK-NEXT:  dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
+dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
+  // CHECK-NEXT:    %q = dgps.input "q" shared : <3>
+  %q = dgps.input "q" shared : <3>
+  // CHECK-NEXT:    %k = dgps.input "k" : <2x3>
+  %k = dgps.input "k" : <2x3>
+  // CHECK-NEXT:    %v = dgps.input "v" : <2>
+  %v = dgps.input "v" : <2>
+  // CHECK-NEXT:    %g = dgps.input "g" : <scalar>
+  %g = dgps.input "g" : <scalar>
+  // CHECK-NEXT:    %mu = dgps.param "mu" : <3>
+  %mu = dgps.param "mu" : <3>
+  // CHECK-NEXT:    %S = dgps.state "S" : <2x3>
+  %S = dgps.state "S" : <2x3>
+  // CHECK-NEXT:    %G = dgps.state "G" : <3x3>
+  %G = dgps.state "G" : <3x3>
+  // CHECK-NEXT:    %0 = dgps.constant 5.000000e-01 : <scalar>
+  %0 = dgps.constant 0.5 : <scalar>
+  // CHECK-NEXT:    %1 = dgps.constant 1.000000e+00 : <3>
+  %1 = dgps.constant 1.0 : <3>
+  // CHECK-NEXT:    %2 = dgps.broadcast %g : <3>
+  %2 = dgps.broadcast %g : <3>
+  // CHECK-NEXT:    %3 = dgps.neg %g : <scalar>
+  %3 = dgps.neg %g : <scalar>
+  // CHECK-NEXT:    %4 = dgps.exp %3 : <scalar>
+  %4 = dgps.exp %3 : <scalar>
+  // CHECK-NEXT:    %5 = dgps.expm1 %3 : <scalar>
+  %5 = dgps.expm1 %3 : <scalar>
+  // CHECK-NEXT:    %6 = dgps.abs %q : <3>
+  %6 = dgps.abs %q : <3>
+  // CHECK-NEXT:    %7 = dgps.sqrt %6 : <3>
+  %7 = dgps.sqrt %6 : <3>
+  // CHECK-NEXT:    %8 = dgps.log %7 : <3>
+  %8 = dgps.log %7 : <3>
+  // CHECK-NEXT:    %9 = dgps.sigmoid %8 : <3>
+  %9 = dgps.sigmoid %8 : <3>
+  // CHECK-NEXT:    %10 = dgps.tanh %9 : <3>
+  %10 = dgps.tanh %9 : <3>
+  // CHECK-NEXT:    %11 = dgps.softplus %10 : <3>
+  %11 = dgps.softplus %10 : <3>
+  // CHECK-NEXT:    %12 = dgps.elu %11 : <3>
+  %12 = dgps.elu %11 : <3>
+  // CHECK-NEXT:    %13 = dgps.add %12, %mu : <3>, <3>
+  %13 = dgps.add %12, %mu : <3>, <3>
+  // CHECK-NEXT:    %14 = dgps.sub %13, %g : <3>, <scalar>
+  %14 = dgps.sub %13, %g : <3>, <scalar>
+  // CHECK-NEXT:    %15 = dgps.mul %g, %14 : <scalar>, <3>
+  %15 = dgps.mul %g, %14 : <scalar>, <3>
+  // CHECK-NEXT:    %16 = dgps.div %15, %0 : <3>, <scalar>
+  %16 = dgps.div %15, %0 : <3>, <scalar>
+  // CHECK-NEXT:    %17 = dgps.max %16, %1 : <3>, <3>
+  %17 = dgps.max %16, %1 : <3>, <3>
+  // CHECK-NEXT:    %18 = dgps.min %17, %2 : <3>, <3>
+  %18 = dgps.min %17, %2 : <3>, <3>
+  // CHECK-NEXT:    %19 = dgps.extract %k[1] : <2x3>
+  %19 = dgps.extract %k[1] : <2x3>
+  // CHECK-NEXT:    %20 = dgps.outer %v, %19 : <2>, <3>
+  %20 = dgps.outer %v, %19 : <2>, <3>
+  // CHECK-NEXT:    %21 = dgps.dot %q, %19 : <3>
+  %21 = dgps.dot %q, %19 : <3>
+  // CHECK-NEXT:    %22 = dgps.sum %20 : <2x3>
+  %22 = dgps.sum %20 : <2x3>
+  // CHECK-NEXT:    %23 = dgps.softmax %18 : <3>
+  %23 = dgps.softmax %18 : <3>
+  // CHECK-NEXT:    %24 = dgps.matvec %S, %23 : <2x3>, <3>
+  %24 = dgps.matvec %S, %23 : <2x3>, <3>
+  // CHECK-NEXT:    %25 = dgps.vecmat %24, %S : <2>, <2x3>
+  %25 = dgps.vecmat %24, %S : <2>, <2x3>
+  // CHECK-NEXT:    %26 = dgps.scale_cols %S, %25 : <2x3>, <3>
+  %26 = dgps.scale_cols %S, %25 : <2x3>, <3>
+  // CHECK-NEXT:    %27 = dgps.scale_rows %v, %26 : <2>, <2x3>
+  %27 = dgps.scale_rows %v, %26 : <2>, <2x3>
+  // CHECK-NEXT:    %28 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
+  %28 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
+  // CHECK-NEXT:    %29 = dgps.cg %G, %28 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  %29 = dgps.cg %G, %28 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  // CHECK-NEXT:    dgps.output "o" %29 : <3>
+  dgps.output "o" %29 : <3>
+  // CHECK-NEXT:    dgps.output "p" %27 : <2x3>
+  dgps.output "p" %27 : <2x3>
+  // CHECK-NEXT:    dgps.next %S, %20 : <2x3>
+  dgps.next %S, %20 : <2x3>
+  // CHECK-NEXT:    dgps.next %G, %G : <3x3>
+  dgps.next %G, %G : <3x3>
+}
+// CHECK-NEXT:  }
+// CHECK-NEXT:}
