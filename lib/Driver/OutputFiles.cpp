@@ -43,7 +43,7 @@ Error recur::driver::writeFiles(const std::vector<OutputFile> &files) {
   auto removeAll = [&] {
     for (const Pending &pending : all)
       if (!pending.temporary.empty())
-        sys::fs::remove(pending.temporary);
+        (void)sys::fs::remove(pending.temporary);
   };
   for (const OutputFile &file : files) {
     if (file.path == "-")

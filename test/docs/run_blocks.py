@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--tools", required=True, help="the folder of the built tools")
     parser.add_argument("pages", nargs="+", help="Markdown files, or folders of them")
     arguments = parser.parse_args()
+    arguments.root = os.path.abspath(arguments.root)
     environment = dict(os.environ, PATH=os.path.abspath(arguments.tools) + os.pathsep + os.environ["PATH"])
     paths = []
     for page in arguments.pages:
