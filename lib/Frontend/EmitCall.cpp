@@ -79,28 +79,33 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
 }
 
 /// With D = decay: online is S@diag(D) + gain * outer(v - (S@diag(D)) @ read, atk * write), offline is
-/// S@diag(D) + gain * outer(v, atk * write). An axis that is left out costs no op.
+/// S@diag(D) + gain * outer(v, atk * write). An axis that is left out costs no op. The axes are emitted in the order of
+/// the written-out form, so that the two forms give the same IR to the letter.
 Emitter::Value Emitter::emitDgps(mlir::Location loc, const CallExpr *call) {
   auto emitAxis = [&](llvm::StringRef keyword) {
     const Expr *axis = call->getKeyword(keyword);
     return axis ? emit(axis) : Value();
   };
-  Value state = emit(call->arguments[0].value);
-  if (const Expr *decay = call->getKeyword("decay")) {
+  Value state;
+  if (const Expr *decay = call->getKeyword("decay"); decay && decay->shape.isScalar()) {
     Value factor = emit(decay);
-    state = decay->shape.isScalar() ? Value(dgps::MulOp::create(builder, loc, factor, state))
-                                    : Value(dgps::ScaleColsOp::create(builder, loc, state, factor));
+    state = dgps::MulOp::create(builder, loc, factor, emit(call->arguments[0].value));
+  } else {
+    state = emit(call->arguments[0].value);
+    if (decay)
+      state = dgps::ScaleColsOp::create(builder, loc, state, emit(decay));
   }
-  Value read = emitAxis("read"), write = emitAxis("write"), value = emitAxis("value");
-  Value atk = emitAxis("atk"), gain = emitAxis("gain");
-  if (!write)
-    write = read;
-  if (atk)
-    write = dgps::MulOp::create(builder, loc, atk, write);
+  Value gain = emitAxis("gain"), value = emitAxis("value"), read;
   if (llvm::cast<NameExpr>(call->getKeyword("solve"))->name == "online") {
+    read = emitAxis("read");
     Value held = dgps::MatvecOp::create(builder, loc, state, read);
     value = dgps::SubOp::create(builder, loc, value, held);
   }
+  Value atk = emitAxis("atk"), write = emitAxis("write");
+  if (!write)
+    write = read ? read : emitAxis("read");
+  if (atk)
+    write = dgps::MulOp::create(builder, loc, atk, write);
   Value update = dgps::OuterOp::create(builder, loc, value, write);
   if (gain)
     update = dgps::MulOp::create(builder, loc, gain, update);

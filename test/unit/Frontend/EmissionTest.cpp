@@ -100,7 +100,7 @@ TEST(Emission, DgpsIsItsWrittenOutForm) {
             body("S + beta * outer(v, q)"));
   // With a decay the decayed state is named once.
   EXPECT_EQ(emit("  S = dgps(S, read = k, value = v, decay = exp(g), gain = beta, atk = q, solve = online)"),
-            emit("  S = exp(g) * S\n  let w = q * k\n  S = S + beta * outer(v - S @ k, w)"));
+            emit("  S = exp(g) * S\n  S = S + beta * outer(v - S @ k, q * k)"));
   EXPECT_EQ(emit("  S = dgps(S, read = k, value = v, decay = exp(q), solve = online)").find("dgps.mul %S"),
             std::string::npos);
   EXPECT_THAT(emit("  S = dgps(S, read = k, value = v, decay = q, solve = offline)"),
