@@ -149,6 +149,11 @@ struct Declaration : Statement {
       : Statement(Declare, nameRange), declarationKind(declarationKind), name(name), nameRange(nameRange) {}
   static bool classof(const Statement *s) { return s->kind == Declare; }
   bool is(DeclarationKind other) const { return declarationKind == other; }
+  /// True for an input, param or state that is a scalar because no shape is written.
+  bool lacksShape() const {
+    return (is(DeclarationKind::Input) || is(DeclarationKind::Param) || is(DeclarationKind::State)) &&
+           !shapeSyntax.range.isValid();
+  }
   /// True for what is a number at compile time.
   bool isNumber() const {
     return is(DeclarationKind::Dim) || is(DeclarationKind::Const) || is(DeclarationKind::LoopVariable);

@@ -13,17 +13,20 @@
 namespace recur::frontend {
 namespace {
 
+bool isSize(double value) { return value >= 1 && value <= kMaxDim && value == std::floor(value); }
+
 ShapeEntry describeEntry(const Expr *entry, const llvm::StringMap<const Declaration *> &names) {
   ShapeEntry result;
   if (auto *number = llvm::dyn_cast<NumberExpr>(entry)) {
-    result.value = int64_t(number->value);
+    if (isSize(number->value))
+      result.value = int64_t(number->value);
     return result;
   }
   llvm::StringRef name = llvm::cast<NameExpr>(entry)->name;
   result.name = name.str();
   if (const Declaration *declaration = names.lookup(name)) {
     result.isDim = declaration->is(DeclarationKind::Dim);
-    if (declaration->known && std::abs(declaration->number) <= kMaxDim)
+    if (declaration->known && isSize(declaration->number))
       result.value = int64_t(declaration->number);
   }
   return result;

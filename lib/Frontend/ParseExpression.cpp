@@ -133,7 +133,7 @@ Expr *Parser::parsePrimary() {
     return makeExpr<NumberExpr>({}, first.range, first.number);
   case TokenKind::Identifier:
     advance();
-    if (token.is(TokenKind::LeftParen) && !token.startsLine)
+    if (token.is(TokenKind::LeftParen))
       return parseCall(first);
     return makeExpr<NameExpr>({}, first.range, first.text);
   case TokenKind::LeftParen: {

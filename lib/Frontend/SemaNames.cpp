@@ -184,6 +184,8 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   else if (value.isScalar() && target->shape.isVector())
     diagnostic.help("a scalar is spread over a vector only in arithmetic: write " + quote(assign->value) + " * ones(" +
                     format(target->shape.getSize()) + ")");
+  else if (target->lacksShape())
+    diagnostic.help("without a shape a state is a scalar; declare state " + target->name + ": " + format(value));
   else if (value.isVector() && target->shape.isMatrix())
     diagnostic.help("outer(a, b) makes a matrix of two vectors");
 }

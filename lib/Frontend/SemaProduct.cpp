@@ -13,7 +13,10 @@ Shape RecurrenceChecker::checkProduct(BinaryExpr *expr) {
                            "'@' multiplies matrices and vectors, and its " +
                                llvm::Twine(a.isScalar() ? "left" : "right") + " operand is a scalar");
     noteShape(diagnostic, scalar);
-    if (!a.isDiagonal() && !b.isDiagonal())
+    auto *name = llvm::dyn_cast<NameExpr>(scalar);
+    if (name && name->declaration->lacksShape())
+      diagnostic.help("if it is a matrix or a vector, write its shape: " + name->name + ": [m, n]");
+    else if (!a.isDiagonal() && !b.isDiagonal())
       diagnostic.help("write " + quote(expr->lhs) + " * " + quote(expr->rhs));
     return Shape();
   }

@@ -77,9 +77,13 @@ std::string RecurrenceChecker::quote(const Expr *expr, bool asOperand) const {
 }
 
 void RecurrenceChecker::noteShape(Diagnostic &diagnostic, const Expr *expr) const {
-  if (auto *name = llvm::dyn_cast<NameExpr>(expr); name && name->declaration && !expr->shape.isUnknown())
-    diagnostic.note(name->declaration->nameRange,
-                    "'" + name->name + "' is declared here; it is " + formatWithRank(expr->shape));
+  auto *name = llvm::dyn_cast<NameExpr>(expr);
+  if (!name || !name->declaration || expr->shape.isUnknown())
+    return;
+  const Declaration &declaration = *name->declaration;
+  diagnostic.note(declaration.nameRange, "'" + name->name + "' is declared here" +
+                                             (declaration.lacksShape() ? " without a shape, so it is " : "; it is ") +
+                                             formatWithRank(expr->shape));
 }
 
 void RecurrenceChecker::noteEqualDims(Diagnostic &diagnostic, Extent a, Extent b) const {
