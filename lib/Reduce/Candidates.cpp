@@ -212,6 +212,22 @@ static void dropSizes(const Spec &spec, TryCandidate take) {
     });
 }
 
+/// Everything loses a size: what has that size becomes a scalar.
+static void dropDims(const Spec &spec, TryCandidate take) {
+  forEachItem(spec, take, [&](Spec &copy, Items &list, size_t at) {
+    if (list[at].kind != Item::Kind::Dim)
+      return false;
+    std::string name = list[at].name;
+    list.erase(list.begin() + at);
+    std::vector<Items *> lists;
+    collectLists(getRecurrence(copy, list).items, lists);
+    for (Items *inside : lists)
+      for (Item &item : *inside)
+        std::erase_if(item.shape, [&](const ExprPtr &size) { return size->is(Expr::Kind::Name, name); });
+    return true;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
@@ -443,6 +459,7 @@ llvm::ArrayRef<Shrinker> reduce::getShrinkers() {
       {"updates of one state", mergeUpdates},
       {"names that stand for others", shareDeclarations},
       {"sizes", dropSizes},
+      {"dims", dropDims},
       {"expressions by their parts", replaceBySubterms},
       {"expressions by simple ones", replaceBySimple},
       {"arguments", dropArguments},

@@ -69,3 +69,32 @@ TEST(Class, IsWhatWasDrawnInEveryDisguise) {
     for (const char *word : {"diagonal", "tropical", "delta", "elementwise", "general"})
       EXPECT_GT(seen[word], 9u) << word;
 }
+
+// What a failing property test shows is the cause and little else.
+TEST(Class, AFailureIsReducedToItsCause) {
+  auto hasGeneralState = [](llvm::StringRef text) {
+    llvm::Expected<Compiled> compiled = compile(text);
+    if (!compiled) {
+      llvm::consumeError(compiled.takeError());
+      return false;
+    }
+    analysis::RecurrenceAnalysis analysis(compiled->recurrence);
+    return llvm::any_of(analysis.getStates(), [](const analysis::StateFacts &facts) {
+      return facts.stateClass == analysis::StateClass::General;
+    });
+  };
+  unsigned found = 0;
+  for (uint64_t seed = 0; seed < 300 && found < 5; ++seed) {
+    std::string text = disguise(drawRecurrence(seed), 0).text;
+    if (!hasGeneralState(text))
+      continue;
+    ++found;
+    std::string message = describeFailure(seed, "a general state", text, hasGeneralState);
+    size_t reduced = message.find("\nrecurrence ");
+    ASSERT_NE(reduced, std::string::npos) << message;
+    std::string least = message.substr(reduced + 1);
+    EXPECT_TRUE(hasGeneralState(least)) << message;
+    EXPECT_LE(std::count(least.begin(), least.end(), '\n'), 7) << message;
+  }
+  EXPECT_EQ(found, 5u);
+}

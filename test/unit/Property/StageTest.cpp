@@ -1,0 +1,86 @@
+// Every stage that `recurc check` knows computes what the token-by-token interpreter does, on random recurrences, data,
+// lengths and chunk sizes. A stage joins by its row in driver::getCheckStages().
+#include "Driver/CheckStages.h"
+#include "mlir/IR/Diagnostics.h"
+#include "property/Failure.h"
+#include "property/Judge.h"
+#include "llvm/ADT/StringExtras.h"
+#include <gtest/gtest.h>
+
+using namespace recur;
+using namespace recur::property;
+
+namespace {
+/// What is wrong with a stage. The kind is what the reducer keeps.
+struct Mistake {
+  enum Kind { None, Refused, Crashed, Differs } kind = None;
+  std::string message;
+};
+} // namespace
+
+static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text, const PipelineOptions &options,
+                           const interpreter::Data &given) {
+  llvm::Expected<Compiled> compiled = compile(text);
+  if (!compiled) {
+    llvm::consumeError(compiled.takeError());
+    return {}; // the other tests' business
+  }
+  interpreter::Data data = fitData(compiled->recurrence, given);
+  llvm::Expected<interpreter::Results> want = judge(*compiled, data);
+  if (!want) {
+    llvm::consumeError(want.takeError());
+    return {};
+  }
+  std::string diagnostics;
+  mlir::ScopedDiagnosticHandler handler(&getContext(), [&](mlir::Diagnostic &diagnostic) {
+    diagnostics += "\n" + diagnostic.str();
+    return mlir::success();
+  });
+  auto prepared = stage.prepare(compiled->recurrence, options);
+  if (!prepared)
+    return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
+  if (!*prepared)
+    return {}; // the stage does not concern this recurrence
+  llvm::Expected<interpreter::Results> got = (*prepared)->run(data);
+  if (!got)
+    return {Mistake::Crashed, llvm::toString(got.takeError()) + diagnostics};
+  double off = distance(*got, *want), limit = (*prepared)->limit;
+  if (off <= limit)
+    return {};
+  return {Mistake::Differs, "differs by " + std::to_string(off) + ", more than " + std::to_string(limit)};
+}
+
+class Stages : public testing::TestWithParam<driver::CheckStage> {};
+
+TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
+  const driver::CheckStage &stage = GetParam();
+  unsigned failures = 0;
+  Seeds seeds = pickSeeds(40000, 1000);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
+    DrawnRecurrence drawn = drawRecurrence(seed);
+    Random random(seed);
+    interpreter::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 15, 16, 17, 33, 70}), 2,
+                             1 + int64_t(random.below(2))};
+    PipelineOptions options;
+    options.chunk = random.pick<int64_t>({16, 32, 64});
+    interpreter::Data data = drawData(drawn, seed, sizes);
+    DisguiseOptions plainNames;
+    plainNames.renameDeclarations = false;
+    std::string text = disguise(drawn, 0, plainNames).text;
+    Mistake mistake = findMistake(stage, text, options, data);
+    if (mistake.kind == Mistake::None)
+      continue;
+    ++failures;
+    auto fails = [&](llvm::StringRef candidate) {
+      return findMistake(stage, candidate, options, data).kind == mistake.kind;
+    };
+    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", "
+                  << describeFailure(seed, mistake.message, text, fails);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Stages, testing::ValuesIn(driver::getCheckStages().vec()), [](const auto &info) {
+  std::string name = info.param.name.str();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
+  return name;
+});
