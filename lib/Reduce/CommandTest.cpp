@@ -23,7 +23,7 @@ CommandTest::CommandTest(CommandTest &&other)
 
 CommandTest::~CommandTest() {
   if (!path.empty())
-    llvm::sys::fs::remove(path);
+    (void)llvm::sys::fs::remove(path);
 }
 
 bool CommandTest::operator()(llvm::StringRef text) {
