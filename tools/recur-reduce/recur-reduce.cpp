@@ -6,7 +6,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-using namespace recur;
+namespace reduce = recur::reduce;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("Options");
@@ -15,8 +15,8 @@ static cl::opt<std::string> outputPath("o", cl::desc("Where the result goes; - i
                                        cl::value_desc("file"), cl::init("-"), cl::cat(category));
 static cl::opt<std::string>
     test("test", cl::value_desc("command"), cl::Required, cl::cat(category),
-         cl::desc("A shell command that exits with 0 while a candidate is interesting. It gets the "
-                  "candidate's path as $1, or as its last argument where it does not say $1"));
+         cl::desc("A shell command that exits with 0 while a candidate is interesting. $1 is the "
+                  "candidate's path; a command without $1 gets it as its last argument"));
 static cl::opt<uint64_t> maxTests("max-tests", cl::desc("Stop after this many candidates"), cl::value_desc("n"),
                                   cl::init(UINT64_MAX), cl::cat(category));
 static cl::opt<unsigned> timeout("timeout", cl::desc("Seconds that one test may run; a longer one is not interesting"),
@@ -30,8 +30,8 @@ static int fail(const llvm::Twine &message) {
 int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
-                              "Shrinks a .recur file while a test keeps calling it interesting.\n\n"
-                              "For example: recur-reduce bad.recur --test='! recurc check' -o small.recur\n");
+                              "Shrinks a .recur file while a test keeps calling it interesting. For example:\n"
+                              "  recur-reduce bad.recur --test='recurc check \"$1\"; test $? = 2' -o small.recur\n");
   auto input = llvm::MemoryBuffer::getFileOrSTDIN(inputPath);
   if (!input)
     return fail("cannot read " + inputPath + ": " + input.getError().message());
@@ -40,18 +40,16 @@ int main(int argc, char **argv) {
     return fail(llvm::toString(command.takeError()));
 
   auto report = [](llvm::StringRef what, llvm::StringRef text) {
-    llvm::errs() << "recur-reduce: " << text.size() << " bytes, " << text.count('\n') << " lines after " << what
-                 << '\n';
+    llvm::errs() << "recur-reduce: " << text.count('\n') << " lines left, with less " << what << '\n';
   };
   reduce::Reduction result = reduce::reduceText((*input)->getBuffer(), *command, {maxTests, report});
   if (!command->getError().empty())
     return fail(command->getError());
   if (!result.wasInteresting)
-    return fail("the test does not call " + inputPath +
-                " interesting, so there is nothing to keep; run it on that file by "
-                "hand: it has to exit with 0");
+    return fail("the test does not call " + inputPath + " interesting, so there is nothing to keep; run it on that " +
+                "file by hand: it has to exit with 0");
   std::error_code code;
-  llvm::ToolOutputFile output(outputPath, code, llvm::sys::fs::OF_Text);
+  llvm::ToolOutputFile output(outputPath, code, llvm::sys::fs::OF_None);
   if (code)
     return fail("cannot write " + outputPath + ": " + code.message());
   output.os() << result.text;
