@@ -3,6 +3,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <fmt/format.h>
+#include <set>
 
 using namespace recur;
 using namespace recur::algebra;
@@ -73,6 +74,11 @@ static std::string print(Algebra &algebra, const DeltaForm &form) {
                         print(step.value), print(step.reads), print(step.write));
   for (Tying tying : tyingOf(algebra, form))
     text += fmt::format("  tying {}\n", int(tying));
+  std::set<std::string> readouts; // one that two outputs share may be found once or twice
+  for (const Readout &readout : form.readouts)
+    readouts.insert(
+        fmt::format("  readout {} {} {}\n", readout.crossed, print(readout.form.free), print(readout.form.reads)));
+  text += llvm::join(readouts, "");
   text += fmt::format("  interactions {}\n", interactionsOf(algebra, form).size());
   return text;
 }
