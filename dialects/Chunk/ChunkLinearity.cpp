@@ -103,6 +103,9 @@ StringRef ReadOp::getAdjoint(unsigned operand) {
   return getLeft() ? "rows^T d" : "d^T rows";
 }
 
+bool ReshapeStateOp::isLinearIn(ArrayRef<unsigned>) { return true; }
+StringRef ReshapeStateOp::getAdjoint(unsigned) { return "d, reshaped back"; }
+
 bool AdvanceOp::isLinearIn(ArrayRef<unsigned> operands) { return among(operands, {0, 1}) || among(operands, {0, 2}); }
 StringRef AdvanceOp::getAdjoint(unsigned operand) {
   static constexpr StringRef formulas[] = {"diag(row_decay) d diag(column_decay)", "keys d^T", "values d"};

@@ -168,3 +168,19 @@ RECUR_INFER(AdvanceOp) {
   types.push_back(state);
   return success();
 }
+
+LogicalResult ReshapeStateOp::verify() {
+  if (tensorOf(getState()).getNumElements() != tensorOf(getResult()).getNumElements())
+    return emitOpError() << "cannot make " << getResult().getType() << " of " << getState().getType()
+                         << ": they have " << tensorOf(getResult()).getNumElements() << " and "
+                         << tensorOf(getState()).getNumElements() << " elements";
+  return success();
+}
+
+OpFoldResult ReshapeStateOp::fold(FoldAdaptor) {
+  if (getState().getType() == getType())
+    return getState();
+  if (auto inner = getState().getDefiningOp<ReshapeStateOp>(); inner && inner.getState().getType() == getType())
+    return inner.getState();
+  return {};
+}

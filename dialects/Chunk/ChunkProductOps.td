@@ -138,6 +138,23 @@ def Chunk_ReadOp : Chunk_LinearOp<"read"> {
   let assemblyFormat = "(`left` $left^)? $rows `,` $state attr-dict `:` type($rows) `,` type($state)";
 }
 
+def Chunk_ReshapeStateOp : Chunk_Op<"reshape_state", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,
+                                                     DeclareOpInterfaceMethods<Chunk_LinearOpInterface>]> {
+  let summary = "the same state under another shape";
+  let description = [{
+    A vector state is read and advanced as the only row of a matrix.
+
+    Verified: both shapes have equally many elements.
+
+    Example: `%M = chunk.reshape_state %z : tensor<128xf32> to tensor<1x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tensor:$state);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$state attr-dict `:` type($state) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Chunk_AdvanceOp : Chunk_LinearOp<"advance", [AttrSizedOperandSegments]> {
   let summary = "the state after the chunk's decay and writes";
   let description = [{

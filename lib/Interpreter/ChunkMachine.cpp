@@ -151,6 +151,7 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                     evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
       })
       .Case([&](InverseOp op) { return give(op, evaluateInverse(arithmetic, of(op.getMatrix()))); })
+      .Case([&](ReshapeStateOp op) { return give(op, {tensorOf(op).getShape().vec(), of(op.getState()).values}); })
       .Case([&](ReadOp op) {
         return give(op, multiply(arithmetic, of(op.getRows()), false, of(op.getState()), !op.getLeft(), true));
       })

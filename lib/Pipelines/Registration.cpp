@@ -1,5 +1,6 @@
 #include "Pipelines/Registration.h"
 #include "Pipelines/Stages.h"
+#include "Conversion/DGPSToChunk/Passes.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "dialects/Chunk/Chunk.h"
@@ -25,6 +26,7 @@ void recur::registerAllPasses() {
     registerStagePipelines();
     dgps::registerDGPSPasses();
     chunk::registerChunkPasses();
+    registerDGPSToChunkPasses();
     return true;
   }();
   (void)once;

@@ -1,4 +1,4 @@
-#include "Transforms/DGPS/Materialize.h"
+#include "Analysis/Algebra/Materialize.h"
 #include "Analysis/Algebra/Division.h"
 
 using namespace mlir;

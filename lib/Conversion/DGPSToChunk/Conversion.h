@@ -1,0 +1,226 @@
+// The parts of the conversion of one recurrence, and how they find each other.
+//
+// Everything is made on demand: an output asks for its value, that asks for what its op reads, and a value that reads a
+// state asks for the state's own part. A state's part therefore comes into being before anything that depends on it,
+// whatever the order in the source. States that need each other form one token loop, so that asking ends.
+#pragma once
+
+#include "Analysis/Algebra/Materialize.h"
+#include "Analysis/RecurrenceAnalysis.h"
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include <map>
+
+namespace recur::conversion {
+
+using analysis::Orientation;
+using analysis::Point;
+
+//===----------------------------------------------------------------------===//
+// Delta states, as dgps values
+//===----------------------------------------------------------------------===//
+
+// The analysis' form with values in place of expressions; null stands for an absent factor of one, or for zero.
+struct DecayValue {
+  mlir::Value steps; ///< null: nothing decays
+  bool linear = false;
+};
+struct ReadValue {
+  mlir::Value scale; ///< null: one
+  mlir::Value key;
+  Point point;
+};
+struct StepValue {
+  mlir::Value gain;  ///< null: one
+  mlir::Value value; ///< null: zero
+  llvm::SmallVector<ReadValue, 1> reads;
+  mlir::Value write;
+};
+struct ReadoutValue {
+  mlir::Value free; ///< null: zero
+  llvm::SmallVector<ReadValue, 1> reads;
+  bool crossed = false;
+};
+struct DeltaValues {
+  dgps::StateOp state;
+  Orientation orientation;
+  int64_t keySize, valueSize;
+  DecayValue keyDecay, valueDecay;
+  llvm::SmallVector<StepValue, 1> steps;
+  llvm::MapVector<mlir::Value, ReadoutValue> readouts; ///< by the value they compute
+};
+
+/// Builds the form's expressions as values at the end of the recurrence.
+DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
+
+/// Whether the chunkwise form of this delta state is one of products and solves: scalar erase gains, and reads of one kind
+/// where the value side decays too.
+bool hasChunkForm(const analysis::DeltaForm &form);
+
+/// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound).
+struct ScanValues {
+  DecayValue decay;
+  mlir::Value addition; ///< null: zero
+  mlir::Value shift;
+  mlir::Value bound; ///< null: minus infinity
+};
+ScanValues materializeScan(const analysis::RecurrenceAnalysis &analysis, unsigned state);
+
+//===----------------------------------------------------------------------===//
+// Which states go token by token
+//===----------------------------------------------------------------------===//
+
+/// States that advance in one token loop, and the ops of the loop's body in order.
+struct LoopGroup {
+  llvm::SmallVector<unsigned, 2> states;
+  llvm::SetVector<mlir::Operation *> body;
+};
+
+/// Which of the recurrence's ops must run inside token loops.
+class LoopPlan {
+public:
+  explicit LoopPlan(const analysis::RecurrenceAnalysis &analysis);
+
+  bool isLooped(unsigned state) const { return groupOf[state] >= 0; }
+  llvm::ArrayRef<LoopGroup> getGroups() const { return groups; }
+  /// Finds the bodies, once all ops of the recurrence are there.
+  void findBodies();
+  /// The group whose body has the op, or which carries the state; null for none.
+  const LoopGroup *groupWith(mlir::Operation *op) const { return groupOfOp.lookup(op); }
+
+private:
+  void chooseLooped();
+  void mergeCycles();
+  bool findBody(LoopGroup &group);
+  bool needsWholeMatrix(unsigned state) const;
+  llvm::SetVector<mlir::Operation *> stateDependents(llvm::ArrayRef<unsigned> states) const;
+  void merge(unsigned into, unsigned state);
+  unsigned indexOf(dgps::StateOp state) const;
+
+  const analysis::RecurrenceAnalysis &analysis;
+  llvm::SmallVector<int> groupOf; ///< by state; negative: not looped
+  llvm::SmallVector<llvm::SmallBitVector> reach; ///< by state: the states that its update reads, directly or not
+  llvm::SmallVector<LoopGroup, 2> groups;
+  llvm::DenseMap<mlir::Operation *, const LoopGroup *> groupOfOp;
+};
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+class DeltaState;
+
+/// Builds one program. Works on a scratch copy of the recurrence, to which it adds values.
+class ProgramBuilder {
+public:
+  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk);
+  ~ProgramBuilder();
+  mlir::FailureOr<chunk::ProgramOp> build();
+
+  // For the parts. All of these insert at the end of the program made so far.
+
+  /// The values of all tokens of a dgps value; null, with an error reported, where there is no way to compute them.
+  mlir::Value lift(mlir::Value value);
+  /// The same with one row for each token.
+  mlir::Value liftRows(mlir::Value value) { return value ? spreadRows(lift(value)) : value; }
+  /// `matrix @ rows[t]` for every token, or `rows[t] @ matrix`, without forming the matrix of a state that has a chunk form.
+  mlir::Value multiply(mlir::Value matrix, mlir::Value rows, bool left);
+  /// One row for each token, each of `shape`.
+  mlir::Value spread(mlir::Value tokens, llvm::ArrayRef<int64_t> shape);
+  mlir::Value spreadRows(mlir::Value tokens) { return tokens ? spread(tokens, chunk::shapePerToken(tokens)) : tokens; }
+  mlir::Value map(chunk::Function function, mlir::ValueRange operands);
+  mlir::Value constant(double value, llvm::ArrayRef<int64_t> shape = {});
+  mlir::Value mul(mlir::Value a, mlir::Value b); ///< null operands are ones
+  mlir::Value add(mlir::Value a, mlir::Value b); ///< null operands are zeros
+  mlir::Value sub(mlir::Value a, mlir::Value b); ///< null operands are zeros
+
+  /// Makes what an op computes from values of the tokens. `product` multiplies matrices with vectors.
+  using Product = llvm::function_ref<mlir::Value(mlir::Value matrix, mlir::Value rows, bool left)>;
+  mlir::Value liftOp(mlir::Operation *op, llvm::function_ref<mlir::Value(mlir::Value)> operand, Product product);
+
+  void buildScan(unsigned state);
+  void buildTropicalScan(unsigned state);
+  void buildTokenLoop(const LoopGroup &group);
+
+  const analysis::RecurrenceAnalysis &getAnalysis() const { return analysis; }
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() const { return loc; }
+  int64_t getChunk() const { return chunk; }
+  mlir::Value stateOf(unsigned state) const { return states[state]; }
+  void setNext(unsigned state, mlir::Value value) { nexts[state] = value; }
+  void setLifted(mlir::Value value, mlir::Value tokens) { lifted[value] = tokens; }
+  /// Gives all values that are the state after the token.
+  void setAfter(unsigned state, mlir::Value tokens);
+  unsigned indexOf(dgps::StateOp state) const;
+
+private:
+  /// Whether `value`, as a matrix, is made of a state that has a chunk form.
+  bool holdsDeltaState(mlir::Value value);
+  /// The state that `value` is the whole of, before the token or after it, among those with a chunk form.
+  DeltaState *findDeltaState(mlir::Value value, Point &point);
+  mlir::Value liftState(unsigned state, bool after);
+  void buildState(unsigned state);
+  mlir::Value fail(mlir::Operation *op, const llvm::Twine &message);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  dgps::RecurrenceOp recurrence;
+  int64_t chunk;
+  analysis::RecurrenceAnalysis analysis;
+  LoopPlan plan;
+  llvm::SmallVector<ScanValues, 2> scans;                   ///< by state; empty where it is no scan
+  llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas; ///< by state; null where there is no chunk form
+  llvm::SmallVector<mlir::Value, 2> states, nexts;          ///< by state: its chunk.state's result, what it becomes
+  enum class Progress { Untouched, Building, Built };
+  llvm::SmallVector<Progress, 2> progress;
+  llvm::DenseMap<mlir::Value, mlir::Value> lifted;
+  llvm::DenseMap<mlir::Value, unsigned> afterOf; ///< values that are a state after the token
+  bool failed = false;
+};
+
+/// A delta state's chunk form: builds its writes and its advance, and then any read of it.
+class DeltaState {
+public:
+  DeltaState(ProgramBuilder &program, DeltaValues values) : program(program), values(std::move(values)) {}
+
+  const DeltaValues &getValues() const { return values; }
+  unsigned countWrites() const { return values.steps.size(); }
+
+  /// Builds what the tokens write and what the state becomes.
+  void build(unsigned state);
+  /// The state at a point of each token times that token's row; from the value side if `crossed`.
+  mlir::Value read(mlir::Value rows, Point point, bool crossed);
+  mlir::Value readout(const ReadoutValue &readout);
+
+private:
+  /// Writes of one kind, as rows: those of all steps that read the state, or of all that do not.
+  struct Stream {
+    llvm::SmallVector<unsigned, 1> steps; ///< which of a token's writes
+    mlir::Value keys, values;
+    bool isEmpty() const { return steps.empty(); }
+  };
+
+  void buildSolved();
+  void buildAdvance(unsigned state);
+  /// The steps' rows, token by token.
+  mlir::Value interleave(llvm::ArrayRef<mlir::Value> rows);
+  mlir::Value keyRows(mlir::Value key) { return program.liftRows(key); }
+  mlir::Value valueRows(mlir::Value value); ///< null: zeros
+  mlir::Value writtenRows(const StepValue &step, bool withGain);
+  /// What rows see of a stream's writes, and what they gather from them.
+  mlir::Value interact(mlir::Value rows, llvm::ArrayRef<Point> points, const Stream &stream, bool crossed);
+  mlir::Value gather(mlir::Value matrix, llvm::ArrayRef<Point> points, const Stream &stream, bool crossed);
+  mlir::Value decayProduct(bool ofKeys, chunk::DecayRange range);
+  mlir::Value decayTo(bool ofKeys, Point point);
+  mlir::Value readState(mlir::Value rows, bool crossed);
+
+  ProgramBuilder &program;
+  DeltaValues values;
+  mlir::Value state;                 ///< as a matrix, before the chunk
+  mlir::Value keyDecay, valueDecay;  ///< one row for each token; null: nothing decays
+  Stream solved, free;
+  std::map<std::pair<bool, chunk::DecayRange>, mlir::Value> decayProducts;
+};
+
+} // namespace recur::conversion

@@ -1,0 +1,105 @@
+// The analysis' forms, whose parts are expressions, as values of the recurrence.
+#include "Conversion/DGPSToChunk/Conversion.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::algebra;
+using namespace recur::analysis;
+using namespace recur::conversion;
+
+namespace {
+class FormMaterializer {
+public:
+  FormMaterializer(const RecurrenceAnalysis &analysis, Location loc)
+      : builder(OpBuilder::atBlockEnd(&analysis.getRecurrence().getBody().front())),
+        materializer(builder, loc, analysis.getAlgebra(), analysis.getExpressions()) {}
+
+  /// Null for a number that changes nothing.
+  Value factor(const Poly *poly, int64_t size) { return poly->isOne() ? Value() : materializer.get(poly, size); }
+  Value addend(const Poly *poly, int64_t size) { return poly->isZero() ? Value() : materializer.get(poly, size); }
+  Value get(const Poly *poly, int64_t size) { return materializer.get(poly, size); }
+  Value vector(const Poly *poly, int64_t size) { return materializer.getVector(poly, size); }
+  DecayValue decay(const Decay &decay, int64_t size) {
+    if (decay.isAbsent())
+      return {};
+    return {get(decay.log ? decay.log : decay.linear, size), !decay.log};
+  }
+  Value extremum(ArrayRef<const Poly *> polys, const Poly *offset, Algebra &algebra, int64_t size) {
+    Value result;
+    for (const Poly *poly : polys) {
+      Value value = get(algebra.add(poly, offset), size);
+      result = result ? Value(dgps::MaxOp::create(builder, value.getLoc(), result, value)) : value;
+    }
+    return result;
+  }
+
+private:
+  OpBuilder builder;
+  dgps::Materializer materializer;
+};
+} // namespace
+
+DeltaValues conversion::materialize(const RecurrenceAnalysis &analysis, unsigned state) {
+  const StateFacts &facts = analysis.getStates()[state];
+  const DeltaForm &form = *facts.delta;
+  dgps::StateOp op = facts.op;
+  FormMaterializer materializer(analysis, op.getNext().getLoc());
+  ArrayRef<int64_t> shape = dgps::shapeOf(op.getResult());
+  DeltaValues values;
+  values.state = op;
+  values.orientation = form.orientation;
+  values.keySize = form.orientation == Orientation::Right ? shape[1] : shape[0];
+  values.valueSize = form.orientation == Orientation::Vector ? 1
+                     : form.orientation == Orientation::Right ? shape[0]
+                                                              : shape[1];
+  auto read = [&](const Read &read, bool crossed) {
+    int64_t keys = crossed ? values.valueSize : values.keySize, results = crossed ? values.keySize : values.valueSize;
+    return ReadValue{materializer.factor(read.scale, results), materializer.vector(read.key, keys), read.point};
+  };
+  values.keyDecay = materializer.decay(form.keyDecay, values.keySize);
+  values.valueDecay = materializer.decay(form.valueDecay, values.valueSize);
+  for (const MicroStep &step : form.steps) {
+    StepValue &value = values.steps.emplace_back();
+    value.gain = materializer.factor(step.gain, 1);
+    value.value = materializer.addend(step.value, values.valueSize);
+    value.write = materializer.vector(step.write, values.keySize);
+    for (const Read &one : step.reads)
+      value.reads.push_back(read(one, /*crossed=*/false));
+  }
+  for (const Readout &readout : form.readouts) {
+    ReadoutValue &value = values.readouts[readout.value];
+    value.crossed = readout.crossed;
+    value.free = materializer.addend(readout.form.free, readout.crossed ? values.keySize : values.valueSize);
+    for (const Read &one : readout.form.reads)
+      value.reads.push_back(read(one, readout.crossed));
+  }
+  return values;
+}
+
+ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsigned state) {
+  const StateFacts &facts = analysis.getStates()[state];
+  dgps::StateOp op = facts.op;
+  FormMaterializer materializer(analysis, op.getNext().getLoc());
+  ArrayRef<int64_t> shape = dgps::shapeOf(op.getResult());
+  int64_t size = shape.empty() ? 0 : shape[0];
+  ScanValues values;
+  if (facts.linear) {
+    values.decay = materializer.decay(facts.linear->decay, size);
+    values.addition = materializer.addend(facts.linear->offset, size);
+    return values;
+  }
+  // max(x + a, b) + c = max(x + (a + c), b + c).
+  const TropicalForm &form = *facts.tropical;
+  values.shift = materializer.extremum(form.shifts, form.offset, analysis.getAlgebra(), size);
+  values.bound = materializer.extremum(form.floors, form.offset, analysis.getAlgebra(), size);
+  return values;
+}
+
+bool conversion::hasChunkForm(const DeltaForm &form) {
+  return llvm::all_of(form.steps, [&](const MicroStep &step) {
+    return llvm::all_of(step.reads, [&](const Read &read) {
+      return read.scale->axes == Axis::None &&
+             (form.valueDecay.isAbsent() || read.point.decayed == step.reads.front().point.decayed);
+    });
+  });
+}

@@ -1,0 +1,49 @@
+#ifndef RECUR_CONVERSION_DGPSTOCHUNK_PASSES_TD
+#define RECUR_CONVERSION_DGPSTOCHUNK_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
+  let summary = "derive the chunkwise form of every recurrence";
+  let description = [{
+    Makes a `chunk.program` of each `dgps.recurrence`. Each state goes by its class: a delta state becomes interactions, a
+    triangular solve if its writes read it, and an advance; a diagonal state a scan; a tropical state a tropical scan;
+    anything else, and the states that it reads as whole matrices, a token loop within the chunk. The rest of the token's
+    program becomes arithmetic on all tokens of the chunk.
+
+    Before:
+    ```mlir
+    dgps.recurrence @linear_attention {} {
+      %q = dgps.input "q" : <8>
+      %k = dgps.input "k" : <8>
+      %v = dgps.input "v" : <4>
+      %S = dgps.state "S" : <4x8>
+      %w = dgps.outer %v, %k : <4>, <8>
+      %S1 = dgps.add %S, %w : <4x8>, <4x8>
+      %o = dgps.matvec %S1, %q : <4x8>, <8>
+      dgps.output "o" %o : <4>
+      dgps.next %S, %S1 : <4x8>
+    }
+    ```
+    After, for chunks of 16 tokens:
+    ```mlir
+    chunk.program @linear_attention {} chunk 16 {
+      %q = chunk.input "q" : tensor<16x8xf32>
+      %k = chunk.input "k" : tensor<16x8xf32>
+      %v = chunk.input "v" : tensor<16x4xf32>
+      %S = chunk.state "S" : tensor<4x8xf32>
+      %S1 = chunk.advance %S, %v, %k : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
+      %past = chunk.read %q, %S : tensor<16x8xf32>, tensor<4x8xf32>
+      %A = chunk.interaction %q, %k inclusive : tensor<16x8xf32>, tensor<16x8xf32>
+      %present = chunk.apply %A, %v : tensor<16x16xf32>, tensor<16x4xf32>
+      %o = chunk.map add %past, %present : tensor<16x4xf32>, tensor<16x4xf32>
+      chunk.output "o" %o : tensor<16x4xf32>
+      chunk.next %S, %S1 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let options = [Option<"chunk", "chunk", "int64_t", "64", "tokens of a chunk">];
+  let dependentDialects = ["::recur::chunk::ChunkDialect", "::recur::dgps::DGPSDialect"];
+}
+
+#endif // RECUR_CONVERSION_DGPSTOCHUNK_PASSES_TD

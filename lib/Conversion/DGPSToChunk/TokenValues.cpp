@@ -1,0 +1,107 @@
+// Ops of one token as ops on the tokens of a chunk.
+#include "Conversion/DGPSToChunk/Conversion.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::chunk;
+using namespace recur::conversion;
+
+Value ProgramBuilder::map(Function function, ValueRange operands) {
+  return MapOp::create(builder, loc, function, operands);
+}
+
+Value ProgramBuilder::constant(double value, ArrayRef<int64_t> shape) {
+  return ConstantOp::create(builder, loc, value, makeTokens(builder.getContext(), 1, shape));
+}
+
+Value ProgramBuilder::mul(Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return map(Function::Mul, {a, b});
+}
+
+Value ProgramBuilder::add(Value a, Value b) {
+  if (!a || !b)
+    return a ? a : b;
+  return map(Function::Add, {a, b});
+}
+
+Value ProgramBuilder::sub(Value a, Value b) {
+  if (!b)
+    return a;
+  return a ? map(Function::Sub, {a, b}) : map(Function::Neg, b);
+}
+
+Value ProgramBuilder::spread(Value tokens, ArrayRef<int64_t> shape) {
+  if (!tokens)
+    return {};
+  RankedTensorType type = makeTokens(builder.getContext(), chunk, shape);
+  if (tokens.getType() == type)
+    return tokens;
+  return BroadcastOp::create(builder, loc, type, tokens);
+}
+
+/// The function that the dgps op computes for one token, by its name.
+static std::optional<Function> functionOf(Operation *op) { return symbolizeFunction(op->getName().stripDialect()); }
+
+Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> operand, Product product) {
+  // The values of one token may have a token dimension of 1; what is the same for every token has it too.
+  auto shapeLike = [&](Value tokens, ArrayRef<int64_t> shape) {
+    return makeTokens(builder.getContext(), tensorOf(tokens).getDimSize(0), shape);
+  };
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](dgps::ConstantOp op) { return constant(op.getNumber(), dgps::shapeOf(op.getResult())); })
+      .Case([&](dgps::BroadcastOp op) -> Value {
+        Value tokens = operand(op.getOperand());
+        if (!tokens)
+          return {};
+        return BroadcastOp::create(builder, loc, shapeLike(tokens, dgps::shapeOf(op.getResult())), tokens);
+      })
+      .Case([&](dgps::ExtractOp op) -> Value {
+        Value tokens = operand(op.getOperand());
+        if (!tokens)
+          return {};
+        return ExtractOp::create(builder, loc, tokens, op.getIndex());
+      })
+      .Case([&](dgps::MatvecOp op) -> Value {
+        Value rows = operand(op.getVector());
+        return rows ? product(op.getMatrix(), rows, /*left=*/false) : Value();
+      })
+      .Case([&](dgps::VecmatOp op) -> Value {
+        Value rows = operand(op.getVector());
+        return rows ? product(op.getMatrix(), rows, /*left=*/true) : Value();
+      })
+      .Case([&](dgps::CgOp op) -> Value {
+        Value vectors = operand(op.getVector()), ridge = operand(op.getRidge());
+        if (!vectors || !ridge)
+          return {};
+        bool inLoop = vectors.getParentBlock() != nullptr && builder.getInsertionBlock()->getParentOp() &&
+                      isa<TokenLoopOp>(builder.getInsertionBlock()->getParentOp());
+        if (!inLoop)
+          vectors = spreadRows(vectors);
+        // All that the product needs and other values may need too is made outside of the region.
+        if (!product(op.getMatrix(), vectors, /*left=*/false))
+          return {};
+        auto cg = CgOp::create(builder, loc, vectors.getType(), vectors, ridge, op.getIterations());
+        Block &block = cg.getBody().emplaceBlock();
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(&block);
+        Value image = product(op.getMatrix(), block.addArgument(vectors.getType(), loc), /*left=*/false);
+        YieldOp::create(builder, loc, image);
+        return cg.getResult();
+      })
+      .Default([&](Operation *other) -> Value {
+        std::optional<Function> function = functionOf(other);
+        if (!function)
+          return fail(other, "has no chunkwise form");
+        SmallVector<Value> operands;
+        for (Value value : other->getOperands()) {
+          Value tokens = operand(value);
+          if (!tokens)
+            return {};
+          operands.push_back(tokens);
+        }
+        return map(*function, operands);
+      });
+}
