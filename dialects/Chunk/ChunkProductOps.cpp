@@ -171,9 +171,9 @@ RECUR_INFER(AdvanceOp) {
 
 LogicalResult ReshapeStateOp::verify() {
   if (tensorOf(getState()).getNumElements() != tensorOf(getResult()).getNumElements())
-    return emitOpError() << "cannot make " << getResult().getType() << " of " << getState().getType()
-                         << ": they have " << tensorOf(getResult()).getNumElements() << " and "
-                         << tensorOf(getState()).getNumElements() << " elements";
+    return emitOpError() << "cannot make " << getResult().getType() << " of " << getState().getType() << ": they have "
+                         << tensorOf(getResult()).getNumElements() << " and " << tensorOf(getState()).getNumElements()
+                         << " elements";
   return success();
 }
 

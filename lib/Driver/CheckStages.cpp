@@ -1,5 +1,6 @@
 #include "Driver/CheckStages.h"
 #include "Driver/Reporting.h"
+#include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -42,9 +43,24 @@ static Expected<std::optional<PreparedStage>> prepareNormalized(dgps::Recurrence
   return PreparedStage{1e-11, makeInterpreter(module)};
 }
 
+/// The chunkwise form, in float64. On small data a chunk of 16 tokens is one that has a next.
+static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  PipelineOptions chosen = options;
+  if (!chosen.chunk)
+    chosen.chunk = 16;
+  if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), chosen)))
+    return make_error<InternalError>("the passes of stage 'chunk' failed");
+  return PreparedStage{1e-11, [module](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
+                       }};
+}
+
 static constexpr CheckStage stages[] = {
     {"canonicalized", prepareCanonicalized},
     {"normalized", prepareNormalized},
+    {"chunk", prepareChunk},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

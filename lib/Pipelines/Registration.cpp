@@ -1,6 +1,6 @@
 #include "Pipelines/Registration.h"
-#include "Pipelines/Stages.h"
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "Pipelines/Stages.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "dialects/Chunk/Chunk.h"

@@ -1,4 +1,6 @@
 #include "Pipelines/Stages.h"
+#include "Conversion/DGPSToChunk/Passes.h"
+#include "Transforms/Chunk/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -10,9 +12,18 @@ static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOption
   passes.addPass(mlir::createCSEPass());
 }
 
+static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  ConvertDGPSToChunkPassOptions conversion;
+  conversion.chunk = options.chunk.value_or(conversion.chunk);
+  passes.addPass(createConvertDGPSToChunkPass(conversion));
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
+}
+
 static constexpr Stage stages[] = {
     {"recurrence", "dgps: one token of one head", populateRecurrence},
-    {"chunk", "chunk: a chunk of tokens as tensors", nullptr},
+    {"chunk", "chunk: a chunk of tokens as tensors", populateChunk},
     {"tile", "tile: plans over named memories", nullptr},
     {"lowered", "the LLVM dialect", nullptr},
     {"binary", "object code", nullptr},

@@ -54,8 +54,8 @@ struct DeltaValues {
 /// Builds the form's expressions as values at the end of the recurrence.
 DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
-/// Whether the chunkwise form of this delta state is one of products and solves: scalar erase gains, and reads of one kind
-/// where the value side decays too.
+/// Whether the chunkwise form of this delta state is one of products and solves: scalar erase gains, and reads of one
+/// kind where the value side decays too.
 bool hasChunkForm(const analysis::DeltaForm &form);
 
 /// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound).
@@ -99,7 +99,7 @@ private:
   unsigned indexOf(dgps::StateOp state) const;
 
   const analysis::RecurrenceAnalysis &analysis;
-  llvm::SmallVector<int> groupOf; ///< by state; negative: not looped
+  llvm::SmallVector<int> groupOf;                ///< by state; negative: not looped
   llvm::SmallVector<llvm::SmallBitVector> reach; ///< by state: the states that its update reads, directly or not
   llvm::SmallVector<LoopGroup, 2> groups;
   llvm::DenseMap<mlir::Operation *, const LoopGroup *> groupOfOp;
@@ -124,7 +124,8 @@ public:
   mlir::Value lift(mlir::Value value);
   /// The same with one row for each token.
   mlir::Value liftRows(mlir::Value value) { return value ? spreadRows(lift(value)) : value; }
-  /// `matrix @ rows[t]` for every token, or `rows[t] @ matrix`, without forming the matrix of a state that has a chunk form.
+  /// `matrix @ rows[t]` for every token, or `rows[t] @ matrix`, without forming the matrix of a state that has a chunk
+  /// form.
   mlir::Value multiply(mlir::Value matrix, mlir::Value rows, bool left);
   /// One row for each token, each of `shape`.
   mlir::Value spread(mlir::Value tokens, llvm::ArrayRef<int64_t> shape);
@@ -217,8 +218,8 @@ private:
 
   ProgramBuilder &program;
   DeltaValues values;
-  mlir::Value state;                 ///< as a matrix, before the chunk
-  mlir::Value keyDecay, valueDecay;  ///< one row for each token; null: nothing decays
+  mlir::Value state;                ///< as a matrix, before the chunk
+  mlir::Value keyDecay, valueDecay; ///< one row for each token; null: nothing decays
   Stream solved, free;
   std::map<std::pair<bool, chunk::DecayRange>, mlir::Value> decayProducts;
 };

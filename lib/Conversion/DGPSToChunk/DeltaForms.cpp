@@ -49,7 +49,7 @@ DeltaValues conversion::materialize(const RecurrenceAnalysis &analysis, unsigned
   values.state = op;
   values.orientation = form.orientation;
   values.keySize = form.orientation == Orientation::Right ? shape[1] : shape[0];
-  values.valueSize = form.orientation == Orientation::Vector ? 1
+  values.valueSize = form.orientation == Orientation::Vector  ? 1
                      : form.orientation == Orientation::Right ? shape[0]
                                                               : shape[1];
   auto read = [&](const Read &read, bool crossed) {

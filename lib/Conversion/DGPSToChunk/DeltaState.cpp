@@ -1,12 +1,13 @@
 // A delta state over a chunk.
 //
-// With the writes u_n w_n^T that read the state (the solved stream), those that do not (the free stream), and S the state
-// before the chunk, a row x that looks at the state at its point sees
+// With the writes u_n w_n^T that read the state (the solved stream), those that do not (the free stream), and S the
+// state before the chunk, a row x that looks at the state at its point sees
 //
 //     X x = (S decayed) x + sum over the writes it sees of u_n <w_n decayed, x>
 //
 // which is a read of S, an interaction of rows with keys and an apply of it to the values. For the reads of the writes
-// themselves this is a triangular system: (I + L) U = gain * value - erase * (what is seen of S and of the free writes).
+// themselves this is a triangular system: (I + L) U = gain * value - erase * (what is seen of S and of the free
+// writes).
 #include "Conversion/DGPSToChunk/Conversion.h"
 
 using namespace mlir;
@@ -130,7 +131,8 @@ void DeltaState::build(unsigned index) {
   OpBuilder &builder = program.getBuilder();
   state = program.stateOf(index);
   if (values.orientation == Orientation::Vector)
-    state = ReshapeStateOp::create(builder, program.getLoc(), makeTensor(builder.getContext(), {1, values.keySize}), state);
+    state =
+        ReshapeStateOp::create(builder, program.getLoc(), makeTensor(builder.getContext(), {1, values.keySize}), state);
   keyDecay = program.liftRows(values.keyDecay.steps);
   valueDecay = program.liftRows(values.valueDecay.steps);
   SmallVector<Value> freeKeys, freeValues, solvedKeys;

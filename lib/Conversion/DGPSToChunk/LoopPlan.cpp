@@ -55,9 +55,8 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
     if (!poly->dependsOn(state) || poly == expressions.before(state) || poly == expressions.after(state))
       return true;
     Operation *op = matrix.getDefiningOp();
-    return passesProducts(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-             return !isMatrix(operand) || self(self, operand);
-           });
+    return passesProducts(op) &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return !isMatrix(operand) || self(self, operand); });
   };
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
     auto cg = dyn_cast<dgps::CgOp>(op);

@@ -14,7 +14,9 @@ namespace recur {
 #define GEN_PASS_REGISTRATION
 #include "Conversion/DGPSToChunk/Passes.h.inc"
 
-/// Builds, at the builder's place, the chunk program that computes what `recurrence` does. The recurrence stays as it is.
-mlir::FailureOr<chunk::ProgramOp> convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk);
+/// Builds, at the builder's place, the chunk program that computes what `recurrence` does. The recurrence stays as it
+/// is.
+mlir::FailureOr<chunk::ProgramOp> convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence,
+                                                 int64_t chunk);
 
 } // namespace recur

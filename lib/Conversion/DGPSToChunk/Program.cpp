@@ -193,7 +193,8 @@ FailureOr<ProgramOp> ProgramBuilder::build() {
     if (plan.isLooped(index))
       continue;
     for (Operation &op : recurrence.getBody().front())
-      if (op.getNumResults() == 1 && !isa<dgps::StateOp>(op) && expressions.of(op.getResult(0)) == expressions.after(index) &&
+      if (op.getNumResults() == 1 && !isa<dgps::StateOp>(op) &&
+          expressions.of(op.getResult(0)) == expressions.after(index) &&
           dgps::shapeOf(op.getResult(0)) == dgps::shapeOf(dgps::StateOp(facts.op).getResult()))
         afterOf.try_emplace(op.getResult(0), index);
   }
@@ -211,8 +212,9 @@ FailureOr<ProgramOp> ProgramBuilder::build() {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&program.getBody().front());
   for (dgps::InputOp input : recurrence.getInputs())
-    lifted[input] = InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
-                                    input.getName(), input.getShared());
+    lifted[input] =
+        InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
+                        input.getName(), input.getShared());
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
                                     param.getName());

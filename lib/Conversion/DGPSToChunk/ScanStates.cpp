@@ -23,7 +23,8 @@ void ProgramBuilder::buildTropicalScan(unsigned state) {
   const ScanValues &values = scans[state];
   ArrayRef<int64_t> shape = tensorOf(states[state]).getShape();
   Value bounds = values.bound ? lift(values.bound) : constant(-std::numeric_limits<double>::infinity());
-  auto scan = TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape), spread(bounds, shape));
+  auto scan =
+      TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape), spread(bounds, shape));
   setNext(state, scan.getLast());
   setAfter(state, scan.getAll());
   dgps::StateOp op = analysis.getStates()[state].op;

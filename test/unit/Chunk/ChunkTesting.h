@@ -44,9 +44,7 @@ protected:
     return line.find(" " + dim + ",") != std::string::npos || line.ends_with(" " + dim);
   }
 
-  static dgps::RecurrenceOp recurrenceOf(mlir::ModuleOp module) {
-    return *module.getOps<dgps::RecurrenceOp>().begin();
-  }
+  static dgps::RecurrenceOp recurrenceOf(mlir::ModuleOp module) { return *module.getOps<dgps::RecurrenceOp>().begin(); }
 
   /// The recurrence's chunk program, after the passes that clean it up.
   mlir::OwningOpRef<mlir::ModuleOp> toChunk(mlir::ModuleOp module, int64_t size) {
@@ -100,7 +98,8 @@ inline Data randomData(dgps::RecurrenceOp recurrence, const Sizes &sizes, unsign
   Data data;
   data.sizes = sizes;
   for (dgps::InputOp input : recurrence.getInputs())
-    data.inputs[input.getName().str()] = fill(input.getShared() ? Role::SharedInput : Role::Input, input, input.getName());
+    data.inputs[input.getName().str()] =
+        fill(input.getShared() ? Role::SharedInput : Role::Input, input, input.getName());
   for (dgps::ParamOp param : recurrence.getParams())
     data.params[param.getName().str()] = fill(Role::Param, param, param.getName());
   for (dgps::StateOp state : recurrence.getStates())
