@@ -1,6 +1,6 @@
 // The normal form of delta states, as IR.
-#include "Analysis/RecurrenceAnalysis.h"
 #include "Analysis/Algebra/Materialize.h"
+#include "Analysis/RecurrenceAnalysis.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 
