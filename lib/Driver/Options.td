@@ -65,4 +65,4 @@ def help : Switch<"help", "print this", DiagnosticsGroup, everywhere>;
 def help_short : Flag<["-"], "h">, Alias<help>, Visibility<everywhere>;
 def version : Switch<"version", "print the version", DiagnosticsGroup, [TopLevel]>;
 
-defm provoke : Valued<"provoke", "KIND", "fail as if by a fault in recurc: error or crash", DevelopersGroup, withSpec>;
+defm provoke : Valued<"provoke", "KIND", "fail as if by a fault in recurc: error, crash or (check) difference", DevelopersGroup, withSpec>;

@@ -14,5 +14,11 @@ Error recur::driver::provoke(const opt::InputArgList &args) {
     std::abort();
   if (kind == "error")
     return make_error<InternalError>("provoked");
-  return makeUnknownValueError("--provoke", kind, {"error", "crash"});
+  if (kind == "difference")
+    return Error::success();
+  return makeUnknownValueError("--provoke", kind, {"error", "crash", "difference"});
+}
+
+bool recur::driver::provokesDifference(const opt::InputArgList &args) {
+  return args.getLastArgValue(OPT_provoke) == "difference";
 }

@@ -22,6 +22,7 @@ namespace {
 struct CheckOptions {
   uint64_t seed = 0;
   std::vector<int64_t> tokens = {0, 1, 5, 64, 65, 200};
+  bool provokeDifference = false;
 };
 
 struct StageReport {
@@ -44,6 +45,7 @@ struct RecurrenceReport {
 
 static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
   CheckOptions options;
+  options.provokeDifference = provokesDifference(args);
   if (const opt::Arg *arg = args.getLastArg(OPT_seed))
     if (StringRef(arg->getValue()).getAsInteger(10, options.seed))
       return makeError("--seed: '" + Twine(arg->getValue()) + "' is not a whole number of at least 0");
@@ -115,6 +117,8 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
       Expected<Results> results = ready.run(data);
       if (!results)
         return results.takeError();
+      if (options.provokeDifference && !results->outputs.empty() && !results->outputs.begin()->second.values.empty())
+        results->outputs.begin()->second.values.back() += 1;
       double error = interpreter::relativeRms(*results, *reference);
       if (!(error <= stage.error)) {
         stage.error = error;
