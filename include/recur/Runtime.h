@@ -1,0 +1,163 @@
+/* What a program needs beside the kernels that recurc compiled: C99 and C++, no LLVM.
+ *
+ * `recurc build` makes an object and a header for each recurrence. The header has a struct with a named field for each
+ * array, and calls the functions below with it; include that header, and link `Recur::runtime`. What is here serves
+ * programs that are written for any recurrence, which find the names and shapes of arrays in `recur_recurrence`. */
+#ifndef RECUR_RUNTIME_H
+#define RECUR_RUNTIME_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
+#define RECUR_ABI_VERSION 1
+
+typedef enum recur_status {
+  RECUR_OK = 0,
+  RECUR_NULL_POINTER = 1,    /* something that is needed is null */
+  RECUR_BAD_SIZE = 2,        /* a size or count is negative, too large, or does not fit the others */
+  RECUR_BAD_STRIDE = 3,      /* a stride is negative, or puts elements on top of one another */
+  RECUR_BAD_POINTER = 4,     /* an array or the workspace is not aligned */
+  RECUR_OVERLAP = 5,         /* an array that is written shares memory with another */
+  RECUR_BAD_OFFSETS = 6,     /* sequence offsets decrease or lie outside of the tokens */
+  RECUR_SMALL_WORKSPACE = 7, /* the workspace is smaller than the query says */
+  RECUR_NO_PLAN = 8,         /* the kernel was compiled without the plan that is asked for */
+  RECUR_WRONG_MACHINE = 9,   /* this processor lacks instructions that the kernel was compiled for */
+  RECUR_WRONG_VERSION = 10   /* the kernel and the runtime are of different versions */
+} recur_status;
+
+/* What the last call of this thread that did not give RECUR_OK found wrong, in words. Never null. */
+const char *recur_message(void);
+
+typedef enum recur_dtype { RECUR_F32 = 0, RECUR_BF16 = 1, RECUR_F16 = 2 } recur_dtype;
+typedef enum recur_kind { RECUR_INPUT = 0, RECUR_PARAM = 1, RECUR_STATE = 2, RECUR_OUTPUT = 3 } recur_kind;
+typedef enum recur_plan {
+  RECUR_PLAN_AUTO = 0,    /* by the number of tokens */
+  RECUR_PLAN_STEP = 1,    /* token by token */
+  RECUR_PLAN_CHUNK = 2,   /* a chunk of tokens at a time */
+  RECUR_PLAN_SEGMENT = 3, /* segments of chunks in parallel */
+  RECUR_PLAN_SCAN = 4     /* a scan over tokens */
+} recur_plan;
+
+/*===--- What a compiled kernel says of itself
+ * ---------------------------------------------------------------------===*/
+
+/* What a kernel is given: the elements of one array that belong to one head of one sequence. */
+typedef struct recur_array {
+  void *data;           /* the first token; null: zeros for an initial state, not wanted for an output or final state */
+  int64_t token_stride; /* from a token to the next, in elements */
+} recur_array;
+
+/* One head of one sequence. Inputs, params, initial states, outputs, final states, each in the order of declaration.
+ * An initial and a final state may be the same memory. */
+typedef void (*recur_kernel)(const recur_array *arrays, int64_t tokens, void *workspace);
+
+typedef struct recur_array_info {
+  const char *name;
+  int32_t kind;     /* recur_kind */
+  int32_t dtype;    /* recur_dtype; states are RECUR_F32 */
+  int32_t shared;   /* not 0: an input with one value for a group of heads */
+  int32_t rank;     /* 0 to 2 */
+  int64_t shape[2]; /* of one token, or of one head for params and states */
+} recur_array_info;
+
+typedef struct recur_kernel_info {
+  recur_kernel run;
+  int64_t workspace_bytes;
+  int64_t tokens_from; /* left to itself, the runtime takes the last kernel that is meant for so few tokens */
+  int32_t plan;        /* recur_plan */
+  int32_t chunk;       /* tokens in a chunk; 0 for plans without */
+} recur_kernel_info;
+
+/* Bits of `recur_recurrence.features`. */
+#define RECUR_FEATURE_AVX2 1u
+#define RECUR_FEATURE_FMA 2u
+#define RECUR_FEATURE_F16C 4u
+#define RECUR_FEATURE_AVX512F 8u
+#define RECUR_FEATURE_AVX512BW 16u
+#define RECUR_FEATURE_AVX512DQ 32u
+#define RECUR_FEATURE_AVX512VL 64u
+#define RECUR_FEATURE_AVX512BF16 128u
+
+/* Lies in the object that recurc made, under the name `NAME_recurrence`. */
+typedef struct recur_recurrence {
+  uint32_t abi_version; /* RECUR_ABI_VERSION */
+  uint32_t features;    /* what the processor must have */
+  int32_t array_count;
+  int32_t kernel_count;
+  const recur_array_info *arrays; /* inputs, params, states, outputs */
+  const recur_kernel_info *kernels;
+  const char *name;
+  const char *target;   /* as given to recurc */
+  const char *compiler; /* its version */
+} recur_recurrence;
+
+/*===--- Calls
+ * -----------------------------------------------------------------------------------------------------===*/
+
+/* How far apart the elements of an array are, counted in elements. 0 stands for dense, which is, with B outermost and a
+ * token's own elements innermost: inputs and outputs [B, T, H, ...] (H is Hq where shared), params [H, ...], states
+ * [B, H, ...]. A token's own elements always are dense. */
+typedef struct recur_strides {
+  int64_t b, t, h;
+} recur_strides;
+
+typedef struct recur_argument {
+  void *data; /* inputs, params and initial states are only read */
+  recur_strides strides;
+} recur_argument;
+
+/* Calls body(body_context, i) once for each i below `count`, at the same time or one after another, and returns when
+ * all have returned. */
+typedef void (*recur_parallel_for)(void *context, int64_t count, void (*body)(void *body_context, int64_t index),
+                                   void *body_context);
+
+/* A call set to zeros but for sizes, arguments and workspace is a plain one. */
+typedef struct recur_call {
+  int64_t B, T, H; /* sequences, tokens, heads; any may be 0 */
+  int64_t Hq;      /* groups of heads, of which shared inputs have one value each; divides H; 0 stands for H */
+
+  /* Inputs, params, initial states, outputs, final states, each in the order of declaration. */
+  const recur_argument *arguments;
+  int64_t argument_count;
+  int32_t states_transposed; /* not 0: the states of rank 2 that the caller gives and gets are transposed */
+
+  int32_t plan; /* recur_plan */
+
+  /* Packed sequences of different lengths: B is 1, sequence i is the tokens from sequence_offsets[i] up to but without
+   * sequence_offsets[i + 1], there are sequence_count + 1 offsets, and states are [sequence_count, H, ...]. Null: each
+   * of the B entries is a sequence of T tokens. */
+  const int64_t *sequence_offsets;
+  int64_t sequence_count;
+
+  /* At most so many heads are worked on at the same time, each with a workspace of its own; 0 stands for as many as the
+   * pool has. What is computed does not depend on it. */
+  int32_t threads;
+  recur_parallel_for parallel_for; /* null: the runtime's own pool of threads */
+  void *parallel_context;
+
+  void *workspace; /* 64-byte aligned */
+  int64_t workspace_bytes;
+} recur_call;
+
+/* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; less
+ * than 0 when these are not valid, and then recur_message says why. */
+int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
+
+/* Checks everything, and then computes. On any status but RECUR_OK nothing was written. Allocates nothing, and may be
+ * called from several threads at the same time. */
+recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call);
+
+/* How many threads the runtime's own pool has, the caller's among them. The pool starts when a call first needs it,
+ * with as many as the environment variable RECUR_THREADS says, or else as there are processors for this program. */
+int32_t recur_thread_count(void);
+/* Sets that number. Returns 0 when the pool runs already, or when `count` is not from 1 to 1024; it then stays. */
+int32_t recur_set_thread_count(int32_t count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

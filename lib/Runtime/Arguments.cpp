@@ -1,0 +1,155 @@
+// The checks of the arrays themselves: pointers, alignment and strides.
+#include "Runtime/Call.h"
+#include "Runtime/Message.h"
+#include <cstdint>
+
+using namespace recur::runtime;
+
+const char *recur::runtime::getWord(Role role) {
+  static constexpr const char *words[roleCount] = {"input", "param", "initial state", "output", "final state"};
+  return words[int(role)];
+}
+
+static constexpr int32_t kinds[roleCount] = {RECUR_INPUT, RECUR_PARAM, RECUR_STATE, RECUR_OUTPUT, RECUR_STATE};
+static constexpr const char *dimensionNames[3] = {"B", "T", "H"};
+
+static void countElements(Argument &argument, const Call &resolved) {
+  const recur_array_info &info = *argument.info;
+  argument.elements = 1;
+  for (int32_t i = 0; i < info.rank; ++i)
+    argument.elements *= info.shape[i];
+  argument.elementBytes = info.dtype == RECUR_F32 ? 4 : 2;
+  bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
+  argument.counts[0] = hasTokens ? resolved.call->B : info.kind == RECUR_STATE ? resolved.sequences : 1;
+  argument.counts[1] = hasTokens ? resolved.call->T : 1;
+  argument.counts[2] = info.shared ? resolved.groups : resolved.heads;
+}
+
+static bool isEmpty(const Argument &argument) {
+  return argument.elements == 0 || argument.counts[0] == 0 || argument.counts[1] == 0 || argument.counts[2] == 0;
+}
+
+/// Fills in strides that are 0, and finds how far the array reaches. False where that does not fit in memory.
+static bool fillStrides(Argument &argument) {
+  int64_t tokenDense, byTokens, byHeads;
+  int64_t *strides = argument.strides, *counts = argument.counts;
+  if (!strides[2])
+    strides[2] = argument.elements;
+  if (__builtin_mul_overflow(argument.elements, counts[2], &tokenDense))
+    return false;
+  if (!strides[1])
+    strides[1] = tokenDense;
+  if (__builtin_mul_overflow(strides[1], counts[1], &byTokens) ||
+      __builtin_mul_overflow(strides[2], counts[2], &byHeads))
+    return false;
+  if (argument.role == Role::Initial || argument.role == Role::Final)
+    byTokens = 0; // has no tokens to step over
+  if (!strides[0])
+    strides[0] = byTokens > byHeads ? byTokens : byHeads;
+  int64_t span = argument.elements;
+  for (int i = 0; i < 3; ++i) {
+    int64_t reach;
+    if (__builtin_mul_overflow(strides[i], counts[i] - 1, &reach) || __builtin_add_overflow(span, reach, &span))
+      return false;
+  }
+  uintptr_t end;
+  if (__builtin_mul_overflow(span, argument.elementBytes, &argument.spanBytes))
+    return false;
+  return !__builtin_add_overflow(reinterpret_cast<uintptr_t>(argument.data), uintptr_t(argument.spanBytes), &end);
+}
+
+/// Whether no two elements of the array are the same memory: taken from the smallest stride up, each must reach beyond
+/// all that the smaller ones span.
+static bool isInjective(const Argument &argument) {
+  int order[3] = {0, 1, 2};
+  for (int i = 0; i < 3; ++i)
+    for (int j = i + 1; j < 3; ++j)
+      if (argument.strides[order[j]] < argument.strides[order[i]]) {
+        int other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+      }
+  int64_t span = argument.elements;
+  for (int i : order) {
+    if (argument.counts[i] == 1)
+      continue;
+    if (argument.strides[i] < span)
+      return false;
+    span += argument.strides[i] * (argument.counts[i] - 1); // no overflow: fillStrides summed the same
+  }
+  return true;
+}
+
+static recur_status resolveArgument(Argument &argument, const Call &resolved) {
+  const char *name = resolved.recurrence->name, *word = getWord(argument.role), *array = argument.info->name;
+  for (int i = 0; i < 3; ++i)
+    if (argument.strides[i] < 0)
+      return fail(RECUR_BAD_STRIDE,
+                  "%s: the stride over %s of the %s '%s' is %lld; it must be at least 0, which stands "
+                  "for dense",
+                  name, dimensionNames[i], word, array, (long long)argument.strides[i]);
+  countElements(argument, resolved);
+  argument.spanBytes = 0;
+  argument.isTransposed =
+      argument.info->kind == RECUR_STATE && argument.info->rank == 2 && resolved.call->states_transposed;
+  if (isEmpty(argument))
+    return RECUR_OK;
+  if (!argument.data) {
+    if (argument.role == Role::Input || argument.role == Role::Param)
+      return fail(RECUR_NULL_POINTER, "%s: the %s '%s' is null", name, word, array);
+    return RECUR_OK;
+  }
+  if (reinterpret_cast<uintptr_t>(argument.data) % uintptr_t(argument.elementBytes) != 0)
+    return fail(RECUR_BAD_POINTER, "%s: the %s '%s' is not aligned to its elements of %lld bytes", name, word, array,
+                (long long)argument.elementBytes);
+  if (!fillStrides(argument))
+    return fail(RECUR_BAD_SIZE, "%s: the %s '%s' is too large: its sizes times its strides leave the address space",
+                name, word, array);
+  if (argument.isWritten() && !isInjective(argument))
+    return fail(RECUR_BAD_STRIDE,
+                "%s: the strides of the %s '%s' put elements on top of one another: B %lld, T %lld, "
+                "H %lld, and %lld elements at each",
+                name, word, array, (long long)argument.strides[0], (long long)argument.strides[1],
+                (long long)argument.strides[2], (long long)argument.elements);
+  return RECUR_OK;
+}
+
+recur_status recur::runtime::resolveArguments(Call &resolved) {
+  const recur_recurrence *recurrence = resolved.recurrence;
+  const recur_call *call = resolved.call;
+  resolved.argumentCount = 0;
+  for (int role = 0; role < roleCount; ++role)
+    for (int32_t i = 0; i < recurrence->array_count; ++i)
+      if (recurrence->arrays[i].kind == kinds[role]) {
+        Argument &argument = resolved.arguments[resolved.argumentCount++];
+        argument.info = &recurrence->arrays[i];
+        argument.role = Role(role);
+      }
+  if (call->argument_count != resolved.argumentCount)
+    return fail(RECUR_BAD_SIZE, "%s has %d arguments, but argument_count is %lld", recurrence->name,
+                int(resolved.argumentCount), (long long)call->argument_count);
+  if (!call->arguments && resolved.argumentCount)
+    return fail(RECUR_NULL_POINTER, "%s: 'arguments' is null", recurrence->name);
+  for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+    Argument &argument = resolved.arguments[i];
+    const recur_argument &given = call->arguments[i];
+    argument.data = static_cast<char *>(given.data);
+    argument.strides[0] = given.strides.b;
+    argument.strides[1] = given.strides.t;
+    argument.strides[2] = given.strides.h;
+    if (recur_status status = resolveArgument(argument, resolved))
+      return status;
+  }
+  int64_t needed = resolved.slots * resolved.slotBytes;
+  if (needed == 0)
+    return RECUR_OK;
+  if (!call->workspace)
+    return fail(RECUR_NULL_POINTER, "%s: the workspace is null; %lld bytes are needed", recurrence->name,
+                (long long)needed);
+  if (call->workspace_bytes < needed)
+    return fail(RECUR_SMALL_WORKSPACE, "%s: the workspace has %lld bytes; %lld are needed", recurrence->name,
+                (long long)call->workspace_bytes, (long long)needed);
+  if (reinterpret_cast<uintptr_t>(call->workspace) % uintptr_t(alignment) != 0)
+    return fail(RECUR_BAD_POINTER, "%s: the workspace is not aligned to %d bytes", recurrence->name, int(alignment));
+  return RECUR_OK;
+}

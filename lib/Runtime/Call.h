@@ -1,0 +1,57 @@
+// A call whose arguments were checked: every stride filled in, every array known by its role.
+#pragma once
+#include "recur/Runtime.h"
+
+namespace recur::runtime {
+
+/// In the order in which kernels and callers have them.
+enum class Role { Input, Param, Initial, Output, Final };
+constexpr int roleCount = 5;
+
+constexpr int32_t mostArguments = 128;
+constexpr int64_t alignment = 64;
+
+struct Argument {
+  const recur_array_info *info;
+  Role role;
+  char *data;
+  int64_t elementBytes;
+  int64_t elements;          // of one token, or of one head for params and states
+  int64_t counts[3];         // sequences, tokens and heads that the array has, 1 where it has no such dimension
+  int64_t strides[3];        // in elements
+  int64_t spanBytes;         // from the first byte to behind the last; 0 when there are no elements
+  bool isTransposed = false; // a state that the caller has with its sides swapped
+
+  bool isWritten() const { return role == Role::Output || role == Role::Final; }
+  char *at(int64_t sequence, int64_t token, int64_t head) const {
+    return data + (sequence * strides[0] + token * strides[1] + head * strides[2]) * elementBytes;
+  }
+};
+
+struct Call {
+  const recur_recurrence *recurrence;
+  const recur_call *call;
+  int64_t sequences; // N
+  int64_t heads, groups;
+  int64_t slots;     // heads that are worked on at the same time
+  int64_t slotBytes; // workspace of each
+  int32_t argumentCount;
+  Argument arguments[mostArguments];
+};
+
+constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// The kernel for a sequence of so many tokens, forced or chosen; null when the forced plan is not there.
+const recur_kernel_info *chooseKernel(const recur_recurrence *recurrence, int32_t plan, int64_t tokens);
+
+/// Checks the descriptor and the sizes, and says how much workspace there must be. Does not look at arguments.
+recur_status resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call);
+/// Then the arguments: pointers, strides and how far each array reaches.
+recur_status resolveArguments(Call &resolved);
+/// Then whether anything that is written shares memory with anything else.
+recur_status checkOverlaps(const Call &resolved);
+
+/// `input`, `param`, `initial state`, `output` or `final state`, for messages.
+const char *getWord(Role role);
+
+} // namespace recur::runtime

@@ -1,0 +1,89 @@
+// Whether what is written shares memory with anything else. Arrays may lie interleaved in one buffer, as slices of a
+// fused projection do: then the ranges of their addresses overlap while their elements do not.
+#include "Runtime/Call.h"
+#include "Runtime/Message.h"
+
+using namespace recur::runtime;
+
+namespace {
+/// An array as runs of contiguous bytes at multiples of a period.
+struct Runs {
+  int64_t bytes;  // of a run
+  int64_t period; // 0: there is one run
+};
+} // namespace
+
+static int64_t getGcd(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static Runs getRuns(const Argument &argument) {
+  bool isMerged[3] = {};
+  int64_t run = argument.elements;
+  for (bool changes = true; changes;) { // a dimension that is dense over the run makes it longer
+    changes = false;
+    for (int i = 0; i < 3; ++i)
+      if (!isMerged[i] && argument.counts[i] > 1 && argument.strides[i] == run) {
+        run *= argument.counts[i];
+        isMerged[i] = changes = true;
+      }
+  }
+  int64_t period = 0;
+  for (int i = 0; i < 3; ++i)
+    if (!isMerged[i] && argument.counts[i] > 1)
+      period = getGcd(period, argument.strides[i]);
+  return {run * argument.elementBytes, period * argument.elementBytes};
+}
+
+static bool overlap(const Argument &a, const Argument &b) {
+  uintptr_t aBegin = reinterpret_cast<uintptr_t>(a.data), bBegin = reinterpret_cast<uintptr_t>(b.data);
+  if (aBegin + a.spanBytes <= bBegin || bBegin + b.spanBytes <= aBegin)
+    return false;
+  if (aBegin > bBegin)
+    return overlap(b, a);
+  Runs aRuns = getRuns(a), bRuns = getRuns(b);
+  int64_t period = getGcd(aRuns.period, bRuns.period);
+  if (period == 0)
+    return true;
+  int64_t shift = int64_t(bBegin - aBegin) % period;
+  return shift < aRuns.bytes || shift + bRuns.bytes > period;
+}
+
+/// A state may be updated in place.
+static bool isSameState(const Argument &a, const Argument &b) {
+  if (a.info != b.info || a.role == b.role || a.data != b.data)
+    return false;
+  for (int i = 0; i < 3; ++i)
+    if (a.counts[i] > 1 && a.strides[i] != b.strides[i])
+      return false;
+  return true;
+}
+
+recur_status recur::runtime::checkOverlaps(const Call &resolved) {
+  const char *name = resolved.recurrence->name;
+  Argument workspace = {};
+  workspace.data = static_cast<char *>(resolved.call->workspace);
+  workspace.spanBytes = resolved.slots * resolved.slotBytes;
+  for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+    const Argument &a = resolved.arguments[i];
+    if (!a.spanBytes)
+      continue;
+    uintptr_t begin = reinterpret_cast<uintptr_t>(a.data), space = reinterpret_cast<uintptr_t>(workspace.data);
+    if (workspace.spanBytes && begin < space + workspace.spanBytes && space < begin + a.spanBytes)
+      return fail(RECUR_OVERLAP, "%s: the %s '%s' lies in the workspace", name, getWord(a.role), a.info->name);
+    for (int32_t j = 0; j < i; ++j) {
+      const Argument &b = resolved.arguments[j];
+      if (!b.spanBytes || (!a.isWritten() && !b.isWritten()) || isSameState(a, b) || !overlap(a, b))
+        continue;
+      const Argument &written = a.isWritten() ? a : b, &other = a.isWritten() ? b : a;
+      return fail(RECUR_OVERLAP, "%s: the %s '%s' shares memory with the %s '%s'", name, getWord(written.role),
+                  written.info->name, getWord(other.role), other.info->name);
+    }
+  }
+  return RECUR_OK;
+}

@@ -1,0 +1,153 @@
+// The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
+#include "Runtime/Call.h"
+#include "Runtime/Message.h"
+
+using namespace recur::runtime;
+
+static bool hasFeatures(uint32_t features) {
+  __builtin_cpu_init();
+  struct {
+    uint32_t bit;
+    bool isThere;
+  } known[] = {{RECUR_FEATURE_AVX2, !!__builtin_cpu_supports("avx2")},
+               {RECUR_FEATURE_FMA, !!__builtin_cpu_supports("fma")},
+               {RECUR_FEATURE_F16C, !!__builtin_cpu_supports("f16c")},
+               {RECUR_FEATURE_AVX512F, !!__builtin_cpu_supports("avx512f")},
+               {RECUR_FEATURE_AVX512BW, !!__builtin_cpu_supports("avx512bw")},
+               {RECUR_FEATURE_AVX512DQ, !!__builtin_cpu_supports("avx512dq")},
+               {RECUR_FEATURE_AVX512VL, !!__builtin_cpu_supports("avx512vl")},
+               {RECUR_FEATURE_AVX512BF16, !!__builtin_cpu_supports("avx512bf16")}};
+  for (auto [bit, isThere] : known) {
+    if ((features & bit) && !isThere)
+      return false;
+    features &= ~bit;
+  }
+  return features == 0; // a bit that this runtime does not know
+}
+
+static recur_status checkDescriptor(const recur_recurrence *recurrence) {
+  if (!recurrence)
+    return fail(RECUR_NULL_POINTER, "the recurrence is null; pass the address of NAME_recurrence");
+  if (recurrence->abi_version != RECUR_ABI_VERSION)
+    return fail(RECUR_WRONG_VERSION,
+                "the kernel is of ABI version %u, this runtime of %u; build the kernel with the recurc that came with "
+                "the runtime",
+                recurrence->abi_version, unsigned(RECUR_ABI_VERSION));
+  int64_t arguments = recurrence->array_count;
+  for (int32_t i = 0; i < recurrence->array_count; ++i)
+    arguments += recurrence->arrays[i].kind == RECUR_STATE; // initial and final
+  if (recurrence->array_count < 0 || arguments > mostArguments || recurrence->kernel_count < 1)
+    return fail(RECUR_WRONG_VERSION, "%s: the kernel's description is damaged; build it again", recurrence->name);
+  if (!hasFeatures(recurrence->features))
+    return fail(RECUR_WRONG_MACHINE,
+                "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
+                "such as x86-64-v3",
+                recurrence->name, recurrence->target);
+  return RECUR_OK;
+}
+
+static recur_status checkSizes(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  struct {
+    const char *name;
+    int64_t value;
+  } sizes[] = {{"B", call->B}, {"T", call->T}, {"H", call->H}, {"Hq", call->Hq}, {"threads", call->threads}};
+  for (auto [sizeName, value] : sizes)
+    if (value < 0)
+      return fail(RECUR_BAD_SIZE, "%s: %s is %lld; it must be at least 0", name, sizeName, (long long)value);
+  if (call->Hq && call->H % call->Hq != 0)
+    return fail(RECUR_BAD_SIZE, "%s: Hq = %lld does not divide H = %lld", name, (long long)call->Hq,
+                (long long)call->H);
+  int64_t units, all;
+  if (__builtin_mul_overflow(call->B, call->H, &units) || __builtin_mul_overflow(units, call->T, &all))
+    return fail(RECUR_BAD_SIZE, "%s: B * T * H is too large: B = %lld, T = %lld, H = %lld", name, (long long)call->B,
+                (long long)call->T, (long long)call->H);
+  if (call->plan < RECUR_PLAN_AUTO || call->plan > RECUR_PLAN_SCAN)
+    return fail(RECUR_NO_PLAN, "%s: there is no plan of the number %d; see recur_plan", name, int(call->plan));
+  return RECUR_OK;
+}
+
+static recur_status checkOffsets(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  if (!call->sequence_offsets) {
+    if (call->sequence_count != 0)
+      return fail(RECUR_NULL_POINTER, "%s: sequence_count is %lld, but sequence_offsets is null", name,
+                  (long long)call->sequence_count);
+    return RECUR_OK;
+  }
+  if (call->B != 1)
+    return fail(RECUR_BAD_SIZE, "%s: with sequence_offsets B must be 1, but it is %lld", name, (long long)call->B);
+  if (call->sequence_count < 0)
+    return fail(RECUR_BAD_SIZE, "%s: sequence_count is %lld; it must be at least 0", name,
+                (long long)call->sequence_count);
+  int64_t units;
+  if (__builtin_mul_overflow(call->sequence_count, call->H, &units))
+    return fail(RECUR_BAD_SIZE, "%s: sequence_count * H is too large", name);
+  const int64_t *offsets = call->sequence_offsets;
+  for (int64_t i = 0; i <= call->sequence_count; ++i) {
+    if (offsets[i] < 0 || offsets[i] > call->T)
+      return fail(RECUR_BAD_OFFSETS, "%s: sequence_offsets[%lld] is %lld, outside of 0 to T = %lld", name, (long long)i,
+                  (long long)offsets[i], (long long)call->T);
+    if (i && offsets[i] < offsets[i - 1])
+      return fail(RECUR_BAD_OFFSETS, "%s: sequence_offsets decrease: [%lld] is %lld, after %lld", name, (long long)i,
+                  (long long)offsets[i], (long long)offsets[i - 1]);
+  }
+  return RECUR_OK;
+}
+
+const recur_kernel_info *recur::runtime::chooseKernel(const recur_recurrence *recurrence, int32_t plan,
+                                                      int64_t tokens) {
+  const recur_kernel_info *best = nullptr;
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
+    const recur_kernel_info *kernel = &recurrence->kernels[i];
+    if (plan != RECUR_PLAN_AUTO ? kernel->plan == plan
+                                : !best || (kernel->tokens_from <= tokens && kernel->tokens_from >= best->tokens_from))
+      best = kernel;
+  }
+  return best;
+}
+
+/// The largest workspace of any kernel that the call may choose: the same whatever the lengths of its sequences.
+static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
+    const recur_kernel_info &kernel = recurrence->kernels[i];
+    if ((plan == RECUR_PLAN_AUTO || kernel.plan == plan) && kernel.workspace_bytes > bytes)
+      bytes = kernel.workspace_bytes;
+  }
+  return roundUp(bytes);
+}
+
+recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call) {
+  if (recur_status status = checkDescriptor(recurrence))
+    return status;
+  if (!call)
+    return fail(RECUR_NULL_POINTER, "%s: the call is null", recurrence->name);
+  if (recur_status status = checkSizes(recurrence, call))
+    return status;
+  if (recur_status status = checkOffsets(recurrence, call))
+    return status;
+  if (!chooseKernel(recurrence, call->plan, 0))
+    return fail(RECUR_NO_PLAN,
+                "%s was compiled without the plan of the number %d; build it with that --plan, or with auto",
+                recurrence->name, int(call->plan));
+  resolved.recurrence = recurrence;
+  resolved.call = call;
+  resolved.sequences = call->sequence_offsets ? call->sequence_count : call->B;
+  resolved.heads = call->H;
+  resolved.groups = call->Hq ? call->Hq : call->H;
+  int64_t units = resolved.sequences * resolved.heads;
+  int64_t threads = call->threads ? call->threads : recur_thread_count();
+  resolved.slots = units < threads ? units : threads;
+  resolved.slotBytes = getKernelBytes(recurrence, call->plan);
+  for (int32_t i = 0; call->states_transposed && i < recurrence->array_count; ++i) {
+    const recur_array_info &info = recurrence->arrays[i];
+    if (info.kind == RECUR_STATE && info.rank == 2)
+      resolved.slotBytes += roundUp(info.shape[0] * info.shape[1] * int64_t(sizeof(float)));
+  }
+  int64_t bytes;
+  if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes))
+    return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld threads is too large", recurrence->name,
+                (long long)resolved.slots);
+  return RECUR_OK;
+}
