@@ -10,7 +10,7 @@
 #include "llvm/Support/Path.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 
 namespace recur::frontend::testing {
 namespace {
@@ -61,20 +61,19 @@ TEST(Examples, CompileFast) {
   auto buffer = SourceBuffer::fromFile(RECUR_SOURCE_DIR "/examples/pkda.recur", error);
   ASSERT_TRUE(buffer) << error;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  // Processor time, which other work on the machine does not stretch; the best of several runs.
   auto run = [&] {
-    auto begin = std::chrono::steady_clock::now();
+    clock_t begin = clock();
     DiagnosticEngine diagnostics;
     EXPECT_TRUE(compile(*buffer, sized(), context, diagnostics));
-    return std::chrono::steady_clock::now() - begin;
+    return double(clock() - begin) / CLOCKS_PER_SEC;
   };
   run(); // loads the dialect
-  // The best of several, for the machine has other work to do.
-  auto best = run();
+  double best = run();
   for (int i = 0; i < 10; ++i)
     best = std::min(best, run());
-  auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(best).count();
-  RecordProperty("microseconds", int(microseconds));
-  EXPECT_LT(microseconds, 5000);
+  RecordProperty("microseconds", int(best * 1e6));
+  EXPECT_LT(best, 0.005);
 }
 
 } // namespace

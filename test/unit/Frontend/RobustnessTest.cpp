@@ -4,7 +4,7 @@
 
 #include "Frontend/Parser.h"
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 namespace recur::frontend::testing {
