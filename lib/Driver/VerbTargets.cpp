@@ -1,6 +1,7 @@
 // recurc targets
 #include "Driver/Targets.h"
 #include "Driver/Verbs.h"
+#include "Pipelines/Stages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -8,7 +9,9 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
 
-static constexpr StringRef notBuilt = "this version has no stage below 'recurrence', so it builds for no target";
+static std::string whyNotBuilt() {
+  return ("this version has no stage below '" + getLastStage().name + "', so it builds for no target").str();
+}
 
 static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
@@ -20,7 +23,7 @@ static void printAsJSON(ArrayRef<Target> targets) {
                                 {"features", json::Array(target.features)},
                                 {"runs_here", target.runsHere},
                                 {"can_build", false},
-                                {"reason", notBuilt}});
+                                {"reason", whyNotBuilt()}});
   outs() << formatv("{0:2}", json::Value(json::Object{{"targets", std::move(list)}})) << '\n';
 }
 
@@ -36,7 +39,7 @@ static void printAsText(ArrayRef<Target> targets) {
       outs() << ": " << join(target.features, " ");
     outs() << '\n';
   }
-  outs() << '\n' << notBuilt << '\n';
+  outs() << '\n' << whyNotBuilt() << '\n';
 }
 
 Expected<ExitCode> driver::runTargets(const opt::InputArgList &args) {
