@@ -126,7 +126,7 @@ int64_t CgOp::getFlops() {
 }
 
 int64_t ComposeOp::getFlops() {
-  if (getKind() != SummaryKind::Right)
+  if (getKind() == SummaryKind::Elementwise || getKind() == SummaryKind::Tropical)
     return 3 * elements(getOffset());
   return 2 * (elements(getMap()) + elements(getOffset())) * tensorOf(getMap()).getDimSize(0);
 }

@@ -63,6 +63,6 @@ def Chunk_DecayRange : Chunk_Enum<"DecayRange", "the tokens whose decay steps ar
 
 def Chunk_SummaryKind : Chunk_Enum<"SummaryKind", "how a segment's summary acts on a state", [
   I32EnumAttrCase<"Right", 0, "right">, I32EnumAttrCase<"Elementwise", 1, "elementwise">,
-  I32EnumAttrCase<"Tropical", 2, "tropical">]>;
+  I32EnumAttrCase<"Tropical", 2, "tropical">, I32EnumAttrCase<"Left", 3, "left">]>;
 
 #endif // RECUR_CHUNK_DIALECT_TD

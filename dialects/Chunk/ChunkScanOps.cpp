@@ -182,11 +182,12 @@ LogicalResult CgOp::verifyRegions() {
 RECUR_INFER(ComposeOp) {
   ComposeOpAdaptor adaptor(operands, attributes, properties, regions);
   RankedTensorType map = tensorOf(adaptor.getFirstMap()), offset = tensorOf(adaptor.getFirstOffset());
-  if (adaptor.getKind() == SummaryKind::Right) {
+  if (adaptor.getKind() == SummaryKind::Right || adaptor.getKind() == SummaryKind::Left) {
+    bool right = adaptor.getKind() == SummaryKind::Right;
     if (map.getRank() != 2 || offset.getRank() != 2 || map.getDimSize(0) != map.getDimSize(1) ||
-        map.getDimSize(0) != offset.getDimSize(1))
-      return emitOptionalError(loc, "a map from the right must be a square matrix as wide as the offset ", offset,
-                               ", but it is ", map);
+        map.getDimSize(0) != offset.getDimSize(right ? 1 : 0))
+      return emitOptionalError(loc, "a map from the ", right ? "right" : "left", " must be a square matrix as ",
+                               right ? "wide" : "high", " as the offset ", offset, ", but it is ", map);
   } else if (map != offset) {
     return emitOptionalError(loc, "a map of kind '", stringifySummaryKind(adaptor.getKind()),
                              "' must have the offset's type ", offset, ", but it is ", map);

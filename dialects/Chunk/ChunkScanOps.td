@@ -127,10 +127,10 @@ def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, Recur
 def Chunk_ComposeOp : Chunk_PureOp<"compose", [TypesMatchWith<"both maps have one type", "first_map", "second_map", "$_self">, TypesMatchWith<"both offsets have one type", "first_offset", "second_offset", "$_self">]> {
   let summary = "the map of two segments, one after the other";
   let description = [{
-    A segment takes a state S to `S A + B` (`right`), to `A * S + B` elementwise (`elementwise`), or to `max(S + A, B)`
-    (`tropical`). The first operands are the earlier segment's A and B.
+    A segment takes a state S to `S A + B` (`right`), to `A S + B` (`left`), to `A * S + B` elementwise (`elementwise`), or
+    to `max(S + A, B)` (`tropical`). The first operands are the earlier segment's A and B.
 
-    Verified: A is square and as wide as B for `right`, and has B's type otherwise.
+    Verified: A is square and as wide as B for `right`, as high as B for `left`, and has B's type otherwise.
 
     Example:
     ```mlir

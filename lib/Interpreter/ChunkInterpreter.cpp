@@ -193,7 +193,7 @@ Expected<Results> Runner::run() {
 static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
   Array map{shape.vec(),
             std::vector<double>(*countElements(shape), kind == chunk::SummaryKind::Elementwise ? 1.0 : 0.0)};
-  if (kind == chunk::SummaryKind::Right)
+  if (kind == chunk::SummaryKind::Right || kind == chunk::SummaryKind::Left)
     for (int64_t i = 0; i < shape[0]; ++i)
       map.values[i * shape[0] + i] = 1;
   return map;

@@ -41,8 +41,15 @@ std::pair<Array, Array> interpreter::evaluateTropicalScan(const Arithmetic &arit
 
 Array interpreter::applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state,
                                 const Array &map, const Array &offset) {
-  if (kind == chunk::SummaryKind::Right) {
-    Array result = multiply(arithmetic, state, false, map, false, /*roundOperands=*/false);
+  if (kind == chunk::SummaryKind::Right || kind == chunk::SummaryKind::Left) {
+    // A vector state is the only row of a matrix.
+    Array matrix = state;
+    if (state.shape.size() == 1)
+      matrix.shape.insert(matrix.shape.begin(), 1);
+    Array result = kind == chunk::SummaryKind::Right
+                       ? multiply(arithmetic, matrix, false, map, false, /*roundOperands=*/false)
+                       : multiply(arithmetic, map, false, matrix, false, /*roundOperands=*/false);
+    result.shape = state.shape;
     for (size_t i = 0; i < result.values.size(); ++i)
       result.values[i] = arithmetic.store(result.values[i] + offset.values[i]);
     return result;

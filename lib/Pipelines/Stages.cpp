@@ -19,6 +19,7 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
 static constexpr Stage stages[] = {

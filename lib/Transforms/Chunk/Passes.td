@@ -27,4 +27,174 @@ def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::
   let statistics = [Statistic<"numMerged", "merged", "interactions that another one stands for">];
 }
 
+def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
+  let summary = "drop what no output and no state needs";
+  let description = [{
+    Erases ops whose results are not used, and the results and streams of token loops and state-free parts that are not:
+    there the yielded value goes with the result, and may take what it was computed from along. What a program declares
+    stays.
+
+    Before:
+    ```mlir
+    %l:3 = chunk.token_loop (%x1 = %x : tensor<8xf32>, %y1 = %y : tensor<8xf32>) carry (%a = %A : tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
+      %b = chunk.map tanh %a : tensor<1xf32>
+      %c = chunk.map add %b, %x1 : tensor<1xf32>, tensor<1xf32>
+      %d = chunk.map mul %c, %y1 : tensor<1xf32>, tensor<1xf32>
+      chunk.yield %c, %d, %c : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
+    }
+    chunk.output "o" %l#0 : tensor<8xf32>
+    ```
+    After:
+    ```mlir
+    %l:2 = chunk.token_loop (%x1 = %x : tensor<8xf32>) carry (%a = %A : tensor<f32>) -> (tensor<8xf32>, tensor<f32>) {
+      %b = chunk.map tanh %a : tensor<1xf32>
+      %c = chunk.map add %b, %x1 : tensor<1xf32>, tensor<1xf32>
+      chunk.yield %c, %c : tensor<1xf32>, tensor<1xf32>
+    }
+    chunk.output "o" %l#0 : tensor<8xf32>
+    ```
+  }];
+  let statistics = [Statistic<"numDropped", "dropped", "ops, results and streams that were dropped">];
+}
+
+def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
+  let summary = "solve against the right-hand side, or multiply with an explicit inverse";
+  let description = [{
+    The UT transform. `solve` turns products with an inverse into solves; `inverse` turns every solve into a product with
+    `chunk.inverse`; `auto` makes an inverse where one matrix is solved with more than once, so that the triangle is gone
+    through once and what is left is products. A solve whose channels decay has no one inverse, and stays.
+
+    Before, with `form=inverse`:
+    ```mlir
+    %U = chunk.solve %L, %B : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %T = chunk.inverse %L : tensor<8x8xf32>
+    %U = chunk.apply %T, %B : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+  }];
+  let options = [Option<"form", "form", "std::string", "\"auto\"", "`auto`, `solve` or `inverse`">];
+  let statistics = [Statistic<"numRewritten", "rewritten", "solves and products that changed their form">];
+}
+
+def ReassociatePass : Pass<"chunk-reassociate", "::recur::chunk::ProgramOp"> {
+  let summary = "order products so that they cost least";
+  let description = [{
+    Two rules. What one matrix does to two values that are then added or subtracted, it does once to their sum or
+    difference: `T V - T (R S^T)` is `T (V - R S^T)`. And a read of a state of what a matrix or a solve makes of its rows is
+    swapped with it where that costs fewer flops: `(T R) S^T` is `T (R S^T)`, and which is cheaper depends on how many keys
+    and value channels there are.
+
+    Before:
+    ```mlir
+    %W = chunk.solve %L, %R : tensor<8x8xf32>, tensor<8x3xf32>
+    %y = chunk.read %W, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %V = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %U = chunk.map sub %V, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %y = chunk.read %R, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %B = chunk.map sub %v, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    %U = chunk.solve %L, %B : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
+def SplitStateFreePass : Pass<"chunk-split", "::recur::chunk::ProgramOp"> {
+  let summary = "split a program into its state-free part and its state part";
+  let description = [{
+    Moves all ops that no state enters into one `chunk.state_free`, whose chunks can be computed at once; what is left is
+    what must go from chunk to chunk. Solves are better made inverses first (`chunk-solve-form`): an inverse is state-free
+    where a solve of what the state gives is not.
+
+    Before:
+    ```mlir
+    %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+    %y = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %o = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %y = chunk.state_free -> tensor<8x2xf32> {
+      %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+      %y0 = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
+      chunk.yield %y0 : tensor<8x2xf32>
+    }
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %o = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
+def ChooseChunkPass : Pass<"chunk-choose-size", "::recur::chunk::ProgramOp"> {
+  let summary = "give a program the chunk size that costs least, or one that is asked for";
+  let description = [{
+    Without the option `chunk`, takes of 16, 32, 64 and 128 tokens the one that costs least a token, where a byte moved
+    costs as much as `flops-per-byte` flops: short chunks save interactions, long ones move the states less often. A
+    program of chunks of one token keeps its size, for there the tokens cannot be told from what is the same for all.
+
+    Before, with `chunk=16`:
+    ```mlir
+    chunk.program @copy {} chunk 64 {
+      %x = chunk.input "x" : tensor<64xf32>
+      chunk.output "o" %x : tensor<64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @copy {} chunk 16 {
+      %x = chunk.input "x" : tensor<16xf32>
+      chunk.output "o" %x : tensor<16xf32>
+    }
+    ```
+  }];
+  let options = [Option<"chunk", "chunk", "int64_t", "0", "tokens of a chunk; 0 chooses by cost">,
+                 Option<"flopsPerByte", "flops-per-byte", "double", "4.0", "flops that moving a byte is worth">];
+}
+
+def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
+  let summary = "derive what a segment of tokens does to each state";
+  let description = [{
+    A segment takes a state S to `S A + B`. B is what the program makes of a state of zero; A is what it makes of the
+    identity when nothing is added to it. So the summary of a state is the program itself with two copies of that state:
+    `NAME.offset`, which starts from zero, and `NAME.map`, whose copies of the ops that the state goes through have every
+    term that is free of it left out. The other states that it needs are known by then, and stay; outputs and all that
+    only they need go. The runner composes the summaries of segments (`chunk.compose`) to find the states where each
+    segment starts.
+
+    A state whose elements only scale has an elementwise map of its own shape; one that is read from the left a map from
+    the left; a running maximum a tropical one. Where a state of a program has no such map, the program gets no
+    summaries.
+
+    Before:
+    ```mlir
+    chunk.program @sum {} chunk 8 {
+      %x = chunk.input "x" : tensor<8xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %A = chunk.state "A" : tensor<f32>
+      %all, %last = chunk.scan %A, %x decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+      chunk.output "o" %all : tensor<8xf32>
+      chunk.next %A, %last : tensor<f32>
+    }
+    ```
+    After, behind it:
+    ```mlir
+    chunk.program @sum_summary_A {} chunk 8 summary_of "A" as elementwise {
+      %x = chunk.input "x" : tensor<8xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %A.map = chunk.state "A.map" : tensor<f32>
+      %A.offset = chunk.state "A.offset" : tensor<f32>
+      %all, %last = chunk.scan %A.offset, %x decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+      %zero = chunk.constant 0.000000e+00 : tensor<8xf32>
+      %all1, %last1 = chunk.scan %A.map, %zero decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+      chunk.next %A.map, %last1 : tensor<f32>
+      chunk.next %A.offset, %last : tensor<f32>
+    }
+    ```
+  }];
+}
+
 #endif // RECUR_TRANSFORMS_CHUNK_PASSES_TD
