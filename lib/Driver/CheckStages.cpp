@@ -2,6 +2,7 @@
 #include "Driver/Reporting.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
+#include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -57,10 +58,30 @@ static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp re
                        }};
 }
 
+/// The sequence in three segments, each summarised by itself. Only where every state has a summary.
+static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  PipelineOptions chosen = options;
+  if (!chosen.chunk)
+    chosen.chunk = 16;
+  mlir::PassManager passes(recurrence.getContext());
+  passes.addPass(chunk::createSummarizePass());
+  if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), chosen)) || mlir::failed(passes.run(**module)))
+    return make_error<InternalError>("the passes that summarise segments failed");
+  SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
+  if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
+    return std::nullopt;
+  return PreparedStage{1e-11, [module, programs](const interpreter::Data &data) {
+                         return interpreter::interpretBySegments(programs[0], ArrayRef(programs).drop_front(), data, 3);
+                       }};
+}
+
 static constexpr CheckStage stages[] = {
     {"canonicalized", prepareCanonicalized},
     {"normalized", prepareNormalized},
     {"chunk", prepareChunk},
+    {"segments", prepareSegments},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

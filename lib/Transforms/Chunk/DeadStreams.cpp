@@ -23,7 +23,8 @@ private:
 
 /// Replaces the op by one without the results that `keep` does not hold, and their yielded values.
 template <typename OpType>
-static void keepResults(OpType op, const llvm::SmallBitVector &keep, llvm::function_ref<OpType(OpBuilder &, TypeRange)> make) {
+static void keepResults(OpType op, const llvm::SmallBitVector &keep,
+                        llvm::function_ref<OpType(OpBuilder &, TypeRange)> make) {
   OpBuilder builder(op);
   SmallVector<Type> types;
   SmallVector<Value> yielded;
@@ -75,9 +76,8 @@ bool DeadStreamsPass::dropResults(StateFreeOp op) {
   if (keep.all())
     return false;
   numDropped += keep.size() - keep.count();
-  keepResults<StateFreeOp>(op, keep, [&](OpBuilder &builder, TypeRange types) {
-    return StateFreeOp::create(builder, op.getLoc(), types);
-  });
+  keepResults<StateFreeOp>(
+      op, keep, [&](OpBuilder &builder, TypeRange types) { return StateFreeOp::create(builder, op.getLoc(), types); });
   return true;
 }
 

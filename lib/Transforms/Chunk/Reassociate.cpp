@@ -27,8 +27,10 @@ struct Action {
   }
   Value on(PatternRewriter &rewriter, Value other) const {
     if (isa<SolveOp>(op))
-      return SolveOp::create(rewriter, op->getLoc(), matrix, other, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
-    return ApplyOp::create(rewriter, op->getLoc(), matrix, other, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
+      return SolveOp::create(rewriter, op->getLoc(), matrix, other, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(),
+                             false);
+    return ApplyOp::create(rewriter, op->getLoc(), matrix, other, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(),
+                           false);
   }
 };
 

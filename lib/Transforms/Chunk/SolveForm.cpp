@@ -53,8 +53,8 @@ void SolveFormPass::makeSolves() {
   for (ApplyOp product : products) {
     OpBuilder builder(product);
     auto inverse = product.getMatrix().getDefiningOp<InverseOp>();
-    auto solve = SolveOp::create(builder, product.getLoc(), inverse.getMatrix(), product.getValues(), DenseI64ArrayAttr(),
-                                 DenseI64ArrayAttr(), Value(), false);
+    auto solve = SolveOp::create(builder, product.getLoc(), inverse.getMatrix(), product.getValues(),
+                                 DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
     product.getResult().replaceAllUsesWith(solve.getResult());
     product.erase();
     ++numRewritten;
@@ -70,6 +70,7 @@ void SolveFormPass::runOnOperation() {
     return makeInverses(2);
   if (form == "solve")
     return makeSolves();
-  getOperation().emitError() << "the option 'form' is 'auto', 'solve' or 'inverse', but here it is '" << form.getValue() << "'";
+  getOperation().emitError() << "the option 'form' is 'auto', 'solve' or 'inverse', but here it is '" << form.getValue()
+                             << "'";
   signalPassFailure();
 }

@@ -34,7 +34,8 @@ void SplitStateFreePass::runOnOperation() {
   SmallVector<Type> types;
   for (Operation *op : free)
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !free.contains(block.findAncestorOpInBlock(*user)); })) {
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !free.contains(block.findAncestorOpInBlock(*user)); })) {
         given.push_back(result);
         types.push_back(result.getType());
       }

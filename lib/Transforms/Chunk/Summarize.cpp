@@ -39,7 +39,8 @@ private:
 /// Builds the summary of one state.
 class Summarizer {
 public:
-  Summarizer(ProgramOp program, StateOp state, SummaryKind kind) : program(program), state(state), path(state), kind(kind) {}
+  Summarizer(ProgramOp program, StateOp state, SummaryKind kind)
+      : program(program), state(state), path(state), kind(kind) {}
   ProgramOp build(OpBuilder &builder);
 
 private:
@@ -96,7 +97,8 @@ bool StatePath::isElementwise(Operation *op) const {
   if (isa<ScanOp, AdvanceOp, ReshapeStateOp>(op))
     return operandsOnPath(op) == SmallVector<unsigned, 3>{0};
   auto loop = dyn_cast<TokenLoopOp>(op);
-  if (!loop || loop.getStates().size() != 1 || operandsOnPath(op) != SmallVector<unsigned, 3>{unsigned(loop.getStreams().size())})
+  if (!loop || loop.getStates().size() != 1 ||
+      operandsOnPath(op) != SmallVector<unsigned, 3>{unsigned(loop.getStreams().size())})
     return false;
   // The loop's own path: from the carried state to the last value that is yielded.
   Block &body = loop.getBody().front();
@@ -115,7 +117,8 @@ bool StatePath::isElementwise(Operation *op) const {
         own.push_back(operand.getOperandNumber());
     bool elementwise = isBinary(map.getFunction()) || map.getFunction() == Function::Neg ||
                        map.getFunction() == Function::ScaleCols || map.getFunction() == Function::ScaleRows;
-    if (!elementwise || !map.isLinearIn(own) || tensorOf(map).getShape() != tensorOf(body.getArguments().back()).getShape())
+    if (!elementwise || !map.isLinearIn(own) ||
+        tensorOf(map).getShape() != tensorOf(body.getArguments().back()).getShape())
       return false;
     for (unsigned operand : own)
       work.push_back(map.getOperand(operand).getDefiningOp());
@@ -182,8 +185,8 @@ Value Summarizer::zeroLike(OpBuilder &builder, Operation *op, unsigned operand) 
   } else if (isa<InterleaveOp>(op)) {
     type = tensorOf(maps.lookup(op->getOperand(path.operandsOnPath(op)[0])));
   }
-  return ConstantOp::create(builder, op->getLoc(), kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0.0,
-                            type);
+  return ConstantOp::create(builder, op->getLoc(),
+                            kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0.0, type);
 }
 
 /// Copies a loop whose body goes elementwise from its state to the next, without what is added there.
@@ -255,8 +258,8 @@ void Summarizer::copyWithoutFreeTerms(OpBuilder &builder, Operation *op) {
   } else {
     auto infer = cast<InferTypeOpInterface>(op);
     SmallVector<Type> types;
-    LogicalResult inferred = infer.inferReturnTypes(op->getContext(), op->getLoc(), copy.operands, op->getAttrDictionary(),
-                                                    op->getPropertiesStorage(), {}, types);
+    LogicalResult inferred = infer.inferReturnTypes(op->getContext(), op->getLoc(), copy.operands,
+                                                    op->getAttrDictionary(), op->getPropertiesStorage(), {}, types);
     if (succeeded(inferred))
       copy.addTypes(types);
   }

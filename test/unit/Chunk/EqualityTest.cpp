@@ -99,7 +99,8 @@ TEST_P(Equality, SegmentsComposeToTheWhole) {
     Data data = randomData(recurrenceOf(*module), {2, tokens, 2, 1}, 11);
     Results want = get(interpret(recurrenceOf(*module), data));
     for (int64_t segments : {1, 2, 5})
-      EXPECT_LE(relativeRms(get(interpretBySegments(programs[0], llvm::ArrayRef(programs).drop_front(), data, segments)), want),
+      EXPECT_LE(relativeRms(
+                    get(interpretBySegments(programs[0], llvm::ArrayRef(programs).drop_front(), data, segments)), want),
                 1e-11)
           << tokens << " tokens in " << segments << " segments";
   }
