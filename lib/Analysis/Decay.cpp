@@ -21,8 +21,6 @@ static bool provedNonNegative(Algebra &algebra, const Atom *atom) {
   auto nonNegative = [&](const Poly *argument) { return provedNonNegative(algebra, argument); };
   if (atom->name == "max")
     return any_of(atom->arguments, nonNegative);
-  if (atom->name == "min")
-    return all_of(atom->arguments, nonNegative);
   return false;
 }
 

@@ -2,6 +2,8 @@
 #include "Analysis/Algebra/Division.h"
 #include "Analysis/StateReads.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace recur;
@@ -32,8 +34,10 @@ public:
     if (Error error = collect(after))
       return std::move(error);
     mergeProportional();
-    describeSteps();
-    findReadouts();
+    if (Error error = describeSteps())
+      return std::move(error);
+    if (Error error = findReadouts())
+      return std::move(error);
     return std::move(form);
   }
 
@@ -41,13 +45,16 @@ private:
   Error collect(const Poly *after);
   Error separateDecay(const Poly *decay);
   void mergeProportional();
+  const Poly *factorOfPart(const Poly *sum, const Poly *part);
   void absorbUnitNorm(const Poly *&scaled, const Poly *&key);
-  void describeSteps();
-  void findReadouts();
-  AffineValue explain(const Poly *value, unsigned visibleWrites, bool crossed);
+  Error describeSteps();
+  const Poly *spelledOut(const Poly *value);
+  Error findReadouts();
+  Expected<AffineValue> explain(const Poly *value, unsigned visibleWrites, bool crossed);
   Read plainRead(const Poly *scale, const Poly *key, bool crossed);
   Read bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key, unsigned visibleWrites,
                 bool crossed);
+  SmallVector<const Poly *, 8> candidateKeys(const Poly *key, bool crossed);
   const Poly *dividedTerms(const Poly *key, const Poly *decay);
   std::pair<const Poly *, const Poly *> decaysOfSides(bool crossed);
   const Poly *stateAfterWrites(unsigned count);
@@ -128,29 +135,64 @@ Error DeltaFormBuilder::separateDecay(const Poly *decay) {
 /// Writes of one value under several keys are one write under the keys' sum: outer(v, 1 - a) is expanded to two.
 void DeltaFormBuilder::mergeProportional() {
   MapVector<const Poly *, const Poly *> keyOfDirection;
-  for (const Write &write : writes) {
-    Content content = extractContent(algebra, write.value);
-    const Poly *key = algebra.multiply(content.scale, write.key);
-    auto [entry, isNew] = keyOfDirection.try_emplace(content.direction, key);
+  auto write = [&](const Poly *value, const Poly *key) {
+    Content content = extractContent(algebra, value);
+    const Poly *scaled = algebra.multiply(content.scale, key);
+    auto [entry, isNew] = keyOfDirection.try_emplace(content.direction, scaled);
     if (!isNew)
-      entry->second = algebra.add(entry->second, key);
+      entry->second = algebra.add(entry->second, scaled);
+  };
+  for (const Write &one : writes)
+    write(one.value, one.key);
+  // A value that is a sum of others' is written with each of those: two keys with a common summand are two writes.
+  for (auto &[sum, key] : keyOfDirection) {
+    SmallVector<std::pair<const Poly *, const Poly *>, 2> parts; // direction, factor
+    const Poly *rest = sum;
+    for (auto &[direction, otherKey] : keyOfDirection) {
+      if (direction == sum || otherKey->isZero() || direction->terms.size() >= sum->terms.size())
+        continue;
+      if (const Poly *factor = factorOfPart(rest, direction)) {
+        rest = algebra.sub(rest, algebra.multiply(factor, direction));
+        parts.push_back({direction, factor});
+      }
+    }
+    if (!rest->isZero())
+      continue;
+    for (auto [direction, factor] : parts)
+      keyOfDirection[direction] = algebra.add(keyOfDirection[direction], algebra.multiply(factor, key));
+    key = algebra.zero();
   }
   writes.clear();
   for (auto [direction, key] : keyOfDirection) {
     if (key->isZero())
       continue;
     Content content = extractContent(algebra, key);
-    Write write{algebra.multiply(content.scale, direction), content.direction};
-    absorbUnitNorm(write.value, write.key);
-    writes.push_back(write);
+    Write merged{algebra.multiply(content.scale, direction), content.direction};
+    absorbUnitNorm(merged.value, merged.key);
+    writes.push_back(merged);
   }
   // Simple writes first: a later step may read what an earlier one wrote.
   llvm::sort(writes, [&](const Write &a, const Write &b) {
-    if (a.value->terms.size() != b.value->terms.size())
-      return a.value->terms.size() < b.value->terms.size();
+    size_t lengthA = spelledOut(a.value)->terms.size(), lengthB = spelledOut(b.value)->terms.size();
+    if (lengthA != lengthB)
+      return lengthA < lengthB;
     bool readsA = a.value->dependsOn(form.state), readsB = b.value->dependsOn(form.state);
     return readsA != readsB ? readsA : compare(a.key, b.key) < 0;
   });
+}
+
+/// The factor without index with which all terms of `part` are among those of `sum`; null if there is none.
+const Poly *DeltaFormBuilder::factorOfPart(const Poly *sum, const Poly *part) {
+  for (const Term &term : sum->terms) {
+    const Monomial *scale = quotient(algebra, term.monomial, part->terms.front().monomial);
+    if (!scale || scale->axes != Axis::None)
+      continue;
+    const Poly *factor = algebra.poly(scale, term.coefficient / part->terms.front().coefficient);
+    const Poly *product = algebra.multiply(factor, part);
+    if (product && algebra.sub(sum, product)->terms.size() + product->terms.size() == sum->terms.size())
+      return factor;
+  }
+  return nullptr;
 }
 
 /// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have
@@ -196,16 +238,25 @@ const Poly *DeltaFormBuilder::stateAfterWrites(unsigned count) {
 
 /// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the
 /// search is for the point and key that explain it with the fewest terms, which is how its author meant it.
-AffineValue DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed) {
+Expected<AffineValue> DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed) {
   // All reads with one scale over the value channels are one read with the sum of their keys.
   SmallVector<Term, 4> freeTerms;
   MapVector<const Monomial *, const Poly *> keyOfScale;
+  bool usesWritten = false;
   for (const Term &term : value->terms) {
     if (!dependsOn(term.monomial->states, form.state)) {
       freeTerms.push_back(term);
       continue;
     }
-    StateReads::Linear linear = cantFail(reads.linearIn(term.monomial, crossed));
+    Expected<StateReads::Linear> found = reads.linearIn(term.monomial, crossed);
+    if (!found)
+      return found.takeError();
+    const StateReads::Linear &linear = *found;
+    // A written value is explained by the read that saw it.
+    if (!linear.key) {
+      usesWritten = true;
+      continue;
+    }
     Algebra::Split parts = algebra.split(linear.rest);
     const Poly *key = algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear.key);
     auto [entry, isNew] = keyOfScale.try_emplace(parts.row, key);
@@ -213,10 +264,14 @@ AffineValue DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites,
       entry->second = algebra.add(entry->second, key);
   }
   AffineValue result{algebra.poly(freeTerms), {}};
+  if (usesWritten && keyOfScale.size() != 1)
+    return createStringError("the update is too large to be taken apart");
   for (auto [scale, key] : keyOfScale) {
     // Only a value with one scale can see the token's own writes: theirs has no other.
     Read read = keyOfScale.size() == 1 ? bestRead(value, result.free, algebra.poly(scale), key, visibleWrites, crossed)
                                        : plainRead(algebra.poly(scale), key, crossed);
+    if (usesWritten && !read.point.writes)
+      return createStringError("the update is too large to be taken apart");
     Content content = extractContent(algebra, read.key);
     read.scale = algebra.multiply(read.scale, content.scale);
     read.key = content.direction;
@@ -245,14 +300,8 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
   const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
   if (!visibleWrites || !decayedScale || keyDecay->isZero())
     return best;
-  // The key that was read is the leading part of what the decay divides; all else comes from writes that the read saw.
-  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, dividedTerms(key, keyDecay));
-  size_t bestCost = collectIndexed(algebra, best.key).size() + free->terms.size();
-  constexpr size_t longestKey = 4;
-  const Poly *candidate = algebra.zero();
-  for (size_t taken = 1; taken <= std::min(parts.size(), longestKey); ++taken) {
-    const IndexedPart &part = parts[taken - 1];
-    candidate = algebra.add(candidate, algebra.multiply(part.coefficient, algebra.poly(part.indexed)));
+  size_t bestCost = best.key->terms.size() + free->terms.size();
+  for (const Poly *candidate : candidateKeys(dividedTerms(key, keyDecay), crossed)) {
     for (unsigned seen = visibleWrites; seen > 0; --seen) {
       const Poly *state = stateAfterWrites(seen);
       const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
@@ -260,18 +309,81 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
       if (!scaled)
         continue;
       const Poly *remainder = algebra.sub(value, scaled);
-      size_t cost = taken + remainder->terms.size();
+      size_t cost = candidate->terms.size() + remainder->terms.size();
       if (remainder->dependsOn(form.state) || cost > bestCost || (cost == bestCost && best.point.writes))
         continue;
       best = {decayedScale, candidate, {true, seen}};
       free = remainder;
       bestCost = cost;
-      // A longer key cannot be cheaper by more than nothing.
-      if (bestCost <= taken + 1)
+      // No other candidate is cheaper by more than the one term that is left.
+      if (remainder->terms.size() <= 1)
         return best;
     }
   }
   return best;
+}
+
+/// The keys that a read which saw some writes may have had: those that the program reads with, times what makes them
+/// part of `key`; then the leading terms of `key`. All else in `key` would come from the writes.
+SmallVector<const Poly *, 8> DeltaFormBuilder::candidateKeys(const Poly *key, bool crossed) {
+  SetVector<const Poly *> candidates, keysInProgram;
+  for (const Poly *known : reads.keysInProgram(recurrence, crossed)) {
+    keysInProgram.insert(known);
+    // The program may read the decayed state, which this key is for.
+    if (const Poly *divided = quotient(algebra, known, decaysOfSides(crossed).first))
+      keysInProgram.insert(divided);
+  }
+  auto coefficientOf = [&](const Monomial *monomial) {
+    const Term *found = find_if(key->terms, [&](const Term &term) { return term.monomial == monomial; });
+    return found == key->terms.end() ? 0.0 : found->coefficient;
+  };
+  SetVector<const Poly *> summands;
+  for (const Poly *known : keysInProgram) {
+    bool found = false;
+    const Term &first = known->terms.front();
+    for (const Term &term : key->terms) {
+      const Monomial *scale = quotient(algebra, term.monomial, first.monomial);
+      if (!scale || scale->axes != Axis::None)
+        continue;
+      const Poly *candidate = algebra.multiply(algebra.poly(scale, term.coefficient / first.coefficient), known);
+      if (all_of(candidate->terms, [&](const Term &part) {
+            double present = coefficientOf(part.monomial);
+            return std::abs(present - part.coefficient) <= 1e-9 * std::abs(present);
+          })) {
+        candidates.insert(candidate);
+        // The terms are in the order of their degree, and what the writes bring has more factors.
+        if (!found)
+          summands.insert(candidate);
+        found = true;
+      }
+    }
+  }
+  // A read with a sum of keys may be spelled as a sum of reads.
+  constexpr size_t mostSummands = 6;
+  const Poly *total = algebra.zero();
+  for (size_t i = 0; i < std::min(summands.size(), mostSummands); ++i) {
+    total = algebra.add(total, summands[i]);
+    candidates.insert(total);
+    for (size_t j = 0; j < i; ++j)
+      candidates.insert(algebra.add(summands[i], summands[j]));
+  }
+  // A key that the program does not spell out is likely to be short: the leading terms, or what has one index in
+  // common.
+  constexpr size_t longestKey = 4, mostParts = 8;
+  const Poly *prefix = algebra.zero();
+  for (const Term &term : ArrayRef(key->terms).take_front(longestKey)) {
+    prefix = algebra.add(prefix, algebra.poly(term));
+    candidates.insert(prefix);
+  }
+  prefix = algebra.zero();
+  SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, key);
+  for (const IndexedPart &part : ArrayRef(parts).take_front(mostParts)) {
+    const Poly *whole = algebra.multiply(part.coefficient, algebra.poly(part.indexed));
+    prefix = algebra.add(prefix, whole);
+    candidates.insert(whole);
+    candidates.insert(prefix);
+  }
+  return SmallVector<const Poly *, 8>(candidates.begin(), candidates.end());
 }
 
 /// The quotient of `key` by the decay, or of those of its terms that the decay divides one by one.
@@ -296,32 +408,51 @@ std::pair<const Poly *, const Poly *> DeltaFormBuilder::decaysOfSides(bool cross
   return {value, key};
 }
 
-void DeltaFormBuilder::describeSteps() {
+Error DeltaFormBuilder::describeSteps() {
   for (auto [index, write] : llvm::enumerate(writes)) {
-    AffineValue value = explain(write.value, index, /*crossed=*/false);
-    Content content = extractContent(algebra, value.free);
-    MicroStep step{content.scale, content.direction, {}, write.key, write.value};
-    for (Read read : value.reads) {
+    Expected<AffineValue> value = explain(spelledOut(write.value), index, /*crossed=*/false);
+    if (!value)
+      return value.takeError();
+    Content content = extractContent(algebra, value->free);
+    MicroStep step{content.scale, content.direction, {}, write.key};
+    for (Read read : value->reads) {
       read.scale = algebra.negate(read.scale);
       step.reads.push_back(read);
     }
     form.steps.push_back(std::move(step));
   }
+  return Error::success();
+}
+
+/// A written value that stands under a short name, in full.
+const Poly *DeltaFormBuilder::spelledOut(const Poly *value) {
+  Content content = extractContent(algebra, value);
+  const Term *only = content.direction->single();
+  if (!only || only->coefficient != 1 || only->monomial->exponent || only->monomial->factors.size() != 1 ||
+      !only->monomial->factors[0].atom->isFunction("written"))
+    return value;
+  return algebra.multiply(content.scale, only->monomial->factors[0].atom->arguments[0]);
 }
 
 //===----------------------------------------------------------------------===//
 // Reads from outside of the update
 //===----------------------------------------------------------------------===//
 
-void DeltaFormBuilder::findReadouts() {
+Error DeltaFormBuilder::findReadouts() {
+  Error failure = Error::success();
   reads.forEachUse(recurrence, [&](mlir::Value value, StateReads::Use use, mlir::Operation *user) {
-    if (use == StateReads::Use::Whole)
+    if (use == StateReads::Use::Whole) {
       form.wholeUses.push_back(user);
+      return;
+    }
+    bool crossed = use == StateReads::Use::Crossed;
+    Expected<AffineValue> read = explain(expressions.of(value), form.steps.size(), crossed);
+    if (read)
+      form.readouts.push_back({value, std::move(*read), crossed});
     else
-      form.readouts.push_back({value,
-                               explain(expressions.of(value), form.steps.size(), use == StateReads::Use::Crossed),
-                               use == StateReads::Use::Crossed});
+      failure = joinErrors(std::move(failure), read.takeError());
   });
+  return failure;
 }
 
 Expected<DeltaForm> recur::analysis::buildDeltaForm(Algebra &algebra, const Expressions &expressions,

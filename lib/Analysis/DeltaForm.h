@@ -48,7 +48,6 @@ struct MicroStep {
   /// Erasing reads: the value written is gain * value MINUS these.
   llvm::SmallVector<Read, 1> reads;
   const algebra::Poly *write; ///< the write key
-  const algebra::Poly *total; ///< the whole of u, expanded
 };
 
 /// A value outside of the state's own update that reads the state.

@@ -1,6 +1,7 @@
 #include "Analysis/RecurrenceAnalysis.h"
 #include "Analysis/Algebra/Division.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace recur;
@@ -52,10 +53,10 @@ static std::optional<LinearForm> asLinear(Algebra &algebra, const Atom *self, un
   return LinearForm{factor, algebra.poly(offsets), describeDecay(algebra, factor)};
 }
 
-/// after = max(state + shift, floor, ...) + offset.
+/// after = max(state + shift, floor, ...) + offset; or with min, which is -max of the negatives.
 static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *before, unsigned state, const Poly *after) {
   TropicalForm form;
-  const Atom *extremum = nullptr;
+  const Term *extremum = nullptr;
   SmallVector<Term, 4> offsets;
   for (const Term &term : after->terms) {
     if (!dependsOn(term.monomial->states, state)) {
@@ -63,20 +64,23 @@ static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *befo
       continue;
     }
     const Monomial *m = term.monomial;
-    if (extremum || term.coefficient != 1 || m->exponent || m->factors.size() != 1 || m->factors[0].power != 1)
+    if (extremum || std::abs(term.coefficient) != 1 || m->exponent || m->factors.size() != 1 ||
+        m->factors[0].power != 1 || !m->factors[0].atom->isFunction("max"))
       return std::nullopt;
-    extremum = m->factors[0].atom;
+    extremum = &term;
   }
-  if (!extremum || !(extremum->isFunction("max") || extremum->isFunction("min")))
+  if (!extremum)
     return std::nullopt;
-  form.isMin = extremum->name == "min";
+  double sign = extremum->coefficient;
+  form.isMin = sign < 0;
   form.offset = algebra.poly(offsets);
-  for (const Poly *argument : extremum->arguments) {
+  for (const Poly *argument : extremum->monomial->factors[0].atom->arguments) {
+    const Poly *signedArgument = algebra.scale(argument, sign);
     if (!argument->dependsOn(state)) {
-      form.floors.push_back(argument);
+      form.floors.push_back(signedArgument);
       continue;
     }
-    const Poly *shift = algebra.sub(argument, before);
+    const Poly *shift = algebra.sub(signedArgument, before);
     if (shift->dependsOn(state))
       return std::nullopt;
     form.shifts.push_back(shift);

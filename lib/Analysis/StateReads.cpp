@@ -1,4 +1,5 @@
 #include "Analysis/StateReads.h"
+#include "Analysis/Algebra/Division.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace llvm;
@@ -22,6 +23,16 @@ bool StateReads::isRead(const Atom *atom, Axis summed) const {
   return found == 1;
 }
 
+/// Whether `value` holds a read over `summed`, in itself or in a written value.
+bool StateReads::hasRead(const Poly *value, Axis summed) const {
+  return any_of(value->terms, [&](const Term &term) {
+    return any_of(term.monomial->factors, [&](const Factor &factor) {
+      return isRead(factor.atom, summed) ||
+             (factor.atom->isFunction("written") && hasRead(factor.atom->arguments[0], summed));
+    });
+  });
+}
+
 Axis StateReads::summedAxis(bool crossed) const {
   bool columns = (orientation == Orientation::Right) != crossed;
   return columns ? Axis::Col : Axis::Row;
@@ -39,12 +50,7 @@ int64_t StateReads::keySize(bool crossed) const {
 Expected<Orientation> StateReads::chooseOrientation(const Poly *after, dgps::RecurrenceOp recurrence) {
   if (self->rank == 1)
     return Orientation::Vector;
-  bool right = false, left = false;
-  for (const Term &term : after->terms)
-    for (const Factor &factor : term.monomial->factors) {
-      right |= isRead(factor.atom, Axis::Col);
-      left |= isRead(factor.atom, Axis::Row);
-    }
+  bool right = hasRead(after, Axis::Col), left = hasRead(after, Axis::Row);
   if (right && left)
     return createStringError("the update reads the state from both sides (S @ x and x @ S)");
   if (right || left)
@@ -94,10 +100,13 @@ Expected<StateReads::Linear> StateReads::linearIn(const Monomial *monomial, bool
     return result;
   }
   Axis summed = summedAxis(crossed);
-  if (!isRead(found->atom, summed))
+  bool isWritten = found->atom->isFunction("written");
+  if (!isWritten && !isRead(found->atom, summed))
     return nonLinear(found->atom);
   if (found->axis != (vector ? Axis::None : Axis::Row))
     return createStringError("what is read from the state is written as a key, which mixes its value channels");
+  if (isWritten)
+    return result;
   SmallVector<Factor, 4> key;
   for (const Factor &factor : found->atom->product->factors)
     if (factor.atom != self)
@@ -115,6 +124,40 @@ const Poly *StateReads::readWith(const Poly *matrix, const Poly *key, bool cross
     return nullptr;
   const Poly *sum = algebra.sumOver(product, columns ? Axis::Col : Axis::Row, keySize(crossed));
   return columns ? sum : algebra.transpose(sum);
+}
+
+SmallVector<const Poly *, 4> StateReads::keysInProgram(dgps::RecurrenceOp recurrence, bool crossed) {
+  SetVector<const Poly *> keys;
+  auto add = [&](mlir::Value stateValue, mlir::Value key) {
+    const Poly *poly = expressions.of(key);
+    if (!holdsStateItself(stateValue) || poly->dependsOn(state) || poly->isZero())
+      return;
+    keys.insert(extractContent(algebra, poly).direction);
+    // With what scales the key channels of the state where it is read.
+    for (const Term &term : inRoles(expressions.of(stateValue))->terms) {
+      const Factor *itself = find_if(term.monomial->factors, [&](const Factor &factor) { return factor.atom == self; });
+      if (itself == term.monomial->factors.end() || itself->power > 1)
+        continue;
+      SmallVector<Factor, 4> rest(term.monomial->factors.begin(), term.monomial->factors.end());
+      rest.erase(rest.begin() + (itself - term.monomial->factors.begin()));
+      Algebra::Split parts = algebra.split(algebra.monomial(rest, term.monomial->exponent));
+      const Poly *channels = crossed ? algebra.poly(parts.row) : algebra.transpose(algebra.poly(parts.col));
+      if (const Poly *scaled = algebra.multiply(channels, poly))
+        keys.insert(extractContent(algebra, scaled).direction);
+    }
+  };
+  bool columns = summedAxis(crossed) == Axis::Col;
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (auto dot = dyn_cast<dgps::DotOp>(op); dot && orientation == Orientation::Vector) {
+      add(dot.getLhs(), dot.getRhs());
+      add(dot.getRhs(), dot.getLhs());
+    } else if (auto product = dyn_cast<dgps::MatvecOp>(op); product && columns) {
+      add(product.getMatrix(), product.getVector());
+    } else if (auto product = dyn_cast<dgps::VecmatOp>(op); product && !columns) {
+      add(product.getMatrix(), product.getVector());
+    }
+  }
+  return SmallVector<const Poly *, 4>(keys.begin(), keys.end());
 }
 
 const Poly *StateReads::place(const Poly *value, const Poly *key) {

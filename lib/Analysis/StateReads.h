@@ -23,12 +23,12 @@ public:
     return orientation == Orientation::Right ? value : algebra.transpose(value);
   }
 
-  /// A product with one factor that is the state or a read of it.
+  /// A product with one factor that is the state, a read of it, or a value that was written into it and has a name.
   struct Linear {
     const algebra::Monomial *rest;   ///< the other factors
-    const algebra::Monomial *factor; ///< the state or the read
+    const algebra::Monomial *factor; ///< the state, the read or the written value
     bool isState;
-    const algebra::Poly *key; ///< of a read, over the row index
+    const algebra::Poly *key; ///< of a read, over the row index; null for the others
   };
   /// `monomial` in roles taken apart, or the reason why it is not linear. `crossed`: reads from the value side.
   llvm::Expected<Linear> linearIn(const algebra::Monomial *monomial, bool crossed = false);
@@ -38,6 +38,8 @@ public:
   /// outer(value, key) in the state's own rows and columns.
   const algebra::Poly *place(const algebra::Poly *value, const algebra::Poly *key);
   int64_t keySize(bool crossed = false) const;
+  /// The keys that ops of the program read the state with, at whatever point, without their scalar factors.
+  llvm::SmallVector<const algebra::Poly *, 4> keysInProgram(dgps::RecurrenceOp recurrence, bool crossed);
 
   /// How a value outside of the update uses the state.
   enum class Use { Read, Crossed, Whole };
@@ -48,6 +50,7 @@ public:
 
 private:
   bool isRead(const algebra::Atom *atom, algebra::Axis summed) const;
+  bool hasRead(const algebra::Poly *value, algebra::Axis summed) const;
   bool isAffineRead(mlir::Value value, bool crossed);
   bool holdsStateItself(mlir::Value value) const;
   algebra::Axis summedAxis(bool crossed) const;

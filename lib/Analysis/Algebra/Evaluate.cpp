@@ -1,4 +1,5 @@
 #include "Analysis/Algebra/Evaluate.h"
+#include "Analysis/Algebra/Division.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace llvm;
@@ -36,6 +37,17 @@ const Poly *Expressions::opaque(Operation *op) {
   return algebra.leaf(op->getResult(0), positions[op], dependencies);
 }
 
+/// A long vector that depends on a state, under a short name. It is what one of many steps of a token writes: a later
+/// step that reads the written state would otherwise double its length.
+const Poly *Expressions::shortened(const Poly *vector) {
+  constexpr size_t longest = 64;
+  if (vector->terms.size() <= longest || vector->states.none())
+    return vector;
+  Content content = extractContent(algebra, vector);
+  const Poly *name = algebra.function("written", 1, content.direction);
+  return algebra.multiply(content.scale, name);
+}
+
 /// log(exp(e)) = e; any other logarithm is an atom.
 static const Poly *logarithm(Algebra &algebra, const Poly *a) {
   const Term *term = a->single();
@@ -59,8 +71,10 @@ const Poly *Expressions::evaluate(Operation *op) {
           .Case([&](dgps::DivOp) { return algebra.multiply(operand(0), algebra.inverse(operand(1))); })
           .Case([&](dgps::ExpOp) { return algebra.exponential(operand(0)); })
           .Case([&](dgps::LogOp) { return logarithm(algebra, operand(0)); })
-          .Case([&](dgps::MaxOp) { return algebra.extremum("max", {operand(0), operand(1)}); })
-          .Case([&](dgps::MinOp) { return algebra.extremum("min", {operand(0), operand(1)}); })
+          .Case([&](dgps::MaxOp) { return algebra.maximum({operand(0), operand(1)}); })
+          .Case([&](dgps::MinOp) {
+            return algebra.negate(algebra.maximum({algebra.negate(operand(0)), algebra.negate(operand(1))}));
+          })
           .Case([&](dgps::ElementwiseOpInterface function) {
             return algebra.elementwise(function->getName().stripDialect(), operand(0));
           })
@@ -70,7 +84,9 @@ const Poly *Expressions::evaluate(Operation *op) {
             return algebra.function("extract", dgps::shapeOf(extract.getResult()).size(), operand(0),
                                     extract.getIndex());
           })
-          .Case([&](dgps::OuterOp) { return algebra.multiply(operand(0), algebra.transpose(operand(1))); })
+          .Case([&](dgps::OuterOp) {
+            return algebra.multiply(shortened(operand(0)), algebra.transpose(shortened(operand(1))));
+          })
           .Case([&](dgps::DotOp dot) -> const Poly * {
             const Poly *product = algebra.multiply(operand(0), operand(1));
             return product ? algebra.sumOver(product, Axis::Row, size(dot.getLhs(), 0)) : nullptr;

@@ -28,6 +28,7 @@ public:
 private:
   const Poly *evaluate(mlir::Operation *op);
   const Poly *opaque(mlir::Operation *op);
+  const Poly *shortened(const Poly *vector);
 
   Algebra &algebra;
   llvm::SmallVector<dgps::StateOp> states;

@@ -313,14 +313,14 @@ const Poly *Algebra::elementwise(StringRef name, ArrayRef<const Poly *> argument
   return function(name, axes == Axis::None ? 0 : axes == Axis::Row ? 1 : 2, arguments);
 }
 
-const Poly *Algebra::extremum(StringRef name, ArrayRef<const Poly *> arguments) {
+const Poly *Algebra::maximum(ArrayRef<const Poly *> arguments) {
   SmallVector<const Poly *, 4> flat;
   for (const Poly *argument : arguments) {
     // max(max(a, b) + c, d) = max(a + c, b + c, d).
     const Term *nested = find_if(argument->terms, [&](const Term &term) {
       const Monomial *m = term.monomial;
       return term.coefficient == 1 && !m->exponent && m->factors.size() == 1 && m->factors[0].power == 1 &&
-             m->factors[0].axis != Axis::Col && m->factors[0].atom->isFunction(name);
+             m->factors[0].axis != Axis::Col && m->factors[0].atom->isFunction("max");
     });
     if (nested == argument->terms.end()) {
       flat.push_back(argument);
@@ -332,7 +332,7 @@ const Poly *Algebra::extremum(StringRef name, ArrayRef<const Poly *> arguments) 
   }
   sort(flat, [](const Poly *a, const Poly *b) { return compare(a, b) < 0; });
   flat.erase(llvm::unique(flat), flat.end());
-  return flat.size() == 1 ? flat.front() : elementwise(name, flat);
+  return flat.size() == 1 ? flat.front() : elementwise("max", flat);
 }
 
 const Poly *Algebra::function(StringRef name, unsigned rank, ArrayRef<const Poly *> arguments, int64_t parameter) {

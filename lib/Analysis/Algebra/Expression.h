@@ -136,8 +136,8 @@ public:
   const Poly *exponential(const Poly *a);
   /// An elementwise function: it varies over whatever its arguments vary over.
   const Poly *elementwise(llvm::StringRef name, llvm::ArrayRef<const Poly *> arguments);
-  /// max and min take any number of arguments, in any order, nested or not.
-  const Poly *extremum(llvm::StringRef name, llvm::ArrayRef<const Poly *> arguments);
+  /// The largest of any number of arguments, in any order, nested or not. The smallest is -max of the negatives.
+  const Poly *maximum(llvm::ArrayRef<const Poly *> arguments);
   /// A function with a result of the given rank whose elements are not functions of the arguments' elements.
   const Poly *function(llvm::StringRef name, unsigned rank, llvm::ArrayRef<const Poly *> arguments,
                        int64_t parameter = 0);

@@ -70,7 +70,7 @@ TEST(Delta, DecayBetweenWritesStaysWithTheEarlierWrite) {
 }
 
 TEST(Delta, ManySteps) {
-  for (int steps : {1, 3, 4, 6}) {
+  for (int steps : {1, 3, 4, 6, 12}) {
     Understood understood("dim K, V, N = " + std::to_string(steps) +
                           "\ninput q: [K], k: [N, K], v: [N, V], b: [N]\nstate S: [V, K]\n"
                           "for j in 0..N { S = S + b[j] * outer(v[j] - S @ k[j], k[j]) }\noutput o = S @ q");
@@ -82,6 +82,22 @@ TEST(Delta, ManySteps) {
     }
     EXPECT_EQ(understood.interactions("S"), size_t(steps * (steps + 1)));
   }
+}
+
+TEST(Delta, KeysThatAreSums) {
+  Understood understood(vectors + "let f = elu(k) + 1\nlet r = elu(q) + 1\nS = exp(a) * S\n"
+                                  "S = S + beta * outer(v - S @ f, f)\noutput o = S @ r");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.steps.size(), 1u);
+  EXPECT_EQ(understood.print(form.steps[0].write), "f");
+  EXPECT_EQ(form.readouts[0].form.reads[0].point, (Point{true, 1}));
+  EXPECT_EQ(understood.print(form.readouts[0].form.reads[0].key), "r");
+}
+
+TEST(Delta, KeysWithACommonSummandAreTwoSteps) {
+  Understood understood(vectors + "S = S + outer(v, elu(k) + 1) + beta * outer(h, elu(q) + 1)\noutput o = S @ g");
+  ASSERT_EQ(understood.delta("S").steps.size(), 2u);
+  EXPECT_EQ(understood.interactions("S"), 2u);
 }
 
 TEST(Delta, OutputsAtEveryPoint) {
@@ -158,6 +174,8 @@ TEST(Class, Tropical) {
   EXPECT_EQ(classOf("m = max(m + a, b)"), "tropical");
   EXPECT_EQ(classOf("m = min(m, b) + a"), "tropical");
   EXPECT_EQ(classOf("m = max(m + a, m + b)"), "tropical");
+  EXPECT_EQ(classOf("m = -max(-(m + a), -b)"), "tropical");
+  EXPECT_EQ(classOf("m = -max(m + a, b)"), "general");
   EXPECT_EQ(classOf("m = max(2 * m, b) + a"), "general");
   EXPECT_EQ(classOf("m = max(m, b) + max(m, a)"), "general");
 }
