@@ -1,0 +1,114 @@
+// RUN: recur-opt %s --split-input-file --chunk-summarize | FileCheck %s
+
+// A scan: its elements scale by themselves.
+// CHECK-LABEL: chunk.program @sum {} chunk 8 {
+// CHECK: %A = chunk.state "A" : tensor<f32>
+// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.scan %A, %x decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.output "o" %[[V0]] : tensor<8xf32>
+// CHECK: chunk.next %A, %[[V1]] : tensor<f32>
+// CHECK-LABEL: chunk.program @sum_summary_A {} chunk 8 summary_of "A" as elementwise {
+// CHECK: %A.map = chunk.state "A.map" : tensor<f32>
+// CHECK: %A.offset = chunk.state "A.offset" : tensor<f32>
+// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.scan %A.offset, %x decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.next %A.offset, %[[V1]] : tensor<f32>
+// CHECK: %[[V2:[a-z0-9_]+]] = chunk.constant 0.000000e+00 : tensor<8xf32>
+// CHECK: %[[V3:[a-z0-9_]+]], %[[V4:[a-z0-9_]+]] = chunk.scan %A.map, %[[V2]] decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.next %A.map, %[[V4]] : tensor<f32>
+chunk.program @sum {} chunk 8 {
+  %x = chunk.input "x" : tensor<8xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %A = chunk.state "A" : tensor<f32>
+  %all, %last = chunk.scan %A, %x decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+  chunk.output "o" %all : tensor<8xf32>
+  chunk.next %A, %last : tensor<f32>
+}
+
+// -----
+
+// The delta rule: a map from the right.
+// CHECK-LABEL: chunk.program @delta {} chunk 8 {
+// CHECK: %S = chunk.state "S" : tensor<2x3xf32>
+// CHECK: %[[V0:[a-z0-9_]+]] = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK: %[[V1:[a-z0-9_]+]] = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: %[[V2:[a-z0-9_]+]] = chunk.map sub %v, %[[V0]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK: %[[V3:[a-z0-9_]+]] = chunk.solve %[[V1]], %[[V2]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK: %[[V4:[a-z0-9_]+]] = chunk.advance %S, %[[V3]], %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+// CHECK: %[[V5:[a-z0-9_]+]] = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK: chunk.output "o" %[[V5]] : tensor<8x2xf32>
+// CHECK: chunk.next %S, %[[V4]] : tensor<2x3xf32>
+// CHECK-LABEL: chunk.program @delta_summary_S {} chunk 8 summary_of "S" as right {
+// CHECK: %S.map = chunk.state "S.map" : tensor<3x3xf32>
+// CHECK: %S.offset = chunk.state "S.offset" : tensor<2x3xf32>
+// CHECK: %[[V0:[a-z0-9_]+]] = chunk.read %k, %S.offset : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK: %[[V1:[a-z0-9_]+]] = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: %[[V2:[a-z0-9_]+]] = chunk.map sub %v, %[[V0]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK: %[[V3:[a-z0-9_]+]] = chunk.solve %[[V1]], %[[V2]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK: %[[V4:[a-z0-9_]+]] = chunk.advance %S.offset, %[[V3]], %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+// CHECK: chunk.next %S.offset, %[[V4]] : tensor<2x3xf32>
+// CHECK: %[[V5:[a-z0-9_]+]] = chunk.read %k, %S.map : tensor<8x3xf32>, tensor<3x3xf32>
+// CHECK: %[[V6:[a-z0-9_]+]] = chunk.map neg %[[V5]] : tensor<8x3xf32>
+// CHECK: %[[V7:[a-z0-9_]+]] = chunk.solve %[[V1]], %[[V6]] : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK: %[[V8:[a-z0-9_]+]] = chunk.advance %S.map, %[[V7]], %k : tensor<3x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: chunk.next %S.map, %[[V8]] : tensor<3x3xf32>
+chunk.program @delta {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %seen = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %B = chunk.map sub %v, %seen : tensor<8x2xf32>, tensor<8x2xf32>
+  %U = chunk.solve %L, %B : tensor<8x8xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %U, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// A running maximum: a tropical map.
+// CHECK-LABEL: chunk.program @maximum {} chunk 8 {
+// CHECK: %m = chunk.state "m" : tensor<f32>
+// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: chunk.output "o" %[[V0]] : tensor<8xf32>
+// CHECK: chunk.next %m, %[[V1]] : tensor<f32>
+// CHECK-LABEL: chunk.program @maximum_summary_m {} chunk 8 summary_of "m" as tropical {
+// CHECK: %m.map = chunk.state "m.map" : tensor<f32>
+// CHECK: %m.offset = chunk.state "m.offset" : tensor<f32>
+// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.tropical_scan %m.offset, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: chunk.next %m.offset, %[[V1]] : tensor<f32>
+// CHECK: %[[V2:[a-z0-9_]+]] = chunk.constant 0xFFF0000000000000 : tensor<8xf32>
+// CHECK: %[[V3:[a-z0-9_]+]], %[[V4:[a-z0-9_]+]] = chunk.tropical_scan %m.map, %f, %[[V2]] : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: chunk.next %m.map, %[[V4]] : tensor<f32>
+chunk.program @maximum {} chunk 8 {
+  %f = chunk.input "f" : tensor<8xf32>
+  %i = chunk.input "i" : tensor<8xf32>
+  %m = chunk.state "m" : tensor<f32>
+  %all, %last = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+  chunk.output "o" %all : tensor<8xf32>
+  chunk.next %m, %last : tensor<f32>
+}
+
+// -----
+
+// A state that is not affine in itself: no summary.
+// CHECK-LABEL: chunk.program @general {} chunk 8 {
+// CHECK: %A = chunk.state "A" : tensor<f32>
+// CHECK: %[[V0:[a-z0-9_]+]] = chunk.token_loop (%[[V1:[a-z0-9_]+]] = %x : tensor<8xf32>) carry (%[[V2:[a-z0-9_]+]] = %A : tensor<f32>) -> tensor<f32> {
+// CHECK: %[[V3:[a-z0-9_]+]] = chunk.map tanh %[[V2]] : tensor<1xf32>
+// CHECK: %[[V4:[a-z0-9_]+]] = chunk.map add %[[V3]], %[[V1]] : tensor<1xf32>, tensor<1xf32>
+// CHECK: chunk.yield %[[V4]] : tensor<1xf32>
+// CHECK: chunk.next %A, %[[V0]] : tensor<f32>
+chunk.program @general {} chunk 8 {
+  %x = chunk.input "x" : tensor<8xf32>
+  %A = chunk.state "A" : tensor<f32>
+  %l = chunk.token_loop (%x1 = %x : tensor<8xf32>) carry (%a = %A : tensor<f32>) -> tensor<f32> {
+    %b = chunk.map tanh %a : tensor<1xf32>
+    %c = chunk.map add %b, %x1 : tensor<1xf32>, tensor<1xf32>
+    chunk.yield %c : tensor<1xf32>
+  }
+  chunk.next %A, %l : tensor<f32>
+}
