@@ -1,3 +1,4 @@
+#include "Driver/ChunkReport.h"
 #include "Driver/Explain.h"
 #include "Driver/ExplainFacts.h"
 
@@ -99,6 +100,21 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   return result;
 }
 
+static json::Object costJson(const Cost &cost) { return json::Object{{"flops", cost.flops}, {"bytes", cost.bytes}}; }
+
+/// The chunkwise form; costs are those of one token of one head.
+static json::Value chunkJson(dgps::RecurrenceOp recurrence) {
+  Expected<ChunkReport> report = makeChunkReport(recurrence);
+  if (!report)
+    return json::Object{{"error", toString(report.takeError())}};
+  return json::Object{{"size", report->chunk},
+                      {"equations", json::Array(report->equations)},
+                      {"flops_per_token", report->chunkwise.flops},
+                      {"bytes_per_token", report->chunkwise.bytes},
+                      {"recurrent", costJson(report->recurrent)},
+                      {"flops_ratio", report->chunkwise.flops / report->recurrent.flops}};
+}
+
 json::Value recur::driver::explainJson(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
   ExplainFacts facts(recurrence, options.canonical);
   json::Object dims;
@@ -116,11 +132,8 @@ json::Value recur::driver::explainJson(dgps::RecurrenceOp recurrence, const Expl
     states.push_back(stateJson(facts, state));
   for (const std::string &dim : options.assumedDims)
     assumed.push_back(dim);
-  return json::Object{{"recurrence", recurrence.getSymName()},
-                      {"dims", std::move(dims)},
-                      {"assumed_dims", std::move(assumed)},
-                      {"inputs", std::move(inputs)},
-                      {"params", std::move(params)},
-                      {"outputs", std::move(outputs)},
-                      {"states", std::move(states)}};
+  return json::Object{{"recurrence", recurrence.getSymName()}, {"dims", std::move(dims)},
+                      {"assumed_dims", std::move(assumed)},    {"inputs", std::move(inputs)},
+                      {"params", std::move(params)},           {"outputs", std::move(outputs)},
+                      {"states", std::move(states)},           {"chunk", chunkJson(recurrence)}};
 }

@@ -1,3 +1,4 @@
+#include "Driver/ChunkReport.h"
 #include "Driver/Explain.h"
 #include "Driver/ExplainFacts.h"
 #include "llvm/ADT/StringExtras.h"
@@ -20,6 +21,8 @@ public:
     header();
     for (const StateFacts &state : facts.analysis.getStates())
       describe(state);
+    if (!options.canonical)
+      describeChunk();
     return std::move(text);
   }
 
@@ -42,6 +45,7 @@ private:
   }
 
   void header();
+  void describeChunk();
   void describe(const StateFacts &state);
   void describeLinear(const StateFacts &state);
   void describeTropical(const StateFacts &state);
@@ -184,6 +188,25 @@ void TextReport::describeDelta(const StateFacts &state) {
     interactions.push_back(facts.printInteraction(form, interaction));
   line("interactions",
        fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ", join(interactions, ", ")));
+}
+
+void TextReport::describeChunk() {
+  Expected<ChunkReport> report = makeChunkReport(recurrence);
+  if (!report) {
+    text += fmt::format("\nno chunkwise form: {}\n", toString(report.takeError()));
+    return;
+  }
+  text += fmt::format("\nchunkwise form, {} tokens at once\n", report->chunk);
+  for (const std::string &equation : report->equations)
+    text += "  " + equation + "\n";
+  line("where",
+       "through(d), before(d), after(d), total(d) multiply the decay from the chunk's start to a token, to the one "
+       "before it, from the next to the end, and over all;");
+  line("", "strict, inclusive, before(<rows, columns>, d) are what each row sees, decayed by d on the way");
+  line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}, ratio {:.2f}", report->chunkwise.flops,
+                            report->recurrent.flops, report->chunkwise.flops / report->recurrent.flops));
+  line("bytes", fmt::format("{:.0f} a token in float32; recurrent {:.0f}, ratio {:.3f}", report->chunkwise.bytes,
+                            report->recurrent.bytes, report->chunkwise.bytes / report->recurrent.bytes));
 }
 
 std::string recur::driver::explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
