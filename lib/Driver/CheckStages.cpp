@@ -1,4 +1,5 @@
 #include "Driver/CheckStages.h"
+#include "Driver/HostEngine.h"
 #include "Driver/Reporting.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
@@ -77,11 +78,20 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
                        }};
 }
 
+/// The kernels, compiled and run in this process.
+static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options) {
+  Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
+  if (!engine)
+    return engine.takeError();
+  double limit = options.dataType == DataType::F32 ? 1e-5 : options.dataType == DataType::F16 ? 1e-3 : 4e-3;
+  return PreparedStage{limit, [engine = *engine](const interpreter::Data &data) { return engine->run(data); },
+                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30};
+}
+
 static constexpr CheckStage stages[] = {
-    {"canonicalized", prepareCanonicalized},
-    {"normalized", prepareNormalized},
-    {"chunk", prepareChunk},
-    {"segments", prepareSegments},
+    {"canonicalized", prepareCanonicalized}, {"normalized", prepareNormalized},           {"chunk", prepareChunk},
+    {"segments", prepareSegments},           {"host", prepareHost, /*needsTarget=*/true},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

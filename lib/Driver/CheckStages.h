@@ -10,6 +10,8 @@ namespace recur::driver {
 struct PreparedStage {
   double limit; // the largest relative RMS error that passes
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
+  /// Of a stage that does not compute in float64: results above this are beyond its numbers.
+  std::optional<double> largest = std::nullopt;
 };
 
 struct CheckStage {
@@ -18,6 +20,8 @@ struct CheckStage {
   /// the options.
   llvm::Expected<std::optional<PreparedStage>> (*prepare)(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &options);
+  /// Only when --target is given, for it compiles.
+  bool needsTarget = false;
 };
 
 /// From the top down.

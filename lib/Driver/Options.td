@@ -33,7 +33,8 @@ defvar withSpec = [BuildVerb, ExplainVerb, CheckVerb, RunVerb];
 
 def output : JoinedOrSeparate<["-"], "o">, MetaVarName<"BASE">, Group<FilesGroup>, Visibility<[BuildVerb]>,
              HelpText<"path of what is written, without its suffix; '-' is stdout (default: the file's name, here)">;
-defm emit : Valued<"emit", "LIST", "what to write: obj, asm, header, manifest, ptx, cubin, llvm, mlir", FilesGroup, [BuildVerb]>;
+defm emit : Valued<"emit", "LIST", "what to write: obj, lib, header, manifest, asm, llvm, ptx, cubin (default: obj, header, manifest), or mlir with --stop-after", FilesGroup, [BuildVerb]>;
+defm depfile : Valued<"depfile", "FILE", "write FILE, for make and ninja: what is written depends on SPEC", FilesGroup, [BuildVerb]>;
 defm in_folder : Valued<"in", "DIR", "folder with input.NAME.npy, param.NAME.npy and initial.NAME.npy", FilesGroup, [RunVerb]>;
 defm out_folder : Valued<"out", "DIR", "folder to write output.NAME.npy and final.NAME.npy to; made where it is missing", FilesGroup, [RunVerb]>;
 
@@ -43,6 +44,7 @@ def define : JoinedOrSeparate<["-"], "D">, MetaVarName<"NAME=NUMBER">, Group<Spe
 defm recurrence : Valued<"recurrence", "NAME", "take this recurrence of the file only", SpecGroup, withSpec>;
 
 defm target : Valued<"target", "NAME", "what to compile for; see 'recurc targets' (default: host)", TargetGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm prefix : Valued<"prefix", "PREFIX", "put PREFIX before every name in the header and the object", TargetGroup, [BuildVerb]>;
 def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, Visibility<withSpec>,
             HelpText<"type of the data: f32 (default), bf16 or f16">,
             HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's)">;

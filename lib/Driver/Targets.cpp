@@ -34,3 +34,10 @@ std::vector<Target> recur::driver::getTargets() {
   return {host, makeX86Level("x86-64-v3", v3Features, machine), makeX86Level("x86-64-v4", v4Features, machine),
           Target{"sm_90a", "gpu", "nvptx64-nvidia-cuda", "sm_90a", {}, false}};
 }
+
+std::optional<Target> recur::driver::findTarget(StringRef name) {
+  for (const Target &target : getTargets())
+    if (target.name == name)
+      return target;
+  return std::nullopt;
+}

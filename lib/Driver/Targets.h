@@ -1,6 +1,7 @@
 // The machines that Recur compiles for.
 #pragma once
 #include "llvm/ADT/StringRef.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct Target {
 
 /// `host` with what this machine has, then the named targets.
 std::vector<Target> getTargets();
+/// The one of this name, if there is one.
+std::optional<Target> findTarget(llvm::StringRef name);
 /// Their names, without looking at the machine.
 llvm::ArrayRef<llvm::StringRef> getTargetNames();
 

@@ -1,9 +1,11 @@
 // recurc build: from a specification down to a stage, and what is written of it.
+#include "Driver/HostKernels.h"
 #include "Driver/OutputFiles.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -16,13 +18,30 @@ struct BuildOptions {
   const Stage *stopAfter = nullptr;
   std::string base;       // "-" is stdout
   std::string dumpFolder; // empty: no dumps
+  std::string prefix;     // of every name
+  std::string depfile;    // empty: none
+  bool writes(StringRef artifact) const { return is_contained(emit, artifact); }
 };
 } // namespace
 
-static constexpr StringRef artifacts[] = {"obj", "asm", "header", "manifest", "ptx", "cubin", "llvm", "mlir"};
+static constexpr StringRef artifacts[] = {"obj", "lib", "header", "manifest", "asm", "llvm", "ptx", "cubin", "mlir"};
 
 /// The file's name without its folder and suffix.
 static std::string makeBase(StringRef path) { return path == "-" ? "out" : sys::path::stem(path).str(); }
+
+static bool isPrefix(StringRef text) {
+  return text.empty() || (!isDigit(text.front()) && all_of(text, [](char c) { return isAlnum(c) || c == '_'; }));
+}
+
+static Error parseKernelOptions(const opt::InputArgList &args, BuildOptions &options) {
+  options.prefix = args.getLastArgValue(OPT_prefix).str();
+  options.depfile = args.getLastArgValue(OPT_depfile).str();
+  if (!isPrefix(options.prefix))
+    return makeError("--prefix: '" + options.prefix + "' cannot start a name in C; use letters, digits and '_'");
+  if (options.emit.empty() && !args.hasArg(OPT_stop_after))
+    options.emit = {"obj", "header", "manifest"};
+  return Error::success();
+}
 
 static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, const SpecOptions &spec) {
   BuildOptions options;
@@ -30,24 +49,33 @@ static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, c
     for (StringRef artifact : split(list, ',')) {
       if (!is_contained(artifacts, artifact))
         return makeUnknownValueError("--emit", artifact, artifacts);
-      if (artifact != "mlir")
-        return makeError("--emit: this version does not make '" + artifact +
-                         "'; it makes 'mlir', with --stop-after=" + getLastStage().name);
+      if (artifact == "ptx" || artifact == "cubin")
+        return makeError("--emit: '" + artifact + "' is of GPUs, for which this version makes no kernels");
       options.emit.push_back(artifact.str());
     }
-  const opt::Arg *stopAfter = args.getLastArg(OPT_stop_after);
-  if (!stopAfter)
-    return makeError("this version stops at stage '" + getLastStage().name +
-                     "' and makes no kernels yet: add --stop-after=" + getLastStage().name);
-  Expected<const Stage *> stage = parseStage("--stop-after", stopAfter->getValue());
-  if (!stage)
-    return stage.takeError();
-  options.stopAfter = *stage;
-  if (spec.startFrom && spec.startFrom > options.stopAfter)
+  if (Error error = parseKernelOptions(args, options))
+    return std::move(error);
+  if (const opt::Arg *stopAfter = args.getLastArg(OPT_stop_after)) {
+    Expected<const Stage *> stage = parseStage("--stop-after", stopAfter->getValue());
+    if (!stage)
+      return stage.takeError();
+    options.stopAfter = *stage;
+    for (const std::string &artifact : options.emit)
+      if (artifact != "mlir")
+        return makeError("--emit: '" + artifact + "' lies below the stage of --stop-after; leave one of them out");
+  } else if (options.writes("mlir")) {
+    return makeError("--emit: 'mlir' is what a stage gives: name it with --stop-after, for example --stop-after=" +
+                     getLastStage().name);
+  }
+  if (options.stopAfter && spec.startFrom && spec.startFrom > options.stopAfter)
     return makeError("--stop-after: stage '" + options.stopAfter->name + "' comes before stage '" +
                      spec.startFrom->name + "' of --start-from");
+  if (!options.stopAfter && spec.startFrom && spec.startFrom->name != "recurrence")
+    return makeError("--start-from: kernels are made from stage 'recurrence'; add --stop-after to stop at another");
   options.base = args.getLastArgValue(OPT_output, makeBase(spec.path)).str();
   options.dumpFolder = args.getLastArgValue(OPT_dump_stages).str();
+  if (options.base == "-" && options.emit.size() > 1)
+    return makeError("-o -: stdout takes one artifact, but --emit names " + Twine(options.emit.size()));
   return options;
 }
 
@@ -64,6 +92,72 @@ static OutputFile makeDump(StringRef folder, const Stage &stage, mlir::ModuleOp 
   SmallString<128> path(folder);
   sys::path::append(path, Twine(&stage - getStages().begin() + 1) + "-" + stage.name + ".mlir");
   return {path.str().str(), printModule(module)};
+}
+
+/// `out/gdn` and `lib` make `out/libgdn.a`, as linkers look for it.
+static std::string getLibraryPath(StringRef base) {
+  SmallString<128> path(sys::path::parent_path(base));
+  sys::path::append(path, "lib" + sys::path::filename(base) + ".a");
+  return path.str().str();
+}
+
+static std::string escapeForMake(StringRef path) {
+  std::string text;
+  for (char c : path)
+    text += c == ' ' ? "\\ " : c == '$' ? "$$" : std::string(1, c);
+  return text;
+}
+
+static Error buildKernels(Specification &specification, const PipelineOptions &pipeline, const BuildOptions &build,
+                          std::vector<OutputFile> &files) {
+  const std::string &specPath = specification.getOptions().path;
+  HostKernelOptions options;
+  options.prefix = build.prefix;
+  options.sourceName = specPath == "-" ? "stdin" : sys::path::filename(specPath).str();
+  options.wantsAssembly = build.writes("asm");
+  options.wantsLLVM = build.writes("llvm");
+  Expected<HostKernels> kernels = compileHostKernels(specification.getRecurrences(), pipeline, options);
+  if (!kernels)
+    return kernels.takeError();
+  auto add = [&](StringRef artifact, StringRef suffix, std::string bytes) {
+    if (build.writes(artifact))
+      files.push_back({build.base == "-" ? "-" : (build.base + suffix).str(), std::move(bytes)});
+  };
+  if (build.writes("obj")) {
+    Expected<std::string> object = codegen::linkRelocatable(kernels->objects);
+    if (!object)
+      return object.takeError();
+    add("obj", ".o", std::move(*object));
+  }
+  if (build.writes("lib")) {
+    Expected<std::string> archive = codegen::makeArchive(kernels->objects);
+    if (!archive)
+      return archive.takeError();
+    files.push_back({build.base == "-" ? "-" : getLibraryPath(build.base), std::move(*archive)});
+  }
+  add("header", ".h", codegen::printHeader(kernels->interfaces));
+  add("manifest", ".json", codegen::printManifest(kernels->interfaces));
+  add("asm", ".s", kernels->assembly);
+  add("llvm", ".ll", kernels->llvmIR);
+  if (!build.depfile.empty()) {
+    std::string rule;
+    for (const OutputFile &file : files)
+      rule += escapeForMake(file.path) + " ";
+    SmallString<128> absolute(specPath);
+    if (std::error_code code = sys::fs::make_absolute(absolute))
+      return makeError("--depfile: cannot tell where '" + specPath + "' is: " + code.message());
+    files.push_back({build.depfile, rule + ": " + escapeForMake(absolute) + "\n"});
+  }
+  return Error::success();
+}
+
+/// What the stages give on the way, beside the kernels.
+static Error dumpStages(mlir::ModuleOp module, const SpecOptions &spec, const PipelineOptions &pipeline,
+                        StringRef folder, std::vector<OutputFile> &files) {
+  auto dump = [&](const Stage &stage) { files.push_back(makeDump(folder, stage, module)); };
+  if (mlir::failed(runStages(module, spec.startFrom, getLastStage(), pipeline, dump)))
+    return make_error<InternalError>("the passes down to stage '" + getLastStage().name + "' failed");
+  return Error::success();
 }
 
 Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
@@ -89,6 +183,16 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
 
   mlir::ModuleOp module = (*specification)->getModule();
   std::vector<OutputFile> files;
+  if (!build->stopAfter) {
+    if (Error error = buildKernels(**specification, *pipeline, *build, files))
+      return std::move(error);
+    if (!build->dumpFolder.empty())
+      if (Error error = dumpStages(module, *options, *pipeline, build->dumpFolder, files))
+        return std::move(error);
+    if (Error error = writeFiles(files))
+      return std::move(error);
+    return ExitCode::Fine;
+  }
   auto dump = [&](const Stage &stage) {
     if (!build->dumpFolder.empty())
       files.push_back(makeDump(build->dumpFolder, stage, module));

@@ -1,6 +1,7 @@
 // recurc run: a recurrence on a folder of .npy files.
 #include "Driver/ArrayFolder.h"
 #include "Driver/DimInference.h"
+#include "Driver/HostEngine.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -11,8 +12,10 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
 
-static Expected<npy::DType> parseOutputType(const opt::InputArgList &args) {
-  StringRef name = args.getLastArgValue(OPT_dtype, "f64");
+static Expected<npy::DType> parseOutputType(const opt::InputArgList &args, bool isCompiled) {
+  StringRef name = args.getLastArgValue(OPT_dtype, isCompiled ? "f32" : "f64");
+  if (isCompiled && (name == "f64" || name == "f8"))
+    return makeError("--dtype: the engine 'host' has no f64; it has f32, bf16 and f16");
   if (name == "f64" || name == "f8")
     return npy::DType::F8;
   if (name == "f32" || name == "f4")
@@ -25,10 +28,8 @@ static Expected<npy::DType> parseOutputType(const opt::InputArgList &args) {
 }
 
 static Error checkEngine(StringRef engine) {
-  if (engine == "interpreter")
+  if (engine == "interpreter" || engine == "host")
     return Error::success();
-  if (engine == "host")
-    return makeError("--engine: this version compiles no kernels; use --engine=interpreter");
   return makeUnknownValueError("--engine", engine, {"interpreter", "host"});
 }
 
@@ -46,13 +47,29 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
                    " recurrences; choose one with --recurrence: " + join(names, ", "));
 }
 
+/// By kernels of the host, whose data is of the type that is written.
+static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
+                                                  npy::DType dtype) {
+  if (Error error = interpreter::checkData(recurrence, data))
+    return std::move(error);
+  PipelineOptions options;
+  options.dataType = dtype == npy::DType::BF16 ? DataType::BF16
+                     : dtype == npy::DType::F2 ? DataType::F16
+                                               : DataType::F32;
+  Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
+  if (!engine)
+    return engine.takeError();
+  return (*engine)->run(data);
+}
+
 Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
     return options.takeError();
-  if (Error error = checkEngine(args.getLastArgValue(OPT_engine, "interpreter")))
+  StringRef engine = args.getLastArgValue(OPT_engine, "interpreter");
+  if (Error error = checkEngine(engine))
     return std::move(error);
-  Expected<npy::DType> dtype = parseOutputType(args);
+  Expected<npy::DType> dtype = parseOutputType(args, engine == "host");
   if (!dtype)
     return dtype.takeError();
   for (auto [id, name] : {std::pair(OPT_in_folder, "--in"), {OPT_out_folder, "--out"}})
@@ -88,7 +105,8 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<interpreter::Data> data = readArrays(*files, *sizes);
   if (!data)
     return data.takeError();
-  Expected<interpreter::Results> results = interpreter::interpret(recurrence, *data);
+  Expected<interpreter::Results> results =
+      engine == "host" ? runCompiled(recurrence, *data, *dtype) : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
   if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *dtype)))

@@ -1,7 +1,6 @@
 // recurc targets
 #include "Driver/Targets.h"
 #include "Driver/Verbs.h"
-#include "Pipelines/Stages.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -9,21 +8,22 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
 
-static std::string whyNotBuilt() {
-  return ("this version has no stage below '" + getLastStage().name + "', so it builds for no target").str();
-}
+static constexpr StringRef notBuilt = "this version makes no kernels for GPUs";
 
 static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
-  for (const Target &target : targets)
-    list.push_back(json::Object{{"name", target.name},
-                                {"kind", target.kind},
-                                {"triple", target.triple},
-                                {"cpu", target.cpu},
-                                {"features", json::Array(target.features)},
-                                {"runs_here", target.runsHere},
-                                {"can_build", false},
-                                {"reason", whyNotBuilt()}});
+  for (const Target &target : targets) {
+    json::Object object{{"name", target.name},
+                        {"kind", target.kind},
+                        {"triple", target.triple},
+                        {"cpu", target.cpu},
+                        {"features", json::Array(target.features)},
+                        {"runs_here", target.runsHere},
+                        {"can_build", target.kind == "cpu"}};
+    if (target.kind != "cpu")
+      object["reason"] = notBuilt;
+    list.push_back(std::move(object));
+  }
   outs() << formatv("{0:2}", json::Value(json::Object{{"targets", std::move(list)}})) << '\n';
 }
 
@@ -31,7 +31,7 @@ static void printAsText(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     outs() << target.name;
     outs().indent(12 - std::min<size_t>(target.name.size(), 11)) << target.kind << "  ";
-    outs() << (target.kind == "gpu"    ? "a GPU of this kind is looked for when a kernel is launched"
+    outs() << (target.kind == "gpu"    ? notBuilt
                : target.name == "host" ? target.cpu
                : target.runsHere       ? "runs here"
                                        : "does not run here");
@@ -39,7 +39,6 @@ static void printAsText(ArrayRef<Target> targets) {
       outs() << ": " << join(target.features, " ");
     outs() << '\n';
   }
-  outs() << '\n' << whyNotBuilt() << '\n';
 }
 
 Expected<ExitCode> driver::runTargets(const opt::InputArgList &args) {

@@ -16,11 +16,11 @@ RUNTIME_HEADER = "include/recur/Runtime.h"
 # Layer -> layers. `X` and `Y` are placeholders: the part of a folder's name, for example DGPSToChunk.
 ALLOWED = {
     "tools": ["Driver", "Pipelines", "Reduce"],
-    "Driver": ["Pipelines", "Interpreter", "Codegen", PUBLIC],
+    "Driver": ["Pipelines", "Interpreter", "Codegen", PUBLIC, RUNTIME_HEADER],
     "Pipelines": ["Frontend", "Transforms", "Conversion"],
     "Frontend": ["dialects/DGPS", "Support"],
     "Reduce": ["Frontend", "Support"],
-    "Codegen": ["dialects/Tile", "Support"],
+    "Codegen": ["dialects/Tile", "Support", RUNTIME_HEADER],
     "Interpreter": ["dialects"],
     "Analysis": ["dialects", "Support"],
     "Runtime": [RUNTIME_HEADER],

@@ -1,0 +1,87 @@
+// The descriptor that lies beside the kernels: constant data with the layout of recur_recurrence.
+#include "Codegen/Embed/KernelInterface.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include <cstddef>
+
+using namespace llvm;
+using namespace recur::codegen;
+
+// The constants below are written in this order.
+static_assert(offsetof(recur_array_info, kind) == 8 && offsetof(recur_array_info, rank) == 20 &&
+              offsetof(recur_array_info, shape) == 24 && sizeof(recur_array_info) == 40);
+static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recur_kernel_info, tokens_from) == 16 &&
+              offsetof(recur_kernel_info, plan) == 24 && sizeof(recur_kernel_info) == 32);
+static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
+              offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
+              offsetof(recur_recurrence, compiler) == 48 && sizeof(recur_recurrence) == 56);
+
+static uint32_t getFeatureBits(ArrayRef<std::string> features) {
+  static constexpr std::pair<StringRef, uint32_t> bits[] = {
+      {"avx2", RECUR_FEATURE_AVX2},         {"fma", RECUR_FEATURE_FMA},
+      {"f16c", RECUR_FEATURE_F16C},         {"avx512f", RECUR_FEATURE_AVX512F},
+      {"avx512bw", RECUR_FEATURE_AVX512BW}, {"avx512dq", RECUR_FEATURE_AVX512DQ},
+      {"avx512vl", RECUR_FEATURE_AVX512VL}, {"avx512bf16", RECUR_FEATURE_AVX512BF16}};
+  uint32_t all = 0;
+  for (auto [name, bit] : bits)
+    if (is_contained(features, name))
+      all |= bit;
+  return all;
+}
+
+namespace {
+class DescriptorWriter {
+public:
+  explicit DescriptorWriter(Module &module) : module(module), context(module.getContext()) {}
+  void write(const KernelInterface &interface);
+
+private:
+  Constant *int32(int64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
+  Constant *int64(int64_t value) { return ConstantInt::get(Type::getInt64Ty(context), value); }
+  Constant *makeStruct(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
+  Constant *makeData(Constant *value) {
+    auto *global =
+        new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage, value);
+    global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return global;
+  }
+  Constant *makeString(StringRef text) { return makeData(ConstantDataArray::getString(context, text)); }
+  Constant *makeTable(ArrayRef<Constant *> rows) {
+    return makeData(ConstantArray::get(ArrayType::get(rows.front()->getType(), rows.size()), rows));
+  }
+
+  Module &module;
+  LLVMContext &context;
+};
+} // namespace
+
+void DescriptorWriter::write(const KernelInterface &interface) {
+  std::vector<Constant *> arrays, kernels;
+  for (const InterfaceArray &array : interface.arrays) {
+    ArrayRef<int64_t> shape = array.shape;
+    Constant *sides[] = {int64(shape.empty() ? 0 : shape[0]), int64(shape.size() < 2 ? 0 : shape[1])};
+    arrays.push_back(
+        makeStruct({makeString(array.name), int32(array.kind),
+                    int32(array.kind == RECUR_STATE ? RECUR_F32 : interface.dtype), int32(array.isShared),
+                    int32(shape.size()), ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
+  }
+  for (const InterfaceKernel &kernel : interface.kernels) {
+    Type *pointer = PointerType::getUnqual(context);
+    auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, Type::getInt64Ty(context), pointer}, false);
+    auto *function = cast<Constant>(module.getOrInsertFunction(kernel.symbol, type).getCallee());
+    kernels.push_back(makeStruct(
+        {function, int64(kernel.workspaceBytes), int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk)}));
+  }
+  Constant *descriptor =
+      makeStruct({int32(RECUR_ABI_VERSION), int32(getFeatureBits(interface.features)), int32(arrays.size()),
+                  int32(kernels.size()), makeTable(arrays), makeTable(kernels), makeString(interface.name),
+                  makeString(interface.target), makeString(interface.compiler)});
+  new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, descriptor,
+                     interface.getDescriptorSymbol());
+}
+
+void recur::codegen::addDescriptors(Module &module, ArrayRef<KernelInterface> interfaces) {
+  DescriptorWriter writer(module);
+  for (const KernelInterface &interface : interfaces)
+    writer.write(interface);
+}

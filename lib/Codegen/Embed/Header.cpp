@@ -1,0 +1,135 @@
+// The C header: one struct and three functions a recurrence, all of them inline, so that a program links nothing but
+// the kernels, their descriptor and the runtime.
+#include "Codegen/Embed/KernelInterface.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace recur::codegen;
+
+static StringRef getElementType(recur_dtype dtype) { return dtype == RECUR_F32 ? "float" : "uint16_t"; }
+
+static bool isRead(const ArgumentField &field) { return field.kind != RECUR_OUTPUT && !field.isFinal; }
+
+static void printDims(raw_ostream &os, const KernelInterface &interface) {
+  interleave(interface.dims, os, [&](const auto &dim) { os << dim.first << " = " << dim.second; }, ", ");
+}
+
+static void printIntroduction(raw_ostream &os, const KernelInterface &interface) {
+  os << "/* The recurrence " << interface.name << " of " << interface.source << ": ";
+  printDims(os, interface);
+  os << (interface.dims.empty() ? "" : "; ") << "data " << getDataTypeName(interface.dtype);
+  if (interface.dtype != RECUR_F32)
+    os << ", held as uint16_t";
+  os << ", states f32; compiled for " << interface.target;
+  if (interface.cpu != interface.target)
+    os << " (" << interface.cpu << ")";
+  os << ". */\n";
+}
+
+static StringRef getNote(const ArgumentField &field) {
+  if (field.kind == RECUR_STATE && !field.isFinal)
+    return "; null: zeros";
+  if (!isRead(field))
+    return "; null: not wanted";
+  return "";
+}
+
+static void printArguments(raw_ostream &os, const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
+  std::string name = interface.getSymbol();
+  os << "/* Set it to zeros first: what is left zero has the usual meaning. Strides are counted in elements, and 0 "
+        "stands for\n"
+        " * dense, in the order of the dimensions that the comments give; a token's own elements always are dense. */\n"
+     << "typedef struct " << name << "_args {\n"
+     << "  int64_t B, T, H; /* sequences, tokens, heads */\n"
+     << "  int64_t Hq;      /* groups of heads that share inputs; divides H; 0 stands for H */\n";
+  for (const ArgumentField &field : fields) {
+    StringRef type = field.kind == RECUR_STATE ? "float" : getElementType(interface.dtype);
+    os << "  " << (isRead(field) ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
+       << getNote(field) << " */\n";
+  }
+  for (const ArgumentField &field : fields)
+    os << "  recur_strides " << field.getStridesName() << ";\n";
+  os << R"(  int32_t states_transposed; /* not 0: states of rank 2 have their last two dimensions swapped */
+  int32_t plan;              /* a recur_plan; RECUR_PLAN_AUTO chooses */
+  /* Packed sequences of different lengths: sequence i is the tokens from sequence_offsets[i] up to but without
+   * sequence_offsets[i + 1], B is 1, and states are [sequence_count, H, ...]. Null: B sequences of T tokens. */
+  const int64_t *sequence_offsets;
+  int64_t sequence_count;
+  int32_t threads;                 /* at most so many at the same time; 0: as many as the runtime's pool has */
+  recur_parallel_for parallel_for; /* null: the runtime's pool */
+  void *parallel_context;
+  void *workspace; /* 64-byte aligned */
+  int64_t workspace_bytes;
+)" << "} "
+     << name << "_args;\n\n";
+}
+
+static void printFunctions(raw_ostream &os, const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
+  std::string name = interface.getSymbol(), upper = StringRef(name).upper();
+  os << "#define " << upper << "_ARGUMENTS " << fields.size() << "\n\n";
+  os << formatv(R"(/* The call that recur_forward takes. */
+static inline recur_call {0}_call(const {0}_args *args, recur_argument arguments[{1}_ARGUMENTS]) {{
+  recur_call call;
+  memset(&call, 0, sizeof call);
+)",
+                name, upper);
+  for (auto [i, field] : enumerate(fields))
+    os << "  arguments[" << i << "].data = " << (isRead(field) ? "(void *)" : "") << "args->" << field.name << ";\n"
+       << "  arguments[" << i << "].strides = args->" << field.getStridesName() << ";\n";
+  os << "  call.arguments = arguments;\n"
+     << "  call.argument_count = " << upper << "_ARGUMENTS;\n";
+  for (StringRef field : {"B", "T", "H", "Hq", "states_transposed", "plan", "sequence_offsets", "sequence_count",
+                          "threads", "parallel_for", "parallel_context", "workspace", "workspace_bytes"})
+    os << "  call." << field << " = args->" << field << ";\n";
+  os << "  return call;\n}\n\n";
+  os << formatv(
+      R"(/* The bytes of workspace that the call needs; less than 0 when its sizes are not valid: see recur_message(). */
+static inline int64_t {0}_workspace_size(const {0}_args *args) {{
+  recur_argument arguments[{1}_ARGUMENTS];
+  recur_call call;
+  if (!args)
+    return recur_workspace_size(&{0}_recurrence, 0);
+  call = {0}_call(args, arguments);
+  return recur_workspace_size(&{0}_recurrence, &call);
+}
+
+/* Checks everything and computes. On any status but RECUR_OK nothing was written: see recur_message(). */
+static inline recur_status {0}_forward(const {0}_args *args) {{
+  recur_argument arguments[{1}_ARGUMENTS];
+  recur_call call;
+  if (!args)
+    return recur_forward(&{0}_recurrence, 0);
+  call = {0}_call(args, arguments);
+  return recur_forward(&{0}_recurrence, &call);
+}
+)",
+      name, upper);
+}
+
+static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
+  std::string name = interface.getSymbol(), upper = StringRef(name).upper();
+  std::vector<ArgumentField> fields = getArgumentFields(interface);
+  os << "\n#ifndef RECUR_KERNEL_" << name << "\n#define RECUR_KERNEL_" << name << "\n\n";
+  printIntroduction(os, interface);
+  for (const auto &[dim, size] : interface.dims)
+    os << "#define " << upper << "_DIM_" << dim << " " << size << "\n";
+  os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
+     << "/* Says at run time what this header says. */\nextern const recur_recurrence "
+     << interface.getDescriptorSymbol() << ";\n\n";
+  printArguments(os, interface, fields);
+  printFunctions(os, interface, fields);
+  os << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+}
+
+std::string recur::codegen::printHeader(ArrayRef<KernelInterface> interfaces) {
+  std::string text;
+  raw_string_ostream os(text);
+  os << "/* Made by recurc " << interfaces.front().compiler << "; edit the specification instead. C99 and C++.\n"
+     << " * Link with the object or library that was made along with it, and with Recur::runtime. */\n"
+     << "#include <recur/Runtime.h>\n#include <stdint.h>\n#include <string.h>\n";
+  for (const KernelInterface &interface : interfaces)
+    printRecurrence(os, interface);
+  return text;
+}

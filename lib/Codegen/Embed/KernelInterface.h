@@ -1,0 +1,73 @@
+// What a compiled recurrence looks like to its caller, from which its header, its manifest and its descriptor are made.
+#pragma once
+#include "recur/Runtime.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+}
+
+namespace recur::codegen {
+
+struct InterfaceArray {
+  std::string name;
+  recur_kind kind;
+  bool isShared = false;
+  std::vector<int64_t> shape; // of one token, or of one head for params and states
+};
+
+struct InterfaceKernel {
+  std::string symbol;
+  recur_plan plan;
+  int64_t chunk = 0;      // tokens in a chunk; 0 for plans without
+  int64_t tokensFrom = 0; // left to itself, the runtime takes the last kernel that is meant for so few tokens
+  int64_t workspaceBytes = 0;
+};
+
+struct KernelInterface {
+  std::string name;   // of the recurrence
+  std::string prefix; // goes before the name in everything that is C
+  std::string source; // the specification's file name, for comments
+  std::vector<std::pair<std::string, int64_t>> dims;
+  recur_dtype dtype = RECUR_F32;
+  std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
+  std::vector<InterfaceKernel> kernels;
+  std::string target, triple, cpu;
+  std::vector<std::string> features; // of the processor, by LLVM's names
+  std::string compiler;              // version
+
+  std::string getSymbol() const { return prefix + name; }
+  std::string getDescriptorSymbol() const { return getSymbol() + "_recurrence"; }
+};
+
+llvm::StringRef getPlanName(recur_plan plan);
+llvm::StringRef getDataTypeName(recur_dtype dtype);
+
+/// The fields that an array has in the struct of arguments: `q`, or `initial_S` and `final_S` for a state. A name that
+/// is taken, by a size or a keyword, gets an underscore at its end.
+struct ArgumentField {
+  const InterfaceArray *array;
+  recur_kind kind;
+  bool isFinal; // of a state: what it is afterwards
+  std::string name;
+  std::string getStridesName() const { return name + "_strides"; }
+};
+/// In the order in which kernels take them: inputs, params, initial states, outputs, final states.
+std::vector<ArgumentField> getArgumentFields(const KernelInterface &interface);
+
+/// `[B, T, Hq, 128]`
+std::string printFullShape(const ArgumentField &field);
+
+/// A C99 and C++ header with a struct of arguments, a query for the workspace and an entry for each recurrence.
+std::string printHeader(llvm::ArrayRef<KernelInterface> interfaces);
+
+/// The same for programs, as JSON.
+std::string printManifest(llvm::ArrayRef<KernelInterface> interfaces);
+
+/// Adds the recur_recurrence of each, which refers to the kernels by their symbols.
+void addDescriptors(llvm::Module &module, llvm::ArrayRef<KernelInterface> interfaces);
+
+} // namespace recur::codegen

@@ -1,0 +1,73 @@
+// The manifest: what the header says, for programs that read JSON.
+#include "Codegen/Embed/KernelInterface.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace llvm;
+using namespace recur::codegen;
+
+static StringRef getRoleName(const ArgumentField &field) {
+  switch (field.kind) {
+  case RECUR_INPUT:
+    return "input";
+  case RECUR_PARAM:
+    return "param";
+  case RECUR_OUTPUT:
+    return "output";
+  case RECUR_STATE:
+    return field.isFinal ? "final" : "initial";
+  }
+  llvm_unreachable("a kind of array");
+}
+
+static json::Value printRecurrence(const KernelInterface &interface) {
+  json::Object dims;
+  for (const auto &[name, size] : interface.dims)
+    dims[name] = size;
+  json::Array arguments, kernels;
+  for (const ArgumentField &field : getArgumentFields(interface)) {
+    json::Array shape(field.array->shape);
+    arguments.push_back(json::Object{
+        {"name", field.array->name},
+        {"field", field.name},
+        {"role", getRoleName(field)},
+        {"dtype", field.kind == RECUR_STATE ? "f32" : getDataTypeName(interface.dtype)},
+        {"shared", field.array->isShared},
+        {"shape", std::move(shape)},
+        {"full_shape", printFullShape(field)},
+        {"optional", field.kind == RECUR_STATE || field.kind == RECUR_OUTPUT},
+    });
+  }
+  for (const InterfaceKernel &kernel : interface.kernels) {
+    json::Object object{{"plan", getPlanName(kernel.plan)},
+                        {"symbol", kernel.symbol},
+                        {"tokens_from", kernel.tokensFrom},
+                        {"workspace_bytes_per_thread", kernel.workspaceBytes}};
+    if (kernel.chunk)
+      object["chunk"] = kernel.chunk;
+    kernels.push_back(std::move(object));
+  }
+  return json::Object{{"name", interface.name},
+                      {"symbol", interface.getSymbol()},
+                      {"descriptor", interface.getDescriptorSymbol()},
+                      {"source", interface.source},
+                      {"dims", std::move(dims)},
+                      {"dtype", getDataTypeName(interface.dtype)},
+                      {"arguments", std::move(arguments)},
+                      {"plans", std::move(kernels)}};
+}
+
+std::string recur::codegen::printManifest(ArrayRef<KernelInterface> interfaces) {
+  const KernelInterface &first = interfaces.front();
+  json::Array recurrences;
+  for (const KernelInterface &interface : interfaces)
+    recurrences.push_back(printRecurrence(interface));
+  json::Object manifest{{"compiler", "recurc " + first.compiler},
+                        {"abi_version", RECUR_ABI_VERSION},
+                        {"target", json::Object{{"name", first.target},
+                                                {"triple", first.triple},
+                                                {"cpu", first.cpu},
+                                                {"features", json::Array(first.features)}}},
+                        {"recurrences", std::move(recurrences)}};
+  return formatv("{0:2}\n", json::Value(std::move(manifest)));
+}

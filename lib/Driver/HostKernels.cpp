@@ -1,0 +1,152 @@
+#include "Driver/HostKernels.h"
+#include "Codegen/Embed/MachineCode.h"
+#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Driver/Options.h"
+#include "Driver/Reporting.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+using codegen::InterfaceArray;
+using codegen::KernelInterface;
+
+Expected<Target> driver::findHostTarget(StringRef name) {
+  std::optional<Target> target = findTarget(name);
+  if (!target)
+    return makeUnknownValueError("--target", name, getTargetNames());
+  if (target->kind != "cpu")
+    return makeError("--target: this version makes no kernels for '" + name +
+                     "'; it does for host, x86-64-v3 and x86-64-v4");
+  return std::move(*target);
+}
+
+static recur_dtype getDType(DataType type) {
+  return type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
+}
+
+static StorageType getStorage(DataType type) {
+  return type == DataType::F32 ? StorageType::F32 : type == DataType::BF16 ? StorageType::BF16 : StorageType::F16;
+}
+
+static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, const Target &target,
+                                const HostKernelOptions &options) {
+  KernelInterface interface;
+  interface.name = recurrence.getSymName().str();
+  interface.prefix = options.prefix;
+  interface.source = options.sourceName;
+  for (mlir::NamedAttribute dim : recurrence.getDims())
+    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
+      interface.dims.push_back({dim.getName().str(), size.getInt()});
+  interface.dtype = getDType(pipeline.dataType);
+  auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
+    ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
+    interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});
+  };
+  for (dgps::InputOp op : recurrence.getInputs())
+    add(op.getName(), RECUR_INPUT, op.getType(), op.getShared());
+  for (dgps::ParamOp op : recurrence.getParams())
+    add(op.getName(), RECUR_PARAM, op.getType());
+  for (dgps::StateOp op : recurrence.getStates())
+    add(op.getName(), RECUR_STATE, op.getType());
+  for (dgps::OutputOp op : recurrence.getOutputs())
+    add(op.getName(), RECUR_OUTPUT, op.getValue().getType());
+  interface.target = target.name;
+  interface.triple = target.triple;
+  interface.cpu = target.cpu;
+  interface.features = target.features;
+  interface.compiler = RECUR_VERSION;
+  return interface;
+}
+
+/// A copy that went through the stage `recurrence`, so that what is given stays as it is.
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyCanonicalized(dgps::RecurrenceOp recurrence,
+                                                                     const PipelineOptions &pipeline) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
+  module->push_back(recurrence->clone());
+  if (mlir::failed(runStages(*module, nullptr, *findStage("recurrence"), pipeline)))
+    return make_error<InternalError>("the passes of stage 'recurrence' failed");
+  return std::move(module);
+}
+
+static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
+                           Module &all) {
+  auto copy = copyCanonicalized(recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  std::string symbol = interface.getSymbol() + "_step";
+  Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
+                                             getStorage(pipeline.dataType), symbol, all.getContext());
+  if (!step)
+    return step.takeError();
+  if (verifyModule(*step->module, &errs()))
+    return make_error<InternalError>("the step kernel of '" + interface.name + "' is invalid LLVM IR");
+  step->module->setTargetTriple(all.getTargetTriple());
+  step->module->setDataLayout(all.getDataLayout());
+  if (Linker::linkModules(all, std::move(step->module)))
+    return make_error<InternalError>("the step kernels do not link");
+  interface.kernels.push_back({symbol, RECUR_PLAN_STEP, 0, 0, step->workspaceBytes});
+  return Error::success();
+}
+
+static Error checkPlan(const PipelineOptions &pipeline, ArrayRef<KernelInterface> interfaces) {
+  static constexpr std::pair<Plan, recur_plan> plans[] = {
+      {Plan::Step, RECUR_PLAN_STEP}, {Plan::Chunk, RECUR_PLAN_CHUNK}, {Plan::Segment, RECUR_PLAN_SEGMENT}};
+  for (auto [plan, wanted] : plans)
+    if (plan == pipeline.plan)
+      for (const KernelInterface &interface : interfaces)
+        if (none_of(interface.kernels, [&, wanted = wanted](auto &kernel) { return kernel.plan == wanted; }))
+          return makeError("--plan: '" + interface.name + "' has no kernel of plan '" + codegen::getPlanName(wanted) +
+                           "' on a CPU; leave --plan out, or take 'step'");
+  return Error::success();
+}
+
+Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> recurrences,
+                                                 const PipelineOptions &pipeline, const HostKernelOptions &options) {
+  Expected<Target> target = findHostTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  codegen::Machine machine{target->triple, target->cpu, target->features};
+  HostKernels kernels;
+  LLVMContext context;
+  Module all("recur_kernels", context);
+  if (Error error = codegen::setMachine(all, machine))
+    return std::move(error);
+  for (dgps::RecurrenceOp recurrence : recurrences) {
+    KernelInterface interface = describe(recurrence, pipeline, *target, options);
+    if (Error error = addStepKernel(recurrence, pipeline, interface, all))
+      return std::move(error);
+    kernels.interfaces.push_back(std::move(interface));
+  }
+  if (Error error = checkPlan(pipeline, kernels.interfaces))
+    return std::move(error);
+  codegen::addDescriptors(all, kernels.interfaces);
+  // Only the descriptors are seen from outside.
+  for (Function &function : all)
+    if (!function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage);
+  if (Error error = codegen::setMachine(all, machine))
+    return std::move(error);
+  if (Error error = codegen::optimize(all, machine))
+    return std::move(error);
+  if (options.wantsLLVM) {
+    raw_string_ostream os(kernels.llvmIR);
+    all.print(os, nullptr);
+  }
+  if (options.wantsAssembly) {
+    std::unique_ptr<Module> copy = CloneModule(all); // writing code changes the module
+    Expected<std::string> assembly = codegen::compileModule(*copy, machine, codegen::CodeForm::Assembly);
+    if (!assembly)
+      return assembly.takeError();
+    kernels.assembly = std::move(*assembly);
+  }
+  Expected<std::string> object = codegen::compileModule(all, machine, codegen::CodeForm::Object);
+  if (!object)
+    return object.takeError();
+  kernels.objects.push_back({"recur_kernels.o", std::move(*object)});
+  return std::move(kernels);
+}

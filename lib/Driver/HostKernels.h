@@ -1,0 +1,29 @@
+// Kernels for a CPU: compiled, and described to their caller.
+#pragma once
+#include "Codegen/Embed/Combine.h"
+#include "Codegen/Embed/KernelInterface.h"
+#include "Driver/Targets.h"
+#include "Pipelines/Stages.h"
+#include "dialects/DGPS/DGPS.h"
+
+namespace recur::driver {
+
+struct HostKernels {
+  std::vector<codegen::KernelInterface> interfaces; // one for each recurrence
+  std::vector<codegen::ObjectFile> objects;         // the descriptors are in the first
+  std::string assembly, llvmIR;                     // of the first, where asked for
+};
+
+struct HostKernelOptions {
+  std::string prefix;     // before every symbol
+  std::string sourceName; // for comments
+  bool wantsAssembly = false, wantsLLVM = false;
+};
+
+/// The CPU that --target names; an error for a GPU.
+llvm::Expected<Target> findHostTarget(llvm::StringRef name);
+
+llvm::Expected<HostKernels> compileHostKernels(llvm::ArrayRef<dgps::RecurrenceOp> recurrences,
+                                               const PipelineOptions &pipeline, const HostKernelOptions &options);
+
+} // namespace recur::driver
