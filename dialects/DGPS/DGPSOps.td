@@ -54,8 +54,9 @@ def DGPS_RecurrenceOp : DGPS_Op<"recurrence", [IsolatedFromAbove, SingleBlock, N
   }];
 }
 
+// Not pure: what a recurrence takes stays, whether or not it is used.
 class DGPS_DeclarationOp<string mnemonic, list<Trait> traits = []>
-    : DGPS_Op<mnemonic, !listconcat([Pure, HasParent<"RecurrenceOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
+    : DGPS_Op<mnemonic, !listconcat([HasParent<"RecurrenceOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)> {
   let results = (outs DGPS_RealType:$result);
 }
 

@@ -199,10 +199,16 @@ void TextReport::describeChunk() {
   text += fmt::format("\nchunkwise form, {} tokens at once\n", report->chunk);
   for (const std::string &equation : report->equations)
     text += "  " + equation + "\n";
-  line("where",
-       "through(d), before(d), after(d), total(d) multiply the decay from the chunk's start to a token, to the one "
-       "before it, from the next to the end, and over all;");
-  line("", "strict, inclusive, before(<rows, columns>, d) are what each row sees, decayed by d on the way");
+  bool needsLegend = any_of(report->equations, [](StringRef equation) {
+    return any_of(ArrayRef<StringRef>{"through(", "before(", "after(", "total(", "strict(", "inclusive("},
+                  [&](StringRef word) { return equation.contains(word); });
+  });
+  if (needsLegend) {
+    line(
+        "where",
+        "through, before, after, total: the product of the decay from the chunk's start to a token, to the one before");
+    line("", "it, from the next to the end, over all; strict, inclusive, before: what each row sees of the writes");
+  }
   line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}, ratio {:.2f}", report->chunkwise.flops,
                             report->recurrent.flops, report->chunkwise.flops / report->recurrent.flops));
   line("bytes", fmt::format("{:.0f} a token in float32; recurrent {:.0f}, ratio {:.3f}", report->chunkwise.bytes,

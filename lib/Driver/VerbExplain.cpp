@@ -61,6 +61,9 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   if (Error error = provoke(args))
     return std::move(error);
 
+  // The report is of what the later stages get: 1 / (1 + exp(-x)) is a sigmoid there.
+  if (failed(runStages((*specification)->getModule(), nullptr, *findStage("recurrence"), *pipeline)))
+    return make_error<InternalError>("the passes of stage 'recurrence' failed");
   json::Array list;
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {

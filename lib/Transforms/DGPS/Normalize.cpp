@@ -162,7 +162,7 @@ void NormalizePass::runOnOperation() {
   for (auto [before, now] : replacements)
     before.replaceAllUsesWith(now);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op) && !isa<InputOp, ParamOp, StateOp>(op))
+    if (isOpTriviallyDead(&op))
       op.erase();
   sortTopologically(&body);
 }

@@ -125,3 +125,12 @@ dgps.recurrence @signs {} {
   %d = dgps.sub %zero, %x : <scalar>, <3>
   dgps.output "d" %d : <3>
 }
+
+// What a recurrence takes is its interface, used or not.
+// CHECK-LABEL: @unused
+dgps.recurrence @unused {} {
+  // CHECK-NEXT: dgps.input "x" : <3>
+  %x = dgps.input "x" : <3>
+  // CHECK-NEXT: dgps.param "p" : <3>
+  %p = dgps.param "p" : <3>
+}
