@@ -120,7 +120,7 @@ public:
 
   // For the parts. All of these insert at the end of the program made so far.
 
-  /// The values of all tokens of a dgps value; null, with an error reported, where there is no way to compute them.
+  /// The values of all tokens of a dgps value.
   mlir::Value lift(mlir::Value value);
   /// The same with one row for each token.
   mlir::Value liftRows(mlir::Value value) { return value ? spreadRows(lift(value)) : value; }
@@ -162,7 +162,7 @@ private:
   DeltaState *findDeltaState(mlir::Value value, Point &point);
   mlir::Value liftState(unsigned state, bool after);
   void buildState(unsigned state);
-  mlir::Value fail(mlir::Operation *op, const llvm::Twine &message);
+  mlir::Value fail(mlir::Operation *op, const llvm::Twine &message, llvm::ArrayRef<int64_t> shape);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -58,9 +58,12 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
     return passesProducts(op) &&
            llvm::all_of(op->getOperands(), [&](Value operand) { return !isMatrix(operand) || self(self, operand); });
   };
+  // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one here.
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
-    auto cg = dyn_cast<dgps::CgOp>(op);
-    return !cg || !isProduct(isProduct, cg.getMatrix());
+    if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
+      return true;
+    return !llvm::all_of(op->getOperands(),
+                         [&](Value operand) { return !isMatrix(operand) || isProduct(isProduct, operand); });
   });
 }
 
@@ -133,8 +136,16 @@ bool LoopPlan::findBody(LoopGroup &group) {
     if (!isDeclaration(op) && body.insert(op))
       work.push_back(op);
   };
-  for (unsigned state : group.states)
-    include(dgps::StateOp(analysis.getStates()[state].op).getNext().getValue().getDefiningOp());
+  for (unsigned state : group.states) {
+    Value next = dgps::StateOp(analysis.getStates()[state].op).getNext().getValue();
+    auto other = next.getDefiningOp<dgps::StateOp>();
+    if (other && isMatrix(next) && !isOwnState(other)) {
+      merge(own, indexOf(other));
+      mergeCycles();
+      return false;
+    }
+    include(next.getDefiningOp());
+  }
   for (Operation *op : dependents)
     if (!later.contains(op) && !isMatrix(op->getResult(0)) && llvm::any_of(op->getOperands(), [&](Value operand) {
           return isMatrix(operand) &&

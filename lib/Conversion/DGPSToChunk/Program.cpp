@@ -17,11 +17,13 @@ ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, i
     : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch), plan(analysis) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
-Value ProgramBuilder::fail(Operation *op, const Twine &message) {
+/// Reports the first failure. What is built goes on with a value of the shape, so that no part has to ask whether another
+/// one failed; the program is thrown away in the end.
+Value ProgramBuilder::fail(Operation *op, const Twine &message, ArrayRef<int64_t> shape) {
   if (!failed)
     op->emitError() << "'" << op->getName().getStringRef() << "' " << message.str();
   failed = true;
-  return {};
+  return spread(constant(0), shape);
 }
 
 unsigned ProgramBuilder::indexOf(dgps::StateOp state) const { return analysis.getExpressions().indexOf(state); }
@@ -41,7 +43,7 @@ void ProgramBuilder::buildState(unsigned state) {
   if (progress[state] == Progress::Built)
     return;
   if (progress[state] == Progress::Building) {
-    fail(op, "depends on itself by a value that the analysis took for free of it");
+    fail(op, "depends on itself by a value that the analysis took for free of it", {});
     return;
   }
   progress[state] = Progress::Building;
@@ -89,32 +91,33 @@ bool ProgramBuilder::holdsDeltaState(Value value) {
 
 Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
   Point point;
+  ArrayRef<int64_t> shape = dgps::shapeOf(matrix).slice(left ? 1 : 0, 1);
   if (DeltaState *delta = findDeltaState(matrix, point)) {
     if (failed)
-      return {};
+      return spread(constant(0), shape);
     bool crossed = left != (delta->getValues().orientation == Orientation::Left);
     return delta->read(spreadRows(rows), point, crossed);
   }
   Operation *op = matrix.getDefiningOp();
+  if (auto outer = dyn_cast<dgps::OuterOp>(op); outer && !plan.groupWith(op)) {
+    Value read = lift(left ? outer.getLhs() : outer.getRhs()), other = lift(left ? outer.getRhs() : outer.getLhs());
+    return mul(map(Function::Dot, {read, rows}), other);
+  }
   if (!holdsDeltaState(matrix)) {
     Value tokens = lift(matrix);
-    if (!tokens)
-      return {};
     return left ? map(Function::Vecmat, {rows, tokens}) : map(Function::Matvec, {tokens, rows});
   }
   // The product goes through what the matrix is made of.
   if (isa<dgps::AddOp, dgps::SubOp>(op)) {
     Value a = multiply(op->getOperand(0), rows, left), b = multiply(op->getOperand(1), rows, left);
-    return a && b ? map(isa<dgps::AddOp>(op) ? Function::Add : Function::Sub, {a, b}) : Value();
+    return map(isa<dgps::AddOp>(op) ? Function::Add : Function::Sub, {a, b});
   }
-  if (isa<dgps::NegOp>(op)) {
-    Value a = multiply(op->getOperand(0), rows, left);
-    return a ? map(Function::Neg, a) : Value();
-  }
+  if (isa<dgps::NegOp>(op))
+    return map(Function::Neg, multiply(op->getOperand(0), rows, left));
   if (isa<dgps::MulOp>(op) && (dgps::shapeOf(op->getOperand(0)).empty() || dgps::shapeOf(op->getOperand(1)).empty())) {
     unsigned scalar = dgps::shapeOf(op->getOperand(0)).empty() ? 0 : 1;
     Value scale = lift(op->getOperand(scalar)), a = multiply(op->getOperand(1 - scalar), rows, left);
-    return scale && a ? mul(scale, a) : Value();
+    return mul(scale, a);
   }
   Value inner, scale;
   bool columns = false;
@@ -126,20 +129,17 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
     inner = scaled.getMatrix();
     scale = lift(scaled.getVector());
   } else {
-    return fail(op, "makes a matrix of a state that is only read by products; it has no chunkwise form");
+    return fail(op, "makes a matrix of a state that is only read by products; it has no chunkwise form", shape);
   }
-  if (!scale)
-    return {};
   // The scale is on the side of the rows, or on that of the result.
   if (columns != left)
     return multiply(inner, mul(scale, rows), left);
-  Value product = multiply(inner, rows, left);
-  return product ? mul(scale, product) : Value();
+  return mul(scale, multiply(inner, rows, left));
 }
 
 Value ProgramBuilder::lift(Value value) {
   if (failed)
-    return {};
+    return spread(constant(0), dgps::shapeOf(value));
   if (Value known = lifted.lookup(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -152,7 +152,7 @@ Value ProgramBuilder::lift(Value value) {
       continue;
     buildState(index);
     if (failed)
-      return {};
+      return spread(constant(0), dgps::shapeOf(value));
     return lifted[value] = delta->readout(readout->second);
   }
   auto after = afterOf.find(value);
@@ -160,17 +160,15 @@ Value ProgramBuilder::lift(Value value) {
   const LoopGroup *group = plan.groupWith(op);
   if (state || group || (after != afterOf.end() && !deltas[after->second])) {
     buildState(state ? indexOf(state) : group ? group->states[0] : after->second);
-    if (failed)
-      return {};
     if (Value known = lifted.lookup(value))
       return known;
-    return fail(op, "is used as a whole matrix, but is only read by products");
+    return fail(op, "is used as a whole, but is only read by products", dgps::shapeOf(value));
   }
   if (auto dot = dyn_cast<dgps::DotOp>(op)) {
     Point point;
     for (auto [vector, key] : {std::pair(dot.getLhs(), dot.getRhs()), std::pair(dot.getRhs(), dot.getLhs())})
       if (DeltaState *delta = findDeltaState(vector, point))
-        return failed ? Value() : lifted[value] = delta->read(liftRows(key), point, /*crossed=*/false);
+        return lifted[value] = failed ? spread(constant(0), {}) : delta->read(liftRows(key), point, /*crossed=*/false);
   }
   result = liftOp(
       op, [&](Value operand) { return lift(operand); },
@@ -226,8 +224,7 @@ FailureOr<ProgramOp> ProgramBuilder::build() {
     buildState(state);
   SmallVector<std::pair<dgps::OutputOp, Value>> outputs;
   for (dgps::OutputOp output : recurrence.getOutputs())
-    if (Value value = lift(output.getValue()))
-      outputs.push_back({output, spreadRows(value)});
+    outputs.push_back({output, liftRows(output.getValue())});
   if (failed) {
     program.erase();
     return failure();

@@ -54,35 +54,26 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
       .Case([&](dgps::ConstantOp op) { return constant(op.getNumber(), dgps::shapeOf(op.getResult())); })
       .Case([&](dgps::BroadcastOp op) -> Value {
         Value tokens = operand(op.getOperand());
-        if (!tokens)
-          return {};
         return BroadcastOp::create(builder, loc, shapeLike(tokens, dgps::shapeOf(op.getResult())), tokens);
       })
       .Case([&](dgps::ExtractOp op) -> Value {
         Value tokens = operand(op.getOperand());
-        if (!tokens)
-          return {};
         return ExtractOp::create(builder, loc, tokens, op.getIndex());
       })
       .Case([&](dgps::MatvecOp op) -> Value {
-        Value rows = operand(op.getVector());
-        return rows ? product(op.getMatrix(), rows, /*left=*/false) : Value();
+        return product(op.getMatrix(), operand(op.getVector()), /*left=*/false);
       })
       .Case([&](dgps::VecmatOp op) -> Value {
-        Value rows = operand(op.getVector());
-        return rows ? product(op.getMatrix(), rows, /*left=*/true) : Value();
+        return product(op.getMatrix(), operand(op.getVector()), /*left=*/true);
       })
       .Case([&](dgps::CgOp op) -> Value {
         Value vectors = operand(op.getVector()), ridge = operand(op.getRidge());
-        if (!vectors || !ridge)
-          return {};
         bool inLoop = vectors.getParentBlock() != nullptr && builder.getInsertionBlock()->getParentOp() &&
                       isa<TokenLoopOp>(builder.getInsertionBlock()->getParentOp());
         if (!inLoop)
           vectors = spreadRows(vectors);
         // All that the product needs and other values may need too is made outside of the region.
-        if (!product(op.getMatrix(), vectors, /*left=*/false))
-          return {};
+        product(op.getMatrix(), vectors, /*left=*/false);
         auto cg = CgOp::create(builder, loc, vectors.getType(), vectors, ridge, op.getIterations());
         Block &block = cg.getBody().emplaceBlock();
         OpBuilder::InsertionGuard guard(builder);
@@ -94,14 +85,7 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
       .Default([&](Operation *other) -> Value {
         std::optional<Function> function = functionOf(other);
         if (!function)
-          return fail(other, "has no chunkwise form");
-        SmallVector<Value> operands;
-        for (Value value : other->getOperands()) {
-          Value tokens = operand(value);
-          if (!tokens)
-            return {};
-          operands.push_back(tokens);
-        }
-        return map(*function, operands);
+          return fail(other, "has no chunkwise form", dgps::shapeOf(other->getResult(0)));
+        return map(*function, llvm::map_to_vector(other->getOperands(), operand));
       });
 }
