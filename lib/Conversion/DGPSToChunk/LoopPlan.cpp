@@ -58,7 +58,8 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
     return passesProducts(op) &&
            llvm::all_of(op->getOperands(), [&](Value operand) { return !isMatrix(operand) || self(self, operand); });
   };
-  // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one here.
+  // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one
+  // here.
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
     if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
       return true;

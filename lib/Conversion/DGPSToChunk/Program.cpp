@@ -17,8 +17,8 @@ ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, i
     : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch), plan(analysis) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
-/// Reports the first failure. What is built goes on with a value of the shape, so that no part has to ask whether another
-/// one failed; the program is thrown away in the end.
+/// Reports the first failure. What is built goes on with a value of the shape, so that no part has to ask whether
+/// another one failed; the program is thrown away in the end.
 Value ProgramBuilder::fail(Operation *op, const Twine &message, ArrayRef<int64_t> shape) {
   if (!failed)
     op->emitError() << "'" << op->getName().getStringRef() << "' " << message.str();

@@ -60,12 +60,9 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
         Value tokens = operand(op.getOperand());
         return ExtractOp::create(builder, loc, tokens, op.getIndex());
       })
-      .Case([&](dgps::MatvecOp op) -> Value {
-        return product(op.getMatrix(), operand(op.getVector()), /*left=*/false);
-      })
-      .Case([&](dgps::VecmatOp op) -> Value {
-        return product(op.getMatrix(), operand(op.getVector()), /*left=*/true);
-      })
+      .Case(
+          [&](dgps::MatvecOp op) -> Value { return product(op.getMatrix(), operand(op.getVector()), /*left=*/false); })
+      .Case([&](dgps::VecmatOp op) -> Value { return product(op.getMatrix(), operand(op.getVector()), /*left=*/true); })
       .Case([&](dgps::CgOp op) -> Value {
         Value vectors = operand(op.getVector()), ridge = operand(op.getRidge());
         bool inLoop = vectors.getParentBlock() != nullptr && builder.getInsertionBlock()->getParentOp() &&
