@@ -45,31 +45,70 @@ static Expected<std::optional<PreparedStage>> prepareNormalized(dgps::Recurrence
   return PreparedStage{1e-11, makeInterpreter(module)};
 }
 
-/// The chunkwise form, in float64. On small data a chunk of 16 tokens is one that has a next.
-static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp recurrence,
-                                                           const PipelineOptions &options) {
+/// The chunkwise form. On small data a chunk of 16 tokens is one that has a next.
+static Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> convertToChunk(dgps::RecurrenceOp recurrence,
+                                                                                   const PipelineOptions &options) {
   auto module = copyAlone(recurrence);
   PipelineOptions chosen = options;
   if (!chosen.chunk)
     chosen.chunk = 16;
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), chosen)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
-  return PreparedStage{1e-11, [module](const interpreter::Data &data) {
+  return module;
+}
+
+/// The chunkwise form, in float64.
+static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  return PreparedStage{1e-11, [module = *module](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
                        }};
+}
+
+/// The chunkwise form, rounding as the target would: float32, or products of bf16 or f16 operands with float32 sums. A
+/// rounded operand is off by half a unit in the last place, and the errors of a chunk's products add up by their
+/// squares.
+static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp recurrence,
+                                                             const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  interpreter::ChunkOptions rounding;
+  double limit = 1e-5, largest = 1e30, roundoff = 0x1p-24;
+  switch (options.dataType) {
+  case DataType::F32:
+    rounding.rounding = interpreter::Rounding::f32;
+    break;
+  case DataType::BF16:
+    rounding.rounding = interpreter::Rounding::bf16;
+    limit = 2e-2, roundoff = 0x1p-9;
+    break;
+  case DataType::F16:
+    rounding.rounding = interpreter::Rounding::f16;
+    limit = 2.5e-3, largest = 1e3, roundoff = 0x1p-12; // what is multiplied may be larger than the results
+    break;
+  }
+  return PreparedStage{limit,
+                       [module = *module, rounding](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
+                       },
+                       largest, roundoff};
 }
 
 /// The sequence in three segments, each summarised by itself. Only where every state has a summary.
 static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp recurrence,
                                                               const PipelineOptions &options) {
-  auto module = copyAlone(recurrence);
-  PipelineOptions chosen = options;
-  if (!chosen.chunk)
-    chosen.chunk = 16;
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> converted = convertToChunk(recurrence, options);
+  if (!converted)
+    return converted.takeError();
+  auto module = *converted;
   mlir::PassManager passes(recurrence.getContext());
   passes.addPass(chunk::createSummarizePass());
-  if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), chosen)) || mlir::failed(passes.run(**module)))
-    return make_error<InternalError>("the passes that summarise segments failed");
+  if (mlir::failed(passes.run(**module)))
+    return make_error<InternalError>("the pass that summarises segments failed");
   SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
   if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
     return std::nullopt;
@@ -90,8 +129,12 @@ static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp rec
 }
 
 static constexpr CheckStage stages[] = {
-    {"canonicalized", prepareCanonicalized}, {"normalized", prepareNormalized},           {"chunk", prepareChunk},
-    {"segments", prepareSegments},           {"host", prepareHost, /*needsTarget=*/true},
+    {"canonicalized", prepareCanonicalized},
+    {"normalized", prepareNormalized},
+    {"chunk", prepareChunk},
+    {"chunk rounded", prepareRounded},
+    {"segments", prepareSegments},
+    {"host", prepareHost, /*needsTarget=*/true},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

@@ -100,6 +100,8 @@ static double findLargest(const interpreter::NamedArrays &arrays) {
   return largest;
 }
 
+static constexpr double nudgeSize = 0x1p-24;
+
 /// The same data within the rounding of float32, to see how much such a rounding changes the results: much where a
 /// state that is divided by, or inverted, happens to be near zero.
 static Data nudge(Data data) {
@@ -108,7 +110,7 @@ static Data nudge(Data data) {
     for (auto &[name, array] : *arrays)
       for (double &value : array.values) {
         bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
-        value *= 1 + (bits & 1 ? 1 : -1) * std::ldexp(1.0, -24);
+        value *= 1 + (bits & 1 ? 1 : -1) * nudgeSize;
       }
   return data;
 }
@@ -142,7 +144,7 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
     if (!isFinite(reference->outputs) || !isFinite(reference->final))
       warn("'" + recurrence.getSymName() + "' has no finite result on the random inputs of T = " + Twine(tokens));
     double sensitivity = 0;
-    if (options.compiles) {
+    if (any_of(prepared, [](const PreparedStage &stage) { return stage.largest.has_value(); })) {
       Expected<Results> nudged = interpreter::interpret(recurrence, nudge(data));
       if (!nudged)
         return nudged.takeError();
@@ -161,9 +163,9 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
       if (options.provokeDifference && !results->outputs.empty() && !results->outputs.begin()->second.values.empty())
         results->outputs.begin()->second.values.back() += 1;
       double error = interpreter::relativeRms(*results, *reference);
-      // Float32 arithmetic rounds every step as if the data had been a little different.
+      // Arithmetic that rounds every step does as if the data had been a little different.
       if (ready.largest && std::isfinite(sensitivity))
-        stage.limit = std::max(stage.limit, 32 * sensitivity);
+        stage.limit = std::max(stage.limit, 32 * sensitivity * ready.roundoff / nudgeSize);
       if (!(error <= stage.error)) {
         stage.error = error;
         stage.worstTokens = tokens;
