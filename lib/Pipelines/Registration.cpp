@@ -1,10 +1,13 @@
 #include "Pipelines/Registration.h"
+#include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "Conversion/TileToLLVM/Passes.h"
 #include "Pipelines/Stages.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
+#include "dialects/Tile/Tile.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -17,7 +20,7 @@ static void registerUpstreamPasses() {
 }
 
 void recur::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<dgps::DGPSDialect, chunk::ChunkDialect>();
+  registry.insert<dgps::DGPSDialect, chunk::ChunkDialect, tile::TileDialect>();
 }
 
 void recur::registerAllPasses() {
@@ -27,6 +30,8 @@ void recur::registerAllPasses() {
     dgps::registerDGPSPasses();
     chunk::registerChunkPasses();
     registerDGPSToChunkPasses();
+    tile::registerChunkToTilePasses();
+    tile::registerTileToLLVMPasses();
     return true;
   }();
   (void)once;

@@ -1,0 +1,67 @@
+#ifndef RECUR_TILE_DIALECT_TD
+#define RECUR_TILE_DIALECT_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::recur::tile";
+  let summary = "Plans: tiles in the named memories of one core or CTA, and what is done with them";
+  let description = [{
+    A value is a tile: a small dense array that lies in a memory which its type names. A `tile.kernel` is one plan, for one
+    core or one CTA: which tiles there are, what is copied between memories, in which order products, row passes and solves
+    run. Loops are `scf.for` over 64-bit integers. The dialect knows nothing of recurrences: what a chunk program means has
+    been spelled out before it comes here.
+
+    An op writes into tiles that it is given. How many rows hold data is an operand of the ops (`rows`): the last chunk of
+    a sequence may be short, and rows beyond it hold numbers that no op reads into a row that counts.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
+
+def Tile_Memory : I32EnumAttr<"Memory", "the memory that a tile lies in", [
+  I32EnumAttrCase<"Global", 0, "global">, I32EnumAttrCase<"Local", 1, "local">,
+  I32EnumAttrCase<"Shared", 2, "shared">, I32EnumAttrCase<"Registers", 3, "registers">]> {
+  let cppNamespace = "::recur::tile";
+}
+
+def Tile_Reduction : I32EnumAttr<"Reduction", "how elements become one", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::recur::tile";
+}
+
+def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
+  let mnemonic = "tile";
+  let summary = "a dense array in a named memory";
+  let description = [{
+    Sizes, element type, memory, and the distance in elements between neighbours along each dimension: rows are padded so
+    that they begin at whole vectors and spread over cache sets. `global` is the caller's memory, whose rows lie as the
+    caller says: its first size is `?` and it has no strides. `local` is a core's scratch memory, `shared` a CTA's,
+    `registers` those of one core, or spread over the threads of a warpgroup. `swizzle N` says that the chunks of N bytes
+    of a shared tile are permuted as the hardware's N-byte swizzle does.
+
+    Example: `!tile.tile<64x100xf32, local, [112, 1]>`, `!tile.tile<?x100xbf16, global>`
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "::recur::tile::Memory":$memory,
+                        OptionalArrayRefParameter<"int64_t">:$strides, DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+    int64_t getSize(unsigned dim) const { return getShape()[dim]; }
+    int64_t getStride(unsigned dim) const { return getStrides()[dim]; }
+  }];
+}
+
+def Tile_GlobalTile : Type<CPred<"::llvm::isa<::recur::tile::TileType>($_self) && "
+                                 "::llvm::cast<::recur::tile::TileType>($_self).getMemory() == ::recur::tile::Memory::Global">,
+                           "a tile in global memory", "::recur::tile::TileType">;
+def Tile_WorkTile : Type<CPred<"::llvm::isa<::recur::tile::TileType>($_self) && "
+                               "::llvm::cast<::recur::tile::TileType>($_self).getMemory() != ::recur::tile::Memory::Global">,
+                         "a tile in a memory of the core or CTA", "::recur::tile::TileType">;
+
+#endif // RECUR_TILE_DIALECT_TD

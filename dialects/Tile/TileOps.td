@@ -1,0 +1,308 @@
+#ifndef RECUR_TILE_OPS_TD
+#define RECUR_TILE_OPS_TD
+
+include "dialects/Tile/TileDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
+// Which dimensions of the loop nest an operand has, one list an operand; a size of 1 repeats.
+defvar Tile_Dims = TypedArrayAttrBase<DenseI64ArrayAttr, "a list of dimensions for each operand">;
+// Row n matters in columns below (n / first + 1) * second only.
+defvar Tile_Triangle = OptionalAttr<DenseI64ArrayAttr>;
+
+//===----------------------------------------------------------------------===//
+// Kernels and tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTerminator, Symbol]> {
+  let summary = "one plan of one core or CTA";
+  let description = [{
+    The body's arguments are the caller's arrays, tiles in global memory, and at last the number of tokens, an i64. The
+    first `optional` arrays after the first `required` ones may be absent: loading one gives zeros, storing to one does
+    nothing; that is what the `required` attribute counts. `workspace` is the number of bytes of scratch memory that the
+    tiles of the body take, once they have been placed.
+
+    Verified: the arguments' types.
+
+    Example:
+    ```mlir
+    tile.kernel @twice required 1 workspace 0 {
+    ^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xf32, global>, %tokens: i64):
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `required` $required `workspace` $workspace attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "a tile of its own";
+  let description = [{
+    `at` is where it begins in the scratch memory, in bytes; it is chosen once all uses are known, and tiles that are never
+    in use at once share a place.
+
+    Example: `%a = tile.alloc at 4096 : !tile.tile<64x64xf32, local, [64, 1]>`
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Tile_WorkTile:$result);
+  let assemblyFormat = "(`at` $offset^)? attr-dict `:` type($result)";
+}
+
+def Tile_ViewOp : Tile_Op<"view", [Pure]> {
+  let summary = "a part of a tile, or the tile in another shape";
+  let description = [{
+    Begins `offset` elements into the source, and at its row `row` if one is given. Sizes and strides are the result
+    type's.
+
+    Example: `%row = tile.view %a[%t] offset 0 : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<1x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$source, Optional<I64>:$row, I64Attr:$offset);
+  let results = (outs Tile_WorkTile:$result);
+  let assemblyFormat = "$source (`[` $row^ `]`)? `offset` $offset attr-dict `:` type($source) `to` type($result)";
+}
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "rows of an array into a tile";
+  let description = [{
+    Rows `first` to `first + rows`, converted to the tile's element type. An absent array gives zeros.
+
+    Verified: a row of the array has the sizes of a row of the tile.
+
+    Example: `tile.load %q[%first] rows %n into %tile : !tile.tile<?x16xbf16, global> into !tile.tile<64x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_GlobalTile:$array, I64:$first, I64:$rows, Tile_WorkTile:$tile);
+  let assemblyFormat = "$array `[` $first `]` `rows` $rows `into` $tile attr-dict `:` type($array) `into` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "rows of a tile to an array";
+  let description = [{
+    As `tile.load`, the other way. Nothing is written to an absent array.
+
+    Verified: a row of the array has the sizes of a row of the tile.
+
+    Example: `tile.store %tile rows %n to %o[%first] : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<?x16xf32, global>`
+  }];
+  let arguments = (ins Tile_WorkTile:$tile, I64:$rows, Tile_GlobalTile:$array, I64:$first);
+  let assemblyFormat = "$tile `rows` $rows `to` $array `[` $first `]` attr-dict `:` type($tile) `to` type($array)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Passes over elements
+//===----------------------------------------------------------------------===//
+
+class Tile_NestOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat([MemoryEffects<[MemRead, MemWrite]>, SingleBlockImplicitTerminator<"YieldOp">], traits)> {
+  let hasRegionVerifier = 1;
+}
+
+def Tile_MapOp : Tile_NestOp<"map"> {
+  let summary = "a function of the elements";
+  let description = [{
+    The body gives an element of the result from the elements of the inputs at the same place. `dims` names for each input
+    the dimensions of the result that it has; a size of 1 repeats. The last dimension is computed in vectors, so an input
+    either lacks it or has it last, with neighbours side by side.
+
+    Verified: one list of dimensions an input; sizes; body arguments and yield are f32.
+
+    Example:
+    ```mlir
+    tile.map %s, %x into %y rows %n dims [array<i64: 0>, array<i64: 0, 1>]
+        : !tile.tile<64xf32, local, [1]>, !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.mulf %a, %b : f32
+      tile.yield %c : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_WorkTile>:$inputs, Tile_WorkTile:$result, I64:$rows, Tile_Dims:$dims);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $inputs `into` $result `rows` $rows `dims` $dims attr-dict `:` type($inputs) `into` type($result) $body
+  }];
+}
+
+def Tile_ScanOp : Tile_NestOp<"scan", [AttrSizedOperandSegments]> {
+  let summary = "a running value down the rows";
+  let description = [{
+    As `tile.map`, with one more body argument, the last: the value that the row before yielded first. Before the first
+    row that is what `initial` holds, or else the number `start`. The body yields the running value and then the element of
+    `all`. `reverse` goes from the last row to the first. `last` receives the running value after all rows.
+
+    Verified: as `tile.map`; at least one of `all` and `last` is there.
+
+    Example:
+    ```mlir
+    tile.scan %g all %sums rows %n dims [array<i64: 0, 1>] start 0.0 : !tile.tile<64x16xf32, local, [16, 1]>
+        all !tile.tile<64x16xf32, local, [16, 1]> {
+    ^bb0(%step: f32, %sum: f32):
+      %next = arith.addf %sum, %step : f32
+      tile.yield %next, %next : f32, f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Tile_WorkTile>:$inputs, Optional<Tile_WorkTile>:$initial, Optional<Tile_WorkTile>:$all,
+                       Optional<Tile_WorkTile>:$last, I64:$rows, Tile_Dims:$dims, F64Attr:$start, UnitAttr:$reverse);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $inputs (`initial` $initial^)? (`all` $all^)? (`last` $last^)? (`reverse` $reverse^)? `rows` $rows `dims` $dims
+    `start` $start attr-dict `:` type($inputs) (`initial` type($initial)^)? (`all` type($all)^)? (`last` type($last)^)? $body
+  }];
+}
+
+def Tile_ReduceOp : Tile_NestOp<"reduce"> {
+  let summary = "sums or maxima over some dimensions";
+  let description = [{
+    The body gives an element of a loop nest of the sizes `sizes` (the first is `rows`); the elements along the dimensions
+    `over`, never the rows, are reduced. `dims` is as in `tile.map`, for the nest. The result has the dimensions that are
+    left.
+
+    Verified: as `tile.map`, and the result's sizes.
+
+    Example:
+    ```mlir
+    tile.reduce sum %x, %y into %d rows %n over [1] of [64, 16] dims [array<i64: 0, 1>, array<i64: 0, 1>]
+        : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64xf32, local, [1]> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.mulf %a, %b : f32
+      tile.yield %c : f32
+    }
+    ```
+  }];
+  let arguments = (ins Tile_Reduction:$kind, Variadic<Tile_WorkTile>:$inputs, Tile_WorkTile:$result, I64:$rows,
+                       DenseI64ArrayAttr:$over, DenseI64ArrayAttr:$sizes, Tile_Dims:$dims);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $kind $inputs `into` $result `rows` $rows `over` $over `of` $sizes `dims` $dims attr-dict
+    `:` type($inputs) `into` type($result) $body
+  }];
+}
+
+def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator]> {
+  let summary = "what a body gives";
+  let description = [{
+    Example: `tile.yield %x : f32`
+  }];
+  let arguments = (ins Variadic<F32>:$values);
+  let builders = [OpBuilder<(ins), [{ /* gives nothing */ }]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Tile_IndexOp : Tile_Op<"index", [Pure]> {
+  let summary = "where in the loop nest a body is";
+  let description = [{
+    The index along a dimension of the nest of the surrounding map, scan or reduction.
+
+    Example: `%column = tile.index 1`
+  }];
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$dim attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Products and solves
+//===----------------------------------------------------------------------===//
+
+def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "a matrix product";
+  let description = [{
+    `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`. With
+    `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the result
+    itself. `left_triangle [r, w]` promises that row n of the left factor is zero from column (n / r + 1) w on: those are
+    not multiplied. `result_triangle` says the same of what will be looked at of the result: the rest is not computed.
+
+    Verified: sizes.
+
+    Example: `tile.product %a, %b into %c rows %n inner %k : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<16x32xf32, local, [32, 1]> into !tile.tile<64x32xf32, local, [32, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$result, I64:$rows, I64:$inner,
+                       Optional<Tile_WorkTile>:$plus, Optional<Tile_WorkTile>:$row_scale, Optional<Tile_WorkTile>:$column_scale,
+                       UnitAttr:$transposed, Tile_Triangle:$left_triangle, Tile_Triangle:$result_triangle);
+  let assemblyFormat = [{
+    (`transposed` $transposed^)? $left `,` $right `into` $result `rows` $rows `inner` $inner
+    (`plus` $plus^ (`scaled_rows` $row_scale^)? (`scaled_columns` $column_scale^)?)?
+    (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)? attr-dict
+    `:` type($left) `,` type($right) `into` type($result)
+    (`plus` type($plus)^ (`scaled_rows` type($row_scale)^)? (`scaled_columns` type($column_scale)^)?)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_TransposeOp : Tile_Op<"transpose", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the transpose of a tile in another tile";
+  let description = [{
+    Verified: sizes.
+
+    Example: `tile.transpose %a rows %n into %b : !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<16x64xf32, local, [64, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$source, I64:$rows, Tile_WorkTile:$result);
+  let assemblyFormat = "$source `rows` $rows `into` $result attr-dict `:` type($source) `into` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_SolveOp : Tile_Op<"solve", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the unit lower triangular solve (I + L) X = B, in place";
+  let description = [{
+    Blocks of rows: what the blocks above contribute is a product, the block itself is solved by forward substitution. Only
+    the strictly lower triangle of the matrix is read. `values` holds B before and X after.
+
+    Verified: sizes.
+
+    Example: `tile.solve %L, %X rows %n : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$values, I64:$rows);
+  let assemblyFormat = "$matrix `,` $values `rows` $rows attr-dict `:` type($matrix) `,` type($values)";
+  let hasVerifier = 1;
+}
+
+def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "dots of each row with the columns of its block, under a running scale of each channel";
+  let description = [{
+    Groups of rows and of columns (as many as `points` and `steps` have numbers) belong to one index of `scales`. Going back
+    from a row's index to the first index of its block of `block` indices, the row is multiplied elementwise by the scales
+    of the indices it passes (the first one is its own, unless its point is -1), and element [row, column] of the result
+    is its dot with the column there. Of its own index a row meets the columns whose step is below its point. No other
+    element of the result is written.
+
+    Verified: sizes.
+
+    Example: `tile.scaled_dots %q, %k scales %a into %A rows %n block 16 points [1] of [0] : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x64xf32, local, [64, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$scales, Tile_WorkTile:$result, I64:$rows,
+                       I64Attr:$block, DenseI64ArrayAttr:$points, DenseI64ArrayAttr:$steps);
+  let assemblyFormat = [{
+    $left `,` $right `scales` $scales `into` $result `rows` $rows `block` $block `points` $points `of` $steps attr-dict
+    `:` type($left) `,` type($right) `scales` type($scales) `into` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ScaledSumsOp : Tile_Op<"scaled_sums", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sums of earlier rows by a matrix's weights, under a running scale of each channel";
+  let description = [{
+    Row n of the result is the sum over the rows i that it meets, as `tile.scaled_dots` says but back to index 0, of
+    `matrix[n, i] D values[i]`, where D is the elementwise product of the scales passed. With `solve`, the values are the
+    result's own earlier rows, and the sum is subtracted from what the result holds: forward substitution. One step a
+    scale for all channels is a rank-1 `scales`.
+
+    Verified: sizes.
+
+    Example: `tile.scaled_sums %A, %v scales %a into %o rows %n points [1] of [0] : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$values, Tile_WorkTile:$scales, Tile_WorkTile:$result, I64:$rows,
+                       UnitAttr:$solve, DenseI64ArrayAttr:$points, DenseI64ArrayAttr:$steps);
+  let assemblyFormat = [{
+    (`solve` $solve^)? $matrix `,` $values `scales` $scales `into` $result `rows` $rows `points` $points `of` $steps attr-dict
+    `:` type($matrix) `,` type($values) `scales` type($scales) `into` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // RECUR_TILE_OPS_TD

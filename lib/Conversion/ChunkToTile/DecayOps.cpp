@@ -1,0 +1,154 @@
+// Cumulative decays and interactions.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+/// Tokens of one block of a per-channel decay: pairs within a block have their own factors, pairs apart meet at the
+/// block's start.
+constexpr int64_t blockTokens = 16;
+
+/// The decay of each token as a factor.
+Value Planner::factors(Value decay, bool linear) {
+  Value steps = get(decay);
+  if (linear)
+    return steps;
+  Value &known = shared.factors[decay];
+  if (known)
+    return known;
+  Value result = alloc(tileOf(steps).getShape());
+  map({steps}, result, rowsOf(result), [](Scalars &s, ValueRange x) { return s.exp(x[0]); });
+  return known = result;
+}
+
+void Planner::plan(chunk::CumulativeDecayOp op) {
+  Value steps = get(op.getDecay()), result = make(op);
+  bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
+  bool flat = tileOf(steps).getRank() == 1;
+  auto finish = [&](Scalars &s, Value running) { return linear || flat ? running : s.exp(running); };
+  bool exclusive = op.getRange() == chunk::DecayRange::Before || op.getRange() == chunk::DecayRange::After;
+  scan({steps}, {}, total ? Value() : result, total ? dropTokens(result) : Value(), rowsOf(steps), linear ? 1 : 0,
+       op.getRange() == chunk::DecayRange::After, [&](Scalars &s, ValueRange x) {
+         Value next = linear ? s.mul(x[1], x[0]) : s.add(x[1], x[0]);
+         return std::pair(next, total ? next : finish(s, exclusive ? x[1] : next));
+       });
+  if (!linear && (flat || total)) // vectors of tokens, where the scan goes number by number
+    map({result}, result, rowsOf(result), [](Scalars &s, ValueRange x) { return s.exp(x[0]); });
+}
+
+/// The product of the factors from the start of a token's block to the token, with it or without.
+Value Planner::blockDecay(Value factors, bool before) {
+  Value &known = (before ? shared.decayBefore : shared.decayThrough)[factors];
+  if (known)
+    return known;
+  Value result = alloc(tileOf(factors).getShape());
+  scan({factors}, {}, result, {}, rowsOf(factors), 1, false, [&](Scalars &s, ValueRange x) {
+    Value place = arith::AndIOp::create(s.builder, s.loc, s.index(0), s.integer(blockTokens - 1));
+    Value base = s.select(s.equal(place, s.integer(0)), s.number(1), x[1]);
+    Value next = s.mul(base, x[0]);
+    return std::pair(next, before ? base : next);
+  });
+  return known = result;
+}
+
+/// The product of the factors after a token to the end of its block.
+Value Planner::blockRest(Value factors) {
+  Value &known = shared.decayRest[factors];
+  if (known)
+    return known;
+  Value result = alloc(tileOf(factors).getShape());
+  scan({factors}, {}, result, {}, rowsOf(factors), 1, true, [&](Scalars &s, ValueRange x) {
+    Value place = arith::AndIOp::create(s.builder, s.loc, s.index(0), s.integer(blockTokens - 1));
+    Value base = s.select(s.equal(place, s.integer(blockTokens - 1)), s.number(1), x[1]);
+    return std::pair(s.mul(base, x[0]), base);
+  });
+  return known = result;
+}
+
+/// Multiplies each element by the decay between its write and its row, and puts 0 where the row does not see the write.
+/// The decay is a running product down the rows: one more factor for each write that has been seen before.
+void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size();
+  for (int64_t j = 0; j < rowsPerToken; ++j) {
+    int64_t point = op.getPoints()[j];
+    Value rows = slot(result, j, rowsPerToken);
+    auto visibility = [&](Scalars &s) { // earlier tokens, and what is seen
+      Value column = s.index(1), token = column;
+      if (writesPerToken > 1)
+        token = arith::DivUIOp::create(s.builder, s.loc, column, s.integer(writesPerToken));
+      Value earlier = s.below(token, s.index(0)), seen = earlier;
+      for (auto [place, step] : llvm::enumerate(op.getSteps())) {
+        if (!chunk::seesWrite(point, step))
+          continue;
+        Value own = s.add32(s.multiply32(s.index(0), writesPerToken), place);
+        seen = s.either(seen, s.equal(column, own));
+      }
+      return std::pair(earlier, seen);
+    };
+    if (!factors) {
+      map({rows}, rows, rowsOf(rows),
+          [&](Scalars &s, ValueRange x) { return s.select(visibility(s).second, x[0], s.number(0)); });
+      continue;
+    }
+    scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, [&](Scalars &s, ValueRange x) {
+      auto [earlier, seen] = visibility(s);
+      Value next = s.select(earlier, s.mul(x[2], x[1]), s.number(1));
+      Value factor = point == chunk::beforeDecay ? x[2] : next;
+      return std::pair(next, s.select(seen, s.mul(x[0], factor), s.number(0)));
+    });
+  }
+}
+
+/// A decay for each channel. Between blocks: rows are scaled from their block's start, writes to it, both by products
+/// of factors of single tokens, and met by a matrix product. Within a block: pair by pair.
+void Planner::planChannels(chunk::InteractionOp op, Value factors) {
+  Value rows = get(op.getRows()), columns = get(op.getColumns()), result = make(op);
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
+          chunk = tileOf(factors).getSize(0);
+  int64_t channels = tileOf(rows).getSize(1);
+  fill(result, 0, rowsOf(result));
+  ScaledDotsOp::create(builder, loc, rows, columns, factors, result, rowsOf(result), blockTokens, op.getPoints(),
+                       op.getSteps());
+  if (chunk <= blockTokens)
+    return;
+  Value scaledRows = alloc(tileOf(rows).getShape()), scaledColumns = alloc(tileOf(columns).getShape());
+  for (auto [j, point] : llvm::enumerate(op.getPoints())) {
+    Value to = slot(scaledRows, j, rowsPerToken);
+    map({slot(rows, j, rowsPerToken), blockDecay(factors, point == chunk::beforeDecay)}, to, rowsOf(to),
+        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  }
+  for (int64_t j = 0; j < writesPerToken; ++j) {
+    Value to = slot(scaledColumns, j, writesPerToken);
+    map({slot(columns, j, writesPerToken), blockRest(factors)}, to, rowsOf(to),
+        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  }
+  Value writes = transpose(scaledColumns, rowsOf(columns));
+  Value through = blockDecay(factors, false), rowCount = rowsOf(result);
+  for (int64_t first = blockTokens; first < chunk; first += blockTokens) {
+    int64_t count = std::min(blockTokens, chunk - first) * rowsPerToken, seen = first * writesPerToken;
+    if (int64_t passed = seen - blockTokens * writesPerToken) { // these writes pass one more whole block
+      Value part = block(writes, 0, channels, passed);
+      Value whole = view(through, {channels}, {1}, (first - 1) * tileOf(through).getStride(0));
+      map({part, whole}, part, constant(channels), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+    }
+    Value left = arith::SubIOp::create(builder, loc, rowCount, constant(first * rowsPerToken));
+    left = arith::MaxSIOp::create(builder, loc, left, constant(0));
+    left = arith::MinSIOp::create(builder, loc, left, constant(count));
+    product(block(scaledRows, first * rowsPerToken, count, channels), false, block(writes, 0, channels, seen),
+            block(result, first * rowsPerToken, count, seen), left, constant(channels));
+  }
+}
+
+void Planner::plan(chunk::InteractionOp op) {
+  Value steps = op.getDecay() ? factors(op.getDecay(), op.getLinear()) : Value();
+  std::pair<int64_t, int64_t> triangle(op.getPoints().size(), op.getSteps().size());
+  triangles[op] = triangle;
+  if (steps && tileOf(steps).getRank() > 1)
+    return planChannels(op, steps);
+  Value rows = get(op.getRows()), result = make(op);
+  ProductOp dots = product(rows, false, transposedColumns(op.getColumns()), result, rowsOf(result),
+                           constant(tileOf(rows).getSize(1)));
+  dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
+  maskScalar(result, op, steps);
+}

@@ -1,0 +1,16 @@
+// The step from chunk programs to tile plans.
+#pragma once
+
+#include "dialects/Chunk/Chunk.h"
+#include "dialects/Tile/Tile.h"
+#include "mlir/Pass/Pass.h"
+
+namespace recur::tile {
+
+#define GEN_PASS_DECL
+#include "Conversion/ChunkToTile/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "Conversion/ChunkToTile/Passes.h.inc"
+
+} // namespace recur::tile

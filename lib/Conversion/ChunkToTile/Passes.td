@@ -1,0 +1,40 @@
+#ifndef RECUR_CONVERSION_CHUNK_TO_TILE_PASSES_TD
+#define RECUR_CONVERSION_CHUNK_TO_TILE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
+  let summary = "chunk programs to plans of one core";
+  let description = [{
+    Each `chunk.program` becomes a `tile.kernel` for one sequence of one head: states are loaded, a loop goes over the
+    chunks, final states are stored. In the loop every value of the program has a tile in scratch memory; tiles that are
+    not in use at once share a place. Chains of elementwise functions become one pass. A state that is only read and
+    advanced lies transposed, so that no product needs a transpose. Matrices of the tokens are known to be triangular:
+    blocks that the mask empties are neither computed nor multiplied.
+
+    Before:
+    ```mlir
+    chunk.program @twice {} chunk 64 {
+      %x = chunk.input "x" : tensor<64x16xf32>
+      %y = chunk.map add %x, %x : tensor<64x16xf32>, tensor<64x16xf32>
+      chunk.output "y" %y : tensor<64x16xf32>
+    }
+    ```
+    After (in the loop):
+    ```mlir
+    tile.load %arg0[%first] rows %n into %0 : !tile.tile<?x16xf32, global> into !tile.tile<64x16xf32, local, [16, 1]>
+    tile.map %0 into %1 rows %n dims [array<i64: 0, 1>] : !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]> {
+    ^bb0(%x: f32):
+      %y = arith.addf %x, %x : f32
+      tile.yield %y : f32
+    }
+    tile.store %1 rows %n to %arg1[%first] : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<?x16xf32, global>
+    ```
+  }];
+  let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "of inputs, params and outputs: f32, bf16 or f16">,
+                 Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the program's if empty">];
+  let dependentDialects = ["::recur::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
+#endif // RECUR_CONVERSION_CHUNK_TO_TILE_PASSES_TD

@@ -1,0 +1,198 @@
+// Tiles, and passes over their elements.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+using chunk::Function;
+
+//===----------------------------------------------------------------------===//
+// Scalar code
+//===----------------------------------------------------------------------===//
+
+Value Scalars::number(double value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(float(value)));
+}
+Value Scalars::integer(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); }
+Value Scalars::below(Value a, Value b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b); }
+Value Scalars::equal(Value a, Value b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b); }
+Value Scalars::isZero(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, a, number(0)); }
+
+Value Scalars::apply(Function function, Value a, Value b) {
+  switch (function) {
+  case Function::Neg:
+    return arith::NegFOp::create(builder, loc, a);
+  case Function::Exp:
+    return exp(a);
+  case Function::Expm1:
+    return math::ExpM1Op::create(builder, loc, a);
+  case Function::Log:
+    return math::LogOp::create(builder, loc, a);
+  case Function::Sqrt:
+    return math::SqrtOp::create(builder, loc, a);
+  case Function::Abs:
+    return math::AbsFOp::create(builder, loc, a);
+  case Function::Sigmoid: // 1 / (1 + infinity) is the 0 that it should be
+    return div(number(1), add(number(1), exp(arith::NegFOp::create(builder, loc, a))));
+  case Function::Tanh:
+    return math::TanhOp::create(builder, loc, a);
+  case Function::Softplus: {
+    Value size = math::AbsFOp::create(builder, loc, a);
+    Value tail = math::Log1pOp::create(builder, loc, exp(arith::NegFOp::create(builder, loc, size)));
+    return add(max(a, number(0)), tail);
+  }
+  case Function::Elu: {
+    Value positive = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, number(0));
+    return select(positive, a, math::ExpM1Op::create(builder, loc, a));
+  }
+  case Function::Add:
+    return add(a, b);
+  case Function::Sub:
+    return sub(a, b);
+  case Function::Mul:
+    return mul(a, b);
+  case Function::Div:
+    return div(a, b);
+  case Function::Max:
+    return max(a, b);
+  case Function::Min:
+    return arith::MinimumFOp::create(builder, loc, a, b);
+  default:
+    llvm_unreachable("not an elementwise function");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+Value Planner::constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
+
+Value Planner::alloc(Numbers shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  if (shape.size() > 1) {
+    int64_t stride = llvm::alignTo(shape.back(), 16);
+    if (stride >= 128 && stride % 64 == 0)
+      stride += 16; // columns of a power of two apart would share few cache sets
+    for (int64_t dim = shape.size() - 2; dim >= 0; --dim) {
+      strides[dim] = stride;
+      stride *= shape[dim];
+    }
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(firstOp);
+  auto type = TileType::get(builder.getContext(), shape, builder.getF32Type(), Memory::Local, strides, 0);
+  return AllocOp::create(builder, loc, type, nullptr);
+}
+
+Value Planner::view(Value tile, Numbers shape, Numbers strides, int64_t offset, Value row) {
+  TileType type = tileOf(tile);
+  auto result = TileType::get(builder.getContext(), shape, type.getElementType(), type.getMemory(), strides, 0);
+  if (result == type && offset == 0 && !row)
+    return tile;
+  return ViewOp::create(builder, loc, result, tile, row, builder.getI64IntegerAttr(offset));
+}
+
+Value Planner::slot(Value tile, int64_t step, int64_t steps) {
+  TileType type = tileOf(tile);
+  SmallVector<int64_t> shape(type.getShape()), strides(type.getStrides());
+  int64_t offset = step * strides[0];
+  shape[0] /= steps;
+  strides[0] *= steps;
+  return view(tile, shape, strides, offset);
+}
+
+Value Planner::block(Value tile, int64_t first, int64_t count, int64_t columns) {
+  TileType type = tileOf(tile);
+  return view(tile, {count, columns}, type.getStrides(), first * type.getStride(0));
+}
+
+Value Planner::dropTokens(Value tile) {
+  TileType type = tileOf(tile);
+  if (type.getRank() == 1)
+    return tile;
+  return view(tile, type.getShape().drop_front(), type.getStrides().drop_front(), 0);
+}
+
+Value Planner::withTokens(Value tile) {
+  TileType type = tileOf(tile);
+  SmallVector<int64_t> shape{1}, strides{type.getSize(0) * type.getStride(0)};
+  llvm::append_range(shape, type.getShape());
+  llvm::append_range(strides, type.getStrides());
+  return view(tile, shape, strides, 0);
+}
+
+Value Planner::rowsOf(int64_t rows) {
+  int64_t size = program.getChunk();
+  if (inTokenLoop || rows == 1 || size == 1 || rows % size != 0)
+    return constant(rows);
+  if (rows == size)
+    return tokens;
+  return arith::MulIOp::create(builder, loc, tokens, constant(rows / size));
+}
+
+//===----------------------------------------------------------------------===//
+// Passes over elements
+//===----------------------------------------------------------------------===//
+
+ArrayAttr Planner::dimsOf(ArrayRef<Input> inputs) {
+  SmallVector<Attribute> dims;
+  for (const Input &input : inputs)
+    dims.push_back(builder.getDenseI64ArrayAttr(input.dims));
+  return builder.getArrayAttr(dims);
+}
+
+static SmallVector<Value> tilesOf(ArrayRef<Input> inputs) {
+  return llvm::map_to_vector(inputs, [](const Input &input) { return input.tile; });
+}
+
+/// Fills the body of a nest with `inputs` elements and what is carried as arguments.
+static void fillBody(OpBuilder &builder, Location loc, Region &region, size_t arguments,
+                     llvm::function_ref<SmallVector<Value>(Scalars &, ValueRange)> body) {
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(&region);
+  for (size_t i = 0; i < arguments; ++i)
+    block->addArgument(builder.getF32Type(), loc);
+  Scalars scalars{builder, loc};
+  SmallVector<Value> values = body(scalars, block->getArguments());
+  YieldOp::create(builder, loc, values);
+}
+
+void Planner::map(ArrayRef<Input> inputs, Value result, Value rows, Body body) {
+  auto op = MapOp::create(builder, loc, tilesOf(inputs), result, rows, dimsOf(inputs));
+  fillBody(builder, loc, op.getBody(), inputs.size(),
+           [&](Scalars &scalars, ValueRange arguments) { return SmallVector<Value>{body(scalars, arguments)}; });
+}
+
+void Planner::scan(ArrayRef<Input> inputs, Value initial, Value all, Value last, Value rows, double start, bool reverse,
+                   ScanBody body) {
+  auto op = ScanOp::create(builder, loc, tilesOf(inputs), initial, all, last, rows, dimsOf(inputs),
+                           builder.getF64FloatAttr(start), reverse ? builder.getUnitAttr() : nullptr);
+  fillBody(builder, loc, op.getBody(), inputs.size() + 1, [&](Scalars &scalars, ValueRange arguments) {
+    auto [next, given] = body(scalars, arguments);
+    return SmallVector<Value>{next, given};
+  });
+}
+
+void Planner::reduce(Reduction kind, ArrayRef<Input> inputs, Value result, Numbers over, Numbers sizes, Body body) {
+  auto op =
+      ReduceOp::create(builder, loc, kind, tilesOf(inputs), result, rowsOf(sizes[0]), over, sizes, dimsOf(inputs));
+  fillBody(builder, loc, op.getBody(), inputs.size(),
+           [&](Scalars &scalars, ValueRange arguments) { return SmallVector<Value>{body(scalars, arguments)}; });
+}
+
+void Planner::copy(Value from, Value to, Value rows) {
+  if (from != to)
+    map({from}, to, rows, [](Scalars &, ValueRange x) { return x[0]; });
+}
+
+void Planner::fill(Value tile, double number, Value rows) {
+  map({}, tile, rows, [&](Scalars &scalars, ValueRange) { return scalars.number(number); });
+}
+
+Value Planner::transpose(Value tile, Value rows) {
+  TileType type = tileOf(tile);
+  Value result = alloc({type.getSize(1), type.getSize(0)});
+  TransposeOp::create(builder, loc, tile, rows, result);
+  return result;
+}

@@ -1,0 +1,167 @@
+// The plan of one core: a loop over chunks, in which each op of the chunk program becomes tile ops on scratch tiles.
+//
+// Values of the tokens have a row a token and keep it when the chunk is short: rows beyond the last token hold numbers
+// of no meaning, and whatever runs over tokens - the inner index of a product, a scan, a solve - stops at the last one.
+//
+// Decays of tokens are turned into factors once a chunk; the decay between a write and a row is the product of the
+// factors in between, in running form. Only what scales a whole state is summed as logarithms first.
+#pragma once
+#include "dialects/Chunk/Chunk.h"
+#include "dialects/Tile/Tile.h"
+
+namespace recur::tile {
+
+/// Builds scalar code in the body of a tile op.
+struct Scalars {
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+  mlir::Value number(double value);
+  mlir::Value integer(int64_t value);
+  mlir::Value index(int64_t dim) { return IndexOp::create(builder, loc, builder.getI32Type(), dim); }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddFOp::create(builder, loc, a, b); }
+  mlir::Value sub(mlir::Value a, mlir::Value b) { return mlir::arith::SubFOp::create(builder, loc, a, b); }
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return mlir::arith::MulFOp::create(builder, loc, a, b); }
+  mlir::Value div(mlir::Value a, mlir::Value b) { return mlir::arith::DivFOp::create(builder, loc, a, b); }
+  mlir::Value max(mlir::Value a, mlir::Value b) { return mlir::arith::MaximumFOp::create(builder, loc, a, b); }
+  mlir::Value exp(mlir::Value a) { return mlir::math::ExpOp::create(builder, loc, a); }
+  mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
+    return mlir::arith::SelectOp::create(builder, loc, c, a, b);
+  }
+  mlir::Value either(mlir::Value a, mlir::Value b) { return mlir::arith::OrIOp::create(builder, loc, a, b); }
+  mlir::Value both(mlir::Value a, mlir::Value b) { return mlir::arith::AndIOp::create(builder, loc, a, b); }
+  mlir::Value add32(mlir::Value a, int64_t b) {
+    return b ? mlir::arith::AddIOp::create(builder, loc, a, integer(b)).getResult() : a;
+  }
+  mlir::Value multiply32(mlir::Value a, int64_t b) {
+    return b == 1 ? a : mlir::arith::MulIOp::create(builder, loc, a, integer(b)).getResult();
+  }
+  mlir::Value below(mlir::Value a, mlir::Value b);
+  mlir::Value equal(mlir::Value a, mlir::Value b);
+  mlir::Value isZero(mlir::Value a);
+  /// An elementwise function; `b` is null for a unary one.
+  mlir::Value apply(chunk::Function function, mlir::Value a, mlir::Value b);
+};
+
+/// A tile and the dimensions of the loop nest that it has; none named means the first ones.
+struct Input {
+  Input(mlir::Value tile) : tile(tile) {
+    for (int64_t dim = 0; dim < tileOf(tile).getRank(); ++dim)
+      dims.push_back(dim);
+  }
+  Input(mlir::Value tile, std::initializer_list<int64_t> dims) : tile(tile), dims(dims) {}
+  mlir::Value tile;
+  llvm::SmallVector<int64_t> dims;
+};
+
+class Planner {
+public:
+  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder)
+      : program(program), builder(builder), loc(program.getLoc()) {}
+
+  /// Program.cpp: makes the kernel, in front of the program.
+  mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
+
+private:
+  using Numbers = llvm::ArrayRef<int64_t>;
+  using Body = llvm::function_ref<mlir::Value(Scalars &, mlir::ValueRange)>;
+  using ScanBody = llvm::function_ref<std::pair<mlir::Value, mlir::Value>(Scalars &, mlir::ValueRange)>;
+
+  // Planner.cpp: tiles and passes over their elements.
+  mlir::Value constant(int64_t value);
+  mlir::Value alloc(Numbers shape);
+  mlir::Value view(mlir::Value tile, Numbers shape, Numbers strides, int64_t offset, mlir::Value row = {});
+  /// Every `steps`-th row, from row `step` on.
+  mlir::Value slot(mlir::Value tile, int64_t step, int64_t steps);
+  /// Rows [first, first + count), and of a matrix the first `columns` columns.
+  mlir::Value block(mlir::Value tile, int64_t first, int64_t count, int64_t columns);
+  /// The first dimension of 1 dropped, or put in front.
+  mlir::Value dropTokens(mlir::Value tile);
+  mlir::Value withTokens(mlir::Value tile);
+  /// How many rows hold data, of a tile of so many.
+  mlir::Value rowsOf(int64_t rows);
+  mlir::Value rowsOf(mlir::Value tile) { return rowsOf(tileOf(tile).getSize(0)); }
+
+  void map(llvm::ArrayRef<Input> inputs, mlir::Value result, mlir::Value rows, Body body);
+  void scan(llvm::ArrayRef<Input> inputs, mlir::Value initial, mlir::Value all, mlir::Value last, mlir::Value rows,
+            double start, bool reverse, ScanBody body);
+  void reduce(Reduction kind, llvm::ArrayRef<Input> inputs, mlir::Value result, Numbers over, Numbers sizes, Body body);
+  void copy(mlir::Value from, mlir::Value to, mlir::Value rows);
+  void fill(mlir::Value tile, double number, mlir::Value rows);
+  mlir::ArrayAttr dimsOf(llvm::ArrayRef<Input> inputs);
+  mlir::Value transpose(mlir::Value tile, mlir::Value rows);
+
+  // Program.cpp: values.
+  mlir::LogicalResult plan(mlir::Block &block);
+  mlir::LogicalResult plan(mlir::Operation *op);
+  mlir::Value get(mlir::Value value);
+  void set(mlir::Value value, mlir::Value tile) { tiles[value] = tile; }
+  /// A tile of the shape of a value, which becomes its own.
+  mlir::Value make(mlir::Value value);
+  void planNexts();
+  /// Which matrices without tokens lie transposed.
+  void chooseLayouts();
+  /// Whether the value's tile can be written by `op`, which is its only or its last reader.
+  bool isLastReader(mlir::Value value, mlir::Operation *op);
+
+  // TokenOps.cpp
+  void plan(chunk::MapOp op);
+  bool isFused(chunk::MapOp op);
+  void gatherLeaves(mlir::Value value, mlir::Value root, llvm::SmallVectorImpl<mlir::Value> &leaves);
+  mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Value root, llvm::ArrayRef<mlir::Value> leaves,
+                           mlir::ValueRange arguments);
+  void planElementwise(chunk::MapOp op);
+  void plan(chunk::ExtractOp op);
+  void plan(chunk::BroadcastOp op);
+  void plan(chunk::InterleaveOp op);
+  void plan(chunk::DeinterleaveOp op);
+
+  // DecayOps.cpp
+  mlir::Value factors(mlir::Value decay, bool linear);
+  mlir::Value blockDecay(mlir::Value factors, bool before);
+  mlir::Value blockRest(mlir::Value factors);
+  void plan(chunk::CumulativeDecayOp op);
+  void plan(chunk::InteractionOp op);
+  void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value factors);
+  void planChannels(chunk::InteractionOp op, mlir::Value factors);
+
+  // ProductOps.cpp
+  void plan(chunk::ApplyOp op);
+  void plan(chunk::SolveOp op);
+  void plan(chunk::InverseOp op);
+  void plan(chunk::ReadOp op);
+  void plan(chunk::AdvanceOp op);
+  void plan(chunk::ComposeOp op);
+  ProductOp product(mlir::Value left, bool transposed, mlir::Value right, mlir::Value result, mlir::Value rows,
+                    mlir::Value inner);
+  mlir::Value transposedColumns(mlir::Value columns);
+  void findTriangle(mlir::Operation *op);
+
+  // ScanOps.cpp
+  void plan(chunk::ScanOp op);
+  void plan(chunk::TropicalScanOp op);
+  void plan(chunk::PreviousOp op);
+  mlir::LogicalResult plan(chunk::TokenLoopOp op);
+  mlir::LogicalResult plan(chunk::CgOp op);
+
+  chunk::ProgramOp program;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Operation *firstOp = nullptr; // of the kernel: tiles are allocated before it
+  mlir::Value tokens;                 // in this chunk
+  bool inTokenLoop = false;           // where sizes of the tokens are of one token
+  llvm::DenseMap<mlir::Value, mlir::Value> tiles;
+  llvm::DenseSet<mlir::Value> transposedMatrices;
+  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> triangles; // values known to be zero above their tokens
+  // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
+  struct Shared {
+    llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest;
+  };
+  Shared shared;
+};
+
+/// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch
+/// memory that takes.
+void placeTiles(KernelOp kernel);
+
+} // namespace recur::tile

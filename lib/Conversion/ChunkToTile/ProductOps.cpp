@@ -1,0 +1,134 @@
+// Products with matrices of tokens and with states, and triangular solves.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+ProductOp Planner::product(Value left, bool transposed, Value right, Value result, Value rows, Value inner) {
+  return ProductOp::create(builder, loc, left, right, result, rows, inner, Value(), Value(), Value(),
+                           transposed ? builder.getUnitAttr() : nullptr, nullptr, nullptr);
+}
+
+/// The columns of an interaction as the right factor of a product.
+Value Planner::transposedColumns(Value columns) {
+  Value &known = shared.transposed[columns];
+  if (!known) {
+    Value tile = get(columns);
+    known = transpose(tile, rowsOf(tile));
+  }
+  return known;
+}
+
+/// A matrix of the tokens stays zero above its tokens when it is scaled, or combined with another such.
+void Planner::findTriangle(Operation *op) {
+  auto known = [&](Value value) { return triangles.find(value); };
+  if (auto map = dyn_cast<chunk::MapOp>(op)) {
+    auto first = known(map.getOperands().front()), last = known(map.getOperands().back()), none = triangles.end();
+    auto function = map.getFunction();
+    if (function == chunk::Function::Neg && first != none)
+      triangles[map.getResult()] = std::pair(first->second);
+    if (function == chunk::Function::Mul && map.getResult().getType() == map.getOperands().front().getType() &&
+        first != none)
+      triangles[map.getResult()] = std::pair(first->second);
+    else if (function == chunk::Function::Mul && map.getResult().getType() == map.getOperands().back().getType() &&
+             last != none)
+      triangles[map.getResult()] = std::pair(last->second);
+    if ((function == chunk::Function::Add || function == chunk::Function::Sub) && first != none && last != none &&
+        first->second == last->second)
+      triangles[map.getResult()] = std::pair(first->second);
+  } else if (auto rows = dyn_cast<chunk::DeinterleaveOp>(op)) {
+    if (auto from = known(rows.getOperand()); from != triangles.end() && from->second.first == int64_t(rows.getSteps()))
+      triangles[rows.getResult()] = std::pair<int64_t, int64_t>(1, from->second.second);
+  }
+}
+
+void Planner::plan(chunk::ApplyOp op) {
+  Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
+  if (op.getDecay()) {
+    Value steps = factors(op.getDecay(), op.getLinear());
+    ScaledSumsOp::create(builder, loc, matrix, values, steps, result, rowsOf(result), nullptr,
+                         builder.getDenseI64ArrayAttr(*op.getPoints()), builder.getDenseI64ArrayAttr(*op.getSteps()));
+    return;
+  }
+  ProductOp gathered = product(matrix, false, values, result, rowsOf(result), rowsOf(values));
+  if (auto triangle = triangles.find(op.getMatrix()); triangle != triangles.end())
+    gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
+}
+
+void Planner::plan(chunk::SolveOp op) {
+  Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = values;
+  // Solved in place where nobody else looks at the right-hand side, which is a tile of its own if a map made it.
+  auto producer = op.getValues().getDefiningOp<chunk::MapOp>();
+  if (producer && op.getValues().hasOneUse() && producer->getBlock() == op->getBlock()) {
+    set(op, values);
+  } else {
+    result = make(op);
+    copy(values, result, rowsOf(result));
+  }
+  if (op.getDecay()) {
+    Value steps = factors(op.getDecay(), op.getLinear());
+    ScaledSumsOp::create(builder, loc, matrix, result, steps, result, rowsOf(result), builder.getUnitAttr(),
+                         builder.getDenseI64ArrayAttr(*op.getPoints()), builder.getDenseI64ArrayAttr(*op.getSteps()));
+    return;
+  }
+  SolveOp::create(builder, loc, matrix, result, rowsOf(result));
+}
+
+void Planner::plan(chunk::InverseOp op) {
+  Value matrix = get(op.getMatrix()), result = make(op);
+  map({}, result, rowsOf(result),
+      [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
+  SolveOp::create(builder, loc, matrix, result, rowsOf(result));
+  triangles[op] = {1, 1};
+}
+
+void Planner::plan(chunk::ReadOp op) {
+  Value rows = get(op.getRows()), state = get(op.getState()), result = make(op);
+  bool transposed = transposedMatrices.contains(op.getState());
+  if (transposed == op.getLeft()) // the state lies the other way
+    state = transpose(state, constant(tileOf(state).getSize(0)));
+  product(rows, false, state, result, rowsOf(result), constant(tileOf(rows).getSize(1)));
+}
+
+void Planner::plan(chunk::AdvanceOp op) {
+  Value state = get(op.getState()), values = get(op.getValues()), keys = get(op.getKeys());
+  Value rowScale = op.getRowDecay() ? dropTokens(get(op.getRowDecay())) : Value();
+  Value columnScale = op.getColumnDecay() ? dropTokens(get(op.getColumnDecay())) : Value();
+  if (transposedMatrices.contains(op.getResult())) {
+    std::swap(values, keys);
+    std::swap(rowScale, columnScale);
+  }
+  Value result = state;
+  Operation *maker = op.getState().getDefiningOp();
+  if (isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(maker) && isLastReader(op.getState(), op))
+    set(op, state);
+  else
+    result = make(op);
+  ProductOp::create(builder, loc, values, keys, result, constant(tileOf(result).getSize(0)), rowsOf(values), state,
+                    rowScale, columnScale, builder.getUnitAttr(), nullptr, nullptr);
+}
+
+void Planner::plan(chunk::ComposeOp op) {
+  Value map1 = get(op.getFirstMap()), offset1 = get(op.getFirstOffset());
+  Value map2 = get(op.getSecondMap()), offset2 = get(op.getSecondOffset());
+  Value resultMap = make(op.getMap()), resultOffset = make(op.getOffset());
+  auto rows = [&](Value tile) { return constant(tileOf(tile).getSize(0)); };
+  switch (op.getKind()) {
+  case chunk::SummaryKind::Right: {
+    Value inner = rows(map2);
+    product(map1, false, map2, resultMap, rows(resultMap), inner);
+    ProductOp::create(builder, loc, offset1, map2, resultOffset, rows(resultOffset), inner, offset2, Value(), Value(),
+                      nullptr, nullptr, nullptr);
+    return;
+  }
+  case chunk::SummaryKind::Elementwise:
+    map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+    return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
+               [](Scalars &s, ValueRange x) { return s.add(s.mul(x[0], x[1]), x[2]); });
+  case chunk::SummaryKind::Tropical:
+    map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
+    return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
+               [](Scalars &s, ValueRange x) { return s.max(s.add(x[0], x[1]), x[2]); });
+  }
+}

@@ -1,0 +1,263 @@
+// The kernel around a chunk program: arrays, states, and the loop over chunks.
+#include "Conversion/ChunkToTile/Passes.h"
+#include "Conversion/ChunkToTile/Planner.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace recur::tile {
+#define GEN_PASS_DEF_CONVERTCHUNKTOTILEPASS
+#include "Conversion/ChunkToTile/Passes.h.inc"
+} // namespace recur::tile
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+//===----------------------------------------------------------------------===//
+// Values and their tiles
+//===----------------------------------------------------------------------===//
+
+Value Planner::get(Value value) {
+  if (Value tile = tiles.lookup(value))
+    return tile;
+  // A constant that is wanted as a tile.
+  std::optional<double> number = chunk::constantNumber(value);
+  assert(number && "operands are planned before their readers");
+  Value tile = alloc(chunk::tensorOf(value).getShape());
+  fill(tile, *number, rowsOf(tile));
+  return tile;
+}
+
+Value Planner::make(Value value) {
+  SmallVector<int64_t> shape(chunk::tensorOf(value).getShape());
+  if (shape.empty())
+    shape.push_back(1);
+  if (transposedMatrices.contains(value))
+    std::swap(shape[0], shape[1]);
+  Value tile = alloc(shape);
+  set(value, tile);
+  return tile;
+}
+
+bool Planner::isLastReader(Value value, Operation *op) {
+  if (value.getParentBlock() != op->getBlock())
+    return false;
+  for (OpOperand &use : value.getUses()) {
+    Operation *reader = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    if (auto next = dyn_cast<chunk::NextOp>(use.getOwner()); next && use.getOperandNumber() == 0)
+      continue; // names the state
+    if (!reader || (reader != op && op->isBeforeInBlock(reader)))
+      return false;
+    if (reader == op && &use != &op->getOpOperand(0))
+      return false;
+  }
+  return true;
+}
+
+/// A matrix that is read by rows of tokens lies transposed if reads and advances are all that is done with it: then the
+/// products need no transpose.
+void Planner::chooseLayouts() {
+  SmallVector<Value> matrices;
+  program.walk([&](Operation *op) {
+    if (auto state = dyn_cast<chunk::StateOp>(op); state && chunk::tensorOf(state).getRank() == 2)
+      matrices.push_back(state);
+    else if (auto advance = dyn_cast<chunk::AdvanceOp>(op))
+      matrices.push_back(advance);
+  });
+  for (Value matrix : matrices) {
+    bool left = false, right = false, other = false;
+    for (OpOperand &use : matrix.getUses()) {
+      if (auto read = dyn_cast<chunk::ReadOp>(use.getOwner()); read && use.getOperandNumber() == 1)
+        (read.getLeft() ? left : right) = true;
+      else if (auto advance = dyn_cast<chunk::AdvanceOp>(use.getOwner()); !advance || use.getOperandNumber() != 0)
+        other |= !isa<chunk::NextOp>(use.getOwner());
+    }
+    if (!other && (right || !left))
+      transposedMatrices.insert(matrix);
+  }
+  // What becomes of a matrix lies as it does.
+  auto agree = [&](Value a, Value b) {
+    if (transposedMatrices.contains(a) == transposedMatrices.contains(b))
+      return false;
+    transposedMatrices.erase(a);
+    transposedMatrices.erase(b);
+    return true;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    program.walk([&](Operation *op) {
+      if (auto advance = dyn_cast<chunk::AdvanceOp>(op))
+        changed |= agree(advance.getState(), advance.getResult());
+      else if (auto next = dyn_cast<chunk::NextOp>(op))
+        changed |= agree(next.getState(), next.getValue());
+    });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult Planner::plan(Block &block) {
+  for (Operation &op : block)
+    if (failed(plan(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Planner::plan(Operation *op) {
+  loc = op->getLoc();
+  auto done = [&](auto op) {
+    plan(op);
+    findTriangle(op);
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp, chunk::NextOp, chunk::ConstantOp,
+            chunk::YieldOp>([](auto) { return success(); }) // the kernel's, or where they are read
+      .Case<chunk::MapOp, chunk::ExtractOp, chunk::BroadcastOp, chunk::InterleaveOp, chunk::DeinterleaveOp,
+            chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp, chunk::InverseOp,
+            chunk::ReadOp, chunk::AdvanceOp, chunk::ComposeOp, chunk::ScanOp, chunk::TropicalScanOp, chunk::PreviousOp>(
+          [&](auto op) { return done(op); })
+      .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
+      .Case([&](chunk::StateFreeOp op) {
+        if (failed(plan(op.getBody().front())))
+          return failure();
+        for (auto [result, value] : llvm::zip(op.getResults(), op.getBody().front().getTerminator()->getOperands())) {
+          set(result, get(value));
+          if (auto triangle = triangles.find(value); triangle != triangles.end())
+            triangles[result] = std::pair(triangle->second);
+        }
+        return success();
+      })
+      .Default([](Operation *op) { return op->emitOpError("has no plan for a core"); });
+}
+
+/// The states of the next chunk. A state that becomes another state's old value is read before that one is written.
+void Planner::planNexts() {
+  SmallVector<chunk::NextOp> nexts(program.getBody().front().getOps<chunk::NextOp>());
+  SmallVector<std::pair<Value, Value>> moves;
+  for (chunk::NextOp next : nexts) {
+    Value from = get(next.getValue()), to = tiles[next.getState()];
+    bool otherState = llvm::any_of(nexts, [&](chunk::NextOp other) { return tiles[other.getState()] == from; });
+    if (from == to)
+      continue;
+    if (otherState) {
+      Value kept = alloc(tileOf(to).getShape());
+      copy(from, kept, constant(tileOf(to).getSize(0)));
+      from = kept;
+    }
+    moves.push_back({from, to});
+  }
+  for (auto [from, to] : moves)
+    copy(from, to, constant(tileOf(to).getSize(0)));
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
+  MLIRContext *context = builder.getContext();
+  auto inputs = program.getInputs();
+  auto params = program.getParams();
+  auto states = program.getStates();
+  auto outputs = program.getOutputs();
+  auto kernel = KernelOp::create(builder, loc, symbol, int64_t(inputs.size() + params.size()), 0);
+  Block &body = kernel.getBody().emplaceBlock();
+  auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
+    SmallVector<int64_t> shape{ShapedType::kDynamic};
+    llvm::append_range(shape, perToken);
+    return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0), loc);
+  };
+  SmallVector<Value> inputArrays, paramArrays, initialArrays, outputArrays, finalArrays;
+  Type f32 = builder.getF32Type();
+  for (chunk::InputOp input : inputs)
+    inputArrays.push_back(addArray(chunk::shapePerToken(input), elementType));
+  for (chunk::ParamOp param : params)
+    paramArrays.push_back(addArray(chunk::shapePerToken(param), elementType));
+  for (chunk::StateOp state : states)
+    initialArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+  for (chunk::OutputOp output : outputs)
+    outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), elementType));
+  for (chunk::StateOp state : states)
+    finalArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+  Value allTokens = body.addArgument(builder.getI64Type(), loc);
+
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&body);
+  Value zero = constant(0), one = constant(1);
+  firstOp = zero.getDefiningOp();
+  chooseLayouts();
+  for (auto [param, array] : llvm::zip(params, paramArrays))
+    LoadOp::create(builder, loc, array, zero, one, make(param));
+  // A state as the caller has it: one row of its sizes.
+  auto asRow = [&](Value tile, chunk::StateOp state) {
+    return chunk::tensorOf(state).getRank() == 0 ? tile : withTokens(tile);
+  };
+  for (auto [state, array] : llvm::zip(states, initialArrays)) {
+    Value tile = make(state);
+    if (!transposedMatrices.contains(state)) {
+      LoadOp::create(builder, loc, array, zero, one, asRow(tile, state));
+      continue;
+    }
+    Value given = alloc(chunk::tensorOf(state).getShape());
+    LoadOp::create(builder, loc, array, zero, one, asRow(given, state));
+    TransposeOp::create(builder, loc, given, constant(tileOf(given).getSize(0)), tile);
+  }
+
+  int64_t size = program.getChunk();
+  auto loop = scf::ForOp::create(builder, loc, zero, allTokens, constant(size));
+  {
+    OpBuilder::InsertionGuard inLoop(builder);
+    builder.setInsertionPoint(loop.getBody()->getTerminator());
+    Value first = loop.getInductionVar();
+    Value left = arith::SubIOp::create(builder, loc, allTokens, first);
+    tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
+    for (auto [input, array] : llvm::zip(inputs, inputArrays))
+      LoadOp::create(builder, loc, array, first, tokens, make(input));
+    if (failed(plan(program.getBody().front()))) {
+      kernel.erase();
+      return failure();
+    }
+    for (auto [output, array] : llvm::zip(outputs, outputArrays))
+      StoreOp::create(builder, loc, get(output.getValue()), tokens, array, first);
+    planNexts();
+  }
+  for (auto [state, array] : llvm::zip(states, finalArrays)) {
+    Value tile = tiles[state];
+    if (transposedMatrices.contains(state))
+      tile = transpose(tile, constant(tileOf(tile).getSize(0)));
+    StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
+  }
+  placeTiles(kernel);
+  return kernel;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
+  using ConvertChunkToTilePassBase::ConvertChunkToTilePassBase;
+  void runOnOperation() override {
+    Type element = llvm::StringSwitch<Type>(dtype)
+                       .Case("f32", Float32Type::get(&getContext()))
+                       .Case("bf16", BFloat16Type::get(&getContext()))
+                       .Case("f16", Float16Type::get(&getContext()))
+                       .Default(Type());
+    if (!element) {
+      getOperation().emitError() << "the dtype is f32, bf16 or f16, not '" << dtype << "'";
+      return signalPassFailure();
+    }
+    OpBuilder builder(&getContext());
+    for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
+      builder.setInsertionPoint(program);
+      std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
+      if (failed(Planner(program, builder).plan(symbol, element)))
+        return signalPassFailure();
+      program.erase();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,141 @@
+// Scans over tokens, the token loop, and conjugate gradients.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+void Planner::plan(chunk::ScanOp op) {
+  Value state = get(op.getState()), additions = get(op.getAdditions()), all = make(op.getAll()),
+        last = make(op.getLast());
+  SmallVector<Input> inputs{additions};
+  if (op.getDecay())
+    inputs.push_back(get(op.getDecay()));
+  scan(inputs, state, all, last, rowsOf(all), 0, false, [&](Scalars &s, ValueRange x) {
+    Value kept = x.back();
+    if (op.getDecay())
+      kept = s.mul(kept, op.getLinear() ? x[1] : s.exp(x[1]));
+    Value next = s.add(kept, x[0]);
+    return std::pair(next, next);
+  });
+}
+
+void Planner::plan(chunk::TropicalScanOp op) {
+  Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
+  scan({get(op.getShifts()), get(op.getBounds())}, state, all, last, rowsOf(all), 0, false,
+       [](Scalars &s, ValueRange x) {
+         Value next = s.max(s.add(x[2], x[0]), x[1]);
+         return std::pair(next, next);
+       });
+}
+
+void Planner::plan(chunk::PreviousOp op) {
+  Value state = get(op.getState()), all = get(op.getAll()), result = make(op);
+  scan({all}, state, result, {}, rowsOf(result), 0, false,
+       [](Scalars &, ValueRange x) { return std::pair(x[0], x[1]); });
+}
+
+LogicalResult Planner::plan(chunk::TokenLoopOp op) {
+  Block &body = op.getBody().front();
+  SmallVector<Value> streams, given, carried;
+  for (Value stream : op.getStreams())
+    streams.push_back(get(stream));
+  for (Value result : op.getStreamResults())
+    given.push_back(make(result));
+  for (auto [state, result] : llvm::zip(op.getStates(), op.getStateResults())) {
+    Value from = get(state), tile = make(result);
+    copy(from, tile, constant(tileOf(tile).getSize(0)));
+    carried.push_back(tile);
+  }
+  // In the body a state has a token dimension of 1; a lone number has the one dimension of size 1 already.
+  auto inBody = [&](Value tile, Value argument) {
+    return tileOf(tile).getRank() == chunk::tensorOf(argument).getRank() ? tile : withTokens(tile);
+  };
+  auto rowView = [&](Value tile, Value row) {
+    SmallVector<int64_t> shape(tileOf(tile).getShape());
+    shape[0] = 1;
+    return view(tile, shape, tileOf(tile).getStrides(), 0, row);
+  };
+  auto loop = scf::ForOp::create(builder, loc, constant(0), tokens, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value token = loop.getInductionVar();
+  for (auto [argument, stream] : llvm::zip(body.getArguments(), streams))
+    set(argument, rowView(stream, token));
+  for (auto [argument, tile] : llvm::zip(body.getArguments().drop_front(streams.size()), carried))
+    set(argument, inBody(tile, argument));
+  Shared saved = shared;
+  bool outside = std::exchange(inTokenLoop, true);
+  if (failed(plan(body)))
+    return failure();
+  Operation *yield = body.getTerminator();
+  Value one = constant(1);
+  for (auto [value, tile] : llvm::zip(yield->getOperands(), given))
+    copy(get(value), rowView(tile, token), one);
+  // All states are read before the first one is written.
+  SmallVector<std::pair<Value, Value>> moves;
+  for (auto [argument, value] :
+       llvm::zip(body.getArguments().drop_front(streams.size()), yield->getOperands().drop_front(given.size()))) {
+    Value from = get(value), to = tiles[argument];
+    if (llvm::is_contained(body.getArguments(), value)) {
+      if (value == argument)
+        continue;
+      Value kept = alloc(tileOf(to).getShape());
+      copy(from, kept, one);
+      from = kept;
+    }
+    moves.push_back({from, to});
+  }
+  for (auto [from, to] : moves)
+    copy(from, to, one);
+  shared = std::move(saved);
+  inTokenLoop = outside;
+  return success();
+}
+
+/// Steps of conjugate gradients for all tokens at once. A token whose residual or curvature is zero stays as it is.
+LogicalResult Planner::plan(chunk::CgOp op) {
+  Block &body = op.getBody().front();
+  Value vectors = get(op.getVectors()), ridge = get(op.getRidge()), result = make(op);
+  ArrayRef<int64_t> shape = tileOf(vectors).getShape();
+  Value rows = rowsOf(vectors);
+  Value residual = alloc(shape), direction = alloc(shape), image = alloc(shape);
+  Value squares = alloc({shape[0]}), next = alloc({shape[0]}), curvature = alloc({shape[0]});
+  auto dot = [&](Value a, Value b, Value to) {
+    reduce(Reduction::Sum, {a, b}, to, {1}, shape, [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  };
+  auto stays = [](Scalars &s, Value curvature, Value squares) {
+    return s.either(s.isZero(curvature), s.isZero(squares));
+  };
+  fill(result, 0, rows);
+  copy(vectors, residual, rows);
+  copy(vectors, direction, rows);
+  dot(residual, residual, squares);
+  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(op.getIterations()), constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  set(body.getArgument(0), direction);
+  Shared saved = shared;
+  if (failed(plan(body)))
+    return failure();
+  map({get(body.getTerminator()->getOperand(0)), ridge, direction}, image, rows,
+      [](Scalars &s, ValueRange x) { return s.add(x[0], s.mul(x[1], x[2])); });
+  dot(direction, image, curvature);
+  auto move = [&](Value to, Value along, bool forward) {
+    map({to, along, squares, curvature}, to, rows, [&](Scalars &s, ValueRange x) {
+      Value length = s.select(stays(s, x[3], x[2]), s.number(0), s.div(x[2], x[3]));
+      Value part = s.mul(length, x[1]);
+      return forward ? s.add(x[0], part) : s.sub(x[0], part);
+    });
+  };
+  move(result, direction, true);
+  move(residual, image, false);
+  dot(residual, residual, next);
+  map({direction, residual, squares, curvature, next}, direction, rows, [&](Scalars &s, ValueRange x) {
+    Value turned = s.add(x[1], s.mul(s.div(x[4], x[2]), x[0]));
+    return s.select(stays(s, x[3], x[2]), x[0], turned);
+  });
+  copy(next, squares, rows);
+  shared = std::move(saved);
+  return success();
+}

@@ -1,0 +1,148 @@
+// What each token does by itself.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+using chunk::Function;
+
+/// Whether the function is computed where its only reader is, another elementwise function of as many elements.
+bool Planner::isFused(chunk::MapOp op) {
+  if (!chunk::isElementwise(op.getFunction()) || !op.getResult().hasOneUse())
+    return false;
+  auto reader = dyn_cast<chunk::MapOp>(*op.getResult().user_begin());
+  return reader && reader->getBlock() == op->getBlock() && chunk::isElementwise(reader.getFunction()) &&
+         reader.getResult().getType() == op.getResult().getType();
+}
+
+void Planner::gatherLeaves(Value value, Value root, SmallVectorImpl<Value> &leaves) {
+  auto producer = value.getDefiningOp<chunk::MapOp>();
+  if (value == root || (producer && isFused(producer))) {
+    for (Value operand : producer.getOperands())
+      gatherLeaves(operand, root, leaves);
+    return;
+  }
+  if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, value))
+    leaves.push_back(value);
+}
+
+Value Planner::buildElement(Scalars &scalars, Value value, Value root, ArrayRef<Value> leaves, ValueRange arguments) {
+  auto producer = value.getDefiningOp<chunk::MapOp>();
+  if (value == root || (producer && isFused(producer))) {
+    SmallVector<Value> operands;
+    for (Value operand : producer.getOperands())
+      operands.push_back(buildElement(scalars, operand, root, leaves, arguments));
+    return scalars.apply(producer.getFunction(), operands.front(), operands.size() > 1 ? operands[1] : Value());
+  }
+  if (std::optional<double> number = chunk::constantNumber(value))
+    return scalars.number(*number);
+  return arguments[llvm::find(leaves, value) - leaves.begin()];
+}
+
+void Planner::planElementwise(chunk::MapOp op) {
+  SmallVector<Value> leaves;
+  gatherLeaves(op.getResult(), op.getResult(), leaves);
+  SmallVector<Input> inputs;
+  for (Value leaf : leaves)
+    inputs.push_back(get(leaf));
+  Value result = make(op.getResult());
+  map(inputs, result, rowsOf(result), [&](Scalars &scalars, ValueRange arguments) {
+    return buildElement(scalars, op.getResult(), op.getResult(), leaves, arguments);
+  });
+}
+
+static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x[0], x[1]); }
+
+void Planner::plan(chunk::MapOp op) {
+  if (chunk::isElementwise(op.getFunction())) {
+    if (!isFused(op))
+      planElementwise(op);
+    return;
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(get(operand));
+  Value a = operands.front(), b = operands.back(), result = make(op.getResult()), rows = rowsOf(result);
+  int64_t tokenRows = tileOf(result).getSize(0);
+  // The loop nest of a reduction is as large as `like`, with the tokens of the result.
+  auto nestLike = [&](Value like) {
+    SmallVector<int64_t> sizes(tileOf(like).getShape());
+    sizes[0] = tokenRows;
+    return sizes;
+  };
+  auto allButRows = [](Numbers sizes) {
+    SmallVector<int64_t> dims;
+    for (size_t dim = 1; dim < sizes.size(); ++dim)
+      dims.push_back(dim);
+    return dims;
+  };
+  switch (op.getFunction()) {
+  case Function::Outer:
+    return map({{a, {0, 1}}, {b, {0, 2}}}, result, rows, multiplyBoth);
+  case Function::ScaleCols:
+    return map({{a, {0, 1, 2}}, {b, {0, 2}}}, result, rows, multiplyBoth);
+  case Function::ScaleRows:
+    return map({{a, {0, 1}}, {b, {0, 1, 2}}}, result, rows, multiplyBoth);
+  case Function::Matvec:
+    return reduce(Reduction::Sum, {{a, {0, 1, 2}}, {b, {0, 2}}}, result, {2}, nestLike(a), multiplyBoth);
+  case Function::Vecmat:
+    return reduce(Reduction::Sum, {{a, {0, 1}}, {b, {0, 1, 2}}}, result, {1}, nestLike(b), multiplyBoth);
+  case Function::Dot:
+  case Function::Sum: {
+    bool dot = op.getFunction() == Function::Dot;
+    SmallVector<Input> inputs{a};
+    if (dot)
+      inputs.push_back(b);
+    auto element = [&](Scalars &scalars, ValueRange x) { return dot ? scalars.mul(x[0], x[1]) : x[0]; };
+    SmallVector<int64_t> sizes = nestLike(a);
+    if (sizes.size() == 1)
+      return map(inputs, result, rows, element);
+    return reduce(Reduction::Sum, inputs, result, allButRows(sizes), sizes, element);
+  }
+  case Function::Softmax: {
+    SmallVector<int64_t> sizes = nestLike(a);
+    Value largest = alloc({tokenRows}), sum = alloc({tokenRows});
+    auto itself = [](Scalars &, ValueRange x) { return x[0]; };
+    reduce(Reduction::Max, {a}, largest, allButRows(sizes), sizes, itself);
+    map({a, largest}, result, rows, [](Scalars &s, ValueRange x) { return s.exp(s.sub(x[0], x[1])); });
+    reduce(Reduction::Sum, {result}, sum, allButRows(sizes), sizes, itself);
+    return map({result, sum}, result, rows, [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); });
+  }
+  default:
+    llvm_unreachable("a function of one token's values");
+  }
+}
+
+void Planner::plan(chunk::ExtractOp op) {
+  Value from = get(op.getOperand());
+  TileType type = tileOf(from);
+  SmallVector<int64_t> shape{type.getSize(0)}, strides{type.getStride(0)};
+  llvm::append_range(shape, type.getShape().drop_front(2));
+  llvm::append_range(strides, type.getStrides().drop_front(2));
+  Value part = view(from, shape, strides, op.getIndex() * type.getStride(1));
+  if (shape.size() > 1)
+    return set(op, part);
+  Value result = make(op); // numbers side by side, for vectors
+  copy(part, result, rowsOf(result));
+}
+
+void Planner::plan(chunk::BroadcastOp op) {
+  Value result = make(op);
+  copy(get(op.getOperand()), result, rowsOf(result));
+}
+
+void Planner::plan(chunk::InterleaveOp op) {
+  Value result = make(op);
+  for (auto [step, operand] : llvm::enumerate(op.getOperands())) {
+    Value to = slot(result, step, op.getNumOperands());
+    copy(get(operand), to, rowsOf(to));
+  }
+}
+
+void Planner::plan(chunk::DeinterleaveOp op) {
+  Value part = slot(get(op.getOperand()), op.getStep(), op.getSteps());
+  if (tileOf(part).getRank() > 1)
+    return set(op, part);
+  Value result = make(op);
+  copy(part, result, rowsOf(result));
+}

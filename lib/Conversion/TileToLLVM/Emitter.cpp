@@ -1,0 +1,203 @@
+#include "Conversion/TileToLLVM/Emitter.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace recur::tile;
+
+//===----------------------------------------------------------------------===//
+// Types, constants and integers
+//===----------------------------------------------------------------------===//
+
+Type Emitter::vectorOf(Type element, int64_t lanes) {
+  return lanes == 1 ? element : Type(VectorType::get(lanes, element));
+}
+
+Value Emitter::constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
+
+Value Emitter::splat(Type type, double value) {
+  Type element = getElementTypeOrSelf(type);
+  TypedAttr attribute = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
+                                                : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
+  if (auto vector = dyn_cast<VectorType>(type))
+    attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+Value Emitter::splat(Value scalar, int64_t lanes) {
+  if (lanes == 1)
+    return scalar;
+  return vector::BroadcastOp::create(builder, loc, vectorOf(scalar.getType(), lanes), scalar);
+}
+
+Value Emitter::iota(Value base, int64_t lanes) {
+  if (lanes == 1)
+    return base;
+  SmallVector<int32_t> numbers;
+  for (int64_t i = 0; i < lanes; ++i)
+    numbers.push_back(i);
+  auto type = VectorType::get(lanes, builder.getI32Type());
+  Value steps = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, ArrayRef(numbers)));
+  return arith::AddIOp::create(builder, loc, splat(base, lanes), steps);
+}
+
+Value Emitter::add(Value a, int64_t b) {
+  return b ? arith::AddIOp::create(builder, loc, a, constant(b)).getResult() : a;
+}
+Value Emitter::multiply(Value a, int64_t b) {
+  return b == 1 ? a : arith::MulIOp::create(builder, loc, a, constant(b)).getResult();
+}
+Value Emitter::divide(Value a, int64_t b) {
+  return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, constant(b)).getResult();
+}
+Value Emitter::smaller(Value a, Value b) { return arith::MinSIOp::create(builder, loc, a, b); }
+Value Emitter::toValue(Index index) {
+  return index.value ? add(index.value, index.constant) : constant(index.constant);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value Emitter::offset(Value pointer, Index index, Type element) {
+  if (!element)
+    element = builder.getF32Type();
+  auto type = LLVM::LLVMPointerType::get(builder.getContext());
+  if (index.value)
+    pointer = LLVM::GEPOp::create(builder, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{index.value});
+  if (index.constant)
+    pointer =
+        LLVM::GEPOp::create(builder, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{int32_t(index.constant)});
+  return pointer;
+}
+
+Value Emitter::address(const Place &place, ArrayRef<Index> indices) {
+  Value sum;
+  int64_t known = 0;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    int64_t stride = place.type.getStride(dim);
+    known += index.constant * stride;
+    if (!index.value)
+      continue;
+    Value term = multiply(index.value, stride);
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, term).getResult() : term;
+  }
+  return offset(place.pointer, Index(sum, known));
+}
+
+Value Emitter::load(Value pointer, Type type) {
+  unsigned bytes = getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+  return LLVM::LoadOp::create(builder, loc, type, pointer, bytes);
+}
+void Emitter::store(Value value, Value pointer) {
+  unsigned bytes = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() / 8;
+  LLVM::StoreOp::create(builder, loc, value, pointer, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+Value Emitter::fma(Value a, Value b, Value c) {
+  return LLVM::FMAOp::create(builder, loc, c.getType(), ValueRange{a, b, c});
+}
+Value Emitter::mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
+Value Emitter::plus(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }
+Value Emitter::minus(Value a, Value b) { return arith::SubFOp::create(builder, loc, a, b); }
+
+Value Emitter::keepLanes(Value value, int64_t count, Value other) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  if (!type || count >= type.getDimSize(0))
+    return value;
+  SmallVector<int64_t> from;
+  for (int64_t i = 0; i < type.getDimSize(0); ++i)
+    from.push_back(i < count ? i : i + type.getDimSize(0));
+  return vector::ShuffleOp::create(builder, loc, value, other, from);
+}
+
+Value Emitter::sumLanes(Value vector) {
+  if (!isa<VectorType>(vector.getType()))
+    return vector;
+  auto flags = arith::FastMathFlags::reassoc; // in the order that is quickest, which is always the same
+  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, vector, flags);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Emitter::loop(Index begin, Index end, int64_t step, ValueRange initial, CarryBody body) {
+  auto op = scf::ForOp::create(builder, loc, toValue(begin), toValue(end), constant(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  if (initial.empty())
+    builder.setInsertionPoint(op.getBody()->getTerminator());
+  else
+    builder.setInsertionPointToEnd(op.getBody());
+  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+  if (!initial.empty())
+    scf::YieldOp::create(builder, loc, next);
+  return llvm::to_vector_of<Value>(op.getResults());
+}
+
+void Emitter::loop(Index begin, Index end, int64_t step, Body body) {
+  if (!begin.value && !end.value && begin.constant + step >= end.constant) { // at most once
+    if (begin.constant < end.constant)
+      body(constant(begin.constant));
+    return;
+  }
+  loop(begin, end, step, {}, [&](Value index, ValueRange) {
+    body(index);
+    return SmallVector<Value>();
+  });
+}
+
+void Emitter::panels(int64_t columns, int64_t vectors, function_ref<void(Index, int64_t)> body) {
+  int64_t blocks = (columns + lanes() - 1) / lanes(), full = blocks / vectors * vectors;
+  if (full == vectors)
+    body(0, vectors);
+  else if (full)
+    loop(0, full * lanes(), vectors * lanes(), [&](Value column) { body(column, vectors); });
+  if (blocks > full)
+    body(full * lanes(), blocks - full);
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies of loop nests
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<Index> at, int64_t lanes) {
+  IRMapping map;
+  Block &block = region.front();
+  map.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator()) {
+    auto operand = [&](unsigned i) { return map.lookup(op.getOperand(i)); };
+    Value result;
+    if (auto index = dyn_cast<IndexOp>(op)) {
+      bool last = index.getDim() + 1 == at.size();
+      Value value = arith::TruncIOp::create(builder, loc, builder.getI32Type(), toValue(at[index.getDim()]));
+      result = last ? iota(value, lanes) : splat(value, lanes);
+    } else if (auto number = dyn_cast<arith::ConstantOp>(op)) {
+      double value = isa<FloatType>(number.getType()) ? cast<FloatAttr>(number.getValue()).getValueAsDouble()
+                                                      : double(cast<IntegerAttr>(number.getValue()).getInt());
+      result = splat(vectorOf(number.getType(), lanes), value);
+    } else if (isa<math::ExpOp>(op)) {
+      result = exp(operand(0));
+    } else if (isa<math::ExpM1Op>(op)) {
+      result = expm1(operand(0));
+    } else if (isa<math::LogOp>(op)) {
+      result = log(operand(0));
+    } else if (isa<math::Log1pOp>(op)) {
+      result = log1p(operand(0));
+    } else if (isa<math::TanhOp>(op)) {
+      result = tanh(operand(0));
+    } else { // an elementwise op of arith or math, on vectors
+      OperationState state(loc, op.getName());
+      for (Value value : op.getOperands())
+        state.operands.push_back(map.lookup(value));
+      state.addTypes(vectorOf(op.getResult(0).getType(), lanes));
+      state.addAttributes(op.getAttrs());
+      result = builder.create(state)->getResult(0);
+    }
+    map.map(op.getResult(0), result);
+  }
+  return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) { return map.lookup(value); });
+}

@@ -1,0 +1,133 @@
+// What the lowerings of all tile ops build with: addresses, vectors, loops, and the body of a loop nest as vector code.
+#pragma once
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace recur::tile {
+
+/// Where a tile lies. An array of the caller's has a run-time distance between its rows.
+struct Place {
+  mlir::Value pointer;
+  TileType type;
+  mlir::Value rowStride;
+};
+
+/// A number that is partly known: value * scale + constant. A null value is just the constant.
+struct Index {
+  Index(int64_t constant = 0) : constant(constant) {}
+  Index(mlir::Value value, int64_t constant = 0) : value(value), constant(constant) {}
+  mlir::Value value;
+  int64_t constant;
+};
+
+/// What one target's vectors can do.
+struct VectorShape {
+  int64_t lanes = 16;     // f32 numbers in a register
+  int64_t registers = 32; // vector registers
+  bool isWide() const { return registers >= 32; }
+};
+
+class Emitter {
+public:
+  Emitter(mlir::OpBuilder &builder, mlir::Location loc, VectorShape shape) : builder(builder), loc(loc), shape(shape) {}
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  VectorShape shape;
+
+  int64_t lanes() const { return shape.lanes; }
+
+  // Types and constants. `lanes` of 1 is a scalar.
+  mlir::Type vectorOf(mlir::Type element, int64_t lanes);
+  mlir::Type floats(int64_t lanes) { return vectorOf(builder.getF32Type(), lanes); }
+  mlir::Value constant(int64_t value);
+  /// A number in every lane of a type, floating-point or integer.
+  mlir::Value splat(mlir::Type type, double value);
+  mlir::Value splat(mlir::Value scalar, int64_t lanes);
+  /// 0, 1, 2, ... plus a base.
+  mlir::Value iota(mlir::Value base, int64_t lanes);
+
+  // Integers.
+  mlir::Value add(mlir::Value a, int64_t b);
+  mlir::Value multiply(mlir::Value a, int64_t b);
+  mlir::Value divide(mlir::Value a, int64_t b);
+  mlir::Value smaller(mlir::Value a, mlir::Value b);
+  mlir::Value toValue(Index index);
+
+  // Memory. Offsets are in elements.
+  mlir::Value offset(mlir::Value pointer, Index index, mlir::Type element = {});
+  /// The address of an element of a tile.
+  mlir::Value address(const Place &place, llvm::ArrayRef<Index> indices);
+  mlir::Value load(mlir::Value pointer, mlir::Type type);
+  void store(mlir::Value value, mlir::Value pointer);
+  mlir::Value loadSplat(mlir::Value pointer, int64_t lanes) {
+    return splat(load(pointer, builder.getF32Type()), lanes);
+  }
+
+  // Floating-point vectors.
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value plus(mlir::Value a, mlir::Value b);
+  mlir::Value minus(mlir::Value a, mlir::Value b);
+  /// `value` in the first lanes and `other` in the rest.
+  mlir::Value keepLanes(mlir::Value value, int64_t count, mlir::Value other);
+  /// The sum of all lanes.
+  mlir::Value sumLanes(mlir::Value vector);
+
+  // Loops.
+  using Body = llvm::function_ref<void(mlir::Value)>;
+  using CarryBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  void loop(Index begin, Index end, int64_t step, Body body);
+  llvm::SmallVector<mlir::Value> loop(Index begin, Index end, int64_t step, mlir::ValueRange initial, CarryBody body);
+  /// Calls `body(first column, vectors)` for panels of at most `vectors` vectors that cover `columns` columns.
+  void panels(int64_t columns, int64_t vectors, llvm::function_ref<void(Index, int64_t)> body);
+
+  /// The body of a loop nest for `lanes` neighbours along the last dimension: gives what it yields. `at` is the place
+  /// in the nest.
+  llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at,
+                                      int64_t lanes);
+
+  // MathFunctions.cpp: no calls, straight vector code. The relative errors are measured in the tests.
+  mlir::Value exp(mlir::Value x);
+  mlir::Value expm1(mlir::Value x);
+  mlir::Value log(mlir::Value x);
+  mlir::Value log1p(mlir::Value x);
+  mlir::Value tanh(mlir::Value x);
+};
+
+using Places = llvm::DenseMap<mlir::Value, Place>;
+
+// One function for each op.
+void emitLoad(Emitter &emitter, const Place &array, mlir::Value first, mlir::Value rows, const Place &tile);
+void emitStore(Emitter &emitter, const Place &tile, mlir::Value rows, const Place &array, mlir::Value first);
+void emitMap(Emitter &emitter, MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitScan(Emitter &emitter, ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
+              std::optional<Place> all, std::optional<Place> last, mlir::Value rows);
+void emitReduce(Emitter &emitter, ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+
+/// The factors, bounds and what is known of a product.
+struct Product {
+  Place left, right, result;
+  mlir::Value rows, inner;
+  std::optional<Place> plus = {}, rowScale = {}, columnScale = {};
+  bool transposed = false;
+  std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
+};
+void emitProduct(Emitter &emitter, const Product &product);
+void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, const Place &result);
+void emitSolve(Emitter &emitter, const Place &matrix, const Place &values, mlir::Value rows);
+void emitScaledDots(Emitter &emitter, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                    const Place &result, mlir::Value rows);
+void emitScaledSums(Emitter &emitter, ScaledSumsOp op, const Place &matrix, const Place &values, const Place &scales,
+                    const Place &result, mlir::Value rows);
+
+/// Rows that are computed at once, for a tile with room for so many: tiles are allocated with room for a multiple.
+inline int64_t rowBlock(int64_t rows, int64_t most) {
+  int64_t block = 1;
+  while (block < rows && block < most)
+    block *= 2;
+  return block;
+}
+
+} // namespace recur::tile

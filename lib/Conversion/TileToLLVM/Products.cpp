@@ -1,0 +1,163 @@
+// Matrix products in register tiles, transposes, and the triangular solve.
+//
+// A register tile is a block of rows by a few vectors of columns. For every inner index it takes one vector of the
+// right factor for each column vector and one number of the left factor, in all lanes, for each row. Panels of columns
+// are the outer loop: a panel of the right factor stays in the first-level cache while the rows pass by.
+#include "Conversion/TileToLLVM/Emitter.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+/// Vectors of columns in a register tile of so many rows.
+static int64_t tileVectors(const Emitter &e, int64_t rows) {
+  int64_t most = e.shape.isWide() ? 16 : 8; // accumulators
+  return std::clamp<int64_t>(most / rows, 1, 4);
+}
+static int64_t tileRows(const Emitter &e, int64_t rows) { return rowBlock(rows, e.shape.isWide() ? 8 : 4); }
+
+/// sums[r, v] += or -= left[row + r, k] right[k, column + v] for k below `inner`.
+static SmallVector<Value> multiplyTile(Emitter &e, const Place &left, bool transposed, const Place &right, Value row,
+                                       Index column, int64_t rows, int64_t vectors, Value inner,
+                                       ArrayRef<Value> initial, bool subtract) {
+  Value leftBase = transposed ? e.address(left, {0, row}) : e.address(left, {row, 0});
+  Value rightBase = e.address(right, {0, column});
+  return e.loop(0, inner, 1, initial, [&](Value k, ValueRange sums) {
+    Value rightRow = e.offset(rightBase, e.multiply(k, right.type.getStride(0)));
+    SmallVector<Value> columns, next;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(e.load(e.offset(rightRow, v * e.lanes()), e.floats(e.lanes())));
+    Value leftAt = e.offset(leftBase, e.multiply(k, left.type.getStride(transposed ? 0 : 1)));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value number = e.load(e.offset(leftAt, r * left.type.getStride(transposed ? 1 : 0)), e.floats(1));
+      if (subtract)
+        number = arith::NegFOp::create(e.builder, e.loc, number);
+      Value factor = e.splat(number, e.lanes());
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(e.fma(factor, columns[v], sums[r * vectors + v]));
+    }
+    return next;
+  });
+}
+
+/// Where the columns that matter to a block of rows end.
+static Value triangleEnd(Emitter &e, std::pair<int64_t, int64_t> triangle, Value row, int64_t rows) {
+  return e.multiply(e.add(e.divide(e.add(row, rows - 1), triangle.first), 1), triangle.second);
+}
+
+void tile::emitProduct(Emitter &e, const Product &product) {
+  const Place &result = product.result;
+  int64_t rows = tileRows(e, result.type.getSize(0));
+  auto panel = [&](Index column, int64_t vectors) {
+    Index begin = 0;
+    if (product.resultTriangle) { // rows above see none of these columns
+      auto [r, w] = *product.resultTriangle;
+      begin = e.multiply(e.divide(e.multiply(e.divide(e.toValue(column), w), r), rows), rows);
+    }
+    e.loop(begin, product.rows, rows, [&](Value row) {
+      SmallVector<Value> sums;
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Index at(column.value, column.constant + v * e.lanes());
+          if (!product.plus) {
+            sums.push_back(e.splat(e.floats(e.lanes()), 0));
+            continue;
+          }
+          Value sum = e.load(e.address(*product.plus, {Index(row, r), at}), e.floats(e.lanes()));
+          if (product.rowScale) {
+            Index scale = product.rowScale->type.getSize(0) == 1 ? Index(0) : Index(row, r);
+            sum = e.mul(sum, e.loadSplat(e.address(*product.rowScale, scale), e.lanes()));
+          }
+          if (product.columnScale) {
+            bool one = product.columnScale->type.getSize(0) == 1;
+            Value pointer = e.address(*product.columnScale, one ? Index(0) : at);
+            sum = e.mul(sum, one ? e.loadSplat(pointer, e.lanes()) : e.load(pointer, e.floats(e.lanes())));
+          }
+          sums.push_back(sum);
+        }
+      Value inner = product.inner;
+      if (product.leftTriangle)
+        inner = e.smaller(inner, triangleEnd(e, *product.leftTriangle, row, rows));
+      sums = multiplyTile(e, product.left, product.transposed, product.right, row, column, rows, vectors, inner, sums,
+                          /*subtract=*/false);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t v = 0; v < vectors; ++v)
+          e.store(sums[r * vectors + v],
+                  e.address(result, {Index(row, r), Index(column.value, column.constant + v * e.lanes())}));
+    });
+  };
+  e.panels(result.type.getSize(1), tileVectors(e, rows), panel);
+}
+
+/// A square of vectors, in steps that exchange blocks of 1, 2, 4, ... lanes between rows.
+static void transposeSquare(Emitter &e, SmallVectorImpl<Value> &rows) {
+  int64_t lanes = e.lanes();
+  for (int64_t size = 1; size < lanes; size *= 2)
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & size)
+        continue;
+      Value a = rows[i], b = rows[i + size];
+      SmallVector<int64_t> upper, lower;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        upper.push_back(lane & size ? lanes + lane - size : lane);
+        lower.push_back(lane & size ? lanes + lane : lane + size);
+      }
+      rows[i] = vector::ShuffleOp::create(e.builder, e.loc, a, b, upper);
+      rows[i + size] = vector::ShuffleOp::create(e.builder, e.loc, a, b, lower);
+    }
+}
+
+void tile::emitTranspose(Emitter &e, const Place &source, Value rows, const Place &result) {
+  int64_t lanes = e.lanes(), columns = source.type.getSize(1), full = columns / lanes * lanes;
+  e.loop(0, rows, lanes, [&](Value row) {
+    auto square = [&](Index column, int64_t count) {
+      SmallVector<Value> vectors;
+      for (int64_t r = 0; r < lanes; ++r)
+        vectors.push_back(e.load(e.address(source, {Index(row, r), column}), e.floats(lanes)));
+      transposeSquare(e, vectors);
+      for (int64_t c = 0; c < count; ++c)
+        e.store(vectors[c], e.address(result, {Index(column.value, column.constant + c), row}));
+    };
+    e.loop(0, full, lanes, [&](Value column) { square(column, lanes); });
+    if (full < columns)
+      square(full, columns - full);
+  });
+}
+
+void tile::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
+  int64_t size = values.type.getSize(0), block = rowBlock(size, e.lanes()), tile = tileRows(e, size);
+  auto panel = [&](Index column, int64_t vectors) {
+    auto at = [&](int64_t v) { return Index(column.value, column.constant + v * e.lanes()); };
+    e.loop(0, rows, block, [&](Value begin) {
+      // What the rows above the block contribute.
+      for (int64_t part = 0; part < block; part += tile) {
+        Value row = e.add(begin, part);
+        SmallVector<Value> sums;
+        for (int64_t r = 0; r < tile; ++r)
+          for (int64_t v = 0; v < vectors; ++v)
+            sums.push_back(e.load(e.address(values, {Index(row, r), at(v)}), e.floats(e.lanes())));
+        sums = multiplyTile(e, matrix, false, values, row, column, tile, vectors, begin, sums, /*subtract=*/true);
+        for (int64_t r = 0; r < tile; ++r)
+          for (int64_t v = 0; v < vectors; ++v)
+            e.store(sums[r * vectors + v], e.address(values, {Index(row, r), at(v)}));
+      }
+      // The block itself, one column vector after another in registers.
+      for (int64_t v = 0; v < vectors; ++v) {
+        SmallVector<Value> solved;
+        for (int64_t r = 0; r < block; ++r) {
+          Value sum = e.load(e.address(values, {Index(begin, r), at(v)}), e.floats(e.lanes()));
+          for (int64_t s = 0; s < r; ++s) {
+            Value number = e.load(e.address(matrix, {Index(begin, r), Index(begin, s)}), e.floats(1));
+            number = arith::NegFOp::create(e.builder, e.loc, number);
+            sum = e.fma(e.splat(number, e.lanes()), solved[s], sum);
+          }
+          solved.push_back(sum);
+        }
+        for (int64_t r = 0; r < block; ++r)
+          e.store(solved[r], e.address(values, {Index(begin, r), at(v)}));
+      }
+    });
+  };
+  e.panels(values.type.getSize(1), tileVectors(e, tile), panel);
+}

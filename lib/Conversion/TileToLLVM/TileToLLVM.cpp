@@ -1,0 +1,193 @@
+// Kernels to functions, op by op.
+#include "Conversion/TileToLLVM/Emitter.h"
+#include "Conversion/TileToLLVM/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace recur::tile {
+#define GEN_PASS_DEF_CONVERTTILETOLLVMPASS
+#include "Conversion/TileToLLVM/Passes.h.inc"
+} // namespace recur::tile
+
+using namespace mlir;
+using namespace recur::tile;
+
+namespace {
+
+class KernelLowering {
+public:
+  KernelLowering(KernelOp kernel, OpBuilder &builder, VectorShape shape)
+      : kernel(kernel), builder(builder), emitter(builder, kernel.getLoc(), shape) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult lower(Block &block);
+  LogicalResult lower(Operation *op);
+  /// A loop or condition of the plan: its shell is cloned, its body lowered.
+  LogicalResult lowerLoop(Operation *op);
+
+  Value value(Value old) { return values.lookup(old); }
+  Place place(Value tile) { return places.lookup(tile); }
+  std::optional<Place> optionalPlace(Value tile) { return tile ? std::optional(place(tile)) : std::nullopt; }
+  SmallVector<Place> placesOf(ValueRange tiles) {
+    return llvm::map_to_vector(tiles, [&](Value tile) { return place(tile); });
+  }
+  static std::optional<std::pair<int64_t, int64_t>> triangle(std::optional<ArrayRef<int64_t>> numbers) {
+    return numbers ? std::optional(std::pair((*numbers)[0], (*numbers)[1])) : std::nullopt;
+  }
+
+  KernelOp kernel;
+  OpBuilder &builder;
+  Emitter emitter;
+  Value workspace;
+  Places places;
+  IRMapping values;
+};
+
+struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<ConvertTileToLLVMPass> {
+  using ConvertTileToLLVMPassBase::ConvertTileToLLVMPassBase;
+  void runOnOperation() override {
+    SmallVector<KernelOp> kernels(getOperation().getOps<KernelOp>());
+    OpBuilder builder(&getContext());
+    for (KernelOp kernel : kernels) {
+      builder.setInsertionPoint(kernel);
+      if (failed(KernelLowering(kernel, builder, {lanes, registers}).run()))
+        return signalPassFailure();
+      kernel.erase();
+    }
+  }
+};
+
+} // namespace
+
+LogicalResult KernelLowering::run() {
+  MLIRContext *context = builder.getContext();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, builder.getI64Type(), pointer});
+  auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
+  for (unsigned argument : {0u, 2u})
+    function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
+  function.setArgAttr(2, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(function.addEntryBlock(builder));
+  workspace = function.getArgument(2);
+  Block &body = kernel.getBody().front();
+  for (BlockArgument array : body.getArguments().drop_back()) {
+    // struct { void *data; int64_t token_stride; }
+    Value entry = emitter.offset(function.getArgument(0), int64_t(array.getArgNumber()) * 2, builder.getI64Type());
+    Place where{emitter.load(entry, builder.getI64Type()), cast<TileType>(array.getType()), {}};
+    where.pointer = LLVM::LoadOp::create(builder, kernel.getLoc(), pointer, entry);
+    where.rowStride = emitter.load(emitter.offset(entry, 1, builder.getI64Type()), builder.getI64Type());
+    places[array] = where;
+  }
+  values.map(body.getArguments().back(), function.getArgument(1));
+  if (failed(lower(body)))
+    return failure();
+  LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
+  return success();
+}
+
+LogicalResult KernelLowering::lower(Block &block) {
+  for (Operation &op : block)
+    if (failed(lower(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelLowering::lowerLoop(Operation *op) {
+  Operation *shell = op->cloneWithoutRegions(values);
+  builder.insert(shell);
+  for (auto [from, to] : llvm::zip(op->getRegions(), shell->getRegions())) {
+    if (from.empty())
+      continue;
+    Block &block = to.emplaceBlock();
+    for (BlockArgument argument : from.front().getArguments())
+      values.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    if (failed(lower(from.front())))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::lower(Operation *op) {
+  emitter.loc = op->getLoc();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](AllocOp op) -> LogicalResult {
+        if (!op.getOffset())
+          return op.emitOpError("has not been placed; choose an offset for it first");
+        if (op.getType().getMemory() != Memory::Local || !op.getType().getElementType().isF32())
+          return op.emitOpError("cannot be lowered: a core has local tiles of f32");
+        Value pointer = emitter.offset(workspace, int64_t(*op.getOffset()), builder.getI8Type());
+        places[op] = {pointer, op.getType(), {}};
+        return success();
+      })
+      .Case([&](ViewOp op) {
+        Place source = place(op.getSource());
+        Value pointer = source.pointer;
+        if (op.getRow())
+          pointer = emitter.offset(pointer, emitter.multiply(value(op.getRow()), source.type.getStride(0)));
+        places[op] = {emitter.offset(pointer, int64_t(op.getOffset())), op.getType(), {}};
+        return success();
+      })
+      .Case([&](LoadOp op) {
+        emitLoad(emitter, place(op.getArray()), value(op.getFirst()), value(op.getRows()), place(op.getTile()));
+        return success();
+      })
+      .Case([&](StoreOp op) {
+        emitStore(emitter, place(op.getTile()), value(op.getRows()), place(op.getArray()), value(op.getFirst()));
+        return success();
+      })
+      .Case([&](MapOp op) {
+        emitMap(emitter, op, placesOf(op.getInputs()), place(op.getResult()), value(op.getRows()));
+        return success();
+      })
+      .Case([&](ScanOp op) {
+        emitScan(emitter, op, placesOf(op.getInputs()), optionalPlace(op.getInitial()), optionalPlace(op.getAll()),
+                 optionalPlace(op.getLast()), value(op.getRows()));
+        return success();
+      })
+      .Case([&](ReduceOp op) {
+        emitReduce(emitter, op, placesOf(op.getInputs()), place(op.getResult()), value(op.getRows()));
+        return success();
+      })
+      .Case([&](ProductOp op) {
+        Product product{place(op.getLeft()), place(op.getRight()), place(op.getResult()), value(op.getRows()),
+                        value(op.getInner())};
+        product.plus = optionalPlace(op.getPlus());
+        product.rowScale = optionalPlace(op.getRowScale());
+        product.columnScale = optionalPlace(op.getColumnScale());
+        product.transposed = op.getTransposed();
+        product.leftTriangle = triangle(op.getLeftTriangle());
+        product.resultTriangle = triangle(op.getResultTriangle());
+        emitProduct(emitter, product);
+        return success();
+      })
+      .Case([&](TransposeOp op) {
+        emitTranspose(emitter, place(op.getSource()), value(op.getRows()), place(op.getResult()));
+        return success();
+      })
+      .Case([&](SolveOp op) {
+        emitSolve(emitter, place(op.getMatrix()), place(op.getValues()), value(op.getRows()));
+        return success();
+      })
+      .Case([&](ScaledDotsOp op) {
+        emitScaledDots(emitter, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
+                       place(op.getResult()), value(op.getRows()));
+        return success();
+      })
+      .Case([&](ScaledSumsOp op) {
+        emitScaledSums(emitter, op, place(op.getMatrix()), place(op.getValues()), place(op.getScales()),
+                       place(op.getResult()), value(op.getRows()));
+        return success();
+      })
+      .Case<scf::ForOp, scf::IfOp>([&](auto op) { return lowerLoop(op); })
+      .Default([&](Operation *op) -> LogicalResult {
+        if (isa<TileDialect>(op->getDialect()))
+          return op->emitOpError("has no meaning on a core");
+        builder.clone(*op, values);
+        return success();
+      });
+}
