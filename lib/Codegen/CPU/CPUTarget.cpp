@@ -31,5 +31,5 @@ Expected<CPUTarget> recur::lookUpCPUTarget(StringRef name) {
     return CPUTarget{"x86-64-v3", "x86-64-v3", "", 8, 16};
   if (name == "x86-64-v4")
     return CPUTarget{"x86-64-v4", "x86-64-v4", "", 16, 32};
-  return createStringError("there is no CPU target '" + name + "'; there are " + join(names, ", "));
+  return createStringError("there is no CPU target '" + name + "'; there are " + join(ArrayRef(names), ", "));
 }

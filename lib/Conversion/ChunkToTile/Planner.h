@@ -101,6 +101,7 @@ private:
   void planNexts();
   /// Which matrices without tokens lie transposed.
   void chooseLayouts();
+  void moveAdvancesDown();
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
 

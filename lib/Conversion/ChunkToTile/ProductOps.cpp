@@ -122,6 +122,13 @@ void Planner::plan(chunk::ComposeOp op) {
                       nullptr, nullptr, nullptr);
     return;
   }
+  case chunk::SummaryKind::Left: {
+    Value inner = rows(map1);
+    product(map2, false, map1, resultMap, rows(resultMap), inner);
+    ProductOp::create(builder, loc, map2, offset1, resultOffset, rows(resultOffset), inner, offset2, Value(), Value(),
+                      nullptr, nullptr, nullptr);
+    return;
+  }
   case chunk::SummaryKind::Elementwise:
     map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
     return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),

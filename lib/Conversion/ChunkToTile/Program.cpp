@@ -43,8 +43,11 @@ bool Planner::isLastReader(Value value, Operation *op) {
     return false;
   for (OpOperand &use : value.getUses()) {
     Operation *reader = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
-    if (auto next = dyn_cast<chunk::NextOp>(use.getOwner()); next && use.getOperandNumber() == 0)
-      continue; // names the state
+    if (isa<chunk::NextOp>(use.getOwner())) {
+      if (use.getOperandNumber() == 0)
+        continue; // names the state
+      return false;
+    }
     if (!reader || (reader != op && op->isBeforeInBlock(reader)))
       return false;
     if (reader == op && &use != &op->getOpOperand(0))
@@ -91,6 +94,17 @@ void Planner::chooseLayouts() {
         changed |= agree(next.getState(), next.getValue());
     });
   }
+}
+
+/// States change after all that reads them, and so in place.
+void Planner::moveAdvancesDown() {
+  Block &block = program.getBody().front();
+  auto moveToEnd = [&](Operation *op) { op->moveBefore(&block, block.end()); };
+  for (auto advance : llvm::to_vector(block.getOps<chunk::AdvanceOp>()))
+    if (llvm::all_of(advance->getUsers(), [](Operation *user) { return isa<chunk::NextOp>(user); }))
+      moveToEnd(advance);
+  for (auto next : llvm::to_vector(block.getOps<chunk::NextOp>()))
+    moveToEnd(next);
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,6 +201,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   builder.setInsertionPointToStart(&body);
   Value zero = constant(0), one = constant(1);
   firstOp = zero.getDefiningOp();
+  moveAdvancesDown();
   chooseLayouts();
   for (auto [param, array] : llvm::zip(params, paramArrays))
     LoadOp::create(builder, loc, array, zero, one, make(param));
