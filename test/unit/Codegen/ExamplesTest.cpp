@@ -89,7 +89,7 @@ public:
       ADD_FAILURE() << llvm::toString(inFloat32.takeError());
       return 1;
     }
-    double allowed = 4 * interpreter::relativeRms(*inFloat32, *want);
+    double allowed = 10 * interpreter::relativeRms(*inFloat32, *want);
     return std::isinf(allowed) ? 1 : error / std::max(1e-5, allowed); // beyond float32's range both fail
   }
 

@@ -1,0 +1,32 @@
+// RUN: recur-opt %s --convert-tile-to-llvm=lanes=8 -split-input-file -verify-diagnostics | FileCheck %s
+
+// CHECK-LABEL: llvm.func @copies(%arg0: !llvm.ptr {llvm.noalias}, %arg1: i64, %arg2: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias})
+// A row of 12 numbers is a vector and its rest, so that nothing beyond the row is touched.
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<8xbf16>
+// CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<4xbf16>
+// CHECK: arith.truncf
+tile.kernel @copies required 1 workspace 64 {
+^bb0(%x: !tile.tile<?x12xbf16, global>, %y: !tile.tile<?x12xbf16, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %t = tile.alloc at 0 : !tile.tile<1x12xf32, local, [16, 1]>
+  tile.load %x[%zero] rows %one into %t : !tile.tile<?x12xbf16, global> into !tile.tile<1x12xf32, local, [16, 1]>
+  tile.store %t rows %one to %y[%zero] : !tile.tile<1x12xf32, local, [16, 1]> to !tile.tile<?x12xbf16, global>
+}
+
+// -----
+
+tile.kernel @unplaced required 0 workspace 0 {
+^bb0(%tokens: i64):
+  // expected-error @below {{'tile.alloc' op has not been placed; choose an offset for it first}}
+  %t = tile.alloc : !tile.tile<1x12xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @shared required 0 workspace 0 {
+^bb0(%tokens: i64):
+  // expected-error @below {{'tile.alloc' op cannot be lowered: a core has local tiles of f32}}
+  %t = tile.alloc at 0 : !tile.tile<1x12xf32, shared, [16, 1]>
+}

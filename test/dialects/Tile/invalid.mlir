@@ -1,0 +1,94 @@
+// RUN: recur-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @below {{'attic' is no memory; there are global, local, shared and registers}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf32, attic>, %n: i64): }
+
+// -----
+
+// expected-error @below {{a tile of 2 dimensions needs as many strides, but has 1}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf32, local, [1]>, %n: i64): }
+
+// -----
+
+// expected-error @below {{a tile in global memory has '?' rows, and only its rows may be '?'}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf32, global>, %n: i64): }
+
+// -----
+
+// expected-error @below {{the strides of a tile in global memory are the caller's}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<?x4xf32, global, [4, 1]>, %n: i64): }
+
+// -----
+
+// expected-error @below {{the elements of a tile are f32, bf16 or f16, not 'f64'}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf64, local, [4, 1]>, %n: i64): }
+
+// -----
+
+// expected-error @below {{only shared tiles are swizzled, by 32, 64 or 128 bytes}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf32, local, [4, 1], swizzle 128>, %n: i64): }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op needs the number of tokens, an i64, as its last argument}}
+tile.kernel @k required 0 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op requires 2 arrays, but has 1}}
+tile.kernel @k required 2 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.load' op needs rows of the same sizes, but the array is '!tile.tile<?x4xf32, global>' and the tile '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.load %x[%n] rows %n into %a : !tile.tile<?x4xf32, global> into !tile.tile<4x5xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.map' op has 1 inputs, but dimensions for 0}}
+  tile.map %a into %a rows %n dims [] : !tile.tile<4x5xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]> {
+  ^bb0(%u: f32):
+    tile.yield %u : f32
+  }
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.map' op needs a body of 1 f32 arguments}}
+  tile.map %a into %a rows %n dims [array<i64: 0, 1>] : !tile.tile<4x5xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]> {
+  ^bb0(%u: f32, %v: f32):
+    tile.yield %u : f32
+  }
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.product' op cannot multiply '!tile.tile<4x5xf32, local, [16, 1]>' and '!tile.tile<4x5xf32, local, [16, 1]>' into '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.product %a, %a into %a rows %n inner %n : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.solve' op cannot solve '!tile.tile<4x5xf32, local, [16, 1]>' for '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.solve %a, %a rows %n : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]>
+}

@@ -1,0 +1,62 @@
+// RUN: recur-opt %s | recur-opt | FileCheck %s
+// RUN: recur-opt --mlir-print-op-generic %s | recur-opt | FileCheck %s
+
+!global = !tile.tile<?x20xbf16, global>
+!rows = !tile.tile<64x20xf32, local, [32, 1]>
+!square = !tile.tile<64x64xf32, local, [64, 1]>
+!turned = !tile.tile<20x64xf32, local, [64, 1]>
+!numbers = !tile.tile<64xf32, local, [1]>
+
+// CHECK-LABEL: tile.kernel @everything required 1 workspace 4096 {
+tile.kernel @everything required 1 workspace 4096 {
+^bb0(%x: !global, %y: !global, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %inner = arith.constant 20 : i64
+  // CHECK: tile.alloc at 64 : <64x20xf32, local, [32, 1]>
+  %a = tile.alloc at 64 : !rows
+  %b = tile.alloc : !rows
+  %A = tile.alloc : !square
+  %t = tile.alloc : !turned
+  %s = tile.alloc : !numbers
+  // CHECK: tile.alloc : <64x64xbf16, shared, [64, 1], swizzle 128>
+  %shared = tile.alloc : !tile.tile<64x64xbf16, shared, [64, 1], swizzle 128>
+  // CHECK: tile.alloc : <64x64xf32, registers, [64, 1]>
+  %registers = tile.alloc : !tile.tile<64x64xf32, registers, [64, 1]>
+  // CHECK: tile.load %{{.*}}[%{{.*}}] rows %{{.*}} into %{{.*}} : <?x20xbf16, global> into <64x20xf32, local, [32, 1]>
+  tile.load %x[%zero] rows %tokens into %a : !global into !rows
+  // CHECK: tile.view %{{.*}}[%{{.*}}] offset 3 : <64x20xf32, local, [32, 1]> to <1x20xf32, local, [32, 1]>
+  %row = tile.view %a[%zero] offset 3 : !rows to !tile.tile<1x20xf32, local, [32, 1]>
+  // CHECK: tile.map %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} dims [array<i64: 0>, array<i64: 0, 1>]
+  tile.map %s, %a into %b rows %tokens dims [array<i64: 0>, array<i64: 0, 1>] : !numbers, !rows into !rows {
+  ^bb0(%u: f32, %v: f32):
+    // CHECK: tile.index 1
+    %column = tile.index 1
+    %w = arith.mulf %u, %v : f32
+    tile.yield %w : f32
+  }
+  // CHECK: tile.scan %{{.*}} all %{{.*}} reverse rows %{{.*}} dims [array<i64: 0, 1>] start 1.000000e+00
+  tile.scan %a all %b reverse rows %tokens dims [array<i64: 0, 1>] start 1.0 : !rows all !rows {
+  ^bb0(%u: f32, %running: f32):
+    %next = arith.mulf %u, %running : f32
+    tile.yield %next, %running : f32, f32
+  }
+  // CHECK: tile.reduce max %{{.*}} into %{{.*}} rows %{{.*}} over [1] of [64, 20]
+  tile.reduce max %a into %s rows %tokens over [1] of [64, 20] dims [array<i64: 0, 1>] : !rows into !numbers {
+  ^bb0(%u: f32):
+    tile.yield %u : f32
+  }
+  // CHECK: tile.transpose %{{.*}} rows %{{.*}} into %{{.*}}
+  tile.transpose %a rows %tokens into %t : !rows into !turned
+  // CHECK: tile.product %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} result_triangle [1, 1]
+  tile.product %a, %t into %A rows %tokens inner %inner result_triangle [1, 1] : !rows, !turned into !square
+  // CHECK: tile.product transposed %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} plus %{{.*}} scaled_rows %{{.*}} left_triangle [1, 1]
+  tile.product transposed %A, %a into %b rows %tokens inner %tokens plus %b scaled_rows %s left_triangle [1, 1] : !square, !rows into !rows plus !rows scaled_rows !numbers
+  // CHECK: tile.solve %{{.*}}, %{{.*}} rows %{{.*}}
+  tile.solve %A, %b rows %tokens : !square, !rows
+  // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
+  tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
+  // CHECK: tile.scaled_sums solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} points [-1] of [0]
+  tile.scaled_sums solve %A, %b scales %s into %b rows %tokens points [-1] of [0] : !square, !rows scales !numbers into !rows
+  // CHECK: tile.store %{{.*}} rows %{{.*}} to %{{.*}}[%{{.*}}] : <64x20xf32, local, [32, 1]> to <?x20xbf16, global>
+  tile.store %b rows %tokens to %y[%zero] : !rows to !global
+}
