@@ -80,7 +80,8 @@ struct LoopGroup {
 /// Which of the recurrence's ops must run inside token loops.
 class LoopPlan {
 public:
-  explicit LoopPlan(const analysis::RecurrenceAnalysis &analysis);
+  /// `looped`: states that must go token by token whatever their class.
+  LoopPlan(const analysis::RecurrenceAnalysis &analysis, llvm::ArrayRef<unsigned> looped);
 
   bool isLooped(unsigned state) const { return groupOf[state] >= 0; }
   llvm::ArrayRef<LoopGroup> getGroups() const { return groups; }
@@ -90,7 +91,7 @@ public:
   const LoopGroup *groupWith(mlir::Operation *op) const { return groupOfOp.lookup(op); }
 
 private:
-  void chooseLooped();
+  void chooseLooped(llvm::ArrayRef<unsigned> looped);
   void mergeCycles();
   bool findBody(LoopGroup &group);
   bool needsWholeMatrix(unsigned state) const;
@@ -114,9 +115,11 @@ class DeltaState;
 /// Builds one program. Works on a scratch copy of the recurrence, to which it adds values.
 class ProgramBuilder {
 public:
-  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk);
+  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, llvm::ArrayRef<unsigned> looped);
   ~ProgramBuilder();
-  mlir::FailureOr<chunk::ProgramOp> build();
+  /// Null where a state turned out to need a token loop.
+  chunk::ProgramOp build();
+  llvm::ArrayRef<unsigned> getStatesToLoop() const { return statesToLoop.getArrayRef(); }
 
   // For the parts. All of these insert at the end of the program made so far.
 
@@ -156,13 +159,15 @@ public:
   unsigned indexOf(dgps::StateOp state) const;
 
 private:
-  /// Whether `value`, as a matrix, is made of a state that has a chunk form.
-  bool holdsDeltaState(mlir::Value value);
+  /// The states with a chunk form that `value`, as a matrix, is made of.
+  llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
   /// The state that `value` is the whole of, before the token or after it, among those with a chunk form.
   DeltaState *findDeltaState(mlir::Value value, Point &point);
   mlir::Value liftState(unsigned state, bool after);
   void buildState(unsigned state);
-  mlir::Value fail(mlir::Operation *op, const llvm::Twine &message, llvm::ArrayRef<int64_t> shape);
+  /// Notes that the states which `matrix` holds need a token loop. What is built goes on with a value of the shape, so
+  /// that no part has to ask whether another one gave up; the program is thrown away in the end.
+  mlir::Value giveUp(mlir::Value matrix, llvm::ArrayRef<int64_t> shape);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -177,7 +182,7 @@ private:
   llvm::SmallVector<Progress, 2> progress;
   llvm::DenseMap<mlir::Value, mlir::Value> lifted;
   llvm::DenseMap<mlir::Value, unsigned> afterOf; ///< values that are a state after the token
-  bool failed = false;
+  llvm::SetVector<unsigned> statesToLoop;
 };
 
 /// A delta state's chunk form: builds its writes and its advance, and then any read of it.

@@ -9,14 +9,17 @@ using namespace recur::conversion;
 static bool isMatrix(Value value) { return dgps::shapeOf(value).size() == 2; }
 static bool isDeclaration(Operation *op) { return isa<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(op); }
 
-/// The matrix ops that a product with a vector passes through.
+/// The matrix ops that a product with a vector passes through. `outer(a, b) * M` scales the rows and columns of M.
 static bool passesProducts(Operation *op) {
   if (isa<dgps::AddOp, dgps::SubOp, dgps::NegOp, dgps::ScaleColsOp, dgps::ScaleRowsOp, dgps::OuterOp>(op))
     return true;
-  return isa<dgps::MulOp>(op) && llvm::count_if(op->getOperands(), isMatrix) == 1;
+  return isa<dgps::MulOp>(op) &&
+         (llvm::count_if(op->getOperands(), isMatrix) == 1 || llvm::any_of(op->getOperands(), [](Value operand) {
+            return operand.getDefiningOp<dgps::OuterOp>() != nullptr;
+          }));
 }
 
-LoopPlan::LoopPlan(const RecurrenceAnalysis &analysis) : analysis(analysis) {
+LoopPlan::LoopPlan(const RecurrenceAnalysis &analysis, ArrayRef<unsigned> looped) : analysis(analysis) {
   ArrayRef<StateFacts> states = analysis.getStates();
   unsigned count = states.size();
   groupOf.assign(count, -1);
@@ -26,24 +29,27 @@ LoopPlan::LoopPlan(const RecurrenceAnalysis &analysis) : analysis(analysis) {
     for (unsigned from = 0; from < count; ++from)
       if (reach[from].test(via))
         reach[from] |= reach[via];
-  chooseLooped();
+  chooseLooped(looped);
   mergeCycles();
 }
 
 unsigned LoopPlan::indexOf(dgps::StateOp state) const { return analysis.getExpressions().indexOf(state); }
 
-void LoopPlan::chooseLooped() {
+void LoopPlan::chooseLooped(ArrayRef<unsigned> alsoLooped) {
   for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
     bool looped = facts.stateClass == StateClass::Elementwise || facts.stateClass == StateClass::General;
     if (facts.stateClass == StateClass::Tropical)
       looped = facts.tropical->isMin || facts.tropical->shifts.empty();
     if (facts.stateClass == StateClass::Delta)
       looped = !hasChunkForm(*facts.delta) || needsWholeMatrix(index);
-    if (looped) {
+    if (looped || llvm::is_contained(alsoLooped, index)) {
       groupOf[index] = groups.size();
       groups.push_back({{unsigned(index)}, {}});
     }
   }
+  if (alsoLooped.size() == groupOf.size())
+    for (unsigned state = 1; state < groupOf.size(); ++state)
+      merge(0, state);
 }
 
 /// Whether the state is used in a way that is no product with vectors.
@@ -60,8 +66,9 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
   };
   // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one
   // here.
+  bool isVector = form.orientation == Orientation::Vector;
   return llvm::any_of(form.wholeUses, [&](Operation *op) {
-    if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
+    if (isVector || !isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
       return true;
     return !llvm::all_of(op->getOperands(),
                          [&](Value operand) { return !isMatrix(operand) || isProduct(isProduct, operand); });

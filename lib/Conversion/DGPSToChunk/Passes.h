@@ -16,7 +16,6 @@ namespace recur {
 
 /// Builds, at the builder's place, the chunk program that computes what `recurrence` does. The recurrence stays as it
 /// is.
-mlir::FailureOr<chunk::ProgramOp> convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence,
-                                                 int64_t chunk);
+chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk);
 
 } // namespace recur

@@ -13,16 +13,17 @@ using namespace recur::chunk;
 using namespace recur::conversion;
 using recur::analysis::StateClass;
 
-ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk)
-    : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch), plan(analysis) {}
+ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, ArrayRef<unsigned> looped)
+    : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch),
+      plan(analysis, looped) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
-/// Reports the first failure. What is built goes on with a value of the shape, so that no part has to ask whether
-/// another one failed; the program is thrown away in the end.
-Value ProgramBuilder::fail(Operation *op, const Twine &message, ArrayRef<int64_t> shape) {
-  if (!failed)
-    op->emitError() << "'" << op->getName().getStringRef() << "' " << message.str();
-  failed = true;
+Value ProgramBuilder::giveUp(Value matrix, ArrayRef<int64_t> shape) {
+  for (unsigned state : deltaStatesIn(matrix))
+    statesToLoop.insert(state);
+  if (statesToLoop.empty()) // not known which: all
+    for (unsigned state = 0; state < deltas.size(); ++state)
+      statesToLoop.insert(state);
   return spread(constant(0), shape);
 }
 
@@ -42,8 +43,9 @@ void ProgramBuilder::buildState(unsigned state) {
   dgps::StateOp op = analysis.getStates()[state].op;
   if (progress[state] == Progress::Built)
     return;
+  // A value that the analysis knows to be free of the state, though its ops are not.
   if (progress[state] == Progress::Building) {
-    fail(op, "depends on itself by a value that the analysis took for free of it", {});
+    statesToLoop.insert(state);
     return;
   }
   progress[state] = Progress::Building;
@@ -77,12 +79,25 @@ DeltaState *ProgramBuilder::findDeltaState(Value value, Point &point) {
   return delta;
 }
 
-bool ProgramBuilder::holdsDeltaState(Value value) {
-  if (dgps::shapeOf(value).size() != 2 || plan.groupWith(value.getDefiningOp()))
-    return false;
-  if (auto state = value.getDefiningOp<dgps::StateOp>())
-    return deltas[indexOf(state)] != nullptr;
-  return llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value operand) { return holdsDeltaState(operand); });
+llvm::SetVector<unsigned> ProgramBuilder::deltaStatesIn(Value value) {
+  llvm::SetVector<unsigned> states;
+  SmallVector<Value> work{value};
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!seen.insert(op).second || plan.groupWith(op))
+      continue;
+    if (auto state = dyn_cast<dgps::StateOp>(op)) {
+      if (deltas[indexOf(state)])
+        states.insert(indexOf(state));
+      continue;
+    }
+    for (Value operand : op->getOperands())
+      if (dgps::shapeOf(operand).size() == dgps::shapeOf(value).size())
+        work.push_back(operand);
+  }
+  return states;
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,7 +108,7 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
   Point point;
   ArrayRef<int64_t> shape = dgps::shapeOf(matrix).slice(left ? 1 : 0, 1);
   if (DeltaState *delta = findDeltaState(matrix, point)) {
-    if (failed)
+    if (!statesToLoop.empty())
       return spread(constant(0), shape);
     bool crossed = left != (delta->getValues().orientation == Orientation::Left);
     return delta->read(spreadRows(rows), point, crossed);
@@ -103,7 +118,7 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
     Value read = lift(left ? outer.getLhs() : outer.getRhs()), other = lift(left ? outer.getRhs() : outer.getLhs());
     return mul(map(Function::Dot, {read, rows}), other);
   }
-  if (!holdsDeltaState(matrix)) {
+  if (deltaStatesIn(matrix).empty()) {
     Value tokens = lift(matrix);
     return left ? map(Function::Vecmat, {rows, tokens}) : map(Function::Matvec, {tokens, rows});
   }
@@ -119,6 +134,14 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
     Value scale = lift(op->getOperand(scalar)), a = multiply(op->getOperand(1 - scalar), rows, left);
     return mul(scale, a);
   }
+  if (isa<dgps::MulOp>(op))
+    for (auto [inner, factor] :
+         {std::pair(op->getOperand(0), op->getOperand(1)), std::pair(op->getOperand(1), op->getOperand(0))})
+      if (auto outer = factor.getDefiningOp<dgps::OuterOp>()) {
+        Value before = lift(left ? outer.getLhs() : outer.getRhs()),
+              after = lift(left ? outer.getRhs() : outer.getLhs());
+        return mul(after, multiply(inner, mul(before, rows), left));
+      }
   Value inner, scale;
   bool columns = false;
   if (auto scaled = dyn_cast<dgps::ScaleColsOp>(op)) {
@@ -129,7 +152,7 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
     inner = scaled.getMatrix();
     scale = lift(scaled.getVector());
   } else {
-    return fail(op, "makes a matrix of a state that is only read by products; it has no chunkwise form", shape);
+    return giveUp(matrix, shape);
   }
   // The scale is on the side of the rows, or on that of the result.
   if (columns != left)
@@ -138,7 +161,7 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
 }
 
 Value ProgramBuilder::lift(Value value) {
-  if (failed)
+  if (!statesToLoop.empty())
     return spread(constant(0), dgps::shapeOf(value));
   if (Value known = lifted.lookup(value))
     return known;
@@ -151,7 +174,7 @@ Value ProgramBuilder::lift(Value value) {
     if (readout == delta->getValues().readouts.end())
       continue;
     buildState(index);
-    if (failed)
+    if (!statesToLoop.empty())
       return spread(constant(0), dgps::shapeOf(value));
     return lifted[value] = delta->readout(readout->second);
   }
@@ -162,13 +185,14 @@ Value ProgramBuilder::lift(Value value) {
     buildState(state ? indexOf(state) : group ? group->states[0] : after->second);
     if (Value known = lifted.lookup(value))
       return known;
-    return fail(op, "is used as a whole, but is only read by products", dgps::shapeOf(value));
+    return giveUp(value, dgps::shapeOf(value));
   }
   if (auto dot = dyn_cast<dgps::DotOp>(op)) {
     Point point;
     for (auto [vector, key] : {std::pair(dot.getLhs(), dot.getRhs()), std::pair(dot.getRhs(), dot.getLhs())})
       if (DeltaState *delta = findDeltaState(vector, point))
-        return lifted[value] = failed ? spread(constant(0), {}) : delta->read(liftRows(key), point, /*crossed=*/false);
+        return lifted[value] = !statesToLoop.empty() ? spread(constant(0), {})
+                                                     : delta->read(liftRows(key), point, /*crossed=*/false);
   }
   result = liftOp(
       op, [&](Value operand) { return lift(operand); },
@@ -180,7 +204,7 @@ Value ProgramBuilder::lift(Value value) {
 // The whole
 //===----------------------------------------------------------------------===//
 
-FailureOr<ProgramOp> ProgramBuilder::build() {
+ProgramOp ProgramBuilder::build() {
   MLIRContext *context = builder.getContext();
   const algebra::Expressions &expressions = analysis.getExpressions();
   plan.findBodies();
@@ -220,14 +244,14 @@ FailureOr<ProgramOp> ProgramBuilder::build() {
     states.push_back(StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
                                      state.getName()));
   nexts.resize(states.size());
-  for (unsigned state = 0; state < states.size() && !failed; ++state)
+  for (unsigned state = 0; state < states.size() && statesToLoop.empty(); ++state)
     buildState(state);
   SmallVector<std::pair<dgps::OutputOp, Value>> outputs;
   for (dgps::OutputOp output : recurrence.getOutputs())
     outputs.push_back({output, liftRows(output.getValue())});
-  if (failed) {
+  if (!statesToLoop.empty()) {
     program.erase();
-    return failure();
+    return {};
   }
   for (auto [output, value] : outputs)
     OutputOp::create(builder, output.getLoc(), output.getName(), value);
@@ -240,9 +264,23 @@ FailureOr<ProgramOp> ProgramBuilder::build() {
   return program;
 }
 
-FailureOr<ProgramOp> recur::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk) {
-  OwningOpRef<dgps::RecurrenceOp> scratch = recurrence.clone();
-  return ProgramBuilder(builder, *scratch, chunk).build();
+ProgramOp recur::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk) {
+  // A state that turns out to be needed in a way that its chunk form does not give goes token by token. All states in
+  // one loop is always a program, so this ends.
+  llvm::SetVector<unsigned> looped;
+  while (true) {
+    OwningOpRef<dgps::RecurrenceOp> scratch = recurrence.clone();
+    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef());
+    if (ProgramOp result = program.build())
+      return result;
+    size_t before = looped.size();
+    if (before == recurrence.getStates().size())
+      llvm::report_fatal_error("a recurrence in one token loop asks for another");
+    looped.insert_range(program.getStatesToLoop());
+    if (looped.size() == before)
+      for (unsigned state = 0; state < recurrence.getStates().size(); ++state)
+        looped.insert(state);
+  }
 }
 
 namespace {
@@ -256,8 +294,7 @@ struct ConvertDGPSToChunkPass : recur::impl::ConvertDGPSToChunkPassBase<ConvertD
     }
     for (auto recurrence : llvm::make_early_inc_range(getOperation().getOps<dgps::RecurrenceOp>())) {
       OpBuilder builder(recurrence);
-      if (mlir::failed(convertToChunk(builder, recurrence, chunk)))
-        return signalPassFailure();
+      convertToChunk(builder, recurrence, chunk);
       recurrence.erase();
     }
   }

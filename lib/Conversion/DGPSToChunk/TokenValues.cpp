@@ -82,7 +82,7 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
       .Default([&](Operation *other) -> Value {
         std::optional<Function> function = functionOf(other);
         if (!function)
-          return fail(other, "has no chunkwise form", dgps::shapeOf(other->getResult(0)));
+          llvm::report_fatal_error("an op of dgps has no function of its name in chunk");
         return map(*function, llvm::map_to_vector(other->getOperands(), operand));
       });
 }
