@@ -1,4 +1,5 @@
 #include "Driver/HostKernels.h"
+#include "Codegen/CPU/CPUKernel.h"
 #include "Codegen/Embed/MachineCode.h"
 #include "Conversion/DGPSToLLVM/StepKernel.h"
 #include "Driver/Options.h"
@@ -14,6 +15,9 @@ using namespace recur;
 using namespace recur::driver;
 using codegen::InterfaceArray;
 using codegen::KernelInterface;
+
+/// A chunk is computed whole, so for fewer tokens than this going step by step is faster.
+static constexpr int64_t chunkPaysFrom = 8;
 
 Expected<Target> driver::findHostTarget(StringRef name) {
   std::optional<Target> target = findTarget(name);
@@ -63,19 +67,19 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   return interface;
 }
 
-/// A copy that went through the stage `recurrence`, so that what is given stays as it is.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyCanonicalized(dgps::RecurrenceOp recurrence,
-                                                                     const PipelineOptions &pipeline) {
+/// A copy that went down to a stage, so that what is given stays as it is.
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyTo(StringRef stage, dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &pipeline) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
   module->push_back(recurrence->clone());
-  if (mlir::failed(runStages(*module, nullptr, *findStage("recurrence"), pipeline)))
-    return make_error<InternalError>("the passes of stage 'recurrence' failed");
+  if (mlir::failed(runStages(*module, nullptr, *findStage(stage), pipeline)))
+    return make_error<InternalError>("the passes down to stage '" + stage + "' failed");
   return std::move(module);
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
                            Module &all) {
-  auto copy = copyCanonicalized(recurrence, pipeline);
+  auto copy = copyTo("recurrence", recurrence, pipeline);
   if (!copy)
     return copy.takeError();
   std::string symbol = interface.getSymbol() + "_step";
@@ -90,6 +94,43 @@ static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions 
   if (Linker::linkModules(all, std::move(step->module)))
     return make_error<InternalError>("the step kernels do not link");
   interface.kernels.push_back({symbol, RECUR_PLAN_STEP, 0, 0, step->workspaceBytes});
+  return Error::success();
+}
+
+/// The plan `chunk`. Where it is not asked for, a recurrence that it cannot be made for has the plan `step` alone.
+static Error addChunkKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                            const HostKernelOptions &options, KernelInterface &interface, HostKernels &kernels) {
+  auto copy = copyTo("chunk", recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  CPUKernelOptions kernelOptions;
+  kernelOptions.dtype = pipeline.dataType == DataType::F32    ? ElementType::f32
+                        : pipeline.dataType == DataType::BF16 ? ElementType::bf16
+                                                              : ElementType::f16;
+  kernelOptions.symbol = interface.getSymbol() + "_chunk";
+  Expected<KernelObject> kernel = compileCPUKernel(program, *target, kernelOptions);
+  if (!kernel) {
+    std::string reason = toString(kernel.takeError());
+    if (pipeline.plan == Plan::Chunk)
+      return makeError("--plan: '" + interface.name + "' has no kernel of plan 'chunk': " + reason);
+    note("'" + interface.name + "' gets the plan 'step' alone: " + reason);
+    return Error::success();
+  }
+  interface.kernels.push_back({kernel->symbol, RECUR_PLAN_CHUNK, int64_t(program.getChunk()),
+                               /*tokensFrom=*/chunkPaysFrom, kernel->workspaceBytes});
+  kernels.objects.push_back({kernel->symbol + ".o", std::move(kernel->object)});
+  for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
+                                     std::tuple(options.wantsLLVM, CPUStage::llvm, &kernels.llvmIR)})
+    if (wanted) {
+      Expected<std::string> printed = printCPUKernel(program, *target, kernelOptions, stage);
+      if (!printed)
+        return printed.takeError();
+      *text += *printed;
+    }
   return Error::success();
 }
 
@@ -118,8 +159,12 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
     return std::move(error);
   for (dgps::RecurrenceOp recurrence : recurrences) {
     KernelInterface interface = describe(recurrence, pipeline, *target, options);
-    if (Error error = addStepKernel(recurrence, pipeline, interface, all))
-      return std::move(error);
+    if (pipeline.plan != Plan::Chunk)
+      if (Error error = addStepKernel(recurrence, pipeline, interface, all))
+        return std::move(error);
+    if (pipeline.plan != Plan::Step)
+      if (Error error = addChunkKernel(recurrence, pipeline, options, interface, kernels))
+        return std::move(error);
     kernels.interfaces.push_back(std::move(interface));
   }
   if (Error error = checkPlan(pipeline, kernels.interfaces))
@@ -134,19 +179,21 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
   if (Error error = codegen::optimize(all, machine))
     return std::move(error);
   if (options.wantsLLVM) {
-    raw_string_ostream os(kernels.llvmIR);
+    std::string text;
+    raw_string_ostream os(text);
     all.print(os, nullptr);
+    kernels.llvmIR = text + kernels.llvmIR;
   }
   if (options.wantsAssembly) {
     std::unique_ptr<Module> copy = CloneModule(all); // writing code changes the module
     Expected<std::string> assembly = codegen::compileModule(*copy, machine, codegen::CodeForm::Assembly);
     if (!assembly)
       return assembly.takeError();
-    kernels.assembly = std::move(*assembly);
+    kernels.assembly = *assembly + kernels.assembly;
   }
   Expected<std::string> object = codegen::compileModule(all, machine, codegen::CodeForm::Object);
   if (!object)
     return object.takeError();
-  kernels.objects.push_back({"recur_kernels.o", std::move(*object)});
+  kernels.objects.insert(kernels.objects.begin(), {"recur_kernels.o", std::move(*object)});
   return std::move(kernels);
 }

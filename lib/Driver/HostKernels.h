@@ -11,7 +11,7 @@ namespace recur::driver {
 struct HostKernels {
   std::vector<codegen::KernelInterface> interfaces; // one for each recurrence
   std::vector<codegen::ObjectFile> objects;         // the descriptors are in the first
-  std::string assembly, llvmIR;                     // of the first, where asked for
+  std::string assembly, llvmIR;                     // to look at, where asked for
 };
 
 struct HostKernelOptions {
