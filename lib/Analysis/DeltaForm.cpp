@@ -189,7 +189,7 @@ const Poly *DeltaFormBuilder::factorOfPart(const Poly *sum, const Poly *part) {
       continue;
     const Poly *factor = algebra.poly(scale, term.coefficient / part->terms.front().coefficient);
     const Poly *product = algebra.multiply(factor, part);
-    if (product && algebra.sub(sum, product)->terms.size() + product->terms.size() == sum->terms.size())
+    if (algebra.sub(sum, product)->terms.size() + product->terms.size() == sum->terms.size())
       return factor;
   }
   return nullptr;
@@ -198,7 +198,7 @@ const Poly *DeltaFormBuilder::factorOfPart(const Poly *sum, const Poly *part) {
 /// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have
 /// unit length: moves the division there, so that the key stays as well scaled as the author made it.
 void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
-  const Poly *square = algebra.multiply(key, key);
+  const Poly *square = algebra.multiplyWithinLimit(key, key);
   if (!square)
     return;
   const Poly *norm = algebra.sumOver(square, Axis::Row, reads.keySize());
@@ -305,7 +305,7 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
     for (unsigned seen = visibleWrites; seen > 0; --seen) {
       const Poly *state = stateAfterWrites(seen);
       const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
-      const Poly *scaled = read ? algebra.multiply(decayedScale, read) : nullptr;
+      const Poly *scaled = read ? algebra.multiplyWithinLimit(decayedScale, read) : nullptr;
       if (!scaled)
         continue;
       const Poly *remainder = algebra.sub(value, scaled);

@@ -119,7 +119,7 @@ Expected<StateReads::Linear> StateReads::linearIn(const Monomial *monomial, bool
 
 const Poly *StateReads::readWith(const Poly *matrix, const Poly *key, bool crossed) {
   bool columns = summedAxis(crossed) == Axis::Col;
-  const Poly *product = algebra.multiply(matrix, columns ? algebra.transpose(key) : key);
+  const Poly *product = algebra.multiplyWithinLimit(matrix, columns ? algebra.transpose(key) : key);
   if (!product)
     return nullptr;
   const Poly *sum = algebra.sumOver(product, columns ? Axis::Col : Axis::Row, keySize(crossed));
@@ -142,7 +142,7 @@ SmallVector<const Poly *, 4> StateReads::keysInProgram(dgps::RecurrenceOp recurr
       rest.erase(rest.begin() + (itself - term.monomial->factors.begin()));
       Algebra::Split parts = algebra.split(algebra.monomial(rest, term.monomial->exponent));
       const Poly *channels = crossed ? algebra.poly(parts.row) : algebra.transpose(algebra.poly(parts.col));
-      if (const Poly *scaled = algebra.multiply(channels, poly))
+      if (const Poly *scaled = algebra.multiplyWithinLimit(channels, poly))
         keys.insert(extractContent(algebra, scaled).direction);
     }
   };
@@ -163,11 +163,11 @@ SmallVector<const Poly *, 4> StateReads::keysInProgram(dgps::RecurrenceOp recurr
 const Poly *StateReads::place(const Poly *value, const Poly *key) {
   switch (orientation) {
   case Orientation::Right:
-    return algebra.multiply(value, algebra.transpose(key));
+    return algebra.multiplyWithinLimit(value, algebra.transpose(key));
   case Orientation::Left:
-    return algebra.multiply(algebra.transpose(value), key);
+    return algebra.multiplyWithinLimit(algebra.transpose(value), key);
   case Orientation::Vector:
-    return algebra.multiply(value, key);
+    return algebra.multiplyWithinLimit(value, key);
   }
   llvm_unreachable("all orientations are listed");
 }

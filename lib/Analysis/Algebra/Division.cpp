@@ -106,8 +106,6 @@ const Poly *recur::algebra::quotient(Algebra &algebra, const Poly *a, const Poly
       return nullptr;
     const Poly *step = algebra.poly(monomial, coefficient);
     const Poly *product = algebra.multiply(step, b);
-    if (!product)
-      return nullptr;
     result = algebra.add(result, step);
     rest = algebra.sub(rest, product);
   }

@@ -67,8 +67,8 @@ const Poly *Expressions::evaluate(Operation *op) {
           .Case([&](dgps::AddOp) { return algebra.add(operand(0), operand(1)); })
           .Case([&](dgps::SubOp) { return algebra.sub(operand(0), operand(1)); })
           .Case([&](dgps::NegOp) { return algebra.negate(operand(0)); })
-          .Case([&](dgps::MulOp) { return algebra.multiply(operand(0), operand(1)); })
-          .Case([&](dgps::DivOp) { return algebra.multiply(operand(0), algebra.inverse(operand(1))); })
+          .Case([&](dgps::MulOp) { return algebra.multiplyWithinLimit(operand(0), operand(1)); })
+          .Case([&](dgps::DivOp) { return algebra.multiplyWithinLimit(operand(0), algebra.inverse(operand(1))); })
           .Case([&](dgps::ExpOp) { return algebra.exponential(operand(0)); })
           .Case([&](dgps::LogOp) { return logarithm(algebra, operand(0)); })
           .Case([&](dgps::MaxOp) { return algebra.maximum({operand(0), operand(1)}); })
@@ -85,10 +85,10 @@ const Poly *Expressions::evaluate(Operation *op) {
                                     extract.getIndex());
           })
           .Case([&](dgps::OuterOp) {
-            return algebra.multiply(shortened(operand(0)), algebra.transpose(shortened(operand(1))));
+            return algebra.multiplyWithinLimit(shortened(operand(0)), algebra.transpose(shortened(operand(1))));
           })
           .Case([&](dgps::DotOp dot) -> const Poly * {
-            const Poly *product = algebra.multiply(operand(0), operand(1));
+            const Poly *product = algebra.multiplyWithinLimit(operand(0), operand(1));
             return product ? algebra.sumOver(product, Axis::Row, size(dot.getLhs(), 0)) : nullptr;
           })
           .Case([&](dgps::SumOp sum) {
@@ -100,15 +100,16 @@ const Poly *Expressions::evaluate(Operation *op) {
           })
           .Case([&](dgps::SoftmaxOp) { return algebra.function("softmax", 1, operand(0)); })
           .Case([&](dgps::MatvecOp product) -> const Poly * {
-            const Poly *terms = algebra.multiply(operand(0), algebra.transpose(operand(1)));
+            const Poly *terms = algebra.multiplyWithinLimit(operand(0), algebra.transpose(operand(1)));
             return terms ? algebra.sumOver(terms, Axis::Col, size(product.getMatrix(), 1)) : nullptr;
           })
           .Case([&](dgps::VecmatOp product) -> const Poly * {
-            const Poly *terms = algebra.multiply(operand(0), operand(1));
+            const Poly *terms = algebra.multiplyWithinLimit(operand(0), operand(1));
             return terms ? algebra.transpose(algebra.sumOver(terms, Axis::Row, size(product.getMatrix(), 0))) : nullptr;
           })
-          .Case([&](dgps::ScaleColsOp) { return algebra.multiply(operand(0), algebra.transpose(operand(1))); })
-          .Case([&](dgps::ScaleRowsOp) { return algebra.multiply(operand(0), operand(1)); })
+          .Case(
+              [&](dgps::ScaleColsOp) { return algebra.multiplyWithinLimit(operand(0), algebra.transpose(operand(1))); })
+          .Case([&](dgps::ScaleRowsOp) { return algebra.multiplyWithinLimit(operand(0), operand(1)); })
           .Case([&](dgps::CgOp cg) {
             return algebra.function("cg", 1, {operand(0), operand(1), operand(2)}, cg.getIterations());
           })

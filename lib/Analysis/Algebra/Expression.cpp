@@ -265,9 +265,11 @@ const Monomial *Algebra::multiply(const Monomial *a, const Monomial *b) {
   return monomial(factors, exponent);
 }
 
+const Poly *Algebra::multiplyWithinLimit(const Poly *a, const Poly *b) {
+  return a->terms.size() * b->terms.size() > maxTerms ? nullptr : multiply(a, b);
+}
+
 const Poly *Algebra::multiply(const Poly *a, const Poly *b) {
-  if (a->terms.size() * b->terms.size() > maxTerms)
-    return nullptr;
   SmallVector<Term, 16> terms;
   for (const Term &x : a->terms)
     for (const Term &y : b->terms)

@@ -115,7 +115,7 @@ int compare(const Poly *a, const Poly *b);
 /// Owns and unifies expressions, and does the arithmetic on them.
 class Algebra {
 public:
-  /// A sum with more terms than this is not expanded further; operations that would exceed it return null.
+  /// A product that may have more terms than this is not expanded where the program decides how large it gets.
   static constexpr size_t maxTerms = 4096;
 
   Algebra();
@@ -130,8 +130,9 @@ public:
   const Poly *sub(const Poly *a, const Poly *b) { return add(a, negate(b)); }
   const Poly *negate(const Poly *a) { return scale(a, -1); }
   const Poly *scale(const Poly *a, double factor);
-  /// Null when the product has too many terms.
   const Poly *multiply(const Poly *a, const Poly *b);
+  /// The same, or null when it may have more than `maxTerms` terms.
+  const Poly *multiplyWithinLimit(const Poly *a, const Poly *b);
   const Poly *inverse(const Poly *a);
   const Poly *exponential(const Poly *a);
   /// An elementwise function: it varies over whatever its arguments vary over.
