@@ -55,7 +55,7 @@ class Stages : public testing::TestWithParam<driver::CheckStage> {};
 TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
   const driver::CheckStage &stage = GetParam();
   unsigned failures = 0;
-  Seeds seeds = pickSeeds(40000, stage.needsTarget ? 500 : 2000); // a kernel is compiled for each
+  Seeds seeds = pickSeeds(40000, stage.needsTarget ? 60 : 2000); // kernels are compiled for each
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
     Random random(seed);
