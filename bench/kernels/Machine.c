@@ -1,0 +1,26 @@
+#include "Machine.h"
+
+#ifdef __AVX512F__
+enum { LANES = 16 };
+#else
+enum { LANES = 8 };
+#endif
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+enum { CHAINS = 12, ROUNDS = 2000000 };
+
+double run_multiply_adds(void) {
+  lanes sums[CHAINS], factor = {0}, term = {0};
+  for (int i = 0; i < CHAINS; ++i)
+    sums[i] = (lanes){0} + (float)i;
+  factor += 0.999f;
+  term += 0.001f;
+  for (int round = 0; round < ROUNDS; ++round)
+    for (int i = 0; i < CHAINS; ++i) {
+      sums[i] = sums[i] * factor + term;
+      __asm__ volatile("" : "+v"(sums[i])); /* each is needed */
+    }
+  volatile float sink = 0;
+  for (int i = 0; i < CHAINS; ++i)
+    sink += sums[i][0];
+  return 2.0 * LANES * CHAINS * ROUNDS;
+}
