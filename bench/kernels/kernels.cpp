@@ -177,22 +177,24 @@ int main(int argc, char **argv) {
   for (int64_t tokens : {1, 2, 4, 8, 16, 32})
     for (auto [plan, word] : {std::pair(RECUR_PLAN_STEP, "step "), {RECUR_PLAN_CHUNK, "chunk "}})
       add(word + std::to_string(tokens), &gated_delta_net_recurrence, plan, 1, 16, tokens);
-#define ADD_PLAIN(NAME)                                                                                                \
-  addPlain("strict " #NAME, plain_strict.NAME, *problems[#NAME]);                                                      \
-  addPlain("fast " #NAME, plain_fast.NAME, *problems[#NAME]);
-  ADD_PLAIN(gated_delta_net)
-  ADD_PLAIN(delta_net)
-  ADD_PLAIN(kda)
-  ADD_PLAIN(mamba2) ADD_PLAIN(gla)
+  auto addBoth = [&](const std::string &name, plain_loop strict, plain_loop fast) {
+    addPlain("strict " + name, strict, *problems[name]);
+    addPlain("fast " + name, fast, *problems[name]);
+  };
+  addBoth("gated_delta_net", plain_strict.gated_delta_net, plain_fast.gated_delta_net);
+  addBoth("delta_net", plain_strict.delta_net, plain_fast.delta_net);
+  addBoth("kda", plain_strict.kda, plain_fast.kda);
+  addBoth("mamba2", plain_strict.mamba2, plain_fast.mamba2);
+  addBoth("gla", plain_strict.gla, plain_fast.gla);
 
-      for (int round = -1; round < rounds; ++round) // the first one only warms up
-      for (Measured &measured : all) {
-    auto start = std::chrono::steady_clock::now();
-    measured.run();
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    if (round >= 0)
-      measured.seconds.push_back(took.count());
-  }
+  for (int round = -1; round < rounds; ++round) // the first one only warms up
+    for (Measured &measured : all) {
+      auto start = std::chrono::steady_clock::now();
+      measured.run();
+      std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+      if (round >= 0)
+        measured.seconds.push_back(took.count());
+    }
 
   // A bound is what was reached once; the rest are medians.
   seconds("peak");
