@@ -2,6 +2,7 @@
 #pragma once
 #include "Codegen/CPU/CPUKernel.h"
 #include "Interpreter/Data.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
@@ -50,46 +51,97 @@ private:
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 
-/// The program on all batches and heads, in float32.
+/// Numbers as a kernel has them in memory.
+class Storage {
+public:
+  Storage(ElementType type, llvm::ArrayRef<double> values) : type(type), bytes(values.size() * size()) {
+    for (size_t i = 0; i < values.size(); ++i)
+      put(i, float(values[i]));
+  }
+  size_t size() const { return type == ElementType::f32 ? 4 : 2; }
+  char *at(int64_t index) { return bytes.data() + index * size(); }
+
+  std::vector<double> values() const {
+    std::vector<double> result(bytes.size() / size());
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] = get(i);
+    return result;
+  }
+
+private:
+  template <typename T> void write(size_t index, T value) {
+    std::memcpy(bytes.data() + index * sizeof(T), &value, sizeof(T));
+  }
+  template <typename T> T read(size_t index) const {
+    T value;
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+  }
+  void put(size_t index, float value) {
+    if (type == ElementType::f32)
+      return write(index, value);
+    bool lost;
+    llvm::APFloat number(value);
+    number.convert(type == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
+                   llvm::APFloat::rmNearestTiesToEven, &lost);
+    write(index, uint16_t(number.bitcastToAPInt().getZExtValue()));
+  }
+  double get(size_t index) const {
+    if (type == ElementType::f32)
+      return read<float>(index);
+    const auto &semantics = type == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
+    return llvm::APFloat(semantics, llvm::APInt(16, read<uint16_t>(index))).convertToDouble();
+  }
+
+  ElementType type;
+  std::vector<char> bytes;
+};
+
+/// The numbers that are left of an array in the type's memory.
+inline void roundTo(ElementType type, interpreter::NamedArrays &arrays) {
+  for (auto &[name, array] : arrays)
+    array.values = Storage(type, array.values).values();
+}
+
+/// The program on all batches and heads.
 inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::ProgramOp program,
-                                      const interpreter::Data &data) {
+                                      const interpreter::Data &data, ElementType type = ElementType::f32) {
   using namespace interpreter;
-  using Floats = std::vector<float>;
-  auto toFloats = [](const Array &array) { return Floats(array.values.begin(), array.values.end()); };
   auto width = [](llvm::ArrayRef<int64_t> shape) { return *countElements(shape); };
   const Sizes &sizes = data.sizes;
-  std::map<std::string, Floats> inputs, params, initial, outputs, final;
+  std::map<std::string, Storage> inputs, params, initial, outputs, final;
   for (auto &[name, array] : data.inputs)
-    inputs[name] = toFloats(array);
+    inputs.try_emplace(name, type, array.values);
   for (auto &[name, array] : data.params)
-    params[name] = toFloats(array);
+    params.try_emplace(name, type, array.values);
   for (auto &[name, array] : data.initial)
-    initial[name] = toFloats(array);
+    initial.try_emplace(name, ElementType::f32, array.values);
   Results results;
   for (chunk::OutputOp output : program.getOutputs()) {
     auto shape = getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue()));
     results.outputs[output.getName().str()] = {{shape.begin(), shape.end()}, {}};
-    outputs[output.getName().str()].resize(width(shape));
+    outputs.try_emplace(output.getName().str(), type, std::vector<double>(width(shape)));
   }
   for (chunk::StateOp state : program.getStates()) {
     auto shape = getFullShape(Role::Final, sizes, chunk::tensorOf(state).getShape());
     results.final[state.getName().str()] = {{shape.begin(), shape.end()}, {}};
-    final[state.getName().str()].resize(width(shape));
+    final.try_emplace(state.getName().str(), ElementType::f32, std::vector<double>(width(shape)));
   }
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h) {
       std::vector<LoadedKernel::CArray> arrays;
-      auto add = [&](Floats &values, int64_t index, int64_t size, int64_t stride) {
-        arrays.push_back({values.data() + index * size, size * stride});
+      auto add = [&](Storage &values, int64_t index, int64_t size, int64_t stride) {
+        arrays.push_back({values.at(index * size), size * stride});
       };
       for (chunk::InputOp input : program.getInputs()) {
         int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
         int64_t head = input.getShared() ? h / (sizes.heads / sizes.groups) : h;
-        add(inputs[input.getName().str()], b * sizes.tokens * heads + head, width(chunk::shapePerToken(input)), heads);
+        add(inputs.at(input.getName().str()), b * sizes.tokens * heads + head, width(chunk::shapePerToken(input)),
+            heads);
       }
       for (chunk::ParamOp param : program.getParams())
-        add(params[param.getName().str()], h, width(chunk::shapePerToken(param)), 0);
-      auto addStates = [&](std::map<std::string, Floats> &from) {
+        add(params.at(param.getName().str()), h, width(chunk::shapePerToken(param)), 0);
+      auto addStates = [&](std::map<std::string, Storage> &from) {
         for (chunk::StateOp state : program.getStates()) {
           auto entry = from.find(state.getName().str());
           if (entry == from.end())
@@ -100,15 +152,15 @@ inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::Program
       };
       addStates(initial);
       for (chunk::OutputOp output : program.getOutputs())
-        add(outputs[output.getName().str()], b * sizes.tokens * sizes.heads + h,
+        add(outputs.at(output.getName().str()), b * sizes.tokens * sizes.heads + h,
             width(chunk::shapePerToken(output.getValue())), sizes.heads);
       addStates(final);
       kernel.call(arrays, sizes.tokens);
     }
   for (auto &[name, values] : outputs)
-    results.outputs[name].values.assign(values.begin(), values.end());
+    results.outputs[name].values = values.values();
   for (auto &[name, values] : final)
-    results.final[name].values.assign(values.begin(), values.end());
+    results.final[name].values = values.values();
   return results;
 }
 

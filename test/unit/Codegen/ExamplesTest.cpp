@@ -20,7 +20,9 @@ struct Dims {
 /// A kernel of one specification, for one target, dims and chunk, and its errors.
 class KernelErrors {
 public:
-  KernelErrors(const std::string &path, Dims dims, int64_t chunk, const std::string &target) {
+  KernelErrors(const std::string &path, Dims dims, int64_t chunk, const std::string &target,
+               ElementType type = ElementType::f32)
+      : type(type) {
     prepare(path, dims, chunk, target);
   }
 
@@ -53,7 +55,7 @@ public:
     auto cpu = lookUpCPUTarget(target);
     if (!cpu)
       return fail(cpu.takeError());
-    auto object = compileCPUKernel(program, *cpu);
+    auto object = compileCPUKernel(program, *cpu, {type, ""});
     if (!object)
       return fail(object.takeError());
     auto loaded = LoadedKernel::load(std::move(*object));
@@ -66,22 +68,19 @@ public:
   /// errors, as the interpreter of the same chunk program shows when it rounds every value.
   double excessAt(const Sizes &sizes, uint64_t seed) {
     interpreter::Data data = driver::makeRandomData(recurrence, sizes, seed);
-    auto round = [](interpreter::NamedArrays &arrays) { // what a kernel can be given
-      for (auto &[name, array] : arrays)
-        for (double &value : array.values)
-          value = float(value);
-    };
-    round(data.inputs);
-    round(data.params);
-    round(data.initial);
+    roundTo(type, data.inputs);
+    roundTo(type, data.params);
+    roundTo(ElementType::f32, data.initial);
     auto want = interpreter::interpret(recurrence, data);
     if (!want) {
       ADD_FAILURE() << llvm::toString(want.takeError());
       return 1;
     }
-    double error = interpreter::relativeRms(runKernel(*kernel, program, data), *want);
-    if (error <= 1e-5)
-      return error / 1e-5;
+    roundTo(type, want->outputs); // beyond a type's range there are infinities
+    double error = interpreter::relativeRms(runKernel(*kernel, program, data, type), *want);
+    double bound = type == ElementType::f32 ? 1e-5 : 4e-3;
+    if (error <= bound)
+      return error / bound;
     interpreter::ChunkOptions rounded;
     rounded.rounding = interpreter::Rounding::f32;
     auto inFloat32 = interpreter::interpret(program, data, rounded);
@@ -90,12 +89,13 @@ public:
       return 1;
     }
     double allowed = 10 * interpreter::relativeRms(*inFloat32, *want);
-    return std::isinf(allowed) ? 1 : error / std::max(1e-5, allowed); // beyond float32's range both fail
+    return std::isinf(allowed) ? 1 : error / std::max(bound, allowed); // beyond float32's range both fail
   }
 
   std::string message;
 
 private:
+  ElementType type;
   void fail(llvm::Error error) { message = llvm::toString(std::move(error)); }
 
   std::unique_ptr<driver::Specification> spec;
@@ -131,6 +131,29 @@ TEST_P(ExampleKernel, OtherChunksAndAVX2) {
   expectRight({6, 16}, 1, "x86-64-v3", {0, 9});
 }
 TEST_P(ExampleKernel, ChunksThatAreNoMultipleOfABlock) { expectRight({20, 33}, 40, "host", {39, 41, 90}); }
+
+TEST_P(ExampleKernel, HalfPrecisionData) {
+  for (ElementType type : {ElementType::bf16, ElementType::f16}) {
+    KernelErrors errors(GetParam(), {12, 20}, 64, "host", type);
+    ASSERT_EQ(errors.message, "");
+    EXPECT_LE(errors.excessAt({1, 70, 2, 1}, 3), 1);
+  }
+}
+
+// Sizes around whole vectors and register tiles.
+class SizedKernel : public ::testing::TestWithParam<const char *> {};
+TEST_P(SizedKernel, OfManySizes) {
+  std::string path = std::string(RECUR_SOURCE_DIR "/examples/") + GetParam() + ".recur";
+  for (auto [k, v] : {Dims{16, 60}, Dims{60, 16}, Dims{64, 96}, Dims{100, 64}, Dims{128, 100}, Dims{128, 128}}) {
+    KernelErrors errors(path, {k, v}, 64, "host");
+    ASSERT_EQ(errors.message, "");
+    EXPECT_LE(errors.excessAt({1, 130, 1, 1}, 5), 1) << "K=" << k << " V=" << v;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Some, SizedKernel,
+                         ::testing::Values("gated_delta_net", "kda", "rwkv7", "dfw", "gsa", "mlstm", "mesa_net",
+                                           "mamba1"),
+                         [](const auto &info) { return std::string(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(All, ExampleKernel, ::testing::ValuesIn(findExamples()),
                          [](const auto &info) { return std::filesystem::path(info.param).stem().string(); });

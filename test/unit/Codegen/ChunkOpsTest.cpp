@@ -1,0 +1,287 @@
+// Single ops of chunk programs as kernels, against the interpreter of chunk programs; and how exact the functions are.
+#include "CPUTesting.h"
+#include "Interpreter/ChunkInterpreter.h"
+#include "mlir/Parser/Parser.h"
+#include "gmock/gmock.h"
+#include <cmath>
+#include <random>
+
+using namespace recur;
+using namespace recur::interpreter;
+
+namespace {
+
+class ChunkOps : public ::testing::TestWithParam<const char *> {
+protected:
+  ChunkOps() { context.loadDialect<chunk::ChunkDialect>(); }
+
+  /// The program of a body for chunks of 24 tokens.
+  void parse(const std::string &body, int64_t size = 24) {
+    module = mlir::parseSourceString<mlir::ModuleOp>(
+        "chunk.program @ops {} chunk " + std::to_string(size) + " {\n" + body + "\n}", &context);
+    ASSERT_TRUE(module) << body;
+    program = *module->getOps<chunk::ProgramOp>().begin();
+  }
+
+  std::optional<LoadedKernel> compile(llvm::StringRef target) {
+    auto object = compileCPUKernel(program, *lookUpCPUTarget(target), {ElementType::f32, "ops_kernel"});
+    if (!object) {
+      ADD_FAILURE() << llvm::toString(object.takeError());
+      return std::nullopt;
+    }
+    EXPECT_EQ(object->symbol, "ops_kernel");
+    auto loaded = LoadedKernel::load(std::move(*object));
+    if (!loaded) {
+      ADD_FAILURE() << llvm::toString(loaded.takeError());
+      return std::nullopt;
+    }
+    return std::move(*loaded);
+  }
+
+  /// Numbers in [-1, 1]; in [-1, 0] for names that begin with `log`.
+  Data makeData(int64_t tokens) {
+    std::mt19937 generator(tokens);
+    Data data;
+    data.sizes = {1, tokens, 2, 2};
+    auto fill = [&](Role role, llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
+      std::uniform_real_distribution<double> uniform(-1, name.starts_with("log") ? 0 : 1);
+      auto full = getFullShape(role, data.sizes, shape);
+      Array array{{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
+      for (double &value : array.values)
+        value = float(uniform(generator));
+      return array;
+    };
+    for (chunk::InputOp input : program.getInputs())
+      data.inputs[input.getName().str()] = fill(Role::Input, input.getName(), chunk::shapePerToken(input));
+    for (chunk::ParamOp param : program.getParams())
+      data.params[param.getName().str()] = fill(Role::Param, param.getName(), chunk::shapePerToken(param));
+    for (chunk::StateOp state : program.getStates())
+      data.initial[state.getName().str()] = fill(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
+    return data;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  chunk::ProgramOp program;
+};
+
+TEST_P(ChunkOps, AsInterpreted) {
+  ASSERT_NO_FATAL_FAILURE(parse(GetParam()));
+  for (llvm::StringRef target : {"host", "x86-64-v3"}) {
+    auto kernel = compile(target);
+    ASSERT_TRUE(kernel);
+    for (int64_t tokens : {0, 1, 23, 24, 25, 60}) {
+      Data data = makeData(tokens);
+      auto want = interpret(program, data);
+      ASSERT_TRUE(bool(want)) << llvm::toString(want.takeError());
+      EXPECT_LE(relativeRms(runKernel(*kernel, program, data), *want), 1e-5)
+          << target.str() << ", " << tokens << " tokens";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
+                         ::testing::Values(
+                             // Products of tokens' matrices and vectors.
+                             R"(%a = chunk.input "a" : tensor<24x5xf32>
+           %b = chunk.input "b" : tensor<24x3xf32>
+           %m = chunk.map outer %a, %b : tensor<24x5xf32>, tensor<24x3xf32>
+           %t = chunk.map tanh %m : tensor<24x5x3xf32>
+           %c = chunk.map scale_cols %t, %b : tensor<24x5x3xf32>, tensor<24x3xf32>
+           %r = chunk.map scale_rows %a, %c : tensor<24x5xf32>, tensor<24x5x3xf32>
+           %x = chunk.map matvec %r, %b : tensor<24x5x3xf32>, tensor<24x3xf32>
+           %y = chunk.map vecmat %x, %r : tensor<24x5xf32>, tensor<24x5x3xf32>
+           %z = chunk.map softmax %y : tensor<24x3xf32>
+           %d = chunk.map dot %x, %a : tensor<24x5xf32>, tensor<24x5xf32>
+           %s = chunk.map sum %r : tensor<24x5x3xf32>
+           %e = chunk.extract %r[3] : tensor<24x5x3xf32>
+           %f = chunk.extract %x[4] : tensor<24x5xf32>
+           chunk.output "x" %x : tensor<24x5xf32>
+           chunk.output "z" %z : tensor<24x3xf32>
+           chunk.output "d" %d : tensor<24xf32>
+           chunk.output "s" %s : tensor<24xf32>
+           chunk.output "r" %r : tensor<24x5x3xf32>
+           chunk.output "e" %e : tensor<24x3xf32>
+           chunk.output "f" %f : tensor<24xf32>)",
+                             // Several rows and writes a token, and what they see.
+                             R"(%k0 = chunk.input "k0" : tensor<24x5xf32>
+           %k1 = chunk.input "k1" : tensor<24x5xf32>
+           %g = chunk.input "logs" : tensor<24xf32>
+           %h = chunk.input "h" : tensor<24x5xf32>
+           %q = chunk.interleave %k0, %k1 : tensor<24x5xf32>, tensor<24x5xf32>
+           %A = chunk.interaction %q, %q points [before, 1] of [0, 2] decay log(%g : tensor<24xf32>) : tensor<48x5xf32>, tensor<48x5xf32>
+           %B = chunk.interaction %q, %q points [1, before] of [0, 1] decay linear(%h : tensor<24x5xf32>) : tensor<48x5xf32>, tensor<48x5xf32>
+           %C = chunk.interaction %k0, %q points [1] of [0, 1] : tensor<24x5xf32>, tensor<48x5xf32>
+           %a = chunk.apply %A, %q : tensor<48x48xf32>, tensor<48x5xf32>
+           %b = chunk.apply %B, %q points [before, 1] of [0, 1] decay linear(%h : tensor<24x5xf32>) : tensor<48x48xf32>, tensor<48x5xf32>
+           %c = chunk.apply %C, %q : tensor<24x48xf32>, tensor<48x5xf32>
+           %d = chunk.deinterleave %a 1 of 2 : tensor<48x5xf32>
+           %e = chunk.deinterleave %b 0 of 2 : tensor<48x5xf32>
+           chunk.output "c" %c : tensor<24x5xf32>
+           chunk.output "d" %d : tensor<24x5xf32>
+           chunk.output "e" %e : tensor<24x5xf32>)",
+                             // Solves.
+                             R"(%k = chunk.input "k" : tensor<24x4xf32>
+           %v = chunk.input "v" : tensor<24x17xf32>
+           %h = chunk.input "logh" : tensor<24x17xf32>
+           %g = chunk.input "logg" : tensor<24xf32>
+           %s = chunk.constant 0.25 : tensor<1xf32>
+           %A = chunk.interaction %k, %k strict : tensor<24x4xf32>, tensor<24x4xf32>
+           %L = chunk.map mul %s, %A : tensor<1xf32>, tensor<24x24xf32>
+           %x = chunk.solve %L, %v : tensor<24x24xf32>, tensor<24x17xf32>
+           %y = chunk.solve %L, %v strict decay log(%h : tensor<24x17xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
+           %w = chunk.solve %L, %v strict decay log(%g : tensor<24xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
+           %T = chunk.inverse %L : tensor<24x24xf32>
+           %z = chunk.apply %T, %v : tensor<24x24xf32>, tensor<24x17xf32>
+           chunk.output "x" %x : tensor<24x17xf32>
+           chunk.output "y" %y : tensor<24x17xf32>
+           chunk.output "w" %w : tensor<24x17xf32>
+           chunk.output "z" %z : tensor<24x17xf32>)",
+                             // States read from both sides and as old values of one another.
+                             R"(%q = chunk.input "q" : tensor<24x6xf32>
+           %v = chunk.input "v" : tensor<24x18xf32>
+           %g = chunk.input "logg" : tensor<24x6xf32>
+           %h = chunk.input "h" : tensor<24x18xf32>
+           %S = chunk.state "S" : tensor<18x6xf32>
+           %Z = chunk.state "Z" : tensor<18x6xf32>
+           %o = chunk.read %q, %S : tensor<24x6xf32>, tensor<18x6xf32>
+           %p = chunk.read left %v, %S : tensor<24x18xf32>, tensor<18x6xf32>
+           %z = chunk.read left %v, %Z : tensor<24x18xf32>, tensor<18x6xf32>
+           %c = chunk.cumulative_decay total log(%g) : tensor<24x6xf32>
+           %r = chunk.cumulative_decay total linear(%h) : tensor<24x18xf32>
+           %a = chunk.cumulative_decay after linear(%h) : tensor<24x18xf32>
+           %b = chunk.cumulative_decay before log(%g) : tensor<24x6xf32>
+           %t = chunk.cumulative_decay through log(%g) : tensor<24x6xf32>
+           %S1 = chunk.advance %S, %v, %q columns(%c : tensor<1x6xf32>) rows(%r : tensor<1x18xf32>) : tensor<18x6xf32>, tensor<24x18xf32>, tensor<24x6xf32>
+           chunk.output "o" %o : tensor<24x18xf32>
+           chunk.output "p" %p : tensor<24x6xf32>
+           chunk.output "z" %z : tensor<24x6xf32>
+           chunk.output "a" %a : tensor<24x18xf32>
+           chunk.output "b" %b : tensor<24x6xf32>
+           chunk.output "t" %t : tensor<24x6xf32>
+           chunk.next %S, %S1 : tensor<18x6xf32>
+           chunk.next %Z, %S : tensor<18x6xf32>)",
+                             // Scans.
+                             R"(%x = chunk.input "x" : tensor<24x5xf32>
+           %y = chunk.input "y" : tensor<24xf32>
+           %g = chunk.input "logg" : tensor<24xf32>
+           %A = chunk.state "A" : tensor<5xf32>
+           %M = chunk.state "M" : tensor<f32>
+           %B = chunk.state "B" : tensor<5x3xf32>
+           %z = chunk.input "z" : tensor<24x5x3xf32>
+           %l = chunk.input "logl" : tensor<24x5x3xf32>
+           %a, %a1 = chunk.scan %A, %x decay log(%g : tensor<24xf32>) : tensor<5xf32>, tensor<24x5xf32>
+           %b, %b1 = chunk.scan %B, %z decay log(%l : tensor<24x5x3xf32>) : tensor<5x3xf32>, tensor<24x5x3xf32>
+           %m, %m1 = chunk.tropical_scan %M, %y, %g : tensor<f32>, tensor<24xf32>, tensor<24xf32>
+           %p = chunk.previous %A, %a : tensor<5xf32>, tensor<24x5xf32>
+           %n = chunk.previous %M, %m : tensor<f32>, tensor<24xf32>
+           chunk.output "a" %a : tensor<24x5xf32>
+           chunk.output "b" %b : tensor<24x5x3xf32>
+           chunk.output "m" %m : tensor<24xf32>
+           chunk.output "p" %p : tensor<24x5xf32>
+           chunk.output "n" %n : tensor<24xf32>
+           chunk.next %A, %a1 : tensor<5xf32>
+           chunk.next %M, %m1 : tensor<f32>
+           chunk.next %B, %b1 : tensor<5x3xf32>)",
+                             // A token loop whose states trade places, and the state-free part.
+                             R"(%x = chunk.input "x" : tensor<24x5xf32>
+           %p = chunk.param "p" : tensor<1x3xf32>
+           %S = chunk.state "S" : tensor<5x3xf32>
+           %R = chunk.state "R" : tensor<5x3xf32>
+           %f = chunk.state_free -> tensor<24x24xf32> {
+             %A = chunk.interaction %x, %x inclusive : tensor<24x5xf32>, tensor<24x5xf32>
+             chunk.yield %A : tensor<24x24xf32>
+           }
+           %u = chunk.apply %f, %x : tensor<24x24xf32>, tensor<24x5xf32>
+           %y, %S1, %R1 = chunk.token_loop (%x1 = %x : tensor<24x5xf32>) carry (%S0 = %S : tensor<5x3xf32>, %R0 = %R : tensor<5x3xf32>) -> (tensor<24x5xf32>, tensor<5x3xf32>, tensor<5x3xf32>) {
+             %S2 = chunk.map tanh %S0 : tensor<1x5x3xf32>
+             %y1 = chunk.map matvec %S2, %p : tensor<1x5x3xf32>, tensor<1x3xf32>
+             %sum = chunk.map add %y1, %x1 : tensor<1x5xf32>, tensor<1x5xf32>
+             %w = chunk.map outer %sum, %p : tensor<1x5xf32>, tensor<1x3xf32>
+             %R2 = chunk.map add %R0, %w : tensor<1x5x3xf32>, tensor<1x5x3xf32>
+             chunk.yield %sum, %R2, %S0 : tensor<1x5xf32>, tensor<1x5x3xf32>, tensor<1x5x3xf32>
+           }
+           chunk.output "y" %y : tensor<24x5xf32>
+           chunk.output "u" %u : tensor<24x5xf32>
+           chunk.next %S, %S1 : tensor<5x3xf32>
+           chunk.next %R, %R1 : tensor<5x3xf32>)",
+                             // Compositions of segments.
+                             R"(%A = chunk.state "A" : tensor<5x5xf32>
+           %B = chunk.state "B" : tensor<7x5xf32>
+           %C = chunk.state "C" : tensor<5x7xf32>
+           %a, %b = chunk.compose right(%A, %B), (%A, %B) : tensor<5x5xf32>, tensor<7x5xf32>
+           %d, %c = chunk.compose left(%A, %C), (%a, %C) : tensor<5x5xf32>, tensor<5x7xf32>
+           %e, %f = chunk.compose elementwise(%d, %a), (%A, %d) : tensor<5x5xf32>, tensor<5x5xf32>
+           %g, %h = chunk.compose tropical(%e, %f), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
+           %D = chunk.state "D" : tensor<5x5xf32>
+           chunk.next %A, %h : tensor<5x5xf32>
+           chunk.next %B, %b : tensor<7x5xf32>
+           chunk.next %C, %c : tensor<5x7xf32>
+           chunk.next %D, %g : tensor<5x5xf32>)",
+                             // Conjugate gradients on a positive definite matrix of each token.
+                             R"(%q = chunk.input "q" : tensor<24x4xf32>
+           %k = chunk.input "k" : tensor<24x4xf32>
+           %r = chunk.constant 2.0 : tensor<1x4xf32>
+           %y = chunk.cg %q ridge %r iterations 12 : tensor<24x4xf32>, tensor<1x4xf32> {
+           ^bb0(%x: tensor<24x4xf32>):
+             %A = chunk.interaction %x, %k inclusive : tensor<24x4xf32>, tensor<24x4xf32>
+             %i = chunk.apply %A, %k : tensor<24x24xf32>, tensor<24x4xf32>
+             chunk.yield %i : tensor<24x4xf32>
+           }
+           chunk.output "y" %y : tensor<24x4xf32>)"));
+
+// Each function over a grid of numbers; the errors are what the emitted polynomials and their float32 arithmetic cost.
+struct FunctionCase {
+  const char *name;
+  double (*exact)(double);
+  double low, high;
+  double relative, absolute; // |error| <= relative |exact| + absolute
+};
+class FunctionTest : public ::testing::TestWithParam<FunctionCase> {};
+
+TEST_P(FunctionTest, IsExactEnough) {
+  mlir::MLIRContext context;
+  context.loadDialect<chunk::ChunkDialect>();
+  FunctionCase given = GetParam();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      std::string("chunk.program @f {} chunk 64 {\n%x = chunk.input \"x\" : tensor<64x16xf32>\n%y = chunk.map ") +
+          given.name + " %x : tensor<64x16xf32>\nchunk.output \"y\" %y : tensor<64x16xf32>\n}",
+      &context);
+  chunk::ProgramOp program = *module->getOps<chunk::ProgramOp>().begin();
+  for (const char *target : {"host", "x86-64-v3"}) {
+    auto object = compileCPUKernel(program, *lookUpCPUTarget(target));
+    ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
+    auto kernel = LoadedKernel::load(std::move(*object));
+    ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+    constexpr int64_t tokens = 4096;
+    Data data;
+    data.sizes = {1, tokens, 1, 1};
+    Array x{{1, tokens, 1, 16}, std::vector<double>(tokens * 16)};
+    for (size_t i = 0; i < x.values.size(); ++i)
+      x.values[i] = float(given.low + (given.high - given.low) * double(i) / double(x.values.size() - 1));
+    data.inputs["x"] = x;
+    Array y = runKernel(*kernel, program, data).outputs["y"];
+    double worst = 0;
+    for (size_t i = 0; i < x.values.size(); ++i) {
+      double want = given.exact(x.values[i]);
+      worst = std::max(worst, std::fabs(y.values[i] - want) / (given.relative * std::fabs(want) + given.absolute));
+    }
+    EXPECT_LE(worst, 1) << target;
+  }
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+double elu(double x) { return x > 0 ? x : std::expm1(x); }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FunctionTest,
+    ::testing::Values(
+        FunctionCase{"exp", std::exp, -86, 88, 2e-7, 0}, FunctionCase{"exp", std::exp, -200, -86, 0, 1e-36},
+        FunctionCase{"expm1", std::expm1, -30, 80, 3e-7, 0}, FunctionCase{"expm1", std::expm1, -1e-3, 1e-3, 3e-7, 0},
+        FunctionCase{"log", std::log, 1e-6, 4, 2e-7, 1e-8}, FunctionCase{"log", std::log, 4, 1e30, 2e-7, 0},
+        FunctionCase{"tanh", std::tanh, -12, 12, 4e-7, 0}, FunctionCase{"tanh", std::tanh, -1e-2, 1e-2, 4e-7, 0},
+        FunctionCase{"sigmoid", sigmoid, -80, 80, 4e-7, 0}, FunctionCase{"softplus", softplus, -40, 40, 4e-7, 1e-38},
+        FunctionCase{"elu", elu, -20, 20, 3e-7, 0}, FunctionCase{"sqrt", std::sqrt, 0, 100, 1e-7, 0}));
+
+} // namespace
