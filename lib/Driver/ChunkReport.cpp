@@ -1,6 +1,5 @@
 #include "Driver/ChunkReport.h"
 #include "Driver/ChunkEquations.h"
-#include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -25,10 +24,9 @@ static double flopsOf(mlir::Operation &op) {
       .Default([](mlir::Operation *other) { return other->getNumResults() ? elements(other->getResult(0)) : 0; });
 }
 
-Expected<ChunkReport> driver::makeChunkReport(dgps::RecurrenceOp recurrence) {
+Expected<ChunkReport> driver::makeChunkReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
   module->push_back(recurrence->clone());
-  PipelineOptions options;
   if (failed(runStages(*module, nullptr, *findStage("recurrence"), options)))
     return createStringError("the passes of stage 'recurrence' failed");
   ChunkReport report;

@@ -1,6 +1,7 @@
 // The chunkwise form of a recurrence as equations, and what it costs beside the recurrent form.
 #pragma once
 
+#include "Pipelines/Stages.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -20,6 +21,6 @@ struct ChunkReport {
   Cost chunkwise, recurrent;
 };
 
-llvm::Expected<ChunkReport> makeChunkReport(dgps::RecurrenceOp recurrence);
+llvm::Expected<ChunkReport> makeChunkReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
 
 } // namespace recur::driver

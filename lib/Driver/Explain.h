@@ -1,6 +1,7 @@
 // The report of `recurc explain`: what Recur understood of a recurrence, for a person and for a program.
 #pragma once
 
+#include "Pipelines/Stages.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/Support/JSON.h"
 #include <string>
@@ -11,8 +12,8 @@ namespace recur::driver {
 struct ExplainOptions {
   /// Dims whose size nobody gave; the report says that it was assumed.
   std::vector<std::string> assumedDims;
-  /// What the plan is to be chosen for.
-  std::string target = "host";
+  /// What the chunkwise form is derived for.
+  PipelineOptions pipeline;
   /// Print expressions in canonical form, so that the reports of two programs that compute the same are equal.
   bool canonical = false;
 };

@@ -103,8 +103,8 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
 static json::Object costJson(const Cost &cost) { return json::Object{{"flops", cost.flops}, {"bytes", cost.bytes}}; }
 
 /// The chunkwise form; costs are those of one token of one head.
-static json::Value chunkJson(dgps::RecurrenceOp recurrence) {
-  Expected<ChunkReport> report = makeChunkReport(recurrence);
+static json::Value chunkJson(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  Expected<ChunkReport> report = makeChunkReport(recurrence, options);
   if (!report)
     return json::Object{{"error", toString(report.takeError())}};
   return json::Object{{"size", report->chunk},
@@ -135,5 +135,5 @@ json::Value recur::driver::explainJson(dgps::RecurrenceOp recurrence, const Expl
   return json::Object{{"recurrence", recurrence.getSymName()}, {"dims", std::move(dims)},
                       {"assumed_dims", std::move(assumed)},    {"inputs", std::move(inputs)},
                       {"params", std::move(params)},           {"outputs", std::move(outputs)},
-                      {"states", std::move(states)},           {"chunk", chunkJson(recurrence)}};
+                      {"states", std::move(states)},           {"chunk", chunkJson(recurrence, options.pipeline)}};
 }

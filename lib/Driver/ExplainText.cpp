@@ -191,7 +191,7 @@ void TextReport::describeDelta(const StateFacts &state) {
 }
 
 void TextReport::describeChunk() {
-  Expected<ChunkReport> report = makeChunkReport(recurrence);
+  Expected<ChunkReport> report = makeChunkReport(recurrence, options.pipeline);
   if (!report) {
     text += fmt::format("\nno chunkwise form: {}\n", toString(report.takeError()));
     return;

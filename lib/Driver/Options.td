@@ -52,7 +52,7 @@ def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>
 defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), host", TargetGroup, [RunVerb]>;
 
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk or segment", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
-defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: chosen by cost)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 
 defm seed : Valued<"seed", "N", "start of the random numbers (default: 0)", CheckGroup, [CheckVerb]>;
 defm tokens : Valued<"tokens", "LIST", "sequence lengths to check (default: 0,1,5,64,65,200)", CheckGroup, [CheckVerb]>;

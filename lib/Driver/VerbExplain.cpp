@@ -29,7 +29,7 @@ static Expected<ExitCode> explainCode(StringRef code) {
 static ExplainOptions makeExplainOptions(const Specification &specification, dgps::RecurrenceOp recurrence,
                                          const PipelineOptions &pipeline) {
   ExplainOptions options;
-  options.target = pipeline.target;
+  options.pipeline = pipeline;
   for (const frontend::RecurrenceInfo &info : specification.getInfo())
     if (info.name == recurrence.getSymName())
       for (const frontend::DimInfo &dim : info.dims)

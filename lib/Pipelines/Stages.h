@@ -16,7 +16,7 @@ struct PipelineOptions {
   std::string target = "host";
   DataType dataType = DataType::F32;
   Plan plan = Plan::Auto;
-  std::optional<int64_t> chunk; // chosen by cost when left out
+  std::optional<int64_t> chunk; // 64 when left out
 };
 
 struct Stage {
