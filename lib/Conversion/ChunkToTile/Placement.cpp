@@ -61,6 +61,9 @@ void tile::placeTiles(KernelOp kernel) {
       place.last = std::max(place.last, positions[inLoop]);
     }
     widest = std::max(widest, tile.getType().getStride(0));
+    for (Operation *user : users)
+      if (auto view = dyn_cast<ViewOp>(user))
+        widest = std::max(widest, view.getType().getStride(0));
     // The lowest place that no tile in use at the same time overlaps.
     for (bool moved = true; moved;) {
       moved = false;

@@ -9,12 +9,16 @@ void Planner::plan(chunk::ScanOp op) {
   Value state = get(op.getState()), additions = get(op.getAdditions()), all = make(op.getAll()),
         last = make(op.getLast());
   SmallVector<Input> inputs{additions};
-  if (op.getDecay())
-    inputs.push_back(get(op.getDecay()));
+  bool linear = op.getLinear();
+  if (op.getDecay()) {
+    // One step a token is exponentiated once, not again in each vector of the row.
+    linear |= chunk::tensorOf(op.getDecay()).getRank() == 1;
+    inputs.push_back(linear ? factors(op.getDecay(), op.getLinear()) : get(op.getDecay()));
+  }
   scan(inputs, state, all, last, rowsOf(all), 0, false, [&](Scalars &s, ValueRange x) {
     Value kept = x.back();
     if (op.getDecay())
-      kept = s.mul(kept, op.getLinear() ? x[1] : s.exp(x[1]));
+      kept = s.mul(kept, linear ? x[1] : s.exp(x[1]));
     Value next = s.add(kept, x[0]);
     return std::pair(next, next);
   });
