@@ -48,7 +48,11 @@ static Value triangleEnd(Emitter &e, std::pair<int64_t, int64_t> triangle, Value
 
 void tile::emitProduct(Emitter &e, const Product &product) {
   const Place &result = product.result;
-  int64_t rows = tileRows(e, result.type.getSize(0));
+  int64_t rows = tileRows(e, result.type.getSize(0)), vectors = tileVectors(e, rows);
+  if (product.resultTriangle && e.shape.isWide() && result.type.getSize(0) >= 16) {
+    rows = 16; // square blocks fit the triangle best
+    vectors = 1;
+  }
   auto panel = [&](Index column, int64_t vectors) {
     Index begin = 0;
     if (product.resultTriangle) { // rows above see none of these columns
@@ -87,7 +91,7 @@ void tile::emitProduct(Emitter &e, const Product &product) {
                   e.address(result, {Index(row, r), Index(column.value, column.constant + v * e.lanes())}));
     });
   };
-  e.panels(result.type.getSize(1), tileVectors(e, rows), panel);
+  e.panels(result.type.getSize(1), vectors, panel);
 }
 
 /// A square of vectors, in steps that exchange blocks of 1, 2, 4, ... lanes between rows.

@@ -55,8 +55,12 @@ void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, con
   auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
+  // The rows of the next chunk are on their way while this one is computed. A prefetch beyond the array does nothing.
+  Value ahead = e.multiply(array.rowStride, tile.type.getSize(0));
   overRows(e, array, first, rows, tile, [&](Value from, Value to, int64_t lanes) {
     Value value = e.load(from, e.vectorOf(element, lanes));
+    if (tile.type.getSize(0) > 1)
+      LLVM::Prefetch::create(e.builder, e.loc, e.offset(from, ahead, element), /*rw=*/0, /*hint=*/2, /*cache=*/1);
     if (!element.isF32())
       value = arith::ExtFOp::create(e.builder, e.loc, e.floats(lanes), value);
     e.store(value, to);
