@@ -326,6 +326,8 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
 /// The keys that a read which saw some writes may have had: those that the program reads with, times what makes them
 /// part of `key`; then the leading terms of `key`. All else in `key` would come from the writes.
 SmallVector<const Poly *, 8> DeltaFormBuilder::candidateKeys(const Poly *key, bool crossed) {
+  if (key->isZero())
+    return {};
   SetVector<const Poly *> candidates, keysInProgram;
   for (const Poly *known : reads.keysInProgram(recurrence, crossed)) {
     keysInProgram.insert(known);
@@ -383,7 +385,14 @@ SmallVector<const Poly *, 8> DeltaFormBuilder::candidateKeys(const Poly *key, bo
     candidates.insert(whole);
     candidates.insert(prefix);
   }
-  return SmallVector<const Poly *, 8>(candidates.begin(), candidates.end());
+  // What the writes bring has more factors than the key itself: try the simple ones first.
+  SmallVector<const Poly *, 8> result(candidates.begin(), candidates.end());
+  llvm::erase_if(result, [](const Poly *candidate) { return candidate->isZero(); });
+  llvm::sort(result, [](const Poly *a, const Poly *b) {
+    unsigned degreeA = a->terms.back().monomial->degree(), degreeB = b->terms.back().monomial->degree();
+    return degreeA != degreeB ? degreeA < degreeB : compare(a, b) < 0;
+  });
+  return result;
 }
 
 /// The quotient of `key` by the decay, or of those of its terms that the decay divides one by one.
