@@ -5,6 +5,8 @@
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "gtest/gtest.h"
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -35,12 +37,16 @@ public:
     return std::move(kernel);
   }
 
-  /// With a workspace that is full of NaN.
+  /// With a workspace that is full of NaN, and behind which nothing may be written.
   void call(llvm::ArrayRef<CArray> arrays, int64_t tokens) const {
+    constexpr size_t guard = 4096;
     size_t bytes = (object.workspaceBytes + 63) / 64 * 64;
-    void *workspace = std::aligned_alloc(64, bytes);
-    std::memset(workspace, 0xFF, bytes);
+    auto *workspace = static_cast<unsigned char *>(std::aligned_alloc(64, bytes + guard));
+    std::memset(workspace, 0xFF, bytes + guard);
     function(arrays.data(), tokens, workspace);
+    EXPECT_TRUE(std::all_of(workspace + object.workspaceBytes, workspace + bytes + guard,
+                            [](unsigned char byte) { return byte == 0xFF; }))
+        << "the kernel wrote behind its workspace of " << object.workspaceBytes << " bytes";
     std::free(workspace);
   }
 
