@@ -1,7 +1,6 @@
 // The program op, its declarations, what leaves a chunk, and the state-free part.
 #include "dialects/Chunk/Chunk.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
+#include "dialects/Interfaces/VerifyProgram.h"
 
 using namespace mlir;
 using namespace recur::chunk;
@@ -23,16 +22,6 @@ SmallVector<ParamOp, 8> ProgramOp::getParams() { return llvm::to_vector<8>(getBo
 SmallVector<StateOp, 8> ProgramOp::getStates() { return llvm::to_vector<8>(getBody().getOps<StateOp>()); }
 SmallVector<OutputOp, 8> ProgramOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
 
-/// Reports the second declaration of `name`, with a note at the first.
-static LogicalResult declareOnce(llvm::StringMap<Operation *> &declared, StringRef name, Operation *op) {
-  auto [entry, isNew] = declared.try_emplace(name, op);
-  if (isNew)
-    return success();
-  InFlightDiagnostic diagnostic = op->emitOpError() << "declares '" << name << "' a second time";
-  diagnostic.attachNote(entry->second->getLoc()) << "first declared here";
-  return diagnostic;
-}
-
 /// `value` must have one row for each of the chunk's tokens.
 static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
   int64_t tokens = tensorOf(value).getDimSize(0);
@@ -48,42 +37,14 @@ LogicalResult ProgramOp::verify() {
 }
 
 LogicalResult ProgramOp::verifyRegions() {
-  llvm::StringMap<Operation *> values, outputs;
-  llvm::MapVector<Operation *, Operation *> nextOfState;
-  for (Operation &op : getBody().front()) {
-    LogicalResult declared = success();
-    if (auto input = dyn_cast<InputOp>(op)) {
-      declared = declareOnce(values, input.getName(), &op);
-      if (succeeded(declared))
-        declared = checkTokens(&op, input, getChunk());
-    } else if (auto param = dyn_cast<ParamOp>(op)) {
-      declared = declareOnce(values, param.getName(), &op);
-    } else if (auto state = dyn_cast<StateOp>(op)) {
-      declared = declareOnce(values, state.getName(), &op);
-      nextOfState.insert({&op, nullptr});
-    } else if (auto output = dyn_cast<OutputOp>(op)) {
-      declared = declareOnce(outputs, output.getName(), &op);
-      if (succeeded(declared))
-        declared = checkTokens(&op, output.getValue(), getChunk());
-    }
-    if (failed(declared))
+  Block &body = getBody().front();
+  for (InputOp input : body.getOps<InputOp>())
+    if (failed(checkTokens(input, input, getChunk())))
       return failure();
-  }
-  for (NextOp next : getBody().getOps<NextOp>()) {
-    Operation *&earlier = nextOfState[next.getStateOp()];
-    if (earlier) {
-      InFlightDiagnostic diagnostic = next.emitOpError()
-                                      << "updates state '" << next.getStateOp().getName() << "' a second time";
-      diagnostic.attachNote(earlier->getLoc()) << "first updated here";
-      return diagnostic;
-    }
-    earlier = next;
-  }
-  for (auto [state, next] : nextOfState)
-    if (!next)
-      return state->emitOpError() << "has no chunk.next that says what '" << cast<StateOp>(state).getName()
-                                  << "' becomes";
-  return success();
+  for (OutputOp output : body.getOps<OutputOp>())
+    if (failed(checkTokens(output, output.getValue(), getChunk())))
+      return failure();
+  return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(body);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 // The recurrence op, its declarations, and what leaves a token.
 #include "dialects/DGPS/DGPS.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringMap.h"
+#include "dialects/Interfaces/VerifyProgram.h"
 
 using namespace mlir;
+using namespace recur;
 using namespace recur::dgps;
 
 //===----------------------------------------------------------------------===//
@@ -21,50 +21,11 @@ SmallVector<ParamOp, 8> RecurrenceOp::getParams() { return llvm::to_vector<8>(ge
 SmallVector<StateOp, 8> RecurrenceOp::getStates() { return llvm::to_vector<8>(getBody().getOps<StateOp>()); }
 SmallVector<OutputOp, 8> RecurrenceOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
 
-/// Reports the second declaration of `name`, with a note at the first.
-static LogicalResult declareOnce(llvm::StringMap<Operation *> &declared, StringRef name, Operation *op) {
-  auto [entry, isNew] = declared.try_emplace(name, op);
-  if (isNew)
-    return success();
-  InFlightDiagnostic diagnostic = op->emitOpError() << "declares '" << name << "' a second time";
-  diagnostic.attachNote(entry->second->getLoc()) << "first declared here";
-  return diagnostic;
-}
-
 LogicalResult RecurrenceOp::verifyRegions() {
-  llvm::StringMap<Operation *> values, outputs;
-  llvm::MapVector<Operation *, Operation *> nextOfState;
-  for (Operation &op : getBody().front()) {
+  for (Operation &op : getBody().front())
     if (op.getDialect() != getOperation()->getDialect())
       return op.emitOpError("does not belong in a dgps.recurrence, which holds dgps ops only");
-    LogicalResult declared = success();
-    if (auto input = dyn_cast<InputOp>(op))
-      declared = declareOnce(values, input.getName(), &op);
-    else if (auto param = dyn_cast<ParamOp>(op))
-      declared = declareOnce(values, param.getName(), &op);
-    else if (auto state = dyn_cast<StateOp>(op)) {
-      declared = declareOnce(values, state.getName(), &op);
-      nextOfState.insert({&op, nullptr});
-    } else if (auto output = dyn_cast<OutputOp>(op))
-      declared = declareOnce(outputs, output.getName(), &op);
-    if (failed(declared))
-      return failure();
-  }
-  for (NextOp next : getBody().getOps<NextOp>()) {
-    Operation *&earlier = nextOfState[next.getStateOp()];
-    if (earlier) {
-      InFlightDiagnostic diagnostic = next.emitOpError()
-                                      << "updates state '" << next.getStateOp().getName() << "' a second time";
-      diagnostic.attachNote(earlier->getLoc()) << "first updated here";
-      return diagnostic;
-    }
-    earlier = next;
-  }
-  for (auto [state, next] : nextOfState)
-    if (!next)
-      return state->emitOpError() << "has no dgps.next that says what '" << cast<StateOp>(state).getName()
-                                  << "' becomes";
-  return success();
+  return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(getBody().front());
 }
 
 //===----------------------------------------------------------------------===//

@@ -136,6 +136,18 @@ int recur::algebra::compare(const Poly *a, const Poly *b) {
 // Construction
 //===----------------------------------------------------------------------===//
 
+/// The one object that equals `node`: a known one, or the node itself.
+template <typename Node> static const Node *unify(Node &&node, FoldingSet<Node> &set, std::deque<Node> &store) {
+  FoldingSetNodeID id;
+  node.Profile(id);
+  void *position;
+  if (Node *known = set.FindNodeOrInsertPos(id, position))
+    return known;
+  store.push_back(std::move(node));
+  set.InsertNode(&store.back(), position);
+  return &store.back();
+}
+
 Algebra::Algebra() {
   unit = monomial({}, nullptr);
   zeroPoly = poly(ArrayRef<Term>{});
@@ -167,14 +179,7 @@ const Monomial *Algebra::monomial(ArrayRef<Factor> factors, const Poly *exponent
     result.states |= result.exponent->states;
     result.axes = unite(result.axes, result.exponent->axes);
   }
-  FoldingSetNodeID id;
-  result.Profile(id);
-  void *position;
-  if (Monomial *known = monomials.FindNodeOrInsertPos(id, position))
-    return known;
-  monomialStore.push_back(std::move(result));
-  monomials.InsertNode(&monomialStore.back(), position);
-  return &monomialStore.back();
+  return unify(std::move(result), monomials, monomialStore);
 }
 
 const Poly *Algebra::poly(ArrayRef<Term> terms) {
@@ -199,14 +204,7 @@ const Poly *Algebra::poly(ArrayRef<Term> terms) {
     result.states |= term.monomial->states;
     result.axes = unite(result.axes, term.monomial->axes);
   }
-  FoldingSetNodeID id;
-  result.Profile(id);
-  void *position;
-  if (Poly *known = polys.FindNodeOrInsertPos(id, position))
-    return known;
-  polyStore.push_back(std::move(result));
-  polys.InsertNode(&polyStore.back(), position);
-  return &polyStore.back();
+  return unify(std::move(result), polys, polyStore);
 }
 
 const Poly *Algebra::poly(const Monomial *m, double coefficient) { return poly(Term{m, coefficient}); }
@@ -215,15 +213,7 @@ const Poly *Algebra::number(double value) { return value == 0 ? zeroPoly : poly(
 static Axis axisOfRank(unsigned rank) { return rank == 0 ? Axis::None : rank == 1 ? Axis::Row : Axis::Both; }
 
 const Poly *Algebra::atomPoly(Atom &&atom) {
-  FoldingSetNodeID id;
-  atom.Profile(id);
-  void *position;
-  const Atom *interned = atoms.FindNodeOrInsertPos(id, position);
-  if (!interned) {
-    atomStore.push_back(std::move(atom));
-    atoms.InsertNode(&atomStore.back(), position);
-    interned = &atomStore.back();
-  }
+  const Atom *interned = unify(std::move(atom), atoms, atomStore);
   return poly(monomial(Factor{interned, axisOfRank(interned->rank), 1}, nullptr));
 }
 
