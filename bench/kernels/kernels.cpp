@@ -1,6 +1,7 @@
 // Kernels of CPUs beside what the core can do, and beside a plain token loop in C. What is compared runs in turn, round
 // by round in one process, so that a change of the machine's speed meets all alike; of each the median counts.
 //   bench_kernels [ROUNDS [TOKENS]]
+#include "BlasChunk.h"
 #include "Machine.h"
 #include "PlainLoops.h"
 #include "recur/Runtime.h"
@@ -17,9 +18,12 @@
 #include <string>
 #include <vector>
 
+#define SIZES(X) X(16) X(60) X(64) X(96) X(100) X(192) X(256)
 #define RECURRENCES(X) X(gated_delta_net) X(delta_net) X(kda) X(mamba2) X(gla) X(pgdn) X(pkda) X(half_gated_delta_net)
 #define DECLARE(NAME) extern "C" const recur_recurrence NAME##_recurrence;
 RECURRENCES(DECLARE)
+#define DECLARE_SIZE(N) extern "C" const recur_recurrence sized_##N##_gated_delta_net_recurrence;
+SIZES(DECLARE_SIZE)
 
 namespace {
 
@@ -172,6 +176,8 @@ int main(int argc, char **argv) {
                  {}});
 #define ADD(NAME) add(#NAME, &NAME##_recurrence, RECUR_PLAN_CHUNK, 1);
   RECURRENCES(ADD)
+#define ADD_SIZE(N) add("size " #N, &sized_##N##_gated_delta_net_recurrence, RECUR_PLAN_CHUNK, 1);
+  SIZES(ADD_SIZE)
   add("two threads", &gated_delta_net_recurrence, RECUR_PLAN_CHUNK, 2);
   add("step", &gated_delta_net_recurrence, RECUR_PLAN_STEP, 1, stepBatch, 1);
   for (int64_t tokens : {1, 2, 4, 8, 16, 32})
@@ -186,6 +192,9 @@ int main(int argc, char **argv) {
   addBoth("kda", plain_strict.kda, plain_fast.kda);
   addBoth("mamba2", plain_strict.mamba2, plain_fast.mamba2);
   addBoth("gla", plain_strict.gla, plain_fast.gla);
+  bool hasBlas = blas_open();
+  if (hasBlas)
+    addPlain("blas", blas_gated_delta_net, *problems["gated_delta_net"]);
 
   for (int round = -1; round < rounds; ++round) // the first one only warms up
     for (Measured &measured : all) {
@@ -203,11 +212,16 @@ int main(int argc, char **argv) {
   std::printf("one core: %.0f Gflop/s of multiply-adds, %.1f GB/s of copying; B 1, H %d, T %d, K %d, V %d; medians of "
               "%d rounds\n\n",
               peak * 1e-9, bandwidth * 1e-9, int(H), int(T), int(K), int(V), rounds);
-  // math.md, section 2, in chunks of C tokens: two interactions, the solve, the apply, two reads of the state, its
-  // update.
-  double C = 64, flops = double(H) * T * (2 * C * double(K + V) + 6.0 * double(K * V));
+  // In chunks of C tokens: two interactions, the solve, the apply, two reads of the state, its update.
+  auto flopsOf = [](double k, double v) { return double(H) * double(T) * (2 * 64 * (k + v) + 6 * k * v); };
+  double flops = flopsOf(K, V);
   std::printf("gated_delta_net over the peak               %5.1f %%\n",
               100 * flops / seconds("gated_delta_net") / peak);
+  if (hasBlas)
+    std::printf("the chunk form with OpenBLAS, time over it  %5.2f (difference %.1e)\n",
+                seconds("blas") / seconds("gated_delta_net"), compare(*problems["gated_delta_net"], "blas"));
+  else
+    std::printf("the chunk form with OpenBLAS                no libopenblas.so.0 (Debian: libopenblas0)\n");
   std::printf("bf16 data, time over float32                %5.2f\n",
               seconds("half_gated_delta_net") / seconds("gated_delta_net"));
   std::printf("pgdn, time over gated_delta_net             %5.2f\n", seconds("pgdn") / seconds("gated_delta_net"));
@@ -222,6 +236,10 @@ int main(int argc, char **argv) {
     std::printf("%-18s %8.2f %22.2f %22.2f %12.1e\n", name, own * 1e3, seconds(std::string("strict ") + name) / own,
                 seconds(std::string("fast ") + name) / own, compare(*problems[name], std::string("fast ") + name));
   }
+  std::printf("\nK = V   time a flop, over that of 128\n");
+  for (int size : {16, 60, 64, 96, 100, 192, 256})
+    std::printf("%5d %28.2f\n", size,
+                seconds("size " + std::to_string(size)) / flopsOf(size, size) / (seconds("gated_delta_net") / flops));
   std::printf("\ntokens   chunk over step\n");
   for (int64_t tokens : {1, 2, 4, 8, 16, 32})
     std::printf("%6d %17.2f\n", int(tokens),
