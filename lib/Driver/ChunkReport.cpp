@@ -46,6 +46,7 @@ Expected<ChunkReport> driver::makeChunkReport(dgps::RecurrenceOp recurrence, con
     return createStringError("the passes of stage 'chunk' failed");
   auto program = *module->getOps<chunk::ProgramOp>().begin();
   report.chunk = program.getChunk();
+  program.walk([&](chunk::InteractionOp) { ++report.interactions; });
   for (mlir::Operation &op : program.getBody().front())
     if (auto cost = dyn_cast<chunk::CostOpInterface>(op))
       report.chunkwise.flops += double(cost.getFlops()) / double(report.chunk);

@@ -17,6 +17,7 @@ struct Cost {
 
 struct ChunkReport {
   int64_t chunk = 0;
+  int64_t interactions = 0;           ///< the matrices that are formed; several steps a token may share one
   std::vector<std::string> equations; ///< in the order of the program
   Cost chunkwise, recurrent;
 };

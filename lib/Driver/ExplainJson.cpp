@@ -108,6 +108,7 @@ static json::Value chunkJson(dgps::RecurrenceOp recurrence, const PipelineOption
   if (!report)
     return json::Object{{"error", toString(report.takeError())}};
   return json::Object{{"size", report->chunk},
+                      {"interactions", report->interactions},
                       {"equations", json::Array(report->equations)},
                       {"flops_per_token", report->chunkwise.flops},
                       {"bytes_per_token", report->chunkwise.bytes},
