@@ -1,4 +1,5 @@
 #include "Pipelines/Stages.h"
+#include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 #include "Transforms/Chunk/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -22,10 +23,16 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
+static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  tile::ConvertChunkToTilePassOptions conversion;
+  conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";
+  passes.addPass(tile::createConvertChunkToTilePass(conversion));
+}
+
 static constexpr Stage stages[] = {
     {"recurrence", "dgps: one token of one head", populateRecurrence},
     {"chunk", "chunk: a chunk of tokens as tensors", populateChunk},
-    {"tile", "tile: plans over named memories", nullptr},
+    {"tile", "tile: plans over named memories", populateTile},
     {"lowered", "the LLVM dialect", nullptr},
     {"binary", "object code", nullptr},
 };
