@@ -137,7 +137,7 @@ int recur::algebra::compare(const Poly *a, const Poly *b) {
 //===----------------------------------------------------------------------===//
 
 /// The one object that equals `node`: a known one, or the node itself.
-template <typename Node> static const Node *unify(Node &&node, FoldingSet<Node> &set, std::deque<Node> &store) {
+template <typename Node> static const Node *unify(Node node, FoldingSet<Node> &set, std::deque<Node> &store) {
   FoldingSetNodeID id;
   node.Profile(id);
   void *position;
