@@ -18,7 +18,6 @@
 #include "llvm/ADT/FoldingSet.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Allocator.h"
 #include <deque>
 #include <optional>
 #include <string>
@@ -162,7 +161,6 @@ public:
 
 private:
   const Poly *atomPoly(Atom &&atom);
-  llvm::BumpPtrAllocator allocator;
   std::deque<Atom> atomStore;
   std::deque<Monomial> monomialStore;
   std::deque<Poly> polyStore;
