@@ -31,6 +31,7 @@ struct StageReport {
   StringRef name;
   double error = 0, limit = 0;
   int64_t worstTokens = 0;
+  std::vector<int64_t> notCompared = {};         // lengths whose results are beyond the stage's numbers
   bool passes() const { return error <= limit; } // false for a NaN
 };
 
@@ -155,6 +156,7 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
       if (ready.largest && largest > *ready.largest) {
         note("stage '" + stage.name + "' is not compared at T = " + Twine(tokens) +
              ", where the results leave the range of its numbers");
+        stage.notCompared.push_back(tokens);
         continue;
       }
       Expected<Results> results = ready.run(data);
@@ -186,8 +188,11 @@ static json::Object printAsJSON(RecurrenceReport &report, const CheckOptions &op
       dims[dim.getName().str()] = size.getInt();
   json::Array stages;
   for (const StageReport &stage : report.stages)
-    stages.push_back(json::Object{
-        {"name", stage.name}, {"error", printNumber(stage.error)}, {"limit", stage.limit}, {"pass", stage.passes()}});
+    stages.push_back(json::Object{{"name", stage.name},
+                                  {"error", printNumber(stage.error)},
+                                  {"limit", stage.limit},
+                                  {"not_compared", json::Array(stage.notCompared)},
+                                  {"pass", stage.passes()}});
   return json::Object{{"recurrence", report.recurrence.getSymName()},
                       {"dims", std::move(dims)},
                       {"batch", report.sizes.batch},
@@ -210,9 +215,14 @@ static void printAsText(RecurrenceReport &report, const CheckOptions &options) {
     outs() << formatv("  {0,-20}{1,10}{2,10}  ", stage.name, formatv("{0:e1}", stage.error).str(),
                       formatv("{0:e1}", stage.limit).str());
     if (stage.passes())
-      outs() << "pass\n";
+      outs() << "pass";
     else
-      outs() << "FAIL at T = " << stage.worstTokens << '\n';
+      outs() << "FAIL at T = " << stage.worstTokens;
+    if (!stage.notCompared.empty()) {
+      outs() << "; not compared at T = ";
+      interleave(stage.notCompared, outs(), ", ");
+    }
+    outs() << '\n';
   }
 }
 
