@@ -35,11 +35,12 @@ const char *recur_message(void);
 typedef enum recur_dtype { RECUR_F32 = 0, RECUR_BF16 = 1, RECUR_F16 = 2 } recur_dtype;
 typedef enum recur_kind { RECUR_INPUT = 0, RECUR_PARAM = 1, RECUR_STATE = 2, RECUR_OUTPUT = 3 } recur_kind;
 typedef enum recur_plan {
-  RECUR_PLAN_AUTO = 0,    /* by the number of tokens */
-  RECUR_PLAN_STEP = 1,    /* token by token */
-  RECUR_PLAN_CHUNK = 2,   /* a chunk of tokens at a time */
-  RECUR_PLAN_SEGMENT = 3, /* segments of chunks in parallel */
-  RECUR_PLAN_SCAN = 4     /* a scan over tokens */
+  RECUR_PLAN_AUTO = 0,      /* by the number of tokens */
+  RECUR_PLAN_STEP = 1,      /* token by token */
+  RECUR_PLAN_CHUNK = 2,     /* a chunk of tokens at a time */
+  RECUR_PLAN_SEGMENT = 3,   /* segments of chunks in parallel */
+  RECUR_PLAN_SCAN = 4,      /* as chunk, where every element of every state goes by itself */
+  RECUR_PLAN_TOKEN_LOOP = 5 /* as chunk, but for a state that goes token by token */
 } recur_plan;
 
 /*===--- What a compiled kernel says of itself

@@ -1,4 +1,5 @@
 #include "Driver/HostEngine.h"
+#include "Driver/KernelPlans.h"
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"
 #include "llvm/ADT/APFloat.h"
@@ -97,10 +98,7 @@ Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recu
     return kernels.takeError();
   std::shared_ptr<HostEngine> engine(new HostEngine());
   engine->interface = kernels->interfaces.front();
-  engine->plan = pipeline.plan == Plan::Step      ? RECUR_PLAN_STEP
-                 : pipeline.plan == Plan::Chunk   ? RECUR_PLAN_CHUNK
-                 : pipeline.plan == Plan::Segment ? RECUR_PLAN_SEGMENT
-                                                  : RECUR_PLAN_AUTO;
+  engine->plan = getRuntimePlan(pipeline.plan);
   Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
   if (!jit)
     return jit.takeError();

@@ -2,6 +2,7 @@
 #include "Codegen/CPU/CPUKernel.h"
 #include "Codegen/Embed/MachineCode.h"
 #include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Driver/KernelPlans.h"
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"
 #include "llvm/IR/Module.h"
@@ -31,10 +32,6 @@ Expected<Target> driver::findHostTarget(StringRef name) {
 
 static recur_dtype getDType(DataType type) {
   return type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
-}
-
-static StorageType getStorage(DataType type) {
-  return type == DataType::F32 ? StorageType::F32 : type == DataType::BF16 ? StorageType::BF16 : StorageType::F16;
 }
 
 static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, const Target &target,
@@ -67,16 +64,6 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   return interface;
 }
 
-/// A copy that went down to a stage, so that what is given stays as it is.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyTo(StringRef stage, dgps::RecurrenceOp recurrence,
-                                                          const PipelineOptions &pipeline) {
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
-  module->push_back(recurrence->clone());
-  if (mlir::failed(runStages(*module, nullptr, *findStage(stage), pipeline)))
-    return make_error<InternalError>("the passes down to stage '" + stage + "' failed");
-  return std::move(module);
-}
-
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
                            Module &all) {
   auto copy = copyTo("recurrence", recurrence, pipeline);
@@ -84,7 +71,7 @@ static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions 
     return copy.takeError();
   std::string symbol = interface.getSymbol() + "_step";
   Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
-                                             getStorage(pipeline.dataType), symbol, all.getContext());
+                                             getStorageType(pipeline.dataType), symbol, all.getContext());
   if (!step)
     return step.takeError();
   if (verifyModule(*step->module, &errs()))
@@ -97,30 +84,37 @@ static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions 
   return Error::success();
 }
 
-/// The plan `chunk`. Where it is not asked for, a recurrence that it cannot be made for has the plan `step` alone.
+static Error makeNoPlanError(const KernelInterface &interface, recur_plan plan, const Twine &reason) {
+  return makeError("--plan: '" + interface.name + "' has no kernel of plan '" + codegen::getPlanName(plan) +
+                   "': " + reason);
+}
+
+/// The kernel that takes a chunk of tokens at a time. Where it is not asked for, a recurrence that it cannot be made
+/// for has the plan `step` alone.
 static Error addChunkKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
                             const HostKernelOptions &options, KernelInterface &interface, HostKernels &kernels) {
   auto copy = copyTo("chunk", recurrence, pipeline);
   if (!copy)
     return copy.takeError();
   chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
+  recur_plan wanted = getRuntimePlan(pipeline.plan), main = getMainPlan(program);
+  if (std::optional<std::string> reason = explainNoPlan(program, wanted); reason && wanted != RECUR_PLAN_AUTO)
+    return makeNoPlanError(interface, wanted, *reason);
   Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
   if (!target)
     return target.takeError();
   CPUKernelOptions kernelOptions;
-  kernelOptions.dtype = pipeline.dataType == DataType::F32    ? ElementType::f32
-                        : pipeline.dataType == DataType::BF16 ? ElementType::bf16
-                                                              : ElementType::f16;
+  kernelOptions.dtype = getElementType(pipeline.dataType);
   kernelOptions.symbol = interface.getSymbol() + "_chunk";
   Expected<KernelObject> kernel = compileCPUKernel(program, *target, kernelOptions);
   if (!kernel) {
     std::string reason = toString(kernel.takeError());
-    if (pipeline.plan == Plan::Chunk)
-      return makeError("--plan: '" + interface.name + "' has no kernel of plan 'chunk': " + reason);
+    if (wanted != RECUR_PLAN_AUTO)
+      return makeNoPlanError(interface, wanted, reason);
     note("'" + interface.name + "' gets the plan 'step' alone: " + reason);
     return Error::success();
   }
-  interface.kernels.push_back({kernel->symbol, RECUR_PLAN_CHUNK, int64_t(program.getChunk()),
+  interface.kernels.push_back({kernel->symbol, main, int64_t(program.getChunk()),
                                /*tokensFrom=*/chunkPaysFrom, kernel->workspaceBytes});
   kernels.objects.push_back({kernel->symbol + ".o", std::move(kernel->object)});
   for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
@@ -131,18 +125,6 @@ static Error addChunkKernel(dgps::RecurrenceOp recurrence, const PipelineOptions
         return printed.takeError();
       *text += *printed;
     }
-  return Error::success();
-}
-
-static Error checkPlan(const PipelineOptions &pipeline, ArrayRef<KernelInterface> interfaces) {
-  static constexpr std::pair<Plan, recur_plan> plans[] = {
-      {Plan::Step, RECUR_PLAN_STEP}, {Plan::Chunk, RECUR_PLAN_CHUNK}, {Plan::Segment, RECUR_PLAN_SEGMENT}};
-  for (auto [plan, wanted] : plans)
-    if (plan == pipeline.plan)
-      for (const KernelInterface &interface : interfaces)
-        if (none_of(interface.kernels, [&, wanted = wanted](auto &kernel) { return kernel.plan == wanted; }))
-          return makeError("--plan: '" + interface.name + "' has no kernel of plan '" + codegen::getPlanName(wanted) +
-                           "' on a CPU; leave --plan out, or take 'step'");
   return Error::success();
 }
 
@@ -159,7 +141,7 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
     return std::move(error);
   for (dgps::RecurrenceOp recurrence : recurrences) {
     KernelInterface interface = describe(recurrence, pipeline, *target, options);
-    if (pipeline.plan != Plan::Chunk)
+    if (pipeline.plan == Plan::Auto || pipeline.plan == Plan::Step)
       if (Error error = addStepKernel(recurrence, pipeline, interface, all))
         return std::move(error);
     if (pipeline.plan != Plan::Step)
@@ -167,8 +149,6 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
         return std::move(error);
     kernels.interfaces.push_back(std::move(interface));
   }
-  if (Error error = checkPlan(pipeline, kernels.interfaces))
-    return std::move(error);
   codegen::addDescriptors(all, kernels.interfaces);
   // Only the descriptors are seen from outside.
   for (Function &function : all)

@@ -51,7 +51,7 @@ def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, V
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
 defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), host", TargetGroup, [RunVerb]>;
 
-defm plan : Valued<"plan", "NAME", "auto (default), step, chunk or segment", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 
 defm seed : Valued<"seed", "N", "start of the random numbers (default: 0)", CheckGroup, [CheckVerb]>;

@@ -103,6 +103,16 @@ static Expected<T> parseChoice(const opt::InputArgList &args, OptionID id, Strin
   return makeUnknownValueError(option, arg->getValue(), known);
 }
 
+Expected<Plan> driver::parsePlan(const opt::InputArgList &args) {
+  return parseChoice<Plan>(args, OPT_plan, "--plan", Plan::Auto,
+                           {{"auto", Plan::Auto},
+                            {"step", Plan::Step},
+                            {"chunk", Plan::Chunk},
+                            {"segment", Plan::Segment},
+                            {"scan", Plan::Scan},
+                            {"token-loop", Plan::TokenLoop}});
+}
+
 Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &args) {
   PipelineOptions options;
   options.target = args.getLastArgValue(OPT_target, "host").str();
@@ -113,9 +123,7 @@ Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &
                             {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});
   if (!dataType)
     return dataType.takeError();
-  Expected<Plan> plan = parseChoice<Plan>(
-      args, OPT_plan, "--plan", options.plan,
-      {{"auto", Plan::Auto}, {"step", Plan::Step}, {"chunk", Plan::Chunk}, {"segment", Plan::Segment}});
+  Expected<Plan> plan = parsePlan(args);
   if (!plan)
     return plan.takeError();
   Expected<int64_t> chunk =

@@ -16,6 +16,7 @@ struct SpecOptions {
 };
 
 llvm::Expected<SpecOptions> parseSpecOptions(const llvm::opt::InputArgList &args);
+llvm::Expected<Plan> parsePlan(const llvm::opt::InputArgList &args);
 llvm::Expected<PipelineOptions> parsePipelineOptions(const llvm::opt::InputArgList &args);
 /// The stage that an option names, if this version has it.
 llvm::Expected<const Stage *> parseStage(llvm::StringRef option, llvm::StringRef name);

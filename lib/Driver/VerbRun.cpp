@@ -49,13 +49,14 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
 
 /// By kernels of the host, whose data is of the type that is written.
 static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
-                                                  npy::DType dtype) {
+                                                  npy::DType dtype, Plan plan) {
   if (Error error = interpreter::checkData(recurrence, data))
     return std::move(error);
   PipelineOptions options;
   options.dataType = dtype == npy::DType::BF16 ? DataType::BF16
                      : dtype == npy::DType::F2 ? DataType::F16
                                                : DataType::F32;
+  options.plan = plan;
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
@@ -69,6 +70,12 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   StringRef engine = args.getLastArgValue(OPT_engine, "interpreter");
   if (Error error = checkEngine(engine))
     return std::move(error);
+  Expected<Plan> plan = parsePlan(args);
+  if (!plan)
+    return plan.takeError();
+  if (args.hasArg(OPT_plan) && engine != "host")
+    return makeError(
+        "--plan: the engine 'interpreter' goes token by token; plans are of kernels, so take --engine=host");
   Expected<npy::DType> dtype = parseOutputType(args, engine == "host");
   if (!dtype)
     return dtype.takeError();
@@ -106,7 +113,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (!data)
     return data.takeError();
   Expected<interpreter::Results> results =
-      engine == "host" ? runCompiled(recurrence, *data, *dtype) : interpreter::interpret(recurrence, *data);
+      engine == "host" ? runCompiled(recurrence, *data, *dtype, *plan) : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
   if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *dtype)))

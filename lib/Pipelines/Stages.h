@@ -9,7 +9,7 @@ namespace recur {
 /// The type that data has in memory. States are float32 whatever it is.
 enum class DataType { F32, BF16, F16 };
 /// How a kernel goes over the tokens; `Auto` leaves it to the emitted code.
-enum class Plan { Auto, Step, Chunk, Segment };
+enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {

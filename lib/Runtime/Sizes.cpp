@@ -62,7 +62,7 @@ static recur_status checkSizes(const recur_recurrence *recurrence, const recur_c
   if (__builtin_mul_overflow(call->B, call->H, &units) || __builtin_mul_overflow(units, call->T, &all))
     return fail(RECUR_BAD_SIZE, "%s: B * T * H is too large: B = %lld, T = %lld, H = %lld", name, (long long)call->B,
                 (long long)call->T, (long long)call->H);
-  if (call->plan < RECUR_PLAN_AUTO || call->plan > RECUR_PLAN_SCAN)
+  if (call->plan < RECUR_PLAN_AUTO || call->plan > RECUR_PLAN_TOKEN_LOOP)
     return fail(RECUR_NO_PLAN, "%s: there is no plan of the number %d; see recur_plan", name, int(call->plan));
   return RECUR_OK;
 }

@@ -121,6 +121,13 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const C
   return result;
 }
 
+Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPUKernelOptions &options) {
+  Lowering lowering(program);
+  if (Error error = lowering.run([&](mlir::OpPassManager &passes) { addTilePasses(passes, options); }))
+    return std::move(error);
+  return int64_t((*lowering.getModule().getOps<tile::KernelOp>().begin()).getWorkspace());
+}
+
 Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
                                             const CPUKernelOptions &options, CPUStage stage) {
   Lowering lowering(program);

@@ -5,7 +5,7 @@ using namespace llvm;
 using namespace recur::codegen;
 
 StringRef recur::codegen::getPlanName(recur_plan plan) {
-  static constexpr StringRef names[] = {"auto", "step", "chunk", "segment", "scan"};
+  static constexpr StringRef names[] = {"auto", "step", "chunk", "segment", "scan", "token-loop"};
   return names[plan];
 }
 

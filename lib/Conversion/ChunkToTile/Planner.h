@@ -132,6 +132,7 @@ private:
   void plan(chunk::InverseOp op);
   void plan(chunk::ReadOp op);
   void plan(chunk::AdvanceOp op);
+  void plan(chunk::ReshapeStateOp op);
   void plan(chunk::ComposeOp op);
   ProductOp product(mlir::Value left, bool transposed, mlir::Value right, mlir::Value result, mlir::Value rows,
                     mlir::Value inner);

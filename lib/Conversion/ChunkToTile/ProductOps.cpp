@@ -109,6 +109,13 @@ void Planner::plan(chunk::AdvanceOp op) {
                     rowScale, columnScale, builder.getUnitAttr(), nullptr, nullptr);
 }
 
+/// A vector and the only row of a matrix are the same tile.
+void Planner::plan(chunk::ReshapeStateOp op) {
+  Value tile = get(op.getState());
+  int64_t before = chunk::tensorOf(op.getState()).getRank(), after = chunk::tensorOf(op).getRank();
+  set(op, before < after ? withTokens(tile) : before > after ? dropTokens(tile) : tile);
+}
+
 void Planner::plan(chunk::ComposeOp op) {
   Value map1 = get(op.getFirstMap()), offset1 = get(op.getFirstOffset());
   Value map2 = get(op.getSecondMap()), offset2 = get(op.getSecondOffset());

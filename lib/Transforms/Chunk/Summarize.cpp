@@ -1,6 +1,7 @@
 // What a segment of tokens does to each state, as programs of their own.
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/StatePath.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace recur::chunk {
@@ -12,29 +13,6 @@ using namespace mlir;
 using namespace recur::chunk;
 
 namespace {
-
-/// The ops that lead from a state to what it becomes.
-class StatePath {
-public:
-  StatePath(StateOp state);
-
-  /// How the path acts on the state; none if it is not affine.
-  std::optional<SummaryKind> getKind() const;
-  bool contains(Operation *op) const { return ops.contains(op); }
-  bool contains(Value value) const {
-    return value == state || (value.getDefiningOp() && ops.contains(value.getDefiningOp()));
-  }
-  ArrayRef<Operation *> getOps() const { return ops.getArrayRef(); }
-  SmallVector<unsigned, 3> operandsOnPath(Operation *op) const;
-
-private:
-  bool isElementwise(Operation *op) const;
-  bool actsFromRight(Operation *op) const;
-  bool actsFromLeft(Operation *op) const;
-
-  Value state;
-  llvm::SetVector<Operation *> ops;
-};
 
 /// Builds the summary of one state.
 class Summarizer {
@@ -62,114 +40,6 @@ struct SummarizePass : recur::chunk::impl::SummarizePassBase<SummarizePass> {
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// The path of a state
-//===----------------------------------------------------------------------===//
-
-StatePath::StatePath(StateOp state) : state(state.getResult()) {
-  llvm::SetVector<Operation *> dependents = findDependents(*state->getBlock(), state.getResult());
-  llvm::SetVector<Operation *> leading;
-  SmallVector<Operation *> work{state.getNext().getValue().getDefiningOp()};
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    if (!dependents.contains(op) || !leading.insert(op))
-      continue;
-    for (Value value : findUsedValues(op))
-      if (Operation *defining = value.getDefiningOp())
-        work.push_back(defining);
-  }
-  for (Operation *op : dependents)
-    if (leading.contains(op))
-      ops.insert(op);
-}
-
-SmallVector<unsigned, 3> StatePath::operandsOnPath(Operation *op) const {
-  SmallVector<unsigned, 3> operands;
-  for (OpOperand &operand : op->getOpOperands())
-    if (contains(operand.get()))
-      operands.push_back(operand.getOperandNumber());
-  return operands;
-}
-
-/// Whether each element of the state goes its own way through the op.
-bool StatePath::isElementwise(Operation *op) const {
-  if (isa<ScanOp, AdvanceOp, ReshapeStateOp>(op))
-    return operandsOnPath(op) == SmallVector<unsigned, 3>{0};
-  auto loop = dyn_cast<TokenLoopOp>(op);
-  if (!loop || loop.getStates().size() != 1 ||
-      operandsOnPath(op) != SmallVector<unsigned, 3>{unsigned(loop.getStreams().size())})
-    return false;
-  // The loop's own path: from the carried state to the last value that is yielded.
-  Block &body = loop.getBody().front();
-  llvm::SetVector<Operation *> dependents = findDependents(body, body.getArguments().back());
-  SmallVector<Operation *> work{body.getTerminator()->getOperands().back().getDefiningOp()};
-  while (!work.empty()) {
-    Operation *inner = work.pop_back_val();
-    if (!inner || !dependents.contains(inner))
-      continue;
-    auto map = dyn_cast<MapOp>(inner);
-    if (!map)
-      return false;
-    SmallVector<unsigned, 2> own;
-    for (OpOperand &operand : map->getOpOperands())
-      if (operand.get() == body.getArguments().back() || dependents.contains(operand.get().getDefiningOp()))
-        own.push_back(operand.getOperandNumber());
-    bool elementwise = isBinary(map.getFunction()) || map.getFunction() == Function::Neg ||
-                       map.getFunction() == Function::ScaleCols || map.getFunction() == Function::ScaleRows;
-    if (!elementwise || !map.isLinearIn(own) ||
-        tensorOf(map).getShape() != tensorOf(body.getArguments().back()).getShape())
-      return false;
-    for (unsigned operand : own)
-      work.push_back(map.getOperand(operand).getDefiningOp());
-  }
-  return true;
-}
-
-/// Whether the op does to all rows of the state the same, so that a product from the right goes through it.
-bool StatePath::actsFromRight(Operation *op) const {
-  auto linear = dyn_cast<LinearOpInterface>(op);
-  if (!linear || !linear.isLinearIn(operandsOnPath(op)))
-    return false;
-  if (auto map = dyn_cast<MapOp>(op)) {
-    if (map.getFunction() == Function::Add || map.getFunction() == Function::Sub || map.getFunction() == Function::Neg)
-      return true;
-    if (map.getFunction() != Function::Mul)
-      return false;
-    unsigned own = operandsOnPath(op)[0];
-    return tensorOf(map.getOperands()[1 - own]).getRank() == 1;
-  }
-  if (auto read = dyn_cast<ReadOp>(op))
-    return !read.getLeft();
-  if (auto solve = dyn_cast<SolveOp>(op))
-    return !solve.getDecay();
-  if (auto apply = dyn_cast<ApplyOp>(op))
-    return !apply.getDecay() && contains(apply.getValues());
-  if (auto advance = dyn_cast<AdvanceOp>(op))
-    return !advance.getRowDecay() && !contains(advance.getKeys());
-  return isa<InterleaveOp, DeinterleaveOp, ReshapeStateOp>(op);
-}
-
-bool StatePath::actsFromLeft(Operation *op) const {
-  if (auto read = dyn_cast<ReadOp>(op))
-    return read.getLeft();
-  if (auto advance = dyn_cast<AdvanceOp>(op))
-    return !advance.getColumnDecay() && !contains(advance.getValues());
-  return !isa<ReshapeStateOp>(op) && actsFromRight(op);
-}
-
-std::optional<SummaryKind> StatePath::getKind() const {
-  if (ops.size() == 1)
-    if (auto scan = dyn_cast<TropicalScanOp>(ops.front()); scan && operandsOnPath(scan) == SmallVector<unsigned, 3>{0})
-      return SummaryKind::Tropical;
-  if (llvm::all_of(ops, [&](Operation *op) { return isElementwise(op); }))
-    return SummaryKind::Elementwise;
-  if (llvm::all_of(ops, [&](Operation *op) { return actsFromRight(op); }))
-    return SummaryKind::Right;
-  if (llvm::all_of(ops, [&](Operation *op) { return actsFromLeft(op); }))
-    return SummaryKind::Left;
-  return std::nullopt;
-}
 
 //===----------------------------------------------------------------------===//
 // The summary
@@ -333,41 +203,13 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   return summary;
 }
 
-/// States in an order in which each comes after those that its next value needs.
-static SmallVector<StateOp> orderStates(ProgramOp program) {
-  SmallVector<StateOp> ordered;
-  SmallVector<StateOp, 8> states = program.getStates();
-  Block &block = program.getBody().front();
-  auto needs = [&](StateOp state, StateOp other) {
-    return findDependents(block, other.getResult()).contains(state.getNext());
-  };
-  while (ordered.size() < states.size()) {
-    size_t before = ordered.size();
-    for (StateOp state : states)
-      if (!llvm::is_contained(ordered, state) && llvm::all_of(states, [&](StateOp other) {
-            return other == state || llvm::is_contained(ordered, other) || !needs(state, other);
-          }))
-        ordered.push_back(state);
-    if (ordered.size() == before)
-      return {};
-  }
-  return ordered;
-}
-
 void SummarizePass::runOnOperation() {
   for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>())) {
-    if (program.getSummaryOf())
-      continue;
-    SmallVector<StateOp> states = orderStates(program);
-    SmallVector<SummaryKind> kinds;
-    for (StateOp state : states)
-      if (std::optional<SummaryKind> kind = StatePath(state).getKind())
-        kinds.push_back(*kind);
-    if (states.empty() || kinds.size() != program.getStates().size())
+    if (program.getSummaryOf() || program.getStates().empty() || findObstacle(program))
       continue;
     OpBuilder builder(program->getContext());
     builder.setInsertionPointAfter(program);
-    for (auto [state, kind] : llvm::zip(states, kinds))
-      builder.setInsertionPointAfter(Summarizer(program, state, kind).build(builder));
+    for (StateOp state : orderStates(program))
+      builder.setInsertionPointAfter(Summarizer(program, state, *StatePath(state).getKind()).build(builder));
   }
 }

@@ -1,0 +1,150 @@
+#include "Transforms/Chunk/StatePath.h"
+
+using namespace mlir;
+using namespace recur::chunk;
+
+StatePath::StatePath(StateOp state) : state(state.getResult()) {
+  llvm::SetVector<Operation *> dependents = findDependents(*state->getBlock(), state.getResult());
+  llvm::SetVector<Operation *> leading;
+  SmallVector<Operation *> work{state.getNext().getValue().getDefiningOp()};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!dependents.contains(op) || !leading.insert(op))
+      continue;
+    for (Value value : findUsedValues(op))
+      if (Operation *defining = value.getDefiningOp())
+        work.push_back(defining);
+  }
+  for (Operation *op : dependents)
+    if (leading.contains(op))
+      ops.insert(op);
+}
+
+SmallVector<unsigned, 3> StatePath::operandsOnPath(Operation *op) const {
+  SmallVector<unsigned, 3> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    if (contains(operand.get()))
+      operands.push_back(operand.getOperandNumber());
+  return operands;
+}
+
+/// Whether each element of the state goes its own way through the op.
+bool StatePath::isElementwise(Operation *op) const {
+  if (isa<ScanOp, AdvanceOp, ReshapeStateOp>(op))
+    return operandsOnPath(op) == SmallVector<unsigned, 3>{0};
+  auto loop = dyn_cast<TokenLoopOp>(op);
+  if (!loop || loop.getStates().size() != 1 ||
+      operandsOnPath(op) != SmallVector<unsigned, 3>{unsigned(loop.getStreams().size())})
+    return false;
+  // The loop's own path: from the carried state to the last value that is yielded.
+  Block &body = loop.getBody().front();
+  llvm::SetVector<Operation *> dependents = findDependents(body, body.getArguments().back());
+  SmallVector<Operation *> work{body.getTerminator()->getOperands().back().getDefiningOp()};
+  while (!work.empty()) {
+    Operation *inner = work.pop_back_val();
+    if (!inner || !dependents.contains(inner))
+      continue;
+    auto map = dyn_cast<MapOp>(inner);
+    if (!map)
+      return false;
+    SmallVector<unsigned, 2> own;
+    for (OpOperand &operand : map->getOpOperands())
+      if (operand.get() == body.getArguments().back() || dependents.contains(operand.get().getDefiningOp()))
+        own.push_back(operand.getOperandNumber());
+    bool elementwise = isBinary(map.getFunction()) || map.getFunction() == Function::Neg ||
+                       map.getFunction() == Function::ScaleCols || map.getFunction() == Function::ScaleRows;
+    if (!elementwise || !map.isLinearIn(own) ||
+        tensorOf(map).getShape() != tensorOf(body.getArguments().back()).getShape())
+      return false;
+    for (unsigned operand : own)
+      work.push_back(map.getOperand(operand).getDefiningOp());
+  }
+  return true;
+}
+
+/// Whether the op does to all rows of the state the same, so that a product from the right goes through it.
+bool StatePath::actsFromRight(Operation *op) const {
+  auto linear = dyn_cast<LinearOpInterface>(op);
+  if (!linear || !linear.isLinearIn(operandsOnPath(op)))
+    return false;
+  if (auto map = dyn_cast<MapOp>(op)) {
+    if (map.getFunction() == Function::Add || map.getFunction() == Function::Sub || map.getFunction() == Function::Neg)
+      return true;
+    if (map.getFunction() != Function::Mul)
+      return false;
+    unsigned own = operandsOnPath(op)[0];
+    return tensorOf(map.getOperands()[1 - own]).getRank() == 1;
+  }
+  if (auto read = dyn_cast<ReadOp>(op))
+    return !read.getLeft();
+  if (auto solve = dyn_cast<SolveOp>(op))
+    return !solve.getDecay();
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return !apply.getDecay() && contains(apply.getValues());
+  if (auto advance = dyn_cast<AdvanceOp>(op))
+    return !advance.getRowDecay() && !contains(advance.getKeys());
+  return isa<InterleaveOp, DeinterleaveOp, ReshapeStateOp>(op);
+}
+
+bool StatePath::actsFromLeft(Operation *op) const {
+  if (auto read = dyn_cast<ReadOp>(op))
+    return read.getLeft();
+  if (auto advance = dyn_cast<AdvanceOp>(op))
+    return !advance.getColumnDecay() && !contains(advance.getValues());
+  return !isa<ReshapeStateOp>(op) && actsFromRight(op);
+}
+
+std::optional<SummaryKind> StatePath::getKind() const {
+  if (ops.size() == 1)
+    if (auto scan = dyn_cast<TropicalScanOp>(ops.front()); scan && operandsOnPath(scan) == SmallVector<unsigned, 3>{0})
+      return SummaryKind::Tropical;
+  if (llvm::all_of(ops, [&](Operation *op) { return isElementwise(op); }))
+    return SummaryKind::Elementwise;
+  if (llvm::all_of(ops, [&](Operation *op) { return actsFromRight(op); }))
+    return SummaryKind::Right;
+  if (llvm::all_of(ops, [&](Operation *op) { return actsFromLeft(op); }))
+    return SummaryKind::Left;
+  return std::nullopt;
+}
+
+StateForm StatePath::getForm() const {
+  auto isLoop = [&](Operation *op) { return isa<TokenLoopOp>(op) && !isElementwise(op); };
+  if (llvm::any_of(ops, isLoop))
+    return StateForm::TokenByToken;
+  return llvm::any_of(ops, [](Operation *op) { return isa<AdvanceOp>(op); }) ? StateForm::Products : StateForm::Scanned;
+}
+
+SmallVector<StateOp> recur::chunk::orderStates(ProgramOp program) {
+  SmallVector<StateOp> ordered;
+  SmallVector<StateOp, 8> states = program.getStates();
+  Block &block = program.getBody().front();
+  auto needs = [&](StateOp state, StateOp other) {
+    return findDependents(block, other.getResult()).contains(state.getNext());
+  };
+  while (ordered.size() < states.size()) {
+    size_t before = ordered.size();
+    for (StateOp state : states)
+      if (!llvm::is_contained(ordered, state) && llvm::all_of(states, [&](StateOp other) {
+            return other == state || llvm::is_contained(ordered, other) || !needs(state, other);
+          }))
+        ordered.push_back(state);
+    if (ordered.size() == before)
+      return {};
+  }
+  return ordered;
+}
+
+std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
+  for (StateOp state : program.getStates()) {
+    StatePath path(state);
+    if (path.getKind())
+      continue;
+    std::string name = ("state '" + state.getName() + "'").str();
+    if (path.getForm() == StateForm::TokenByToken)
+      return name + " goes token by token, and what a segment does to it has no summary";
+    return name + " is multiplied from both sides, and what a segment does to it has no summary";
+  }
+  if (!program.getStates().empty() && orderStates(program).empty())
+    return "its states need each other's values, so that no segment can be summarised for one after the other";
+  return std::nullopt;
+}

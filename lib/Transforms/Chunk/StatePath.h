@@ -1,0 +1,46 @@
+// What becomes of a state in a chunk: whether tokens, products or a loop carry it on, and how a segment acts on it.
+#pragma once
+
+#include "Transforms/Chunk/Dependence.h"
+
+namespace recur::chunk {
+
+/// How a state goes from token to token.
+enum class StateForm {
+  Scanned,      // every element by itself
+  Products,     // by products with keys, a chunk at a time
+  TokenByToken, // by a loop over the tokens, for nothing better is known of it
+};
+
+/// The ops that lead from a state to what it becomes.
+class StatePath {
+public:
+  explicit StatePath(StateOp state);
+
+  /// How the path acts on the state; none if it is not affine.
+  std::optional<SummaryKind> getKind() const;
+  /// How the state goes from token to token.
+  StateForm getForm() const;
+  bool contains(mlir::Operation *op) const { return ops.contains(op); }
+  bool contains(mlir::Value value) const {
+    return value == state || (value.getDefiningOp() && ops.contains(value.getDefiningOp()));
+  }
+  llvm::ArrayRef<mlir::Operation *> getOps() const { return ops.getArrayRef(); }
+  llvm::SmallVector<unsigned, 3> operandsOnPath(mlir::Operation *op) const;
+
+private:
+  bool isElementwise(mlir::Operation *op) const;
+  bool actsFromRight(mlir::Operation *op) const;
+  bool actsFromLeft(mlir::Operation *op) const;
+
+  mlir::Value state;
+  llvm::SetVector<mlir::Operation *> ops;
+};
+
+/// States in an order in which each comes after those that its next value needs; empty if there is none.
+llvm::SmallVector<StateOp> orderStates(ProgramOp program);
+
+/// Why some state of the program has no summary, in words that go after "it has no plan 'segment': "; none if all have.
+std::optional<std::string> findObstacle(ProgramOp program);
+
+} // namespace recur::chunk
