@@ -40,6 +40,7 @@ static void addLoweringPasses(mlir::OpPassManager &passes, const CPUTarget &targ
   tile::ConvertTileToLLVMPassOptions tileOptions;
   tileOptions.lanes = target.lanes;
   tileOptions.registers = target.registers;
+  tileOptions.roundsToBF16 = target.roundsToBF16;
   passes.addPass(tile::createConvertTileToLLVMPass(tileOptions));
   passes.addPass(mlir::createCSEPass());
   passes.addPass(mlir::createSCFToControlFlowPass());

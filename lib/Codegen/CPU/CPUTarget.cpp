@@ -21,7 +21,9 @@ static Expected<CPUTarget> lookUpHost() {
   for (StringRef feature : sorted)
     list += (list.empty() ? "" : ",") + std::string(features.lookup(feature) ? "+" : "-") + feature.str();
   bool wide = features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512dq");
-  return CPUTarget{"host", sys::getHostCPUName().str(), list, wide ? 16 : 8, wide ? 32 : 16};
+  return CPUTarget{"host",         sys::getHostCPUName().str(),
+                   list,           wide ? 16 : 8,
+                   wide ? 32 : 16, features.lookup("avx512bf16") && features.lookup("avx512vl")};
 }
 
 Expected<CPUTarget> recur::lookUpCPUTarget(StringRef name) {

@@ -87,13 +87,3 @@ void LoopBuilder::storeRounded(StorageType type, Value *value, Value *pointer, V
   }
   CreateStore(value, CreateInBoundsGEP(getStoredType(type), pointer, index));
 }
-
-LoopBuilder::Value *LoopBuilder::callMath(StringRef name, Value *x) {
-  Module *module = GetInsertBlock()->getModule();
-  FunctionCallee callee = module->getOrInsertFunction(name, getFloatTy(), getFloatTy());
-  auto *function = cast<Function>(callee.getCallee());
-  function->setDoesNotAccessMemory();
-  function->setDoesNotThrow();
-  function->setWillReturn();
-  return CreateCall(callee, x);
-}

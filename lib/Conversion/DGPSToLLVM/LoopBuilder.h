@@ -28,8 +28,13 @@ public:
   void storeRounded(StorageType type, Value *value, Value *pointer, Value *index);
   llvm::Type *getStoredType(StorageType type);
 
-  Value *exp(Value *x) { return callMath("expf", x); }
-  Value *callMath(llvm::StringRef function, Value *x);
+  // MathFunctions.cpp: as in Support/VectorMath.h, straight code that LLVM's loop vectoriser makes vectors of.
+  Value *exp(Value *x);
+  Value *expm1(Value *x);
+  Value *log(Value *x);
+  Value *tanh(Value *x);
+  Value *sigmoid(Value *x);
+  Value *softplus(Value *x);
   Value *absolute(Value *x) { return CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
 
 private:

@@ -23,8 +23,9 @@ struct Index {
 
 /// What one target's vectors can do.
 struct VectorShape {
-  int64_t lanes = 16;     // f32 numbers in a register
-  int64_t registers = 32; // vector registers
+  int64_t lanes = 16;        // f32 numbers in a register
+  int64_t registers = 32;    // vector registers
+  bool roundsToBF16 = false; // by an instruction
   bool isWide() const { return registers >= 32; }
 };
 
@@ -88,7 +89,7 @@ public:
   llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at,
                                       int64_t lanes);
 
-  // MathFunctions.cpp: no calls, straight vector code. The relative errors are measured in the tests.
+  // MathFunctions.cpp: as in Support/VectorMath.h, no calls, straight vector code.
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   mlir::Value log(mlir::Value x);

@@ -28,7 +28,9 @@ def ConvertTileToLLVMPass : Pass<"convert-tile-to-llvm", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 numbers in a vector register">,
-                 Option<"registers", "registers", "int64_t", "32", "vector registers">];
+                 Option<"registers", "registers", "int64_t", "32", "vector registers">,
+                 Option<"roundsToBF16", "rounds-to-bf16", "bool", "false",
+                        "the processor has an instruction that rounds f32 to bf16">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

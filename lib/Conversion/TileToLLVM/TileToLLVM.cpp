@@ -52,7 +52,7 @@ struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<Conv
     OpBuilder builder(&getContext());
     for (KernelOp kernel : kernels) {
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder, {lanes, registers}).run()))
+      if (failed(KernelLowering(kernel, builder, {lanes, registers, roundsToBF16}).run()))
         return signalPassFailure();
       kernel.erase();
     }

@@ -1,11 +1,15 @@
 // RUN: recur-opt %s --convert-tile-to-llvm=lanes=8 -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: recur-opt %s --convert-tile-to-llvm='lanes=8 rounds-to-bf16' -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=BF16
 
 // CHECK-LABEL: llvm.func @copies(%arg0: !llvm.ptr {llvm.noalias}, %arg1: i64, %arg2: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias})
 // A row of 12 numbers is a vector and its rest, so that nothing beyond the row is touched.
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<8xbf16>
 // CHECK: arith.extf %{{.*}} : vector<8xbf16> to vector<8xf32>
 // CHECK: llvm.load %{{.*}} : !llvm.ptr -> vector<4xbf16>
-// CHECK: arith.truncf
+// Rounded by integers where there is no instruction for it.
+// CHECK-NOT: arith.truncf
+// CHECK: arith.trunci %{{.*}} : vector<8xi32> to vector<8xi16>
+// BF16: arith.truncf %{{.*}} : vector<8xf32> to vector<8xbf16>
 tile.kernel @copies required 1 workspace 64 {
 ^bb0(%x: !tile.tile<?x12xbf16, global>, %y: !tile.tile<?x12xbf16, global>, %tokens: i64):
   %zero = arith.constant 0 : i64
