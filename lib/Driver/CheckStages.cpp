@@ -3,6 +3,7 @@
 #include "Driver/Reporting.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
+#include "Interpreter/TileInterpreter.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -117,6 +118,22 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
                        }};
 }
 
+/// The plan of one core, in float64 but for constants, which it has as float32.
+static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  auto arrays = interpreter::listKernelArrays(*(**module)->getOps<chunk::ProgramOp>().begin());
+  if (mlir::failed(runStages(***module, findStage("chunk"), *findStage("tile"), options)))
+    return make_error<InternalError>("the passes of stage 'tile' failed");
+  return PreparedStage{1e-6,
+                       [module = *module, arrays](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
+                       },
+                       /*largest=*/1e30};
+}
+
 /// The kernels, compiled and run in this process.
 static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &options) {
@@ -134,6 +151,7 @@ static constexpr CheckStage stages[] = {
     {"chunk", prepareChunk},
     {"chunk rounded", prepareRounded},
     {"segments", prepareSegments},
+    {"tile", prepareTile},
     {"host", prepareHost, /*needsTarget=*/true},
 };
 

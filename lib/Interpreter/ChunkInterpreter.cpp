@@ -7,24 +7,6 @@ using namespace recur::interpreter;
 
 static Error makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-//===----------------------------------------------------------------------===//
-// Checks
-//===----------------------------------------------------------------------===//
-
-/// An array must be there and have the shape that the sizes ask for.
-static Error checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes,
-                        ArrayRef<int64_t> shape) {
-  auto entry = arrays.find(name.str());
-  if (entry == arrays.end())
-    return makeError(getWord(role) + " '" + name + "' is missing");
-  auto wanted = getFullShape(role, sizes, shape);
-  if (ArrayRef<int64_t>(entry->second.shape) != ArrayRef<int64_t>(wanted) ||
-      countElements(wanted) != int64_t(entry->second.values.size()))
-    return makeError(getWord(role) + " '" + name + "' has shape " + printShape(entry->second.shape) + ", and " +
-                     printShape(wanted) + " is expected");
-  return Error::success();
-}
-
 namespace {
 
 /// Where a sequence lies in the tokens, and which initial and final state is its.
@@ -65,10 +47,8 @@ private:
 
 Error Runner::prepare() {
   const Sizes &sizes = data.sizes;
-  if (sizes.batch < 0 || sizes.tokens < 0 || sizes.heads < 0 || sizes.groups < 0)
-    return makeError("the sizes B, T, H and Hq cannot be negative");
-  if (sizes.groups == 0 ? sizes.heads != 0 : sizes.heads % sizes.groups != 0)
-    return makeError("Hq, which is " + Twine(sizes.groups) + ", does not divide H, which is " + Twine(sizes.heads));
+  if (Error error = checkSizes(sizes))
+    return error;
   ArrayRef<int64_t> offsets = options.sequenceOffsets;
   if (offsets.empty()) {
     for (int64_t batch = 0; batch < sizes.batch; ++batch)

@@ -164,12 +164,31 @@ static Error checkArrays(dgps::RecurrenceOp recurrence, Role role, const NamedAr
   return Error::success();
 }
 
-Error interpreter::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
-  const Sizes &sizes = data.sizes;
+Error interpreter::checkSizes(const Sizes &sizes) {
   if (sizes.batch < 0 || sizes.tokens < 0 || sizes.heads < 0 || sizes.groups < 0)
     return makeError("the sizes B, T, H and Hq cannot be negative");
   if (sizes.groups == 0 ? sizes.heads != 0 : sizes.heads % sizes.groups != 0)
     return makeError("Hq, which is " + Twine(sizes.groups) + ", does not divide H, which is " + Twine(sizes.heads));
+  return Error::success();
+}
+
+Error interpreter::checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes,
+                              ArrayRef<int64_t> shape) {
+  auto entry = arrays.find(name.str());
+  if (entry == arrays.end())
+    return makeError(getWord(role) + " '" + name + "' is missing");
+  auto wanted = getFullShape(role, sizes, shape);
+  if (ArrayRef<int64_t>(entry->second.shape) != ArrayRef<int64_t>(wanted) ||
+      countElements(wanted) != int64_t(entry->second.values.size()))
+    return makeError(getWord(role) + " '" + name + "' has shape " + printShape(entry->second.shape) + ", and " +
+                     printShape(wanted) + " is expected");
+  return Error::success();
+}
+
+Error interpreter::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
+  const Sizes &sizes = data.sizes;
+  if (Error error = checkSizes(sizes))
+    return error;
   for (dgps::InputOp input : recurrence.getInputs())
     if (!data.inputs.count(input.getName().str()))
       return makeError("input '" + input.getName() + "' is missing");

@@ -55,6 +55,12 @@ struct Given {
 /// says it. Each array's rank and own shape are checked against the recurrence too.
 llvm::Expected<Sizes> inferSizes(dgps::RecurrenceOp recurrence, llvm::ArrayRef<Given> arrays);
 
+/// An error unless the sizes are not negative and the groups divide the heads.
+llvm::Error checkSizes(const Sizes &sizes);
+/// An array must be there and have the shape that the sizes ask for.
+llvm::Error checkArray(Role role, llvm::StringRef name, const NamedArrays &arrays, const Sizes &sizes,
+                       llvm::ArrayRef<int64_t> shape);
+
 /// Says what is wrong when an input or param is missing, an array belongs to nothing, or a shape is not what the sizes
 /// ask for.
 llvm::Error checkData(dgps::RecurrenceOp recurrence, const Data &data);

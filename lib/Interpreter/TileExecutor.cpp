@@ -1,0 +1,133 @@
+// One op after another, and the loops and conditions of a plan.
+#include "Interpreter/TileExecutor.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+namespace scf = mlir::scf;
+
+const TileMeanings &TileMeanings::get() {
+  static const TileMeanings meanings = [] {
+    TileMeanings all;
+    addMemoryMeanings(all);
+    addNestMeanings(all);
+    addProductMeanings(all);
+    addScaledSumMeanings(all);
+    addScalarMeanings(all);
+    addControlMeanings(all);
+    return all;
+  }();
+  return meanings;
+}
+
+Error TileExecutor::run(mlir::Block &block) {
+  start(block);
+  while (true) {
+    Expected<Progress> progress = step();
+    if (!progress)
+      return progress.takeError();
+    if (*progress == Progress::Finished)
+      return Error::success();
+    if (*progress == Progress::Waits)
+      return makeTileError(&*frames.back().next, "waits for what nobody does");
+  }
+}
+
+Expected<TileExecutor::Progress> TileExecutor::step() {
+  if (frames.empty())
+    return Progress::Finished;
+  // Entering a block moves the frames, so that this one is found again by its number.
+  size_t number = frames.size() - 1;
+  mlir::Block::iterator next = frames[number].next;
+  if (next == frames[number].block->end() || next->hasTrait<mlir::OpTrait::IsTerminator>()) {
+    leaveFrame();
+    return frames.empty() ? Progress::Finished : Progress::Ran;
+  }
+  TileMeanings::Function function = TileMeanings::get().find(&*next);
+  if (!function)
+    return makeTileError(&*next, "the op has no meaning in a plan");
+  waits = false;
+  if (Error error = function(*this, &*next))
+    return std::move(error);
+  if (waits)
+    return Progress::Waits;
+  ++frames[number].next;
+  return Progress::Ran;
+}
+
+void TileExecutor::copy(ArrayRef<mlir::Value> from, ArrayRef<mlir::Value> to) {
+  // All are read before the first is written.
+  SmallVector<std::pair<int64_t, Tile>> read;
+  for (mlir::Value value : from)
+    read.push_back({getNumber(value), getTile(value)});
+  for (auto [value, both] : zip(to, read)) {
+    if (isa<tile::TileType>(value.getType()))
+      tiles[value] = both.second;
+    else
+      numbers[value] = both.first;
+  }
+}
+
+/// At the end of a block: once more, or on behind the op that has it.
+void TileExecutor::leaveFrame() {
+  Frame &frame = frames.back();
+  if (!frame.parent) {
+    frames.pop_back();
+    return;
+  }
+  SmallVector<mlir::Value> yielded(frame.block->getTerminator()->getOperands());
+  if (auto loop = dyn_cast<scf::ForOp>(frame.parent)) {
+    copy(yielded, SmallVector<mlir::Value>(loop.getRegionIterArgs()));
+    frame.induction += frame.stride;
+    if (frame.induction < frame.end) {
+      numbers[loop.getInductionVar()] = frame.induction;
+      frame.next = frame.block->begin();
+      return;
+    }
+  }
+  copy(yielded, SmallVector<mlir::Value>(frame.parent->getResults()));
+  frames.pop_back();
+}
+
+Expected<Tile> TileExecutor::allocate(tile::AllocOp op) {
+  if (auto known = allocated.find(op); known != allocated.end()) {
+    machine.forget(known->second);
+    return known->second;
+  }
+  Expected<Tile> tile = machine.allocate(op);
+  if (tile)
+    allocated[op] = *tile;
+  return tile;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and conditions
+//===----------------------------------------------------------------------===//
+
+static Error runFor(TileExecutor &e, scf::ForOp op) {
+  int64_t begin = e.getNumber(op.getLowerBound()), end = e.getNumber(op.getUpperBound()),
+          stride = e.getNumber(op.getStep());
+  if (stride <= 0)
+    return makeTileError(op, "the step of a loop is " + Twine(stride));
+  SmallVector<mlir::Value> initial(op.getInitArgs());
+  if (begin >= end) {
+    e.copy(initial, SmallVector<mlir::Value>(op.getResults()));
+    return Error::success();
+  }
+  e.copy(initial, SmallVector<mlir::Value>(op.getRegionIterArgs()));
+  e.setNumber(op.getInductionVar(), begin);
+  e.enter(*op.getBody(), op, begin, end, stride);
+  return Error::success();
+}
+
+static Error runIf(TileExecutor &e, scf::IfOp op) {
+  mlir::Region &region = e.getNumber(op.getCondition()) ? op.getThenRegion() : op.getElseRegion();
+  if (!region.empty())
+    e.enter(region.front(), op);
+  return Error::success();
+}
+
+void interpreter::addControlMeanings(TileMeanings &meanings) {
+  meanings.add<scf::ForOp, runFor>();
+  meanings.add<scf::IfOp, runIf>();
+}

@@ -1,0 +1,103 @@
+#include "Interpreter/TileInterpreter.h"
+#include "Interpreter/TileExecutor.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int64_t tokens,
+                       const TileOptions &options) {
+  mlir::Block &body = kernel.getBody().front();
+  size_t count = body.getNumArguments() - 1;
+  if (arrays.size() != count)
+    return makeTileError(kernel, "takes " + Twine(count) + " arrays, but is given " + Twine(arrays.size()));
+  for (auto [i, array] : enumerate(arrays.take_front(kernel.getRequired())))
+    if (!array.data && array.rows > 0)
+      return makeTileError(kernel, "requires array " + Twine(i) + ", which is absent");
+  if (tokens < 0)
+    return makeTileError(kernel, "cannot run for " + Twine(tokens) + " tokens");
+  TileMachine machine(kernel, options);
+  for (auto [argument, array] : zip(body.getArguments().drop_back(), arrays))
+    machine.arrays[argument] = array;
+  TileExecutor executor(machine);
+  executor.setNumber(body.getArguments().back(), tokens);
+  return executor.run(body);
+}
+
+std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program) {
+  std::vector<KernelArray> arrays;
+  auto add = [&](Role role, StringRef name, ArrayRef<int64_t> shape) {
+    arrays.push_back({role, name.str(), SmallVector<int64_t>(shape)});
+  };
+  for (chunk::InputOp input : program.getInputs())
+    add(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), chunk::shapePerToken(input));
+  for (chunk::ParamOp param : program.getParams())
+    add(Role::Param, param.getName(), chunk::shapePerToken(param));
+  for (chunk::StateOp state : program.getStates())
+    add(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
+  for (chunk::OutputOp output : program.getOutputs())
+    add(Role::Output, output.getName(), chunk::shapePerToken(output.getValue()));
+  for (chunk::StateOp state : program.getStates())
+    add(Role::Final, state.getName(), chunk::tensorOf(state).getShape());
+  return arrays;
+}
+
+/// The rows that a head of a batch entry has in an array of the role.
+static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, const Sizes &sizes, int64_t batch,
+                            int64_t head) {
+  if (!array)
+    return {};
+  int64_t width = *countElements(shape);
+  switch (role) {
+  case Role::Input:
+  case Role::SharedInput:
+  case Role::Output: {
+    bool shared = role == Role::SharedInput;
+    int64_t heads = shared ? sizes.groups : sizes.heads, own = shared ? head / (sizes.heads / sizes.groups) : head;
+    return {array->values.data() + (batch * sizes.tokens * heads + own) * width, sizes.tokens, heads * width};
+  }
+  case Role::Param:
+    return {array->values.data() + head * width, 1, 0};
+  case Role::Initial:
+  case Role::Final:
+    return {array->values.data() + (batch * sizes.heads + head) * width, 1, 0};
+  }
+  llvm_unreachable("a role");
+}
+
+Expected<Results> interpreter::interpret(tile::KernelOp kernel, ArrayRef<KernelArray> arrays, const Data &data,
+                                         const TileOptions &options) {
+  const Sizes &sizes = data.sizes;
+  if (Error error = checkSizes(sizes))
+    return std::move(error);
+  Data given = data;
+  Results results;
+  std::vector<Array *> places;
+  for (const KernelArray &array : arrays) {
+    bool isResult = array.role == Role::Output || array.role == Role::Final;
+    NamedArrays &named = array.role == Role::Output    ? results.outputs
+                         : array.role == Role::Final   ? results.final
+                         : array.role == Role::Initial ? given.initial
+                         : array.role == Role::Param   ? given.params
+                                                       : given.inputs;
+    if (isResult) {
+      auto full = getFullShape(array.role, sizes, array.shape);
+      named[array.name] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
+    } else if (array.role == Role::Initial && !named.count(array.name)) {
+      places.push_back(nullptr);
+      continue;
+    } else if (Error error = checkArray(array.role, array.name, named, sizes, array.shape)) {
+      return std::move(error);
+    }
+    places.push_back(&named[array.name]);
+  }
+  for (int64_t batch = 0; batch < sizes.batch; ++batch)
+    for (int64_t head = 0; head < sizes.heads; ++head) {
+      SmallVector<CallerArray> heads;
+      for (auto [array, place] : zip(arrays, places))
+        heads.push_back(takeHead(array.role, place, array.shape, sizes, batch, head));
+      if (Error error = run(kernel, heads, sizes.tokens, options))
+        return std::move(error);
+    }
+  return results;
+}

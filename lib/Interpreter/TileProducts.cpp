@@ -1,0 +1,153 @@
+// Matrix products, transposes and the triangular solve.
+#include "Interpreter/TileExecutor.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+/// Where the columns of a row end that a triangle has, of so many.
+static int64_t findEnd(std::optional<ArrayRef<int64_t>> triangle, int64_t row, int64_t columns) {
+  return triangle ? std::min(columns, (row / (*triangle)[0] + 1) * (*triangle)[1]) : columns;
+}
+
+/// What a left factor promises to be zero is. (Infinities times zero are no broken promise of the plan's.)
+static Error checkLeftTriangle(TileExecutor &e, tile::ProductOp op, const Contents &left, int64_t rows, int64_t inner) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t k = findEnd(op.getLeftTriangle(), row, inner); k < inner; ++k) {
+      double x = op.getTransposed() ? left.at(k, row) : left.at(row, k);
+      if (isHole(x))
+        return makeTileError(op, "left_triangle promises 0 at [" + Twine(row) + ", " + Twine(k) +
+                                     "] of the left factor, which has no meaning: " + e.machine.holes.describe(x));
+      if (x != 0 && std::isfinite(x))
+        return makeTileError(op, "left_triangle promises 0 at [" + Twine(row) + ", " + Twine(k) +
+                                     "] of the left factor, which is " + std::to_string(x));
+    }
+  return Error::success();
+}
+
+static Error runProduct(TileExecutor &e, tile::ProductOp op) {
+  Tile left = e.getTile(op.getLeft()), right = e.getTile(op.getRight()), result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows()), inner = e.getNumber(op.getInner());
+  int64_t columns = result.type.getSize(1);
+  bool transposed = op.getTransposed();
+  if (Error error = e.machine.checkRows(op, result, rows))
+    return error;
+  if (inner < 0 || inner > right.type.getSize(0))
+    return makeTileError(op, Twine(inner) + " inner indices of factors that have " + Twine(right.type.getSize(0)));
+  for (const Tile &factor : {left, right})
+    if (Error error = e.machine.checkApart(op, result, factor))
+      return error;
+  Contents a = e.machine.read(op, left, transposed ? inner : rows), b = e.machine.read(op, right, inner), plus;
+  Contents rowScale, columnScale;
+  if (op.getPlus()) {
+    Tile tile = e.getTile(op.getPlus());
+    if (Error error = e.machine.checkInPlace(op, result, tile, {0, 1}))
+      return error;
+    plus = e.machine.read(op, tile, rows);
+  }
+  for (auto [value, scale] : {std::pair(op.getRowScale(), &rowScale), std::pair(op.getColumnScale(), &columnScale)})
+    if (value) {
+      if (Error error = e.machine.checkApart(op, result, e.getTile(value)))
+        return error;
+      *scale = e.machine.read(op, e.getTile(value));
+      int64_t wanted = scale == &rowScale ? result.type.getSize(0) : columns;
+      if (scale->values.size() != 1 && int64_t(scale->values.size()) != wanted)
+        return makeTileError(op, "scales " + Twine(wanted) + (scale == &rowScale ? " rows" : " columns") + " by " +
+                                     Twine(scale->values.size()) + " numbers");
+    }
+  if (Error error = checkLeftTriangle(e, op, a, rows, inner))
+    return error;
+
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  Contents contents{{rows, columns}, std::vector<double>(rows * columns)};
+  std::optional<uint64_t> leftOut;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t end = findEnd(op.getResultTriangle(), row, columns), innerEnd = findEnd(op.getLeftTriangle(), row, inner);
+    for (int64_t column = 0; column < end && op.getPlus(); ++column) {
+      double &sum = contents.at(row, column);
+      sum = plus.at(row, column);
+      for (auto [scale, index] : {std::pair(&rowScale, row), std::pair(&columnScale, column)})
+        if (!scale->values.empty()) {
+          double factor = scale->values[scale->values.size() == 1 ? 0 : index], whole = sum * factor;
+          sum = whole == whole ? arithmetic.store(whole) : isHole(sum) ? sum : isHole(factor) ? factor : whole;
+        }
+    }
+    std::vector<double> before(op.getPlus() ? &contents.at(row, 0) : nullptr,
+                               op.getPlus() ? &contents.at(row, 0) + columns : nullptr);
+    for (int64_t k = 0; k < innerEnd; ++k) {
+      double factor = transposed ? a.at(k, row) : a.at(row, k);
+      for (int64_t column = 0; column < end; ++column) {
+        double &sum = contents.at(row, column);
+        sum = arithmetic.multiplyAdd(sum, factor, b.at(k, column));
+      }
+    }
+    for (int64_t column = 0; column < end; ++column) {
+      double &sum = contents.at(row, column);
+      if (sum == sum)
+        continue;
+      // Not a number: is one of the addends without meaning?
+      if (op.getPlus() && isHole(before[column]))
+        sum = before[column];
+      for (int64_t k = 0; k < innerEnd && !isHole(sum); ++k)
+        for (double x : {transposed ? a.at(k, row) : a.at(row, k), b.at(k, column)})
+          if (isHole(x))
+            sum = x;
+    }
+    for (int64_t column = end; column < columns; ++column) {
+      if (!leftOut)
+        leftOut = e.machine.holes.add({HoleRecord::LeftOut, op, result.type});
+      contents.at(row, column) = Holes::make(*leftOut, row * columns + column);
+    }
+  }
+  e.machine.write(op, result, contents);
+  return Error::success();
+}
+
+/// The rows become columns: those that do not count are the last of the result's.
+static Error runTranspose(TileExecutor &e, tile::TransposeOp op) {
+  Tile source = e.getTile(op.getSource()), result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows());
+  if (Error error = e.machine.checkRows(op, source, rows))
+    return error;
+  if (Error error = e.machine.checkApart(op, result, source))
+    return error;
+  Contents from = e.machine.read(op, source, rows);
+  int64_t height = result.type.getSize(0), width = result.type.getSize(1);
+  Contents to{{height, width}, std::vector<double>(height * width)};
+  uint64_t beyond = rows < width ? e.machine.holes.add({HoleRecord::BeyondRows, op, result.type}) : 0;
+  for (int64_t i = 0; i < height; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      to.at(i, j) = j < rows ? from.at(j, i) : Holes::make(beyond, i * width + j);
+  e.machine.write(op, result, to);
+  return Error::success();
+}
+
+static Error runSolve(TileExecutor &e, tile::SolveOp op) {
+  Tile matrix = e.getTile(op.getMatrix()), values = e.getTile(op.getValues());
+  int64_t rows = e.getNumber(op.getRows());
+  if (Error error = e.machine.checkRows(op, values, rows))
+    return error;
+  if (Error error = e.machine.checkApart(op, values, matrix))
+    return error;
+  Contents lower = e.machine.read(op, matrix, rows), x = e.machine.read(op, values, rows);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < x.shape[1]; ++column) {
+      double &sum = x.at(row, column);
+      for (int64_t k = 0; k < row; ++k) {
+        double next = e.machine.arithmetic.multiplyAdd(sum, -lower.at(row, k), x.at(k, column));
+        for (double addend : {x.at(k, column), lower.at(row, k), sum})
+          if (next != next && isHole(addend))
+            next = addend;
+        sum = next;
+      }
+    }
+  e.machine.write(op, values, x);
+  return Error::success();
+}
+
+void interpreter::addProductMeanings(TileMeanings &meanings) {
+  meanings.add<tile::ProductOp, runProduct>();
+  meanings.add<tile::TransposeOp, runTranspose>();
+  meanings.add<tile::SolveOp, runSolve>();
+}

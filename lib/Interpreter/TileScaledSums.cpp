@@ -1,0 +1,142 @@
+// Products under a running scale of each channel.
+//
+// Groups of rows and of columns belong to one index. A row meets the columns of the indices before its own, and of its
+// own those whose step is below its point. Between a row and a column lies the product of the scales of the indices
+// behind the column's, up to the row's own; a row whose point is -1 is not reached by the scale of its own index.
+#include "Interpreter/TileExecutor.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::interpreter;
+
+static constexpr int64_t beforeScale = -1;
+
+/// What is no number is without meaning if one of the operands is.
+static double keepHoles(double result, std::initializer_list<double> operands) {
+  for (double operand : operands)
+    if (result != result && !isHole(result) && isHole(operand))
+      return operand;
+  return result;
+}
+
+namespace {
+/// The scales between a row and the columns of an index, going back from the row's own index.
+struct Running {
+  Running(TileExecutor &e, const Contents &scales, int64_t own, int64_t point, int64_t channels)
+      : arithmetic(e.machine.arithmetic), scales(scales), factors(channels, 1),
+        last(point == beforeScale ? own : own + 1) {}
+
+  /// Multiplies by the scales of the indices behind `index`.
+  void goTo(int64_t index) {
+    for (; last > index + 1; --last)
+      for (size_t c = 0; c < factors.size(); ++c) {
+        double scale = scales.values[scales.shape.size() > 1 ? (last - 1) * scales.shape[1] + c : last - 1];
+        factors[c] = keepHoles(arithmetic.store(factors[c] * scale), {factors[c], scale});
+      }
+  }
+
+  const Arithmetic &arithmetic;
+  const Contents &scales;
+  std::vector<double> factors;
+  int64_t last; // the scales of the indices from here on are in
+};
+} // namespace
+
+static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
+  Tile left = e.getTile(op.getLeft()), right = e.getTile(op.getRight()), scaleTile = e.getTile(op.getScales()),
+       result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows()), rowsPerIndex = op.getPoints().size(),
+          columnsPerIndex = op.getSteps().size(), block = op.getBlock();
+  if (Error error = e.machine.checkRows(op, result, rows))
+    return error;
+  if (block < 1)
+    return makeTileError(op, "a block of " + Twine(block) + " indices");
+  for (const Tile &operand : {left, right, scaleTile})
+    if (Error error = e.machine.checkApart(op, result, operand))
+      return error;
+  int64_t indices = (rows + rowsPerIndex - 1) / rowsPerIndex;
+  Contents a = e.machine.read(op, left, rows), b = e.machine.read(op, right, indices * columnsPerIndex),
+           scales = e.machine.read(op, scaleTile, indices), contents = e.machine.read(op, result, rows);
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t own = row / rowsPerIndex, point = op.getPoints()[row % rowsPerIndex];
+    Running running(e, scales, own, point, a.shape[1]);
+    for (int64_t index = own; index >= own / block * block; --index) {
+      running.goTo(index);
+      for (int64_t j = 0; j < columnsPerIndex; ++j) {
+        if (index == own && op.getSteps()[j] >= point)
+          continue;
+        double sum = 0;
+        int64_t column = index * columnsPerIndex + j;
+        for (int64_t c = 0; c < a.shape[1]; ++c) {
+          double factor = running.factors[c],
+                 scaled = keepHoles(arithmetic.store(a.at(row, c) * factor), {a.at(row, c), factor});
+          sum = keepHoles(arithmetic.multiplyAdd(sum, scaled, b.at(column, c)), {sum, scaled, b.at(column, c)});
+        }
+        contents.at(row, column) = sum;
+      }
+    }
+  }
+  e.machine.write(op, result, contents);
+  return Error::success();
+}
+
+static Error runScaledSums(TileExecutor &e, tile::ScaledSumsOp op) {
+  Tile matrix = e.getTile(op.getMatrix()), values = e.getTile(op.getValues()), scaleTile = e.getTile(op.getScales()),
+       result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows()), rowsPerIndex = op.getPoints().size(),
+          columnsPerIndex = op.getSteps().size();
+  bool solve = op.getSolve();
+  int64_t indices = (rows + rowsPerIndex - 1) / rowsPerIndex;
+  if (Error error = e.machine.checkRows(op, result, rows))
+    return error;
+  for (auto [tile, wanted] : {std::pair(values, indices * columnsPerIndex), std::pair(scaleTile, indices)})
+    if (Error error = e.machine.checkRows(op, tile, wanted))
+      return error;
+  int64_t columns = result.type.getSize(1);
+  if (values.type.getSize(1) != columns || (scaleTile.type.getRank() > 1 && scaleTile.type.getSize(1) != columns))
+    return makeTileError(op, "values, scales and the result have other channels");
+  for (const Tile &operand : {matrix, scaleTile})
+    if (Error error = e.machine.checkApart(op, result, operand))
+      return error;
+  if (solve && (result.type != values.type || result.begin != values.begin))
+    return makeTileError(op, "the values of a solve are its result");
+  if (!solve)
+    if (Error error = e.machine.checkApart(op, result, values))
+      return error;
+  Contents weights = e.machine.read(op, matrix, rows), from = e.machine.read(op, values, indices * columnsPerIndex),
+           scales = e.machine.read(op, scaleTile, indices);
+  Contents contents{{rows, columns}, std::vector<double>(rows * columns)};
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t own = row / rowsPerIndex, slot = row % rowsPerIndex, point = op.getPoints()[slot];
+    Running running(e, scales, own, point, columns);
+    std::vector<double> sums(columns, 0);
+    for (int64_t index = own; index >= 0; --index) {
+      running.goTo(index);
+      for (int64_t j = 0; j < columnsPerIndex; ++j) {
+        if (index == own && (op.getSteps()[j] >= point || (solve && j >= slot)))
+          continue;
+        int64_t i = index * columnsPerIndex + j;
+        double weight = weights.at(row, i);
+        for (int64_t c = 0; c < columns; ++c) {
+          double x = from.at(i, c), factor = running.factors[c], scaled = arithmetic.store(x * factor);
+          sums[c] = keepHoles(arithmetic.multiplyAdd(sums[c], weight, scaled), {sums[c], weight, x, factor});
+        }
+      }
+    }
+    for (int64_t c = 0; c < columns; ++c) {
+      double sum = sums[c], held = solve ? from.at(row, c) : 0;
+      contents.at(row, c) = solve ? keepHoles(arithmetic.store(held - sum), {held, sum}) : sum;
+      if (solve)
+        from.at(row, c) = contents.at(row, c);
+    }
+  }
+  e.machine.write(op, result, contents);
+  return Error::success();
+}
+
+void interpreter::addScaledSumMeanings(TileMeanings &meanings) {
+  meanings.add<tile::ScaledDotsOp, runScaledDots>();
+  meanings.add<tile::ScaledSumsOp, runScaledSums>();
+}
