@@ -131,7 +131,7 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
                        [module = *module, arrays](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
                        },
-                       /*largest=*/1e30};
+                       /*largest=*/std::numeric_limits<double>::max()};
 }
 
 /// The kernels, compiled and run in this process.
@@ -146,12 +146,8 @@ static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp rec
 }
 
 static constexpr CheckStage stages[] = {
-    {"canonicalized", prepareCanonicalized},
-    {"normalized", prepareNormalized},
-    {"chunk", prepareChunk},
-    {"chunk rounded", prepareRounded},
-    {"segments", prepareSegments},
-    {"tile", prepareTile},
+    {"canonicalized", prepareCanonicalized},     {"normalized", prepareNormalized}, {"chunk", prepareChunk},
+    {"chunk rounded", prepareRounded},           {"segments", prepareSegments},     {"tile", prepareTile},
     {"host", prepareHost, /*needsTarget=*/true},
 };
 
