@@ -26,7 +26,7 @@ Expected<Target> driver::findHostTarget(StringRef name) {
     return makeUnknownValueError("--target", name, getTargetNames());
   if (target->kind != "cpu")
     return makeError("--target: this version makes no kernels for '" + name +
-                     "'; it does for host, x86-64-v3 and x86-64-v4");
+                     "'; it does for host, x86-64, x86-64-v3 and x86-64-v4");
   return std::move(*target);
 }
 
@@ -62,6 +62,14 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   interface.features = target.features;
   interface.compiler = RECUR_VERSION;
   return interface;
+}
+
+/// Code for f16 would call a compiler's library where the processor has no instructions for it.
+static Error checkDataType(const PipelineOptions &pipeline, const Target &target) {
+  if (pipeline.dataType != DataType::F16 || is_contained(target.features, "f16c"))
+    return Error::success();
+  return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
+                   (target.name == "host" ? "" : ", or another --target"));
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
@@ -133,6 +141,8 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
   Expected<Target> target = findHostTarget(pipeline.target);
   if (!target)
     return target.takeError();
+  if (Error error = checkDataType(pipeline, *target))
+    return std::move(error);
   codegen::Machine machine{target->triple, target->cpu, target->features};
   HostKernels kernels;
   LLVMContext context;

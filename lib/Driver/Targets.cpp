@@ -12,7 +12,7 @@ static constexpr StringRef x86Features[] = {"avx2",     "fma",      "f16c",     
 static constexpr StringRef v3Features[] = {"avx2", "fma", "f16c"};
 static constexpr StringRef v4Features[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"};
 
-static constexpr StringRef targetNames[] = {"host", "x86-64-v3", "x86-64-v4", "sm_90a"};
+static constexpr StringRef targetNames[] = {"host", "x86-64", "x86-64-v3", "x86-64-v4", "sm_90a"};
 
 ArrayRef<StringRef> recur::driver::getTargetNames() { return targetNames; }
 
@@ -31,7 +31,8 @@ std::vector<Target> recur::driver::getTargets() {
   for (StringRef feature : x86Features)
     if (machine.lookup(feature))
       host.features.push_back(feature.str());
-  return {host, makeX86Level("x86-64-v3", v3Features, machine), makeX86Level("x86-64-v4", v4Features, machine),
+  return {host, makeX86Level("x86-64", {}, machine), makeX86Level("x86-64-v3", v3Features, machine),
+          makeX86Level("x86-64-v4", v4Features, machine),
           Target{"sm_90a", "gpu", "nvptx64-nvidia-cuda", "sm_90a", {}, false}};
 }
 

@@ -104,6 +104,8 @@ private:
 
 Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
                                                const CPUKernelOptions &options) {
+  if (std::optional<std::string> reason = explainNoVectorKernels(target))
+    return createStringError(*reason);
   Lowering lowering(program);
   if (Error error = lowering.run([&](mlir::OpPassManager &passes) { addTilePasses(passes, options); }))
     return std::move(error);

@@ -1,0 +1,46 @@
+// What a machine with some features is as a target.
+#include "Codegen/CPU/CPUTarget.h"
+#include "gmock/gmock.h"
+
+using namespace recur;
+using ::testing::HasSubstr;
+
+namespace {
+
+TEST(HostTarget, HasTheVectorsOfItsFeatures) {
+  llvm::StringMap<bool> features{{"avx2", true}, {"fma", true}};
+  CPUTarget narrow = makeHostTarget("haswell", features);
+  EXPECT_EQ(narrow.lanes, 8);
+  EXPECT_EQ(narrow.registers, 16);
+  EXPECT_FALSE(narrow.roundsToBF16);
+  EXPECT_EQ(narrow.features, "+avx2,+fma");
+  EXPECT_EQ(explainNoVectorKernels(narrow), std::nullopt);
+  for (llvm::StringRef feature : {"avx512f", "avx512vl", "avx512dq", "avx512bf16"})
+    features[feature] = true;
+  CPUTarget wide = makeHostTarget("cooperlake", features);
+  EXPECT_EQ(wide.lanes, 16);
+  EXPECT_EQ(wide.registers, 32);
+  EXPECT_TRUE(wide.roundsToBF16);
+}
+
+TEST(HostTarget, WithoutAVX2OrFMAHasNoVectorKernels) {
+  for (llvm::StringRef missing : {"avx2", "fma"}) {
+    llvm::StringMap<bool> features{{"sse2", true}, {"avx2", true}, {"fma", true}};
+    features[missing] = false;
+    CPUTarget target = makeHostTarget("ivybridge", features);
+    EXPECT_EQ(target.lanes, 4);
+    EXPECT_THAT(explainNoVectorKernels(target).value_or(""),
+                HasSubstr("this processor, ivybridge, has no AVX2 and FMA"));
+  }
+}
+
+TEST(Target, EveryNameIsKnown) {
+  for (llvm::StringRef name : getCPUTargetNames()) {
+    auto target = lookUpCPUTarget(name);
+    ASSERT_TRUE(bool(target)) << name.str();
+    EXPECT_EQ(target->name, name);
+  }
+  EXPECT_THAT(llvm::toString(lookUpCPUTarget("x86-64-v9").takeError()), HasSubstr("there are x86-64, x86-64-v3"));
+}
+
+} // namespace
