@@ -94,6 +94,12 @@ static LogicalResult checkRank2(Operation *op, ValueRange tiles) {
   return success();
 }
 
+void ProductOp::build(OpBuilder &, OperationState &state, Value left, Value right, Value result, Value rows,
+                      Value inner) {
+  state.addOperands({left, right, result, rows, inner});
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 1, 1};
+}
+
 LogicalResult ProductOp::verify() {
   if (failed(checkRank2(*this, {getLeft(), getRight(), getResult()})))
     return failure();
@@ -106,6 +112,8 @@ LogicalResult ProductOp::verify() {
   for (std::optional<ArrayRef<int64_t>> triangle : {getLeftTriangle(), getResultTriangle()})
     if (triangle && (triangle->size() != 2 || (*triangle)[0] < 1 || (*triangle)[1] < 1))
       return emitOpError("needs two positive numbers for a triangle");
+  if (bool(getAhead()) != bool(getAheadFirst()) || bool(getAhead()) != getAheadRows().has_value())
+    return emitOpError("needs an array, a first row and a number of rows to fetch ahead");
   return success();
 }
 

@@ -68,14 +68,17 @@ def Tile_ViewOp : Tile_Op<"view", [Pure]> {
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "rows of an array into a tile";
   let description = [{
-    Rows `first` to `first + rows`, converted to the tile's element type. An absent array gives zeros.
+    Rows `first` to `first + rows`, converted to the tile's element type. An absent array gives zeros. With `ahead`, as many
+    rows after these are brought into the cache on the way: they are what the next load takes.
 
     Verified: a row of the array has the sizes of a row of the tile.
 
-    Example: `tile.load %q[%first] rows %n into %tile : !tile.tile<?x16xbf16, global> into !tile.tile<64x16xf32, local, [16, 1]>`
+    Example: `tile.load %q[%first] rows %n into %tile ahead : !tile.tile<?x16xbf16, global> into !tile.tile<64x16xf32, local, [16, 1]>`
   }];
-  let arguments = (ins Tile_GlobalTile:$array, I64:$first, I64:$rows, Tile_WorkTile:$tile);
-  let assemblyFormat = "$array `[` $first `]` `rows` $rows `into` $tile attr-dict `:` type($array) `into` type($tile)";
+  let arguments = (ins Tile_GlobalTile:$array, I64:$first, I64:$rows, Tile_WorkTile:$tile, UnitAttr:$ahead);
+  let assemblyFormat = [{
+    $array `[` $first `]` `rows` $rows `into` $tile (`ahead` $ahead^)? attr-dict `:` type($array) `into` type($tile)
+  }];
   let hasVerifier = 1;
 }
 
@@ -212,11 +215,15 @@ def Tile_IndexOp : Tile_Op<"index", [Pure]> {
 
 def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "a matrix product";
+  let builders = [OpBuilder<(ins "::mlir::Value":$left, "::mlir::Value":$right, "::mlir::Value":$result,
+                                 "::mlir::Value":$rows, "::mlir::Value":$inner)>];
   let description = [{
     `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`. With
     `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the result
     itself. `left_triangle [r, w]` promises that row n of the left factor is zero from column (n / r + 1) w on: those are
-    not multiplied. `result_triangle` says the same of what will be looked at of the result: the rest is not computed.
+    not multiplied. `result_triangle` says the same of what will be looked at of the result: the rest is not computed. While
+    it runs, a product brings the `ahead_rows` rows of the array `ahead` from row `ahead_first` on into the cache, spread
+    over its time: it computes long enough for memory to answer.
 
     Verified: sizes.
 
@@ -224,13 +231,16 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
   }];
   let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$result, I64:$rows, I64:$inner,
                        Optional<Tile_WorkTile>:$plus, Optional<Tile_WorkTile>:$row_scale, Optional<Tile_WorkTile>:$column_scale,
+                       Optional<Tile_GlobalTile>:$ahead, Optional<I64>:$ahead_first, OptionalAttr<I64Attr>:$ahead_rows,
                        UnitAttr:$transposed, Tile_Triangle:$left_triangle, Tile_Triangle:$result_triangle);
   let assemblyFormat = [{
     (`transposed` $transposed^)? $left `,` $right `into` $result `rows` $rows `inner` $inner
     (`plus` $plus^ (`scaled_rows` $row_scale^)? (`scaled_columns` $column_scale^)?)?
-    (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)? attr-dict
+    (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)?
+    (`ahead` $ahead^ `[` $ahead_first `]` `rows` $ahead_rows)? attr-dict
     `:` type($left) `,` type($right) `into` type($result)
     (`plus` type($plus)^ (`scaled_rows` type($row_scale)^)? (`scaled_columns` type($column_scale)^)?)?
+    (`ahead` type($ahead)^)?
   }];
   let hasVerifier = 1;
 }

@@ -162,6 +162,9 @@ private:
   Shared shared;
 };
 
+/// Lets products bring the rows that the loop's loads will take the next time into the cache.
+void fetchAhead(mlir::scf::ForOp loop);
+
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch
 /// memory that takes.
 void placeTiles(KernelOp kernel);

@@ -6,8 +6,9 @@ using namespace recur;
 using namespace recur::tile;
 
 ProductOp Planner::product(Value left, bool transposed, Value right, Value result, Value rows, Value inner) {
-  return ProductOp::create(builder, loc, left, right, result, rows, inner, Value(), Value(), Value(),
-                           transposed ? builder.getUnitAttr() : nullptr, nullptr, nullptr);
+  auto op = ProductOp::create(builder, loc, left, right, result, rows, inner);
+  op.setTransposed(transposed);
+  return op;
 }
 
 /// The columns of an interaction as the right factor of a product.
@@ -105,8 +106,12 @@ void Planner::plan(chunk::AdvanceOp op) {
     set(op, state);
   else
     result = make(op);
-  ProductOp::create(builder, loc, values, keys, result, constant(tileOf(result).getSize(0)), rowsOf(values), state,
-                    rowScale, columnScale, builder.getUnitAttr(), nullptr, nullptr);
+  ProductOp update = product(values, true, keys, result, constant(tileOf(result).getSize(0)), rowsOf(values));
+  update.getPlusMutable().assign(state);
+  if (rowScale)
+    update.getRowScaleMutable().assign(rowScale);
+  if (columnScale)
+    update.getColumnScaleMutable().assign(columnScale);
 }
 
 /// A vector and the only row of a matrix are the same tile.
@@ -125,15 +130,13 @@ void Planner::plan(chunk::ComposeOp op) {
   case chunk::SummaryKind::Right: {
     Value inner = rows(map2);
     product(map1, false, map2, resultMap, rows(resultMap), inner);
-    ProductOp::create(builder, loc, offset1, map2, resultOffset, rows(resultOffset), inner, offset2, Value(), Value(),
-                      nullptr, nullptr, nullptr);
+    product(offset1, false, map2, resultOffset, rows(resultOffset), inner).getPlusMutable().assign(offset2);
     return;
   }
   case chunk::SummaryKind::Left: {
     Value inner = rows(map1);
     product(map2, false, map1, resultMap, rows(resultMap), inner);
-    ProductOp::create(builder, loc, map2, offset1, resultOffset, rows(resultOffset), inner, offset2, Value(), Value(),
-                      nullptr, nullptr, nullptr);
+    product(map2, false, offset1, resultOffset, rows(resultOffset), inner).getPlusMutable().assign(offset2);
     return;
   }
   case chunk::SummaryKind::Elementwise:

@@ -237,6 +237,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     for (auto [output, array] : llvm::zip(outputs, outputArrays))
       StoreOp::create(builder, loc, get(output.getValue()), tokens, array, first);
     planNexts();
+    fetchAhead(loop);
   }
   for (auto [state, array] : llvm::zip(states, finalArrays)) {
     Value tile = tiles[state];

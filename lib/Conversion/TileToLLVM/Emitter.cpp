@@ -92,6 +92,9 @@ void Emitter::store(Value value, Value pointer) {
   unsigned bytes = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() / 8;
   LLVM::StoreOp::create(builder, loc, value, pointer, bytes);
 }
+void Emitter::prefetch(Value pointer) {
+  LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
 
 //===----------------------------------------------------------------------===//
 // Vectors

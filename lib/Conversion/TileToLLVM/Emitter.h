@@ -62,6 +62,8 @@ public:
   mlir::Value address(const Place &place, llvm::ArrayRef<Index> indices);
   mlir::Value load(mlir::Value pointer, mlir::Type type);
   void store(mlir::Value value, mlir::Value pointer);
+  /// Asks for a cache line. An address that holds nothing does no harm.
+  void prefetch(mlir::Value pointer);
   mlir::Value loadSplat(mlir::Value pointer, int64_t lanes) {
     return splat(load(pointer, builder.getF32Type()), lanes);
   }
@@ -100,12 +102,19 @@ public:
 using Places = llvm::DenseMap<mlir::Value, Place>;
 
 // One function for each op.
-void emitLoad(Emitter &emitter, const Place &array, mlir::Value first, mlir::Value rows, const Place &tile);
+void emitLoad(Emitter &emitter, const Place &array, mlir::Value first, mlir::Value rows, const Place &tile, bool ahead);
 void emitStore(Emitter &emitter, const Place &tile, mlir::Value rows, const Place &array, mlir::Value first);
 void emitMap(Emitter &emitter, MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
 void emitScan(Emitter &emitter, ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
               std::optional<Place> all, std::optional<Place> last, mlir::Value rows);
 void emitReduce(Emitter &emitter, ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+
+/// Rows of an array that are brought into the cache.
+struct Ahead {
+  Place array;
+  mlir::Value first;
+  int64_t rows;
+};
 
 /// The factors, bounds and what is known of a product.
 struct Product {
@@ -114,6 +123,7 @@ struct Product {
   std::optional<Place> plus = {}, rowScale = {}, columnScale = {};
   bool transposed = false;
   std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
+  std::optional<Ahead> ahead = {};
 };
 void emitProduct(Emitter &emitter, const Product &product);
 void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, const Place &result);

@@ -46,6 +46,20 @@ static Value triangleEnd(Emitter &e, std::pair<int64_t, int64_t> triangle, Value
   return e.multiply(e.add(e.divide(e.add(row, rows - 1), triangle.first), 1), triangle.second);
 }
 
+/// The part of the rows ahead that one of `units` register tiles asks for.
+static void fetchPart(Emitter &e, const Ahead &ahead, Value unit, int64_t units) {
+  Type element = ahead.array.type.getElementType();
+  int64_t numbers = llvm::product_of(ahead.array.type.getShape().drop_front());
+  int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8), share = llvm::divideCeil(ahead.rows, units);
+  Value first = arith::AddIOp::create(e.builder, e.loc, ahead.first, e.multiply(unit, share));
+  for (int64_t row = 0; row < share; ++row) {
+    Value at = arith::MulIOp::create(e.builder, e.loc, e.add(first, row), ahead.array.rowStride);
+    Value begin = e.offset(ahead.array.pointer, at, element);
+    for (int64_t column = 0; column < numbers; column += line)
+      e.prefetch(e.offset(begin, column, element));
+  }
+}
+
 void tile::emitProduct(Emitter &e, const Product &product) {
   const Place &result = product.result;
   int64_t rows = tileRows(e, result.type.getSize(0)), vectors = tileVectors(e, rows);
@@ -53,6 +67,7 @@ void tile::emitProduct(Emitter &e, const Product &product) {
     rows = 16; // square blocks fit the triangle best
     vectors = 1;
   }
+  const int64_t fullVectors = vectors;
   auto panel = [&](Index column, int64_t vectors) {
     Index begin = 0;
     if (product.resultTriangle) { // rows above see none of these columns
@@ -60,6 +75,12 @@ void tile::emitProduct(Emitter &e, const Product &product) {
       begin = e.multiply(e.divide(e.multiply(e.divide(e.toValue(column), w), r), rows), rows);
     }
     e.loop(begin, product.rows, rows, [&](Value row) {
+      if (product.ahead) {
+        int64_t blocks = llvm::divideCeil(result.type.getSize(0), rows), width = fullVectors * e.lanes();
+        Value panelBefore = e.multiply(e.divide(e.toValue(column), width), blocks);
+        Value unit = arith::AddIOp::create(e.builder, e.loc, panelBefore, e.divide(row, rows));
+        fetchPart(e, *product.ahead, unit, blocks * llvm::divideCeil(result.type.getSize(1), width));
+      }
       SmallVector<Value> sums;
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t v = 0; v < vectors; ++v) {

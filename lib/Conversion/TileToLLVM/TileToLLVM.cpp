@@ -133,7 +133,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
         return success();
       })
       .Case([&](LoadOp op) {
-        emitLoad(emitter, place(op.getArray()), value(op.getFirst()), value(op.getRows()), place(op.getTile()));
+        emitLoad(emitter, place(op.getArray()), value(op.getFirst()), value(op.getRows()), place(op.getTile()),
+                 op.getAhead());
         return success();
       })
       .Case([&](StoreOp op) {
@@ -162,6 +163,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
         product.transposed = op.getTransposed();
         product.leftTriangle = triangle(op.getLeftTriangle());
         product.resultTriangle = triangle(op.getResultTriangle());
+        if (op.getAhead())
+          product.ahead = {place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())};
         emitProduct(emitter, product);
         return success();
       })

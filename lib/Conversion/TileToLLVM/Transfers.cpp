@@ -69,17 +69,16 @@ static Value roundTo(Emitter &e, Value value, Type element, int64_t lanes) {
   return arith::BitcastOp::create(e.builder, e.loc, e.vectorOf(element, lanes), rounded);
 }
 
-void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile) {
+void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile, bool ahead) {
   Type element = array.type.getElementType();
   auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
-  // The rows of the next chunk are on their way while this one is computed. A prefetch beyond the array does nothing.
-  Value ahead = e.multiply(array.rowStride, tile.type.getSize(0));
+  Value next = ahead ? e.multiply(array.rowStride, tile.type.getSize(0)) : Value();
   overRows(e, array, first, rows, tile, [&](Value from, Value to, int64_t lanes) {
     Value value = e.load(from, e.vectorOf(element, lanes));
-    if (tile.type.getSize(0) > 1)
-      LLVM::Prefetch::create(e.builder, e.loc, e.offset(from, ahead, element), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+    if (ahead)
+      e.prefetch(e.offset(from, next, element));
     if (!element.isF32())
       value = arith::ExtFOp::create(e.builder, e.loc, e.floats(lanes), value);
     e.store(value, to);

@@ -92,3 +92,12 @@ tile.kernel @k required 0 workspace 0 {
   // expected-error @below {{'tile.solve' op cannot solve '!tile.tile<4x5xf32, local, [16, 1]>' for '!tile.tile<4x5xf32, local, [16, 1]>'}}
   tile.solve %a, %a rows %n : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]>
 }
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%x: !tile.tile<?x5xf32, global>, %n: i64):
+  %a = tile.alloc : !tile.tile<5x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows to fetch ahead}}
+  "tile.product"(%a, %a, %a, %n, %n, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0>}> : (!tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, i64, i64, !tile.tile<?x5xf32, global>) -> ()
+}

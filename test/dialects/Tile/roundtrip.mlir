@@ -24,6 +24,8 @@ tile.kernel @everything required 1 workspace 4096 {
   %registers = tile.alloc : !tile.tile<64x64xf32, registers, [64, 1]>
   // CHECK: tile.load %{{.*}}[%{{.*}}] rows %{{.*}} into %{{.*}} : <?x20xbf16, global> into <64x20xf32, local, [32, 1]>
   tile.load %x[%zero] rows %tokens into %a : !global into !rows
+  // CHECK: tile.load %{{.*}}[%{{.*}}] rows %{{.*}} into %{{.*}} ahead :
+  tile.load %x[%zero] rows %tokens into %a ahead : !global into !rows
   // CHECK: tile.view %{{.*}}[%{{.*}}] offset 3 : <64x20xf32, local, [32, 1]> to <1x20xf32, local, [32, 1]>
   %row = tile.view %a[%zero] offset 3 : !rows to !tile.tile<1x20xf32, local, [32, 1]>
   // CHECK: tile.map %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} dims [array<i64: 0>, array<i64: 0, 1>]
@@ -49,6 +51,8 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.transpose %a rows %tokens into %t : !rows into !turned
   // CHECK: tile.product %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} result_triangle [1, 1]
   tile.product %a, %t into %A rows %tokens inner %inner result_triangle [1, 1] : !rows, !turned into !square
+  // CHECK: tile.product {{.*}} inner %{{.*}} ahead %{{.*}}[%{{.*}}] rows 64 : {{.*}} ahead !tile.tile<?x20xbf16, global>
+  tile.product %A, %a into %b rows %tokens inner %tokens ahead %x[%zero] rows 64 : !square, !rows into !rows ahead !global
   // CHECK: tile.product transposed %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} plus %{{.*}} scaled_rows %{{.*}} left_triangle [1, 1]
   tile.product transposed %A, %a into %b rows %tokens inner %tokens plus %b scaled_rows %s left_triangle [1, 1] : !square, !rows into !rows plus !rows scaled_rows !numbers
   // CHECK: tile.solve %{{.*}}, %{{.*}} rows %{{.*}}

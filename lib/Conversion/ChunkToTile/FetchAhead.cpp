@@ -1,0 +1,58 @@
+// Who brings the next chunk into the cache.
+//
+// A load that fetches ahead by itself asks for a whole tile at once, and then waits: a core has room for a few dozen
+// cache lines on their way, and a tile has hundreds. Products compute for long and touch memory little, so the rows of
+// the next chunk are spread over them.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+static double bytesOf(LoadOp load) {
+  TileType tile = load.getTile().getType();
+  int64_t bits = load.getArray().getType().getElementType().getIntOrFloatBitWidth();
+  return double(llvm::product_of(tile.getShape()) * bits / 8);
+}
+static double multiplicationsOf(ProductOp product) {
+  TileType result = product.getResult().getType();
+  double all = double(result.getSize(0)) * double(result.getSize(1)) * double(product.getRight().getType().getSize(0));
+  return product.getLeftTriangle() ? all / 2 : all;
+}
+
+/// Removes and gives the largest, the first of equals.
+template <typename Op> static Op takeLargest(SmallVectorImpl<Op> &ops, llvm::function_ref<double(Op)> sizeOf) {
+  auto largest = llvm::max_element(ops, [&](Op a, Op b) { return sizeOf(a) < sizeOf(b); });
+  Op op = *largest;
+  ops.erase(largest);
+  return op;
+}
+
+void tile::fetchAhead(scf::ForOp loop) {
+  constexpr double worthwhile = 2048; // bytes: less than this arrives while the load itself runs
+  Block &block = *loop.getBody();
+  SmallVector<LoadOp> loads;
+  for (LoadOp load : block.getOps<LoadOp>())
+    if (bytesOf(load) >= worthwhile)
+      loads.push_back(load);
+    else
+      load.setAhead(load.getTile().getType().getSize(0) > 1);
+  // A product that skips blocks does not reach all of its time.
+  SmallVector<ProductOp> products;
+  for (ProductOp product : block.getOps<ProductOp>())
+    if (!product.getResultTriangle())
+      products.push_back(product);
+  while (!loads.empty()) {
+    LoadOp load = takeLargest<LoadOp>(loads, bytesOf);
+    if (products.empty()) {
+      load.setAhead(true);
+      continue;
+    }
+    ProductOp product = takeLargest<ProductOp>(products, multiplicationsOf);
+    OpBuilder builder(product);
+    Value next = arith::AddIOp::create(builder, load.getLoc(), load.getFirst(), loop.getStep());
+    product.getAheadMutable().assign(load.getArray());
+    product.getAheadFirstMutable().assign(next);
+    product.setAheadRows(load.getTile().getType().getSize(0));
+  }
+}
