@@ -1,14 +1,15 @@
-/* The chunkwise form of gated_delta_net as one writes it with a library of matrix products. */
+/* The chunkwise form as one writes it with a library of matrix products, float32, any K and V up to 256. */
 #ifndef RECUR_BENCH_BLAS_CHUNK_H
 #define RECUR_BENCH_BLAS_CHUNK_H
-#include "PlainLoops.h"
+#include "Forms.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Loads OpenBLAS, with one thread and the products for this processor. Returns 0 where there is none. */
 int blas_open(void);
-void blas_gated_delta_net(const plain_head *head, int64_t tokens, float *S);
+/* The state, [V, K], starts as zeros. */
+void blas_chunk(const bench_form *form, const bench_head *head, int K, int V, float *state);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,14 @@
 /* What the machine can do at most, measured. */
 #ifndef RECUR_BENCH_MACHINE_H
 #define RECUR_BENCH_MACHINE_H
+#include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
 /* Float32 multiply-adds in registers: floating-point operations done, for the time to be taken. */
 double run_multiply_adds(void);
+/* Copies between two arrays beyond the caches: bytes read and written. */
+double run_copy(void *to, const void *from, int64_t bytes);
 #ifdef __cplusplus
 }
 #endif

@@ -2,25 +2,44 @@
 #include <math.h>
 #include <string.h>
 
-/* Each row of the state is decayed, read, written and read again while it is in the first-level cache. */
-static inline void run(const plain_head *head, int64_t tokens, float *restrict S, int has_scalar_decay,
-                       int has_channel_decay, int is_delta, float scale) {
+enum { K = PLAIN_K, V = PLAIN_V };
+
+/* Each row of the state is decayed, read, written and read again while it is in the first-level cache. The flags are
+ * constants of the functions below, into which this is inlined. */
+static inline __attribute__((always_inline)) void run(const bench_head *head, float *restrict S, int decay_kind,
+                                                      int is_delta, int is_preconditioned, int is_scaled) {
+  const int64_t heads = head->heads;
+  const float scale = is_scaled ? 1 / sqrtf(K) : 1;
+  float sums[K];
   memset(S, 0, sizeof(float) * K * V);
-  for (int64_t t = 0; t < tokens; ++t) {
-    const float *q = head->q + t * head->heads * K, *k = head->k + t * head->heads * K,
-                *v = head->v + t * head->heads * V;
-    float *o = head->o + t * head->heads * V;
-    float a = has_scalar_decay ? expf(head->g[t * head->heads]) : 1, beta = is_delta ? head->beta[t * head->heads] : 1;
-    float decay[K];
-    if (has_channel_decay)
+  memset(sums, 0, sizeof sums);
+  for (int64_t t = 0; t < head->tokens; ++t) {
+    const float *q = head->q + t * heads * K, *k = head->k + t * heads * K, *v = head->v + t * heads * V;
+    const float beta = is_delta ? head->beta[t * heads] : 1;
+    float *o = head->o + t * heads * V;
+    float a = 1, decay[K], preconditioned[K];
+    if (decay_kind == HEAD_DECAY)
+      a = expf(head->log_gamma);
+    if (decay_kind == TOKEN_DECAY)
+      a = expf(head->g[t * heads]);
+    if (decay_kind == CHANNEL_DECAY)
       for (int j = 0; j < K; ++j)
-        decay[j] = expf(head->g[t * head->heads * K + j]);
+        decay[j] = expf(head->g[t * heads * K + j]);
+    if (is_preconditioned) {
+      const float kept = expf(head->g_p[t * heads]), gain = head->beta_p[t * heads];
+      for (int j = 0; j < K; ++j) {
+        sums[j] = kept * sums[j] + gain * k[j] * k[j];
+        float r = logf(sums[j] + PRECONDITIONER_EPSILON) - head->mu;
+        preconditioned[j] = k[j] * expf(-logf(PRECONDITIONER_X) * r / (1 + fabsf(r)));
+      }
+    }
+    const float *write = is_preconditioned ? preconditioned : k;
     for (int i = 0; i < V; ++i) {
       float *row = S + i * K, u = v[i], read = 0;
-      if (has_scalar_decay)
+      if (decay_kind == HEAD_DECAY || decay_kind == TOKEN_DECAY)
         for (int j = 0; j < K; ++j)
           row[j] *= a;
-      if (has_channel_decay)
+      if (decay_kind == CHANNEL_DECAY)
         for (int j = 0; j < K; ++j)
           row[j] *= decay[j];
       if (is_delta) {
@@ -30,7 +49,7 @@ static inline void run(const plain_head *head, int64_t tokens, float *restrict S
         u = beta * (v[i] - old);
       }
       for (int j = 0; j < K; ++j) {
-        row[j] += u * k[j];
+        row[j] += u * write[j];
         read += row[j] * q[j];
       }
       o[i] = scale * read;
@@ -38,12 +57,9 @@ static inline void run(const plain_head *head, int64_t tokens, float *restrict S
   }
 }
 
-static void gated_delta_net(const plain_head *head, int64_t tokens, float *S) {
-  run(head, tokens, S, 1, 0, 1, 1 / sqrtf(K));
-}
-static void delta_net(const plain_head *head, int64_t tokens, float *S) { run(head, tokens, S, 0, 0, 1, 1 / sqrtf(K)); }
-static void kda(const plain_head *head, int64_t tokens, float *S) { run(head, tokens, S, 0, 1, 1, 1 / sqrtf(K)); }
-static void mamba2(const plain_head *head, int64_t tokens, float *S) { run(head, tokens, S, 1, 0, 0, 1); }
-static void gla(const plain_head *head, int64_t tokens, float *S) { run(head, tokens, S, 0, 1, 0, 1 / sqrtf(K)); }
+#define LOOP(name, decay, is_delta, is_preconditioned, is_scaled)                                                      \
+  static void name(const bench_head *head, float *S) { run(head, S, decay, is_delta, is_preconditioned, is_scaled); }
+BENCH_FORMS(LOOP)
 
-const plain_loops PLAIN_NAME = {gated_delta_net, delta_net, kda, mamba2, gla};
+#define ENTRY(name, ...) name,
+const plain_loop PLAIN_NAME[FORM_COUNT] = {BENCH_FORMS(ENTRY)};

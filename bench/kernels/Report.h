@@ -1,0 +1,26 @@
+// The tables of ratios after a run.
+#ifndef RECUR_BENCH_REPORT_H
+#define RECUR_BENCH_REPORT_H
+#include "Cases.h"
+#include "Measurements.h"
+#include <cstdio>
+
+namespace recur::bench {
+
+/// What is asked of the kernels, each line with what was found: met, missed, or not measured.
+struct Demand {
+  std::string what, figure, threshold;
+  enum { Met, Missed, NotMeasured } outcome;
+};
+std::vector<Demand> judgeDemands(const Plan &plan, const Measurements &measured);
+void printDemands(const std::vector<Demand> &demands, std::FILE *to);
+
+/// Everything else, as ratios. What was not measured is a dash.
+void printTables(const Plan &plan, const Measurements &measured, std::FILE *to);
+
+/// A share of the best multiply-add rate; of the median bandwidth of copying.
+std::optional<double> getPeakShare(const Measurements &measured, const Shape &shape);
+std::optional<double> getBandwidthShare(const Measurements &measured, const Shape &step);
+
+} // namespace recur::bench
+#endif
