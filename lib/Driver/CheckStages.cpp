@@ -78,25 +78,25 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   if (!module)
     return module.takeError();
   interpreter::ChunkOptions rounding;
-  double limit = 1e-5, largest = 1e30, roundoff = 0x1p-24;
+  double limit = 1e-5, largest = 1e30;
   switch (options.dataType) {
   case DataType::F32:
     rounding.rounding = interpreter::Rounding::f32;
     break;
   case DataType::BF16:
     rounding.rounding = interpreter::Rounding::bf16;
-    limit = 2e-2, roundoff = 0x1p-9;
+    limit = 2e-2;
     break;
   case DataType::F16:
     rounding.rounding = interpreter::Rounding::f16;
-    limit = 2.5e-3, largest = 1e3, roundoff = 0x1p-12; // what is multiplied may be larger than the results
+    limit = 2.5e-3, largest = 1e3; // what is multiplied may be larger than the results
     break;
   }
   return PreparedStage{limit,
                        [module = *module, rounding](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
                        },
-                       largest, roundoff};
+                       largest};
 }
 
 /// The sequence in three segments, each summarised by itself. Only where every state has a summary.

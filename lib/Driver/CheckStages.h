@@ -12,8 +12,6 @@ struct PreparedStage {
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
   /// Of a stage that does not compute in float64: results above this are beyond its numbers.
   std::optional<double> largest = std::nullopt;
-  /// Of such a stage: the relative error of one rounding.
-  double roundoff = 0x1p-24;
 };
 
 struct CheckStage {

@@ -1,7 +1,6 @@
 #include "Driver/RandomData.h"
-#include "llvm/ADT/DenseMap.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "Driver/HostEngine.h"
+#include "Interpreter/DGPSInterpreter.h"
 #include <cmath>
 #include <random>
 
@@ -10,155 +9,9 @@ using namespace recur;
 using namespace recur::driver;
 using namespace recur::dgps;
 using interpreter::Data;
+using interpreter::NamedArrays;
 using interpreter::Role;
 using interpreter::Sizes;
-
-//===----------------------------------------------------------------------===//
-// What the equations want
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Walks the equations backwards from each op that wants a sign of its operand.
-class DemandFinder {
-public:
-  explicit DemandFinder(RecurrenceOp recurrence) : recurrence(recurrence) {}
-
-  std::map<std::string, SignDemand> find() {
-    recurrence.walk([&](mlir::Operation *op) {
-      TypeSwitch<mlir::Operation *>(op)
-          .Case([&](ExpOp op) { demand(op.getOperand(), SignDemand::Negative); })
-          .Case([&](LogOp op) { demand(op.getOperand(), SignDemand::Positive); })
-          .Case([&](SqrtOp op) { demand(op.getOperand(), SignDemand::Positive); })
-          .Case([&](DivOp op) { demand(op.getRhs(), SignDemand::Positive); })
-          .Case([&](CgOp op) {
-            demand(op.getRidge(), SignDemand::Positive);
-            demandPositiveDefinite(op.getMatrix());
-          });
-    });
-    return demands;
-  }
-
-private:
-  static SignDemand opposite(SignDemand sign) {
-    return sign == SignDemand::Positive ? SignDemand::Negative : SignDemand::Positive;
-  }
-
-  /// The sign that a value has whatever is drawn, as far as a glance tells.
-  static SignDemand signOf(mlir::Value value, unsigned depth = 0) {
-    mlir::Operation *op = value.getDefiningOp();
-    if (!op || depth > 8)
-      return SignDemand::None;
-    return TypeSwitch<mlir::Operation *, SignDemand>(op)
-        .Case<ExpOp, SigmoidOp, SoftplusOp, SqrtOp, AbsOp, SoftmaxOp>([](auto) { return SignDemand::Positive; })
-        .Case(
-            [](ConstantOp constant) { return constant.getNumber() < 0 ? SignDemand::Negative : SignDemand::Positive; })
-        .Case([&](NegOp neg) {
-          SignDemand sign = signOf(neg.getOperand(), depth + 1);
-          return sign == SignDemand::None ? sign : opposite(sign);
-        })
-        .Case<BroadcastOp, ExtractOp>([&](auto same) { return signOf(same.getOperand(), depth + 1); })
-        .Case<MulOp, OuterOp>([&](auto product) {
-          SignDemand lhs = signOf(product.getLhs(), depth + 1), rhs = signOf(product.getRhs(), depth + 1);
-          if (isa<MulOp>(product) && product.getLhs() == product.getRhs())
-            return SignDemand::Positive;
-          if (lhs == SignDemand::None || rhs == SignDemand::None)
-            return SignDemand::None;
-          return lhs == rhs ? SignDemand::Positive : SignDemand::Negative;
-        })
-        .Default([](mlir::Operation *) { return SignDemand::None; });
-  }
-
-  void demandOfProduct(mlir::Value lhs, mlir::Value rhs, SignDemand sign) {
-    if (lhs == rhs)
-      return;
-    SignDemand left = signOf(lhs), right = signOf(rhs);
-    if (left == SignDemand::None)
-      demand(lhs, right == SignDemand::Negative ? opposite(sign) : sign);
-    if (right == SignDemand::None)
-      demand(rhs, left == SignDemand::None       ? SignDemand::Positive
-                  : left == SignDemand::Negative ? opposite(sign)
-                                                 : sign);
-  }
-
-  void demand(mlir::Value value, SignDemand sign) {
-    mlir::Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert({value, sign}))
-      return;
-    TypeSwitch<mlir::Operation *>(op)
-        .Case<InputOp, ParamOp>([&](auto declared) { demands.insert({declared.getName().str(), sign}); })
-        .Case([&](StateOp state) {
-          demands.insert({state.getName().str(), sign});
-          demand(state.getNext().getValue(), sign);
-        })
-        .Case([&](NegOp neg) { demand(neg.getOperand(), opposite(sign)); })
-        .Case<BroadcastOp, ExtractOp, SumOp>([&](auto same) { demand(same.getOperand(), sign); })
-        .Case<AddOp, MaxOp, MinOp>([&](auto both) {
-          demand(both.getLhs(), sign);
-          demand(both.getRhs(), sign);
-        })
-        .Case([&](SubOp sub) {
-          demand(sub.getLhs(), sign);
-          demand(sub.getRhs(), opposite(sign));
-        })
-        .Case<MulOp, OuterOp>([&](auto product) { demandOfProduct(product.getLhs(), product.getRhs(), sign); })
-        .Case([&](DivOp div) { demand(div.getLhs(), sign); })
-        .Case<ScaleColsOp, ScaleRowsOp>(
-            [&](auto scale) { demandOfProduct(scale.getMatrix(), scale.getVector(), sign); });
-  }
-
-  /// `outer(a, a)`, where a scalar may stand before either side.
-  void demandOfOuter(mlir::Value lhs, mlir::Value rhs) {
-    for (mlir::Value side : {lhs, rhs})
-      while (auto product = side.getDefiningOp<MulOp>()) {
-        bool scalarFirst = shapeOf(product.getLhs()).empty();
-        if (!scalarFirst && !shapeOf(product.getRhs()).empty())
-          break;
-        demand(scalarFirst ? product.getLhs() : product.getRhs(), SignDemand::Positive);
-        side = scalarFirst ? product.getRhs() : product.getLhs();
-      }
-  }
-
-  void demandPositiveDefinite(mlir::Value value) {
-    mlir::Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert({value, SignDemand::PositiveDefinite}))
-      return;
-    TypeSwitch<mlir::Operation *>(op)
-        .Case<InputOp, ParamOp>(
-            [&](auto declared) { demands[declared.getName().str()] = SignDemand::PositiveDefinite; })
-        .Case([&](StateOp state) {
-          demands[state.getName().str()] = SignDemand::PositiveDefinite;
-          demandPositiveDefinite(state.getNext().getValue());
-        })
-        .Case([&](AddOp sum) {
-          demandPositiveDefinite(sum.getLhs());
-          demandPositiveDefinite(sum.getRhs());
-        })
-        .Case([&](MulOp product) {
-          for (mlir::Value side : {product.getLhs(), product.getRhs()}) {
-            if (shapeOf(side).empty())
-              demand(side, SignDemand::Positive);
-            else
-              demandPositiveDefinite(side);
-          }
-        })
-        .Case([&](OuterOp outer) { demandOfOuter(outer.getLhs(), outer.getRhs()); });
-  }
-
-  RecurrenceOp recurrence;
-  std::map<std::string, SignDemand> demands; // where two ops disagree, the first in the program wins
-  SetVector<std::pair<mlir::Value, SignDemand>> seen;
-};
-
-} // namespace
-
-std::map<std::string, SignDemand> driver::findSignDemands(RecurrenceOp recurrence) {
-  return DemandFinder(recurrence).find();
-}
-
-//===----------------------------------------------------------------------===//
-// Numbers
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -175,51 +28,94 @@ private:
   std::mt19937_64 generator;
 };
 
-} // namespace
+/// Fills one array after the other.
+class Filler {
+public:
+  Filler(uint64_t seed, const Difficulty &difficulty) : random(seed), difficulty(difficulty) {}
 
-static double draw(Random &random, SignDemand demand, bool isScalar, int64_t rowLength) {
-  switch (demand) {
-  case SignDemand::Positive:
-    return 0.1 + 0.9 * random.uniform();
-  case SignDemand::Negative:
-    return -0.5 * std::fabs(random.normal());
-  case SignDemand::PositiveDefinite: // the B of B B^T
-  case SignDemand::None:
-    return isScalar ? random.normal() : random.normal() / std::sqrt(double(rowLength));
+  void fill(MutableArrayRef<double> values, ArrayRef<int64_t> shape, Demand demand) {
+    int64_t rowLength = shape.empty() ? 1 : shape.back();
+    if (rowLength == 0)
+      return;
+    bool isKey = demand == Demand::Key || demand == Demand::PositiveKey;
+    std::vector<double> common(isKey ? rowLength : 0);
+    for (double &value : common)
+      value = draw(demand, 1);
+    double correlation = difficulty.correlation, rest = std::sqrt(1 - correlation * correlation);
+    for (auto [i, value] : enumerate(values)) {
+      value = draw(demand, rowLength);
+      if (isKey && correlation != 0)
+        value = correlation * common[i % rowLength] + rest * value;
+    }
+    if (isKey)
+      for (; !values.empty(); values = values.drop_front(rowLength))
+        normalize(values.take_front(rowLength));
+    else if (demand == Demand::PositiveDefinite && shape.size() == 2 && shape[0] == shape[1])
+      for (; !values.empty(); values = values.drop_front(rowLength * rowLength))
+        multiplyByTransposed(values.take_front(rowLength * rowLength), rowLength);
   }
-  llvm_unreachable("a demand");
-}
 
-/// Replaces each square matrix B by B B^T.
-static void multiplyByTransposed(Array &array) {
-  int64_t n = array.shape.back();
-  std::vector<double> square(n * n);
-  for (size_t start = 0; start + n * n <= array.values.size(); start += n * n) {
-    double *matrix = array.values.data() + start;
+private:
+  double drawGate() {
+    // From small to large by powers of two: most gates of trained models are small, and a few forget all.
+    return -difficulty.weakestGate - difficulty.steepestGate * std::exp2(-10 * random.uniform());
+  }
+
+  double draw(Demand demand, int64_t rowLength) {
+    switch (demand) {
+    case Demand::Positive:
+      return 0.1 + 0.9 * random.uniform();
+    case Demand::Negative:
+      return drawGate();
+    case Demand::Logit:
+      return difficulty.steepestGate > 1 && random.uniform() < 0.5 ? drawGate()
+                                                                   : 2 * random.normal() - difficulty.weakestGate;
+    case Demand::Gain:
+      return difficulty.size * difficulty.largestGain * random.uniform();
+    case Demand::Key:
+      return random.normal();
+    case Demand::PositiveKey:
+      return 0.1 + 0.9 * random.uniform();
+    case Demand::PositiveDefinite: // the B of B B^T
+      return random.normal() / std::sqrt(double(rowLength));
+    case Demand::None:
+      return difficulty.size * random.normal() / std::sqrt(double(rowLength));
+    }
+    llvm_unreachable("a demand");
+  }
+
+  void normalize(MutableArrayRef<double> row) const {
+    double square = 0;
+    for (double value : row)
+      square += value * value;
+    for (double &value : row)
+      value *= difficulty.size / std::sqrt(square);
+  }
+
+  /// Replaces a square matrix B by B B^T.
+  static void multiplyByTransposed(MutableArrayRef<double> matrix, int64_t n) {
+    std::vector<double> square(n * n);
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        square[i * n + j] = 0;
+      for (int64_t j = 0; j < n; ++j)
         for (int64_t k = 0; k < n; ++k)
           square[i * n + j] += matrix[i * n + k] * matrix[j * n + k];
-      }
-    llvm::copy(square, matrix);
+    llvm::copy(square, matrix.begin());
   }
-}
 
-Data driver::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed) {
-  Random random(seed);
-  std::map<std::string, SignDemand> demands = findSignDemands(recurrence);
+  Random random;
+  Difficulty difficulty;
+};
+
+} // namespace
+
+static Data makeData(RecurrenceOp recurrence, const std::map<std::string, Demand> &demands, const Sizes &sizes,
+                     uint64_t seed, const Difficulty &difficulty) {
+  Filler filler(seed, difficulty);
   auto make = [&](Role role, StringRef name, mlir::Value value) {
-    ArrayRef<int64_t> shape = shapeOf(value);
-    auto full = getFullShape(role, sizes, shape);
-    Array array{std::vector<int64_t>(full.begin(), full.end()), {}};
+    auto full = getFullShape(role, sizes, shapeOf(value));
+    Array array{{full.begin(), full.end()}, std::vector<double>(countElements(full).value_or(0))};
     auto demand = demands.find(name.str());
-    SignDemand sign = demand == demands.end() ? SignDemand::None : demand->second;
-    array.values.resize(countElements(full).value_or(0));
-    for (double &number : array.values)
-      number = draw(random, sign, shape.empty(), shape.empty() ? 1 : shape.back());
-    if (sign == SignDemand::PositiveDefinite && shape.size() == 2 && shape[0] == shape[1])
-      multiplyByTransposed(array);
+    filler.fill(array.values, shapeOf(value), demand == demands.end() ? Demand::None : demand->second);
     return array;
   };
   Data data;
@@ -232,4 +128,59 @@ Data driver::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_
   for (StateOp state : recurrence.getStates())
     data.initial[state.getName().str()] = make(Role::Initial, state.getName(), state);
   return data;
+}
+
+Data driver::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed, const Difficulty &difficulty) {
+  return makeData(recurrence, findDemands(recurrence), sizes, seed, difficulty);
+}
+
+//===----------------------------------------------------------------------===//
+// Tameness
+//===----------------------------------------------------------------------===//
+
+static constexpr double nudgeSize = 0x1p-24;
+
+/// The same data within the rounding of float32.
+static Data nudge(Data data) {
+  uint64_t bits = 0x9e3779b97f4a7c15;
+  for (NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
+    for (auto &[name, array] : *arrays)
+      for (double &value : array.values) {
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        value *= 1 + (bits & 1 ? 1 : -1) * nudgeSize;
+      }
+  return data;
+}
+
+static double findLargest(const interpreter::Results &results) {
+  double largest = 0;
+  for (const NamedArrays *arrays : {&results.outputs, &results.final})
+    for (const auto &[name, array] : *arrays)
+      for (double value : array.values)
+        largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : INFINITY;
+  return largest;
+}
+
+Expected<JudgedData> driver::makeJudgedData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed,
+                                            const Tameness &wanted, const Difficulty &difficulty) {
+  constexpr unsigned mostRedraws = 5;
+  std::map<std::string, Demand> demands = findDemands(recurrence);
+  Difficulty current = difficulty;
+  for (unsigned redraws = 0;; ++redraws) {
+    Data data = makeData(recurrence, demands, sizes, seed, current);
+    if (wanted.type)
+      roundData(data, *wanted.type);
+    Expected<interpreter::Results> want = interpreter::interpret(recurrence, data);
+    if (!want)
+      return want.takeError();
+    Expected<interpreter::Results> nudged = interpreter::interpret(recurrence, nudge(data));
+    if (!nudged)
+      return nudged.takeError();
+    double condition = interpreter::relativeRms(*nudged, *want) / nudgeSize, largest = findLargest(*want);
+    if (redraws == mostRedraws || (condition <= wanted.condition && largest <= wanted.largest))
+      return JudgedData{std::move(data), std::move(*want), largest, condition, redraws};
+    current.size /= 2;
+    current.correlation /= 2;
+    current.weakestGate += difficulty.steepestGate / 8;
+  }
 }

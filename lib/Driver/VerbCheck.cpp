@@ -1,11 +1,9 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
 #include "Driver/CheckStages.h"
-#include "Driver/HostEngine.h"
 #include "Driver/Provoke.h"
 #include "Driver/RandomData.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
-#include "Interpreter/DGPSInterpreter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -14,7 +12,6 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
-using interpreter::Data;
 using interpreter::Results;
 using interpreter::Sizes;
 
@@ -87,35 +84,6 @@ static Error assumeDims(Specification &specification, frontend::InstantiationOpt
   return Error::success();
 }
 
-static bool isFinite(const interpreter::NamedArrays &arrays) {
-  return all_of(arrays, [](const auto &entry) {
-    return all_of(entry.second.values, [](double value) { return std::isfinite(value); });
-  });
-}
-
-static double findLargest(const interpreter::NamedArrays &arrays) {
-  double largest = 0;
-  for (const auto &[name, array] : arrays)
-    for (double value : array.values)
-      largest = std::max(largest, std::fabs(value));
-  return largest;
-}
-
-static constexpr double nudgeSize = 0x1p-24;
-
-/// The same data within the rounding of float32, to see how much such a rounding changes the results: much where a
-/// state that is divided by, or inverted, happens to be near zero.
-static Data nudge(Data data) {
-  uint64_t bits = 0x9e3779b97f4a7c15;
-  for (interpreter::NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
-    for (auto &[name, array] : *arrays)
-      for (double &value : array.values) {
-        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
-        value *= 1 + (bits & 1 ? 1 : -1) * nudgeSize;
-      }
-  return data;
-}
-
 static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence, const CheckOptions &options,
                                                   const PipelineOptions &pipeline) {
   RecurrenceReport report{recurrence, {/*batch=*/2, /*tokens=*/0, /*heads=*/4, /*groups=*/4}, {}};
@@ -136,38 +104,31 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
   for (int64_t tokens : options.tokens) {
     Sizes sizes = report.sizes;
     sizes.tokens = tokens;
-    Data data = makeRandomData(recurrence, sizes, options.seed + tokens);
+    Tameness wanted;
     if (options.compiles)
-      roundData(data, pipeline.dataType); // what is measured is the kernel, not the rounding of what it is given
-    Expected<Results> reference = interpreter::interpret(recurrence, data);
-    if (!reference)
-      return reference.takeError();
-    if (!isFinite(reference->outputs) || !isFinite(reference->final))
+      wanted.type = pipeline.dataType; // what is measured is the kernel, not the rounding of what it is given
+    for (const PreparedStage &stage : prepared)
+      wanted.largest = std::min(wanted.largest, stage.largest.value_or(INFINITY));
+    Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted);
+    if (!drawn)
+      return drawn.takeError();
+    if (!std::isfinite(drawn->largest))
       warn("'" + recurrence.getSymName() + "' has no finite result on the random inputs of T = " + Twine(tokens));
-    double sensitivity = 0;
-    if (any_of(prepared, [](const PreparedStage &stage) { return stage.largest.has_value(); })) {
-      Expected<Results> nudged = interpreter::interpret(recurrence, nudge(data));
-      if (!nudged)
-        return nudged.takeError();
-      sensitivity = interpreter::relativeRms(*nudged, *reference);
-    }
-    double largest = std::max(findLargest(reference->outputs), findLargest(reference->final));
     for (auto [stage, ready] : zip(report.stages, prepared)) {
-      if (ready.largest && largest > *ready.largest) {
+      if (ready.largest && drawn->largest > *ready.largest) {
         note("stage '" + stage.name + "' is not compared at T = " + Twine(tokens) +
              ", where the results leave the range of its numbers");
         stage.notCompared.push_back(tokens);
         continue;
       }
-      Expected<Results> results = ready.run(data);
+      Expected<Results> results = ready.run(drawn->data);
       if (!results)
         return results.takeError();
       if (options.provokeDifference && !results->outputs.empty() && !results->outputs.begin()->second.values.empty())
         results->outputs.begin()->second.values.back() += 1;
-      double error = interpreter::relativeRms(*results, *reference);
-      // Arithmetic that rounds every step does as if the data had been a little different.
-      if (ready.largest && std::isfinite(sensitivity))
-        stage.limit = std::max(stage.limit, 32 * sensitivity * ready.roundoff / nudgeSize);
+      double error = interpreter::relativeRms(*results, drawn->want);
+      if (ready.largest && std::isfinite(drawn->condition))
+        stage.limit = std::max(stage.limit, drawn->scaleLimit(ready.limit));
       if (!(error <= stage.error)) {
         stage.error = error;
         stage.worstTokens = tokens;
