@@ -6,6 +6,7 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
 
 using namespace llvm;
 using namespace recur;
@@ -77,6 +78,7 @@ public:
                                     : fromBits(reinterpret_cast<const uint16_t *>(bytes.data())[i], type);
     return values;
   }
+  void poison() { std::fill(bytes.begin(), bytes.end(), char(0xFF)); }
   void *data() { return bytes.data(); }
 
 private:
@@ -127,12 +129,20 @@ static Role getRole(const codegen::ArgumentField &field) {
   llvm_unreachable("a kind of array");
 }
 
-Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data) const {
+Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, const HostCall &how) const {
+  bool isPacked = !how.offsets.empty();
+  interpreter::Sizes stateSizes = data.sizes;
+  if (isPacked)
+    stateSizes.batch = int64_t(how.offsets.size()) - 1;
+  auto getShape = [&](const codegen::ArgumentField &field) {
+    return interpreter::getFullShape(getRole(field), field.kind == RECUR_STATE ? stateSizes : data.sizes,
+                                     field.array->shape);
+  };
   std::vector<codegen::ArgumentField> fields = codegen::getArgumentFields(interface);
   std::vector<KernelArray> arrays;
   std::vector<recur_argument> arguments;
   for (const codegen::ArgumentField &field : fields) {
-    SmallVector<int64_t, 6> shape = interpreter::getFullShape(getRole(field), data.sizes, field.array->shape);
+    SmallVector<int64_t, 6> shape = getShape(field);
     std::optional<int64_t> count = countElements(shape);
     if (!count || *count > (int64_t(1) << 33))
       return makeError(interpreter::getWord(getRole(field)) + " '" + field.array->name + "' of shape " +
@@ -143,6 +153,8 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data) co
                                                                         : data.initial;
     bool isRead = field.kind != RECUR_OUTPUT && !field.isFinal;
     auto found = given.find(field.array->name);
+    if (!isRead)
+      arrays.back().poison();
     bool isGiven = isRead && found != given.end();
     if (isGiven)
       arrays.back().write(found->second.values);
@@ -157,10 +169,18 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data) co
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   call.plan = plan;
+  call.threads = how.threads;
+  call.parallel_for = how.parallelFor;
+  call.parallel_context = how.parallelContext;
+  if (isPacked) {
+    call.sequence_offsets = how.offsets.data();
+    call.sequence_count = stateSizes.batch;
+  }
   int64_t bytes = recur_workspace_size(code->recurrence, &call);
   if (bytes < 0)
     return makeError(recur_message());
   std::unique_ptr<void, void (*)(void *)> workspace(aligned_alloc(64, size_t(bytes) + 64), free);
+  std::memset(workspace.get(), 0xFF, size_t(bytes));
   call.workspace = workspace.get();
   call.workspace_bytes = bytes;
   if (recur_forward(code->recurrence, &call) != RECUR_OK)
@@ -169,7 +189,7 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data) co
   for (auto [field, array] : zip(fields, arrays)) {
     if (field.kind != RECUR_OUTPUT && !field.isFinal)
       continue;
-    SmallVector<int64_t, 6> shape = interpreter::getFullShape(getRole(field), data.sizes, field.array->shape);
+    SmallVector<int64_t, 6> shape = getShape(field);
     interpreter::NamedArrays &into = field.isFinal ? results.final : results.outputs;
     into[field.array->name] = Array{{shape.begin(), shape.end()}, array.read()};
   }

@@ -98,7 +98,7 @@ TEST_F(RandomDataTest, WhatConjugateGradientsSolveWithIsPositiveDefinite) {
 TEST_F(RandomDataTest, AMatrixWhoseQuadraticFormIsDividedByIsPositiveDefinite) {
   auto demands = findDemands(parse(R"(
     %k = dgps.input "k" : <3>
-    %one = dgps.constant 1.0
+    %one = dgps.constant 1.0 : <scalar>
     %P = dgps.state "P" : <3x3>
     %u = dgps.matvec %P, %k : <3x3>, <3>
     %ku = dgps.dot %k, %u : <3>
@@ -160,7 +160,7 @@ TEST_F(RandomDataTest, WildDrawsAreDrawnAgainTamer) {
   dgps::RecurrenceOp recurrence = parse(R"(
     %x = dgps.input "x" : <scalar>
     %S = dgps.state "S" : <scalar>
-    %two = dgps.constant 2.0
+    %two = dgps.constant 2.0 : <scalar>
     %a = dgps.mul %two, %x : <scalar>, <scalar>
     %S1 = dgps.mul %a, %S : <scalar>, <scalar>
     %S2 = dgps.add %S1, %x : <scalar>, <scalar>
@@ -177,7 +177,7 @@ TEST_F(RandomDataTest, WildDrawsAreDrawnAgainTamer) {
 TEST_F(RandomDataTest, NumbersThatCannotBeTamedSayHowWildTheyAre) {
   dgps::RecurrenceOp recurrence = parse(R"(
     %S = dgps.state "S" : <scalar>
-    %two = dgps.constant 2.0
+    %two = dgps.constant 2.0 : <scalar>
     %S1 = dgps.mul %two, %S : <scalar>, <scalar>
     dgps.output "o" %S1 : <scalar>
     dgps.next %S, %S1 : <scalar>)");

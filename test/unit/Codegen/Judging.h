@@ -1,0 +1,80 @@
+// The specifications of examples/, and how near to the token-by-token interpreter kernels must be.
+#pragma once
+#include "Driver/RandomData.h"
+#include "Driver/Specification.h"
+#include "gtest/gtest.h"
+#include <filesystem>
+
+namespace recur {
+
+struct Dims {
+  int64_t k, v; // of dims that are named V, and of all others without a size
+};
+
+inline std::vector<std::string> findExamples() {
+  std::vector<std::string> paths;
+  for (const auto &entry : std::filesystem::directory_iterator(RECUR_SOURCE_DIR "/examples"))
+    if (entry.path().extension() == ".recur")
+      paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+inline std::string nameOf(const ::testing::TestParamInfo<std::string> &info) {
+  return std::filesystem::path(info.param).stem().string();
+}
+
+/// The only recurrence of a file.
+inline llvm::Expected<std::unique_ptr<driver::Specification>> openExample(const std::string &path, Dims dims) {
+  driver::SpecOptions options;
+  options.path = path;
+  auto specification = driver::Specification::open(options);
+  if (!specification)
+    return specification.takeError();
+  auto infos = (*specification)->describe();
+  if (!infos)
+    return infos.takeError();
+  frontend::InstantiationOptions instantiation;
+  for (const auto &dim : (*infos)[0].dims)
+    if (!dim.hasDefault || dim.name == "K" || dim.name == "V")
+      instantiation.dims[dim.name] = dim.name == "V" ? dims.v : dims.k;
+  if (llvm::Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  return std::move(*specification);
+}
+
+/// Gates down to -20 a token, gains up to 2, and keys that are nearly the same from token to token.
+inline constexpr driver::Difficulty hard{.steepestGate = 20, .largestGain = 2, .correlation = 0.9};
+/// How ill-conditioned hard data may be: no more than leaves two digits and a half to compare.
+inline constexpr double hardCondition = 1000;
+
+/// Draws data for the recurrence and compares what `run` makes of them. True when numbers were compared: where data
+/// cannot be drawn whose results are finite and as well-conditioned as they must be, the test fails.
+template <typename Run>
+bool compareWithInterpreter(dgps::RecurrenceOp recurrence, const interpreter::Sizes &sizes, uint64_t seed,
+                            DataType type, bool isHard, Run run) {
+  driver::Tameness wanted;
+  wanted.type = type;
+  wanted.largest = type == DataType::F16 ? 6e4 : 1e30;
+  wanted.condition = isHard ? hardCondition : driver::tameCondition;
+  auto drawn = driver::makeJudgedData(recurrence, sizes, seed, wanted, isHard ? hard : driver::Difficulty{});
+  if (!drawn) {
+    ADD_FAILURE() << llvm::toString(drawn.takeError());
+    return false;
+  }
+  EXPECT_LE(drawn->largest, wanted.largest) << "the results are beyond the type: there is nothing to compare";
+  EXPECT_LE(drawn->condition, wanted.condition) << "no data were drawn that are tame enough";
+  bool isCompared = drawn->largest <= wanted.largest && drawn->condition <= wanted.condition;
+  for (const interpreter::NamedArrays *arrays : {&drawn->want.outputs, &drawn->want.final})
+    for (const auto &[name, array] : *arrays)
+      if (!array.values.empty() && llvm::all_of(array.values, [](double value) { return value == 0; })) {
+        ADD_FAILURE() << "'" << name << "' is zero everywhere";
+        isCompared = false;
+      }
+  double limit = type == DataType::F32 ? 1e-5 : type == DataType::F16 ? 1e-3 : 4e-3;
+  EXPECT_LE(interpreter::relativeRms(run(drawn->data), drawn->want), isHard ? drawn->scaleLimit(limit) : limit)
+      << "condition number " << drawn->condition << ", " << drawn->redraws << " draws before were too wild";
+  return isCompared;
+}
+
+} // namespace recur
