@@ -85,7 +85,47 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, Arr
       return emitError() << "a tile of " << shape.size() << " dimensions needs as many strides, but has "
                          << strides.size();
   }
-  if (swizzle && (memory != Memory::Shared || !llvm::is_contained({32, 64, 128}, swizzle)))
+  if (!swizzle)
+    return success();
+  if (memory != Memory::Shared || !llvm::is_contained({32, 64, 128}, swizzle))
     return emitError() << "only shared tiles are swizzled, by 32, 64 or 128 bytes";
+  if (shape.size() < 2)
+    return emitError() << "a swizzled tile has rows and columns";
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, panel = swizzle / bytes;
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  if (rows % 8 || columns % panel)
+    return emitError() << "a tile with swizzle " << swizzle << " has a multiple of 8 rows and of " << panel
+                       << " columns, not " << rows << " and " << columns;
+  ArrayRef<int64_t> matrix = strides.take_back(2);
+  if (matrix[0] != panel || matrix[1] != 1)
+    return emitError() << "the matrix of a tile with swizzle " << swizzle << " has the strides [" << panel
+                       << ", 1], not [" << matrix[0] << ", " << matrix[1] << "]";
+  int64_t inside = rows * columns;
+  for (size_t dim = shape.size() - 2; dim-- > 0; inside = strides[dim] * shape[dim])
+    if (strides[dim] < inside || strides[dim] * bytes % (8 * swizzle))
+      return emitError() << "dimension " << dim << " of a tile with swizzle " << swizzle << " has a stride that is a "
+                         << "multiple of " << 8 * swizzle / bytes << " and " << inside << " or more, not "
+                         << strides[dim];
   return success();
+}
+
+LogicalResult BarriersType::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count) {
+  if (count < 1 || count > 64)
+    return emitError() << "there are 1 to 64 barriers in one value, not " << count;
+  return success();
+}
+
+int64_t TileType::getNumElements() const {
+  int64_t count = 1;
+  for (int64_t size : getShape())
+    count *= size;
+  return count;
+}
+
+int64_t TileType::getExtent() const {
+  int64_t last = 0;
+  size_t outer = getRank() - (getSwizzle() ? 2 : 0); // panels fill the place of a swizzled matrix
+  for (auto [size, stride] : llvm::zip(getShape().take_front(outer), getStrides()))
+    last += (size - 1) * stride;
+  return last + (getSwizzle() ? getShape()[outer] * getShape()[outer + 1] : 1);
 }

@@ -23,6 +23,8 @@ def Tile_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
+
 def Tile_Memory : I32EnumAttr<"Memory", "the memory that a tile lies in", [
   I32EnumAttrCase<"Global", 0, "global">, I32EnumAttrCase<"Local", 1, "local">,
   I32EnumAttrCase<"Shared", 2, "shared">, I32EnumAttrCase<"Registers", 3, "registers">]> {
@@ -34,6 +36,16 @@ def Tile_Reduction : I32EnumAttr<"Reduction", "how elements become one", [
   let cppNamespace = "::recur::tile";
 }
 
+def Tile_Team : I32EnumAttr<"Team", "the threads that run a copy of a role", [
+  I32EnumAttrCase<"Warp", 0, "warp">, I32EnumAttrCase<"Warpgroup", 1, "warpgroup">]> {
+  let cppNamespace = "::recur::tile";
+}
+
+def Tile_Blocks : I32EnumAttr<"Blocks", "which square blocks of a matrix", [
+  I32EnumAttrCase<"Below", 0, "below">, I32EnumAttrCase<"Diagonal", 1, "diagonal">, I32EnumAttrCase<"Above", 2, "above">]> {
+  let cppNamespace = "::recur::tile";
+}
+
 def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
   let mnemonic = "tile";
   let summary = "a dense array in a named memory";
@@ -41,10 +53,19 @@ def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
     Sizes, element type, memory, and the distance in elements between neighbours along each dimension: rows are padded so
     that they begin at whole vectors and spread over cache sets. `global` is the caller's memory, whose rows lie as the
     caller says: its first size is `?` and it has no strides. `local` is a core's scratch memory, `shared` a CTA's,
-    `registers` those of one core, or spread over the threads of a warpgroup. `swizzle N` says that the chunks of N bytes
-    of a shared tile are permuted as the hardware's N-byte swizzle does.
+    `registers` those of one core, or spread over the threads of a warpgroup (`tile.role`).
 
-    Example: `!tile.tile<64x100xf32, local, [112, 1]>`, `!tile.tile<?x100xbf16, global>`
+    `swizzle N` is a layout of matrices in shared memory. A matrix, the last two dimensions, lies in panels of N bytes of
+    its columns, one panel behind another; the rows of a panel are N bytes apart. The 16-byte pieces of a panel's row r are
+    permuted: the piece that would be at place p is at p xor (r mod 8) for 128 bytes, p xor (r / 2 mod 4) for 64, and
+    p xor (r / 4 mod 2) for 32. That is what the copy engine and the matrix units of a GPU call by that name.
+
+    Verified: sizes and strides; only shared tiles are swizzled, by 32, 64 or 128 bytes; rows of a swizzled tile come in
+    eights, columns in panels; its strides are those that the layout says, and of leading dimensions a multiple of 8 N bytes
+    that leaves room for the matrix.
+
+    Example: `!tile.tile<64x100xf32, local, [112, 1]>`, `!tile.tile<?x100xbf16, global>`,
+    `!tile.tile<2x64x128xbf16, shared, [8192, 64, 1], swizzle 128>`
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "::recur::tile::Memory":$memory,
                         OptionalArrayRefParameter<"int64_t">:$strides, DefaultValuedParameter<"int64_t", "0">:$swizzle);
@@ -54,7 +75,29 @@ def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
     int64_t getRank() const { return getShape().size(); }
     int64_t getSize(unsigned dim) const { return getShape()[dim]; }
     int64_t getStride(unsigned dim) const { return getStrides()[dim]; }
+    /// Bytes of one element.
+    int64_t getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
+    int64_t getNumElements() const;
+    /// The columns of one panel of a swizzled tile.
+    int64_t getPanelColumns() const { return getSwizzle() / getElementBytes(); }
+    /// How far panels of a swizzled tile are apart, in elements.
+    int64_t getPanelStride() const { return getShape()[getRank() - 2] * getPanelColumns(); }
+    /// How many elements there are from the first one's place to the last one's; of tiles outside of global memory.
+    int64_t getExtent() const;
   }];
+}
+
+def Tile_BarriersType : TypeDef<Tile_Dialect, "Barriers"> {
+  let mnemonic = "barriers";
+  let summary = "barriers of a CTA, which count arrivals and bytes by phases";
+  let description = [{
+    Verified: there are 1 to 64.
+
+    Example: `!tile.barriers<2>`
+  }];
+  let parameters = (ins "int64_t":$count);
+  let assemblyFormat = "`<` $count `>`";
+  let genVerifyDecl = 1;
 }
 
 def Tile_GlobalTile : Type<CPred<"::llvm::isa<::recur::tile::TileType>($_self) && "

@@ -1,4 +1,5 @@
 #include "dialects/Tile/Tile.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
@@ -25,6 +26,23 @@ static LogicalResult checkTransfer(Operation *op, TileType array, TileType tile)
 LogicalResult LoadOp::verify() { return checkTransfer(*this, getArray().getType(), getTile().getType()); }
 LogicalResult StoreOp::verify() { return checkTransfer(*this, getArray().getType(), getTile().getType()); }
 
+LogicalResult ViewOp::verify() {
+  TileType source = getSource().getType(), view = getResult().getType();
+  if (source.getMemory() != view.getMemory() || source.getElementType() != view.getElementType())
+    return emitOpError("keeps memory and type of elements, but ") << source << " becomes " << view;
+  if (source.getMemory() == Memory::Registers)
+    return emitOpError("cannot cut a tile in registers: ") << source;
+  if (!source.getSwizzle() && !view.getSwizzle())
+    return success();
+  bool picks = getRow() && getOffset() == 0 && source.getRank() > 2 && view.getSwizzle() == source.getSwizzle() &&
+               view.getShape() == source.getShape().drop_front() &&
+               view.getStrides() == source.getStrides().drop_front();
+  if (!picks)
+    return emitOpError("of a swizzled tile is one element of its first dimension, with the same swizzle, but ")
+           << source << " becomes " << view;
+  return success();
+}
+
 /// Inputs of a loop nest fit it, and the body takes and gives what the nest needs.
 static LogicalResult checkNest(Operation *op, ValueRange inputs, ArrayAttr dims, ArrayRef<int64_t> sizes, Region &body,
                                unsigned carried, unsigned yielded) {
@@ -42,7 +60,7 @@ static LogicalResult checkNest(Operation *op, ValueRange inputs, ArrayAttr dims,
         return op->emitOpError("needs size 1 or ")
                << sizes[dim] << " for dimension " << dim << ", but an input is " << type;
       bool last = dim + 1 == int64_t(sizes.size()) && type.getSize(i) != 1;
-      if (last && sizes.size() > 1 && type.getStride(i) != 1)
+      if (last && type.getMemory() == Memory::Local && sizes.size() > 1 && type.getStride(i) != 1)
         return op->emitOpError("needs neighbours of the last dimension side by side, but an input is ") << type;
     }
   }
@@ -56,6 +74,17 @@ static LogicalResult checkNest(Operation *op, ValueRange inputs, ArrayAttr dims,
 }
 
 LogicalResult MapOp::verifyRegions() {
+  if (getBlocks().has_value() != getBlockSize().has_value())
+    return emitOpError("needs the size of its blocks and which they are, or neither");
+  if (getBlocks()) {
+    ArrayRef<int64_t> shape = getResult().getType().getShape();
+    int64_t size = *getBlockSize();
+    if (size < 1 || shape.size() != 2 || shape[0] % size || shape[1] % size)
+      return emitOpError("cannot take blocks of ") << size << " rows and columns of " << getResult().getType();
+    auto isRegisters = [](Value tile) { return tileOf(tile).getMemory() == Memory::Registers; };
+    if (size != 16 && llvm::any_of(getOperands().drop_back(), isRegisters))
+      return emitOpError("takes blocks of 16 rows and columns of tiles in registers, not of ") << size;
+  }
   return checkNest(*this, getInputs(), getDims(), getResult().getType().getShape(), getBody(), 0, 1);
 }
 
@@ -100,12 +129,51 @@ void ProductOp::build(OpBuilder &, OperationState &state, Value left, Value righ
   state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 1, 1};
 }
 
+/// What the matrix units of a GPU can do; see the op's description.
+static LogicalResult checkOnMatrixUnits(ProductOp op) {
+  TileType left = op.getLeft().getType(), right = op.getRight().getType(), result = op.getResult().getType();
+  bool inRole = op->getParentOfType<RoleOp>() != nullptr;
+  auto isSwizzled = [](TileType type) { return type.getMemory() == Memory::Shared && type.getSwizzle(); };
+  if (result.getMemory() != Memory::Registers) {
+    if (op.getAsync())
+      return op.emitOpError("is asynchronous only with a result in registers, not ") << result;
+    if (inRole && (left.getMemory() == Memory::Registers || right.getMemory() == Memory::Registers))
+      return op.emitOpError("has factors in registers only with a result in registers, not ") << result;
+    return success();
+  }
+  if (!result.getElementType().isF32() || result.getSize(0) != 64 || result.getSize(1) % 8 || result.getSize(1) > 256)
+    return op.emitOpError("gives 64 rows of f32 and 8 to 256 columns in eights in registers, not ") << result;
+  if (left.getElementType() != right.getElementType() || left.getElementType().isF32())
+    return op.emitOpError("multiplies two bf16 or two f16 tiles into registers, not ") << left << " and " << right;
+  if (left.getMemory() == Memory::Registers ? op.getTransposed() : !isSwizzled(left))
+    return op.emitOpError("has a left factor that is swizzled in shared memory, or not transposed in registers, not ")
+           << left;
+  if (!isSwizzled(right))
+    return op.emitOpError("has a right factor that is swizzled in shared memory, not ") << right;
+  int64_t inner = right.getSize(op.getRightTransposed() ? 1 : 0);
+  if (inner % 16)
+    return op.emitOpError("has an inner size that is a multiple of 16, not ") << inner;
+  IntegerAttr rows, count;
+  if (!matchPattern(op.getRows(), m_Constant(&rows)) || rows.getInt() != 64 ||
+      !matchPattern(op.getInner(), m_Constant(&count)) || count.getInt() != inner)
+    return op.emitOpError("takes whole tiles into registers: rows must be the constant 64, and inner ") << inner;
+  if (op.getPlus() && (op.getPlus() != op.getResult() || op.getRowScale() || op.getColumnScale()))
+    return op.emitOpError("adds to its own result in registers, and does not scale it");
+  if (op.getLeftTriangle() || op.getResultTriangle() || op.getAhead())
+    return op.emitOpError("takes whole tiles into registers, no triangles, and brings nothing ahead");
+  if (inRole && op->getParentOfType<RoleOp>().getTeam() != Team::Warpgroup)
+    return op.emitOpError("multiplies into registers in a warpgroup, but its role has teams of one warp");
+  return success();
+}
+
 LogicalResult ProductOp::verify() {
   if (failed(checkRank2(*this, {getLeft(), getRight(), getResult()})))
     return failure();
   TileType left = getLeft().getType(), right = getRight().getType(), result = getResult().getType();
   int64_t rows = left.getSize(getTransposed() ? 1 : 0), inner = left.getSize(getTransposed() ? 0 : 1);
-  if (inner != right.getSize(0) || rows != result.getSize(0) || right.getSize(1) != result.getSize(1))
+  int64_t rightInner = right.getSize(getRightTransposed() ? 1 : 0),
+          columns = right.getSize(getRightTransposed() ? 0 : 1);
+  if (inner != rightInner || rows != result.getSize(0) || columns != result.getSize(1))
     return emitOpError("cannot multiply ") << left << " and " << right << " into " << result;
   if (getPlus() && getPlus().getType().getShape() != result.getShape())
     return emitOpError("adds ") << getPlus().getType() << " to " << result;
@@ -114,7 +182,7 @@ LogicalResult ProductOp::verify() {
       return emitOpError("needs two positive numbers for a triangle");
   if (bool(getAhead()) != bool(getAheadFirst()) || bool(getAhead()) != getAheadRows().has_value())
     return emitOpError("needs an array, a first row and a number of rows to fetch ahead");
-  return success();
+  return checkOnMatrixUnits(*this);
 }
 
 LogicalResult TransposeOp::verify() {

@@ -2,10 +2,9 @@
 #define RECUR_TILE_OPS_TD
 
 include "dialects/Tile/TileDialect.td"
+include "dialects/Tile/TileRoleOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<Tile_Dialect, mnemonic, traits>;
 
 // Which dimensions of the loop nest an operand has, one list an operand; a size of 1 repeats.
 defvar Tile_Dims = TypedArrayAttrBase<DenseI64ArrayAttr, "a list of dimensions for each operand">;
@@ -21,10 +20,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
   let description = [{
     The body's arguments are the caller's arrays, tiles in global memory, and at last the number of tokens, an i64. The
     first `optional` arrays after the first `required` ones may be absent: loading one gives zeros, storing to one does
-    nothing; that is what the `required` attribute counts. `workspace` is the number of bytes of scratch memory that the
-    tiles of the body take, once they have been placed.
+    nothing; that is what the `required` attribute counts. `workspace` is the number of bytes of scratch memory, or of a
+    CTA's shared memory, that the tiles of the body take, once they have been placed. The plan of a CTA ends in
+    `tile.roles`.
 
-    Verified: the arguments' types.
+    Verified: the arguments' types; where roles may stand.
 
     Example:
     ```mlir
@@ -56,13 +56,17 @@ def Tile_ViewOp : Tile_Op<"view", [Pure]> {
   let summary = "a part of a tile, or the tile in another shape";
   let description = [{
     Begins `offset` elements into the source, and at its row `row` if one is given. Sizes and strides are the result
-    type's.
+    type's. Of a swizzled tile a view is one element of the first dimension: what else could be cut out of one has
+    another pattern. A tile in registers has no views, since its neighbours lie in different threads.
+
+    Verified: memory and element type stay; the above.
 
     Example: `%row = tile.view %a[%t] offset 0 : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<1x16xf32, local, [16, 1]>`
   }];
   let arguments = (ins Tile_WorkTile:$source, Optional<I64>:$row, I64Attr:$offset);
   let results = (outs Tile_WorkTile:$result);
   let assemblyFormat = "$source (`[` $row^ `]`)? `offset` $offset attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
 }
 
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -110,9 +114,13 @@ def Tile_MapOp : Tile_NestOp<"map"> {
   let description = [{
     The body gives an element of the result from the elements of the inputs at the same place. `dims` names for each input
     the dimensions of the result that it has; a size of 1 repeats. The last dimension is computed in vectors, so an input
-    either lacks it or has it last, with neighbours side by side.
+    either lacks it or has it last, with neighbours side by side, unless it lies in shared memory or registers.
 
-    Verified: one list of dimensions an input; sizes; body arguments and yield are f32.
+    `blocks` leaves all but some square blocks of a matrix as they are: those below the diagonal, on it or above it. So
+    a mask is computed where it matters.
+
+    Verified: one list of dimensions an input; sizes; body arguments and yield are f32; the size of blocks divides both
+    sizes of a matrix, and is 16 where one of the tiles lies in registers.
 
     Example:
     ```mlir
@@ -124,11 +132,17 @@ def Tile_MapOp : Tile_NestOp<"map"> {
     }
     ```
   }];
-  let arguments = (ins Variadic<Tile_WorkTile>:$inputs, Tile_WorkTile:$result, I64:$rows, Tile_Dims:$dims);
+  let arguments = (ins Variadic<Tile_WorkTile>:$inputs, Tile_WorkTile:$result, I64:$rows, Tile_Dims:$dims,
+                       OptionalAttr<Tile_Blocks>:$blocks, OptionalAttr<I64Attr>:$block_size);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $inputs `into` $result `rows` $rows `dims` $dims attr-dict `:` type($inputs) `into` type($result) $body
+    $inputs `into` $result `rows` $rows `dims` $dims (`blocks` $blocks^ $block_size)? attr-dict
+    (`:` type($inputs)^)? `into` type($result) $body
   }];
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::Value":$result, "::mlir::Value":$rows,
+                                 "::mlir::ArrayAttr":$dims), [{
+    build($_builder, $_state, inputs, result, rows, dims, BlocksAttr(), ::mlir::IntegerAttr());
+  }]>];
 }
 
 def Tile_ScanOp : Tile_NestOp<"scan", [AttrSizedOperandSegments]> {
@@ -183,7 +197,7 @@ def Tile_ReduceOp : Tile_NestOp<"reduce"> {
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $kind $inputs `into` $result `rows` $rows `over` $over `of` $sizes `dims` $dims attr-dict
-    `:` type($inputs) `into` type($result) $body
+    (`:` type($inputs)^)? `into` type($result) $body
   }];
 }
 
@@ -220,21 +234,30 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
   let description = [{
     `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`. With
     `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the result
-    itself. `left_triangle [r, w]` promises that row n of the left factor is zero from column (n / r + 1) w on: those are
-    not multiplied. `result_triangle` says the same of what will be looked at of the result: the rest is not computed. While
-    it runs, a product brings the `ahead_rows` rows of the array `ahead` from row `ahead_first` on into the cache, spread
-    over its time: it computes long enough for memory to answer.
+    itself. `right_transposed` multiplies by the right factor's transpose. `left_triangle [r, w]` promises that row n of
+    the left factor is zero from column (n / r + 1) w on: those are not multiplied. `result_triangle` says the same of what
+    will be looked at of the result: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the
+    array `ahead` from row `ahead_first` on into the cache, spread over its time: it computes long enough for memory to
+    answer.
 
-    Verified: sizes.
+    With a result in registers this is a product of one warpgroup on the matrix units, which takes whole tiles; `async`
+    begins it, and `tile.settle` waits for its end. Without `async` it has ended when the next op begins.
+
+    Verified: sizes. With a result in registers: it is f32, with 64 rows and a multiple of 8 columns, up to 256; the factors are
+    both bf16 or both f16; the left one lies in registers or, swizzled, in shared memory, the right one, swizzled, in
+    shared memory; the inner size is a multiple of 16, `rows` and `inner` are constants and count the whole tiles; what
+    is added is the result itself, not scaled; there are no triangles, and nothing is brought `ahead`; in a role, the team is a warpgroup. Otherwise no
+    factor lies in registers, and the product is not `async`.
 
     Example: `tile.product %a, %b into %c rows %n inner %k : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<16x32xf32, local, [32, 1]> into !tile.tile<64x32xf32, local, [32, 1]>`
   }];
   let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$result, I64:$rows, I64:$inner,
                        Optional<Tile_WorkTile>:$plus, Optional<Tile_WorkTile>:$row_scale, Optional<Tile_WorkTile>:$column_scale,
                        Optional<Tile_GlobalTile>:$ahead, Optional<I64>:$ahead_first, OptionalAttr<I64Attr>:$ahead_rows,
-                       UnitAttr:$transposed, Tile_Triangle:$left_triangle, Tile_Triangle:$result_triangle);
+                       UnitAttr:$transposed, UnitAttr:$right_transposed, Tile_Triangle:$left_triangle,
+                       Tile_Triangle:$result_triangle, UnitAttr:$async);
   let assemblyFormat = [{
-    (`transposed` $transposed^)? $left `,` $right `into` $result `rows` $rows `inner` $inner
+    (`async` $async^)? (`transposed` $transposed^)? $left `,` (`right_transposed` $right_transposed^)? $right `into` $result `rows` $rows `inner` $inner
     (`plus` $plus^ (`scaled_rows` $row_scale^)? (`scaled_columns` $column_scale^)?)?
     (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)?
     (`ahead` $ahead^ `[` $ahead_first `]` `rows` $ahead_rows)? attr-dict

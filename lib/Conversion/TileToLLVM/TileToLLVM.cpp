@@ -141,7 +141,9 @@ LogicalResult KernelLowering::lower(Operation *op) {
         emitStore(emitter, place(op.getTile()), value(op.getRows()), place(op.getArray()), value(op.getFirst()));
         return success();
       })
-      .Case([&](MapOp op) {
+      .Case([&](MapOp op) -> LogicalResult {
+        if (op.getBlocks())
+          return op.emitOpError("cannot be lowered: a core computes whole tiles, not blocks");
         emitMap(emitter, op, placesOf(op.getInputs()), place(op.getResult()), value(op.getRows()));
         return success();
       })
@@ -154,7 +156,9 @@ LogicalResult KernelLowering::lower(Operation *op) {
         emitReduce(emitter, op, placesOf(op.getInputs()), place(op.getResult()), value(op.getRows()));
         return success();
       })
-      .Case([&](ProductOp op) {
+      .Case([&](ProductOp op) -> LogicalResult {
+        if (op.getRightTransposed())
+          return op.emitOpError("cannot be lowered: a core has right factors that are not transposed");
         Product product{place(op.getLeft()), place(op.getRight()), place(op.getResult()), value(op.getRows()),
                         value(op.getInner())};
         product.plus = optionalPlace(op.getPlus());
