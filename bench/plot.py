@@ -14,13 +14,14 @@ import statistics
 
 PEAK = "peak/multiply_adds"
 COPY = "peak/copy"
+UPDATE = "peak/update"
 COUNTERS = ("flops", "bytes", "error", "difference")
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 
 class Results:
     def __init__(self, path):
-        self.context, self.times, self.counters = {}, {}, {}
+        self.context, self.core, self.wall, self.counters = {}, {}, {}, {}
         (self.read_csv if path.endswith(".csv") else self.read_json)(path)
 
     def read_json(self, path):
@@ -31,7 +32,8 @@ class Results:
             if run.get("run_type") != "iteration" or run.get("error_occurred"):
                 continue
             name = run["name"].removesuffix("/real_time")
-            self.times.setdefault(name, []).append(run["real_time"] * UNITS[run["time_unit"]])
+            self.core.setdefault(name, []).append(run["cpu_time"] * UNITS[run["time_unit"]])
+            self.wall.setdefault(name, []).append(run["real_time"] * UNITS[run["time_unit"]])
             self.counters[name] = {key: run[key] for key in COUNTERS if key in run}
 
     def read_csv(self, path):
@@ -40,7 +42,8 @@ class Results:
                 if row[0].startswith("# "):
                     self.context[row[0][2:]] = row[1]
                 elif row[0] != "name":
-                    self.times[row[0]] = [float(cell) for cell in row[1 + len(COUNTERS) :]]
+                    times = [float(cell) for cell in row[1 + len(COUNTERS) :]]
+                    self.core[row[0]], self.wall[row[0]] = times[: len(times) // 2], times[len(times) // 2 :]
                     cells = zip(COUNTERS, row[1 : 1 + len(COUNTERS)])
                     self.counters[row[0]] = {key: float(cell) for key, cell in cells if cell}
 
@@ -48,27 +51,29 @@ class Results:
         with open(path, "w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerows([f"# {key}", value] for key, value in self.context.items())
-            writer.writerow(["name", *COUNTERS, "nanoseconds of each round"])
-            for name, times in self.times.items():
+            writer.writerow(["name", *COUNTERS, "core time of each round in ns", "then wall time of each round in ns"])
+            for name, times in self.core.items():
                 counters = self.counters[name]
                 cells = [f"{counters[key]:.6g}" if key in counters else "" for key in COUNTERS]
-                writer.writerow([name, *cells, *(f"{time:.6g}" for time in times)])
+                writer.writerow([name, *cells, *(f"{time:.5g}" for time in times + self.wall[name])])
 
     def ratio(self, name, over):
-        """The first's time over the second's; None if one of them was not measured."""
-        if name not in self.times or over not in self.times:
+        """The first's time over the second's, of several threads by the wall clock; None if one was not measured."""
+        if name not in self.core or over not in self.core:
             return None
-        return statistics.median(a / b for a, b in zip(self.times[name], self.times[over]))
+        threads = re.compile(r"/threads:(?!1$)")
+        times = self.wall if threads.search(name) or threads.search(over) else self.core
+        return statistics.median(a / b for a, b in zip(times[name], times[over]))
 
     def peak_share(self, name):
-        if name not in self.times or PEAK not in self.times:
+        if name not in self.core or PEAK not in self.core:
             return None
-        peak = self.counters[PEAK]["flops"] / min(self.times[PEAK])
-        return 100 * self.counters[name]["flops"] / statistics.median(self.times[name]) / peak
+        peak = self.counters[PEAK]["flops"] / min(self.core[PEAK])
+        return 100 * self.counters[name]["flops"] / statistics.median(self.core[name]) / peak
 
-    def bandwidth_share(self, name):
-        ratio = self.ratio(COPY, name)
-        return ratio and 100 * ratio * self.counters[name]["bytes"] / self.counters[COPY]["bytes"]
+    def bandwidth_share(self, name, peak):
+        ratio = self.ratio(peak, name)
+        return ratio and 100 * ratio * self.counters[name]["bytes"] / self.counters[peak]["bytes"]
 
 
 def kernel(spec, K=128, V=128, T=None, H=4, B=1, dtype="f32", target="host", plan="chunk", threads=1):
@@ -94,7 +99,7 @@ class Page:
 
         self.results = results
         # What strict peers ran at is what recurrences are compared at.
-        parts = [name.split("/") for name in results.times if name.startswith("strict/")]
+        parts = [name.split("/") for name in results.core if name.startswith("strict/")]
         self.specs = [part[1] for part in parts]
         self.T = int(parts[0][5][2:])
         self.figure = pyplot.figure(figsize=(15, 17))
@@ -145,12 +150,12 @@ class Page:
 
     def sizes(self):
         pattern = re.compile(f"kernel/gated_delta_net/f32/K:(\\d+)/V:(\\d+)/host/chunk/B:1/H:4/T:{self.T}/threads:1")
-        found = [pattern.fullmatch(name) for name in self.results.times]
+        found = [pattern.fullmatch(name) for name in self.results.core]
         return sorted((int(match[1]), int(match[2])) for match in found if match)
 
     def tokens(self):
         pattern = re.compile("kernel/kda/f32/K:128/V:128/host/.*/B:1/H:4/T:(\\d+)/threads:1")
-        found = [pattern.fullmatch(name) for name in self.results.times]
+        found = [pattern.fullmatch(name) for name in self.results.core]
         return sorted(int(match[1]) for match in found if match)
 
     def draw(self):
@@ -169,7 +174,7 @@ class Page:
     def recurrences(self):
         results, specs = self.results, self.specs
         own = [kernel(spec, T=self.T) for spec in specs]
-        axes = self.panel(0, 0, "Share of the core's peak of multiply-adds", "%, by the flops of the chunk form", span=2)
+        axes = self.panel(0, 0, "Share of the core's peak of multiply-adds", "%, by the chunk form's flops", span=2)
         shares = {"Recur": own}
         for label, kind in (("OpenBLAS", "blas"), ("-ffast-math", "fast"), ("-O3", "strict")):
             shares[label] = [peer(kind, spec, T=self.T) for spec in specs]
@@ -240,19 +245,27 @@ class Page:
     def machine(self):
         results, specs = self.results, self.specs
         axes = self.panel(3, 0, "Threads", "times as fast as one")
-        counts = sorted({int(name.rsplit(":", 1)[1]) for name in results.times if name.startswith("kernel/")} - {1})
+        counts = sorted({int(name.rsplit(":", 1)[1]) for name in results.core if name.startswith("kernel/")} - {1})
         cases = [(spec, {"spec": spec}) for spec in specs]
         cases += [(f"gated_delta_net, H {H}", {"spec": "gated_delta_net", "H": H}) for H in (1, 16)]
-        series = {f"{count} threads": [results.ratio(kernel(T=self.T, **case), kernel(T=self.T, threads=count, **case))
-                                       for _, case in cases] for count in counts}
+        pairs = [(label, kernel(T=self.T, **case), kernel(T=self.T, threads="{}", **case)) for label, case in cases]
+        for name in results.core:  # of few heads, threads share the segments of a sequence
+            match = re.fullmatch("kernel/(.*)/f32/.*/segment/B:1/H:1/T:(.*)/threads:1", name)
+            if match:
+                one = name.replace("/segment/", "/chunk/")
+                pairs.append((f"{match[1]}, H 1, T {match[2]}, segment", one, name[:-1] + "{}"))
+        series = {f"{count} threads": [results.ratio(one, several.format(count)) for _, one, several in pairs]
+                  for count in counts}
         if series:
-            self.bars(axes, [label for label, _ in cases], series, digits=2)
-        steps = [name for name in results.times if re.match("kernel/.*/step/B:(?!1/)", name)]
+            self.bars(axes, [label for label, _, _ in pairs], series, digits=2)
+        steps = [name for name in results.core if re.match("kernel/.*/step/B:(?!1/)", name)]
         heads = {int(part[2:]) for name in steps for part in name.split("/") if part.startswith("B:")}
         labels = [name.split("/")[1] + (", bf16" if "/bf16/" in name else "") for name in steps]
-        title = f"Plan step, {4 * max(heads, default=0)} heads: state bytes a second over copying"
-        axes = self.panel(3, 1, title, "% of the copy bandwidth")
-        self.bars(axes, labels, {"": [results.bandwidth_share(name) for name in steps]}, digits=0, line=100)
+        title = f"Plan step, {4 * max(heads, default=0)} heads: state bytes a second"
+        axes = self.panel(3, 1, title, "% of the bandwidth")
+        series = {label: [results.bandwidth_share(name, peak) for name in steps]
+                  for label, peak in (("of copying", COPY), ("of updating in place", UPDATE))}
+        self.bars(axes, labels, series, digits=0, line=100)
         axes = self.panel(3, 2, "Time by data and target", "over float32's on this machine's")
         kinds = {"bf16": {"dtype": "bf16"}, "f16": {"dtype": "f16"}, "float32, x86-64-v3": {"target": "x86-64-v3"}}
         series = {label: [results.ratio(kernel(spec, T=self.T, **kind), kernel(spec, T=self.T)) for spec in specs]
@@ -273,6 +286,7 @@ def main():
     results = Results(arguments.results)
     if arguments.csv:
         results.write_csv(arguments.csv)
+        results = Results(arguments.csv)  # the picture is of what is kept
     if arguments.page:
         page = Page(results)
         page.draw()

@@ -25,6 +25,15 @@ Shape Plan::getStep(const std::string &spec, const std::string &dtype) const {
   return shape;
 }
 
+Shape Plan::getLong(const std::string &spec, recur_plan plan, int32_t threads) const {
+  Shape shape = getBase(spec);
+  shape.plan = plan;
+  shape.H = 1;
+  shape.T = 16 * T;
+  shape.threads = threads;
+  return shape;
+}
+
 Shape Plan::getSized(const std::string &spec, int64_t K, int64_t V) const {
   Shape shape{&getKernel(spec, K, V)};
   shape.T = T;
@@ -57,6 +66,14 @@ std::vector<std::pair<int64_t, int64_t>> Plan::getSizes() const {
 
 std::vector<std::string> Plan::getSizedSpecs() const { return {"gated_delta_net", "kda"}; }
 std::vector<std::string> Plan::getOtherTargets() const { return {"x86-64-v3"}; }
+
+std::vector<std::string> Plan::getLongSpecs() const {
+  std::vector<std::string> specs;
+  for (const char *spec : {"gated_delta_net", "kda", "mamba2"})
+    if (getKernel(spec).hasPlan(RECUR_PLAN_SEGMENT))
+      specs.push_back(spec);
+  return specs;
+}
 
 namespace {
 
@@ -122,6 +139,15 @@ void copyBytes(benchmark::State &state, int64_t count) {
   double bytes = 0;
   for (auto _ : state)
     bytes = run_copy(to.data(), from.data(), count);
+  state.counters["bytes"] = bytes;
+}
+
+void updateBytes(benchmark::State &state, int64_t count) {
+  static std::vector<float> data;
+  data.resize(size_t(count) / sizeof(float), 1);
+  double bytes = 0;
+  for (auto _ : state)
+    bytes = run_update(data.data(), int64_t(data.size()));
   state.counters["bytes"] = bytes;
 }
 
@@ -208,6 +234,12 @@ private:
         add(shape);
       }
     }
+    for (const std::string &spec : plan.getLongSpecs()) {
+      add(plan.getLong(spec, RECUR_PLAN_CHUNK, 1));
+      add(plan.getLong(spec, RECUR_PLAN_SEGMENT, 1));
+      for (int32_t threads : plan.getThreads())
+        add(plan.getLong(spec, RECUR_PLAN_SEGMENT, threads));
+    }
     for (int64_t tokens : {2, 4, 8, 16, 32, 64})
       for (recur_plan which : {RECUR_PLAN_STEP, RECUR_PLAN_CHUNK}) {
         Shape shape = plan.getBase("gated_delta_net");
@@ -247,6 +279,7 @@ private:
   void addSteps() {
     int64_t bytes = (plan.isQuick ? int64_t(64) : int64_t(256)) << 20;
     cases.push_back({copyName, [bytes](benchmark::State &state) { copyBytes(state, bytes); }});
+    cases.push_back({updateName, [bytes](benchmark::State &state) { updateBytes(state, bytes); }});
     for (const bench_form &form : getForms())
       add(plan.getStep(form.name));
     add(plan.getStep("gated_delta_net", "bf16"));

@@ -14,6 +14,8 @@ struct Plan {
 
   Shape getBase(const std::string &spec, const std::string &dtype = "f32", const std::string &target = "host") const;
   Shape getStep(const std::string &spec, const std::string &dtype = "f32") const;
+  /// One head of very many tokens.
+  Shape getLong(const std::string &spec, recur_plan plan, int32_t threads) const;
   Shape getSized(const std::string &spec, int64_t K, int64_t V) const;
 
   /// What is measured at all: rows and columns of the tables.
@@ -23,10 +25,12 @@ struct Plan {
   std::vector<std::pair<int64_t, int64_t>> getSizes() const;
   std::vector<std::string> getSizedSpecs() const;
   std::vector<std::string> getOtherTargets() const;
+  std::vector<std::string> getLongSpecs() const; // those with the plan segment
 };
 
 inline constexpr const char *peakName = "peak/multiply_adds";
 inline constexpr const char *copyName = "peak/copy";
+inline constexpr const char *updateName = "peak/update";
 inline constexpr const char *buildName = "recurc/build/gated_delta_net";
 
 /// Largest relative differences: of float32 and of half-precision kernels from float64, and of peers from kernels.

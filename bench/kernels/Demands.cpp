@@ -11,11 +11,12 @@ std::optional<double> recur::bench::getPeakShare(const Measurements &measured, c
   return shape.countFlops() / *seconds / (*measured.getCounter(peakName, "flops") / *best);
 }
 
-std::optional<double> recur::bench::getBandwidthShare(const Measurements &measured, const Shape &step) {
-  auto ratio = measured.getRatio(copyName, step.getName());
+std::optional<double> recur::bench::getBandwidthShare(const Measurements &measured, const Shape &step,
+                                                      const char *peak) {
+  auto ratio = measured.getRatio(peak, step.getName());
   if (!ratio)
     return std::nullopt;
-  return step.countStateBytes() / *measured.getCounter(copyName, "bytes") * *ratio;
+  return step.countStateBytes() / *measured.getCounter(peak, "bytes") * *ratio;
 }
 
 namespace {
@@ -43,11 +44,11 @@ public:
     addHalf();
     Shape two = gated;
     two.threads = 2;
-    atLeast("gated_delta_net, 2 threads over 1", measured.getRatio(gated.getName(), two.getName()), 1.8);
+    atLeast("gated_delta_net, 2 threads over 1", measured.getRatio(gated.getName(), two.getName(), Clock::Wall), 1.8);
     Shape step = plan.getStep("gated_delta_net");
     atLeast(fmt::format("step at B*H = {}, bytes moved over the copy bandwidth", step.B * step.H),
             getBandwidthShare(measured, step), 0.6, true);
-    atMost("recurc build of gated_delta_net, seconds", measured.getMedian(buildName), 2);
+    atMost("recurc build of gated_delta_net, seconds", measured.getMedian(buildName, Clock::Wall), 2);
     addSizes();
     addError();
     return demands;

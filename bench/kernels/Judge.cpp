@@ -44,7 +44,24 @@ static std::vector<double> judge(const bench_form &form, const bench_head &head,
   return out;
 }
 
+static double compare(const std::vector<float> &values, const std::vector<float> &others) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    difference += std::pow(double(values[i]) - double(others[i]), 2);
+    size += std::pow(double(values[i]), 2);
+  }
+  return std::sqrt(difference / size);
+}
+
 double recur::bench::measureError(const Shape &shape) {
+  std::vector<float> other;
+  if (shape.plan == RECUR_PLAN_SEGMENT) {
+    Shape chunk = shape;
+    chunk.plan = RECUR_PLAN_CHUNK;
+    Problem problem(chunk);
+    problem.run();
+    other = problem.getOutput(shape.T);
+  }
   Problem problem(shape);
   problem.run();
   int64_t tokens = std::min<int64_t>(shape.T, 512), V = shape.kernel->V;
@@ -57,7 +74,8 @@ double recur::bench::measureError(const Shape &shape) {
       difference += std::pow(double(got[size_t(t * shape.H * V + i)]) - value, 2);
       size += value * value;
     }
-  return std::sqrt(difference / size);
+  double error = std::sqrt(difference / size);
+  return other.empty() ? error : std::max(error, compare(problem.getOutput(shape.T), other));
 }
 
 void recur::bench::runPeer(Peer peer, const Shape &shape, const Problem &problem, std::vector<float> &output) {
@@ -79,10 +97,5 @@ double recur::bench::measureDifference(Peer peer, const Shape &shape) {
   problem.run();
   std::vector<float> kernel = problem.getOutput(shape.T), other(kernel.size());
   runPeer(peer, shape, problem, other);
-  double difference = 0, size = 0;
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    difference += std::pow(double(kernel[i]) - double(other[i]), 2);
-    size += std::pow(double(kernel[i]), 2);
-  }
-  return std::sqrt(difference / size);
+  return compare(kernel, other);
 }

@@ -6,7 +6,7 @@
 namespace recur::bench {
 
 /// Relative root mean square difference of the kernel's first tokens from the same in float64, for one head. Runs the
-/// kernel, from states of zeros.
+/// kernel, from states of zeros. For the plan segment, at least the difference of all tokens from the plan chunk's.
 double measureError(const Shape &shape);
 
 enum class Peer { Strict, Fast, Blas };

@@ -32,6 +32,13 @@ const std::vector<Kernel> &recur::bench::getKernels() {
   return kernels;
 }
 
+bool Kernel::hasPlan(recur_plan plan) const {
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i)
+    if (recurrence->kernels[i].plan == plan)
+      return true;
+  return false;
+}
+
 const Kernel &recur::bench::getKernel(const std::string &spec, int64_t K, int64_t V, const std::string &dtype,
                                       const std::string &target) {
   for (const Kernel &kernel : getKernels())

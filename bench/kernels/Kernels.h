@@ -14,6 +14,8 @@ struct Kernel {
   int64_t K, V;
   std::string dtype, target;
   const bench_form *form;
+
+  bool hasPlan(recur_plan plan) const;
 };
 
 const std::vector<Kernel> &getKernels();

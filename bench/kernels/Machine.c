@@ -31,3 +31,10 @@ double run_copy(void *to, const void *from, int64_t bytes) {
   __asm__ volatile("" : : "r"(to) : "memory"); /* it is needed */
   return 2.0 * (double)bytes;
 }
+
+double run_update(float *data, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    data[i] *= 0.999f;
+  __asm__ volatile("" : : "r"(data) : "memory");
+  return 2.0 * sizeof(float) * (double)count;
+}

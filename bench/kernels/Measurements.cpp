@@ -1,4 +1,5 @@
 #include "Measurements.h"
+#include "Cases.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -19,7 +20,9 @@ void Measurements::add(const benchmark::BenchmarkReporter::Run &run) {
     return;
   }
   Series &series = all[name];
-  series.seconds.push_back(run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit));
+  double unit = benchmark::GetTimeUnitMultiplier(run.time_unit);
+  series.core.push_back(run.GetAdjustedCPUTime() / unit);
+  series.wall.push_back(run.GetAdjustedRealTime() / unit);
   for (const auto &[counter, value] : run.counters)
     series.counters[counter] = value.value;
 }
@@ -29,25 +32,26 @@ const Measurements::Series *Measurements::find(const std::string &name) const {
   return found == all.end() ? nullptr : &found->second;
 }
 
-std::optional<double> Measurements::getMedian(const std::string &name) const {
+std::optional<double> Measurements::getMedian(const std::string &name, Clock clock) const {
   if (const Series *series = find(name))
-    return getMiddle(series->seconds);
+    return getMiddle(series->get(clock));
   return std::nullopt;
 }
 
 std::optional<double> Measurements::getBest(const std::string &name) const {
   if (const Series *series = find(name))
-    return *std::min_element(series->seconds.begin(), series->seconds.end());
+    return *std::min_element(series->core.begin(), series->core.end());
   return std::nullopt;
 }
 
-std::optional<double> Measurements::getRatio(const std::string &name, const std::string &over) const {
+std::optional<double> Measurements::getRatio(const std::string &name, const std::string &over, Clock clock) const {
   const Series *first = find(name), *second = find(over);
   if (!first || !second)
     return std::nullopt;
   std::vector<double> ratios;
-  for (size_t i = 0; i < std::min(first->seconds.size(), second->seconds.size()); ++i)
-    ratios.push_back(first->seconds[i] / second->seconds[i]);
+  const std::vector<double> &times = first->get(clock), &others = second->get(clock);
+  for (size_t i = 0; i < std::min(times.size(), others.size()); ++i)
+    ratios.push_back(times[i] / others[i]);
   return getMiddle(ratios);
 }
 
@@ -66,7 +70,7 @@ void Collector::ReportRuns(const std::vector<Run> &runs) {
     next->ReportRuns(runs);
   for (const Run &run : runs) {
     measurements.add(run);
-    if (first.empty())
+    if (first.empty() && run.run_name.function_name != peakName) // which is several times in a round
       first = run.run_name.function_name;
     if (first == run.run_name.function_name)
       fmt::print(stderr, "round {} of {}\n", ++started, rounds);

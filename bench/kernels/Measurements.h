@@ -10,15 +10,19 @@
 
 namespace recur::bench {
 
+/// Core time is what the program's own thread was given: on a machine that others use too, it says of one thread what
+/// the wall clock would say if they did not. Of several threads, or of another process, only the wall clock tells.
+enum class Clock { Core, Wall };
+
 class Measurements {
 public:
   void add(const benchmark::BenchmarkReporter::Run &run);
 
   /// Seconds: the median over the rounds, and the least. None if it was not measured.
-  std::optional<double> getMedian(const std::string &name) const;
+  std::optional<double> getMedian(const std::string &name, Clock clock = Clock::Core) const;
   std::optional<double> getBest(const std::string &name) const;
   /// The first's time over the second's: the median of the rounds' ratios.
-  std::optional<double> getRatio(const std::string &name, const std::string &over) const;
+  std::optional<double> getRatio(const std::string &name, const std::string &over, Clock clock = Clock::Core) const;
   /// What the benchmark counted: flops, bytes, error or difference.
   std::optional<double> getCounter(const std::string &name, const std::string &counter) const;
   /// Benchmarks that failed, and why.
@@ -26,7 +30,8 @@ public:
 
 private:
   struct Series {
-    std::vector<double> seconds; // one a round
+    std::vector<double> core, wall; // one a round
+    const std::vector<double> &get(Clock clock) const { return clock == Clock::Core ? core : wall; }
     std::map<std::string, double> counters;
   };
   const Series *find(const std::string &name) const;

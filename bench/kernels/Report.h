@@ -18,9 +18,9 @@ void printDemands(const std::vector<Demand> &demands, std::FILE *to);
 /// Everything else, as ratios. What was not measured is a dash.
 void printTables(const Plan &plan, const Measurements &measured, std::FILE *to);
 
-/// A share of the best multiply-add rate; of the median bandwidth of copying.
+/// A share of the best multiply-add rate; of the median bandwidth of copying or of updating in place.
 std::optional<double> getPeakShare(const Measurements &measured, const Shape &shape);
-std::optional<double> getBandwidthShare(const Measurements &measured, const Shape &step);
+std::optional<double> getBandwidthShare(const Measurements &measured, const Shape &step, const char *peak = copyName);
 
 } // namespace recur::bench
 #endif

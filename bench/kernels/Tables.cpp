@@ -22,11 +22,13 @@ public:
     printSizes();
     printTokens();
     printShort();
+    printLong();
   }
 
 private:
   Figure getTimeOver(const Shape &shape, const Shape &base) {
-    return measured.getRatio(shape.getName(), base.getName());
+    Clock clock = shape.threads == 1 && base.threads == 1 ? Clock::Core : Clock::Wall;
+    return measured.getRatio(shape.getName(), base.getName(), clock);
   }
   Figure getSpeedup(const std::string &peer, const Shape &shape) {
     return measured.getRatio(getPeerName(peer, shape), shape.getName());
@@ -72,11 +74,11 @@ private:
 
   void printKinds() {
     heading("Time over float32's; over this machine's; over one thread's; and the plan step of " +
-            fmt::format("{} heads over the copy bandwidth", 4 * plan.stepBatch));
+            fmt::format("{} heads over the bandwidth of copying, of updating in place", 4 * plan.stepBatch));
     fmt::print(to, "{:<18}{:>8}{:>8}{:>11}", "", "bf16", "f16", "x86-64-v3");
     for (int32_t threads : plan.getThreads())
       fmt::print(to, "{:>11}", fmt::format("{} threads", threads));
-    fmt::print(to, "{:>8}\n", "step");
+    fmt::print(to, "{:>8}{:>12}\n", "step", "of update");
     for (const bench_form &form : getForms()) {
       Shape base = plan.getBase(form.name);
       auto timeOf = [&](const char *dtype, const char *target) {
@@ -91,7 +93,8 @@ private:
         several.threads = threads;
         fmt::print(to, "{:>11}", print(getTimeOver(several, base)));
       }
-      fmt::print(to, "{:>8}\n", percent(getBandwidthShare(measured, plan.getStep(form.name))));
+      fmt::print(to, "{:>8}{:>12}\n", percent(getBandwidthShare(measured, plan.getStep(form.name))),
+                 percent(getBandwidthShare(measured, plan.getStep(form.name), updateName)));
     }
   }
 
@@ -151,6 +154,23 @@ private:
       step.plan = RECUR_PLAN_STEP;
       fmt::print(to, "T {:<4}{:>8}\n", tokens, print(getTimeOver(chunk, step)));
     }
+  }
+
+  void printLong() {
+    if (plan.getLongSpecs().empty())
+      return;
+    heading(fmt::format("One head, T {}: how many times as fast the plan segment is as the plan chunk, by threads",
+                        16 * plan.T));
+    fmt::print(to, "{:<18}{:>8}", "", 1);
+    for (int32_t threads : plan.getThreads())
+      fmt::print(to, "{:>8}", threads);
+    for (const std::string &spec : plan.getLongSpecs()) {
+      Shape chunk = plan.getLong(spec, RECUR_PLAN_CHUNK, 1);
+      fmt::print(to, "\n{:<18}{:>8}", spec, print(getTimeOver(chunk, plan.getLong(spec, RECUR_PLAN_SEGMENT, 1))));
+      for (int32_t threads : plan.getThreads())
+        fmt::print(to, "{:>8}", print(getTimeOver(chunk, plan.getLong(spec, RECUR_PLAN_SEGMENT, threads))));
+    }
+    fmt::print(to, "\n");
   }
 
   const Plan &plan;
