@@ -1,7 +1,7 @@
 #include "Driver/HostKernels.h"
-#include "Codegen/CPU/CPUKernel.h"
 #include "Codegen/Embed/MachineCode.h"
 #include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Driver/CPUKernel.h"
 #include "Driver/KernelPlans.h"
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"

@@ -6,8 +6,8 @@
 // element of every state goes by itself. A recurrence without a state has `chunk`. The plan `segment` runs that kernel
 // on several segments of a sequence at once; each state must have a summary of what a segment does to it.
 #pragma once
-#include "Codegen/CPU/CPUKernel.h"
 #include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Driver/CPUKernel.h"
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"

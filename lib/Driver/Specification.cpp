@@ -46,12 +46,8 @@ static Error parseDefine(StringRef text, std::map<std::string, double> &constant
 }
 
 Expected<const Stage *> driver::parseStage(StringRef option, StringRef name) {
-  if (const Stage *stage = findStage(name)) {
-    if (stage->populate)
-      return stage;
-    return makeError(option + ": this version does not have stage '" + name + "'; the lowest that it has is '" +
-                     getLastStage().name + "'");
-  }
+  if (const Stage *stage = findStage(name))
+    return stage;
   std::vector<StringRef> names;
   for (const Stage &stage : getStages())
     names.push_back(stage.name);
@@ -81,10 +77,20 @@ Expected<SpecOptions> driver::parseSpecOptions(const opt::InputArgList &args) {
     Expected<const Stage *> stage = parseStage("--start-from", arg->getValue());
     if (!stage)
       return stage.takeError();
+    if (!(*stage)->populate)
+      return makeError("--start-from: nothing comes after stage '" + (*stage)->name + "'");
     options.startFrom = *stage;
     if (!options.instantiation.dims.empty() || !options.instantiation.constants.empty())
       return makeError("--start-from: the file is instantiated already; leave --dim and -D out");
   }
+  return options;
+}
+
+Expected<SpecOptions> driver::parseRecurrenceOptions(const opt::InputArgList &args, StringRef verb) {
+  Expected<SpecOptions> options = parseSpecOptions(args);
+  if (options && options->startFrom && options->startFrom->op != dgps::RecurrenceOp::getOperationName())
+    return makeError("--start-from: '" + verb + "' reads a .recur file or stage 'recurrence', not stage '" +
+                     options->startFrom->name + "'");
   return options;
 }
 
@@ -217,18 +223,22 @@ Error Specification::readModule() {
   if (!module)
     return make_error<AlreadyReported>();
   std::vector<StringRef> names;
-  for (dgps::RecurrenceOp recurrence : getRecurrences())
-    names.push_back(recurrence.getSymName());
+  std::vector<mlir::SymbolOpInterface> ops;
+  for (auto op : module->getOps<mlir::SymbolOpInterface>())
+    if (op->getName().getStringRef() == options.startFrom->op) {
+      ops.push_back(op);
+      names.push_back(op.getName());
+    }
   if (names.empty())
-    return makeError("'" + source->getName() + "' holds no dgps.recurrence");
+    return makeError("'" + source->getName() + "' holds no " + options.startFrom->op);
   StringRef only = options.instantiation.onlyRecurrence;
   if (only.empty())
     return Error::success();
   if (!is_contained(names, only))
     return makeNoSuchRecurrenceError(only, names);
-  for (dgps::RecurrenceOp recurrence : getRecurrences())
-    if (recurrence.getSymName() != only)
-      recurrence.erase();
+  for (mlir::SymbolOpInterface op : ops)
+    if (op.getName() != only)
+      op.erase();
   return Error::success();
 }
 

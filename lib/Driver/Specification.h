@@ -16,9 +16,11 @@ struct SpecOptions {
 };
 
 llvm::Expected<SpecOptions> parseSpecOptions(const llvm::opt::InputArgList &args);
+/// The same for a verb that needs recurrences: other stages are no start for it.
+llvm::Expected<SpecOptions> parseRecurrenceOptions(const llvm::opt::InputArgList &args, llvm::StringRef verb);
 llvm::Expected<Plan> parsePlan(const llvm::opt::InputArgList &args);
 llvm::Expected<PipelineOptions> parsePipelineOptions(const llvm::opt::InputArgList &args);
-/// The stage that an option names, if this version has it.
+/// The stage that an option names.
 llvm::Expected<const Stage *> parseStage(llvm::StringRef option, llvm::StringRef name);
 
 class Specification {

@@ -1,4 +1,5 @@
 // recurc build: from a specification down to a stage, and what is written of it.
+#include "Driver/BuildStages.h"
 #include "Driver/HostKernels.h"
 #include "Driver/OutputFiles.h"
 #include "Driver/Provoke.h"
@@ -61,11 +62,14 @@ static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, c
       return stage.takeError();
     options.stopAfter = *stage;
     for (const std::string &artifact : options.emit)
-      if (artifact != "mlir")
-        return makeError("--emit: '" + artifact + "' lies below the stage of --stop-after; leave one of them out");
+      if (!is_contained(getStageForms(**stage), artifact))
+        return makeError("--emit: '" + artifact + "' is nothing that stage '" + (*stage)->name + "' gives; it gives " +
+                         join(getStageForms(**stage), " and "));
+    if (options.emit.empty())
+      options.emit = {getStageForms(**stage).front().str()};
   } else if (options.writes("mlir")) {
     return makeError("--emit: 'mlir' is what a stage gives: name it with --stop-after, for example --stop-after=" +
-                     getLastStage().name);
+                     getLastModuleStage().name);
   }
   if (options.stopAfter && spec.startFrom && spec.startFrom > options.stopAfter)
     return makeError("--stop-after: stage '" + options.stopAfter->name + "' comes before stage '" +
@@ -77,21 +81,6 @@ static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, c
   if (options.base == "-" && options.emit.size() > 1)
     return makeError("-o -: stdout takes one artifact, but --emit names " + Twine(options.emit.size()));
   return options;
-}
-
-static std::string printModule(mlir::ModuleOp module) {
-  std::string text;
-  raw_string_ostream os(text);
-  module->print(os);
-  os << '\n';
-  return text;
-}
-
-/// `1-recurrence.mlir`: sorted by name, the files are in the order of the stages.
-static OutputFile makeDump(StringRef folder, const Stage &stage, mlir::ModuleOp module) {
-  SmallString<128> path(folder);
-  sys::path::append(path, Twine(&stage - getStages().begin() + 1) + "-" + stage.name + ".mlir");
-  return {path.str().str(), printModule(module)};
 }
 
 /// `out/gdn` and `lib` make `out/libgdn.a`, as linkers look for it.
@@ -151,15 +140,6 @@ static Error buildKernels(Specification &specification, const PipelineOptions &p
   return Error::success();
 }
 
-/// What the stages give on the way, beside the kernels.
-static Error dumpStages(mlir::ModuleOp module, const SpecOptions &spec, const PipelineOptions &pipeline,
-                        StringRef folder, std::vector<OutputFile> &files) {
-  auto dump = [&](const Stage &stage) { files.push_back(makeDump(folder, stage, module)); };
-  if (mlir::failed(runStages(module, spec.startFrom, getLastStage(), pipeline, dump)))
-    return make_error<InternalError>("the passes down to stage '" + getLastStage().name + "' failed");
-  return Error::success();
-}
-
 Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
@@ -181,26 +161,17 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   if (Error error = provoke(args))
     return std::move(error);
 
-  mlir::ModuleOp module = (*specification)->getModule();
   std::vector<OutputFile> files;
+  StageOutput stages{options->startFrom, build->stopAfter, build->dumpFolder, build->base, build->emit};
   if (!build->stopAfter) {
     if (Error error = buildKernels(**specification, *pipeline, *build, files))
       return std::move(error);
-    if (!build->dumpFolder.empty())
-      if (Error error = dumpStages(module, *options, *pipeline, build->dumpFolder, files))
-        return std::move(error);
-    if (Error error = writeFiles(files))
-      return std::move(error);
-    return ExitCode::Fine;
+    stages.to = &findLowestStage(*pipeline);
+    stages.emit.clear();
   }
-  auto dump = [&](const Stage &stage) {
-    if (!build->dumpFolder.empty())
-      files.push_back(makeDump(build->dumpFolder, stage, module));
-  };
-  if (mlir::failed(runStages(module, options->startFrom, *build->stopAfter, *pipeline, dump)))
-    return make_error<InternalError>("the passes down to stage '" + build->stopAfter->name + "' failed");
-  std::string path = build->base == "-" ? "-" : build->base + ".mlir";
-  files.push_back({path, printModule(module)});
+  if (build->stopAfter || !build->dumpFolder.empty())
+    if (Error error = runStagesToFiles((*specification)->getModule(), *pipeline, stages, files))
+      return std::move(error);
   if (Error error = writeFiles(files))
     return std::move(error);
   return ExitCode::Fine;

@@ -188,7 +188,7 @@ static void printAsText(RecurrenceReport &report, const CheckOptions &options) {
 }
 
 Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
-  Expected<SpecOptions> options = parseSpecOptions(args);
+  Expected<SpecOptions> options = parseRecurrenceOptions(args, "check");
   if (!options)
     return options.takeError();
   Expected<PipelineOptions> pipeline = parsePipelineOptions(args);

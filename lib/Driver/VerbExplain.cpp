@@ -42,7 +42,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   std::vector<std::string> files = args.getAllArgValues(OPT_INPUT);
   if (files.size() == 1 && looksLikeErrorCode(files[0]))
     return explainCode(files[0]);
-  Expected<SpecOptions> options = parseSpecOptions(args);
+  Expected<SpecOptions> options = parseRecurrenceOptions(args, "explain");
   if (!options)
     return options.takeError();
   Expected<PipelineOptions> pipeline = parsePipelineOptions(args);

@@ -8,6 +8,7 @@
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
 #include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -21,6 +22,7 @@ static void registerUpstreamPasses() {
 
 void recur::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<dgps::DGPSDialect, chunk::ChunkDialect, tile::TileDialect>();
+  registry.insert<mlir::LLVM::LLVMDialect>(); // of the stage `lowered`
 }
 
 void recur::registerAllPasses() {

@@ -1,7 +1,10 @@
 #include "Pipelines/Stages.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "Conversion/TileToLLVM/Passes.h"
 #include "Transforms/Chunk/Passes.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -26,15 +29,32 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";
+  conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
 }
 
+static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  tile::ConvertTileToLLVMPassOptions conversion;
+  conversion.lanes = options.vectors.lanes;
+  conversion.registers = options.vectors.registers;
+  conversion.roundsToBF16 = options.vectors.roundsToBF16;
+  passes.addPass(tile::createConvertTileToLLVMPass(conversion));
+  passes.addPass(mlir::createCSEPass());
+  passes.addPass(mlir::createSCFToControlFlowPass());
+  passes.addPass(mlir::createConvertVectorToLLVMPass());
+  passes.addPass(mlir::createConvertMathToLLVMPass());
+  passes.addPass(mlir::createArithToLLVMConversionPass());
+  passes.addPass(mlir::createConvertControlFlowToLLVMPass());
+  passes.addPass(mlir::createUBToLLVMConversionPass());
+  passes.addPass(mlir::createReconcileUnrealizedCastsPass());
+}
+
 static constexpr Stage stages[] = {
-    {"recurrence", "dgps: one token of one head", populateRecurrence},
-    {"chunk", "chunk: a chunk of tokens as tensors", populateChunk},
-    {"tile", "tile: plans over named memories", populateTile},
-    {"lowered", "the LLVM dialect", nullptr},
-    {"binary", "object code", nullptr},
+    {"recurrence", "dgps: one token of one head", "dgps.recurrence", populateRecurrence},
+    {"chunk", "chunk: a chunk of tokens as tensors", "chunk.program", populateChunk},
+    {"tile", "tile: plans over named memories", "tile.kernel", populateTile},
+    {"lowered", "the LLVM dialect", "llvm.func", populateLowered},
+    {"binary", "object code", "", nullptr},
 };
 
 ArrayRef<Stage> recur::getStages() { return stages; }
@@ -44,7 +64,7 @@ const Stage *recur::findStage(StringRef name) {
   return stage == std::end(stages) ? nullptr : stage;
 }
 
-const Stage &recur::getLastStage() {
+const Stage &recur::getLastModuleStage() {
   const Stage *last = &stages[0];
   for (const Stage &stage : stages)
     if (stage.populate)
@@ -54,7 +74,7 @@ const Stage &recur::getLastStage() {
 
 mlir::LogicalResult recur::runStages(mlir::ModuleOp module, const Stage *from, const Stage &to,
                                      const PipelineOptions &options, function_ref<void(const Stage &)> after) {
-  for (const Stage *stage = from ? from + 1 : stages; stage <= &to; ++stage) {
+  for (const Stage *stage = from ? from + 1 : stages; stage <= &to && stage->populate; ++stage) {
     mlir::PassManager passes(module.getContext());
     stage->populate(passes, options);
     if (mlir::failed(passes.run(module)))
@@ -65,14 +85,34 @@ mlir::LogicalResult recur::runStages(mlir::ModuleOp module, const Stage *from, c
   return mlir::success();
 }
 
+namespace {
+/// The options of every pipeline `to-STAGE`.
+struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
+  Option<int64_t> chunk{*this, "chunk", cl::desc("tokens in a chunk"), cl::init(64)};
+  Option<DataType> dtype{*this, "dtype", cl::desc("type of the data"), cl::init(DataType::F32),
+                         cl::values(clEnumValN(DataType::F32, "f32", "float32"),
+                                    clEnumValN(DataType::BF16, "bf16", "bfloat16"),
+                                    clEnumValN(DataType::F16, "f16", "float16"))};
+  Option<int64_t> lanes{*this, "lanes", cl::desc("f32 numbers in a vector register"), cl::init(VectorUnit().lanes)};
+  Option<int64_t> registers{*this, "registers", cl::desc("vector registers"), cl::init(VectorUnit().registers)};
+  Option<bool> roundsToBF16{*this, "rounds-to-bf16", cl::desc("an instruction rounds f32 to bf16"), cl::init(false)};
+
+  PipelineOptions get() const {
+    PipelineOptions options;
+    options.chunk = chunk;
+    options.dataType = dtype;
+    options.vectors = {lanes, registers, roundsToBF16};
+    return options;
+  }
+};
+} // namespace
+
 void recur::registerStagePipelines() {
   for (const Stage &stage : stages)
     if (stage.populate)
-      mlir::registerPassPipeline(
+      mlir::PassPipelineRegistration<StagePassOptions>(
           ("to-" + stage.name).str(), ("From the stage above to " + stage.gives).str(),
-          [&stage](mlir::OpPassManager &passes, StringRef, function_ref<mlir::LogicalResult(const Twine &)>) {
-            stage.populate(passes, PipelineOptions());
-            return mlir::success();
-          },
-          [](function_ref<void(const mlir::detail::PassOptions &)>) {});
+          [&stage](mlir::OpPassManager &passes, const StagePassOptions &options) {
+            stage.populate(passes, options.get());
+          });
 }

@@ -11,29 +11,39 @@ enum class DataType { F32, BF16, F16 };
 /// How a kernel goes over the tokens; `Auto` leaves it to the emitted code.
 enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 
+/// What the vectors of a target can do.
+struct VectorUnit {
+  int64_t lanes = 16;        // f32 numbers in a register
+  int64_t registers = 32;    // vector registers
+  bool roundsToBF16 = false; // by an instruction
+};
+
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {
   std::string target = "host";
   DataType dataType = DataType::F32;
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
+  VectorUnit vectors;           // of the target
+  std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };
 
 struct Stage {
   llvm::StringRef name;
   llvm::StringRef gives; // what a module is made of after it
-  /// Adds the passes that lead here from the stage before; null where this version does not go so far down.
+  llvm::StringRef op;    // and the op that it holds; empty where it is no module any more
+  /// Adds the passes that lead here from the stage before; null where it is not passes that do, but code generation.
   void (*populate)(mlir::OpPassManager &passes, const PipelineOptions &options);
 };
 
 /// Every stage of the design, from the top down.
 llvm::ArrayRef<Stage> getStages();
 const Stage *findStage(llvm::StringRef name);
-/// The lowest stage that this version reaches.
-const Stage &getLastStage();
+/// The lowest stage that passes lead to.
+const Stage &getLastModuleStage();
 
-/// Runs the passes of each stage below `from` (of all, when null) down to `to`, and calls `after` when a stage is
-/// reached. Fails when a pass failed or left invalid IR; the context's diagnostics say how.
+/// Runs the passes of each stage below `from` (of all, when null) down to `to`, as far as passes lead, and calls
+/// `after` when a stage is reached. Fails when a pass failed or left invalid IR; the context's diagnostics say how.
 mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &options,
                               llvm::function_ref<void(const Stage &)> after = {});
 

@@ -1,6 +1,6 @@
 // Runs a compiled kernel in this process on the data that the interpreters take.
 #pragma once
-#include "Codegen/CPU/CPUKernel.h"
+#include "Driver/CPUKernel.h"
 #include "Interpreter/Data.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"

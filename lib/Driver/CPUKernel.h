@@ -8,6 +8,7 @@
 // States are float32, the rest has the kernel's dtype. The workspace is aligned to 64 bytes.
 #pragma once
 #include "Codegen/CPU/CPUTarget.h"
+#include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
 
 namespace recur {
@@ -36,5 +37,10 @@ llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const CPUK
 enum class CPUStage { tile, lowered, llvm, assembly };
 llvm::Expected<std::string> printCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
                                            const CPUKernelOptions &options, CPUStage stage);
+
+namespace driver {
+/// What the stages need to know of the target.
+VectorUnit getVectorUnit(const CPUTarget &target);
+} // namespace driver
 
 } // namespace recur

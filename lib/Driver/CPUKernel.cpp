@@ -1,55 +1,32 @@
-#include "Codegen/CPU/CPUKernel.h"
+#include "Driver/CPUKernel.h"
 #include "Codegen/CPU/MachineCode.h"
-#include "Conversion/ChunkToTile/Passes.h"
-#include "Conversion/TileToLLVM/Passes.h"
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
+#include "Codegen/CPU/Translate.h"
+#include "dialects/Tile/Tile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::driver;
 
-static StringRef nameOf(ElementType type) {
-  switch (type) {
-  case ElementType::f32:
-    return "f32";
-  case ElementType::bf16:
-    return "bf16";
-  case ElementType::f16:
-    return "f16";
-  }
-  llvm_unreachable("an element type");
+static PipelineOptions getPipeline(const CPUKernelOptions &options) {
+  PipelineOptions pipeline;
+  pipeline.dataType = options.dtype == ElementType::f32    ? DataType::F32
+                      : options.dtype == ElementType::bf16 ? DataType::BF16
+                                                           : DataType::F16;
+  pipeline.symbol = options.symbol;
+  return pipeline;
 }
 
-static void addTilePasses(mlir::OpPassManager &passes, const CPUKernelOptions &options) {
-  tile::ConvertChunkToTilePassOptions chunkOptions;
-  chunkOptions.dtype = nameOf(options.dtype).str();
-  chunkOptions.symbol = options.symbol;
-  passes.addPass(tile::createConvertChunkToTilePass(chunkOptions));
+static PipelineOptions getPipeline(const CPUKernelOptions &options, const CPUTarget &target) {
+  PipelineOptions pipeline = getPipeline(options);
+  pipeline.vectors = getVectorUnit(target);
+  return pipeline;
 }
 
-static void addLoweringPasses(mlir::OpPassManager &passes, const CPUTarget &target) {
-  tile::ConvertTileToLLVMPassOptions tileOptions;
-  tileOptions.lanes = target.lanes;
-  tileOptions.registers = target.registers;
-  tileOptions.roundsToBF16 = target.roundsToBF16;
-  passes.addPass(tile::createConvertTileToLLVMPass(tileOptions));
-  passes.addPass(mlir::createCSEPass());
-  passes.addPass(mlir::createSCFToControlFlowPass());
-  passes.addPass(mlir::createConvertVectorToLLVMPass());
-  passes.addPass(mlir::createConvertMathToLLVMPass());
-  passes.addPass(mlir::createArithToLLVMConversionPass());
-  passes.addPass(mlir::createConvertControlFlowToLLVMPass());
-  passes.addPass(mlir::createUBToLLVMConversionPass());
-  passes.addPass(mlir::createReconcileUnrealizedCastsPass());
+VectorUnit driver::getVectorUnit(const CPUTarget &target) {
+  return {target.lanes, target.registers, target.roundsToBF16};
 }
 
 namespace {
@@ -64,26 +41,22 @@ public:
             (message.empty() ? message : message += "; ") += diagnostic.str();
           return mlir::success();
         }) {
-    mlir::DialectRegistry registry;
-    mlir::registerBuiltinDialectTranslation(registry);
-    mlir::registerLLVMDialectTranslation(registry);
-    context->appendDialectRegistry(registry);
     mlir::OpBuilder::atBlockEnd(module->getBody()).clone(*program);
   }
 
-  Error run(function_ref<void(mlir::OpPassManager &)> addPasses) {
-    mlir::PassManager passes(context);
-    addPasses(passes);
-    if (failed(passes.run(*module)))
+  Error run(StringRef from, StringRef to, const PipelineOptions &pipeline) {
+    if (failed(runStages(*module, findStage(from), *findStage(to), pipeline)))
       return createStringError(message.empty() ? "the kernel cannot be compiled" : message);
     return Error::success();
   }
 
   Expected<std::unique_ptr<llvm::Module>> translate(LLVMContext &llvmContext) {
-    std::unique_ptr<llvm::Module> translated = mlir::translateModuleToLLVMIR(*module, llvmContext);
-    if (!translated)
-      return createStringError(message.empty() ? "the kernel cannot be translated" : message);
-    return std::move(translated);
+    Expected<std::unique_ptr<llvm::Module>> translated = translateToLLVMIR(*module, llvmContext);
+    if (!translated && !message.empty()) {
+      consumeError(translated.takeError());
+      return createStringError(message);
+    }
+    return translated;
   }
 
   mlir::ModuleOp getModule() { return *module; }
@@ -106,12 +79,13 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const C
                                                const CPUKernelOptions &options) {
   if (std::optional<std::string> reason = explainNoVectorKernels(target))
     return createStringError(*reason);
+  PipelineOptions pipeline = getPipeline(options, target);
   Lowering lowering(program);
-  if (Error error = lowering.run([&](mlir::OpPassManager &passes) { addTilePasses(passes, options); }))
+  if (Error error = lowering.run("chunk", "tile", pipeline))
     return std::move(error);
   auto kernel = *lowering.getModule().getOps<tile::KernelOp>().begin();
   KernelObject result{"", kernel.getSymName().str(), int64_t(kernel.getWorkspace())};
-  if (Error error = lowering.run([&](mlir::OpPassManager &passes) { addLoweringPasses(passes, target); }))
+  if (Error error = lowering.run("tile", "lowered", pipeline))
     return std::move(error);
   LLVMContext context;
   auto module = lowering.translate(context);
@@ -126,7 +100,7 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const C
 
 Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPUKernelOptions &options) {
   Lowering lowering(program);
-  if (Error error = lowering.run([&](mlir::OpPassManager &passes) { addTilePasses(passes, options); }))
+  if (Error error = lowering.run("chunk", "tile", getPipeline(options)))
     return std::move(error);
   return int64_t((*lowering.getModule().getOps<tile::KernelOp>().begin()).getWorkspace());
 }
@@ -134,11 +108,8 @@ Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPU
 Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
                                             const CPUKernelOptions &options, CPUStage stage) {
   Lowering lowering(program);
-  if (Error error = lowering.run([&](mlir::OpPassManager &passes) {
-        addTilePasses(passes, options);
-        if (stage != CPUStage::tile)
-          addLoweringPasses(passes, target);
-      }))
+  StringRef to = stage == CPUStage::tile ? "tile" : "lowered";
+  if (Error error = lowering.run("chunk", to, getPipeline(options, target)))
     return std::move(error);
   if (stage == CPUStage::tile || stage == CPUStage::lowered)
     return lowering.print();

@@ -1,0 +1,95 @@
+#include "Driver/BuildStages.h"
+#include "Codegen/CPU/MachineCode.h"
+#include "Codegen/CPU/Translate.h"
+#include "Driver/CPUKernel.h"
+#include "Driver/HostKernels.h"
+#include "Driver/Reporting.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+ArrayRef<StringRef> driver::getStageForms(const Stage &stage) {
+  static constexpr StringRef module[] = {"mlir"}, code[] = {"obj", "asm"};
+  return stage.populate ? ArrayRef<StringRef>(module) : ArrayRef<StringRef>(code);
+}
+
+static StringRef getSuffix(StringRef form) { return form == "mlir" ? ".mlir" : form == "obj" ? ".o" : ".s"; }
+
+static std::string printModule(mlir::ModuleOp module) {
+  std::string text;
+  raw_string_ostream os(text);
+  module->print(os);
+  os << '\n';
+  return text;
+}
+
+/// `1-recurrence.mlir`: sorted by name, the files are in the order of the stages.
+static std::string getDumpPath(StringRef folder, const Stage &stage) {
+  SmallString<128> path(folder);
+  sys::path::append(path, Twine(&stage - getStages().begin() + 1) + "-" + stage.name +
+                              getSuffix(getStageForms(stage).front()));
+  return path.str().str();
+}
+
+const Stage &driver::findLowestStage(const PipelineOptions &pipeline) {
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (target && !explainNoVectorKernels(*target))
+    return getStages().back();
+  consumeError(target.takeError());
+  return *findStage("tile");
+}
+
+/// The target of the stages below the plans, which are of a processor.
+static Expected<CPUTarget> findStageTarget(const PipelineOptions &pipeline, const Stage &stage) {
+  if (Error error = findHostTarget(pipeline.target).takeError())
+    return std::move(error);
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (target)
+    if (std::optional<std::string> reason = explainNoVectorKernels(*target))
+      return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
+  return target;
+}
+
+static Expected<std::string> generateCode(mlir::ModuleOp lowered, const CPUTarget &target, StringRef form) {
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
+  if (!module)
+    return module.takeError();
+  return emitMachineCode(**module, target, form == "obj" ? MachineCode::object : MachineCode::assembly);
+}
+
+Error driver::runStagesToFiles(mlir::ModuleOp module, PipelineOptions pipeline, const StageOutput &output,
+                               std::vector<OutputFile> &files) {
+  const Stage &to = *output.to;
+  std::optional<CPUTarget> target;
+  if (&to > findStage("tile")) {
+    Expected<CPUTarget> found = findStageTarget(pipeline, to);
+    if (!found)
+      return found.takeError();
+    target = std::move(*found);
+    pipeline.vectors = getVectorUnit(*target);
+  }
+  auto write = [&](const Stage &stage, StringRef form, std::string path) -> Error {
+    Expected<std::string> content = stage.populate ? printModule(module) : generateCode(module, *target, form);
+    if (!content)
+      return content.takeError();
+    files.push_back({std::move(path), std::move(*content)});
+    return Error::success();
+  };
+  Error error = Error::success();
+  auto dump = [&](const Stage &stage) {
+    if (!output.dumpFolder.empty() && !error)
+      error = write(stage, getStageForms(stage).front(), getDumpPath(output.dumpFolder, stage));
+  };
+  if (mlir::failed(runStages(module, output.from, to, pipeline, dump)))
+    return joinErrors(std::move(error), make_error<InternalError>("the passes down to stage '" + to.name + "' failed"));
+  if (!to.populate)
+    dump(to);
+  for (const std::string &form : output.emit)
+    if (!error)
+      error = write(to, form, output.base == "-" ? "-" : (output.base + getSuffix(form)).str());
+  return error;
+}
