@@ -15,6 +15,7 @@ const TileMeanings &TileMeanings::get() {
     addScaledSumMeanings(all);
     addScalarMeanings(all);
     addControlMeanings(all);
+    addRoleMeanings(all);
     return all;
   }();
   return meanings;
@@ -53,6 +54,12 @@ Expected<TileExecutor::Progress> TileExecutor::step() {
     return Progress::Waits;
   ++frames[number].next;
   return Progress::Ran;
+}
+
+mlir::Operation *TileExecutor::peek() const {
+  if (frames.empty() || frames.back().next == frames.back().block->end())
+    return nullptr;
+  return &*frames.back().next;
 }
 
 void TileExecutor::copy(ArrayRef<mlir::Value> from, ArrayRef<mlir::Value> to) {

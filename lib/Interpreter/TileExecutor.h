@@ -35,6 +35,7 @@ void addProductMeanings(TileMeanings &meanings);
 void addScaledSumMeanings(TileMeanings &meanings);
 void addScalarMeanings(TileMeanings &meanings);
 void addControlMeanings(TileMeanings &meanings);
+void addRoleMeanings(TileMeanings &meanings);
 
 class TileExecutor {
 public:
@@ -48,6 +49,8 @@ public:
   void start(mlir::Block &block) { frames.push_back({&block, block.begin()}); }
   /// Runs the next op.
   llvm::Expected<Progress> step();
+  /// The op that the next step runs, null between blocks.
+  mlir::Operation *peek() const;
 
   // For the functions of ops.
   /// The op did nothing yet: the next step tries it again.

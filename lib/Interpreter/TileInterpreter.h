@@ -22,6 +22,9 @@ struct TileOptions {
   /// Rounds each number to float32, and elements of tiles and arrays to their types. Otherwise all is float64, but for
   /// the constants of bodies, which are float32 in the program.
   bool rounds = false;
+  /// In which order the teams of a CTA take turns, and its copies land. 0: one team after another for as long as each
+  /// can go on, and copies as late as possible; others: at random, the same each time.
+  uint64_t schedule = 0;
 };
 
 /// An array as a kernel has it: rows, `stride` elements apart. A null pointer is an absent array.

@@ -10,15 +10,10 @@ using tile::TileType;
 
 static constexpr int64_t cellBytes = 2;
 
-static int64_t bytesOf(TileType type) { return type.getElementType().getIntOrFloatBitWidth() / 8; }
+static int64_t bytesOf(TileType type) { return type.getElementBytes(); }
 
 /// The bytes from the first element of a tile to behind its last.
-static int64_t countSpan(TileType type) {
-  int64_t last = 0;
-  for (auto [size, stride] : zip(type.getShape(), type.getStrides()))
-    last += (size - 1) * stride;
-  return (last + 1) * bytesOf(type);
-}
+static int64_t countSpan(TileType type) { return type.getExtent() * bytesOf(type); }
 
 /// The hardware's swizzle of shared memory: which 16 bytes of a row of 128 is changed with the row's number.
 static int64_t swizzle(TileType type, int64_t byte) {
@@ -33,9 +28,12 @@ template <typename Visit> static void visitElements(const Tile &tile, int64_t fi
   for (int64_t size : shape.drop_front())
     width *= size;
   element = firstRow * width;
+  size_t columns = tile.type.getSwizzle() ? shape.size() - 1 : shape.size();
   auto walk = [&](auto &walk, size_t dim, int64_t begin, int64_t end, int64_t offset) -> void {
     for (int64_t i = begin; i < end; ++i) {
       int64_t at = offset + i * strides[dim];
+      if (dim == columns) // in panels
+        at = offset + i / tile.type.getPanelColumns() * tile.type.getPanelStride() + i % tile.type.getPanelColumns();
       if (dim + 1 < shape.size())
         walk(walk, dim + 1, 0, shape[dim + 1], at);
       else
@@ -134,6 +132,8 @@ Error TileMachine::checkRows(mlir::Operation *op, const Tile &tile, int64_t rows
 }
 
 Contents TileMachine::read(mlir::Operation *op, const Tile &tile, int64_t rows) {
+  if (watch)
+    watch->read(op, tile, rows);
   const std::vector<Cell> &cells = cellsOf(tile);
   Contents contents{SmallVector<int64_t>(tile.type.getShape()), {}};
   contents.shape[0] = rows;
@@ -164,6 +164,8 @@ void TileMachine::put(const Tile &tile, int64_t cell, double value) {
 void TileMachine::write(mlir::Operation *op, const Tile &tile, const Contents &contents) {
   mlir::Type type = tile.type.getElementType();
   int64_t rows = contents.shape[0];
+  if (watch)
+    watch->write(op, tile, to_vector(seq(tile.type.getNumElements())));
   visitElements(tile, 0, rows,
                 [&](int64_t element, int64_t cell) { put(tile, cell, roundTo(type, contents.values[element])); });
   if (rows == tile.type.getSize(0))
@@ -171,6 +173,22 @@ void TileMachine::write(mlir::Operation *op, const Tile &tile, const Contents &c
   uint64_t record = holes.add({HoleRecord::BeyondRows, op, tile.type});
   visitElements(tile, rows, tile.type.getSize(0),
                 [&](int64_t element, int64_t cell) { put(tile, cell, Holes::make(record, element)); });
+}
+
+void TileMachine::write(mlir::Operation *op, const Tile &tile, const Contents &contents,
+                        function_ref<bool(int64_t)> isWritten) {
+  if (watch)
+    watch->write(op, tile, to_vector(make_filter_range(seq(tile.type.getNumElements()), isWritten)));
+  visitElements(tile, 0, tile.type.getSize(0), [&](int64_t element, int64_t cell) {
+    if (isWritten(element))
+      put(tile, cell, roundTo(tile.type.getElementType(), contents.values[element]));
+  });
+}
+
+std::vector<int64_t> TileMachine::listCells(const Tile &tile, int64_t rows) const {
+  std::vector<int64_t> cells;
+  visitElements(tile, 0, rows, [&](int64_t, int64_t cell) { cells.push_back(cell); });
+  return cells;
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,10 +27,21 @@ struct Contents {
   int64_t width() const { return *countElements(llvm::ArrayRef(shape).drop_front()); }
 };
 
+/// Is told of what ops read and write, before they do.
+class MemoryWatch {
+public:
+  virtual ~MemoryWatch() = default;
+  /// The first `rows` rows of the tile.
+  virtual void read(mlir::Operation *op, const Tile &tile, int64_t rows) = 0;
+  /// The elements of the tile, by number.
+  virtual void write(mlir::Operation *op, const Tile &tile, llvm::ArrayRef<int64_t> elements) = 0;
+};
+
 class TileMachine {
 public:
   TileMachine(tile::KernelOp kernel, const TileOptions &options)
-      : kernel(kernel), rounds(options.rounds), arithmetic(options.rounds ? Rounding::f32 : Rounding::exact) {}
+      : kernel(kernel), rounds(options.rounds), schedule(options.schedule),
+        arithmetic(options.rounds ? Rounding::f32 : Rounding::exact) {}
 
   // Tiles. A tile that the plan gives no place lies behind all others.
   llvm::Expected<Tile> allocate(tile::AllocOp op);
@@ -45,6 +56,11 @@ public:
   Contents read(mlir::Operation *op, const Tile &tile) { return read(op, tile, tile.type.getSize(0)); }
   /// Writes the first rows; those behind them have no meaning then.
   void write(mlir::Operation *op, const Tile &tile, const Contents &contents);
+  /// Writes those elements alone of a whole tile's contents that `isWritten` takes.
+  void write(mlir::Operation *op, const Tile &tile, const Contents &contents,
+             llvm::function_ref<bool(int64_t)> isWritten);
+  /// Where the elements of the first rows lie: numbers that two tiles have in common where they overlap.
+  std::vector<int64_t> listCells(const Tile &tile, int64_t rows) const;
 
   // An op must not write what it has still to read.
   /// An error if the tiles share an element.
@@ -61,9 +77,11 @@ public:
 
   tile::KernelOp kernel;
   const bool rounds;
+  const uint64_t schedule;
   const Arithmetic arithmetic;
   Holes holes;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
+  MemoryWatch *watch = nullptr;
 
 private:
   /// One of the 2 bytes that the smallest element has. An element of 4 bytes lies in the first of its two cells.

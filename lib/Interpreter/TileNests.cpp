@@ -116,7 +116,24 @@ static Error runMap(TileExecutor &e, tile::MapOp op) {
     const double *yielded = values.get((*body)->getYielded(0));
     contents.values.insert(contents.values.end(), yielded, yielded + values.lanes);
   });
-  e.machine.write(op, result, contents);
+  if (!op.getBlocks()) {
+    e.machine.write(op, result, contents);
+    return Error::success();
+  }
+  if (rows != result.type.getSize(0))
+    return makeTileError(op, "blocks of " + Twine(rows) + " rows of a tile that has " + Twine(result.type.getSize(0)));
+  e.machine.write(op, result, contents, [&](int64_t element) {
+    int64_t row = element / sizes[1] / *op.getBlockSize(), column = element % sizes[1] / *op.getBlockSize();
+    switch (*op.getBlocks()) {
+    case tile::Blocks::Below:
+      return column < row;
+    case tile::Blocks::Diagonal:
+      return column == row;
+    case tile::Blocks::Above:
+      return column > row;
+    }
+    llvm_unreachable("which blocks");
+  });
   return Error::success();
 }
 

@@ -30,15 +30,18 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
   Tile left = e.getTile(op.getLeft()), right = e.getTile(op.getRight()), result = e.getTile(op.getResult());
   int64_t rows = e.getNumber(op.getRows()), inner = e.getNumber(op.getInner());
   int64_t columns = result.type.getSize(1);
-  bool transposed = op.getTransposed();
+  bool transposed = op.getTransposed(), rightTransposed = op.getRightTransposed();
+  int64_t rightInner = right.type.getSize(rightTransposed ? 1 : 0);
   if (Error error = e.machine.checkRows(op, result, rows))
     return error;
-  if (inner < 0 || inner > right.type.getSize(0))
-    return makeTileError(op, Twine(inner) + " inner indices of factors that have " + Twine(right.type.getSize(0)));
+  if (inner < 0 || inner > rightInner)
+    return makeTileError(op, Twine(inner) + " inner indices of factors that have " + Twine(rightInner));
   for (const Tile &factor : {left, right})
     if (Error error = e.machine.checkApart(op, result, factor))
       return error;
-  Contents a = e.machine.read(op, left, transposed ? inner : rows), b = e.machine.read(op, right, inner), plus;
+  Contents a = e.machine.read(op, left, transposed ? inner : rows), plus;
+  Contents b = e.machine.read(op, right, rightTransposed ? columns : inner);
+  auto rightAt = [&](int64_t k, int64_t column) { return rightTransposed ? b.at(column, k) : b.at(k, column); };
   Contents rowScale, columnScale;
   if (op.getPlus()) {
     Tile tile = e.getTile(op.getPlus());
@@ -79,7 +82,7 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       double factor = transposed ? a.at(k, row) : a.at(row, k);
       for (int64_t column = 0; column < end; ++column) {
         double &sum = contents.at(row, column);
-        sum = arithmetic.multiplyAdd(sum, factor, b.at(k, column));
+        sum = arithmetic.multiplyAdd(sum, factor, rightAt(k, column));
       }
     }
     for (int64_t column = 0; column < end; ++column) {
@@ -90,7 +93,7 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       if (op.getPlus() && isHole(before[column]))
         sum = before[column];
       for (int64_t k = 0; k < innerEnd && !isHole(sum); ++k)
-        for (double x : {transposed ? a.at(k, row) : a.at(row, k), b.at(k, column)})
+        for (double x : {transposed ? a.at(k, row) : a.at(row, k), rightAt(k, column)})
           if (isHole(x))
             sum = x;
     }

@@ -40,7 +40,6 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %c2 = arith.constant 2 : i64
-  %c6 = arith.constant 6 : i64
   %c16 = arith.constant 16 : i64
   %c32 = arith.constant 32 : i64
   %c63 = arith.constant 63 : i64
@@ -72,10 +71,10 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
     tile.role "loads" copies 1 of warp registers 24 {
     ^bb0(%copy: i64):
       %more = arith.addi %tokens, %c63 : i64
-      %chunks = arith.shrui %more, %c6 : i64
+      %chunks = arith.divui %more, %c64 : i64
       scf.for %chunk = %c0 to %chunks step %c1 : i64 {
         %stage = arith.andi %chunk, %c1 : i64
-        %round = arith.shrui %chunk, %c1 : i64
+        %round = arith.divui %chunk, %c2 : i64
         %last = arith.subi %round, %c1 : i64
         %first = arith.muli %chunk, %c64 : i64
         tile.wait %empty[%stage] phase %last : <2>
@@ -136,10 +135,10 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
         tile.yield %zero : f32
       }
       %more = arith.addi %tokens, %c63 : i64
-      %chunks = arith.shrui %more, %c6 : i64
+      %chunks = arith.divui %more, %c64 : i64
       scf.for %chunk = %c0 to %chunks step %c1 : i64 {
         %stage = arith.andi %chunk, %c1 : i64
-        %round = arith.shrui %chunk, %c1 : i64
+        %round = arith.divui %chunk, %c2 : i64
         %qt = tile.view %qs[%stage] offset 0 : !keys2 to !keys
         %kt = tile.view %ks[%stage] offset 0 : !keys2 to !keys
         %g2 = tile.view %gs[%stage] offset 0 : !gates2 to !gates
@@ -159,8 +158,8 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
           tile.yield %next, %next : f32, f32
         }
         tile.settle pending 1
-        // L on the diagonal blocks, whose upper halves are masked, and -L below them, which need no mask: both indices
-        // differ in their block, so the exponent is a sum of logs of decays.
+        // -L below the diagonal blocks, where no mask is needed, and L on them. The solve does not read what is above
+        // the diagonal there: the select keeps exponents from being positive.
         tile.map %kk, %betat, %G, %G into %L rows %c64 dims [array<i64: 0, 1>, array<i64: 0>, array<i64: 0>, array<i64: 1>]
             blocks below 16 : !tall, !numbers, !numbers, !numbers into !matrix {
         ^bb0(%dot: f32, %gain: f32, %row: f32, %column: f32):
@@ -183,8 +182,7 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
           %decay = math.exp %log : f32
           %scaled = arith.mulf %dot, %gain : f32
           %element = arith.mulf %scaled, %decay : f32
-          %masked = arith.select %counts, %element, %zero : f32
-          tile.yield %masked : f32
+          tile.yield %element : f32
         }
         tile.map into %X rows %c64 dims [] blocks diagonal 16 into !matrix {
           %zero = arith.constant 0.0 : f32
@@ -277,10 +275,10 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
       %channel = arith.muli %copy, %c64 : i64
       tile.load %before[%channel] rows %c64 into %S : !state into !wide
       %more = arith.addi %tokens, %c63 : i64
-      %chunks = arith.shrui %more, %c6 : i64
+      %chunks = arith.divui %more, %c64 : i64
       scf.for %chunk = %c0 to %chunks step %c1 : i64 {
         %stage = arith.andi %chunk, %c1 : i64
-        %round = arith.shrui %chunk, %c1 : i64
+        %round = arith.divui %chunk, %c2 : i64
         %first = arith.muli %chunk, %c64 : i64
         %qt = tile.view %qs[%stage] offset 0 : !keys2 to !keys
         %kt = tile.view %ks[%stage] offset 0 : !keys2 to !keys
@@ -348,7 +346,11 @@ tile.kernel @gated_delta_net required 5 workspace 189488 {
         tile.sent pending 0
         tile.map %O into %out rows %c64 dims [array<i64: 1, 0>] : !tall into !square {
         ^bb0(%element: f32):
-          %scale = arith.constant 0.088388347648318447 : f32
+          // 1 / sqrt(K): a constant, once folded.
+          %one = arith.constant 1.0 : f32
+          %width = arith.constant 128.0 : f32
+          %root = math.sqrt %width : f32
+          %scale = arith.divf %one, %root : f32
           %scaled = arith.mulf %element, %scale : f32
           tile.yield %scaled : f32
         }
