@@ -84,6 +84,11 @@ def peer(kind, spec, K=128, V=128, T=None, H=4):
     return f"{kind}/{spec}/K:{K}/V:{V}/H:{H}/T:{T}"
 
 
+def results_are_disturbed(results):
+    """Whether one thread was often kept waiting for its core."""
+    return PEAK in results.core and statistics.median(results.wall[PEAK]) > 1.1 * statistics.median(results.core[PEAK])
+
+
 class Page:
     """One figure; each panel is a method."""
 
@@ -169,7 +174,9 @@ class Page:
         caption = (f"{context['cpu']}, {context['cores']} cores; {context['date'][:10]}; bench/run; medians of "
                    f"{context['rounds']} interleaved rounds. B = 1, H = 4, T = {self.T}, K = V = 128, float32, "
                    "one thread, unless said otherwise.")
-        self.figure.text(0.05, 0.962, caption, fontsize=9, color="#444444")
+        if results_are_disturbed(self.results):
+            caption += "\nOther programs ran meanwhile: what is said of threads is uncertain."
+        self.figure.text(0.05, 0.972, caption, va="top", fontsize=9, color="#444444")
 
     def recurrences(self):
         results, specs = self.results, self.specs
