@@ -1,6 +1,7 @@
 // Every stage that `recurc check` knows computes what the token-by-token interpreter does, on random recurrences, data,
 // lengths and chunk sizes. A stage joins by its row in driver::getCheckStages().
 #include "Driver/CheckStages.h"
+#include "Driver/KernelPlans.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
@@ -18,8 +19,23 @@ struct Mistake {
 };
 } // namespace
 
-static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text, const PipelineOptions &options,
-                           const interpreter::Data &given) {
+/// One of the plans that kernels of the recurrence have.
+static Plan pickPlan(dgps::RecurrenceOp recurrence, uint64_t number) {
+  std::vector<Plan> has = {Plan::Auto};
+  if (auto kernels = driver::listKernelPlans(recurrence, {})) {
+    for (Plan plan : {Plan::Step, Plan::Chunk, Plan::Segment, Plan::Scan, Plan::TokenLoop})
+      if (llvm::any_of(*kernels, [wanted = driver::getRuntimePlan(plan)](const driver::KernelPlan &kernel) {
+            return kernel.plan == wanted && kernel.whyNot.empty();
+          }))
+        has.push_back(plan);
+  } else {
+    llvm::consumeError(kernels.takeError()); // compiling it will say the same
+  }
+  return has[number % has.size()];
+}
+
+static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
+                           const interpreter::Data &given, uint64_t planNumber) {
   llvm::Expected<Compiled> compiled = compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
@@ -36,6 +52,8 @@ static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text
     diagnostics += "\n" + diagnostic.str();
     return mlir::success();
   });
+  if (stage.needsTarget)
+    options.plan = pickPlan(compiled->recurrence, planNumber);
   auto prepared = stage.prepare(compiled->recurrence, options);
   if (!prepared)
     return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
@@ -67,12 +85,12 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
     std::string text = disguise(drawn, 0, plainNames).text;
-    Mistake mistake = findMistake(stage, text, options, data);
+    Mistake mistake = findMistake(stage, text, options, data, seed);
     if (mistake.kind == Mistake::None)
       continue;
     ++failures;
     auto fails = [&](llvm::StringRef candidate) {
-      return findMistake(stage, candidate, options, data).kind == mistake.kind;
+      return findMistake(stage, candidate, options, data, seed).kind == mistake.kind;
     };
     ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", "
                   << describeFailure(seed, mistake.message, text, fails);
