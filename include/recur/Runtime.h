@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 1
+#define RECUR_ABI_VERSION 2
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -92,8 +92,9 @@ typedef struct recur_recurrence {
   const recur_array_info *arrays; /* inputs, params, states, outputs */
   const recur_kernel_info *kernels;
   const char *name;
-  const char *target;   /* as given to recurc */
-  const char *compiler; /* its version */
+  const char *target;                  /* as given to recurc */
+  const char *compiler;                /* its version */
+  const struct recur_recurrence *next; /* the same for processors that lack something of `features`; null: none */
 } recur_recurrence;
 
 /*===--- Calls
@@ -151,6 +152,11 @@ int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_cal
 /* Checks everything, and then computes. On any status but RECUR_OK nothing was written. Allocates nothing, and may be
  * called from several threads at the same time. */
 recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call);
+
+/* The one that calls use on this processor: of the recurrence and what follows by `next`, the first whose instructions
+ * it has; null when there is none. Where the environment variable RECUR_TARGET names the target of one of several, it
+ * is the only one that counts. */
+const recur_recurrence *recur_select(const recur_recurrence *recurrence);
 
 /* How many threads the runtime's own pool has, the caller's among them. The pool starts when a call first needs it,
  * with as many as the environment variable RECUR_THREADS says, or else as there are processors for this program. */

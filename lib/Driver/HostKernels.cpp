@@ -39,6 +39,8 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   KernelInterface interface;
   interface.name = recurrence.getSymName().str();
   interface.prefix = options.prefix;
+  interface.variant = options.variant;
+  interface.lowerTargets = pipeline.lowerTargets;
   interface.source = options.sourceName;
   for (mlir::NamedAttribute dim : recurrence.getDims())
     if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
@@ -136,8 +138,8 @@ static Error addChunkKernel(dgps::RecurrenceOp recurrence, const PipelineOptions
   return Error::success();
 }
 
-Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> recurrences,
-                                                 const PipelineOptions &pipeline, const HostKernelOptions &options) {
+static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
+                                              const HostKernelOptions &options) {
   Expected<Target> target = findHostTarget(pipeline.target);
   if (!target)
     return target.takeError();
@@ -184,6 +186,26 @@ Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> re
   Expected<std::string> object = codegen::compileModule(all, machine, codegen::CodeForm::Object);
   if (!object)
     return object.takeError();
-  kernels.objects.insert(kernels.objects.begin(), {"recur_kernels.o", std::move(*object)});
+  kernels.objects.insert(kernels.objects.begin(), {"recur_kernels" + options.variant + ".o", std::move(*object)});
   return std::move(kernels);
+}
+
+Expected<HostKernels> driver::compileHostKernels(ArrayRef<dgps::RecurrenceOp> recurrences,
+                                                 const PipelineOptions &pipeline, const HostKernelOptions &options) {
+  Expected<HostKernels> all = compileForTarget(recurrences, pipeline, options);
+  PipelineOptions lower = pipeline;
+  while (all && !lower.lowerTargets.empty()) {
+    lower.target = lower.lowerTargets.front();
+    lower.lowerTargets.erase(lower.lowerTargets.begin());
+    HostKernelOptions own = options;
+    own.variant = codegen::getVariant(lower.target);
+    Expected<HostKernels> kernels = compileForTarget(recurrences, lower, own);
+    if (!kernels)
+      return kernels.takeError();
+    for (codegen::ObjectFile &object : kernels->objects)
+      all->objects.push_back(std::move(object));
+    all->assembly += kernels->assembly;
+    all->llvmIR += kernels->llvmIR;
+  }
+  return all;
 }

@@ -18,11 +18,13 @@ struct HostKernelOptions {
   std::string prefix;     // before every symbol
   std::string sourceName; // for comments
   bool wantsAssembly = false, wantsLLVM = false;
+  std::string variant; // ends every symbol, of a target that is not the first
 };
 
 /// The CPU that --target names; an error for a GPU.
 llvm::Expected<Target> findHostTarget(llvm::StringRef name);
 
+/// For every target of the options; the interfaces are those of the first.
 llvm::Expected<HostKernels> compileHostKernels(llvm::ArrayRef<dgps::RecurrenceOp> recurrences,
                                                const PipelineOptions &pipeline, const HostKernelOptions &options);
 

@@ -43,7 +43,11 @@ def define : JoinedOrSeparate<["-"], "D">, MetaVarName<"NAME=NUMBER">, Group<Spe
              HelpText<"give a const another number">;
 defm recurrence : Valued<"recurrence", "NAME", "take this recurrence of the file only", SpecGroup, withSpec>;
 
-defm target : Valued<"target", "NAME", "what to compile for; see 'recurc targets' (default: host)", TargetGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defvar withTarget = [BuildVerb, ExplainVerb, CheckVerb];
+def target : Joined<["--"], "target=">, MetaVarName<"NAME">, Group<TargetGroup>, Visibility<withTarget>,
+             HelpText<"what to compile for; see 'recurc targets' (default: host)">,
+             HelpTextForVariants<[BuildVerb], "what to compile for; see 'recurc targets' (default: host); of NAME,NAME a program takes the best that its processor has">;
+def target_separate : Separate<["--"], "target">, Alias<target>, Group<TargetGroup>, Visibility<withTarget>;
 defm prefix : Valued<"prefix", "PREFIX", "put PREFIX before every name in the header and the object", TargetGroup, [BuildVerb]>;
 def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, Visibility<withSpec>,
             HelpText<"type of the data: f32 (default), bf16 or f16">,

@@ -119,11 +119,44 @@ Expected<Plan> driver::parsePlan(const opt::InputArgList &args) {
                             {"token-loop", Plan::TokenLoop}});
 }
 
+/// The targets of a comma list, those that ask for most first.
+static Expected<std::vector<std::string>> parseTargets(StringRef list) {
+  std::vector<Target> found;
+  for (StringRef name : split(list, ',')) {
+    std::optional<Target> target = findTarget(name);
+    if (!target)
+      return makeUnknownValueError("--target", name, getTargetNames());
+    if (is_contained(map_range(found, [](const Target &other) { return StringRef(other.name); }), name))
+      return makeError("--target: '" + name + "' is given twice");
+    if (target->kind != "cpu" && list.contains(','))
+      return makeError("--target: several targets are processors of one kind, among which a program chooses when it "
+                       "runs; give '" +
+                       name + "' by itself");
+    found.push_back(*target);
+  }
+  llvm::sort(found, [](const Target &a, const Target &b) {
+    return a.features.size() != b.features.size() ? a.features.size() > b.features.size() : a.name < b.name;
+  });
+  std::vector<std::string> names;
+  for (const Target &target : found)
+    names.push_back(target.name);
+  return names;
+}
+
 Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &args) {
+  StringRef list = args.getLastArgValue(OPT_target, "host");
+  if (list.contains(','))
+    return makeError("--target: one target is taken here, but '" + list + "' names several; 'build' takes several");
+  return parsePipelineOptionsOfTargets(args);
+}
+
+Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::InputArgList &args) {
   PipelineOptions options;
-  options.target = args.getLastArgValue(OPT_target, "host").str();
-  if (!is_contained(getTargetNames(), options.target))
-    return makeUnknownValueError("--target", options.target, getTargetNames());
+  Expected<std::vector<std::string>> targets = parseTargets(args.getLastArgValue(OPT_target, "host"));
+  if (!targets)
+    return targets.takeError();
+  options.target = targets->front();
+  options.lowerTargets.assign(targets->begin() + 1, targets->end());
   Expected<DataType> dataType =
       parseChoice<DataType>(args, OPT_dtype, "--dtype", options.dataType,
                             {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});

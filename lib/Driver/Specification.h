@@ -20,6 +20,8 @@ llvm::Expected<SpecOptions> parseSpecOptions(const llvm::opt::InputArgList &args
 llvm::Expected<SpecOptions> parseRecurrenceOptions(const llvm::opt::InputArgList &args, llvm::StringRef verb);
 llvm::Expected<Plan> parsePlan(const llvm::opt::InputArgList &args);
 llvm::Expected<PipelineOptions> parsePipelineOptions(const llvm::opt::InputArgList &args);
+/// The same where --target may name several processors: the one that asks for most is `target`.
+llvm::Expected<PipelineOptions> parsePipelineOptionsOfTargets(const llvm::opt::InputArgList &args);
 /// The stage that an option names.
 llvm::Expected<const Stage *> parseStage(llvm::StringRef option, llvm::StringRef name);
 

@@ -144,12 +144,14 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
     return options.takeError();
-  Expected<PipelineOptions> pipeline = parsePipelineOptions(args);
+  Expected<PipelineOptions> pipeline = parsePipelineOptionsOfTargets(args);
   if (!pipeline)
     return pipeline.takeError();
   Expected<BuildOptions> build = parseBuildOptions(args, *options);
   if (!build)
     return build.takeError();
+  if (build->stopAfter && !pipeline->lowerTargets.empty())
+    return makeError("--stop-after: stages are of one target, but --target names several");
   Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
   if (!specification)
     return specification.takeError();

@@ -21,6 +21,7 @@ struct VectorUnit {
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {
   std::string target = "host";
+  std::vector<std::string> lowerTargets; // kernels are made for these too, for processors that lack what `target` has
   DataType dataType = DataType::F32;
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out

@@ -1,6 +1,8 @@
 // The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
 #include "Runtime/Call.h"
 #include "Runtime/Message.h"
+#include <cstdlib>
+#include <cstring>
 
 using namespace recur::runtime;
 
@@ -25,6 +27,17 @@ static bool hasFeatures(uint32_t features) {
   return features == 0; // a bit that this runtime does not know
 }
 
+const recur_recurrence *recur_select(const recur_recurrence *recurrence) {
+  const char *forced = recurrence && recurrence->next ? getenv("RECUR_TARGET") : nullptr;
+  bool isKnown = false;
+  for (const recur_recurrence *one = recurrence; forced && one; one = one->next)
+    isKnown |= strcmp(one->target, forced) == 0;
+  for (const recur_recurrence *one = recurrence; one; one = one->next)
+    if (hasFeatures(one->features) && (!isKnown || strcmp(one->target, forced) == 0))
+      return one;
+  return nullptr;
+}
+
 static recur_status checkDescriptor(const recur_recurrence *recurrence) {
   if (!recurrence)
     return fail(RECUR_NULL_POINTER, "the recurrence is null; pass the address of NAME_recurrence");
@@ -38,7 +51,7 @@ static recur_status checkDescriptor(const recur_recurrence *recurrence) {
     arguments += recurrence->arrays[i].kind == RECUR_STATE; // initial and final
   if (recurrence->array_count < 0 || arguments > mostArguments || recurrence->kernel_count < 1)
     return fail(RECUR_WRONG_VERSION, "%s: the kernel's description is damaged; build it again", recurrence->name);
-  if (!hasFeatures(recurrence->features))
+  if (!recur_select(recurrence))
     return fail(RECUR_WRONG_MACHINE,
                 "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
                 "such as x86-64-v3",
@@ -121,6 +134,7 @@ static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan) 
 recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call) {
   if (recur_status status = checkDescriptor(recurrence))
     return status;
+  recurrence = recur_select(recurrence);
   if (!call)
     return fail(RECUR_NULL_POINTER, "%s: the call is null", recurrence->name);
   if (recur_status status = checkSizes(recurrence, call))

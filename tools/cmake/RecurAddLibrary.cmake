@@ -1,9 +1,9 @@
 # recur_add_library(NAME SPEC file.recur
-#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
+#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4 ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
 #                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the
-# path of the manifest.
+# path of the manifest. Of several TARGETS the program takes, when it runs, the best that the processor can run.
 function(recur_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES")
   if(ARG_UNPARSED_ARGUMENTS)
@@ -22,11 +22,13 @@ function(recur_add_library name)
   if(NOT ARG_TARGETS)
     set(ARG_TARGETS host)
   endif()
-  list(LENGTH ARG_TARGETS target_count)
-  if(target_count GREATER 1)
-    message(FATAL_ERROR "recur_add_library(${name}): this version compiles a library for one target, not for ${ARG_TARGETS}; "
-                        "call it once for each, with a PREFIX for each")
-  endif()
+  foreach(target IN LISTS ARG_TARGETS)
+    if(target MATCHES "^sm_")
+      message(FATAL_ERROR "recur_add_library(${name}): '${target}' is a GPU, for which this version makes no kernels; "
+                          "TARGETS takes host, x86-64, x86-64-v3 and x86-64-v4")
+    endif()
+  endforeach()
+  list(JOIN ARG_TARGETS "," targets)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if("C" IN_LIST languages)
     set(language C)
@@ -36,7 +38,7 @@ function(recur_add_library name)
     message(FATAL_ERROR "recur_add_library(${name}): enable C or CXX, by project(... LANGUAGES C)")
   endif()
 
-  set(options --target=${ARG_TARGETS})
+  set(options --target=${targets})
   if(ARG_DIMS)
     string(REPLACE ";" "," dims "${ARG_DIMS}")
     list(APPEND options --dim=${dims})

@@ -14,7 +14,8 @@ static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recu
               offsetof(recur_kernel_info, plan) == 24 && sizeof(recur_kernel_info) == 32);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
-              offsetof(recur_recurrence, compiler) == 48 && sizeof(recur_recurrence) == 56);
+              offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
+              sizeof(recur_recurrence) == 64);
 
 static uint32_t getFeatureBits(ArrayRef<std::string> features) {
   static constexpr std::pair<StringRef, uint32_t> bits[] = {
@@ -72,10 +73,14 @@ void DescriptorWriter::write(const KernelInterface &interface) {
     kernels.push_back(makeStruct(
         {function, int64(kernel.workspaceBytes), int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk)}));
   }
+  auto *pointer = PointerType::getUnqual(context);
+  Constant *next = ConstantPointerNull::get(pointer);
+  if (std::string symbol = interface.getNextDescriptorSymbol(); !symbol.empty())
+    next = new GlobalVariable(module, pointer, /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, symbol);
   Constant *descriptor =
       makeStruct({int32(RECUR_ABI_VERSION), int32(getFeatureBits(interface.features)), int32(arrays.size()),
                   int32(kernels.size()), makeTable(arrays), makeTable(kernels), makeString(interface.name),
-                  makeString(interface.target), makeString(interface.compiler)});
+                  makeString(interface.target), makeString(interface.compiler), next});
   new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, descriptor,
                      interface.getDescriptorSymbol());
 }

@@ -25,6 +25,8 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
   os << ", states f32; compiled for " << interface.target;
   if (interface.cpu != interface.target)
     os << " (" << interface.cpu << ")";
+  for (const std::string &target : interface.lowerTargets)
+    os << ", " << target;
   os << ". */\n";
 }
 

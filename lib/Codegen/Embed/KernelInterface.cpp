@@ -1,8 +1,21 @@
 #include "Codegen/Embed/KernelInterface.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 using namespace recur::codegen;
+
+std::string recur::codegen::getVariant(StringRef target) {
+  std::string text = "_" + target.str();
+  for (char &c : text)
+    if (!isAlnum(c))
+      c = '_';
+  return text;
+}
+
+std::string KernelInterface::getNextDescriptorSymbol() const {
+  return lowerTargets.empty() ? "" : prefix + name + getVariant(lowerTargets.front()) + "_recurrence";
+}
 
 StringRef recur::codegen::getPlanName(recur_plan plan) {
   static constexpr StringRef names[] = {"auto", "step", "chunk", "segment", "scan", "token-loop"};

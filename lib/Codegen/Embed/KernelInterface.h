@@ -36,12 +36,19 @@ struct KernelInterface {
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
   std::string target, triple, cpu;
-  std::vector<std::string> features; // of the processor, by LLVM's names
-  std::string compiler;              // version
+  std::vector<std::string> features;     // of the processor, by LLVM's names
+  std::string compiler;                  // version
+  std::string variant;                   // ends the symbols of all but the first of several targets
+  std::vector<std::string> lowerTargets; // besides, each with symbols of its own
 
-  std::string getSymbol() const { return prefix + name; }
+  std::string getSymbol() const { return prefix + name + variant; }
   std::string getDescriptorSymbol() const { return getSymbol() + "_recurrence"; }
+  /// Of the same recurrence for the next lower target; empty where this is the lowest.
+  std::string getNextDescriptorSymbol() const;
 };
+
+/// The ending of symbols for a target: `_x86_64_v3`.
+std::string getVariant(llvm::StringRef target);
 
 llvm::StringRef getPlanName(recur_plan plan);
 llvm::StringRef getDataTypeName(recur_dtype dtype);

@@ -69,5 +69,7 @@ std::string recur::codegen::printManifest(ArrayRef<KernelInterface> interfaces) 
                                                 {"cpu", first.cpu},
                                                 {"features", json::Array(first.features)}}},
                         {"recurrences", std::move(recurrences)}};
+  if (!first.lowerTargets.empty())
+    manifest["lower_targets"] = json::Array(first.lowerTargets);
   return formatv("{0:2}\n", json::Value(std::move(manifest)));
 }

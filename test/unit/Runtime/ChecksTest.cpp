@@ -167,7 +167,7 @@ TEST_F(Misuse, Plans) {
 TEST_F(Misuse, KernelsOfAnotherVersionOrMachine) {
   recur_recurrence other = attention;
   other.abi_version = RECUR_ABI_VERSION + 1;
-  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 2, this runtime of 1", &other);
+  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 3, this runtime of 2", &other);
   other = attention;
   other.features = 1u << 31; // no such feature yet
   expectRefused(RECUR_WRONG_MACHINE, "attention was compiled for 'host', and this processor lacks instructions",
@@ -175,6 +175,31 @@ TEST_F(Misuse, KernelsOfAnotherVersionOrMachine) {
   other = attention;
   other.kernel_count = 0;
   expectRefused(RECUR_WRONG_VERSION, "attention: the kernel's description is damaged", &other);
+}
+
+TEST(Select, TakesTheFirstThatTheProcessorHas) {
+  recur_recurrence low = attention, high = attention, best = attention;
+  low.target = "low";
+  high.target = "high";
+  high.next = &low;
+  best.target = "best";
+  best.features = 1u << 31; // no such feature yet
+  best.next = &high;
+  EXPECT_EQ(recur_select(&best), &high);
+  EXPECT_EQ(recur_select(&low), &low);
+  EXPECT_EQ(recur_select(nullptr), nullptr);
+  setenv("RECUR_TARGET", "low", 1);
+  EXPECT_EQ(recur_select(&best), &low);
+  setenv("RECUR_TARGET", "other", 1); // of another library of the same program
+  EXPECT_EQ(recur_select(&best), &high);
+  setenv("RECUR_TARGET", "best", 1); // which this processor cannot run
+  EXPECT_EQ(recur_select(&best), nullptr);
+  Problem problem{1, 3, 1, 1};
+  recur_argument arguments[argumentCount];
+  recur_call call = problem.makeCall(arguments);
+  EXPECT_EQ(recur_forward(&best, &call), RECUR_WRONG_MACHINE);
+  unsetenv("RECUR_TARGET");
+  EXPECT_EQ(recur_forward(&best, &call), RECUR_OK) << recur_message();
 }
 
 TEST_F(Misuse, NothingToDoNeedsNothing) {

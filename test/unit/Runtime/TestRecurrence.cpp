@@ -67,8 +67,8 @@ static const recur_array_info arrays[] = {
 static const recur_kernel_info kernels[] = {{runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0},
                                             {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64}};
 
-extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,      2,     arrays,
-                                                        kernels,           "attention", "host", "test"};
+extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,      2,      arrays,
+                                                        kernels,           "attention", "host", "test", nullptr};
 
 Problem::Problem(int64_t B, int64_t T, int64_t H, int64_t Hq, int64_t sequences)
     : B(B), T(T), H(H), Hq(Hq), sequences(sequences < 0 ? B : sequences) {
