@@ -1,5 +1,6 @@
 // recurc explain: what is found out about a specification, or the page of an error.
 #include "Driver/Explain.h"
+#include "Driver/PlanReport.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -68,10 +69,26 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
     ExplainOptions explain = makeExplainOptions(**specification, recurrence, *pipeline);
-    if (args.hasArg(OPT_json))
-      list.push_back(explainJson(recurrence, explain));
-    else
+    // Only of a target that is asked for: the rest of the report is the same on every machine.
+    bool wantsPlans = args.hasArg(OPT_target);
+    if (args.hasArg(OPT_json)) {
+      json::Value report = explainJson(recurrence, explain);
+      if (wantsPlans) {
+        Expected<json::Value> plans = explainPlansJson(recurrence, *pipeline);
+        if (!plans)
+          return plans.takeError();
+        (*report.getAsObject())["kernels"] = std::move(*plans);
+      }
+      list.push_back(std::move(report));
+    } else {
       text += (text.empty() ? "" : "\n") + explainText(recurrence, explain);
+      if (!wantsPlans)
+        continue;
+      Expected<std::string> plans = explainPlansText(recurrence, *pipeline);
+      if (!plans)
+        return plans.takeError();
+      text += *plans;
+    }
   }
   if (!args.hasArg(OPT_json))
     outs() << text;

@@ -1,0 +1,99 @@
+#include "Driver/PlanReport.h"
+#include "Codegen/CPU/CPUTarget.h"
+#include "Codegen/Embed/KernelInterface.h"
+#include "Driver/KernelPlans.h"
+#include "Driver/Targets.h"
+#include <fmt/format.h>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::driver;
+
+namespace {
+struct PlanReport {
+  std::vector<KernelPlan> plans;
+  int64_t stateBytes = 0; // of one head
+  std::string noKernels;  // why the target has none at all
+};
+} // namespace
+
+static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
+  int64_t bytes = 0;
+  for (dgps::StateOp state : recurrence.getStates()) {
+    int64_t count = 1;
+    for (int64_t side : cast<dgps::RealType>(state.getType()).getShape())
+      count *= side;
+    bytes += count * int64_t(sizeof(float));
+  }
+  return bytes;
+}
+
+static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  PlanReport report;
+  report.stateBytes = countStateBytes(recurrence);
+  if (std::optional<Target> target = findTarget(pipeline.target); target && target->kind != "cpu") {
+    report.noKernels = "this version makes no kernels for GPUs";
+    return report;
+  }
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
+  if (!plans)
+    return plans.takeError();
+  std::optional<std::string> noVectors = explainNoVectorKernels(*target);
+  for (KernelPlan &plan : *plans)
+    if (noVectors && plan.plan != RECUR_PLAN_STEP && plan.whyNot.empty())
+      plan.whyNot = *noVectors;
+  report.plans = std::move(*plans);
+  return report;
+}
+
+static std::string printBytes(int64_t bytes) {
+  return bytes < 1024 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} KiB", double(bytes) / 1024);
+}
+
+Expected<std::string> driver::explainPlansText(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline);
+  if (!report)
+    return report.takeError();
+  std::string text = fmt::format("\nplans for {}\n", pipeline.target);
+  auto line = [&](StringRef name, const std::string &what) { text += fmt::format("  {:<15}{}\n", name.str(), what); };
+  if (!report->noKernels.empty())
+    line("none", report->noKernels);
+  for (const KernelPlan &plan : report->plans) {
+    StringRef name = codegen::getPlanName(plan.plan);
+    if (!plan.whyNot.empty())
+      line(name, "no: " + plan.whyNot);
+    else if (plan.chunk)
+      line(name, fmt::format("{} tokens at once, in {} of workspace", plan.chunk, printBytes(plan.workspaceBytes)));
+    else
+      line(name, fmt::format("a token at once, in {} of workspace", printBytes(plan.workspaceBytes)));
+  }
+  line("memory", fmt::format("states {} a head; workspaces are of each head that is worked on at the same time",
+                             printBytes(report->stateBytes)));
+  return text;
+}
+
+Expected<json::Value> driver::explainPlansJson(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline);
+  if (!report)
+    return report.takeError();
+  json::Array plans;
+  for (const KernelPlan &plan : report->plans) {
+    json::Object object{{"plan", codegen::getPlanName(plan.plan)}, {"available", plan.whyNot.empty()}};
+    if (!plan.whyNot.empty()) {
+      object["reason"] = plan.whyNot;
+    } else {
+      object["workspace_bytes_per_thread"] = plan.workspaceBytes;
+      if (plan.chunk)
+        object["chunk"] = plan.chunk;
+    }
+    plans.push_back(std::move(object));
+  }
+  json::Object result{
+      {"target", pipeline.target}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
+  if (!report->noKernels.empty())
+    result["reason"] = report->noKernels;
+  return json::Value(std::move(result));
+}
