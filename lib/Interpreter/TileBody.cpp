@@ -163,11 +163,7 @@ void TileBody::run(const Arithmetic &arithmetic, Values &values, ArrayRef<int64_
         result[lane] = instruction.rounds ? arithmetic.store(x) : x;
         continue;
       }
-      // Not a number. What has no meaning stays so.
-      for (double operand : {c[lane], b[lane], a[lane]})
-        if (!instruction.chooses && isHole(operand) && !isHole(x))
-          x = operand;
-      result[lane] = x;
+      result[lane] = instruction.chooses ? x : keepHoles(x, {a[lane], b[lane], c[lane]});
     }
   }
 }

@@ -55,7 +55,8 @@ public:
   // For the functions of ops.
   /// The op did nothing yet: the next step tries it again.
   void wait() { waits = true; }
-  /// Goes on with the block. At its end, `loop` runs it again until its end, with the numbers of the loop.
+  /// Goes on with a block of `parent`, a loop or a condition. A loop runs it again as long as its number is below
+  /// `end`.
   void enter(mlir::Block &block, mlir::Operation *parent, int64_t induction = 0, int64_t end = 0, int64_t stride = 0) {
     frames.push_back({&block, block.begin(), parent, induction, end, stride});
   }

@@ -12,6 +12,15 @@ namespace recur::interpreter {
 
 inline bool isHole(double x) { return (llvm::bit_cast<uint64_t>(x) >> 48) == 0xFFFD; }
 
+/// What is computed is without meaning if one of the operands is: which one a processor lets through is its own affair.
+inline double keepHoles(double result, std::initializer_list<double> operands) {
+  if (result != result)
+    for (double operand : operands)
+      if (isHole(operand))
+        return operand;
+  return result;
+}
+
 /// How a hole came to be.
 struct HoleRecord {
   enum Kind {

@@ -73,7 +73,7 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       for (auto [scale, index] : {std::pair(&rowScale, row), std::pair(&columnScale, column)})
         if (!scale->values.empty()) {
           double factor = scale->values[scale->values.size() == 1 ? 0 : index], whole = sum * factor;
-          sum = whole == whole ? arithmetic.store(whole) : isHole(sum) ? sum : isHole(factor) ? factor : whole;
+          sum = keepHoles(arithmetic.store(whole), {sum, factor});
         }
     }
     std::vector<double> before(op.getPlus() ? &contents.at(row, 0) : nullptr,
@@ -90,12 +90,14 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       if (sum == sum)
         continue;
       // Not a number: is one of the addends without meaning?
+      std::optional<double> hole;
       if (op.getPlus() && isHole(before[column]))
-        sum = before[column];
-      for (int64_t k = 0; k < innerEnd && !isHole(sum); ++k)
+        hole = before[column];
+      for (int64_t k = 0; k < innerEnd && !hole; ++k)
         for (double x : {transposed ? a.at(k, row) : a.at(row, k), rightAt(k, column)})
-          if (isHole(x))
-            sum = x;
+          if (isHole(x) && !hole)
+            hole = x;
+      sum = hole.value_or(sum);
     }
     for (int64_t column = end; column < columns; ++column) {
       if (!leftOut)
@@ -139,10 +141,7 @@ static Error runSolve(TileExecutor &e, tile::SolveOp op) {
       double &sum = x.at(row, column);
       for (int64_t k = 0; k < row; ++k) {
         double next = e.machine.arithmetic.multiplyAdd(sum, -lower.at(row, k), x.at(k, column));
-        for (double addend : {x.at(k, column), lower.at(row, k), sum})
-          if (next != next && isHole(addend))
-            next = addend;
-        sum = next;
+        sum = keepHoles(next, {sum, lower.at(row, k), x.at(k, column)});
       }
     }
   e.machine.write(op, values, x);

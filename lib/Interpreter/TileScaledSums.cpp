@@ -11,14 +11,6 @@ using namespace recur::interpreter;
 
 static constexpr int64_t beforeScale = -1;
 
-/// What is no number is without meaning if one of the operands is.
-static double keepHoles(double result, std::initializer_list<double> operands) {
-  for (double operand : operands)
-    if (result != result && !isHole(result) && isHole(operand))
-      return operand;
-  return result;
-}
-
 namespace {
 /// The scales between a row and the columns of an index, going back from the row's own index.
 struct Running {

@@ -36,6 +36,11 @@ tile.kernel @everything required 1 workspace 4096 {
     %w = arith.mulf %u, %v : f32
     tile.yield %w : f32
   }
+  // CHECK: tile.map into %{{.*}} rows %{{.*}} dims [] into <64x20xf32, local, [32, 1]> {
+  tile.map into %b rows %tokens dims [] into !rows {
+    %number = arith.constant 1.0 : f32
+    tile.yield %number : f32
+  }
   // CHECK: tile.scan %{{.*}} all %{{.*}} reverse rows %{{.*}} dims [array<i64: 0, 1>] start 1.000000e+00
   tile.scan %a all %b reverse rows %tokens dims [array<i64: 0, 1>] start 1.0 : !rows all !rows {
   ^bb0(%u: f32, %running: f32):

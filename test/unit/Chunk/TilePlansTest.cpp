@@ -75,7 +75,150 @@ TEST_P(Plans, ComputeTokenByToken) {
   }
 }
 
+TEST_P(Plans, RoundAsTheirDataDoes) {
+  auto module = example(GetParam(), {{"K", 6}, {"V", 5}, {"M", 4}});
+  ASSERT_TRUE(module);
+  Data data = randomData(recurrenceOf(*module), {1, 21, 2, 1}, 3);
+  Results want = get(interpret(recurrenceOf(*module), data));
+  TileOptions options;
+  options.rounds = true;
+  for (auto [dtype, most] : {std::pair("f32", 1e-4), std::pair("bf16", 0.2)}) {
+    Plan tiles = plan(*module, 16, dtype);
+    Results got = get(interpret(tiles.kernel(), tiles.arrays, data, options));
+    double error = relativeRms(got, want);
+    EXPECT_LE(error, most) << dtype;
+    EXPECT_GT(error, 1e-9) << dtype;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, Plans, ::testing::ValuesIn(listExamples()),
                          [](const auto &info) { return info.param; });
+
+//===----------------------------------------------------------------------===//
+// Plans with a mistake
+//===----------------------------------------------------------------------===//
+
+class WrongPlans : public TilePlanTest {
+protected:
+  /// 21 tokens in chunks of 16: the last chunk is short.
+  void SetUp() override {
+    recurrence = example("gated_delta_net", {{"K", 6}, {"V", 5}});
+    data = randomData(recurrenceOf(*recurrence), {1, 21, 1, 1}, 7);
+    want = get(interpret(recurrenceOf(*recurrence), data));
+    right = plan(*recurrence, 16);
+    ASSERT_EQ(judge(right.kernel()), "");
+  }
+
+  /// What the judge says: an error of the plan, or that numbers differ; nothing if all is well.
+  std::string judge(tile::KernelOp kernel) {
+    auto got = interpret(kernel, right.arrays, data);
+    if (!got)
+      return llvm::toString(got.takeError());
+    return relativeRms(*got, want) <= limit ? "" : "other numbers";
+  }
+
+  /// Calls `change` with each op of the kind, alone, in a plan of its own. Gives how often that made a change.
+  template <typename Op> int64_t forEach(llvm::function_ref<bool(Op)> change) {
+    int64_t count = 0, changed = 0;
+    right.kernel().walk([&](Op) { ++count; });
+    for (int64_t wanted = 0; wanted < count; ++wanted) {
+      mlir::OwningOpRef<mlir::ModuleOp> copy = mlir::cast<mlir::ModuleOp>((*right.module)->clone());
+      tile::KernelOp kernel = *copy->getOps<tile::KernelOp>().begin();
+      int64_t number = 0;
+      bool isChanged = false;
+      std::string what;
+      kernel.walk([&](Op op) {
+        if (number++ != wanted)
+          return;
+        llvm::raw_string_ostream(what) << op;
+        isChanged = change(op);
+      });
+      if (!isChanged)
+        continue;
+      ++changed;
+      EXPECT_NE(judge(kernel), "") << "in spite of a change of " << what;
+    }
+    return changed;
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> recurrence;
+  Data data;
+  Results want;
+  Plan right;
+};
+
+TEST_F(WrongPlans, LiveTilesInOnePlace) {
+  // The state is live all the time, so that no tile of the loop can have its place.
+  int64_t state = -1;
+  right.kernel().walk([&](tile::ProductOp op) {
+    if (op.getPlus() == op.getResult())
+      state = *op.getResult().getDefiningOp<tile::AllocOp>().getOffset();
+  });
+  ASSERT_GE(state, 0);
+  EXPECT_GT(forEach<tile::AllocOp>([&](tile::AllocOp op) {
+              bool inLoop = llvm::any_of(
+                  op->getUsers(), [](mlir::Operation *user) { return isa<mlir::scf::ForOp>(user->getParentOp()); });
+              if (!inLoop || int64_t(*op.getOffset()) == state)
+                return false;
+              op.setOffset(state);
+              return true;
+            }),
+            5);
+}
+
+TEST_F(WrongPlans, TokensBehindTheLastOne) {
+  // A product that adds up over tokens adds up over as many as a chunk has. (A triangle stops at the last one itself.)
+  EXPECT_GT(forEach<tile::ProductOp>([](tile::ProductOp op) {
+              if (op.getLeftTriangle() || op.getInner().getDefiningOp<mlir::arith::ConstantOp>())
+                return false;
+              mlir::OpBuilder builder(op);
+              op.getInnerMutable().assign(mlir::arith::ConstantIntOp::create(builder, op.getLoc(), 16, 64));
+              return true;
+            }),
+            0);
+  // Rows of the last chunk that are not there.
+  EXPECT_GT(forEach<tile::StoreOp>([](tile::StoreOp op) {
+              if (op.getRows().getDefiningOp<mlir::arith::ConstantOp>())
+                return false;
+              mlir::OpBuilder builder(op);
+              op.getRowsMutable().assign(mlir::arith::ConstantIntOp::create(builder, op.getLoc(), 16, 64));
+              return true;
+            }),
+            0);
+}
+
+TEST_F(WrongPlans, TooFewRows) {
+  auto shorten = [](mlir::Operation *op, mlir::OpOperand &rows) {
+    mlir::OpBuilder builder(op);
+    mlir::Value less = mlir::arith::SubIOp::create(builder, op->getLoc(), rows.get(),
+                                                   mlir::arith::ConstantIntOp::create(builder, op->getLoc(), 1, 64));
+    rows.set(less);
+    return true;
+  };
+  EXPECT_GT(forEach<tile::LoadOp>([&](tile::LoadOp op) { return shorten(op, op.getRowsMutable()); }), 5);
+  EXPECT_GT(forEach<tile::MapOp>([&](tile::MapOp op) { return shorten(op, op.getRowsMutable()); }), 2);
+  EXPECT_GT(forEach<tile::ScanOp>([&](tile::ScanOp op) { return shorten(op, op.getRowsMutable()); }), 2);
+  EXPECT_GT(forEach<tile::ProductOp>([&](tile::ProductOp op) { return shorten(op, op.getRowsMutable()); }), 4);
+  EXPECT_GT(forEach<tile::SolveOp>([&](tile::SolveOp op) { return shorten(op, op.getRowsMutable()); }), 0);
+}
+
+TEST_F(WrongPlans, TrianglesOfAnotherShape) {
+  EXPECT_GT(forEach<tile::ProductOp>([](tile::ProductOp op) {
+              if (!op.getLeftTriangle() && !op.getResultTriangle())
+                return false;
+              for (bool left : {true, false})
+                if (left ? op.getLeftTriangle() : op.getResultTriangle()) // a diagonal too low
+                  left ? op.setLeftTriangle(llvm::ArrayRef<int64_t>{2, 1})
+                       : op.setResultTriangle(llvm::ArrayRef<int64_t>{2, 1});
+              return true;
+            }),
+            1);
+}
+
+TEST_F(WrongPlans, MasksThatLetEverythingThrough) {
+  // Only all at once: a solve does not read what its matrix's mask hides.
+  right.kernel().walk([](mlir::arith::SelectOp op) { op.getResult().replaceAllUsesWith(op.getTrueValue()); });
+  EXPECT_THAT(judge(right.kernel()), ::testing::HasSubstr("left_triangle promises 0 at [0, 1] of the left factor"));
+}
 
 } // namespace

@@ -266,7 +266,7 @@ TEST_F(TileRolesTest, AMaskIsMissing) {
   EXPECT_EQ(judge("arith.select %counts, %element, %zero", "arith.addf %element, %zero", 0), "the results are wrong");
   // Blocks above the diagonal that nobody zeroed.
   EXPECT_EQ(judge("blocks above 16", "blocks below 16", 0),
-            "tile.send: element [0, 0] has no meaning: tile.product read element [47, 63] of a tile, which nothing had "
+            "tile.send: element [0, 0] has no meaning: tile.product read element [0, 16] of a tile, which nothing had "
             "written");
 }
 
