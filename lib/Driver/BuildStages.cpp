@@ -84,8 +84,12 @@ Error driver::runStagesToFiles(mlir::ModuleOp module, PipelineOptions pipeline, 
     if (!output.dumpFolder.empty() && !error)
       error = write(stage, getStageForms(stage).front(), getDumpPath(output.dumpFolder, stage));
   };
-  if (mlir::failed(runStages(module, output.from, to, pipeline, dump)))
-    return joinErrors(std::move(error), make_error<InternalError>("the passes down to stage '" + to.name + "' failed"));
+  if (mlir::failed(runStages(module, output.from, to, pipeline, dump))) {
+    // What somebody else wrote may say what this target has no form of.
+    Error failed = output.from ? makeError("--start-from: the file has no form at stage '" + to.name + "'")
+                               : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
+    return joinErrors(std::move(error), std::move(failed));
+  }
   if (!to.populate)
     dump(to);
   for (const std::string &form : output.emit)
