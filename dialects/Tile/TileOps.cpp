@@ -161,8 +161,6 @@ static LogicalResult checkOnMatrixUnits(ProductOp op) {
     return op.emitOpError("adds to its own result in registers, and does not scale it");
   if (op.getLeftTriangle() || op.getResultTriangle() || op.getAhead())
     return op.emitOpError("takes whole tiles into registers, no triangles, and brings nothing ahead");
-  if (inRole && op->getParentOfType<RoleOp>().getTeam() != Team::Warpgroup)
-    return op.emitOpError("multiplies into registers in a warpgroup, but its role has teams of one warp");
   return success();
 }
 
