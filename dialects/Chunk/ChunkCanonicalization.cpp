@@ -86,6 +86,17 @@ struct AdvanceWithoutDecay : OpRewritePattern<AdvanceOp> {
   }
 };
 
+/// Nothing decays, and nothing is written.
+struct AdvanceByNothing : OpRewritePattern<AdvanceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AdvanceOp op, PatternRewriter &rewriter) const override {
+    if (op.getColumnDecay() || op.getRowDecay() || !op.writesNothing())
+      return failure();
+    rewriter.replaceOp(op, op.getState());
+    return success();
+  }
+};
+
 /// a + (-b) = a - b, a - (-b) = a + b, 0 - a = -a and a * (-1) = -a.
 struct SimplifySigns : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -143,5 +154,5 @@ void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContex
   patterns.add<DropNeutralDecay<ScanOp>>(context);
 }
 void AdvanceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<AdvanceWithoutDecay>(context);
+  patterns.add<AdvanceWithoutDecay, AdvanceByNothing>(context);
 }

@@ -105,7 +105,8 @@ int64_t ReadOp::getFlops() { return 2 * elements(getRows()) * tensorOf(getResult
 
 int64_t AdvanceOp::getFlops() {
   int64_t decays = (getColumnDecay() ? 1 : 0) + (getRowDecay() ? 1 : 0);
-  return 2 * elements(getValues()) * tensorOf(getKeys()).getDimSize(1) + decays * elements(getState());
+  int64_t writes = writesNothing() ? 0 : 2 * elements(getValues()) * tensorOf(getKeys()).getDimSize(1);
+  return writes + decays * elements(getState());
 }
 
 int64_t ScanOp::getFlops() { return (getDecay() ? 2 : 1) * elements(getAdditions()); }
@@ -128,5 +129,6 @@ int64_t CgOp::getFlops() {
 int64_t ComposeOp::getFlops() {
   if (getKind() == SummaryKind::Elementwise || getKind() == SummaryKind::Tropical)
     return 3 * elements(getOffset());
-  return 2 * (elements(getMap()) + elements(getOffset())) * tensorOf(getMap()).getDimSize(0);
+  int64_t results = elements(getOffset()) + (getMap().use_empty() ? 0 : elements(getMap()));
+  return 2 * results * tensorOf(getMap()).getDimSize(0);
 }

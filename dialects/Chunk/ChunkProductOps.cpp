@@ -169,6 +169,8 @@ RECUR_INFER(AdvanceOp) {
   return success();
 }
 
+bool AdvanceOp::writesNothing() { return constantNumber(getValues()) == 0.0 || constantNumber(getKeys()) == 0.0; }
+
 LogicalResult ReshapeStateOp::verify() {
   if (tensorOf(getState()).getNumElements() != tensorOf(getResult()).getNumElements())
     return emitOpError() << "cannot make " << getResult().getType() << " of " << getState().getType() << ": they have "

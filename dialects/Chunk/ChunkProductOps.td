@@ -180,6 +180,10 @@ def Chunk_AdvanceOp : Chunk_LinearOp<"advance", [AttrSizedOperandSegments]> {
   let builders = [OpBuilder<(ins "::mlir::Value":$state, "::mlir::Value":$values, "::mlir::Value":$keys), [{
     build($_builder, $_state, state, values, keys, ::mlir::Value(), ::mlir::Value());
   }]>];
+  let extraClassDeclaration = [{
+    /// Whether all writes are zeros: then the state decays and that is all.
+    bool writesNothing();
+  }];
 }
 
 #endif // RECUR_CHUNK_PRODUCT_OPS_TD

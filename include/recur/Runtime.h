@@ -35,7 +35,7 @@ const char *recur_message(void);
 typedef enum recur_dtype { RECUR_F32 = 0, RECUR_BF16 = 1, RECUR_F16 = 2 } recur_dtype;
 typedef enum recur_kind { RECUR_INPUT = 0, RECUR_PARAM = 1, RECUR_STATE = 2, RECUR_OUTPUT = 3 } recur_kind;
 typedef enum recur_plan {
-  RECUR_PLAN_AUTO = 0,      /* by the number of tokens */
+  RECUR_PLAN_AUTO = 0,      /* by sizes, and the number of processors */
   RECUR_PLAN_STEP = 1,      /* token by token */
   RECUR_PLAN_CHUNK = 2,     /* a chunk of tokens at a time */
   RECUR_PLAN_SEGMENT = 3,   /* segments of chunks in parallel */
@@ -65,12 +65,32 @@ typedef struct recur_array_info {
   int64_t shape[2]; /* of one token, or of one head for params and states */
 } recur_array_info;
 
+/* What a segment of tokens makes of one state, as a map that is computed without knowing the state: the kernels `run`,
+ * which gives the map's two parts, and `apply`, which takes a state from before the segment to after it. */
+typedef struct recur_summary_info {
+  recur_kernel run;     /* inputs, params, the states in `needs`, both parts; then these states and parts again */
+  recur_kernel apply;   /* the state, both parts; then the state and both parts afterwards; of 1 token */
+  const int32_t *needs; /* the states, by their places, whose values before the segment must be known */
+  int32_t need_count;
+  int32_t state;      /* its place among the states */
+  int32_t map_side;   /* not 0: the first part is a square matrix, and starts as the identity; 0: as the state */
+  float map_start;    /* the first part's numbers at the start, where it is no identity */
+  float offset_start; /* the second part's, which is as the state */
+  float cost;         /* of a chunk of `run`, over that of a chunk of the recurrence's kernel */
+  float apply_cost;   /* of `apply`, over the same */
+} recur_summary_info;
+
 typedef struct recur_kernel_info {
   recur_kernel run;
-  int64_t workspace_bytes;
-  int64_t tokens_from; /* left to itself, the runtime takes the last kernel that is meant for so few tokens */
-  int32_t plan;        /* recur_plan */
-  int32_t chunk;       /* tokens in a chunk; 0 for plans without */
+  int64_t workspace_bytes; /* of `run` and of the kernels in `summaries` */
+  int64_t tokens_from;     /* left to itself, the runtime takes the last kernel that is meant for so few tokens */
+  int32_t plan;            /* recur_plan */
+  int32_t chunk;           /* tokens in a chunk; 0 for plans without */
+
+  /* Of the plan `segment`, where `run` is the kernel of one segment: the summary of each state, after those of the
+   * states that it needs. */
+  const recur_summary_info *summaries;
+  int32_t summary_count;
 } recur_kernel_info;
 
 /* Bits of `recur_recurrence.features`. */
@@ -145,8 +165,9 @@ typedef struct recur_call {
   int64_t workspace_bytes;
 } recur_call;
 
-/* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; less
- * than 0 when these are not valid, and then recur_message says why. */
+/* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; for
+ * packed sequences on their number and T, not on the offsets. Less than 0 when these are not valid, and then
+ * recur_message says why. */
 int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
 
 /* Checks everything, and then computes. On any status but RECUR_OK nothing was written. Allocates nothing, and may be

@@ -1,5 +1,6 @@
 #include "Driver/CheckStages.h"
 #include "Driver/HostEngine.h"
+#include "Driver/KernelPlans.h"
 #include "Driver/Reporting.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
@@ -146,10 +147,46 @@ static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp rec
                        /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30};
 }
 
+/// Those of one plan, where nothing else is asked for and there are some.
+static Expected<std::optional<PreparedStage>>
+prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
+  if (options.plan != Plan::Auto)
+    return std::nullopt;
+  auto copy = copyTo("chunk", recurrence, options);
+  if (!copy)
+    return copy.takeError();
+  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
+  for (Plan plan : candidates)
+    if (!explainNoPlan(program, getRuntimePlan(plan))) {
+      PipelineOptions forced = options;
+      forced.plan = plan;
+      return prepareHost(recurrence, forced);
+    }
+  return std::nullopt;
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostStep(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, Plan::Step);
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostChunks(dgps::RecurrenceOp recurrence,
+                                                                const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, {Plan::Chunk, Plan::Scan, Plan::TokenLoop});
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostSegments(dgps::RecurrenceOp recurrence,
+                                                                  const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, Plan::Segment);
+}
+
 static constexpr CheckStage stages[] = {
     {"canonicalized", prepareCanonicalized},     {"normalized", prepareNormalized}, {"chunk", prepareChunk},
     {"chunk rounded", prepareRounded},           {"segments", prepareSegments},     {"tile", prepareTile},
     {"host", prepareHost, /*needsTarget=*/true},
+    {"host step", prepareHostStep, /*needsTarget=*/true},
+    {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop
+    {"host segments", prepareHostSegments, /*needsTarget=*/true},
 };
 
 ArrayRef<CheckStage> driver::getCheckStages() { return stages; }

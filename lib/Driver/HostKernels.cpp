@@ -5,6 +5,7 @@
 #include "Driver/KernelPlans.h"
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"
+#include "Driver/SegmentPrograms.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
@@ -99,42 +100,101 @@ static Error makeNoPlanError(const KernelInterface &interface, recur_plan plan, 
                    "': " + reason);
 }
 
-/// The kernel that takes a chunk of tokens at a time. Where it is not asked for, a recurrence that it cannot be made
+namespace {
+/// Compiles chunk programs into the objects of the kernels.
+class ProgramCompiler {
+public:
+  ProgramCompiler(const PipelineOptions &pipeline, const CPUTarget &target, const HostKernelOptions &options,
+                  HostKernels &kernels)
+      : target(target), options(options), kernels(kernels) {
+    kernelOptions.dtype = getElementType(pipeline.dataType);
+  }
+
+  /// The workspace of the kernel, which has this symbol.
+  Expected<int64_t> compile(chunk::ProgramOp program, const std::string &symbol) {
+    kernelOptions.symbol = symbol;
+    Expected<KernelObject> kernel = compileCPUKernel(program, target, kernelOptions);
+    if (!kernel)
+      return kernel.takeError();
+    kernels.objects.push_back({symbol + ".o", std::move(kernel->object)});
+    for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
+                                       std::tuple(options.wantsLLVM, CPUStage::llvm, &kernels.llvmIR)})
+      if (wanted) {
+        Expected<std::string> printed = printCPUKernel(program, target, kernelOptions, stage);
+        if (!printed)
+          return printed.takeError();
+        *text += *printed;
+      }
+    return kernel->workspaceBytes;
+  }
+
+private:
+  const CPUTarget &target;
+  const HostKernelOptions &options;
+  HostKernels &kernels;
+  CPUKernelOptions kernelOptions;
+};
+} // namespace
+
+/// The kernels of the plan `segment` beside the main one, which is the last of the interface.
+static Error addSegmentKernels(chunk::ProgramOp program, ProgramCompiler &compiler, KernelInterface &interface) {
+  Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
+  if (!programs)
+    return programs.takeError();
+  codegen::InterfaceKernel segment = interface.kernels.back();
+  segment.plan = RECUR_PLAN_SEGMENT;
+  segment.segmentBytes = programs->segmentBytes;
+  for (SegmentProgram &state : programs->states) {
+    std::string name = state.summary.getSummaryOf()->str();
+    state.facts.symbol = interface.getSymbol() + "_summary_" + name;
+    state.facts.applySymbol = interface.getSymbol() + "_apply_" + name;
+    for (auto [kernel, symbol] :
+         {std::pair(state.summary, &state.facts.symbol), {state.apply, &state.facts.applySymbol}}) {
+      Expected<int64_t> bytes = compiler.compile(kernel, *symbol);
+      if (!bytes)
+        return bytes.takeError();
+      segment.workspaceBytes = std::max(segment.workspaceBytes, *bytes);
+    }
+    segment.summaries.push_back(std::move(state.facts));
+  }
+  interface.kernels.push_back(std::move(segment));
+  return Error::success();
+}
+
+/// The kernels that take a chunk of tokens at a time. Where none is asked for, a recurrence that they cannot be made
 /// for has the plan `step` alone.
-static Error addChunkKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
-                            const HostKernelOptions &options, KernelInterface &interface, HostKernels &kernels) {
+static Error addChunkKernels(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, ProgramCompiler &compiler,
+                             KernelInterface &interface) {
   auto copy = copyTo("chunk", recurrence, pipeline);
   if (!copy)
     return copy.takeError();
   chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
   recur_plan wanted = getRuntimePlan(pipeline.plan), main = getMainPlan(program);
-  if (std::optional<std::string> reason = explainNoPlan(program, wanted); reason && wanted != RECUR_PLAN_AUTO)
+  if (std::optional<std::string> reason = explainNoPlan(program, wanted))
     return makeNoPlanError(interface, wanted, *reason);
-  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
-  if (!target)
-    return target.takeError();
-  CPUKernelOptions kernelOptions;
-  kernelOptions.dtype = getElementType(pipeline.dataType);
-  kernelOptions.symbol = interface.getSymbol() + "_chunk";
-  Expected<KernelObject> kernel = compileCPUKernel(program, *target, kernelOptions);
-  if (!kernel) {
-    std::string reason = toString(kernel.takeError());
+  std::string symbol = interface.getSymbol() + "_chunk";
+  Expected<int64_t> bytes = compiler.compile(program, symbol);
+  if (!bytes) {
+    std::string reason = toString(bytes.takeError());
     if (wanted != RECUR_PLAN_AUTO)
       return makeNoPlanError(interface, wanted, reason);
     note("'" + interface.name + "' gets the plan 'step' alone: " + reason);
     return Error::success();
   }
-  interface.kernels.push_back({kernel->symbol, main, int64_t(program.getChunk()),
-                               /*tokensFrom=*/chunkPaysFrom, kernel->workspaceBytes});
-  kernels.objects.push_back({kernel->symbol + ".o", std::move(kernel->object)});
-  for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
-                                     std::tuple(options.wantsLLVM, CPUStage::llvm, &kernels.llvmIR)})
-    if (wanted) {
-      Expected<std::string> printed = printCPUKernel(program, *target, kernelOptions, stage);
-      if (!printed)
-        return printed.takeError();
-      *text += *printed;
-    }
+  interface.kernels.push_back({symbol, main, int64_t(program.getChunk()), /*tokensFrom=*/chunkPaysFrom, *bytes});
+  bool hasSegments = wanted == RECUR_PLAN_SEGMENT || wanted == RECUR_PLAN_AUTO;
+  if (!hasSegments || explainNoPlan(program, RECUR_PLAN_SEGMENT))
+    return Error::success();
+  if (Error error = addSegmentKernels(program, compiler, interface)) {
+    if (error.isA<InternalError>())
+      return error;
+    std::string reason = toString(std::move(error));
+    if (wanted == RECUR_PLAN_SEGMENT)
+      return makeNoPlanError(interface, wanted, reason);
+    note("'" + interface.name + "' does not get the plan 'segment': " + reason);
+  } else if (wanted == RECUR_PLAN_SEGMENT) {
+    interface.kernels.erase(interface.kernels.end() - 2); // the main plan by itself is not asked for
+  }
   return Error::success();
 }
 
@@ -151,13 +211,17 @@ static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recur
   Module all("recur_kernels", context);
   if (Error error = codegen::setMachine(all, machine))
     return std::move(error);
+  Expected<CPUTarget> cpu = lookUpCPUTarget(pipeline.target);
+  if (!cpu)
+    return cpu.takeError();
+  ProgramCompiler compiler(pipeline, *cpu, options, kernels);
   for (dgps::RecurrenceOp recurrence : recurrences) {
     KernelInterface interface = describe(recurrence, pipeline, *target, options);
     if (pipeline.plan == Plan::Auto || pipeline.plan == Plan::Step)
       if (Error error = addStepKernel(recurrence, pipeline, interface, all))
         return std::move(error);
     if (pipeline.plan != Plan::Step)
-      if (Error error = addChunkKernel(recurrence, pipeline, options, interface, kernels))
+      if (Error error = addChunkKernels(recurrence, pipeline, compiler, interface))
         return std::move(error);
     kernels.interfaces.push_back(std::move(interface));
   }

@@ -2,6 +2,7 @@
 #include "Codegen/Embed/KernelInterface.h"
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"
+#include "Driver/SegmentPrograms.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -66,7 +67,7 @@ std::optional<std::string> driver::explainNoPlan(chunk::ProgramOp program, recur
   if (plan == main || plan == RECUR_PLAN_AUTO || plan == RECUR_PLAN_STEP)
     return std::nullopt;
   if (plan == RECUR_PLAN_SEGMENT)
-    return chunk::findObstacle(program).value_or("this version makes none for a CPU");
+    return chunk::findObstacle(program);
   std::string reason;
   if (main == RECUR_PLAN_SCAN)
     reason = "every element of every state goes by itself";
@@ -92,6 +93,24 @@ static Expected<int64_t> countStepBytes(dgps::RecurrenceOp recurrence, const Pip
   return step->workspaceBytes;
 }
 
+/// The workspace of the plan `segment`, which has kernels of its own beside the main one.
+static Error addSegments(chunk::ProgramOp program, const CPUKernelOptions &options, KernelPlan &plan) {
+  Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
+  if (!programs)
+    return programs.takeError();
+  plan.segmentBytes = programs->segmentBytes;
+  for (const SegmentProgram &state : programs->states)
+    for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
+      Expected<int64_t> bytes = countWorkspaceBytes(kernel, options);
+      if (!bytes) {
+        plan = {RECUR_PLAN_SEGMENT, toString(bytes.takeError())};
+        return Error::success();
+      }
+      plan.workspaceBytes = std::max(plan.workspaceBytes, *bytes);
+    }
+  return Error::success();
+}
+
 Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &pipeline) {
   Expected<int64_t> stepBytes = countStepBytes(recurrence, pipeline);
@@ -108,10 +127,15 @@ Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp rec
   std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
     std::string whyNot = explainNoPlan(program, plan).value_or(noKernel);
-    if (whyNot.empty())
-      plans.push_back({plan, "", int64_t(program.getChunk()), *bytes});
-    else
-      plans.push_back({plan, whyNot});
+    KernelPlan found{plan, whyNot};
+    if (whyNot.empty()) {
+      found.chunk = program.getChunk();
+      found.workspaceBytes = *bytes;
+      if (plan == RECUR_PLAN_SEGMENT)
+        if (Error error = addSegments(program, options, found))
+          return std::move(error);
+    }
+    plans.push_back(std::move(found));
   }
   return plans;
 }

@@ -26,6 +26,14 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
+void recur::populateSummaries(mlir::OpPassManager &passes) {
+  passes.addPass(chunk::createSummarizePass());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+}
+
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";

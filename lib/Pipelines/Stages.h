@@ -48,6 +48,9 @@ const Stage &getLastModuleStage();
 mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &options,
                               llvm::function_ref<void(const Stage &)> after = {});
 
+/// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
+void populateSummaries(mlir::OpPassManager &passes);
+
 /// Makes each stage known to recur-opt as the pipeline `to-STAGE`.
 void registerStagePipelines();
 

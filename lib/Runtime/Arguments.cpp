@@ -140,7 +140,7 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
     if (recur_status status = resolveArgument(argument, resolved))
       return status;
   }
-  int64_t needed = resolved.slots * resolved.slotBytes;
+  int64_t needed = countWorkspaceBytes(resolved);
   if (needed == 0)
     return RECUR_OK;
   if (!call->workspace)

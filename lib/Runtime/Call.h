@@ -28,24 +28,43 @@ struct Argument {
   }
 };
 
+/// Where sequences are cut into segments: the first has so many tokens, each other so many, the last what is left.
+/// Whole chunks; zeros where sequences are not cut.
+struct Cut {
+  int64_t first = 0, rest = 0;
+};
+
 struct Call {
   const recur_recurrence *recurrence;
   const recur_call *call;
   int64_t sequences; // N
   int64_t heads, groups;
-  int64_t slots;     // heads that are worked on at the same time
-  int64_t slotBytes; // workspace of each
+  int32_t plan;                       // recur_plan
+  int64_t slots;                      // heads or segments that are worked on at the same time
+  int64_t slotBytes;                  // workspace of each
+  const recur_kernel_info *segmented; // null where no sequence is cut
+  Cut cut;
+  int64_t records;     // segments of which something can be kept at the same time
+  int64_t recordBytes; // workspace of each, behind that of the slots
   int32_t argumentCount;
   Argument arguments[mostArguments];
 };
 
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// The kernel for a sequence of so many tokens, forced or chosen; null when the forced plan is not there.
+struct Sequence {
+  int64_t entry; // of the batch
+  int64_t begin, tokens;
+};
+Sequence getSequence(const Call &call, int64_t index);
+
+/// The kernel for a whole sequence of so many tokens, forced or chosen; null when the forced plan is not there.
 const recur_kernel_info *chooseKernel(const recur_recurrence *recurrence, int32_t plan, int64_t tokens);
 
 /// Checks the descriptor and the sizes, and says how much workspace there must be. Does not look at arguments.
 recur_status resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call);
+/// The workspace that there must be.
+int64_t countWorkspaceBytes(const Call &resolved);
 /// Then the arguments: pointers, strides and how far each array reaches.
 recur_status resolveArguments(Call &resolved);
 /// Then whether anything that is written shares memory with anything else.

@@ -1,110 +1,185 @@
-// Hands each head of each sequence to a kernel.
-#include "Runtime/Call.h"
+// Hands each head of each sequence to a kernel, or each segment of it.
 #include "Runtime/Message.h"
+#include "Runtime/Parts.h"
+#include "Runtime/Segments.h"
 #include "Runtime/ThreadPool.h"
-#include <cstring>
 
 using namespace recur::runtime;
 
 namespace {
-struct Work {
-  const Call *call;
-  int64_t next; // the first head of a sequence that no slot has taken
+
+/// Heads of sequences whose segments are worked on together, step by step.
+struct Wave {
+  static constexpr int64_t mostUnits = 256;
+  int64_t firstUnit, unitCount;
+  int64_t firstRecord[mostUnits];
 };
 
-struct Sequence {
-  int64_t entry; // of the batch
-  int64_t begin, tokens;
+/// Tasks that may run at the same time. Which slot a task falls to changes nothing of what is computed.
+struct Tasks {
+  const Call *call;
+  void (*run)(const Tasks &tasks, int64_t task, char *workspace);
+  int64_t count;
+  const Wave *wave = nullptr;
+  int32_t summary = 0;
+  int64_t next = 0; // the first that no slot has taken
 };
+
+/// A task of a wave: a segment of a unit.
+struct Place {
+  int64_t inWave, segment;
+};
+
 } // namespace
 
-static Sequence getSequence(const Call &call, int64_t index) {
-  if (const int64_t *offsets = call.call->sequence_offsets)
-    return {0, offsets[index], offsets[index + 1] - offsets[index]};
-  return {index, 0, call.call->T};
-}
-
-static void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = from[row * columns + column];
-}
-
-/// What one head of one sequence has in the caller's memory, and where transposed states stand meanwhile.
-static void runUnit(const Call &call, int64_t unit, char *workspace) {
-  int64_t index = unit / call.heads, head = unit % call.heads;
-  Sequence sequence = getSequence(call, index);
-  const recur_kernel_info *kernel = chooseKernel(call.recurrence, call.call->plan, sequence.tokens);
-  recur_array arrays[mostArguments];
-  float *scratch[mostArguments]; // of transposed states, by the place of their info
-  char *free = workspace + call.slotBytes;
-  for (int32_t i = 0; i < call.argumentCount; ++i) {
-    const Argument &argument = call.arguments[i];
-    arrays[i] = {nullptr, argument.strides[1]};
-    int64_t place = argument.info - call.recurrence->arrays;
-    if (argument.role == Role::Initial && argument.isTransposed) {
-      free -= roundUp(argument.elements * argument.elementBytes);
-      scratch[place] = reinterpret_cast<float *>(free);
-    }
-    if (!argument.data)
-      continue;
-    bool isState = argument.info->kind == RECUR_STATE, isParam = argument.info->kind == RECUR_PARAM;
-    int64_t ownHead = argument.info->shared ? head / (call.heads / call.groups) : head;
-    char *data = argument.at(isState   ? index
-                             : isParam ? 0
-                                       : sequence.entry,
-                             isState || isParam ? 0 : sequence.begin, ownHead);
-    if (argument.isTransposed) {
-      if (argument.role == Role::Initial)
-        transpose(reinterpret_cast<float *>(data), scratch[place], argument.info->shape[1], argument.info->shape[0]);
-      data = reinterpret_cast<char *>(scratch[place]);
-    }
-    arrays[i].data = data;
-  }
-  if (sequence.tokens > 0) {
-    kernel->run(arrays, sequence.tokens, workspace);
-  } else {
-    // Nothing happens to the states: final is initial. They stand in one order, finals last.
-    int32_t states = 0, initial = 0;
-    for (int32_t i = 0; i < call.argumentCount; ++i)
-      if (call.arguments[i].role == Role::Initial)
-        initial = states++ ? initial : i;
-    for (int32_t i = 0; i < states; ++i) {
-      const Argument &argument = call.arguments[call.argumentCount - states + i];
-      void *to = arrays[call.argumentCount - states + i].data;
-      const void *from = arrays[initial + i].data;
-      size_t bytes = size_t(argument.elements * argument.elementBytes);
-      if (to && from && to != from)
-        memcpy(to, from, bytes);
-      else if (to && !from)
-        memset(to, 0, bytes);
-    }
-  }
-  for (int32_t i = 0; i < call.argumentCount; ++i) {
-    const Argument &argument = call.arguments[i];
-    if (argument.role == Role::Final && argument.isTransposed && argument.data)
-      transpose(static_cast<float *>(arrays[i].data), reinterpret_cast<float *>(argument.at(index, 0, head)),
-                argument.info->shape[0], argument.info->shape[1]);
-  }
-}
-
-/// Takes heads until none is left. Which slot a head falls to changes nothing of what is computed.
+/// Takes tasks until none is left.
 static void runSlot(void *context, int64_t slot) {
-  Work &work = *static_cast<Work *>(context);
-  const Call &call = *work.call;
+  Tasks &tasks = *static_cast<Tasks *>(context);
+  const Call &call = *tasks.call;
   char *workspace = static_cast<char *>(call.call->workspace);
   if (workspace)
     workspace += slot * call.slotBytes;
-  int64_t units = call.sequences * call.heads;
-  for (int64_t unit; (unit = __atomic_fetch_add(&work.next, 1, __ATOMIC_RELAXED)) < units;)
-    runUnit(call, unit, workspace);
+  for (int64_t task; (task = __atomic_fetch_add(&tasks.next, 1, __ATOMIC_RELAXED)) < tasks.count;)
+    tasks.run(tasks, task, workspace);
 }
+
+/// Returns when all tasks are done.
+static void runTasks(Tasks tasks) {
+  const recur_call *call = tasks.call->call;
+  int64_t slots = tasks.count < tasks.call->slots ? tasks.count : tasks.call->slots;
+  if (slots == 0)
+    return;
+  if (call->parallel_for)
+    call->parallel_for(call->parallel_context, slots, runSlot, &tasks);
+  else
+    runOnPool(slots, runSlot, &tasks);
+}
+
+static int64_t getTokens(const Call &call, int64_t unit) { return getSequence(call, unit / call.heads).tokens; }
+
+static void runUnit(const Tasks &tasks, int64_t unit, char *workspace) {
+  const Call &call = *tasks.call;
+  int64_t tokens = getTokens(call, unit);
+  runPart(call, {unit, 0, tokens}, *chooseKernel(call.recurrence, call.plan, tokens), workspace);
+}
+
+//===----------------------------------------------------------------------===//
+// Segments
+//===----------------------------------------------------------------------===//
+
+static char *getRecord(const Tasks &tasks, Place place) {
+  const Call &call = *tasks.call;
+  return static_cast<char *>(call.call->workspace) + call.slots * call.slotBytes +
+         (tasks.wave->firstRecord[place.inWave] + place.segment - 1) * call.recordBytes;
+}
+
+static int64_t countSegments(const Tasks &tasks, int64_t inWave) {
+  return countSegments(tasks.call->cut, getTokens(*tasks.call, tasks.wave->firstUnit + inWave));
+}
+
+static Part getPart(const Tasks &tasks, Place place) {
+  int64_t unit = tasks.wave->firstUnit + place.inWave;
+  Segment segment = getSegment(tasks.call->cut, getTokens(*tasks.call, unit), place.segment);
+  return {unit, segment.begin, segment.tokens};
+}
+
+/// The first segment is run; those between it and the last are summarised.
+static int64_t countFirstTasks(int64_t segments) { return segments > 1 ? segments - 1 : 0; }
+static int64_t countSummaries(int64_t segments) { return segments > 1 ? segments - 2 : 0; }
+static int64_t countApplications(int64_t segments) { return segments > 1 ? 1 : 0; }
+static int64_t countLastTasks(int64_t segments) { return segments > 1 ? segments - 1 : 1; }
+
+using Counter = int64_t (*)(int64_t segments);
+
+/// The task's unit, and its place among those of the unit.
+static Place findPlace(const Tasks &tasks, int64_t task, Counter counter) {
+  int64_t inWave = 0;
+  for (int64_t count; task >= (count = counter(countSegments(tasks, inWave))); ++inWave)
+    task -= count;
+  return {inWave, task};
+}
+
+static void summarise(const Tasks &tasks, Place place, char *workspace) {
+  const recur_kernel_info &kernel = *tasks.call->segmented;
+  runSummary(*tasks.call, getPart(tasks, place), kernel.summaries[tasks.summary], getRecord(tasks, place), workspace);
+}
+
+static void runFirstTask(const Tasks &tasks, int64_t task, char *workspace) {
+  Place place = findPlace(tasks, task, countFirstTasks);
+  if (place.segment > 0)
+    return summarise(tasks, place, workspace);
+  Part part = getPart(tasks, place);
+  part.after = getRecord(tasks, {place.inWave, 1});
+  part.isLast = false;
+  runPart(*tasks.call, part, *tasks.call->segmented, workspace);
+}
+
+static void runSummaryTask(const Tasks &tasks, int64_t task, char *workspace) {
+  Place place = findPlace(tasks, task, countSummaries);
+  ++place.segment;
+  summarise(tasks, place, workspace);
+}
+
+/// Goes through the summaries of one unit in order.
+static void runApplicationTask(const Tasks &tasks, int64_t task, char *workspace) {
+  Place place = findPlace(tasks, task, countApplications);
+  int64_t segments = countSegments(tasks, place.inWave);
+  for (place.segment = 1; place.segment + 1 < segments; ++place.segment)
+    applySummary(*tasks.call, tasks.call->segmented->summaries[tasks.summary], getRecord(tasks, place),
+                 getRecord(tasks, {place.inWave, place.segment + 1}), workspace);
+}
+
+static void runLastTask(const Tasks &tasks, int64_t task, char *workspace) {
+  Place place = findPlace(tasks, task, countLastTasks);
+  int64_t segments = countSegments(tasks, place.inWave);
+  if (segments == 1)
+    return runUnit(tasks, tasks.wave->firstUnit + place.inWave, workspace);
+  ++place.segment;
+  Part part = getPart(tasks, place);
+  part.before = getRecord(tasks, place);
+  part.isLast = place.segment + 1 == segments;
+  runPart(*tasks.call, part, *tasks.call->segmented, workspace);
+}
+
+/// As many units as there are records for.
+static Wave makeWave(const Call &call, int64_t firstUnit, int64_t units) {
+  Wave wave;
+  wave.firstUnit = firstUnit;
+  wave.unitCount = 0;
+  for (int64_t records = 0; wave.unitCount < Wave::mostUnits && firstUnit + wave.unitCount < units; ++wave.unitCount) {
+    wave.firstRecord[wave.unitCount] = records;
+    records += countSegments(call.cut, getTokens(call, firstUnit + wave.unitCount)) - 1;
+    if (records > call.records)
+      break;
+  }
+  return wave;
+}
+
+static void runWave(const Call &call, const Wave &wave) {
+  auto run = [&](Counter counter, void (*run)(const Tasks &, int64_t, char *), int32_t summary = 0) {
+    Tasks tasks{&call, run, 0, &wave, summary};
+    for (int64_t i = 0; i < wave.unitCount; ++i)
+      tasks.count += counter(countSegments(tasks, i));
+    runTasks(tasks);
+  };
+  run(countFirstTasks, runFirstTask);
+  for (int32_t summary = 0; summary < call.segmented->summary_count; ++summary) {
+    if (summary > 0) // by then the states that it needs are known
+      run(countSummaries, runSummaryTask, summary);
+    run(countApplications, runApplicationTask, summary);
+  }
+  run(countLastTasks, runLastTask);
+}
+
+//===----------------------------------------------------------------------===//
+// Entries
+//===----------------------------------------------------------------------===//
 
 int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call) {
   Call resolved;
   if (resolveSizes(resolved, recurrence, call) != RECUR_OK)
     return -1;
-  return resolved.slots * resolved.slotBytes;
+  return countWorkspaceBytes(resolved);
 }
 
 recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call) {
@@ -115,12 +190,15 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
     return status;
   if (recur_status status = checkOverlaps(resolved))
     return status;
-  if (resolved.slots == 0)
+  int64_t units = resolved.sequences * resolved.heads;
+  if (resolved.cut.rest == 0) {
+    runTasks({&resolved, runUnit, units});
     return RECUR_OK;
-  Work work{&resolved, 0};
-  if (call->parallel_for)
-    call->parallel_for(call->parallel_context, resolved.slots, runSlot, &work);
-  else
-    runOnPool(resolved.slots, runSlot, &work);
+  }
+  for (int64_t unit = 0; unit < units;) {
+    Wave wave = makeWave(resolved, unit, units);
+    runWave(resolved, wave);
+    unit += wave.unitCount;
+  }
   return RECUR_OK;
 }

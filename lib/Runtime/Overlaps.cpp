@@ -68,7 +68,7 @@ recur_status recur::runtime::checkOverlaps(const Call &resolved) {
   const char *name = resolved.recurrence->name;
   Argument workspace = {};
   workspace.data = static_cast<char *>(resolved.call->workspace);
-  workspace.spanBytes = resolved.slots * resolved.slotBytes;
+  workspace.spanBytes = countWorkspaceBytes(resolved);
   for (int32_t i = 0; i < resolved.argumentCount; ++i) {
     const Argument &a = resolved.arguments[i];
     if (!a.spanBytes)

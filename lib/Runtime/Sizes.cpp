@@ -1,6 +1,8 @@
 // The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
 #include "Runtime/Call.h"
 #include "Runtime/Message.h"
+#include "Runtime/Segments.h"
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -108,24 +110,54 @@ static recur_status checkOffsets(const recur_recurrence *recurrence, const recur
   return RECUR_OK;
 }
 
+static constexpr const char *planNames[] = {"auto", "step", "chunk", "segment", "scan", "token-loop"};
+
+/// `step, chunk`: what the recurrence has.
+static const char *listPlans(const recur_recurrence *recurrence, char *text, size_t size) {
+  size_t length = 0;
+  text[0] = 0;
+  for (int32_t i = 0; i < recurrence->kernel_count && length < size; ++i) {
+    int32_t plan = recurrence->kernels[i].plan;
+    bool isKnown = plan >= RECUR_PLAN_STEP && plan <= RECUR_PLAN_TOKEN_LOOP;
+    length += snprintf(text + length, size - length, "%s%s", i ? ", " : "", isKnown ? planNames[plan] : "?");
+  }
+  return text;
+}
+
+Sequence recur::runtime::getSequence(const Call &call, int64_t index) {
+  if (const int64_t *offsets = call.call->sequence_offsets)
+    return {0, offsets[index], offsets[index + 1] - offsets[index]};
+  return {index, 0, call.call->T};
+}
+
+int64_t recur::runtime::countWorkspaceBytes(const Call &resolved) {
+  return resolved.slots * resolved.slotBytes + resolved.records * resolved.recordBytes;
+}
+
 const recur_kernel_info *recur::runtime::chooseKernel(const recur_recurrence *recurrence, int32_t plan,
                                                       int64_t tokens) {
   const recur_kernel_info *best = nullptr;
   for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
     const recur_kernel_info *kernel = &recurrence->kernels[i];
-    if (plan != RECUR_PLAN_AUTO ? kernel->plan == plan
-                                : !best || (kernel->tokens_from <= tokens && kernel->tokens_from >= best->tokens_from))
-      best = kernel;
+    if (plan != RECUR_PLAN_AUTO) {
+      if (kernel->plan == plan)
+        best = kernel;
+    } else if (kernel->plan != RECUR_PLAN_SEGMENT) { // which is chosen by more than this
+      if (!best || (kernel->tokens_from <= tokens && kernel->tokens_from >= best->tokens_from))
+        best = kernel;
+    }
   }
   return best;
 }
 
 /// The largest workspace of any kernel that the call may choose: the same whatever the lengths of its sequences.
-static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan) {
+static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan, const recur_kernel_info *segmented) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
     const recur_kernel_info &kernel = recurrence->kernels[i];
-    if ((plan == RECUR_PLAN_AUTO || kernel.plan == plan) && kernel.workspace_bytes > bytes)
+    bool isMeant =
+        plan == RECUR_PLAN_AUTO ? kernel.plan != RECUR_PLAN_SEGMENT || &kernel == segmented : kernel.plan == plan;
+    if (isMeant && kernel.workspace_bytes > bytes)
       bytes = kernel.workspace_bytes;
   }
   return roundUp(bytes);
@@ -137,14 +169,17 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   recurrence = recur_select(recurrence);
   if (!call)
     return fail(RECUR_NULL_POINTER, "%s: the call is null", recurrence->name);
+  char plans[64];
   if (recur_status status = checkSizes(recurrence, call))
     return status;
   if (recur_status status = checkOffsets(recurrence, call))
     return status;
-  if (!chooseKernel(recurrence, call->plan, 0))
-    return fail(RECUR_NO_PLAN,
-                "%s was compiled without the plan of the number %d; build it with that --plan, or with auto",
-                recurrence->name, int(call->plan));
+  // Of one kernel there is nothing to choose.
+  bool isOnly = call->plan == RECUR_PLAN_AUTO && recurrence->kernel_count == 1;
+  resolved.plan = isOnly ? recurrence->kernels[0].plan : call->plan;
+  if (!chooseKernel(recurrence, resolved.plan, 0))
+    return fail(RECUR_NO_PLAN, "%s has no kernel of plan '%s', only of %s", recurrence->name, planNames[call->plan],
+                listPlans(recurrence, plans, sizeof plans));
   resolved.recurrence = recurrence;
   resolved.call = call;
   resolved.sequences = call->sequence_offsets ? call->sequence_count : call->B;
@@ -152,15 +187,20 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.groups = call->Hq ? call->Hq : call->H;
   int64_t units = resolved.sequences * resolved.heads;
   int64_t threads = call->threads ? call->threads : recur_thread_count();
+  resolveSegments(resolved);
+  if (resolved.segmented && units) // every segment may be worked on by itself
+    units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
   resolved.slots = units < threads ? units : threads;
-  resolved.slotBytes = getKernelBytes(recurrence, call->plan);
+  resolved.slotBytes = getKernelBytes(recurrence, resolved.plan, resolved.segmented);
   for (int32_t i = 0; call->states_transposed && i < recurrence->array_count; ++i) {
     const recur_array_info &info = recurrence->arrays[i];
     if (info.kind == RECUR_STATE && info.rank == 2)
       resolved.slotBytes += roundUp(info.shape[0] * info.shape[1] * int64_t(sizeof(float)));
   }
-  int64_t bytes;
-  if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes))
+  int64_t bytes, records;
+  if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes) ||
+      __builtin_mul_overflow(resolved.records, resolved.recordBytes, &records) ||
+      __builtin_add_overflow(bytes, records, &bytes))
     return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld threads is too large", recurrence->name,
                 (long long)resolved.slots);
   return RECUR_OK;

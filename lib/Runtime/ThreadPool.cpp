@@ -37,7 +37,10 @@ Pool pool; // constant-initialised, and never destroyed: other threads and destr
 
 } // namespace
 
-static int32_t countProcessors() {
+using recur::runtime::countProcessors;
+using recur::runtime::readCount;
+
+int32_t recur::runtime::countProcessors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0)
     return 1;
@@ -45,17 +48,22 @@ static int32_t countProcessors() {
   return count < 1 ? 1 : count > mostThreads ? mostThreads : count;
 }
 
+int32_t recur::runtime::readCount(const char *variable) {
+  const char *text = getenv(variable);
+  if (!text)
+    return 0;
+  char *end;
+  long count = strtol(text, &end, 10);
+  return *text && !*end && count >= 1 && count <= mostThreads ? int32_t(count) : 0;
+}
+
 /// With the mutex held.
 static int32_t decideThreads() {
-  if (pool.threads)
-    return pool.threads;
-  if (const char *text = getenv("RECUR_THREADS")) {
-    char *end;
-    long count = strtol(text, &end, 10);
-    if (*text && !*end && count >= 1 && count <= mostThreads)
-      return pool.threads = int32_t(count);
-  }
-  return pool.threads = countProcessors();
+  if (!pool.threads)
+    pool.threads = readCount("RECUR_THREADS");
+  if (!pool.threads)
+    pool.threads = countProcessors();
+  return pool.threads;
 }
 
 static void removeJob(Job *job) {

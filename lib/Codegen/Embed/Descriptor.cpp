@@ -11,7 +11,11 @@ using namespace recur::codegen;
 static_assert(offsetof(recur_array_info, kind) == 8 && offsetof(recur_array_info, rank) == 20 &&
               offsetof(recur_array_info, shape) == 24 && sizeof(recur_array_info) == 40);
 static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recur_kernel_info, tokens_from) == 16 &&
-              offsetof(recur_kernel_info, plan) == 24 && sizeof(recur_kernel_info) == 32);
+              offsetof(recur_kernel_info, plan) == 24 && offsetof(recur_kernel_info, summaries) == 32 &&
+              offsetof(recur_kernel_info, summary_count) == 40 && sizeof(recur_kernel_info) == 48);
+static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
+              offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
+              offsetof(recur_summary_info, apply_cost) == 48 && sizeof(recur_summary_info) == 56);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
@@ -39,6 +43,7 @@ public:
 private:
   Constant *int32(int64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
   Constant *int64(int64_t value) { return ConstantInt::get(Type::getInt64Ty(context), value); }
+  Constant *float32(float value) { return ConstantFP::get(Type::getFloatTy(context), value); }
   Constant *makeStruct(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
   Constant *makeData(Constant *value) {
     auto *global =
@@ -48,13 +53,33 @@ private:
   }
   Constant *makeString(StringRef text) { return makeData(ConstantDataArray::getString(context, text)); }
   Constant *makeTable(ArrayRef<Constant *> rows) {
+    if (rows.empty())
+      return ConstantPointerNull::get(PointerType::getUnqual(context));
     return makeData(ConstantArray::get(ArrayType::get(rows.front()->getType(), rows.size()), rows));
   }
+
+  Constant *getKernel(StringRef symbol);
+  Constant *makeSummary(const InterfaceSummary &summary);
 
   Module &module;
   LLVMContext &context;
 };
 } // namespace
+
+Constant *DescriptorWriter::getKernel(StringRef symbol) {
+  Type *pointer = PointerType::getUnqual(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, Type::getInt64Ty(context), pointer}, false);
+  return cast<Constant>(module.getOrInsertFunction(symbol, type).getCallee());
+}
+
+Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
+  std::vector<Constant *> needs;
+  for (int32_t state : summary.needs)
+    needs.push_back(int32(state));
+  return makeStruct({getKernel(summary.symbol), getKernel(summary.applySymbol), makeTable(needs), int32(needs.size()),
+                     int32(summary.state), int32(summary.mapSide), float32(summary.mapStart),
+                     float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost)});
+}
 
 void DescriptorWriter::write(const KernelInterface &interface) {
   std::vector<Constant *> arrays, kernels;
@@ -67,11 +92,12 @@ void DescriptorWriter::write(const KernelInterface &interface) {
                     int32(shape.size()), ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
   }
   for (const InterfaceKernel &kernel : interface.kernels) {
-    Type *pointer = PointerType::getUnqual(context);
-    auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, Type::getInt64Ty(context), pointer}, false);
-    auto *function = cast<Constant>(module.getOrInsertFunction(kernel.symbol, type).getCallee());
-    kernels.push_back(makeStruct(
-        {function, int64(kernel.workspaceBytes), int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk)}));
+    std::vector<Constant *> summaries;
+    for (const InterfaceSummary &summary : kernel.summaries)
+      summaries.push_back(makeSummary(summary));
+    kernels.push_back(
+        makeStruct({getKernel(kernel.symbol), int64(kernel.workspaceBytes), int64(kernel.tokensFrom),
+                    int32(kernel.plan), int32(kernel.chunk), makeTable(summaries), int32(summaries.size())}));
   }
   auto *pointer = PointerType::getUnqual(context);
   Constant *next = ConstantPointerNull::get(pointer);

@@ -19,12 +19,24 @@ struct InterfaceArray {
   std::vector<int64_t> shape; // of one token, or of one head for params and states
 };
 
+/// What a segment makes of one state: a recur_summary_info.
+struct InterfaceSummary {
+  std::string symbol, applySymbol;
+  int64_t state;              // its place among the states
+  std::vector<int32_t> needs; // the places of the states that must be known
+  int64_t mapSide = 0;        // of a square matrix; 0 where the map is as the state
+  float mapStart = 0, offsetStart = 0;
+  float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
+};
+
 struct InterfaceKernel {
   std::string symbol;
   recur_plan plan;
   int64_t chunk = 0;      // tokens in a chunk; 0 for plans without
   int64_t tokensFrom = 0; // left to itself, the runtime takes the last kernel that is meant for so few tokens
   int64_t workspaceBytes = 0;
+  std::vector<InterfaceSummary> summaries = {}; // of the plan `segment`
+  int64_t segmentBytes = 0;                     // of the plan `segment`: for each segment of a sequence
 };
 
 struct KernelInterface {

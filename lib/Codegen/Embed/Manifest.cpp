@@ -45,6 +45,8 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                         {"workspace_bytes_per_thread", kernel.workspaceBytes}};
     if (kernel.chunk)
       object["chunk"] = kernel.chunk;
+    if (kernel.plan == RECUR_PLAN_SEGMENT)
+      object["workspace_bytes_per_segment"] = kernel.segmentBytes;
     kernels.push_back(std::move(object));
   }
   return json::Object{{"name", interface.name},

@@ -93,19 +93,33 @@ void Planner::plan(chunk::ReadOp op) {
 }
 
 void Planner::plan(chunk::AdvanceOp op) {
-  Value state = get(op.getState()), values = get(op.getValues()), keys = get(op.getKeys());
+  Value state = get(op.getState());
   Value rowScale = op.getRowDecay() ? dropTokens(get(op.getRowDecay())) : Value();
   Value columnScale = op.getColumnDecay() ? dropTokens(get(op.getColumnDecay())) : Value();
-  if (transposedMatrices.contains(op.getResult())) {
-    std::swap(values, keys);
+  bool transposed = transposedMatrices.contains(op.getResult());
+  if (transposed)
     std::swap(rowScale, columnScale);
-  }
   Value result = state;
   Operation *maker = op.getState().getDefiningOp();
   if (isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(maker) && isLastReader(op.getState(), op))
     set(op, state);
   else
     result = make(op);
+  if (op.writesNothing()) {
+    SmallVector<Input> inputs{state};
+    for (auto [scale, dim] : {std::pair(rowScale, 0), {columnScale, 1}})
+      if (scale)
+        inputs.push_back({scale, {tileOf(scale).getSize(0) == 1 ? 0 : dim}});
+    return map(inputs, result, constant(tileOf(result).getSize(0)), [](Scalars &s, ValueRange x) {
+      Value product = x[0];
+      for (Value scale : x.drop_front())
+        product = s.mul(product, scale);
+      return product;
+    });
+  }
+  Value values = get(op.getValues()), keys = get(op.getKeys());
+  if (transposed)
+    std::swap(values, keys);
   ProductOp update = product(values, true, keys, result, constant(tileOf(result).getSize(0)), rowsOf(values));
   update.getPlusMutable().assign(state);
   if (rowScale)
@@ -124,27 +138,33 @@ void Planner::plan(chunk::ReshapeStateOp op) {
 void Planner::plan(chunk::ComposeOp op) {
   Value map1 = get(op.getFirstMap()), offset1 = get(op.getFirstOffset());
   Value map2 = get(op.getSecondMap()), offset2 = get(op.getSecondOffset());
-  Value resultMap = make(op.getMap()), resultOffset = make(op.getOffset());
+  // A map that nobody looks at is not computed: then the offset is what the second segment makes of a state.
+  bool wantsMap = !op.getMap().use_empty();
+  Value resultMap = wantsMap ? make(op.getMap()) : Value(), resultOffset = make(op.getOffset());
   auto rows = [&](Value tile) { return constant(tileOf(tile).getSize(0)); };
   switch (op.getKind()) {
   case chunk::SummaryKind::Right: {
     Value inner = rows(map2);
-    product(map1, false, map2, resultMap, rows(resultMap), inner);
+    if (wantsMap)
+      product(map1, false, map2, resultMap, rows(resultMap), inner);
     product(offset1, false, map2, resultOffset, rows(resultOffset), inner).getPlusMutable().assign(offset2);
     return;
   }
   case chunk::SummaryKind::Left: {
     Value inner = rows(map1);
-    product(map2, false, map1, resultMap, rows(resultMap), inner);
+    if (wantsMap)
+      product(map2, false, map1, resultMap, rows(resultMap), inner);
     product(map2, false, offset1, resultOffset, rows(resultOffset), inner).getPlusMutable().assign(offset2);
     return;
   }
   case chunk::SummaryKind::Elementwise:
-    map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+    if (wantsMap)
+      map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
     return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
                [](Scalars &s, ValueRange x) { return s.add(s.mul(x[0], x[1]), x[2]); });
   case chunk::SummaryKind::Tropical:
-    map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
+    if (wantsMap)
+      map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
     return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
                [](Scalars &s, ValueRange x) { return s.max(s.add(x[0], x[1]), x[2]); });
   }

@@ -229,7 +229,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     Value left = arith::SubIOp::create(builder, loc, allTokens, first);
     tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
     for (auto [input, array] : llvm::zip(inputs, inputArrays))
-      LoadOp::create(builder, loc, array, first, tokens, make(input));
+      if (!input.getResult().use_empty())
+        LoadOp::create(builder, loc, array, first, tokens, make(input));
     if (failed(plan(program.getBody().front()))) {
       kernel.erase();
       return failure();

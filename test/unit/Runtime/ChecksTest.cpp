@@ -159,7 +159,7 @@ TEST_F(Misuse, Offsets) {
 
 TEST_F(Misuse, Plans) {
   call.plan = RECUR_PLAN_SCAN;
-  expectRefused(RECUR_NO_PLAN, "attention was compiled without the plan of the number 4");
+  expectRefused(RECUR_NO_PLAN, "attention has no kernel of plan 'scan', only of step, chunk");
   call.plan = 17;
   expectRefused(RECUR_NO_PLAN, "attention: there is no plan of the number 17");
 }

@@ -64,8 +64,8 @@ static const recur_array_info arrays[] = {
     {"mu", RECUR_PARAM, RECUR_F32, 0, 0, {0, 0}},   {"S", RECUR_STATE, RECUR_F32, 0, 2, {V, K}},
     {"N", RECUR_STATE, RECUR_F32, 0, 0, {0, 0}},    {"o", RECUR_OUTPUT, RECUR_F32, 0, 1, {V, 0}},
     {"seen", RECUR_OUTPUT, RECUR_F32, 0, 0, {0, 0}}};
-static const recur_kernel_info kernels[] = {{runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0},
-                                            {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64}};
+static const recur_kernel_info kernels[] = {{runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0},
+                                            {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64, nullptr, 0}};
 
 extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,      2,      arrays,
                                                         kernels,           "attention", "host", "test", nullptr};

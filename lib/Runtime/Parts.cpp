@@ -1,0 +1,122 @@
+#include "Runtime/Parts.h"
+#include "Runtime/Segments.h"
+#include <cstring>
+
+using namespace recur::runtime;
+
+static void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      to[column * rows + row] = from[row * columns + column];
+}
+
+/// The first element of the part in an array of the caller.
+static char *getData(const Call &call, const Part &part, const Argument &argument) {
+  if (!argument.data)
+    return nullptr;
+  int64_t index = part.unit / call.heads, head = part.unit % call.heads;
+  bool isState = argument.info->kind == RECUR_STATE, isParam = argument.info->kind == RECUR_PARAM;
+  if (isState || isParam)
+    return argument.at(isState ? index : 0, 0, head);
+  Sequence sequence = getSequence(call, index);
+  int64_t ownHead = argument.info->shared ? head / (call.heads / call.groups) : head;
+  return argument.at(sequence.entry, sequence.begin + part.begin, ownHead);
+}
+
+/// No tokens: nothing happens to the states, and final is initial.
+static void copyStates(const Call &call, const recur_array *initial, const recur_array *final, int32_t states) {
+  for (int32_t i = 0; i < states; ++i) {
+    const Argument &argument = call.arguments[call.argumentCount - states + i];
+    void *to = final[i].data;
+    const void *from = initial[i].data;
+    size_t bytes = size_t(argument.elements * argument.elementBytes);
+    if (to && from && to != from)
+      memcpy(to, from, bytes);
+    else if (to && !from)
+      memset(to, 0, bytes);
+  }
+}
+
+void recur::runtime::runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace) {
+  recur_array arrays[mostArguments];
+  char *free = workspace + call.slotBytes; // from its end: the caller's transposed states, as the kernel has them
+  char *scratch[mostArguments];            // by the place of the state
+  int32_t states = 0, firstInitial = 0, finals = 0;
+  for (int32_t i = 0; i < call.argumentCount; ++i) {
+    const Argument &argument = call.arguments[i];
+    char *data = getData(call, part, argument);
+    if (argument.role == Role::Initial) {
+      firstInitial = states ? firstInitial : i;
+      if (argument.isTransposed)
+        scratch[states] = free -= roundUp(argument.elements * argument.elementBytes);
+      if (part.before)
+        data = getStateBefore(call, part.before, states);
+      else if (argument.isTransposed && data) {
+        transpose(reinterpret_cast<float *>(data), reinterpret_cast<float *>(scratch[states]), argument.info->shape[1],
+                  argument.info->shape[0]);
+        data = scratch[states];
+      }
+      ++states;
+    } else if (argument.role == Role::Final) {
+      if (part.after)
+        data = getStateBefore(call, part.after, finals);
+      else if (!part.isLast)
+        data = nullptr;
+      else if (argument.isTransposed && data)
+        data = scratch[finals];
+      ++finals;
+    }
+    arrays[i] = {data, argument.strides[1]};
+  }
+  const recur_array *final = arrays + call.argumentCount - states;
+  if (part.tokens > 0)
+    kernel.run(arrays, part.tokens, workspace);
+  else
+    copyStates(call, arrays + firstInitial, final, states);
+  for (int32_t i = 0; i < states && part.isLast; ++i) {
+    const Argument &argument = call.arguments[call.argumentCount - states + i];
+    if (argument.isTransposed && argument.data)
+      transpose(static_cast<float *>(final[i].data), reinterpret_cast<float *>(getData(call, part, argument)),
+                argument.info->shape[0], argument.info->shape[1]);
+  }
+}
+
+static void fill(char *to, int64_t bytes, float number) {
+  for (float *element = reinterpret_cast<float *>(to); bytes > 0; bytes -= int64_t(sizeof(float)))
+    *element++ = number;
+}
+
+void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record,
+                                char *workspace) {
+  recur_array arrays[2 * mostArguments];
+  int32_t count = 0;
+  for (int32_t i = 0; i < call.argumentCount; ++i) {
+    const Argument &argument = call.arguments[i];
+    if (argument.role == Role::Input || argument.role == Role::Param)
+      arrays[count++] = {getData(call, part, argument), argument.strides[1]};
+  }
+  char *map = getSummaryMap(call, record), *offset = getSummaryOffset(call, record, summary);
+  char *end = offset + countStateBytes(call, summary.state);
+  fill(map, offset - map, summary.map_side ? 0 : summary.map_start);
+  for (int64_t i = 0; i < summary.map_side; ++i)
+    reinterpret_cast<float *>(map)[i * (summary.map_side + 1)] = 1;
+  fill(offset, end - offset, summary.offset_start);
+  for (int final = 0; final < 2; ++final) { // the states that it needs are not wanted afterwards
+    for (int32_t i = 0; i < summary.need_count; ++i)
+      arrays[count++] = {final ? nullptr : getStateBefore(call, record, summary.needs[i]), 0};
+    arrays[count++] = {map, 0};
+    arrays[count++] = {offset, 0};
+  }
+  summary.run(arrays, part.tokens, workspace);
+}
+
+void recur::runtime::applySummary(const Call &call, const recur_summary_info &summary, char *record, char *nextRecord,
+                                  char *workspace) {
+  recur_array arrays[] = {{getStateBefore(call, record, summary.state), 0},
+                          {getSummaryMap(call, record), 0},
+                          {getSummaryOffset(call, record, summary), 0},
+                          {getStateBefore(call, nextRecord, summary.state), 0},
+                          {nullptr, 0},
+                          {nullptr, 0}};
+  summary.apply(arrays, 1, workspace);
+}

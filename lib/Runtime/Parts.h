@@ -1,0 +1,25 @@
+// One head of one sequence, or a segment of it, handed to a kernel.
+#pragma once
+#include "Runtime/Call.h"
+
+namespace recur::runtime {
+
+/// Tokens of one head of one sequence.
+struct Part {
+  int64_t unit;           // sequence times heads plus head
+  int64_t begin, tokens;  // in the sequence
+  char *before = nullptr; // the states before it, as in a segment's record; null: as the caller gives them
+  char *after = nullptr;  // where the states after it go; null: to the caller
+  bool isLast = true;     // else nobody wants the states after it, but for `after`
+};
+
+/// Runs a kernel of the recurrence on the part, in the workspace of a slot.
+void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
+
+/// Computes what the part, whose record has the states before it that are needed, makes of a state. The record gets it.
+void runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record, char *workspace);
+
+/// Takes a state from before a segment to before the next one, by the summary in the segment's record.
+void applySummary(const Call &call, const recur_summary_info &summary, char *record, char *nextRecord, char *workspace);
+
+} // namespace recur::runtime
