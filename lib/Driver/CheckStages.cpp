@@ -152,14 +152,14 @@ static Expected<std::optional<PreparedStage>>
 prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
   if (options.plan != Plan::Auto)
     return std::nullopt;
-  auto copy = copyTo("chunk", recurrence, options);
-  if (!copy)
-    return copy.takeError();
-  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
-  for (Plan plan : candidates)
-    if (!explainNoPlan(program, getRuntimePlan(plan))) {
+  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
+  if (!plans)
+    return plans.takeError();
+  for (Plan candidate : candidates)
+    if (any_of(*plans,
+               [&](const KernelPlan &plan) { return plan.plan == getRuntimePlan(candidate) && plan.isAvailable(); })) {
       PipelineOptions forced = options;
-      forced.plan = plan;
+      forced.plan = candidate;
       return prepareHost(recurrence, forced);
     }
   return std::nullopt;
@@ -181,8 +181,12 @@ static Expected<std::optional<PreparedStage>> prepareHostSegments(dgps::Recurren
 }
 
 static constexpr CheckStage stages[] = {
-    {"canonicalized", prepareCanonicalized},     {"normalized", prepareNormalized}, {"chunk", prepareChunk},
-    {"chunk rounded", prepareRounded},           {"segments", prepareSegments},     {"tile", prepareTile},
+    {"canonicalized", prepareCanonicalized},
+    {"normalized", prepareNormalized},
+    {"chunk", prepareChunk},
+    {"chunk rounded", prepareRounded},
+    {"segments", prepareSegments},
+    {"tile", prepareTile},
     {"host", prepareHost, /*needsTarget=*/true},
     {"host step", prepareHostStep, /*needsTarget=*/true},
     {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop

@@ -122,8 +122,11 @@ Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp rec
   chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
   CPUKernelOptions options;
   options.dtype = getElementType(pipeline.dataType);
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
   Expected<int64_t> bytes = countWorkspaceBytes(program, options);
-  std::string noKernel = bytes ? "" : toString(bytes.takeError());
+  std::string noKernel = bytes ? explainNoVectorKernels(*target).value_or("") : toString(bytes.takeError());
   std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
     std::string whyNot = explainNoPlan(program, plan).value_or(noKernel);

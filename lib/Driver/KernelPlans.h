@@ -22,6 +22,7 @@ struct KernelPlan {
   int64_t chunk = 0;          // tokens in a chunk; 0 for plans without
   int64_t workspaceBytes = 0; // for each head that is worked on at the same time
   int64_t segmentBytes = 0;   // besides, for each segment of a sequence; of the plan `segment`
+  bool isAvailable() const { return whyNot.empty(); }
 };
 
 /// Every plan but `auto`, in the order of recur_plan.

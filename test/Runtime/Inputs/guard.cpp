@@ -99,7 +99,7 @@ struct Run {
 int main() {
   int runs = 0;
   for (int32_t kernel = 0; kernel < RECURRENCE.kernel_count; ++kernel)
-    for (int64_t T : {0, 1, 5, 64, 65, 130})
+    for (int64_t T : {0, 1, 5, 64, 65, 130, 300})
       for (bool transposed : {false, true}) {
         int32_t plan = RECURRENCE.kernels[kernel].plan;
         std::vector<std::vector<std::vector<char>>> all;
