@@ -65,6 +65,9 @@ Expected<std::string> driver::explainPlansText(dgps::RecurrenceOp recurrence, co
     StringRef name = codegen::getPlanName(plan.plan);
     if (!plan.whyNot.empty())
       line(name, "no: " + plan.whyNot);
+    else if (plan.segmentBytes)
+      line(name, fmt::format("{} tokens at once, in {} of workspace and {} for each segment", plan.chunk,
+                             printBytes(plan.workspaceBytes), printBytes(plan.segmentBytes)));
     else if (plan.chunk)
       line(name, fmt::format("{} tokens at once, in {} of workspace", plan.chunk, printBytes(plan.workspaceBytes)));
     else
@@ -88,6 +91,8 @@ Expected<json::Value> driver::explainPlansJson(dgps::RecurrenceOp recurrence, co
       object["workspace_bytes_per_thread"] = plan.workspaceBytes;
       if (plan.chunk)
         object["chunk"] = plan.chunk;
+      if (plan.segmentBytes)
+        object["workspace_bytes_per_segment"] = plan.segmentBytes;
     }
     plans.push_back(std::move(object));
   }
