@@ -70,6 +70,47 @@ static const recur_kernel_info kernels[] = {{runStep, workspaceBytes, 0, RECUR_P
 extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,      2,      arrays,
                                                         kernels,           "attention", "host", "test", nullptr};
 
+static float *getFloats(const recur_array &array) { return static_cast<float *>(array.data); }
+
+/// What tokens make of S, as `map * S + offset` elementwise. The arrays are inputs, mu, map, offset, map, offset.
+static void summariseS(const recur_array *arrays, int64_t tokens, void *) {
+  const float *map = getFloats(arrays[mu + 1]), *offset = getFloats(arrays[mu + 2]);
+  float *newMap = getFloats(arrays[mu + 3]), *newOffset = getFloats(arrays[mu + 4]);
+  memmove(newMap, map, K * V * sizeof(float));
+  memmove(newOffset, offset, K * V * sizeof(float));
+  for (int64_t t = 0; t < tokens; ++t)
+    for (int64_t i = 0; i < K * V; ++i) {
+      newMap[i] *= *getToken(arrays[g], t);
+      newOffset[i] =
+          *getToken(arrays[g], t) * newOffset[i] + getToken(arrays[v], t)[i / K] * getToken(arrays[k], t)[i % K];
+    }
+}
+
+/// What they make of N, with S as a state that must be known.
+static void summariseN(const recur_array *arrays, int64_t tokens, void *) {
+  if (!arrays[mu + 1].data || arrays[mu + 4].data)
+    abort();
+  *getFloats(arrays[mu + 5]) = *getFloats(arrays[mu + 2]);
+  *getFloats(arrays[mu + 6]) = *getFloats(arrays[mu + 3]) + float(tokens);
+}
+
+static void apply(const recur_array *arrays, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    getFloats(arrays[3])[i] = getFloats(arrays[0])[i] * getFloats(arrays[1])[i] + getFloats(arrays[2])[i];
+}
+static void applyS(const recur_array *arrays, int64_t, void *) { apply(arrays, K * V); }
+static void applyN(const recur_array *arrays, int64_t, void *) { apply(arrays, 1); }
+
+static const int32_t needs[] = {0};
+static const recur_summary_info summaries[] = {{summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f},
+                                               {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f}};
+static const recur_kernel_info segmentedKernels[] = {
+    {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0},
+    {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 4, nullptr, 0},
+    {runChunk, workspaceBytes, 0, RECUR_PLAN_SEGMENT, 4, summaries, 2}};
+extern const recur_recurrence recur::test::segmented = {RECUR_ABI_VERSION, 0,           9,      3,      arrays,
+                                                        segmentedKernels,  "attention", "host", "test", nullptr};
+
 Problem::Problem(int64_t B, int64_t T, int64_t H, int64_t Hq, int64_t sequences)
     : B(B), T(T), H(H), Hq(Hq), sequences(sequences < 0 ? B : sequences) {
   int64_t n = this->sequences;
@@ -83,7 +124,8 @@ Problem::Problem(int64_t B, int64_t T, int64_t H, int64_t Hq, int64_t sequences)
   }
 }
 
-recur_call Problem::makeCall(recur_argument (&arguments)[argumentCount], const int64_t *offsets, int32_t threads) {
+recur_call Problem::makeCall(recur_argument (&arguments)[argumentCount], const int64_t *offsets, int32_t threads,
+                             const recur_recurrence *recurrence) {
   for (int i = 0; i < argumentCount; ++i)
     arguments[i] = {arrays[i].data(), {0, 0, 0}};
   recur_call call = {};
@@ -96,10 +138,14 @@ recur_call Problem::makeCall(recur_argument (&arguments)[argumentCount], const i
   call.sequence_offsets = offsets;
   call.sequence_count = offsets ? sequences : 0;
   call.threads = threads;
-  call.workspace_bytes = recur_workspace_size(&attention, &call);
-  space.assign(call.workspace_bytes + 2 * 64, 0);
-  call.workspace = space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64;
+  makeSpace(call, recurrence);
   return call;
+}
+
+void Problem::makeSpace(recur_call &call, const recur_recurrence *recurrence) {
+  call.workspace_bytes = recur_workspace_size(recurrence, &call);
+  space.assign(call.workspace_bytes + 2 * 64, -1);
+  call.workspace = space.data() + (64 - reinterpret_cast<uintptr_t>(space.data()) % 64) % 64;
 }
 
 Expected::Expected(const Problem &problem, const int64_t *offsets)

@@ -14,6 +14,8 @@ enum { q, k, v, g, mu, initialS, initialN, o, seen, finalS, finalN, argumentCoun
 
 /// Two kernels of the same results: `step` for up to 2 tokens and `chunk`.
 extern const recur_recurrence attention;
+/// The same with the plan `segment` besides, of chunks of 4 tokens.
+extern const recur_recurrence segmented;
 /// How often each of the kernels has run.
 extern int64_t stepRuns, chunkRuns;
 
@@ -25,8 +27,10 @@ struct Problem {
 
   Problem(int64_t B, int64_t T, int64_t H, int64_t Hq, int64_t sequences = -1);
   /// All arrays dense, one thread, and a workspace of the size that the query gives.
-  recur_call makeCall(recur_argument (&arguments)[argumentCount], const int64_t *offsets = nullptr,
-                      int32_t threads = 1);
+  recur_call makeCall(recur_argument (&arguments)[argumentCount], const int64_t *offsets = nullptr, int32_t threads = 1,
+                      const recur_recurrence *recurrence = &attention);
+  /// Gives the call the workspace that the query says.
+  void makeSpace(recur_call &call, const recur_recurrence *recurrence);
 };
 
 /// The same recurrence by the definition, on the problem's dense arrays: fills `o`, `seen`, `S` and `N`.
