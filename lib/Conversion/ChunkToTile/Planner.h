@@ -99,11 +99,14 @@ private:
   /// A tile of the shape of a value, which becomes its own.
   mlir::Value make(mlir::Value value);
   void planNexts();
+  /// Whether the value's tile can be written by `op`, which is its only or its last reader.
+  bool isLastReader(mlir::Value value, mlir::Operation *op);
+
+  // Arrange.cpp: before ops are planned.
   /// Which matrices without tokens lie transposed.
   void chooseLayouts();
   void moveAdvancesDown();
-  /// Whether the value's tile can be written by `op`, which is its only or its last reader.
-  bool isLastReader(mlir::Value value, mlir::Operation *op);
+  void moveDecaysOut();
 
   // TokenOps.cpp
   void plan(chunk::MapOp op);
