@@ -164,15 +164,37 @@ static LogicalResult checkOnMatrixUnits(ProductOp op) {
   return success();
 }
 
+/// The sizes of a factor, whose rows may lie in pairs.
+static std::optional<std::pair<int64_t, int64_t>> factorSizes(TileType type) {
+  if (type.getRank() == 2)
+    return std::pair(type.getSize(0), type.getSize(1));
+  if (type.getRank() == 3 && type.getSize(2) == 2 && type.getElementType().isBF16())
+    return std::pair(2 * type.getSize(0), type.getSize(1));
+  return std::nullopt;
+}
+
 LogicalResult ProductOp::verify() {
-  if (failed(checkRank2(*this, {getLeft(), getRight(), getResult()})))
-    return failure();
   TileType left = getLeft().getType(), right = getRight().getType(), result = getResult().getType();
-  int64_t rows = left.getSize(getTransposed() ? 1 : 0), inner = left.getSize(getTransposed() ? 0 : 1);
-  int64_t rightInner = right.getSize(getRightTransposed() ? 1 : 0),
-          columns = right.getSize(getRightTransposed() ? 0 : 1);
+  auto leftSizes = factorSizes(left), rightSizes = factorSizes(right);
+  if (!leftSizes || !rightSizes)
+    return emitOpError("multiplies matrices, not ") << left << " and " << right;
+  if (failed(checkRank2(*this, {getResult()})))
+    return failure();
+  auto [rows, inner] = *leftSizes;
+  auto [rightInner, columns] = *rightSizes;
+  if (getTransposed())
+    std::swap(rows, inner);
+  if (getRightTransposed())
+    std::swap(rightInner, columns);
   if (inner != rightInner || rows != result.getSize(0) || columns != result.getSize(1))
     return emitOpError("cannot multiply ") << left << " and " << right << " into " << result;
+  if (left.getElementType() != right.getElementType() && result.getMemory() == Memory::Local)
+    return emitOpError("multiplies numbers of one type, not those of ") << left << " and " << right;
+  bool inPairs = left.getMemory() == Memory::Local && left.getElementType().isBF16();
+  if (inPairs ? right.getRank() != 3 || (left.getRank() == 3) != getTransposed() || getRightTransposed() || inner % 2
+              : left.getRank() == 3 || right.getRank() == 3)
+    return emitOpError("takes bf16 in pairs of inner indices in a core's memory, not as in ")
+           << left << " and " << right;
   if (getPlus() && getPlus().getType().getShape() != result.getShape())
     return emitOpError("adds ") << getPlus().getType() << " to " << result;
   for (std::optional<ArrayRef<int64_t>> triangle : {getLeftTriangle(), getResultTriangle()})
@@ -181,6 +203,22 @@ LogicalResult ProductOp::verify() {
   if (bool(getAhead()) != bool(getAheadFirst()) || bool(getAhead()) != getAheadRows().has_value())
     return emitOpError("needs an array, a first row and a number of rows to fetch ahead");
   return checkOnMatrixUnits(*this);
+}
+
+LogicalResult PairOp::verify() {
+  TileType source = getSource().getType(), result = getResult().getType();
+  if (failed(checkRank2(*this, {getSource()})))
+    return failure();
+  int64_t rows = source.getSize(getTransposed() ? 1 : 0), columns = source.getSize(getTransposed() ? 0 : 1);
+  if (result.getShape() != ArrayRef<int64_t>({(rows + 1) / 2, columns, 2}))
+    return emitOpError("cannot pair rows of ") << source << " into " << result;
+  if (!result.getElementType().isBF16())
+    return emitOpError("gives bf16, not ") << result;
+  if (getTransposed() && (!source.getElementType().isBF16() || rows % 2 != 0 || getRowScale()))
+    return emitOpError("transposes whole pairs of bf16 as they are, not ") << source;
+  if (getRowScale() && getRowScale().getType().getShape() != ArrayRef<int64_t>(rows))
+    return emitOpError("needs a number for each of ") << rows << " rows, not " << getRowScale().getType();
+  return success();
 }
 
 LogicalResult TransposeOp::verify() {

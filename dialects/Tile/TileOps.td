@@ -240,14 +240,19 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     array `ahead` from row `ahead_first` on into the cache, spread over its time: it computes long enough for memory to
     answer.
 
+    Factors of bf16 in a core's memory are multiplied two inner indices at a time: the right one, and a `transposed` left
+    one, lie in pairs as `tile.pair` makes them, and a left one that is not transposed has a whole number of pairs in each
+    row. Where `inner` is odd, the second half of the last pair is multiplied too.
+
     With a result in registers this is a product of one warpgroup on the matrix units, which takes whole tiles; `async`
     begins it, and `tile.settle` waits for its end. Without `async` it has ended when the next op begins.
 
-    Verified: sizes. With a result in registers: it is f32, with 64 rows and a multiple of 8 columns, up to 256; the factors are
-    both bf16 or both f16; the left one lies in registers or, swizzled, in shared memory, the right one, swizzled, in
-    shared memory; the inner size is a multiple of 16, `rows` and `inner` are constants and count the whole tiles; what
-    is added is the result itself, not scaled; there are no triangles, and nothing is brought `ahead`; in a role, the team is a warpgroup. Otherwise no
-    factor lies in registers, and the product is not `async`.
+    Verified: sizes; the factors are of one type; what lies in pairs is in a core's memory and not `right_transposed`. With
+    a result in registers: it is f32, with 64 rows and a multiple of 8 columns, up to 256; the factors are both bf16 or
+    both f16; the left one lies in registers or, swizzled, in shared memory, the right one, swizzled, in shared memory; the
+    inner size is a multiple of 16, `rows` and `inner` are constants and count the whole tiles; what is added is the result
+    itself, not scaled; there are no triangles, and nothing is brought `ahead`; in a role, the team is a warpgroup.
+    Otherwise no factor lies in registers, and the product is not `async`.
 
     Example: `tile.product %a, %b into %c rows %n inner %k : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<16x32xf32, local, [32, 1]> into !tile.tile<64x32xf32, local, [32, 1]>`
   }];
@@ -277,6 +282,26 @@ def Tile_TransposeOp : Tile_Op<"transpose", [MemoryEffects<[MemRead, MemWrite]>]
   }];
   let arguments = (ins Tile_WorkTile:$source, I64:$rows, Tile_WorkTile:$result);
   let assemblyFormat = "$source `rows` $rows `into` $result attr-dict `:` type($source) `into` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_PairOp : Tile_Op<"pair", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a matrix in bf16, two rows side by side";
+  let description = [{
+    Element [i, j, h] of the result is element [2 i + h, j] of the source, or with `transposed` element [j, 2 i + h], times
+    the number of its row in `row_scale` if that is given, rounded to bf16: what a product of bf16 takes. There are `rows`
+    rows of the source. Beside an odd last one lie zeros.
+
+    Verified: sizes; the result is bf16, and so is a source that is transposed, which is not scaled.
+
+    Example: `tile.pair %k scaled_rows %s rows %n into %p : !tile.tile<64x16xf32, local, [16, 1]> scaled_rows !tile.tile<64xf32, local, [1]> into !tile.tile<32x16x2xbf16, local, [32, 2, 1]>`
+  }];
+  let arguments = (ins UnitAttr:$transposed, Tile_WorkTile:$source, Optional<Tile_WorkTile>:$row_scale, I64:$rows,
+                       Tile_WorkTile:$result);
+  let assemblyFormat = [{
+    (`transposed` $transposed^)? $source (`scaled_rows` $row_scale^)? `rows` $rows `into` $result attr-dict
+    `:` type($source) (`scaled_rows` type($row_scale)^)? `into` type($result)
+  }];
   let hasVerifier = 1;
 }
 

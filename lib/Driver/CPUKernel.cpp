@@ -25,9 +25,7 @@ static PipelineOptions getPipeline(const CPUKernelOptions &options, const CPUTar
   return pipeline;
 }
 
-VectorUnit driver::getVectorUnit(const CPUTarget &target) {
-  return {target.lanes, target.registers, target.roundsToBF16};
-}
+VectorUnit driver::getVectorUnit(const CPUTarget &target) { return {target.lanes, target.registers, target.hasBF16}; }
 
 namespace {
 
@@ -98,9 +96,10 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const C
   return result;
 }
 
-Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPUKernelOptions &options) {
+Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPUTarget &target,
+                                             const CPUKernelOptions &options) {
   Lowering lowering(program);
-  if (Error error = lowering.run("chunk", "tile", getPipeline(options)))
+  if (Error error = lowering.run("chunk", "tile", getPipeline(options, target)))
     return std::move(error);
   return int64_t((*lowering.getModule().getOps<tile::KernelOp>().begin()).getWorkspace());
 }

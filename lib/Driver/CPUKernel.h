@@ -31,7 +31,8 @@ llvm::Expected<KernelObject> compileCPUKernel(chunk::ProgramOp program, const CP
                                               const CPUKernelOptions &options = {});
 
 /// The workspace that the kernel has, without compiling it to the end.
-llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const CPUKernelOptions &options = {});
+llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const CPUTarget &target,
+                                            const CPUKernelOptions &options = {});
 
 /// What a kernel is made of on the way, for `--emit` and tests.
 enum class CPUStage { tile, lowered, llvm, assembly };

@@ -94,14 +94,15 @@ static Expected<int64_t> countStepBytes(dgps::RecurrenceOp recurrence, const Pip
 }
 
 /// The workspace of the plan `segment`, which has kernels of its own beside the main one.
-static Error addSegments(chunk::ProgramOp program, const CPUKernelOptions &options, KernelPlan &plan) {
+static Error addSegments(chunk::ProgramOp program, const CPUTarget &target, const CPUKernelOptions &options,
+                         KernelPlan &plan) {
   Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
   if (!programs)
     return programs.takeError();
   plan.segmentBytes = programs->segmentBytes;
   for (const SegmentProgram &state : programs->states)
     for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
-      Expected<int64_t> bytes = countWorkspaceBytes(kernel, options);
+      Expected<int64_t> bytes = countWorkspaceBytes(kernel, target, options);
       if (!bytes) {
         plan = {RECUR_PLAN_SEGMENT, toString(bytes.takeError())};
         return Error::success();
@@ -125,7 +126,7 @@ Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp rec
   Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
   if (!target)
     return target.takeError();
-  Expected<int64_t> bytes = countWorkspaceBytes(program, options);
+  Expected<int64_t> bytes = countWorkspaceBytes(program, *target, options);
   std::string noKernel = bytes ? explainNoVectorKernels(*target).value_or("") : toString(bytes.takeError());
   std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
@@ -135,7 +136,7 @@ Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp rec
       found.chunk = program.getChunk();
       found.workspaceBytes = *bytes;
       if (plan == RECUR_PLAN_SEGMENT)
-        if (Error error = addSegments(program, options, found))
+        if (Error error = addSegments(program, *target, options, found))
           return std::move(error);
     }
     plans.push_back(std::move(found));

@@ -26,6 +26,55 @@ static Error checkLeftTriangle(TileExecutor &e, tile::ProductOp op, const Conten
   return Error::success();
 }
 
+/// Rows that lie in pairs one below the other.
+static Contents unpair(const Contents &pairs) {
+  int64_t columns = pairs.shape[1];
+  Contents rows{{2 * pairs.shape[0], columns}, std::vector<double>(pairs.values.size())};
+  for (int64_t row = 0; row < rows.shape[0]; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      rows.at(row, column) = pairs.values[(row / 2 * columns + column) * 2 + row % 2];
+  return rows;
+}
+/// A factor, whose rows may lie in pairs: the first `rows` of them.
+static Contents readFactor(TileExecutor &e, tile::ProductOp op, const Tile &tile, int64_t rows) {
+  return tile.type.getRank() == 3 ? unpair(e.machine.read(op, tile, rows / 2)) : e.machine.read(op, tile, rows);
+}
+
+/// Two rows, or with `transposed` two columns, side by side. Beside an odd last row lie zeros.
+static Error runPair(TileExecutor &e, tile::PairOp op) {
+  Tile source = e.getTile(op.getSource()), result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows());
+  if (Error error = e.machine.checkRows(op, source, rows))
+    return error;
+  if (Error error = e.machine.checkApart(op, result, source))
+    return error;
+  Contents from = e.machine.read(op, source, rows), scale;
+  if (op.getRowScale())
+    scale = e.machine.read(op, e.getTile(op.getRowScale()));
+  bool transposed = op.getTransposed();
+  int64_t height = transposed ? result.type.getSize(0) : (rows + 1) / 2, width = result.type.getSize(1);
+  Contents to{{height, width, 2}, std::vector<double>(height * width * 2)};
+  uint64_t beyond = e.machine.holes.add({HoleRecord::BeyondRows, op, result.type});
+  for (int64_t element = 0; element < height * width * 2; ++element) {
+    int64_t row = element / (2 * width) * 2 + element % 2, column = element / 2 % width;
+    double &number = to.values[element];
+    if (transposed) {
+      number = column < rows ? from.at(column, row) : Holes::make(beyond, element);
+      continue;
+    }
+    number = row < rows ? from.at(row, column) : 0;
+    if (row >= rows || !op.getRowScale())
+      continue;
+    double factor = scale.values[row], whole = number * factor;
+    number = whole == whole   ? e.machine.arithmetic.store(whole)
+             : isHole(number) ? number
+             : isHole(factor) ? factor
+                              : whole;
+  }
+  e.machine.write(op, result, to);
+  return Error::success();
+}
+
 static Error runProduct(TileExecutor &e, tile::ProductOp op) {
   Tile left = e.getTile(op.getLeft()), right = e.getTile(op.getRight()), result = e.getTile(op.getResult());
   int64_t rows = e.getNumber(op.getRows()), inner = e.getNumber(op.getInner());
@@ -34,13 +83,18 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
   int64_t rightInner = right.type.getSize(rightTransposed ? 1 : 0);
   if (Error error = e.machine.checkRows(op, result, rows))
     return error;
+  bool inPairs = right.type.getRank() == 3;
+  if (inPairs)
+    rightInner *= 2;
   if (inner < 0 || inner > rightInner)
     return makeTileError(op, Twine(inner) + " inner indices of factors that have " + Twine(rightInner));
+  if (inPairs)
+    inner += inner % 2;
   for (const Tile &factor : {left, right})
     if (Error error = e.machine.checkApart(op, result, factor))
       return error;
-  Contents a = e.machine.read(op, left, transposed ? inner : rows), plus;
-  Contents b = e.machine.read(op, right, rightTransposed ? columns : inner);
+  Contents a = readFactor(e, op, left, transposed ? inner : rows), plus;
+  Contents b = readFactor(e, op, right, rightTransposed ? columns : inner);
   auto rightAt = [&](int64_t k, int64_t column) { return rightTransposed ? b.at(column, k) : b.at(k, column); };
   Contents rowScale, columnScale;
   if (op.getPlus()) {
@@ -150,6 +204,7 @@ static Error runSolve(TileExecutor &e, tile::SolveOp op) {
 
 void interpreter::addProductMeanings(TileMeanings &meanings) {
   meanings.add<tile::ProductOp, runProduct>();
+  meanings.add<tile::PairOp, runPair>();
   meanings.add<tile::TransposeOp, runTranspose>();
   meanings.add<tile::SolveOp, runSolve>();
 }

@@ -13,9 +13,9 @@ enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 
 /// What the vectors of a target can do.
 struct VectorUnit {
-  int64_t lanes = 16;        // f32 numbers in a register
-  int64_t registers = 32;    // vector registers
-  bool roundsToBF16 = false; // by an instruction
+  int64_t lanes = 16;     // f32 numbers in a register
+  int64_t registers = 32; // vector registers
+  bool hasBF16 = false;   // rounds to it, and multiplies pairs of it
 };
 
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.

@@ -22,7 +22,7 @@ CPUTarget recur::makeHostTarget(StringRef cpu, const StringMap<bool> &features) 
   if (target.lanes == 8 && features.lookup("avx512f") && features.lookup("avx512vl") && features.lookup("avx512dq")) {
     target.lanes = 16;
     target.registers = 32;
-    target.roundsToBF16 = features.lookup("avx512bf16");
+    target.hasBF16 = features.lookup("avx512bf16");
   }
   return target;
 }

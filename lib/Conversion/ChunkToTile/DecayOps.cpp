@@ -146,9 +146,12 @@ void Planner::plan(chunk::InteractionOp op) {
   triangles[op] = triangle;
   if (steps && tileOf(steps).getRank() > 1)
     return planChannels(op, steps);
-  Value rows = get(op.getRows()), result = make(op);
-  ProductOp dots = product(rows, false, transposedColumns(op.getColumns()), result, rowsOf(result),
-                           constant(tileOf(rows).getSize(1)));
+  int64_t inner = chunk::tensorOf(op.getRows()).getShape()[1];
+  Value result = make(op);
+  bool pairs = takesPairs(tileOf(result).getSize(0), inner);
+  Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
+  Value columns = pairs ? pairedColumns(op.getColumns()) : transposedColumns(op.getColumns());
+  ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));
   dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
   maskScalar(result, op, steps);
 }

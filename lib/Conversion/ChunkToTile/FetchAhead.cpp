@@ -32,8 +32,11 @@ void tile::fetchAhead(scf::ForOp loop) {
   constexpr double worthwhile = 2048; // bytes: less than this arrives while the load itself runs
   Block &block = *loop.getBody();
   SmallVector<LoadOp> loads;
+  llvm::DenseSet<Value> arrays;
   for (LoadOp load : block.getOps<LoadOp>())
-    if (bytesOf(load) >= worthwhile)
+    if (!arrays.insert(load.getArray()).second)
+      continue; // into another tile, in another type
+    else if (bytesOf(load) >= worthwhile)
       loads.push_back(load);
     else
       load.setAhead(load.getTile().getType().getSize(0) > 1);

@@ -68,20 +68,26 @@ Value Scalars::apply(Function function, Value a, Value b) {
 
 Value Planner::constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
 
-Value Planner::alloc(Numbers shape) {
+Value Planner::alloc(Numbers shape, Type element) {
+  if (!element)
+    element = builder.getF32Type();
   SmallVector<int64_t> strides(shape.size(), 1);
   if (shape.size() > 1) {
-    int64_t stride = llvm::alignTo(shape.back(), 16);
-    if (stride >= 128 && stride % 64 == 0)
-      stride += 16; // columns of a power of two apart would share few cache sets
-    for (int64_t dim = shape.size() - 2; dim >= 0; --dim) {
+    int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8), pair = shape.back() == 2 && element.isBF16() ? 2 : 1;
+    int64_t last = shape.size() - 1;
+    if (pair == 2) // as long as the row of pairs is
+      strides[--last] = 2;
+    int64_t stride = llvm::alignTo(shape[last] * pair, line);
+    if (stride >= 8 * line && stride % (4 * line) == 0)
+      stride += line; // columns of a power of two apart would share few cache sets
+    for (int64_t dim = last - 1; dim >= 0; --dim) {
       strides[dim] = stride;
       stride *= shape[dim];
     }
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(firstOp);
-  auto type = TileType::get(builder.getContext(), shape, builder.getF32Type(), Memory::Local, strides, 0);
+  auto type = TileType::get(builder.getContext(), shape, element, Memory::Local, strides, 0);
   return AllocOp::create(builder, loc, type, nullptr);
 }
 

@@ -56,8 +56,9 @@ struct Input {
 
 class Planner {
 public:
-  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder)
-      : program(program), builder(builder), loc(program.getLoc()) {}
+  /// With `hasBF16`, products of bf16 data are products of pairs of bf16.
+  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, bool hasBF16)
+      : program(program), builder(builder), loc(program.getLoc()), hasBF16(hasBF16) {}
 
   /// Program.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
@@ -69,7 +70,8 @@ private:
 
   // Planner.cpp: tiles and passes over their elements.
   mlir::Value constant(int64_t value);
-  mlir::Value alloc(Numbers shape);
+  /// A tile of f32 unless said otherwise. Rows of pairs are dense.
+  mlir::Value alloc(Numbers shape, mlir::Type element = {});
   mlir::Value view(mlir::Value tile, Numbers shape, Numbers strides, int64_t offset, mlir::Value row = {});
   /// Every `steps`-th row, from row `step` on.
   mlir::Value slot(mlir::Value tile, int64_t step, int64_t steps);
@@ -98,6 +100,8 @@ private:
   void set(mlir::Value value, mlir::Value tile) { tiles[value] = tile; }
   /// A tile of the shape of a value, which becomes its own.
   mlir::Value make(mlir::Value value);
+  /// Loads an input of this chunk.
+  void load(mlir::Value input, mlir::Value tile);
   void planNexts();
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
@@ -142,6 +146,20 @@ private:
   mlir::Value transposedColumns(mlir::Value columns);
   void findTriangle(mlir::Operation *op);
 
+  // Pairs.cpp: the factors of products of bf16.
+  /// Whether a product with so many rows and, if that is known, inner indices takes pairs.
+  bool takesPairs(int64_t rows, int64_t inner = 2);
+  bool roundsStates();
+  bool takesPairs(chunk::ReadOp op);
+  bool takesPairs(chunk::ApplyOp op);
+  bool takesPairs(chunk::AdvanceOp op);
+  /// Whether the map scales rows that nothing but an advance takes, which scales them itself.
+  bool isPaired(chunk::MapOp op);
+  /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
+  mlir::Value rounded(mlir::Value value);
+  mlir::Value paired(mlir::Value value, mlir::Value rows);
+  mlir::Value pairedColumns(mlir::Value value);
+
   // ScanOps.cpp
   void plan(chunk::ScanOp op);
   void plan(chunk::TropicalScanOp op);
@@ -152,15 +170,22 @@ private:
   chunk::ProgramOp program;
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  mlir::Operation *firstOp = nullptr; // of the kernel: tiles are allocated before it
-  mlir::Value tokens;                 // in this chunk
-  bool inTokenLoop = false;           // where sizes of the tokens are of one token
+  bool hasBF16;
+  std::optional<bool> roundsAllStates; // as soon as it was asked
+  mlir::Type dataType;                 // of the caller's inputs and outputs
+  mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
+  mlir::Operation *lastLoad = nullptr; // of this chunk: inputs are loaded at its beginning
+  llvm::DenseMap<mlir::Value, mlir::Value> inputArrays;
+  mlir::Value firstToken;   // of this chunk
+  mlir::Value tokens;       // in this chunk
+  bool inTokenLoop = false; // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   llvm::DenseSet<mlir::Value> transposedMatrices;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> triangles; // values known to be zero above their tokens
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
-    llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest;
+    llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest, paired,
+        pairedColumns, rounded;
   };
   Shared shared;
 };

@@ -45,7 +45,15 @@ void Planner::findTriangle(Operation *op) {
 }
 
 void Planner::plan(chunk::ApplyOp op) {
-  Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
+  auto triangle = triangles.find(op.getMatrix());
+  Value result = make(op);
+  if (takesPairs(op)) {
+    Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]), left = rounded(op.getMatrix());
+    product(left, false, paired(op.getValues(), rows), result, rowsOf(result), rows)
+        .setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
+    return;
+  }
+  Value matrix = get(op.getMatrix()), values = get(op.getValues());
   if (op.getDecay()) {
     Value steps = factors(op.getDecay(), op.getLinear());
     ScaledSumsOp::create(builder, loc, matrix, values, steps, result, rowsOf(result), nullptr,
@@ -53,7 +61,7 @@ void Planner::plan(chunk::ApplyOp op) {
     return;
   }
   ProductOp gathered = product(matrix, false, values, result, rowsOf(result), rowsOf(values));
-  if (auto triangle = triangles.find(op.getMatrix()); triangle != triangles.end())
+  if (triangle != triangles.end())
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
 }
 
@@ -85,9 +93,16 @@ void Planner::plan(chunk::InverseOp op) {
 }
 
 void Planner::plan(chunk::ReadOp op) {
-  Value rows = get(op.getRows()), state = get(op.getState()), result = make(op);
-  bool transposed = transposedMatrices.contains(op.getState());
-  if (transposed == op.getLeft()) // the state lies the other way
+  bool transposed = transposedMatrices.contains(op.getState()), otherWay = transposed == op.getLeft();
+  int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
+  Value result = make(op);
+  if (!otherWay && takesPairs(op)) {
+    product(rounded(op.getRows()), false, paired(op.getState(), constant(inner)), result, rowsOf(result),
+            constant(inner));
+    return;
+  }
+  Value rows = get(op.getRows()), state = get(op.getState());
+  if (otherWay)
     state = transpose(state, constant(tileOf(state).getSize(0)));
   product(rows, false, state, result, rowsOf(result), constant(tileOf(rows).getSize(1)));
 }
@@ -117,10 +132,13 @@ void Planner::plan(chunk::AdvanceOp op) {
       return product;
     });
   }
-  Value values = get(op.getValues()), keys = get(op.getKeys());
+  bool pairs = takesPairs(op);
+  Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
+  Value values = pairs ? paired(op.getValues(), rows) : get(op.getValues());
+  Value keys = pairs ? paired(op.getKeys(), rows) : get(op.getKeys());
   if (transposed)
     std::swap(values, keys);
-  ProductOp update = product(values, true, keys, result, constant(tileOf(result).getSize(0)), rowsOf(values));
+  ProductOp update = product(values, true, keys, result, constant(tileOf(result).getSize(0)), rows);
   update.getPlusMutable().assign(state);
   if (rowScale)
     update.getRowScaleMutable().assign(rowScale);

@@ -19,12 +19,23 @@ using namespace recur::tile;
 Value Planner::get(Value value) {
   if (Value tile = tiles.lookup(value))
     return tile;
+  if (value.getDefiningOp<chunk::InputOp>()) {
+    Value tile = make(value);
+    load(value, tile);
+    return tile;
+  }
   // A constant that is wanted as a tile.
   std::optional<double> number = chunk::constantNumber(value);
   assert(number && "operands are planned before their readers");
   Value tile = alloc(chunk::tensorOf(value).getShape());
   fill(tile, *number, rowsOf(tile));
   return tile;
+}
+
+void Planner::load(Value input, Value tile) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(lastLoad);
+  lastLoad = LoadOp::create(builder, loc, inputArrays.lookup(input), firstToken, tokens, tile);
 }
 
 Value Planner::make(Value value) {
@@ -132,10 +143,11 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     llvm::append_range(shape, perToken);
     return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0), loc);
   };
-  SmallVector<Value> inputArrays, paramArrays, initialArrays, outputArrays, finalArrays;
+  SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays;
   Type f32 = builder.getF32Type();
+  dataType = elementType;
   for (chunk::InputOp input : inputs)
-    inputArrays.push_back(addArray(chunk::shapePerToken(input), elementType));
+    inputArrays[input] = addArray(chunk::shapePerToken(input), elementType);
   for (chunk::ParamOp param : params)
     paramArrays.push_back(addArray(chunk::shapePerToken(param), elementType));
   for (chunk::StateOp state : states)
@@ -178,9 +190,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     Value first = loop.getInductionVar();
     Value left = arith::SubIOp::create(builder, loc, allTokens, first);
     tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
-    for (auto [input, array] : llvm::zip(inputs, inputArrays))
-      if (!input.getResult().use_empty())
-        LoadOp::create(builder, loc, array, first, tokens, make(input));
+    firstToken = first;
+    lastLoad = tokens.getDefiningOp();
     if (failed(plan(program.getBody().front()))) {
       kernel.erase();
       return failure();
@@ -221,7 +232,7 @@ struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<Co
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
-      if (failed(Planner(program, builder).plan(symbol, element)))
+      if (failed(Planner(program, builder, hasBF16).plan(symbol, element)))
         return signalPassFailure();
       program.erase();
     }

@@ -55,7 +55,7 @@ static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x
 
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
-    if (!isFused(op))
+    if (!isFused(op) && !isPaired(op))
       planElementwise(op);
     return;
   }

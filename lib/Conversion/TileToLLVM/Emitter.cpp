@@ -81,7 +81,7 @@ Value Emitter::address(const Place &place, ArrayRef<Index> indices) {
     Value term = multiply(index.value, stride);
     sum = sum ? arith::AddIOp::create(builder, loc, sum, term).getResult() : term;
   }
-  return offset(place.pointer, Index(sum, known));
+  return offset(place.pointer, Index(sum, known), place.type.getElementType());
 }
 
 Value Emitter::load(Value pointer, Type type) {
@@ -91,6 +91,31 @@ Value Emitter::load(Value pointer, Type type) {
 void Emitter::store(Value value, Value pointer) {
   unsigned bytes = getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() / 8;
   LLVM::StoreOp::create(builder, loc, value, pointer, bytes);
+}
+Value Emitter::convert(Value value, Type element) {
+  Type from = getElementTypeOrSelf(value.getType());
+  if (from == element)
+    return value;
+  auto shape = dyn_cast<VectorType>(value.getType());
+  int64_t lanes = shape ? shape.getDimSize(0) : 1;
+  if (element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, vectorOf(element, lanes), value);
+  if (!element.isBF16() || this->shape.hasBF16)
+    return arith::TruncFOp::create(builder, loc, vectorOf(element, lanes), value);
+  // Where no instruction rounds to bfloat16 it is done by integers, for LLVM would call a function for each number, one
+  // that older compilers' libraries lack.
+  Type words = vectorOf(builder.getI32Type(), lanes), halves = vectorOf(builder.getI16Type(), lanes);
+  auto integer = [&](int64_t number) { return splat(words, double(number)); };
+  Value bits = arith::BitcastOp::create(builder, loc, words, value);
+  Value odd = arith::ShRUIOp::create(builder, loc, bits, integer(16));
+  odd = arith::AndIOp::create(builder, loc, odd, integer(1));
+  Value sum = arith::AddIOp::create(builder, loc, bits, integer(0x7fff));
+  sum = arith::AddIOp::create(builder, loc, sum, odd);
+  Value rounded = arith::ShRUIOp::create(builder, loc, sum, integer(16));
+  Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, value, value);
+  rounded = arith::SelectOp::create(builder, loc, isNaN, integer(0x7fc0), rounded);
+  rounded = arith::TruncIOp::create(builder, loc, halves, rounded);
+  return arith::BitcastOp::create(builder, loc, vectorOf(element, lanes), rounded);
 }
 void Emitter::prefetch(Value pointer) {
   LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/0, /*hint=*/2, /*cache=*/1);
@@ -102,6 +127,10 @@ void Emitter::prefetch(Value pointer) {
 
 Value Emitter::fma(Value a, Value b, Value c) {
   return LLVM::FMAOp::create(builder, loc, c.getType(), ValueRange{a, b, c});
+}
+Value Emitter::dot(Value a, Value b, Value c) {
+  StringAttr name = builder.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512");
+  return LLVM::CallIntrinsicOp::create(builder, loc, c.getType(), name, ValueRange{c, a, b}).getResult(0);
 }
 Value Emitter::mul(Value a, Value b) { return arith::MulFOp::create(builder, loc, a, b); }
 Value Emitter::plus(Value a, Value b) { return arith::AddFOp::create(builder, loc, a, b); }

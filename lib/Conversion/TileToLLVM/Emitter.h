@@ -23,9 +23,9 @@ struct Index {
 
 /// What one target's vectors can do.
 struct VectorShape {
-  int64_t lanes = 16;        // f32 numbers in a register
-  int64_t registers = 32;    // vector registers
-  bool roundsToBF16 = false; // by an instruction
+  int64_t lanes = 16;     // f32 numbers in a register
+  int64_t registers = 32; // vector registers
+  bool hasBF16 = false;   // rounds to it, and multiplies pairs of it
   bool isWide() const { return registers >= 32; }
 };
 
@@ -64,6 +64,8 @@ public:
   void store(mlir::Value value, mlir::Value pointer);
   /// Asks for a cache line. An address that holds nothing does no harm.
   void prefetch(mlir::Value pointer);
+  /// Floating-point numbers of one type as those of another, rounded to nearest even.
+  mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value loadSplat(mlir::Value pointer, int64_t lanes) {
     return splat(load(pointer, builder.getF32Type()), lanes);
   }
@@ -71,6 +73,8 @@ public:
   // Floating-point vectors.
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value mul(mlir::Value a, mlir::Value b);
+  /// c + a0 b0 + a1 b1, where a and b have pairs of bf16.
+  mlir::Value dot(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value plus(mlir::Value a, mlir::Value b);
   mlir::Value minus(mlir::Value a, mlir::Value b);
   /// `value` in the first lanes and `other` in the rest.
@@ -126,6 +130,8 @@ struct Product {
   std::optional<Ahead> ahead = {};
 };
 void emitProduct(Emitter &emitter, const Product &product);
+void emitPair(Emitter &emitter, const Place &source, std::optional<Place> rowScale, bool transposed, mlir::Value rows,
+              const Place &result);
 void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, const Place &result);
 void emitSolve(Emitter &emitter, const Place &matrix, const Place &values, mlir::Value rows);
 void emitScaledDots(Emitter &emitter, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,

@@ -73,7 +73,7 @@ void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &re
     e.loop(0, last == 0 ? Index(rows) : Index(sizes[last]), lanes, [&](Value column) {
       at.push_back(column);
       Value value = e.body(op.getBody(), inputs.loadAll(e, at, lanes), at, lanes).front();
-      e.store(value, e.address(result, at));
+      e.store(e.convert(value, result.type.getElementType()), e.address(result, at));
       at.pop_back();
     });
   });

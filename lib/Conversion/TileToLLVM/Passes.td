@@ -29,8 +29,8 @@ def ConvertTileToLLVMPass : Pass<"convert-tile-to-llvm", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 numbers in a vector register">,
                  Option<"registers", "registers", "int64_t", "32", "vector registers">,
-                 Option<"roundsToBF16", "rounds-to-bf16", "bool", "false",
-                        "the processor has an instruction that rounds f32 to bf16">];
+                 Option<"hasBF16", "has-bf16", "bool", "false",
+                        "the processor rounds to bf16, and multiplies pairs of it">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

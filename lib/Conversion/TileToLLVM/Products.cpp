@@ -17,29 +17,65 @@ static int64_t tileVectors(const Emitter &e, int64_t rows) {
 }
 static int64_t tileRows(const Emitter &e, int64_t rows) { return rowBlock(rows, e.shape.isWide() ? 8 : 4); }
 
-/// sums[r, v] += or -= left[row + r, k] right[k, column + v] for k below `inner`.
-static SmallVector<Value> multiplyTile(Emitter &e, const Place &left, bool transposed, const Place &right, Value row,
-                                       Index column, int64_t rows, int64_t vectors, Value inner,
-                                       ArrayRef<Value> initial, bool subtract) {
-  Value leftBase = transposed ? e.address(left, {0, row}) : e.address(left, {row, 0});
-  Value rightBase = e.address(right, {0, column});
-  return e.loop(0, inner, 1, initial, [&](Value k, ValueRange sums) {
-    Value rightRow = e.offset(rightBase, e.multiply(k, right.type.getStride(0)));
-    SmallVector<Value> columns, next;
-    for (int64_t v = 0; v < vectors; ++v)
-      columns.push_back(e.load(e.offset(rightRow, v * e.lanes()), e.floats(e.lanes())));
-    Value leftAt = e.offset(leftBase, e.multiply(k, left.type.getStride(transposed ? 0 : 1)));
-    for (int64_t r = 0; r < rows; ++r) {
-      Value number = e.load(e.offset(leftAt, r * left.type.getStride(transposed ? 1 : 0)), e.floats(1));
-      if (subtract)
-        number = arith::NegFOp::create(e.builder, e.loc, number);
-      Value factor = e.splat(number, e.lanes());
-      for (int64_t v = 0; v < vectors; ++v)
-        next.push_back(e.fma(factor, columns[v], sums[r * vectors + v]));
+namespace {
+/// The loop over inner indices of a register tile: sums[r, v] += or -= left[row + r, k] right[k, column + v].
+struct Multiplication {
+  const Place &left;
+  bool transposed;
+  const Place &right;
+  Value row;
+  Index column;
+  int64_t rows, vectors;
+  bool subtract = false;
+
+  SmallVector<Value> emit(Emitter &e, Value inner, ArrayRef<Value> initial) const {
+    bool inPairs = right.type.getRank() == 3;
+    SmallVector<Index> leftPlace{row, 0}, rightPlace{0, column};
+    if (transposed)
+      std::swap(leftPlace[0], leftPlace[1]);
+    int64_t leftStep = left.type.getStride(transposed ? 0 : 1), rowStep = left.type.getStride(transposed ? 1 : 0);
+    if (inPairs) {
+      (transposed ? leftPlace : rightPlace).push_back(0);
+      if (transposed)
+        rightPlace.push_back(0);
+      else
+        leftStep = 2;
+      inner = e.divide(e.add(inner, 1), 2);
     }
-    return next;
-  });
-}
+    Type element = left.type.getElementType();
+    Value leftBase = e.address(left, leftPlace), rightBase = e.address(right, rightPlace);
+    return e.loop(0, inner, 1, initial, [&](Value k, ValueRange sums) {
+      Value rightRow = e.offset(rightBase, e.multiply(k, right.type.getStride(0)), element);
+      Type vector = inPairs ? e.vectorOf(element, 2 * e.lanes()) : e.floats(e.lanes());
+      SmallVector<Value> columns, next;
+      for (int64_t v = 0; v < vectors; ++v)
+        columns.push_back(e.load(e.offset(rightRow, v * e.lanes() * (inPairs ? 2 : 1), element), vector));
+      Value leftAt = e.offset(leftBase, e.multiply(k, leftStep), element);
+      for (int64_t r = 0; r < rows; ++r) {
+        Value factor = broadcast(e, e.offset(leftAt, r * rowStep, element), inPairs);
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value sum = sums[r * vectors + v];
+          next.push_back(inPairs ? e.dot(factor, columns[v], sum) : e.fma(factor, columns[v], sum));
+        }
+      }
+      return next;
+    });
+  }
+
+private:
+  /// A number, or a pair of them, in all lanes.
+  Value broadcast(Emitter &e, Value pointer, bool inPairs) const {
+    if (inPairs) {
+      Value words = e.splat(e.load(pointer, e.builder.getI32Type()), e.lanes());
+      return LLVM::BitcastOp::create(e.builder, e.loc, e.vectorOf(e.builder.getBF16Type(), 2 * e.lanes()), words);
+    }
+    Value number = e.load(pointer, e.floats(1));
+    if (subtract)
+      number = arith::NegFOp::create(e.builder, e.loc, number);
+    return e.splat(number, e.lanes());
+  }
+};
+} // namespace
 
 /// Where the columns that matter to a block of rows end.
 static Value triangleEnd(Emitter &e, std::pair<int64_t, int64_t> triangle, Value row, int64_t rows) {
@@ -104,8 +140,8 @@ void tile::emitProduct(Emitter &e, const Product &product) {
       Value inner = product.inner;
       if (product.leftTriangle)
         inner = e.smaller(inner, triangleEnd(e, *product.leftTriangle, row, rows));
-      sums = multiplyTile(e, product.left, product.transposed, product.right, row, column, rows, vectors, inner, sums,
-                          /*subtract=*/false);
+      Multiplication multiplication{product.left, product.transposed, product.right, row, column, rows, vectors};
+      sums = multiplication.emit(e, inner, sums);
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t v = 0; v < vectors; ++v)
           e.store(sums[r * vectors + v],
@@ -150,6 +186,42 @@ void tile::emitTranspose(Emitter &e, const Place &source, Value rows, const Plac
   });
 }
 
+void tile::emitPair(Emitter &e, const Place &source, std::optional<Place> rowScale, bool transposed, Value rows,
+                    const Place &result) {
+  int64_t lanes = e.lanes();
+  if (transposed) { // of pairs, which are as large as f32 numbers and are not touched
+    auto asWords = [&](const Place &place, int64_t rows, int64_t columns) {
+      SmallVector<int64_t> strides{place.type.getStride(0) / 2, 1};
+      auto type =
+          TileType::get(e.builder.getContext(), {rows, columns}, e.builder.getF32Type(), Memory::Local, strides, 0);
+      return Place{place.pointer, type, {}};
+    };
+    int64_t pairs = source.type.getSize(1) / 2, columns = source.type.getSize(0);
+    return emitTranspose(e, asWords(source, columns, pairs), rows, asWords(result, pairs, columns));
+  }
+  Type element = source.type.getElementType(), bf16 = e.builder.getBF16Type();
+  SmallVector<int64_t> order; // of two vectors' numbers, side by side
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    llvm::append_range(order, ArrayRef{lane, lanes + lane});
+  e.loop(0, rows, 2, [&](Value first) {
+    Value next = e.add(first, 1);
+    Value hasNext = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::slt, next, rows);
+    Value second = arith::SelectOp::create(e.builder, e.loc, hasNext, next, first);
+    e.loop(0, source.type.getSize(1), lanes, [&](Value column) {
+      auto rowAt = [&](Value row) {
+        Value numbers = e.load(e.address(source, {row, column}), e.vectorOf(element, lanes));
+        if (rowScale)
+          numbers = e.mul(e.convert(numbers, e.builder.getF32Type()), e.loadSplat(e.address(*rowScale, {row}), lanes));
+        return e.convert(numbers, bf16);
+      };
+      Value below =
+          arith::SelectOp::create(e.builder, e.loc, hasNext, rowAt(second), e.splat(e.vectorOf(bf16, lanes), 0));
+      Value both = vector::ShuffleOp::create(e.builder, e.loc, rowAt(first), below, order);
+      e.store(both, e.address(result, {e.divide(first, 2), column, 0}));
+    });
+  });
+}
+
 void tile::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
   int64_t size = values.type.getSize(0), block = rowBlock(size, e.lanes()), tile = tileRows(e, size);
   auto panel = [&](Index column, int64_t vectors) {
@@ -162,7 +234,8 @@ void tile::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value
         for (int64_t r = 0; r < tile; ++r)
           for (int64_t v = 0; v < vectors; ++v)
             sums.push_back(e.load(e.address(values, {Index(row, r), at(v)}), e.floats(e.lanes())));
-        sums = multiplyTile(e, matrix, false, values, row, column, tile, vectors, begin, sums, /*subtract=*/true);
+        sums =
+            Multiplication{matrix, false, values, row, column, tile, vectors, /*subtract=*/true}.emit(e, begin, sums);
         for (int64_t r = 0; r < tile; ++r)
           for (int64_t v = 0; v < vectors; ++v)
             e.store(sums[r * vectors + v], e.address(values, {Index(row, r), at(v)}));

@@ -24,6 +24,7 @@ public:
 private:
   LogicalResult lower(Block &block);
   LogicalResult lower(Operation *op);
+  LogicalResult checkTypes(Operation *op);
   /// A loop or condition of the plan: its shell is cloned, its body lowered.
   LogicalResult lowerLoop(Operation *op);
 
@@ -52,7 +53,7 @@ struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<Conv
     OpBuilder builder(&getContext());
     for (KernelOp kernel : kernels) {
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder, {lanes, registers, roundsToBF16}).run()))
+      if (failed(KernelLowering(kernel, builder, {lanes, registers, hasBF16}).run()))
         return signalPassFailure();
       kernel.erase();
     }
@@ -112,24 +113,49 @@ LogicalResult KernelLowering::lowerLoop(Operation *op) {
   return success();
 }
 
+/// Tiles of other types than f32 are for products; what else takes them converts them.
+LogicalResult KernelLowering::checkTypes(Operation *op) {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = dyn_cast<TileType>(operand.getType());
+    if (!type || type.getMemory() == Memory::Global || type.getElementType().isF32())
+      continue;
+    auto map = dyn_cast<MapOp>(op);
+    auto load = dyn_cast<LoadOp>(op);
+    bool isWritten = (map && i == map.getInputs().size()) ||
+                     (load && load.getArray().getType().getElementType() == type.getElementType());
+    if (!isWritten && !isa<ViewOp, ProductOp, PairOp>(op))
+      return op->emitOpError("cannot be lowered: it takes f32, not ") << type;
+  }
+  if (auto product = dyn_cast<ProductOp>(op)) {
+    Type factors = product.getLeft().getType().getElementType();
+    bool hasPairs = emitter.shape.hasBF16 && emitter.lanes() == 16;
+    if (!product.getResult().getType().getElementType().isF32() || !(factors.isF32() || (factors.isBF16() && hasPairs)))
+      return op->emitOpError("cannot be lowered: the processor has no such product of ") << factors;
+  }
+  return success();
+}
+
 LogicalResult KernelLowering::lower(Operation *op) {
   emitter.loc = op->getLoc();
+  if (failed(checkTypes(op)))
+    return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](AllocOp op) -> LogicalResult {
         if (!op.getOffset())
           return op.emitOpError("has not been placed; choose an offset for it first");
-        if (op.getType().getMemory() != Memory::Local || !op.getType().getElementType().isF32())
-          return op.emitOpError("cannot be lowered: a core has local tiles of f32");
+        if (op.getType().getMemory() != Memory::Local)
+          return op.emitOpError("cannot be lowered: a core has local tiles");
         Value pointer = emitter.offset(workspace, int64_t(*op.getOffset()), builder.getI8Type());
         places[op] = {pointer, op.getType(), {}};
         return success();
       })
       .Case([&](ViewOp op) {
         Place source = place(op.getSource());
+        Type element = source.type.getElementType();
         Value pointer = source.pointer;
         if (op.getRow())
-          pointer = emitter.offset(pointer, emitter.multiply(value(op.getRow()), source.type.getStride(0)));
-        places[op] = {emitter.offset(pointer, int64_t(op.getOffset())), op.getType(), {}};
+          pointer = emitter.offset(pointer, emitter.multiply(value(op.getRow()), source.type.getStride(0)), element);
+        places[op] = {emitter.offset(pointer, int64_t(op.getOffset()), element), op.getType(), {}};
         return success();
       })
       .Case([&](LoadOp op) {
@@ -170,6 +196,11 @@ LogicalResult KernelLowering::lower(Operation *op) {
         if (op.getAhead())
           product.ahead = {place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())};
         emitProduct(emitter, product);
+        return success();
+      })
+      .Case([&](PairOp op) {
+        emitPair(emitter, place(op.getSource()), optionalPlace(op.getRowScale()), op.getTransposed(),
+                 value(op.getRows()), place(op.getResult()));
         return success();
       })
       .Case([&](TransposeOp op) {

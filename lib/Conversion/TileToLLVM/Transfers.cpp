@@ -50,25 +50,6 @@ static Value isPresent(Emitter &e, const Place &array) {
   return LLVM::ICmpOp::create(e.builder, e.loc, LLVM::ICmpPredicate::ne, array.pointer, null);
 }
 
-/// Rounded to nearest even. Where no instruction rounds to bfloat16 it is done by integers, for LLVM would call a
-/// function for each number, one that older compilers' libraries lack.
-static Value roundTo(Emitter &e, Value value, Type element, int64_t lanes) {
-  if (!element.isBF16() || e.shape.roundsToBF16)
-    return arith::TruncFOp::create(e.builder, e.loc, e.vectorOf(element, lanes), value);
-  Type words = e.vectorOf(e.builder.getI32Type(), lanes), halves = e.vectorOf(e.builder.getI16Type(), lanes);
-  auto integer = [&](int64_t number) { return e.splat(words, double(number)); };
-  Value bits = arith::BitcastOp::create(e.builder, e.loc, words, value);
-  Value odd = arith::ShRUIOp::create(e.builder, e.loc, bits, integer(16));
-  odd = arith::AndIOp::create(e.builder, e.loc, odd, integer(1));
-  Value sum = arith::AddIOp::create(e.builder, e.loc, bits, integer(0x7fff));
-  sum = arith::AddIOp::create(e.builder, e.loc, sum, odd);
-  Value rounded = arith::ShRUIOp::create(e.builder, e.loc, sum, integer(16));
-  Value isNaN = arith::CmpFOp::create(e.builder, e.loc, arith::CmpFPredicate::UNO, value, value);
-  rounded = arith::SelectOp::create(e.builder, e.loc, isNaN, integer(0x7fc0), rounded);
-  rounded = arith::TruncIOp::create(e.builder, e.loc, halves, rounded);
-  return arith::BitcastOp::create(e.builder, e.loc, e.vectorOf(element, lanes), rounded);
-}
-
 void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile, bool ahead) {
   Type element = array.type.getElementType();
   auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/true);
@@ -79,13 +60,12 @@ void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, con
     Value value = e.load(from, e.vectorOf(element, lanes));
     if (ahead)
       e.prefetch(e.offset(from, next, element));
-    if (!element.isF32())
-      value = arith::ExtFOp::create(e.builder, e.loc, e.floats(lanes), value);
-    e.store(value, to);
+    e.store(e.convert(value, tile.type.getElementType()), to);
   });
   e.builder.setInsertionPoint(choice.elseBlock()->getTerminator());
-  overRows(e, array, first, rows, tile,
-           [&](Value, Value to, int64_t lanes) { e.store(e.splat(e.floats(lanes), 0), to); });
+  overRows(e, array, first, rows, tile, [&](Value, Value to, int64_t lanes) {
+    e.store(e.splat(e.vectorOf(tile.type.getElementType(), lanes), 0), to);
+  });
 }
 
 void tile::emitStore(Emitter &e, const Place &tile, Value rows, const Place &array, Value first) {
@@ -95,8 +75,6 @@ void tile::emitStore(Emitter &e, const Place &tile, Value rows, const Place &arr
   e.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
   overRows(e, array, first, rows, tile, [&](Value to, Value from, int64_t lanes) {
     Value value = e.load(from, e.floats(lanes));
-    if (!element.isF32())
-      value = roundTo(e, value, element, lanes);
-    e.store(value, to);
+    e.store(e.convert(value, element), to);
   });
 }

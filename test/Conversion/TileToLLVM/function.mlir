@@ -1,5 +1,5 @@
 // RUN: recur-opt %s --convert-tile-to-llvm=lanes=8 -split-input-file -verify-diagnostics | FileCheck %s
-// RUN: recur-opt %s --convert-tile-to-llvm='lanes=8 rounds-to-bf16' -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=BF16
+// RUN: recur-opt %s --convert-tile-to-llvm='lanes=8 has-bf16' -split-input-file -verify-diagnostics | FileCheck %s --check-prefix=BF16
 
 // CHECK-LABEL: llvm.func @copies(%arg0: !llvm.ptr {llvm.noalias}, %arg1: i64, %arg2: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias})
 // A row of 12 numbers is a vector and its rest, so that nothing beyond the row is touched.
@@ -31,6 +31,6 @@ tile.kernel @unplaced required 0 workspace 0 {
 
 tile.kernel @shared required 0 workspace 0 {
 ^bb0(%tokens: i64):
-  // expected-error @below {{'tile.alloc' op cannot be lowered: a core has local tiles of f32}}
+  // expected-error @below {{'tile.alloc' op cannot be lowered: a core has local tiles}}
   %t = tile.alloc at 0 : !tile.tile<1x12xf32, shared, [16, 1]>
 }

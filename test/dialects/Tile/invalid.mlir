@@ -101,3 +101,79 @@ tile.kernel @k required 0 workspace 0 {
   // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows to fetch ahead}}
   "tile.product"(%a, %a, %a, %n, %n, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0>}> : (!tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, i64, i64, !tile.tile<?x5xf32, global>) -> ()
 }
+
+// -----
+
+!rounded = !tile.tile<4x6xbf16, local, [32, 1]>
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !rounded
+  %r = tile.alloc : !tile.tile<6x4xbf16, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  // expected-error @below {{'tile.product' op takes bf16 in pairs of inner indices in a core's memory, not as in '!tile.tile<4x6xbf16, local, [32, 1]>' and '!tile.tile<6x4xbf16, local, [32, 1]>'}}
+  tile.product %a, %r into %c rows %n inner %n : !rounded, !tile.tile<6x4xbf16, local, [32, 1]> into !tile.tile<4x4xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %p = tile.alloc : !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  %c = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  // expected-error @below {{'tile.product' op multiplies numbers of one type, not those of '!tile.tile<4x6xf32, local, [32, 1]>' and '!tile.tile<3x4x2xbf16, local, [16, 2, 1]>'}}
+  tile.product %a, %p into %c rows %n inner %n : !tile.tile<4x6xf32, local, [32, 1]>, !tile.tile<3x4x2xbf16, local, [16, 2, 1]> into !tile.tile<4x4xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %p = tile.alloc : !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  %v = tile.alloc : !tile.tile<4xf32, local, [1]>
+  // expected-error @below {{'tile.product' op multiplies matrices, not '!tile.tile<4xf32, local, [1]>' and '!tile.tile<3x4x2xbf16, local, [16, 2, 1]>'}}
+  tile.product %v, %p into %a rows %n inner %n : !tile.tile<4xf32, local, [1]>, !tile.tile<3x4x2xbf16, local, [16, 2, 1]> into !tile.tile<4x6xf32, local, [32, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %p = tile.alloc : !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  // expected-error @below {{'tile.pair' op cannot pair rows of '!tile.tile<4x6xf32, local, [32, 1]>' into '!tile.tile<3x4x2xbf16, local, [16, 2, 1]>'}}
+  tile.pair %a rows %n into %p : !tile.tile<4x6xf32, local, [32, 1]> into !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %p = tile.alloc : !tile.tile<2x6x2xf32, local, [16, 2, 1]>
+  // expected-error @below {{'tile.pair' op gives bf16, not '!tile.tile<2x6x2xf32, local, [16, 2, 1]>'}}
+  tile.pair %a rows %n into %p : !tile.tile<4x6xf32, local, [32, 1]> into !tile.tile<2x6x2xf32, local, [16, 2, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %p = tile.alloc : !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  // expected-error @below {{'tile.pair' op transposes whole pairs of bf16 as they are, not '!tile.tile<4x6xf32, local, [32, 1]>'}}
+  tile.pair transposed %a rows %n into %p : !tile.tile<4x6xf32, local, [32, 1]> into !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x6xf32, local, [32, 1]>
+  %s = tile.alloc : !tile.tile<6xf32, local, [1]>
+  %p = tile.alloc : !tile.tile<2x6x2xbf16, local, [16, 2, 1]>
+  // expected-error @below {{'tile.pair' op needs a number for each of 4 rows, not '!tile.tile<6xf32, local, [1]>'}}
+  tile.pair %a scaled_rows %s rows %n into %p : !tile.tile<4x6xf32, local, [32, 1]> scaled_rows !tile.tile<6xf32, local, [1]> into !tile.tile<2x6x2xbf16, local, [16, 2, 1]>
+}

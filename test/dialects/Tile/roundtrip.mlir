@@ -58,6 +58,17 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.product %a, %t into %A rows %tokens inner %inner result_triangle [1, 1] : !rows, !turned into !square
   // CHECK: tile.product {{.*}} inner %{{.*}} ahead %{{.*}}[%{{.*}}] rows 64 : {{.*}} ahead !tile.tile<?x20xbf16, global>
   tile.product %A, %a into %b rows %tokens inner %tokens ahead %x[%zero] rows 64 : !square, !rows into !rows ahead !global
+  // CHECK: tile.pair %{{.*}} scaled_rows %{{.*}} rows %{{.*}} into %{{.*}} : <64x20xf32, local, [32, 1]> scaled_rows
+  %pairs = tile.alloc : !tile.tile<32x20x2xbf16, local, [64, 2, 1]>
+  tile.pair %a scaled_rows %s rows %tokens into %pairs : !rows scaled_rows !numbers into !tile.tile<32x20x2xbf16, local, [64, 2, 1]>
+  %rounded = tile.alloc : !tile.tile<64x64xbf16, local, [64, 1]>
+  %columns = tile.alloc : !tile.tile<32x64x2xbf16, local, [128, 2, 1]>
+  // CHECK: tile.pair transposed %{{.*}} rows %{{.*}} into
+  tile.pair transposed %rounded rows %tokens into %columns : !tile.tile<64x64xbf16, local, [64, 1]> into !tile.tile<32x64x2xbf16, local, [128, 2, 1]>
+  // CHECK: tile.product %{{.*}} : <64x64xbf16, local, [64, 1]>, <32x20x2xbf16, local, [64, 2, 1]>
+  tile.product %rounded, %pairs into %b rows %tokens inner %tokens : !tile.tile<64x64xbf16, local, [64, 1]>, !tile.tile<32x20x2xbf16, local, [64, 2, 1]> into !rows
+  // CHECK: tile.product transposed %{{.*}} : <32x64x2xbf16
+  tile.product transposed %columns, %pairs into %b rows %tokens inner %tokens : !tile.tile<32x64x2xbf16, local, [128, 2, 1]>, !tile.tile<32x20x2xbf16, local, [64, 2, 1]> into !rows
   // CHECK: tile.product transposed %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} plus %{{.*}} scaled_rows %{{.*}} left_triangle [1, 1]
   tile.product transposed %A, %a into %b rows %tokens inner %tokens plus %b scaled_rows %s left_triangle [1, 1] : !square, !rows into !rows plus !rows scaled_rows !numbers
   // CHECK: tile.solve %{{.*}}, %{{.*}} rows %{{.*}}

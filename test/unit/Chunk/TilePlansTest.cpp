@@ -37,7 +37,7 @@ protected:
     return compile(path, (*buffer)->getBuffer().str(), dims);
   }
 
-  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32") {
+  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasBF16 = false) {
     Plan result{toChunk(module, chunk), {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -47,6 +47,7 @@ protected:
     mlir::PassManager passes(&context);
     tile::ConvertChunkToTilePassOptions options;
     options.dtype = dtype.str();
+    options.hasBF16 = hasBF16;
     passes.addPass(tile::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(passes.run(*result.module)));
     return result;
@@ -75,6 +76,19 @@ TEST_P(Plans, ComputeTokenByToken) {
   }
 }
 
+/// Without rounding, products of pairs are what other products are.
+TEST_P(Plans, ComputeTheSameInPairs) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
+  ASSERT_TRUE(module);
+  Plan tiles = plan(*module, 16, "bf16", /*hasBF16=*/true);
+  for (int64_t tokens : {1, 5, 16, 37}) {
+    Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+    Results want = get(interpret(recurrenceOf(*module), data));
+    Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
+    EXPECT_LE(relativeRms(got, want), limit) << tokens << " tokens";
+  }
+}
+
 TEST_P(Plans, RoundAsTheirDataDoes) {
   auto module = example(GetParam(), {{"K", 6}, {"V", 5}, {"M", 4}});
   ASSERT_TRUE(module);
@@ -82,13 +96,31 @@ TEST_P(Plans, RoundAsTheirDataDoes) {
   Results want = get(interpret(recurrenceOf(*module), data));
   TileOptions options;
   options.rounds = true;
-  for (auto [dtype, most] : {std::pair("f32", 1e-4), std::pair("bf16", 0.2)}) {
-    Plan tiles = plan(*module, 16, dtype);
+  for (auto [dtype, hasBF16, most] : {std::tuple("f32", false, 1e-4), {"bf16", false, 0.2}, {"bf16", true, 0.2}}) {
+    Plan tiles = plan(*module, 16, dtype, hasBF16);
     Results got = get(interpret(tiles.kernel(), tiles.arrays, data, options));
     double error = relativeRms(got, want);
     EXPECT_LE(error, most) << dtype;
     EXPECT_GT(error, 1e-9) << dtype;
   }
+}
+
+TEST_F(TilePlanTest, EveryProductOfEvenSizesIsOfPairs) {
+  auto count = [&](int64_t K, llvm::StringRef dtype) {
+    auto module = example("gated_delta_net", {{"K", K}, {"V", 10}});
+    Plan tiles = plan(*module, 16, dtype, /*hasBF16=*/true);
+    int64_t products = 0, pairs = 0;
+    tiles.kernel().walk([&](tile::ProductOp op) {
+      ++products;
+      pairs += tile::tileOf(op.getRight()).getRank() == 3;
+    });
+    return std::pair(pairs, products);
+  };
+  EXPECT_THAT(count(16, "bf16"), ::testing::Pair(6, 6));
+  EXPECT_THAT(count(17, "bf16"), ::testing::Pair(2, 6)); // those over tokens, of which a chunk has an even number
+  EXPECT_THAT(count(14, "bf16"), ::testing::Pair(2, 6)); // fewer keys than tokens: those of data, which are exact
+  EXPECT_THAT(count(16, "f32"), ::testing::Pair(0, 6));
+  EXPECT_THAT(count(16, "f16"), ::testing::Pair(0, 6));
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Plans, ::testing::ValuesIn(listExamples()),

@@ -92,6 +92,11 @@ TEST_P(Example, HalfPrecisionData) {
   for (DataType type : {DataType::BF16, DataType::F16})
     expectRight(GetParam(), {12, 20}, 64, "host", {70}, {false}, {1, 0, 2, 1}, type);
 }
+// States with as many keys as a chunk has tokens: they are rounded for products of pairs where the processor has them.
+TEST_P(Example, StatesInHalfPrecision) {
+  expectRight(GetParam(), {64, 36}, 64, "host", {70}, {false}, {1, 0, 1, 1}, DataType::BF16);
+  expectRight(GetParam(), {24, 37}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16);
+}
 
 INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(findExamples()), nameOf);
 

@@ -12,7 +12,7 @@ TEST(HostTarget, HasTheVectorsOfItsFeatures) {
   CPUTarget narrow = makeHostTarget("haswell", features);
   EXPECT_EQ(narrow.lanes, 8);
   EXPECT_EQ(narrow.registers, 16);
-  EXPECT_FALSE(narrow.roundsToBF16);
+  EXPECT_FALSE(narrow.hasBF16);
   EXPECT_EQ(narrow.features, "+avx2,+fma");
   EXPECT_EQ(explainNoVectorKernels(narrow), std::nullopt);
   for (llvm::StringRef feature : {"avx512f", "avx512vl", "avx512dq", "avx512bf16"})
@@ -20,7 +20,7 @@ TEST(HostTarget, HasTheVectorsOfItsFeatures) {
   CPUTarget wide = makeHostTarget("cooperlake", features);
   EXPECT_EQ(wide.lanes, 16);
   EXPECT_EQ(wide.registers, 32);
-  EXPECT_TRUE(wide.roundsToBF16);
+  EXPECT_TRUE(wide.hasBF16);
 }
 
 TEST(HostTarget, WithoutAVX2OrFMAHasNoVectorKernels) {

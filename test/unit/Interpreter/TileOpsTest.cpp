@@ -79,6 +79,77 @@ TEST_F(TileOps, MapRepeatsWhatHasSizeOneOrNoDimension) {
   expect(want);
 }
 
+TEST_F(TileOps, PairsHaveZerosBesideAnOddLastRow) {
+  parseOps({5, 3}, {5, 1}, {3, 6}, 2, R"(
+  %s = tile.view %b offset 0 : !B to !tile.tile<5xf32, local, [4]>
+  %p = tile.alloc : !tile.tile<3x3x2xbf16, local, [16, 2, 1]>
+  %three = arith.constant 3 : i64
+  tile.pair %a scaled_rows %s rows %three into %p
+      : !A scaled_rows !tile.tile<5xf32, local, [4]> into !tile.tile<3x3x2xbf16, local, [16, 2, 1]>
+  %flat = tile.view %p offset 0 : !tile.tile<3x3x2xbf16, local, [16, 2, 1]> to !tile.tile<3x6xbf16, local, [16, 1]>
+  tile.map %flat into %c rows %n dims [array<i64: 0, 1>] : !tile.tile<3x6xbf16, local, [16, 1]> into !C {
+  ^bb0(%x0: f32):
+    tile.yield %x0 : f32
+  })");
+  std::vector<double> want;
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int half = 0; half < 2; ++half)
+        want.push_back(2 * i + half < 3 ? A[(2 * i + half) * 3 + j] * B[2 * i + half] : 0);
+  expect(want);
+}
+
+TEST_F(TileOps, ProductOfPairs) {
+  // 3 inner indices of 4: what lies beside the last is zero in the right factor.
+  parseOps({4, 4}, {4, 3}, {4, 3}, 4, R"(
+  %left = tile.alloc : !tile.tile<4x4xbf16, local, [16, 1]>
+  tile.map %a into %left rows %n dims [array<i64: 0, 1>] : !A into !tile.tile<4x4xbf16, local, [16, 1]> {
+  ^bb0(%x0: f32):
+    tile.yield %x0 : f32
+  }
+  %right = tile.alloc : !tile.tile<2x3x2xbf16, local, [16, 2, 1]>
+  tile.pair %b rows %k into %right : !B into !tile.tile<2x3x2xbf16, local, [16, 2, 1]>
+  tile.product %left, %right into %c rows %n inner %k
+      : !tile.tile<4x4xbf16, local, [16, 1]>, !tile.tile<2x3x2xbf16, local, [16, 2, 1]> into !C)",
+           /*inner=*/3);
+  std::vector<double> want(12);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int k = 0; k < 3; ++k)
+        want[i * 3 + j] += A[i * 4 + k] * B[k * 3 + j];
+  expect(want);
+}
+
+TEST_F(TileOps, PairedColumnsAreThoseOfTheTranspose) {
+  // A product with a^T in pairs: c = b a^T, and then the same from the left: a b^T's transpose.
+  parseOps({4, 6}, {5, 6}, {5, 4}, 5, R"(
+  %rounded = tile.alloc : !tile.tile<4x6xbf16, local, [16, 1]>
+  tile.map %a into %rounded rows %ar dims [array<i64: 0, 1>] : !A into !tile.tile<4x6xbf16, local, [16, 1]> {
+  ^bb0(%x0: f32):
+    tile.yield %x0 : f32
+  }
+  %right = tile.alloc : !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  tile.pair transposed %rounded rows %ar into %right
+      : !tile.tile<4x6xbf16, local, [16, 1]> into !tile.tile<3x4x2xbf16, local, [16, 2, 1]>
+  %other = tile.alloc : !tile.tile<5x6xbf16, local, [16, 1]>
+  tile.map %b into %other rows %n dims [array<i64: 0, 1>] : !B into !tile.tile<5x6xbf16, local, [16, 1]> {
+  ^bb0(%x0: f32):
+    tile.yield %x0 : f32
+  }
+  %left = tile.alloc : !tile.tile<3x5x2xbf16, local, [16, 2, 1]>
+  tile.pair transposed %other rows %n into %left
+      : !tile.tile<5x6xbf16, local, [16, 1]> into !tile.tile<3x5x2xbf16, local, [16, 2, 1]>
+  tile.product transposed %left, %right into %c rows %n inner %k
+      : !tile.tile<3x5x2xbf16, local, [16, 2, 1]>, !tile.tile<3x4x2xbf16, local, [16, 2, 1]> into !C)",
+           /*inner=*/6);
+  std::vector<double> want(20);
+  for (int i = 0; i < 5; ++i)
+    for (int j = 0; j < 4; ++j)
+      for (int k = 0; k < 6; ++k)
+        want[i * 4 + j] += B[i * 6 + k] * A[j * 6 + k];
+  expect(want);
+}
+
 TEST_F(TileOps, MapOfRowsAndColumnsIsAnOuterProduct) {
   parseOps({4, 3}, {5, 1}, {5, 4}, 5, R"(
   %row = tile.view %a[%one] offset 0 : !A to !tile.tile<3xf32, local, [1]>

@@ -1,0 +1,97 @@
+// Factors of products of bf16 data, where the processor multiplies pairs of bf16 numbers and adds them up in f32: twice
+// the speed of f32. Data are bf16 as they come; what is computed, states among it, is rounded for the product and stays
+// f32 where it is kept. Products that have no pairs, such as those of odd numbers of channels, are of f32.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+
+bool Planner::takesPairs(int64_t rows, int64_t inner) {
+  constexpr int64_t worthwhile = 8; // rows: rounding and pairing cost as much as the products of a few
+  return hasBF16 && dataType.isBF16() && !inTokenLoop && rows >= worthwhile && inner % 2 == 0;
+}
+
+/// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
+/// what the chunk's writes add to it are large numbers that cancel: those stay f32. So do states that systems are
+/// solved with.
+bool Planner::roundsStates() {
+  if (!roundsAllStates) {
+    roundsAllStates = true;
+    program.walk([&](chunk::ReadOp op) {
+      *roundsAllStates &= chunk::tensorOf(op.getRows()).getShape().back() >= int64_t(program.getChunk());
+    });
+    program.walk([&](chunk::CgOp) { roundsAllStates = false; });
+  }
+  return *roundsAllStates;
+}
+bool Planner::takesPairs(chunk::ReadOp op) {
+  int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
+  return roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
+}
+bool Planner::takesPairs(chunk::ApplyOp op) {
+  // An odd token's pair has the column beyond it, which nothing but a triangle promises to be zero.
+  return roundsStates() && !op.getDecay() && triangles.contains(op.getMatrix()) &&
+         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
+}
+bool Planner::takesPairs(chunk::AdvanceOp op) {
+  ArrayRef<int64_t> state = chunk::tensorOf(op.getState()).getShape();
+  return roundsStates() && chunk::tensorOf(op.getValues()).getRank() == 2 && takesPairs(std::min(state[0], state[1]));
+}
+
+/// The two operands of a product of each row with its number.
+static std::optional<std::pair<Value, Value>> matchScaledRows(chunk::MapOp op) {
+  if (op.getFunction() != chunk::Function::Mul || chunk::tensorOf(op.getResult()).getRank() != 2)
+    return std::nullopt;
+  Value a = op.getOperands()[0], b = op.getOperands()[1];
+  if (chunk::tensorOf(a).getRank() == 2)
+    std::swap(a, b);
+  if (chunk::tensorOf(a).getRank() != 1 || chunk::constantNumber(a) || b.getType() != op.getResult().getType())
+    return std::nullopt;
+  return std::pair(a, b);
+}
+
+bool Planner::isPaired(chunk::MapOp op) {
+  if (!op.getResult().hasOneUse() || !matchScaledRows(op))
+    return false;
+  auto advance = dyn_cast<chunk::AdvanceOp>(*op.getResult().user_begin());
+  return advance && advance->getBlock() == op->getBlock() && takesPairs(advance);
+}
+
+Value Planner::rounded(Value value) {
+  Value &known = shared.rounded[value];
+  if (known)
+    return known;
+  Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
+  if (value.getDefiningOp<chunk::InputOp>())
+    load(value, tile);
+  else
+    copy(get(value), tile, rowsOf(tile));
+  return shared.rounded[value] = tile;
+}
+
+Value Planner::paired(Value value, Value count) {
+  Value &known = shared.paired[value];
+  if (known)
+    return known;
+  Value scale, rows = value;
+  if (auto map = value.getDefiningOp<chunk::MapOp>(); map && isPaired(map))
+    std::tie(scale, rows) = *matchScaledRows(map);
+  bool isData = rows.getDefiningOp<chunk::InputOp>() && !tiles.contains(rows);
+  Value source = isData ? rounded(rows) : get(rows), scales = scale ? get(scale) : Value();
+  TileType type = tileOf(source);
+  Value tile = alloc({int64_t(llvm::divideCeil(type.getSize(0), 2)), type.getSize(1), 2}, dataType);
+  PairOp::create(builder, loc, false, source, scales, count, tile);
+  return shared.paired[value] = tile;
+}
+
+Value Planner::pairedColumns(Value value) {
+  Value &known = shared.pairedColumns[value];
+  if (known)
+    return known;
+  Value source = rounded(value);
+  TileType type = tileOf(source);
+  Value tile = alloc({type.getSize(1) / 2, type.getSize(0), 2}, dataType);
+  PairOp::create(builder, loc, true, source, Value(), rowsOf(source), tile);
+  return shared.pairedColumns[value] = tile;
+}
