@@ -114,10 +114,17 @@ private:
 
   // TokenOps.cpp
   void plan(chunk::MapOp op);
-  bool isFused(chunk::MapOp op);
-  void gatherLeaves(mlir::Value value, mlir::Value root, llvm::SmallVectorImpl<mlir::Value> &leaves);
-  mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Value root, llvm::ArrayRef<mlir::Value> leaves,
-                           mlir::ValueRange arguments);
+  /// What is computed in a pass from tiles: of their elements, in this order, the code makes the element.
+  struct Elements {
+    llvm::SmallVector<Input> inputs;
+    std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
+  };
+  Elements elementsOf(mlir::Value value, mlir::Operation *pass);
+  /// The op in whose pass over elements a map is computed, which may be itself.
+  mlir::Operation *passOf(chunk::MapOp op);
+  void gatherLeaves(mlir::Value value, mlir::Operation *pass, llvm::SmallVectorImpl<mlir::Value> &leaves);
+  mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Operation *pass,
+                           llvm::DenseMap<mlir::Value, mlir::Value> &elements);
   void planElementwise(chunk::MapOp op);
   void plan(chunk::ExtractOp op);
   void plan(chunk::BroadcastOp op);
@@ -180,6 +187,7 @@ private:
   mlir::Value tokens;       // in this chunk
   bool inTokenLoop = false; // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> passes; // of elementwise maps
   llvm::DenseSet<mlir::Value> transposedMatrices;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> triangles; // values known to be zero above their tokens
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.

@@ -6,9 +6,9 @@ using namespace recur;
 using namespace recur::tile;
 
 void Planner::plan(chunk::ScanOp op) {
-  Value state = get(op.getState()), additions = get(op.getAdditions()), all = make(op.getAll()),
-        last = make(op.getLast());
-  SmallVector<Input> inputs{additions};
+  Elements additions = elementsOf(op.getAdditions(), op);
+  Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
+  SmallVector<Input> inputs = additions.inputs;
   bool linear = op.getLinear();
   if (op.getDecay()) {
     // One step a token is exponentiated once, not again in each vector of the row.
@@ -18,8 +18,8 @@ void Planner::plan(chunk::ScanOp op) {
   scan(inputs, state, all, last, rowsOf(all), 0, false, [&](Scalars &s, ValueRange x) {
     Value kept = x.back();
     if (op.getDecay())
-      kept = s.mul(kept, linear ? x[1] : s.exp(x[1]));
-    Value next = s.add(kept, x[0]);
+      kept = s.mul(kept, linear ? x[x.size() - 2] : s.exp(x[x.size() - 2]));
+    Value next = s.add(kept, additions.build(s, x));
     return std::pair(next, next);
   });
 }

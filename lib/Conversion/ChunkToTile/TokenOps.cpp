@@ -6,56 +6,78 @@ using namespace recur;
 using namespace recur::tile;
 using chunk::Function;
 
-/// Whether the function is computed where its only reader is, another elementwise function of as many elements.
-bool Planner::isFused(chunk::MapOp op) {
-  if (!chunk::isElementwise(op.getFunction()) || !op.getResult().hasOneUse())
-    return false;
-  auto reader = dyn_cast<chunk::MapOp>(*op.getResult().user_begin());
-  return reader && reader->getBlock() == op->getBlock() && chunk::isElementwise(reader.getFunction()) &&
-         reader.getResult().getType() == op.getResult().getType();
+/// An elementwise function whose readers are all computed in one pass over as many elements is computed in that pass: a
+/// map's, or that of a scan that adds it up.
+Operation *Planner::passOf(chunk::MapOp op) {
+  auto [known, isNew] = passes.insert({op, op});
+  if (!isNew || !chunk::isElementwise(op.getFunction()))
+    return known->second;
+  Operation *pass = nullptr;
+  for (OpOperand &use : op.getResult().getUses()) {
+    Operation *reader = use.getOwner(), *readers = nullptr;
+    if (auto map = dyn_cast<chunk::MapOp>(reader);
+        map && chunk::isElementwise(map.getFunction()) && map.getResult().getType() == op.getResult().getType())
+      readers = passOf(map);
+    else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
+      readers = scan;
+    if (!readers || reader->getBlock() != op->getBlock() || (pass && pass != readers))
+      return op;
+    pass = readers;
+  }
+  return passes[op] = pass ? pass : op;
 }
 
-void Planner::gatherLeaves(Value value, Value root, SmallVectorImpl<Value> &leaves) {
+void Planner::gatherLeaves(Value value, Operation *pass, SmallVectorImpl<Value> &leaves) {
   auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (value == root || (producer && isFused(producer))) {
+  if (producer && passOf(producer) == pass) {
     for (Value operand : producer.getOperands())
-      gatherLeaves(operand, root, leaves);
+      gatherLeaves(operand, pass, leaves);
     return;
   }
   if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, value))
     leaves.push_back(value);
 }
 
-Value Planner::buildElement(Scalars &scalars, Value value, Value root, ArrayRef<Value> leaves, ValueRange arguments) {
+Value Planner::buildElement(Scalars &scalars, Value value, Operation *pass, DenseMap<Value, Value> &elements) {
+  if (Value known = elements.lookup(value))
+    return known;
   auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (value == root || (producer && isFused(producer))) {
+  if (producer && passOf(producer) == pass) {
     SmallVector<Value> operands;
     for (Value operand : producer.getOperands())
-      operands.push_back(buildElement(scalars, operand, root, leaves, arguments));
-    return scalars.apply(producer.getFunction(), operands.front(), operands.size() > 1 ? operands[1] : Value());
+      operands.push_back(buildElement(scalars, operand, pass, elements));
+    return elements[value] =
+               scalars.apply(producer.getFunction(), operands.front(), operands.size() > 1 ? operands[1] : Value());
   }
-  if (std::optional<double> number = chunk::constantNumber(value))
-    return scalars.number(*number);
-  return arguments[llvm::find(leaves, value) - leaves.begin()];
+  return elements[value] = scalars.number(*chunk::constantNumber(value));
+}
+
+Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
+  SmallVector<Value> leaves;
+  gatherLeaves(value, pass, leaves);
+  Elements elements;
+  for (Value leaf : leaves)
+    elements.inputs.push_back(get(leaf));
+  elements.build = [this, value, pass, leaves](Scalars &scalars, ValueRange arguments) {
+    DenseMap<Value, Value> known;
+    for (auto [leaf, argument] : llvm::zip(leaves, arguments))
+      known[leaf] = argument;
+    return buildElement(scalars, value, pass, known);
+  };
+  return elements;
 }
 
 void Planner::planElementwise(chunk::MapOp op) {
-  SmallVector<Value> leaves;
-  gatherLeaves(op.getResult(), op.getResult(), leaves);
-  SmallVector<Input> inputs;
-  for (Value leaf : leaves)
-    inputs.push_back(get(leaf));
+  Elements elements = elementsOf(op.getResult(), op);
   Value result = make(op.getResult());
-  map(inputs, result, rowsOf(result), [&](Scalars &scalars, ValueRange arguments) {
-    return buildElement(scalars, op.getResult(), op.getResult(), leaves, arguments);
-  });
+  map(elements.inputs, result, rowsOf(result), elements.build);
 }
 
 static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x[0], x[1]); }
 
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
-    if (!isFused(op) && !isPaired(op))
+    if (passOf(op) == op && !isPaired(op))
       planElementwise(op);
     return;
   }

@@ -62,6 +62,18 @@ static void nest(Emitter &e, ArrayRef<int64_t> sizes, Value rows, int64_t dim, i
   });
 }
 
+/// How many vectors of neighbours to compute side by side. Functions are long chains of instructions that wait for one
+/// another, of which a core keeps only so many in sight: several of them in step fill the time.
+static int64_t vectorsInStep(Emitter &e, MapOp op, int64_t columns) {
+  bool isLong = llvm::any_of(op.getBody().front(), [](Operation &op) {
+    return isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op);
+  });
+  int64_t count = isLong && e.shape.isWide() ? 8 : 1;
+  while (count > 1 && count * e.lanes() > columns)
+    count /= 2;
+  return count;
+}
+
 void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims(), sizes};
@@ -69,13 +81,22 @@ void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &re
   bool scalar = result.type.getStride(last) != 1 || inputs.isScattered() || (last == 0 && sizes[0] == 1);
   int64_t lanes = scalar ? 1 : e.lanes();
   SmallVector<Index> at;
-  nest(e, sizes, rows, 0, last, at, [&] {
-    e.loop(0, last == 0 ? Index(rows) : Index(sizes[last]), lanes, [&](Value column) {
+  auto overColumns = [&](Index begin, Index end, int64_t lanes) {
+    e.loop(begin, end, lanes, [&](Value column) {
       at.push_back(column);
       Value value = e.body(op.getBody(), inputs.loadAll(e, at, lanes), at, lanes).front();
       e.store(e.convert(value, result.type.getElementType()), e.address(result, at));
       at.pop_back();
     });
+  };
+  nest(e, sizes, rows, 0, last, at, [&] {
+    if (last == 0 || scalar)
+      return overColumns(0, last == 0 ? Index(rows) : Index(sizes[last]), lanes);
+    int64_t wide = lanes * vectorsInStep(e, op, sizes[last]), inStep = sizes[last] / wide * wide;
+    if (inStep)
+      overColumns(0, inStep, wide);
+    if (inStep < sizes[last])
+      overColumns(inStep, sizes[last], lanes);
   });
 }
 
