@@ -6,6 +6,7 @@
 #include "Driver/Options.h"
 #include "Driver/Reporting.h"
 #include "Driver/SegmentPrograms.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
@@ -73,6 +74,19 @@ static Error checkDataType(const PipelineOptions &pipeline, const Target &target
     return Error::success();
   return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
                    (target.name == "host" ? "" : ", or another --target"));
+}
+
+/// Kernels among which a program chooses may lie on another machine than this one, and be taken for what the runtime
+/// asks of its processor: they use no more of this one.
+static void keepToChecked(Target &target, CPUTarget &cpu) {
+  if (target.name != "host")
+    return;
+  erase_if(target.features, [](StringRef feature) { return !codegen::getFeatureBit(feature); });
+  target.cpu = "x86-64";
+  StringMap<bool> features;
+  for (StringRef feature : target.features)
+    features[feature] = true;
+  cpu = makeHostTarget(target.cpu, features);
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
@@ -205,15 +219,17 @@ static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recur
     return target.takeError();
   if (Error error = checkDataType(pipeline, *target))
     return std::move(error);
+  Expected<CPUTarget> cpu = lookUpCPUTarget(pipeline.target);
+  if (!cpu)
+    return cpu.takeError();
+  if (!pipeline.lowerTargets.empty() || !options.variant.empty())
+    keepToChecked(*target, *cpu);
   codegen::Machine machine{target->triple, target->cpu, target->features};
   HostKernels kernels;
   LLVMContext context;
   Module all("recur_kernels", context);
   if (Error error = codegen::setMachine(all, machine))
     return std::move(error);
-  Expected<CPUTarget> cpu = lookUpCPUTarget(pipeline.target);
-  if (!cpu)
-    return cpu.takeError();
   ProgramCompiler compiler(pipeline, *cpu, options, kernels);
   for (dgps::RecurrenceOp recurrence : recurrences) {
     KernelInterface interface = describe(recurrence, pipeline, *target, options);

@@ -1,5 +1,6 @@
 // The descriptor that lies beside the kernels: constant data with the layout of recur_recurrence.
 #include "Codegen/Embed/KernelInterface.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
 #include <cstddef>
@@ -21,16 +22,23 @@ static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_rec
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
               sizeof(recur_recurrence) == 64);
 
+uint32_t recur::codegen::getFeatureBit(StringRef feature) {
+  return StringSwitch<uint32_t>(feature)
+      .Case("avx2", RECUR_FEATURE_AVX2)
+      .Case("fma", RECUR_FEATURE_FMA)
+      .Case("f16c", RECUR_FEATURE_F16C)
+      .Case("avx512f", RECUR_FEATURE_AVX512F)
+      .Case("avx512bw", RECUR_FEATURE_AVX512BW)
+      .Case("avx512dq", RECUR_FEATURE_AVX512DQ)
+      .Case("avx512vl", RECUR_FEATURE_AVX512VL)
+      .Case("avx512bf16", RECUR_FEATURE_AVX512BF16)
+      .Default(0);
+}
+
 static uint32_t getFeatureBits(ArrayRef<std::string> features) {
-  static constexpr std::pair<StringRef, uint32_t> bits[] = {
-      {"avx2", RECUR_FEATURE_AVX2},         {"fma", RECUR_FEATURE_FMA},
-      {"f16c", RECUR_FEATURE_F16C},         {"avx512f", RECUR_FEATURE_AVX512F},
-      {"avx512bw", RECUR_FEATURE_AVX512BW}, {"avx512dq", RECUR_FEATURE_AVX512DQ},
-      {"avx512vl", RECUR_FEATURE_AVX512VL}, {"avx512bf16", RECUR_FEATURE_AVX512BF16}};
   uint32_t all = 0;
-  for (auto [name, bit] : bits)
-    if (is_contained(features, name))
-      all |= bit;
+  for (StringRef feature : features)
+    all |= getFeatureBit(feature);
   return all;
 }
 

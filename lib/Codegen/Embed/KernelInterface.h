@@ -86,6 +86,10 @@ std::string printHeader(llvm::ArrayRef<KernelInterface> interfaces);
 /// The same for programs, as JSON.
 std::string printManifest(llvm::ArrayRef<KernelInterface> interfaces);
 
+/// What the runtime asks of a processor for this feature, by LLVM's name: a bit of `recur_recurrence.features`, or 0
+/// for one that it does not ask for.
+uint32_t getFeatureBit(llvm::StringRef feature);
+
 /// Adds the recur_recurrence of each, which refers to the kernels by their symbols.
 void addDescriptors(llvm::Module &module, llvm::ArrayRef<KernelInterface> interfaces);
 
