@@ -3,6 +3,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <fmt/format.h>
 
@@ -36,6 +37,7 @@ private:
 
   DenseMap<mlir::Value, std::string> names;
   StringMap<unsigned> counters;
+  StringSet<> declared; // by the author
 };
 
 } // namespace
@@ -172,10 +174,17 @@ std::string EquationWriter::nameFor(mlir::Operation *op) {
                      : isa<chunk::InverseOp>(op)   ? "T"
                      : isa<chunk::TokenLoopOp>(op) ? "Y"
                                                    : "x";
-  return letter.str() + std::to_string(++counters[letter]);
+  std::string name;
+  do
+    name = letter.str() + std::to_string(++counters[letter]);
+  while (declared.contains(name));
+  return name;
 }
 
 std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
+  for (mlir::Operation &op : program.getBody().front())
+    mlir::TypeSwitch<mlir::Operation *>(&op).Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp>(
+        [&](auto one) { declared.insert(one.getName()); });
   std::vector<std::string> equations;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto output = dyn_cast<chunk::OutputOp>(op)) {

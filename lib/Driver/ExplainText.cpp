@@ -2,6 +2,8 @@
 #include "Driver/Explain.h"
 #include "Driver/ExplainFacts.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -50,6 +52,7 @@ private:
   void describeLinear(const StateFacts &state);
   void describeTropical(const StateFacts &state);
   void describeDelta(const StateFacts &state);
+  std::string nameOfValue();
   void describeDecay(StringRef label, const Decay &decay, StringRef side);
 
   dgps::RecurrenceOp recurrence;
@@ -124,6 +127,21 @@ void TextReport::describeTropical(const StateFacts &state) {
     line("then adds", facts.printer.print(state.tropical->offset));
 }
 
+/// `u`, or `u1` and so on where the author gives that name to something else.
+std::string TextReport::nameOfValue() {
+  StringSet<> taken;
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (auto named = dyn_cast<mlir::NameLoc>(op.getLoc()))
+      taken.insert(named.getName().getValue());
+    TypeSwitch<mlir::Operation *>(&op).Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(
+        [&](auto declared) { taken.insert(declared.getName()); });
+  }
+  std::string name = "u";
+  for (unsigned count = 1; taken.contains(name); ++count)
+    name = "u" + std::to_string(count);
+  return name;
+}
+
 void TextReport::describeDelta(const StateFacts &state) {
   const DeltaForm &form = *state.delta;
   std::string name = dgps::StateOp(state.op).getName().str();
@@ -141,6 +159,7 @@ void TextReport::describeDelta(const StateFacts &state) {
                   form.orientation == Orientation::Left ? " of each column" : " of each row");
 
   SmallVector<Tying, 1> tying = tyingOf(facts.analysis.getAlgebra(), form);
+  std::string added = nameOfValue();
   for (auto [index, step] : enumerate(form.steps)) {
     std::string value;
     if (!step.value->isZero())
@@ -157,10 +176,10 @@ void TextReport::describeDelta(const StateFacts &state) {
     std::string key = facts.printer.print(step.write);
     bool left = form.orientation == Orientation::Left;
     std::string write = form.orientation == Orientation::Vector
-                            ? fmt::format("u * {}", facts.printer.printOperand(step.write))
-                        : left ? fmt::format("outer({}, u)", key)
-                               : fmt::format("outer(u, {})", key);
-    line(fmt::format("step {}", index + 1), fmt::format("{} += {}, u = {}", name, write, value));
+                            ? fmt::format("{} * {}", added, facts.printer.printOperand(step.write))
+                        : left ? fmt::format("outer({}, {})", key, added)
+                               : fmt::format("outer({}, {})", added, key);
+    line(fmt::format("step {}", index + 1), fmt::format("{} += {}, {} = {}", name, write, added, value));
     for (const Read &read : step.reads)
       line("", fmt::format("reads {} {} (\"{}\") with {}; write key: {}", name,
                            ExplainFacts::pointName(form, read.point), ExplainFacts::pointKind(read.point),
