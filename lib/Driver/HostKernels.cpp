@@ -19,9 +19,6 @@ using namespace recur::driver;
 using codegen::InterfaceArray;
 using codegen::KernelInterface;
 
-/// A chunk is computed whole, so for fewer tokens than this going step by step is faster.
-static constexpr int64_t chunkPaysFrom = 8;
-
 Expected<Target> driver::findHostTarget(StringRef name) {
   std::optional<Target> target = findTarget(name);
   if (!target)

@@ -134,6 +134,8 @@ Expected<std::vector<KernelPlan>> driver::listKernelPlans(dgps::RecurrenceOp rec
     KernelPlan found{plan, whyNot};
     if (whyNot.empty()) {
       found.chunk = program.getChunk();
+      // Two chunks are not cut.
+      found.tokensFrom = plan == RECUR_PLAN_SEGMENT ? 2 * found.chunk + 1 : chunkPaysFrom;
       found.workspaceBytes = *bytes;
       if (plan == RECUR_PLAN_SEGMENT)
         if (Error error = addSegments(program, *target, options, found))

@@ -16,12 +16,16 @@
 
 namespace recur::driver {
 
+/// A chunk is computed whole, so for fewer tokens than this going step by step is faster.
+inline constexpr int64_t chunkPaysFrom = 8;
+
 struct KernelPlan {
   recur_plan plan;
   std::string whyNot;         // empty where there is a kernel
   int64_t chunk = 0;          // tokens in a chunk; 0 for plans without
   int64_t workspaceBytes = 0; // for each head that is worked on at the same time
   int64_t segmentBytes = 0;   // besides, for each segment of a sequence; of the plan `segment`
+  int64_t tokensFrom = 0;     // the least with which a call left alone may take it
   bool isAvailable() const { return whyNot.empty(); }
 };
 

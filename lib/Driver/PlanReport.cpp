@@ -3,7 +3,9 @@
 #include "Codegen/Embed/KernelInterface.h"
 #include "Driver/KernelPlans.h"
 #include "Driver/Targets.h"
+#include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace recur;
@@ -13,6 +15,7 @@ namespace {
 struct PlanReport {
   std::vector<KernelPlan> plans;
   int64_t stateBytes = 0; // of one head
+  int64_t cacheBytes = 0; // of the second level, where known
   std::string noKernels;  // why the target has none at all
 };
 } // namespace
@@ -46,11 +49,43 @@ static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const Pipe
     if (noVectors && plan.plan != RECUR_PLAN_STEP && plan.whyNot.empty())
       plan.whyNot = *noVectors;
   report.plans = std::move(*plans);
+  if (target->name == "host")
+    report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
   return report;
 }
 
 static std::string printBytes(int64_t bytes) {
   return bytes < 1024 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} KiB", double(bytes) / 1024);
+}
+
+/// When a call that is left alone takes the plan.
+static std::string explainChoice(const PlanReport &report, const KernelPlan &plan) {
+  auto isMain = [](const KernelPlan &other) {
+    return other.isAvailable() && other.plan != RECUR_PLAN_STEP && other.plan != RECUR_PLAN_SEGMENT;
+  };
+  if (plan.plan == RECUR_PLAN_SEGMENT)
+    return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
+                       "fifth of the time",
+                       plan.tokensFrom);
+  if (isMain(plan))
+    return fmt::format("auto takes it from {} tokens on", plan.tokensFrom);
+  auto main = find_if(report.plans, isMain);
+  return main == report.plans.end() ? "auto takes it always"
+                                    : fmt::format("auto takes it below {} tokens", main->tokensFrom);
+}
+
+/// Whether workspaces stay in the cache, of which each processor has its own.
+static std::string explainCache(const PlanReport &report) {
+  SmallVector<StringRef> fitting, larger;
+  for (const KernelPlan &plan : report.plans)
+    if (plan.isAvailable())
+      (plan.workspaceBytes <= report.cacheBytes ? fitting : larger).push_back(codegen::getPlanName(plan.plan));
+  std::string text = "second-level cache of " + printBytes(report.cacheBytes);
+  if (!fitting.empty())
+    text += ", which holds the workspace of " + join(fitting, ", ");
+  if (!larger.empty())
+    text += (fitting.empty() ? ", too small for that of " : "; too small for that of ") + join(larger, ", ");
+  return text;
 }
 
 Expected<std::string> driver::explainPlansText(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
@@ -72,9 +107,13 @@ Expected<std::string> driver::explainPlansText(dgps::RecurrenceOp recurrence, co
       line(name, fmt::format("{} tokens at once, in {} of workspace", plan.chunk, printBytes(plan.workspaceBytes)));
     else
       line(name, fmt::format("a token at once, in {} of workspace", printBytes(plan.workspaceBytes)));
+    if (plan.isAvailable())
+      line("", explainChoice(*report, plan));
   }
   line("memory", fmt::format("states {} a head; workspaces are of each head that is worked on at the same time",
                              printBytes(report->stateBytes)));
+  if (report->cacheBytes)
+    line("cache", explainCache(*report));
   return text;
 }
 
@@ -89,6 +128,9 @@ Expected<json::Value> driver::explainPlansJson(dgps::RecurrenceOp recurrence, co
       object["reason"] = plan.whyNot;
     } else {
       object["workspace_bytes_per_thread"] = plan.workspaceBytes;
+      object["auto_tokens_from"] = plan.tokensFrom;
+      if (report->cacheBytes)
+        object["fits_second_level_cache"] = plan.workspaceBytes <= report->cacheBytes;
       if (plan.chunk)
         object["chunk"] = plan.chunk;
       if (plan.segmentBytes)
@@ -98,6 +140,8 @@ Expected<json::Value> driver::explainPlansJson(dgps::RecurrenceOp recurrence, co
   }
   json::Object result{
       {"target", pipeline.target}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
+  if (report->cacheBytes)
+    result["second_level_cache_bytes"] = report->cacheBytes;
   if (!report->noKernels.empty())
     result["reason"] = report->noKernels;
   return json::Value(std::move(result));
