@@ -103,7 +103,11 @@ void TextReport::describe(const StateFacts &state) {
 }
 
 void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef side) {
-  std::string range = decay.log == nullptr ? "its sign is not known" : decay.atMostOne ? "at most 1" : "positive";
+  std::optional<double> number = decay.linear->asNumber();
+  std::string range = decay.log     ? decay.atMostOne ? "at most 1" : "positive"
+                      : !number     ? "its sign is not known"
+                      : *number < 0 ? "negative"
+                                    : "which forgets all";
   std::string log = decay.log ? "; logarithm " + facts.printer.print(decay.log) : "";
   line(label, fmt::format("{}{}, {}{}", facts.printer.print(decay.linear), side.str(), range, log));
 }
