@@ -11,8 +11,8 @@ using namespace recur::tile;
 
 static double bytesOf(LoadOp load) {
   TileType tile = load.getTile().getType();
-  int64_t bits = load.getArray().getType().getElementType().getIntOrFloatBitWidth();
-  return double(llvm::product_of(tile.getShape()) * bits / 8);
+  double bits = load.getArray().getType().getElementType().getIntOrFloatBitWidth();
+  return double(llvm::product_of(tile.getShape())) * bits / 8;
 }
 static double multiplicationsOf(ProductOp product) {
   TileType result = product.getResult().getType();
