@@ -13,8 +13,11 @@ LogicalResult KernelOp::verifyRegions() {
     if (auto type = dyn_cast<TileType>(argument.getType()); !type || type.getMemory() != Memory::Global)
       return emitOpError("takes tiles in global memory, but argument ")
              << argument.getArgNumber() << " is " << argument.getType();
-  if (getRequired() < 0 || getRequired() > count - 1)
-    return emitOpError("requires ") << getRequired() << " arrays, but has " << count - 1;
+  auto required = int64_t(getRequired()), workspace = int64_t(getWorkspace());
+  if (required < 0 || required > count - 1)
+    return emitOpError("requires ") << required << " arrays, but has " << count - 1;
+  if (workspace < 0)
+    return emitOpError("needs a workspace of zero or more bytes, not of ") << workspace;
   return success();
 }
 

@@ -32,18 +32,18 @@ struct Placed {
 /// What stands before the roles, and where it lies.
 static LogicalResult checkKernel(RolesOp roles) {
   auto kernel = cast<KernelOp>(roles->getParentOp());
-  if (kernel.getWorkspace() < 0 || int64_t(kernel.getWorkspace()) > sharedBytes)
+  auto workspace = int64_t(kernel.getWorkspace());
+  if (workspace > sharedBytes)
     return kernel.emitOpError("has a workspace of ")
-           << kernel.getWorkspace() << " bytes, but a CTA has " << sharedBytes << " bytes of shared memory";
+           << workspace << " bytes, but a CTA has " << sharedBytes << " bytes of shared memory";
   SmallVector<Placed> placed;
   auto place = [&](Operation *op, std::optional<int64_t> offset, int64_t bytes, int64_t alignment) -> LogicalResult {
     if (!offset)
       return success();
     if (*offset < 0 || *offset % alignment)
       return op->emitOpError("lies at a multiple of ") << alignment << ", not at " << *offset;
-    if (*offset + bytes > int64_t(kernel.getWorkspace()))
-      return op->emitOpError("ends at ") << *offset + bytes << ", behind the workspace of " << kernel.getWorkspace()
-                                         << " bytes";
+    if (*offset + bytes > workspace)
+      return op->emitOpError("ends at ") << *offset + bytes << ", behind the workspace of " << workspace << " bytes";
     for (const Placed &other : placed)
       if (*offset < other.end && other.begin < *offset + bytes) {
         InFlightDiagnostic error = op->emitOpError("lies where something else does; roles run at the same time");

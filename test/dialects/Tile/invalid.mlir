@@ -44,6 +44,20 @@ tile.kernel @k required 2 workspace 0 {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op requires -1 arrays, but has 1}}
+tile.kernel @k required -1 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op needs a workspace of zero or more bytes, not of -128}}
+tile.kernel @k required 1 workspace -128 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
   %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
