@@ -45,7 +45,7 @@ std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program)
 /// The rows that a head of a batch entry has in an array of the role.
 static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, const Sizes &sizes, int64_t batch,
                             int64_t head) {
-  if (!array)
+  if (!array || array->values.empty()) // of no tokens: there is no address to count from
     return {};
   int64_t width = *countElements(shape);
   switch (role) {

@@ -65,7 +65,8 @@ public:
       put(i, float(values[i]));
   }
   size_t size() const { return type == ElementType::f32 ? 4 : 2; }
-  char *at(int64_t index) { return bytes.data() + index * size(); }
+  /// What has no numbers has no address to count from either.
+  char *at(int64_t index) { return bytes.empty() ? nullptr : bytes.data() + index * size(); }
 
   std::vector<double> values() const {
     std::vector<double> result(bytes.size() / size());
