@@ -20,12 +20,13 @@ template <auto function> static double guarded(double a, double b, double) {
   return isHole(a) ? a : isHole(b) ? b : double(function(a, b));
 }
 
+// g++ 12 takes a `>` of a lambda in template arguments for their end, unless it is in parentheses.
 static Scalar compareFloats(arith::CmpFPredicate predicate) {
   switch (predicate) {
   case arith::CmpFPredicate::OEQ:
     return guarded<[](double a, double b) { return a == b; }>;
   case arith::CmpFPredicate::OGT:
-    return guarded<[](double a, double b) { return a > b; }>;
+    return guarded<[](double a, double b) { return (a > b); }>;
   case arith::CmpFPredicate::OGE:
     return guarded<[](double a, double b) { return a >= b; }>;
   case arith::CmpFPredicate::OLT:
@@ -33,7 +34,7 @@ static Scalar compareFloats(arith::CmpFPredicate predicate) {
   case arith::CmpFPredicate::OLE:
     return guarded<[](double a, double b) { return a <= b; }>;
   case arith::CmpFPredicate::ONE:
-    return guarded<[](double a, double b) { return a < b || a > b; }>;
+    return guarded<[](double a, double b) { return (a < b || a > b); }>;
   case arith::CmpFPredicate::UNE:
     return guarded<[](double a, double b) { return a != b; }>;
   case arith::CmpFPredicate::UNO:
@@ -56,7 +57,7 @@ static Scalar compareIntegers(arith::CmpIPredicate predicate) {
   case arith::CmpIPredicate::sle:
     return guarded<[](double a, double b) { return a <= b; }>;
   case arith::CmpIPredicate::sgt:
-    return guarded<[](double a, double b) { return a > b; }>;
+    return guarded<[](double a, double b) { return (a > b); }>;
   case arith::CmpIPredicate::sge:
     return guarded<[](double a, double b) { return a >= b; }>;
   default:
