@@ -65,7 +65,6 @@ void CommonInteractionsPass::runOnOperation() {
       other.getResult().replaceAllUsesWith(kept.getResult());
       erased.insert(other);
       other.erase();
-      ++numMerged;
       break;
     }
 }

@@ -48,7 +48,6 @@ bool DeadStreamsPass::dropResults(TokenLoopOp op) {
       keep.reset(result.getResultNumber());
   if (keep.all())
     return false;
-  numDropped += keep.size() - keep.count();
   keepResults<TokenLoopOp>(op, keep, [&](OpBuilder &builder, TypeRange types) {
     return TokenLoopOp::create(builder, op.getLoc(), types, op.getStreams(), op.getStates());
   });
@@ -62,7 +61,6 @@ bool DeadStreamsPass::dropStreams(TokenLoopOp op) {
     if (block.getArgument(i).use_empty()) {
       block.eraseArgument(i);
       op.getStreamsMutable().erase(i);
-      ++numDropped;
       changed = true;
     }
   return changed;
@@ -75,7 +73,6 @@ bool DeadStreamsPass::dropResults(StateFreeOp op) {
       keep.reset(result.getResultNumber());
   if (keep.all())
     return false;
-  numDropped += keep.size() - keep.count();
   keepResults<StateFreeOp>(
       op, keep, [&](OpBuilder &builder, TypeRange types) { return StateFreeOp::create(builder, op.getLoc(), types); });
   return true;
@@ -86,7 +83,6 @@ bool DeadStreamsPass::dropIn(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isOpTriviallyDead(&op)) {
       op.erase();
-      ++numDropped;
       changed = true;
       continue;
     }

@@ -24,7 +24,6 @@ def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::
     %U = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
     ```
   }];
-  let statistics = [Statistic<"numMerged", "merged", "interactions that another one stands for">];
 }
 
 def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
@@ -54,7 +53,6 @@ def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
     chunk.output "o" %l#0 : tensor<8xf32>
     ```
   }];
-  let statistics = [Statistic<"numDropped", "dropped", "ops, results and streams that were dropped">];
 }
 
 def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
@@ -75,7 +73,6 @@ def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
     ```
   }];
   let options = [Option<"form", "form", "std::string", "\"auto\"", "`auto`, `solve` or `inverse`">];
-  let statistics = [Statistic<"numRewritten", "rewritten", "solves and products that changed their form">];
 }
 
 def ReassociatePass : Pass<"chunk-reassociate", "::recur::chunk::ProgramOp"> {

@@ -39,7 +39,6 @@ void SolveFormPass::makeInverses(unsigned fewestUses) {
                                      DenseI64ArrayAttr(), Value(), false);
       solve.getResult().replaceAllUsesWith(product.getResult());
       solve.erase();
-      ++numRewritten;
     }
   }
 }
@@ -57,7 +56,6 @@ void SolveFormPass::makeSolves() {
                                  DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
     product.getResult().replaceAllUsesWith(solve.getResult());
     product.erase();
-    ++numRewritten;
     if (inverse.getResult().use_empty())
       inverse.erase();
   }

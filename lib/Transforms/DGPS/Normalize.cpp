@@ -157,7 +157,6 @@ void NormalizePass::runOnOperation() {
       for (Operation &op : body)
         if (op.getNumResults() == 1 && expressions.of(op.getResult(0)) == after && op.getResult(0) != emitter.after())
           replacements.push_back({op.getResult(0), emitter.after()});
-    ++numNormalized;
   }
   for (auto [before, now] : replacements)
     before.replaceAllUsesWith(now);

@@ -31,7 +31,6 @@ def NormalizePass : Pass<"dgps-normalize", "::recur::dgps::RecurrenceOp"> {
     %S1 = dgps.add %aS, %w : <4x6>, <4x6>
     ```
   }];
-  let statistics = [Statistic<"numNormalized", "normalized", "delta states that were rewritten">];
 }
 
 #endif // RECUR_TRANSFORMS_DGPS_PASSES_TD
