@@ -79,11 +79,13 @@ static void keepToChecked(Target &target, CPUTarget &cpu) {
   if (target.name != "host")
     return;
   erase_if(target.features, [](StringRef feature) { return !codegen::getFeatureBit(feature); });
+  std::string tuning = std::move(target.cpu);
   target.cpu = "x86-64";
   StringMap<bool> features;
   for (StringRef feature : target.features)
     features[feature] = true;
   cpu = makeHostTarget(target.cpu, features);
+  cpu.tuning = std::move(tuning);
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,

@@ -10,12 +10,13 @@
 namespace recur {
 
 struct CPUTarget {
-  std::string name;     // as the user says it: x86-64, x86-64-v3, x86-64-v4, host
-  std::string cpu;      // as LLVM says it
-  std::string features; // a comma list of +feature and -feature; empty for those of the CPU
-  int64_t lanes;        // f32 numbers in a vector register
-  int64_t registers;    // vector registers
-  bool hasBF16 = false; // by an instruction
+  std::string name;        // as the user says it: x86-64, x86-64-v3, x86-64-v4, host
+  std::string cpu;         // as LLVM says it
+  std::string features;    // a comma list of +feature and -feature; empty for those of the CPU
+  int64_t lanes;           // f32 numbers in a vector register
+  int64_t registers;       // vector registers
+  bool hasBF16 = false;    // by an instruction
+  std::string tuning = {}; // the CPU that code is arranged for, where it is not `cpu`
 };
 
 /// The names that `lookUpCPUTarget` knows.

@@ -57,6 +57,8 @@ Expected<std::string> recur::emitMachineCode(Module &module, const CPUTarget &ta
     function.addFnAttr("target-cpu", target.cpu);
     if (!target.features.empty())
       function.addFnAttr("target-features", target.features);
+    if (!target.tuning.empty())
+      function.addFnAttr("tune-cpu", target.tuning);
     function.addFnAttr("prefer-vector-width", std::to_string(target.lanes * 32)); // not halves
     function.addFnAttr(Attribute::NoUnwind);
   }
