@@ -109,7 +109,7 @@ class Page:
         self.T = int(parts[0][5][2:])
         self.figure = pyplot.figure(figsize=(15, 17))
         self.grid = self.figure.add_gridspec(
-            4, 3, hspace=0.6, wspace=0.2, left=0.05, right=0.985, top=0.935, bottom=0.06)
+            4, 3, hspace=0.6, wspace=0.2, left=0.05, right=0.985, top=0.935, bottom=0.075)
 
     def panel(self, row, column, title, ylabel, span=1, legend_rows=1):
         axes = self.figure.add_subplot(self.grid[row, column : column + span])
@@ -251,16 +251,17 @@ class Page:
 
     def machine(self):
         results, specs = self.results, self.specs
-        axes = self.panel(3, 0, "Threads", "times as fast as one")
+        # Of few heads, threads share the segments of a sequence.
+        cut = [match for name in results.core
+               if (match := re.fullmatch("kernel/(.*)/f32/.*/segment/B:1/H:1/T:(.*)/threads:1", name))]
+        title = f"Threads (segment: one head, T {cut[0][2]})" if cut else "Threads"
+        axes = self.panel(3, 0, title, "times as fast as one")
         counts = sorted({int(name.rsplit(":", 1)[1]) for name in results.core if name.startswith("kernel/")} - {1})
         cases = [(spec, {"spec": spec}) for spec in specs]
         cases += [(f"gated_delta_net, H {H}", {"spec": "gated_delta_net", "H": H}) for H in (1, 16)]
         pairs = [(label, kernel(T=self.T, **case), kernel(T=self.T, threads="{}", **case)) for label, case in cases]
-        for name in results.core:  # of few heads, threads share the segments of a sequence
-            match = re.fullmatch("kernel/(.*)/f32/.*/segment/B:1/H:1/T:(.*)/threads:1", name)
-            if match:
-                one = name.replace("/segment/", "/chunk/")
-                pairs.append((f"{match[1]}, H 1, T {match[2]}, segment", one, name[:-1] + "{}"))
+        pairs += [(f"{match[1]}, segment", match[0].replace("/segment/", "/chunk/"), match[0][:-1] + "{}")
+                  for match in cut]
         series = {f"{count} threads": [results.ratio(one, several.format(count)) for _, one, several in pairs]
                   for count in counts}
         if series:
