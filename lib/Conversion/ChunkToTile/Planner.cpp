@@ -73,7 +73,8 @@ Value Planner::alloc(Numbers shape, Type element) {
     element = builder.getF32Type();
   SmallVector<int64_t> strides(shape.size(), 1);
   if (shape.size() > 1) {
-    int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8), pair = shape.back() == 2 && element.isBF16() ? 2 : 1;
+    int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8),
+            pair = shape.size() == 3 && shape.back() == 2 && element.isBF16() ? 2 : 1;
     int64_t last = shape.size() - 1;
     if (pair == 2) // as long as the row of pairs is
       strides[--last] = 2;

@@ -96,6 +96,7 @@ TEST_P(Example, HalfPrecisionData) {
 TEST_P(Example, StatesInHalfPrecision) {
   expectRight(GetParam(), {64, 36}, 64, "host", {70}, {false}, {1, 0, 1, 1}, DataType::BF16);
   expectRight(GetParam(), {24, 37}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16);
+  expectRight(GetParam(), {2, 3}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16); // keys of a single pair
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(findExamples()), nameOf);
