@@ -59,8 +59,7 @@ bool Planner::isPaired(chunk::MapOp op) {
 }
 
 Value Planner::rounded(Value value) {
-  Value &known = shared.rounded[value];
-  if (known)
+  if (Value known = shared.rounded.lookup(value))
     return known;
   Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
   if (value.getDefiningOp<chunk::InputOp>())
@@ -71,8 +70,7 @@ Value Planner::rounded(Value value) {
 }
 
 Value Planner::paired(Value value, Value count) {
-  Value &known = shared.paired[value];
-  if (known)
+  if (Value known = shared.paired.lookup(value))
     return known;
   Value scale, rows = value;
   if (auto map = value.getDefiningOp<chunk::MapOp>(); map && isPaired(map))
@@ -86,8 +84,7 @@ Value Planner::paired(Value value, Value count) {
 }
 
 Value Planner::pairedColumns(Value value) {
-  Value &known = shared.pairedColumns[value];
-  if (known)
+  if (Value known = shared.pairedColumns.lookup(value))
     return known;
   Value source = rounded(value);
   TileType type = tileOf(source);
