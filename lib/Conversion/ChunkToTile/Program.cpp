@@ -26,7 +26,8 @@ Value Planner::get(Value value) {
   }
   // A constant that is wanted as a tile.
   std::optional<double> number = chunk::constantNumber(value);
-  assert(number && "operands are planned before their readers");
+  if (!number)
+    llvm::report_fatal_error("a chunk operation is planned before one of its operands");
   Value tile = alloc(chunk::tensorOf(value).getShape());
   fill(tile, *number, rowsOf(tile));
   return tile;

@@ -15,8 +15,10 @@ Operation *Planner::passOf(chunk::MapOp op) {
   Operation *pass = nullptr;
   for (OpOperand &use : op.getResult().getUses()) {
     Operation *reader = use.getOwner(), *readers = nullptr;
-    if (auto map = dyn_cast<chunk::MapOp>(reader);
-        map && chunk::isElementwise(map.getFunction()) && map.getResult().getType() == op.getResult().getType())
+    // Rows that are scaled as they are put in pairs have no pass over their elements.
+    if (auto map = dyn_cast<chunk::MapOp>(reader); map && chunk::isElementwise(map.getFunction()) &&
+                                                   map.getResult().getType() == op.getResult().getType() &&
+                                                   !isPaired(map))
       readers = passOf(map);
     else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
       readers = scan;

@@ -38,8 +38,12 @@ static void overRows(Emitter &e, const Place &array, Value first, Value rows, co
         move(e.offset(from, column, element), e.address(tile, next), lanes);
       };
       e.loop(0, full, e.lanes(), [&](Value column) { moveAt(column, e.lanes()); });
-      if (full < size)
-        moveAt(full, size - full);
+      // The rest in halves of a vector: LLVM has conversions and copies of those, and not of every number of lanes.
+      for (int64_t column = full, lanes = e.lanes() / 2; column < size; lanes /= 2)
+        if (column + lanes <= size) {
+          moveAt(column, lanes);
+          column += lanes;
+        }
     };
     inner(1, begin, {Index(row)});
   });
