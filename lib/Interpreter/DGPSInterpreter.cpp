@@ -16,7 +16,7 @@ constexpr int64_t maxNumbers = int64_t(1) << 30;
 
 /// The program of one token, ready to be run again and again: every value has its place in one buffer, and every op is
 /// an action on that buffer.
-struct Program {
+template <typename Number> struct Program {
   struct Declared {
     std::string name;
     Slot slot;
@@ -30,24 +30,26 @@ struct Program {
   int64_t numbers = 0;
   std::vector<Declared> inputs, params, outputs;
   std::vector<State> states;
-  std::vector<Action> actions;
+  std::vector<Action<Number>> actions;
 };
 
 /// Gives each value its place, in the order in which the block computes them.
-class Planner {
+template <typename Number> class Planner {
+  using Program = ::Program<Number>;
+
 public:
   Expected<Program> plan(RecurrenceOp recurrence) {
     for (mlir::Operation &op : *recurrence.getBody().begin())
       if (Error error = place(op))
         return std::move(error);
     for (InputOp input : recurrence.getInputs())
-      program.inputs.push_back(declare<Program::Declared>(input.getName(), input, input.getShared()));
+      program.inputs.push_back(declare<typename Program::Declared>(input.getName(), input, input.getShared()));
     for (ParamOp param : recurrence.getParams())
-      program.params.push_back(declare<Program::Declared>(param.getName(), param));
+      program.params.push_back(declare<typename Program::Declared>(param.getName(), param));
     for (OutputOp output : recurrence.getOutputs())
-      program.outputs.push_back(declare<Program::Declared>(output.getName(), output.getValue()));
+      program.outputs.push_back(declare<typename Program::Declared>(output.getName(), output.getValue()));
     for (StateOp state : recurrence.getStates()) {
-      program.states.push_back(declare<Program::State>(state.getName(), state));
+      program.states.push_back(declare<typename Program::State>(state.getName(), state));
       program.states.back().next = slots.lookup(state.getNext().getValue());
     }
     return std::move(program);
@@ -70,7 +72,7 @@ private:
     }
     if (isa<InputOp, ParamOp, StateOp, OutputOp, NextOp>(op))
       return Error::success();
-    Action action = makeAction(&op, [&](mlir::Value value) { return slots.lookup(value); });
+    Action<Number> action = makeAction<Number>(&op, [&](mlir::Value value) { return slots.lookup(value); });
     if (!action)
       return makeError("op '" + op.getName().getStringRef() + "' has no meaning for one token");
     program.actions.push_back(std::move(action));
@@ -98,24 +100,31 @@ Expected<Array> makeZeros(StringRef label, Role role, const Sizes &sizes, ArrayR
   return Array{std::vector<int64_t>(full.begin(), full.end()), std::vector<double>(*count)};
 }
 
-/// Runs a program over all sequences, heads and tokens.
-class Runner {
-public:
-  Runner(const Program &program, const Data &data) : program(program), data(data), numbers(program.numbers) {}
+/// The numbers of one array that enters or leaves: their values, and the slopes where they have some.
+template <typename Real> struct Numbers {
+  Real *values;
+  Real *slopes; // null: all zero, or not wanted
+};
 
-  Expected<Results> run() {
-    for (const Program::Declared &output : program.outputs) {
-      Expected<Array> zeros = makeZeros("output '" + output.name + "'", Role::Output, data.sizes, output.shape);
-      if (!zeros)
-        return zeros.takeError();
-      results.outputs[output.name] = std::move(*zeros);
-    }
-    for (const Program::State &state : program.states) {
-      Expected<Array> zeros = makeZeros("state '" + state.name + "'", Role::Final, data.sizes, state.shape);
-      if (!zeros)
-        return zeros.takeError();
-      results.final[state.name] = std::move(*zeros);
-    }
+/// Runs a program over all sequences, heads and tokens.
+template <typename Number> class Runner {
+  using Program = ::Program<Number>;
+  using Declared = typename Program::Declared;
+  using State = typename Program::State;
+
+public:
+  /// With a direction, the numbers that enter have its numbers as slopes.
+  Runner(const Program &program, const Data &data, const Data *direction)
+      : program(program), data(data), direction(direction), numbers(program.numbers) {}
+
+  /// The values and, with a direction, their slopes.
+  Expected<Derivative> run() {
+    for (const Declared &output : program.outputs)
+      if (Error error = makeResult(&Results::outputs, Role::Output, "output '" + output.name + "'", output))
+        return std::move(error);
+    for (const State &state : program.states)
+      if (Error error = makeResult(&Results::final, Role::Final, "state '" + state.name + "'", state))
+        return std::move(error);
     bind();
     const Sizes &sizes = data.sizes;
     for (int64_t sequence = 0; sequence < sizes.batch; ++sequence)
@@ -129,35 +138,62 @@ public:
   }
 
 private:
+  Error makeResult(NamedArrays Results::*arrays, Role role, const std::string &label, const Declared &declared) {
+    Expected<Array> zeros = makeZeros(label, role, data.sizes, declared.shape);
+    if (!zeros)
+      return zeros.takeError();
+    if (direction)
+      (results.slopes.*arrays)[declared.name] = *zeros;
+    (results.values.*arrays)[declared.name] = std::move(*zeros);
+    return Error::success();
+  }
+
+  /// The array of one that enters; one that the direction leaves out does not change.
+  Numbers<const double> find(NamedArrays Data::*arrays, const std::string &name) const {
+    auto values = (data.*arrays).find(name);
+    if (values == (data.*arrays).end())
+      return {nullptr, nullptr};
+    const double *slopes = nullptr;
+    if (direction)
+      if (auto found = (direction->*arrays).find(name); found != (direction->*arrays).end())
+        slopes = found->second.values.data();
+    return {values->second.values.data(), slopes};
+  }
+  Numbers<double> find(NamedArrays Results::*arrays, const std::string &name) {
+    return {(results.values.*arrays).at(name).values.data(),
+            direction ? (results.slopes.*arrays).at(name).values.data() : nullptr};
+  }
+
   /// Looks every array up once, so that a token does no search by name.
   void bind() {
-    for (const Program::Declared &input : program.inputs)
-      inputs.push_back(data.inputs.at(input.name).values.data());
-    for (const Program::Declared &output : program.outputs)
-      outputs.push_back(results.outputs.at(output.name).values.data());
+    for (const Declared &input : program.inputs)
+      inputs.push_back(find(&Data::inputs, input.name));
+    for (const Declared &output : program.outputs)
+      outputs.push_back(find(&Results::outputs, output.name));
     int64_t stateNumbers = 0;
-    for (const Program::State &state : program.states)
+    for (const State &state : program.states)
       stateNumbers += state.slot.count();
     nextStates.resize(stateNumbers);
   }
 
-  void load(const double *array, int64_t index, Slot slot) {
-    std::copy_n(array + index * slot.count(), slot.count(), numbers.data() + slot.offset);
+  void load(Numbers<const double> array, int64_t index, Slot slot) {
+    for (int64_t i = 0, from = index * slot.count(); i < slot.count(); ++i)
+      setNumber(numbers[slot.offset + i], array.values ? array.values[from + i] : 0,
+                array.slopes ? array.slopes[from + i] : 0);
   }
-  void store(Slot slot, double *array, int64_t index) {
-    std::copy_n(numbers.data() + slot.offset, slot.count(), array + index * slot.count());
+  void store(Slot slot, Numbers<double> array, int64_t index) {
+    for (int64_t i = 0, to = index * slot.count(); i < slot.count(); ++i) {
+      array.values[to + i] = valueOf(numbers[slot.offset + i]);
+      if (array.slopes)
+        array.slopes[to + i] = slopeOf(numbers[slot.offset + i]);
+    }
   }
 
   void startHead(int64_t sequence, int64_t head) {
-    for (const Program::Declared &param : program.params)
-      load(data.params.at(param.name).values.data(), head, param.slot);
-    for (const Program::State &state : program.states) {
-      auto initial = data.initial.find(state.name);
-      if (initial == data.initial.end())
-        std::fill_n(numbers.data() + state.slot.offset, state.slot.count(), 0.0);
-      else
-        load(initial->second.values.data(), sequence * data.sizes.heads + head, state.slot);
-    }
+    for (const Declared &param : program.params)
+      load(find(&Data::params, param.name), head, param.slot);
+    for (const State &state : program.states)
+      load(find(&Data::initial, state.name), sequence * data.sizes.heads + head, state.slot);
   }
 
   void runToken(int64_t sequence, int64_t token, int64_t head) {
@@ -168,42 +204,71 @@ private:
       int64_t index = input.shared ? position * sizes.groups + head / headsPerGroup : position * sizes.heads + head;
       load(array, index, input.slot);
     }
-    for (const Action &action : program.actions)
+    for (const Action<Number> &action : program.actions)
       action(numbers.data());
     for (auto [output, array] : zip(program.outputs, outputs))
       store(output.slot, array, position * sizes.heads + head);
     // One state may become what another was, so all are read before any is written.
-    double *next = nextStates.data();
-    for (const Program::State &state : program.states)
+    Number *next = nextStates.data();
+    for (const State &state : program.states)
       next = std::copy_n(numbers.data() + state.next.offset, state.next.count(), next);
     next = nextStates.data();
-    for (const Program::State &state : program.states) {
+    for (const State &state : program.states) {
       std::copy_n(next, state.slot.count(), numbers.data() + state.slot.offset);
       next += state.slot.count();
     }
   }
 
   void finishHead(int64_t sequence, int64_t head) {
-    for (const Program::State &state : program.states)
-      store(state.slot, results.final.at(state.name).values.data(), sequence * data.sizes.heads + head);
+    for (const State &state : program.states)
+      store(state.slot, find(&Results::final, state.name), sequence * data.sizes.heads + head);
   }
 
   const Program &program;
   const Data &data;
-  std::vector<double> numbers;    // every value of the token
-  std::vector<double> nextStates; // the states as the token leaves them
-  std::vector<const double *> inputs;
-  std::vector<double *> outputs;
-  Results results;
+  const Data *direction;
+  std::vector<Number> numbers;    // every value of the token
+  std::vector<Number> nextStates; // the states as the token leaves them
+  std::vector<Numbers<const double>> inputs;
+  std::vector<Numbers<double>> outputs;
+  Derivative results;
 };
 
 } // namespace
 
-Expected<Results> interpreter::interpret(RecurrenceOp recurrence, const Data &data) {
+template <typename Number>
+static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &data, const Data *direction) {
   if (Error error = checkData(recurrence, data))
     return std::move(error);
-  Expected<Program> program = Planner().plan(recurrence);
+  Expected<Program<Number>> program = Planner<Number>().plan(recurrence);
   if (!program)
     return program.takeError();
-  return Runner(*program, data).run();
+  return Runner<Number>(*program, data, direction).run();
+}
+
+Expected<Results> interpreter::interpret(RecurrenceOp recurrence, const Data &data) {
+  Expected<Derivative> results = runRecurrence<double>(recurrence, data, nullptr);
+  if (!results)
+    return results.takeError();
+  return std::move(results->values);
+}
+
+/// What the direction has must have the shape of what it changes.
+static Error checkDirection(RecurrenceOp recurrence, const Data &data, const Data &direction) {
+  Data complete = direction;
+  complete.sizes = data.sizes;
+  complete.inputs.insert(data.inputs.begin(), data.inputs.end());
+  complete.params.insert(data.params.begin(), data.params.end());
+  if (Error error = checkData(recurrence, complete))
+    return makeError("the direction: " + toString(std::move(error)));
+  for (const auto &[name, array] : direction.initial)
+    if (!data.initial.count(name))
+      return makeError("the direction changes the initial state '" + name + "', but the data have none");
+  return Error::success();
+}
+
+Expected<Derivative> interpreter::interpretAlong(RecurrenceOp recurrence, const Data &data, const Data &direction) {
+  if (Error error = checkDirection(recurrence, data, direction))
+    return std::move(error);
+  return runRecurrence<Dual>(recurrence, data, &direction);
 }

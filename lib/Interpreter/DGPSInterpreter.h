@@ -9,4 +9,14 @@ namespace recur::interpreter {
 /// token.
 llvm::Expected<Results> interpret(dgps::RecurrenceOp recurrence, const Data &data);
 
+/// What a recurrence gives, and the derivative of that along a direction.
+struct Derivative {
+  Results values, slopes;
+};
+
+/// Runs the recurrence on numbers that carry their derivative: `direction` says how fast each input, param and initial
+/// state changes, and the slopes how fast the results do. What the direction leaves out does not change. This is the
+/// judge of gradients, and shares nothing with what derives them: dual numbers go from token to token as the values do.
+llvm::Expected<Derivative> interpretAlong(dgps::RecurrenceOp recurrence, const Data &data, const Data &direction);
+
 } // namespace recur::interpreter

@@ -1,5 +1,7 @@
-// What each dgps op computes, on values that lie in one buffer of numbers.
+// What each dgps op computes, on values that lie in one buffer of numbers: of doubles, or of numbers that carry a
+// derivative with them.
 #pragma once
+#include "Interpreter/Dual.h"
 #include "dialects/DGPS/DGPS.h"
 #include <functional>
 
@@ -14,9 +16,10 @@ struct Slot {
 };
 
 /// Computes one op: reads the slots of its operands and fills the slot of its result.
-using Action = std::function<void(double *numbers)>;
+template <typename Number> using Action = std::function<void(Number *numbers)>;
 
-/// The action of an op that computes a value from values; an empty one when the op has no such meaning.
-Action makeAction(mlir::Operation *op, llvm::function_ref<Slot(mlir::Value)> slotOf);
+/// The action of an op that computes a value from values; an empty one when the op has no such meaning. `Number` is
+/// double or Dual.
+template <typename Number> Action<Number> makeAction(mlir::Operation *op, llvm::function_ref<Slot(mlir::Value)> slotOf);
 
 } // namespace recur::interpreter
