@@ -102,6 +102,11 @@ typedef struct recur_kernel_info {
 #define RECUR_FEATURE_AVX512DQ 32u
 #define RECUR_FEATURE_AVX512VL 64u
 #define RECUR_FEATURE_AVX512BF16 128u
+#define RECUR_FEATURE_BMI 256u
+#define RECUR_FEATURE_BMI2 512u
+#define RECUR_FEATURE_LZCNT 1024u
+#define RECUR_FEATURE_MOVBE 2048u
+#define RECUR_FEATURE_AVX512CD 4096u
 
 /* Lies in the object that recurc made, under the name `NAME_recurrence`. */
 typedef struct recur_recurrence {
@@ -171,7 +176,8 @@ typedef struct recur_call {
 int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
 
 /* Checks everything, and then computes. On any status but RECUR_OK nothing was written. Allocates nothing, and may be
- * called from several threads at the same time. */
+ * called from several threads at the same time. Kernels round to nearest and flush subnormal numbers to zero; every
+ * thread that they run on has its own floating-point mode back afterwards. */
 recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The one that calls use on this processor: of the recurrence and what follows by `next`, the first whose instructions

@@ -7,10 +7,12 @@ using namespace llvm;
 using namespace recur::driver;
 
 // The features that decide how a kernel is compiled, by LLVM's names.
-static constexpr StringRef x86Features[] = {"avx2",     "fma",      "f16c",       "avx512f",    "avx512bw",
+static constexpr StringRef x86Features[] = {"avx2",     "fma",      "f16c",       "bmi",        "bmi2",
+                                            "lzcnt",    "movbe",    "avx512f",    "avx512bw",   "avx512cd",
                                             "avx512dq", "avx512vl", "avx512bf16", "avx512fp16", "amx-bf16"};
-static constexpr StringRef v3Features[] = {"avx2", "fma", "f16c"};
-static constexpr StringRef v4Features[] = {"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512dq", "avx512vl"};
+static constexpr StringRef v3Features[] = {"avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"};
+static constexpr StringRef v4Features[] = {"avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",
+                                           "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 static constexpr StringRef targetNames[] = {"host", "x86-64", "x86-64-v3", "x86-64-v4", "sm_90a"};
 

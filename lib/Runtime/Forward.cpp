@@ -1,4 +1,5 @@
 // Hands each head of each sequence to a kernel, or each segment of it.
+#include "Runtime/FloatMode.h"
 #include "Runtime/Message.h"
 #include "Runtime/Parts.h"
 #include "Runtime/Segments.h"
@@ -32,8 +33,9 @@ struct Place {
 
 } // namespace
 
-/// Takes tasks until none is left.
+/// Takes tasks until none is left. All that computes is called from here, on whatever thread.
 static void runSlot(void *context, int64_t slot) {
+  KernelFloatMode mode;
   Tasks &tasks = *static_cast<Tasks *>(context);
   const Call &call = *tasks.call;
   char *workspace = static_cast<char *>(call.call->workspace);

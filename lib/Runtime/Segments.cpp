@@ -1,4 +1,5 @@
 #include "Runtime/Segments.h"
+#include "Runtime/FloatMode.h"
 #include "Runtime/ThreadPool.h"
 #include <cstdlib>
 
@@ -30,6 +31,7 @@ static double estimateTime(const recur_kernel_info &kernel, double units, double
 
 Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors,
                               bool isForced) {
+  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
   int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
   if (chunks < 3 || units < 1 || (!isForced && units >= processors))
     return {};

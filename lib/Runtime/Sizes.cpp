@@ -20,7 +20,12 @@ static bool hasFeatures(uint32_t features) {
                {RECUR_FEATURE_AVX512BW, !!__builtin_cpu_supports("avx512bw")},
                {RECUR_FEATURE_AVX512DQ, !!__builtin_cpu_supports("avx512dq")},
                {RECUR_FEATURE_AVX512VL, !!__builtin_cpu_supports("avx512vl")},
-               {RECUR_FEATURE_AVX512BF16, !!__builtin_cpu_supports("avx512bf16")}};
+               {RECUR_FEATURE_AVX512BF16, !!__builtin_cpu_supports("avx512bf16")},
+               {RECUR_FEATURE_BMI, !!__builtin_cpu_supports("bmi")},
+               {RECUR_FEATURE_BMI2, !!__builtin_cpu_supports("bmi2")},
+               {RECUR_FEATURE_LZCNT, !!__builtin_cpu_supports("lzcnt")},
+               {RECUR_FEATURE_MOVBE, !!__builtin_cpu_supports("movbe")},
+               {RECUR_FEATURE_AVX512CD, !!__builtin_cpu_supports("avx512cd")}};
   for (auto [bit, isThere] : known) {
     if ((features & bit) && !isThere)
       return false;

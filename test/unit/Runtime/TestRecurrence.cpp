@@ -1,10 +1,18 @@
 #include "TestRecurrence.h"
 #include <cstdlib>
 #include <cstring>
+#include <pmmintrin.h>
 
 using namespace recur::test;
 
-int64_t recur::test::stepRuns = 0, recur::test::chunkRuns = 0;
+int64_t recur::test::stepRuns = 0, recur::test::chunkRuns = 0, recur::test::allRuns = 0, recur::test::flushingRuns = 0;
+
+static void countRun() {
+  // Nothing but the flags of exceptions may differ: all masked, rounding to nearest, flushing, subnormals are zero.
+  constexpr unsigned flags = 0x3F, wanted = 0x1F80 | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON;
+  __atomic_fetch_add(&allRuns, 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&flushingRuns, (_mm_getcsr() & ~flags) == wanted, __ATOMIC_RELAXED);
+}
 
 /// N counts tokens (a state of rank 0); S = exp-free decay g * S + outer(v, k); o = mu * S q; seen = N.
 static void runTokens(const float *q, const float *k, const float *v, float g, float mu, float *S, float *N, float *o,
@@ -32,6 +40,7 @@ static float *getOutput(const recur_array &array, int64_t token) {
 }
 
 static void runKernel(const recur_array *arrays, int64_t tokens, void *workspace) {
+  countRun();
   float *S = static_cast<float *>(workspace), *N = S + K * V;
   if (arrays[initialS].data)
     memcpy(S, arrays[initialS].data, K * V * sizeof(float));
@@ -74,6 +83,7 @@ static float *getFloats(const recur_array &array) { return static_cast<float *>(
 
 /// What tokens make of S, as `map * S + offset` elementwise. The arrays are inputs, mu, map, offset, map, offset.
 static void summariseS(const recur_array *arrays, int64_t tokens, void *) {
+  countRun();
   const float *map = getFloats(arrays[mu + 1]), *offset = getFloats(arrays[mu + 2]);
   float *newMap = getFloats(arrays[mu + 3]), *newOffset = getFloats(arrays[mu + 4]);
   memmove(newMap, map, K * V * sizeof(float));
@@ -88,6 +98,7 @@ static void summariseS(const recur_array *arrays, int64_t tokens, void *) {
 
 /// What they make of N, with S as a state that must be known.
 static void summariseN(const recur_array *arrays, int64_t tokens, void *) {
+  countRun();
   if (!arrays[mu + 1].data || arrays[mu + 4].data)
     abort();
   *getFloats(arrays[mu + 5]) = *getFloats(arrays[mu + 2]);
@@ -95,6 +106,7 @@ static void summariseN(const recur_array *arrays, int64_t tokens, void *) {
 }
 
 static void apply(const recur_array *arrays, int64_t count) {
+  countRun();
   for (int64_t i = 0; i < count; ++i)
     getFloats(arrays[3])[i] = getFloats(arrays[0])[i] * getFloats(arrays[1])[i] + getFloats(arrays[2])[i];
 }

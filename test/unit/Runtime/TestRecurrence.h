@@ -18,6 +18,8 @@ extern const recur_recurrence attention;
 extern const recur_recurrence segmented;
 /// How often each of the kernels has run.
 extern int64_t stepRuns, chunkRuns;
+/// How often a kernel, a summary's too, has run, and how often of these in the mode that kernels are to run in.
+extern int64_t allRuns, flushingRuns;
 
 /// Dense arrays of a call, filled with numbers that differ everywhere.
 struct Problem {
