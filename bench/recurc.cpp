@@ -1,5 +1,5 @@
 // How long a user waits for recurc: whole processes, from start to exit.
-#include "Support/Npy.h"
+#include "Data/Npy.h"
 #include "benchmark/benchmark.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"

@@ -4,6 +4,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
+using namespace recur::data;
 using frontend::RecurrenceInfo;
 using frontend::ValueInfo;
 using interpreter::Role;

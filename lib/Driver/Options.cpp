@@ -1,6 +1,5 @@
 #include "Driver/Options.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;
@@ -31,29 +30,6 @@ public:
 const opt::OptTable &driver::getOptTable() {
   static const RecurcOptTable table;
   return table;
-}
-
-Error driver::makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
-StringRef driver::findNearest(StringRef word, ArrayRef<StringRef> candidates) {
-  StringRef nearest;
-  // A word that differs in more than a third of its letters is another word.
-  unsigned best = (word.size() + 2) / 3;
-  for (StringRef candidate : candidates) {
-    unsigned distance = word.edit_distance_insensitive(candidate, /*AllowReplacements=*/true, best);
-    if (distance <= best && (nearest.empty() || distance < best)) {
-      nearest = candidate;
-      best = distance;
-    }
-  }
-  return nearest;
-}
-
-Error driver::makeUnknownValueError(StringRef option, StringRef value, ArrayRef<StringRef> known) {
-  StringRef nearest = findNearest(value, known);
-  if (!nearest.empty())
-    return makeError(option + ": unknown value '" + value + "'; did you mean '" + nearest + "'?");
-  return makeError(option + ": unknown value '" + value + "'; known are " + join(known, ", "));
 }
 
 /// `--dim=K` without what follows the name, which is what a message repeats.

@@ -1,5 +1,6 @@
 // The verbs of recurc and the options that each takes (Options.td), as llvm::opt knows them.
 #pragma once
+#include "Support/Errors.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
 #include "llvm/Option/Option.h"
@@ -34,13 +35,5 @@ struct VerbOptions {
 /// Splits the words of a command line into options and the rest. An error says which word is wrong, and what is near
 /// it.
 llvm::Expected<llvm::opt::InputArgList> parseOptions(VerbOptions verb, llvm::ArrayRef<const char *> words);
-
-/// The one of `candidates` that `word` is probably meant to be; empty when none is near.
-llvm::StringRef findNearest(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> candidates);
-
-/// An error for a value that is not one of `known`: says what is known, or the one that was probably meant.
-llvm::Error makeUnknownValueError(llvm::StringRef option, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> known);
-
-llvm::Error makeError(const llvm::Twine &message);
 
 } // namespace recur::driver

@@ -13,7 +13,6 @@ using namespace recur;
 using namespace recur::driver;
 
 char AlreadyReported::ID;
-char driver::InternalError::ID;
 
 //===----------------------------------------------------------------------===//
 // Reproducer

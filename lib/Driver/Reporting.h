@@ -14,18 +14,6 @@ public:
   std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
 };
 
-/// A fault in recurc itself.
-class InternalError : public llvm::ErrorInfo<InternalError> {
-public:
-  static char ID;
-  explicit InternalError(const llvm::Twine &what) : what(what.str()) {}
-  void log(llvm::raw_ostream &os) const override { os << what; }
-  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
-
-private:
-  std::string what;
-};
-
 /// Prints `recurc: error: …` on stderr for each error that is not reported yet; an internal one leaves a reproducer.
 ExitCode report(llvm::Error error);
 

@@ -1,10 +1,10 @@
 // recurc build: from a specification down to a stage, and what is written of it.
-#include "Driver/BuildStages.h"
-#include "Driver/HostKernels.h"
-#include "Driver/OutputFiles.h"
+#include "Compile/BuildStages.h"
+#include "Compile/HostKernels.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
+#include "Support/OutputFiles.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -12,6 +12,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
+using namespace recur::compile;
 
 namespace {
 struct BuildOptions {
@@ -108,6 +109,8 @@ static Error buildKernels(Specification &specification, const PipelineOptions &p
   Expected<HostKernels> kernels = compileHostKernels(specification.getRecurrences(), pipeline, options);
   if (!kernels)
     return kernels.takeError();
+  for (const std::string &text : kernels->notes)
+    note(text);
   auto add = [&](StringRef artifact, StringRef suffix, std::string bytes) {
     if (build.writes(artifact))
       files.push_back({build.base == "-" ? "-" : (build.base + suffix).str(), std::move(bytes)});

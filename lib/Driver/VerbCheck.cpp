@@ -1,7 +1,7 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
-#include "Driver/CheckStages.h"
+#include "Check/CheckStages.h"
+#include "Check/RandomData.h"
 #include "Driver/Provoke.h"
-#include "Driver/RandomData.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,6 +12,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
+using namespace recur::check;
 using interpreter::Results;
 using interpreter::Sizes;
 

@@ -1,9 +1,9 @@
 // recurc explain: what is found out about a specification, or the page of an error.
-#include "Driver/Explain.h"
-#include "Driver/PlanReport.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
+#include "Explain/Explain.h"
+#include "Explain/PlanReport.h"
 #include "Support/ErrorCodes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -11,6 +11,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
+using namespace recur::explain;
 
 /// Taken for a dim without a size; what explain finds out does not depend on it.
 static constexpr int64_t assumedDim = 64;

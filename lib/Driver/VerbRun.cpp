@@ -1,16 +1,18 @@
 // recurc run: a recurrence on a folder of .npy files.
-#include "Driver/ArrayFolder.h"
+#include "Data/ArrayFolder.h"
 #include "Driver/DimInference.h"
-#include "Driver/HostEngine.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
+#include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
+using namespace recur::engine;
+using namespace recur::data;
 
 static Expected<npy::DType> parseOutputType(const opt::InputArgList &args, bool isCompiled) {
   StringRef name = args.getLastArgValue(OPT_dtype, isCompiled ? "f32" : "f64");
@@ -60,6 +62,8 @@ static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence,
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
+  for (const std::string &text : (*engine)->getNotes())
+    note(text);
   return (*engine)->run(data);
 }
 

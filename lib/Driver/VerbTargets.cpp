@@ -1,6 +1,6 @@
 // recurc targets
-#include "Driver/Targets.h"
 #include "Driver/Verbs.h"
+#include "Target/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 

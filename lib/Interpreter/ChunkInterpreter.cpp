@@ -1,11 +1,10 @@
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/ChunkMeaning.h"
+#include "Support/Errors.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
-
-static Error makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 namespace {
 

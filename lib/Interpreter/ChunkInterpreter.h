@@ -1,8 +1,8 @@
 // The judge of chunk programs: runs a chunk.program op by op, chunk by chunk, in float64 or rounding as a target would.
 // It is written to be read, and shares no code with the lowerings.
 #pragma once
+#include "Data/Data.h"
 #include "Interpreter/ChunkArithmetic.h"
-#include "Interpreter/Data.h"
 #include "dialects/Chunk/Chunk.h"
 
 namespace recur::interpreter {

@@ -1,7 +1,7 @@
 // What each chunk op computes, on tensors that hold as many tokens as the chunk at hand has.
 #pragma once
+#include "Data/Array.h"
 #include "Interpreter/ChunkArithmetic.h"
-#include "Support/Array.h"
 #include "dialects/Chunk/Chunk.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Error.h"

@@ -1,13 +1,12 @@
 #include "Interpreter/DGPSInterpreter.h"
 #include "Interpreter/DGPSMeaning.h"
+#include "Support/Errors.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
 using namespace recur::dgps;
-
-static Error makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 namespace {
 

@@ -1,7 +1,7 @@
 // The judge: runs a dgps.recurrence token by token in float64. Every lowering is compared with it, so it is written to
 // be read: it shares no code with them, and each op does what its description says in the plainest way.
 #pragma once
-#include "Interpreter/Data.h"
+#include "Data/Data.h"
 
 namespace recur::interpreter {
 

@@ -1,5 +1,5 @@
 #include "Interpreter/TileHoles.h"
-#include "Support/Array.h"
+#include "Data/Array.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/ErrorHandling.h"
 

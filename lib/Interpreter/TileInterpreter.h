@@ -12,7 +12,7 @@
 // Errors at once are: rows, views and arrays that are left, scratch memory that is overrun, results that share elements
 // with what is still to be read, and factors that are not zero where a triangle promises it.
 #pragma once
-#include "Interpreter/Data.h"
+#include "Data/Data.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/Tile/Tile.h"
 

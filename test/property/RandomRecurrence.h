@@ -6,7 +6,7 @@
 // decays at most 1 in magnitude, and what one state hands to the next is bounded. So a difference between two ways of
 // computing it is a mistake, not the growth of rounding errors.
 #pragma once
-#include "Interpreter/Data.h"
+#include "Data/Data.h"
 #include "property/Random.h"
 #include "property/Terms.h"
 #include <optional>

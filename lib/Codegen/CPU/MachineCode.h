@@ -1,6 +1,6 @@
 // LLVM IR to machine code of a target.
 #pragma once
-#include "Codegen/CPU/CPUTarget.h"
+#include "Target/CPUTarget.h"
 
 namespace llvm {
 class Module;

@@ -3,7 +3,7 @@
 
 #include "Analysis/Algebra/Print.h"
 #include "Analysis/Axes.h"
-#include "Driver/Explain.h"
+#include "Explain/Explain.h"
 #include "Frontend/Frontend.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -56,9 +56,9 @@ public:
   }
   /// The report in canonical form: equal for programs that compute the same.
   std::string report() const {
-    driver::ExplainOptions options;
+    explain::ExplainOptions options;
     options.canonical = true;
-    return driver::explainText(recurrence, options);
+    return explain::explainText(recurrence, options);
   }
 
   mlir::MLIRContext context;

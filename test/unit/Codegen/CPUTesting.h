@@ -1,7 +1,7 @@
 // Runs a compiled kernel in this process on the data that the interpreters take.
 #pragma once
-#include "Driver/CPUKernel.h"
-#include "Interpreter/Data.h"
+#include "Compile/CPUKernel.h"
+#include "Data/Data.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"

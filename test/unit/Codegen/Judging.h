@@ -1,6 +1,6 @@
 // The specifications of examples/, and how near to the token-by-token interpreter kernels must be.
 #pragma once
-#include "Driver/RandomData.h"
+#include "Check/RandomData.h"
 #include "Driver/Specification.h"
 #include "gtest/gtest.h"
 #include <filesystem>
@@ -44,7 +44,7 @@ inline llvm::Expected<std::unique_ptr<driver::Specification>> openExample(const 
 }
 
 /// Gates down to -20 a token, gains up to 2, and keys that are nearly the same from token to token.
-inline constexpr driver::Difficulty hard{.steepestGate = 20, .largestGain = 2, .correlation = 0.9};
+inline constexpr check::Difficulty hard{.steepestGate = 20, .largestGain = 2, .correlation = 0.9};
 /// How ill-conditioned hard data may be: no more than leaves two digits and a half to compare.
 inline constexpr double hardCondition = 1000;
 
@@ -53,11 +53,11 @@ inline constexpr double hardCondition = 1000;
 template <typename Run>
 bool compareWithInterpreter(dgps::RecurrenceOp recurrence, const interpreter::Sizes &sizes, uint64_t seed,
                             DataType type, bool isHard, Run run) {
-  driver::Tameness wanted;
+  check::Tameness wanted;
   wanted.type = type;
   wanted.largest = type == DataType::F16 ? 6e4 : 1e30;
-  wanted.condition = isHard ? hardCondition : driver::tameCondition;
-  auto drawn = driver::makeJudgedData(recurrence, sizes, seed, wanted, isHard ? hard : driver::Difficulty{});
+  wanted.condition = isHard ? hardCondition : check::tameCondition;
+  auto drawn = check::makeJudgedData(recurrence, sizes, seed, wanted, isHard ? hard : check::Difficulty{});
   if (!drawn) {
     ADD_FAILURE() << llvm::toString(drawn.takeError());
     return false;

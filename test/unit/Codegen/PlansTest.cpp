@@ -1,13 +1,13 @@
 // Every specification of examples/ by every plan that it has, as the runtime runs it: right, and the same bits however
 // the call is made.
-#include "Driver/HostEngine.h"
-#include "Driver/KernelPlans.h"
+#include "Compile/KernelPlans.h"
+#include "Engine/HostEngine.h"
 #include "Judging.h"
 #include <cstring>
 
 using namespace recur;
-using driver::HostCall;
-using driver::HostEngine;
+using engine::HostCall;
+using engine::HostEngine;
 using interpreter::Data;
 using interpreter::NamedArrays;
 using interpreter::Results;
@@ -65,11 +65,11 @@ protected:
 
   /// Calls `test(engine, plan)` for each plan that the recurrence has a kernel of.
   template <typename Test> void forEachPlan(Test test) {
-    auto plans = driver::listKernelPlans(recurrence, {});
+    auto plans = compile::listKernelPlans(recurrence, {});
     ASSERT_TRUE(bool(plans)) << llvm::toString(plans.takeError());
     unsigned tested = 0;
     for (auto [name, plan] : everyPlan) {
-      auto entry = llvm::find_if(*plans, [wanted = driver::getRuntimePlan(plan)](const driver::KernelPlan &has) {
+      auto entry = llvm::find_if(*plans, [wanted = compile::getRuntimePlan(plan)](const compile::KernelPlan &has) {
         return has.plan == wanted && has.whyNot.empty();
       });
       if (entry == plans->end())
@@ -85,7 +85,7 @@ protected:
     EXPECT_GE(tested, 2u) << "every recurrence has the plan step and one that takes a chunk of tokens";
   }
 
-  Data draw(const Sizes &sizes, uint64_t seed) { return driver::makeRandomData(recurrence, sizes, seed); }
+  Data draw(const Sizes &sizes, uint64_t seed) { return check::makeRandomData(recurrence, sizes, seed); }
 
   Results run(const HostEngine &engine, const Data &data, const HostCall &how = {}) {
     auto results = engine.run(data, how);

@@ -1,12 +1,12 @@
 // Many segments of a sequence, of small chunks: as on a machine with more processors than heads.
-#include "Driver/HostEngine.h"
-#include "Driver/KernelPlans.h"
+#include "Compile/KernelPlans.h"
+#include "Engine/HostEngine.h"
 #include "Judging.h"
 #include "gmock/gmock.h"
 #include <cstdlib>
 
 using namespace recur;
-using driver::HostEngine;
+using engine::HostEngine;
 using interpreter::Data;
 using interpreter::Results;
 
@@ -24,9 +24,9 @@ TEST_P(ManySegments, ComputeWhatTheInterpreterDoes) {
   PipelineOptions pipeline;
   pipeline.chunk = 16;
   pipeline.plan = Plan::Segment;
-  auto plans = driver::listKernelPlans(recurrence, pipeline);
+  auto plans = compile::listKernelPlans(recurrence, pipeline);
   ASSERT_TRUE(bool(plans)) << llvm::toString(plans.takeError());
-  auto plan = llvm::find_if(*plans, [](const driver::KernelPlan &has) { return has.plan == RECUR_PLAN_SEGMENT; });
+  auto plan = llvm::find_if(*plans, [](const compile::KernelPlan &has) { return has.plan == RECUR_PLAN_SEGMENT; });
   ASSERT_NE(plan, plans->end());
   auto engine = HostEngine::create(recurrence, pipeline);
   ASSERT_EQ(bool(engine), plan->isAvailable());

@@ -1,5 +1,5 @@
 // What a machine with some features is as a target.
-#include "Codegen/CPU/CPUTarget.h"
+#include "Target/CPUTarget.h"
 #include "gmock/gmock.h"
 
 using namespace recur;

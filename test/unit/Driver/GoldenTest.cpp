@@ -1,5 +1,5 @@
 // Every specification of examples/ against its folder of test/golden/, whose results were computed by other means.
-#include "Driver/ArrayFolder.h"
+#include "Data/ArrayFolder.h"
 #include "Driver/DimInference.h"
 #include "Driver/Specification.h"
 #include "Interpreter/DGPSInterpreter.h"
@@ -8,6 +8,7 @@
 #include <set>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::driver;
 using namespace recur::interpreter;
 namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
 // Sizes found in shapes, and the comparison of results.
-#include "Interpreter/Data.h"
+#include "Data/Data.h"
 #include "RunDGPS.h"
 
 using namespace recur;

@@ -1,7 +1,7 @@
 // Every stage that `recurc check` knows computes what the token-by-token interpreter does, on random recurrences, data,
-// lengths and chunk sizes. A stage joins by its row in driver::getCheckStages().
-#include "Driver/CheckStages.h"
-#include "Driver/KernelPlans.h"
+// lengths and chunk sizes. A stage joins by its row in check::getCheckStages().
+#include "Check/CheckStages.h"
+#include "Compile/KernelPlans.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
@@ -22,9 +22,9 @@ struct Mistake {
 /// One of the plans that kernels of the recurrence have.
 static Plan pickPlan(dgps::RecurrenceOp recurrence, uint64_t number) {
   std::vector<Plan> has = {Plan::Auto};
-  if (auto kernels = driver::listKernelPlans(recurrence, {})) {
+  if (auto kernels = compile::listKernelPlans(recurrence, {})) {
     for (Plan plan : {Plan::Step, Plan::Chunk, Plan::Segment, Plan::Scan, Plan::TokenLoop})
-      if (llvm::any_of(*kernels, [wanted = driver::getRuntimePlan(plan)](const driver::KernelPlan &kernel) {
+      if (llvm::any_of(*kernels, [wanted = compile::getRuntimePlan(plan)](const compile::KernelPlan &kernel) {
             return kernel.plan == wanted && kernel.whyNot.empty();
           }))
         has.push_back(plan);
@@ -34,9 +34,9 @@ static Plan pickPlan(dgps::RecurrenceOp recurrence, uint64_t number) {
   return has[number % has.size()];
 }
 
-static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
+static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
                            const interpreter::Data &given, uint64_t planNumber) {
-  llvm::Expected<Compiled> compiled = compile(text);
+  llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
@@ -68,10 +68,10 @@ static Mistake findMistake(const driver::CheckStage &stage, llvm::StringRef text
   return {Mistake::Differs, "differs by " + std::to_string(off) + ", more than " + std::to_string(limit)};
 }
 
-class Stages : public testing::TestWithParam<driver::CheckStage> {};
+class Stages : public testing::TestWithParam<check::CheckStage> {};
 
 TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
-  const driver::CheckStage &stage = GetParam();
+  const check::CheckStage &stage = GetParam();
   unsigned failures = 0;
   Seeds seeds = pickSeeds(40000, stage.needsTarget ? 60 : 2000); // kernels are compiled for each
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
@@ -97,7 +97,7 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Stages, testing::ValuesIn(driver::getCheckStages().vec()), [](const auto &info) {
+INSTANTIATE_TEST_SUITE_P(All, Stages, testing::ValuesIn(check::getCheckStages().vec()), [](const auto &info) {
   std::string name = info.param.name.str();
   std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
   return name;

@@ -1,5 +1,5 @@
 // .npy files: what is read and written, and the message for each way a file can be wrong.
-#include "Support/Npy.h"
+#include "Data/Npy.h"
 #include "llvm/Support/FileSystem.h"
 #include "gmock/gmock.h"
 #include <cmath>

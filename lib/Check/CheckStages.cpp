@@ -1,0 +1,198 @@
+#include "Check/CheckStages.h"
+#include "Compile/KernelPlans.h"
+#include "Engine/HostEngine.h"
+#include "Interpreter/ChunkInterpreter.h"
+#include "Interpreter/DGPSInterpreter.h"
+#include "Interpreter/TileInterpreter.h"
+#include "Support/Errors.h"
+#include "Transforms/Chunk/Passes.h"
+#include "Transforms/DGPS/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::check;
+using namespace recur::engine;
+using namespace recur::compile;
+
+/// A module of its own that holds a copy of the recurrence.
+static std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> copyAlone(dgps::RecurrenceOp recurrence) {
+  auto module = std::make_shared<mlir::OwningOpRef<mlir::ModuleOp>>(mlir::ModuleOp::create(recurrence.getLoc()));
+  (*module)->push_back(recurrence->clone());
+  return module;
+}
+
+static std::function<Expected<interpreter::Results>(const interpreter::Data &)>
+makeInterpreter(std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module) {
+  return [module](const interpreter::Data &data) {
+    return interpreter::interpret(*(*module)->getOps<dgps::RecurrenceOp>().begin(), data);
+  };
+}
+
+/// The rewrites of dgps itself: they are right over the reals, and may round otherwise.
+static Expected<std::optional<PreparedStage>> prepareCanonicalized(dgps::RecurrenceOp recurrence,
+                                                                   const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  if (mlir::failed(runStages(**module, nullptr, *findStage("recurrence"), options)))
+    return make_error<InternalError>("the passes of stage 'recurrence' failed");
+  return PreparedStage{1e-11, makeInterpreter(module)};
+}
+
+/// The update of each delta state in the normal form that the analysis finds.
+static Expected<std::optional<PreparedStage>> prepareNormalized(dgps::RecurrenceOp recurrence,
+                                                                const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  mlir::PassManager passes(recurrence.getContext());
+  passes.addNestedPass<dgps::RecurrenceOp>(dgps::createNormalizePass());
+  if (mlir::failed(passes.run(**module)))
+    return make_error<InternalError>("the pass dgps-normalize failed");
+  return PreparedStage{1e-11, makeInterpreter(module)};
+}
+
+/// The chunkwise form. On small data a chunk of 16 tokens is one that has a next.
+static Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> convertToChunk(dgps::RecurrenceOp recurrence,
+                                                                                   const PipelineOptions &options) {
+  auto module = copyAlone(recurrence);
+  PipelineOptions chosen = options;
+  if (!chosen.chunk)
+    chosen.chunk = 16;
+  if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), chosen)))
+    return make_error<InternalError>("the passes of stage 'chunk' failed");
+  return module;
+}
+
+/// The chunkwise form, in float64.
+static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  return PreparedStage{1e-11, [module = *module](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
+                       }};
+}
+
+/// The chunkwise form, rounding as the target would: float32, or products of bf16 or f16 operands with float32 sums. A
+/// rounded operand is off by half a unit in the last place, and the errors of a chunk's products add up by their
+/// squares.
+static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp recurrence,
+                                                             const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  interpreter::ChunkOptions rounding;
+  double limit = 1e-5, largest = 1e30;
+  switch (options.dataType) {
+  case DataType::F32:
+    rounding.rounding = interpreter::Rounding::f32;
+    break;
+  case DataType::BF16:
+    rounding.rounding = interpreter::Rounding::bf16;
+    limit = 2e-2;
+    break;
+  case DataType::F16:
+    rounding.rounding = interpreter::Rounding::f16;
+    limit = 2.5e-3, largest = 1e3; // what is multiplied may be larger than the results
+    break;
+  }
+  return PreparedStage{limit,
+                       [module = *module, rounding](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
+                       },
+                       largest};
+}
+
+/// The sequence in three segments, each summarised by itself. Only where every state has a summary.
+static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> converted = convertToChunk(recurrence, options);
+  if (!converted)
+    return converted.takeError();
+  auto module = *converted;
+  mlir::PassManager passes(recurrence.getContext());
+  passes.addPass(chunk::createSummarizePass());
+  if (mlir::failed(passes.run(**module)))
+    return make_error<InternalError>("the pass that summarises segments failed");
+  SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
+  if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
+    return std::nullopt;
+  return PreparedStage{1e-11, [module, programs](const interpreter::Data &data) {
+                         return interpreter::interpretBySegments(programs[0], ArrayRef(programs).drop_front(), data, 3);
+                       }};
+}
+
+/// The plan of one core, in float64 but for constants, which it has as float32: a decay of 0.9 is off by 3e-8 in each
+/// token, so the limit is that of float32.
+static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options) {
+  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
+  if (!module)
+    return module.takeError();
+  auto arrays = interpreter::listKernelArrays(*(**module)->getOps<chunk::ProgramOp>().begin());
+  if (mlir::failed(runStages(***module, findStage("chunk"), *findStage("tile"), options)))
+    return make_error<InternalError>("the passes of stage 'tile' failed");
+  return PreparedStage{1e-5,
+                       [module = *module, arrays](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
+                       },
+                       /*largest=*/std::numeric_limits<double>::max()};
+}
+
+/// The kernels, compiled and run in this process.
+static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options) {
+  Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
+  if (!engine)
+    return engine.takeError();
+  double limit = options.dataType == DataType::F32 ? 1e-5 : options.dataType == DataType::F16 ? 1e-3 : 4e-3;
+  return PreparedStage{limit, [engine = *engine](const interpreter::Data &data) { return engine->run(data); },
+                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30};
+}
+
+/// Those of one plan, where nothing else is asked for and there are some.
+static Expected<std::optional<PreparedStage>>
+prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
+  if (options.plan != Plan::Auto)
+    return std::nullopt;
+  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
+  if (!plans)
+    return plans.takeError();
+  for (Plan candidate : candidates)
+    if (any_of(*plans,
+               [&](const KernelPlan &plan) { return plan.plan == getRuntimePlan(candidate) && plan.isAvailable(); })) {
+      PipelineOptions forced = options;
+      forced.plan = candidate;
+      return prepareHost(recurrence, forced);
+    }
+  return std::nullopt;
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostStep(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, Plan::Step);
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostChunks(dgps::RecurrenceOp recurrence,
+                                                                const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, {Plan::Chunk, Plan::Scan, Plan::TokenLoop});
+}
+
+static Expected<std::optional<PreparedStage>> prepareHostSegments(dgps::RecurrenceOp recurrence,
+                                                                  const PipelineOptions &options) {
+  return prepareHostPlan(recurrence, options, Plan::Segment);
+}
+
+static constexpr CheckStage stages[] = {
+    {"canonicalized", prepareCanonicalized},
+    {"normalized", prepareNormalized},
+    {"chunk", prepareChunk},
+    {"chunk rounded", prepareRounded},
+    {"segments", prepareSegments},
+    {"tile", prepareTile},
+    {"host", prepareHost, /*needsTarget=*/true},
+    {"host step", prepareHostStep, /*needsTarget=*/true},
+    {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop
+    {"host segments", prepareHostSegments, /*needsTarget=*/true},
+};
+
+ArrayRef<CheckStage> check::getCheckStages() { return stages; }

@@ -1,0 +1,290 @@
+#include "Compile/HostKernels.h"
+#include "Codegen/Embed/MachineCode.h"
+#include "Compile/CPUKernel.h"
+#include "Compile/KernelPlans.h"
+#include "Compile/SegmentPrograms.h"
+#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Support/Errors.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+using codegen::InterfaceArray;
+using codegen::KernelInterface;
+
+Expected<Target> compile::findHostTarget(StringRef name) {
+  std::optional<Target> target = findTarget(name);
+  if (!target)
+    return makeUnknownValueError("--target", name, getTargetNames());
+  if (target->kind != "cpu")
+    return makeError("--target: this version makes no kernels for '" + name +
+                     "'; it does for host, x86-64, x86-64-v3 and x86-64-v4");
+  return std::move(*target);
+}
+
+static recur_dtype getDType(DataType type) {
+  return type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
+}
+
+static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, const Target &target,
+                                const HostKernelOptions &options) {
+  KernelInterface interface;
+  interface.name = recurrence.getSymName().str();
+  interface.prefix = options.prefix;
+  interface.variant = options.variant;
+  interface.lowerTargets = pipeline.lowerTargets;
+  interface.source = options.sourceName;
+  for (mlir::NamedAttribute dim : recurrence.getDims())
+    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
+      interface.dims.push_back({dim.getName().str(), size.getInt()});
+  interface.dtype = getDType(pipeline.dataType);
+  auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
+    ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
+    interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});
+  };
+  for (dgps::InputOp op : recurrence.getInputs())
+    add(op.getName(), RECUR_INPUT, op.getType(), op.getShared());
+  for (dgps::ParamOp op : recurrence.getParams())
+    add(op.getName(), RECUR_PARAM, op.getType());
+  for (dgps::StateOp op : recurrence.getStates())
+    add(op.getName(), RECUR_STATE, op.getType());
+  for (dgps::OutputOp op : recurrence.getOutputs())
+    add(op.getName(), RECUR_OUTPUT, op.getValue().getType());
+  interface.target = target.name;
+  interface.triple = target.triple;
+  interface.cpu = target.cpu;
+  interface.features = target.features;
+  interface.compiler = RECUR_VERSION;
+  return interface;
+}
+
+/// Code for f16 would call a compiler's library where the processor has no instructions for it.
+static Error checkDataType(const PipelineOptions &pipeline, const Target &target) {
+  if (pipeline.dataType != DataType::F16 || is_contained(target.features, "f16c"))
+    return Error::success();
+  return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
+                   (target.name == "host" ? "" : ", or another --target"));
+}
+
+/// Kernels among which a program chooses may lie on another machine than this one, and be taken for what the runtime
+/// asks of its processor: they use no more of this one.
+static void keepToChecked(Target &target, CPUTarget &cpu) {
+  if (target.name != "host")
+    return;
+  erase_if(target.features, [](StringRef feature) { return !codegen::getFeatureBit(feature); });
+  std::string tuning = std::move(target.cpu);
+  target.cpu = "x86-64";
+  StringMap<bool> features;
+  for (StringRef feature : target.features)
+    features[feature] = true;
+  cpu = makeHostTarget(target.cpu, features);
+  cpu.tuning = std::move(tuning);
+}
+
+static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
+                           Module &all) {
+  auto copy = copyTo("recurrence", recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  std::string symbol = interface.getSymbol() + "_step";
+  Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
+                                             getStorageType(pipeline.dataType), symbol, all.getContext());
+  if (!step)
+    return step.takeError();
+  if (verifyModule(*step->module, &errs()))
+    return make_error<InternalError>("the step kernel of '" + interface.name + "' is invalid LLVM IR");
+  step->module->setTargetTriple(all.getTargetTriple());
+  step->module->setDataLayout(all.getDataLayout());
+  if (Linker::linkModules(all, std::move(step->module)))
+    return make_error<InternalError>("the step kernels do not link");
+  interface.kernels.push_back({symbol, RECUR_PLAN_STEP, 0, 0, step->workspaceBytes});
+  return Error::success();
+}
+
+static Error makeNoPlanError(const KernelInterface &interface, recur_plan plan, const Twine &reason) {
+  return makeError("--plan: '" + interface.name + "' has no kernel of plan '" + codegen::getPlanName(plan) +
+                   "': " + reason);
+}
+
+namespace {
+/// Compiles chunk programs into the objects of the kernels.
+class ProgramCompiler {
+public:
+  ProgramCompiler(const PipelineOptions &pipeline, const CPUTarget &target, const HostKernelOptions &options,
+                  HostKernels &kernels)
+      : target(target), options(options), kernels(kernels) {
+    kernelOptions.dtype = getElementType(pipeline.dataType);
+  }
+
+  /// The workspace of the kernel, which has this symbol.
+  Expected<int64_t> compile(chunk::ProgramOp program, const std::string &symbol) {
+    kernelOptions.symbol = symbol;
+    Expected<KernelObject> kernel = compileCPUKernel(program, target, kernelOptions);
+    if (!kernel)
+      return kernel.takeError();
+    kernels.objects.push_back({symbol + ".o", std::move(kernel->object)});
+    for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
+                                       std::tuple(options.wantsLLVM, CPUStage::llvm, &kernels.llvmIR)})
+      if (wanted) {
+        Expected<std::string> printed = printCPUKernel(program, target, kernelOptions, stage);
+        if (!printed)
+          return printed.takeError();
+        *text += *printed;
+      }
+    return kernel->workspaceBytes;
+  }
+
+private:
+  const CPUTarget &target;
+  const HostKernelOptions &options;
+  HostKernels &kernels;
+  CPUKernelOptions kernelOptions;
+};
+} // namespace
+
+/// The kernels of the plan `segment` beside the main one, which is the last of the interface.
+static Error addSegmentKernels(chunk::ProgramOp program, ProgramCompiler &compiler, KernelInterface &interface) {
+  Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
+  if (!programs)
+    return programs.takeError();
+  codegen::InterfaceKernel segment = interface.kernels.back();
+  segment.plan = RECUR_PLAN_SEGMENT;
+  segment.segmentBytes = programs->segmentBytes;
+  for (SegmentProgram &state : programs->states) {
+    std::string name = state.summary.getSummaryOf()->str();
+    state.facts.symbol = interface.getSymbol() + "_summary_" + name;
+    state.facts.applySymbol = interface.getSymbol() + "_apply_" + name;
+    for (auto [kernel, symbol] :
+         {std::pair(state.summary, &state.facts.symbol), {state.apply, &state.facts.applySymbol}}) {
+      Expected<int64_t> bytes = compiler.compile(kernel, *symbol);
+      if (!bytes)
+        return bytes.takeError();
+      segment.workspaceBytes = std::max(segment.workspaceBytes, *bytes);
+    }
+    segment.summaries.push_back(std::move(state.facts));
+  }
+  interface.kernels.push_back(std::move(segment));
+  return Error::success();
+}
+
+/// The kernels that take a chunk of tokens at a time. Where none is asked for, a recurrence that they cannot be made
+/// for has the plan `step` alone.
+static Error addChunkKernels(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, ProgramCompiler &compiler,
+                             KernelInterface &interface, std::vector<std::string> &notes) {
+  auto copy = copyTo("chunk", recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
+  recur_plan wanted = getRuntimePlan(pipeline.plan), main = getMainPlan(program);
+  if (std::optional<std::string> reason = explainNoPlan(program, wanted))
+    return makeNoPlanError(interface, wanted, *reason);
+  std::string symbol = interface.getSymbol() + "_chunk";
+  Expected<int64_t> bytes = compiler.compile(program, symbol);
+  if (!bytes) {
+    std::string reason = toString(bytes.takeError());
+    if (wanted != RECUR_PLAN_AUTO)
+      return makeNoPlanError(interface, wanted, reason);
+    notes.push_back("'" + interface.name + "' gets the plan 'step' alone: " + reason);
+    return Error::success();
+  }
+  interface.kernels.push_back({symbol, main, int64_t(program.getChunk()), /*tokensFrom=*/chunkPaysFrom, *bytes});
+  bool hasSegments = wanted == RECUR_PLAN_SEGMENT || wanted == RECUR_PLAN_AUTO;
+  if (!hasSegments || explainNoPlan(program, RECUR_PLAN_SEGMENT))
+    return Error::success();
+  if (Error error = addSegmentKernels(program, compiler, interface)) {
+    if (error.isA<InternalError>())
+      return error;
+    std::string reason = toString(std::move(error));
+    if (wanted == RECUR_PLAN_SEGMENT)
+      return makeNoPlanError(interface, wanted, reason);
+    notes.push_back("'" + interface.name + "' does not get the plan 'segment': " + reason);
+  } else if (wanted == RECUR_PLAN_SEGMENT) {
+    interface.kernels.erase(interface.kernels.end() - 2); // the main plan by itself is not asked for
+  }
+  return Error::success();
+}
+
+static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
+                                              const HostKernelOptions &options) {
+  Expected<Target> target = findHostTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  if (Error error = checkDataType(pipeline, *target))
+    return std::move(error);
+  Expected<CPUTarget> cpu = lookUpCPUTarget(pipeline.target);
+  if (!cpu)
+    return cpu.takeError();
+  if (!pipeline.lowerTargets.empty() || !options.variant.empty())
+    keepToChecked(*target, *cpu);
+  codegen::Machine machine{target->triple, target->cpu, target->features};
+  HostKernels kernels;
+  LLVMContext context;
+  Module all("recur_kernels", context);
+  if (Error error = codegen::setMachine(all, machine))
+    return std::move(error);
+  ProgramCompiler compiler(pipeline, *cpu, options, kernels);
+  for (dgps::RecurrenceOp recurrence : recurrences) {
+    KernelInterface interface = describe(recurrence, pipeline, *target, options);
+    if (pipeline.plan == Plan::Auto || pipeline.plan == Plan::Step)
+      if (Error error = addStepKernel(recurrence, pipeline, interface, all))
+        return std::move(error);
+    if (pipeline.plan != Plan::Step)
+      if (Error error = addChunkKernels(recurrence, pipeline, compiler, interface, kernels.notes))
+        return std::move(error);
+    kernels.interfaces.push_back(std::move(interface));
+  }
+  codegen::addDescriptors(all, kernels.interfaces);
+  // Only the descriptors are seen from outside.
+  for (Function &function : all)
+    if (!function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage);
+  if (Error error = codegen::setMachine(all, machine))
+    return std::move(error);
+  if (Error error = codegen::optimize(all, machine))
+    return std::move(error);
+  if (options.wantsLLVM) {
+    std::string text;
+    raw_string_ostream os(text);
+    all.print(os, nullptr);
+    kernels.llvmIR = text + kernels.llvmIR;
+  }
+  if (options.wantsAssembly) {
+    std::unique_ptr<Module> copy = CloneModule(all); // writing code changes the module
+    Expected<std::string> assembly = codegen::compileModule(*copy, machine, codegen::CodeForm::Assembly);
+    if (!assembly)
+      return assembly.takeError();
+    kernels.assembly = *assembly + kernels.assembly;
+  }
+  Expected<std::string> object = codegen::compileModule(all, machine, codegen::CodeForm::Object);
+  if (!object)
+    return object.takeError();
+  kernels.objects.insert(kernels.objects.begin(), {"recur_kernels" + options.variant + ".o", std::move(*object)});
+  return std::move(kernels);
+}
+
+Expected<HostKernels> compile::compileHostKernels(ArrayRef<dgps::RecurrenceOp> recurrences,
+                                                  const PipelineOptions &pipeline, const HostKernelOptions &options) {
+  Expected<HostKernels> all = compileForTarget(recurrences, pipeline, options);
+  PipelineOptions lower = pipeline;
+  while (all && !lower.lowerTargets.empty()) {
+    lower.target = lower.lowerTargets.front();
+    lower.lowerTargets.erase(lower.lowerTargets.begin());
+    HostKernelOptions own = options;
+    own.variant = codegen::getVariant(lower.target);
+    Expected<HostKernels> kernels = compileForTarget(recurrences, lower, own);
+    if (!kernels)
+      return kernels.takeError();
+    for (codegen::ObjectFile &object : kernels->objects)
+      all->objects.push_back(std::move(object));
+    append_range(all->notes, kernels->notes);
+    all->assembly += kernels->assembly;
+    all->llvmIR += kernels->llvmIR;
+  }
+  return all;
+}

@@ -1,0 +1,146 @@
+#include "Compile/KernelPlans.h"
+#include "Codegen/Embed/KernelInterface.h"
+#include "Compile/SegmentPrograms.h"
+#include "Support/Errors.h"
+#include "Transforms/Chunk/StatePath.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+using chunk::StateForm;
+using chunk::StatePath;
+
+recur_plan compile::getRuntimePlan(Plan plan) {
+  switch (plan) {
+  case Plan::Auto:
+    return RECUR_PLAN_AUTO;
+  case Plan::Step:
+    return RECUR_PLAN_STEP;
+  case Plan::Chunk:
+    return RECUR_PLAN_CHUNK;
+  case Plan::Segment:
+    return RECUR_PLAN_SEGMENT;
+  case Plan::Scan:
+    return RECUR_PLAN_SCAN;
+  case Plan::TokenLoop:
+    return RECUR_PLAN_TOKEN_LOOP;
+  }
+  llvm_unreachable("a plan");
+}
+
+ElementType compile::getElementType(DataType type) {
+  return type == DataType::F32 ? ElementType::f32 : type == DataType::BF16 ? ElementType::bf16 : ElementType::f16;
+}
+
+StorageType compile::getStorageType(DataType type) {
+  return type == DataType::F32 ? StorageType::F32 : type == DataType::BF16 ? StorageType::BF16 : StorageType::F16;
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::copyTo(StringRef stage, dgps::RecurrenceOp recurrence,
+                                                            const PipelineOptions &pipeline) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
+  module->push_back(recurrence->clone());
+  if (mlir::failed(runStages(*module, nullptr, *findStage(stage), pipeline)))
+    return make_error<InternalError>("the passes down to stage '" + stage + "' failed");
+  return std::move(module);
+}
+
+static chunk::StateOp findState(chunk::ProgramOp program, StateForm form) {
+  for (chunk::StateOp state : program.getStates())
+    if (StatePath(state).getForm() == form)
+      return state;
+  return {};
+}
+
+recur_plan compile::getMainPlan(chunk::ProgramOp program) {
+  if (findState(program, StateForm::TokenByToken))
+    return RECUR_PLAN_TOKEN_LOOP;
+  bool isScan = !program.getStates().empty() && !findState(program, StateForm::Products);
+  return isScan ? RECUR_PLAN_SCAN : RECUR_PLAN_CHUNK;
+}
+
+std::optional<std::string> compile::explainNoPlan(chunk::ProgramOp program, recur_plan plan) {
+  recur_plan main = getMainPlan(program);
+  if (plan == main || plan == RECUR_PLAN_AUTO || plan == RECUR_PLAN_STEP)
+    return std::nullopt;
+  if (plan == RECUR_PLAN_SEGMENT)
+    return chunk::findObstacle(program);
+  std::string reason;
+  if (main == RECUR_PLAN_SCAN)
+    reason = "every element of every state goes by itself";
+  else if (program.getStates().empty())
+    reason = "it has no state";
+  else if (main == RECUR_PLAN_TOKEN_LOOP)
+    reason = ("state '" + findState(program, StateForm::TokenByToken).getName() + "' goes token by token").str();
+  else
+    reason =
+        ("state '" + findState(program, StateForm::Products).getName() + "' is carried on by products with keys").str();
+  return reason + "; take " + codegen::getPlanName(main).str();
+}
+
+static Expected<int64_t> countStepBytes(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  auto copy = copyTo("recurrence", recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  LLVMContext context;
+  Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
+                                             getStorageType(pipeline.dataType), "step", context);
+  if (!step)
+    return step.takeError();
+  return step->workspaceBytes;
+}
+
+/// The workspace of the plan `segment`, which has kernels of its own beside the main one.
+static Error addSegments(chunk::ProgramOp program, const CPUTarget &target, const CPUKernelOptions &options,
+                         KernelPlan &plan) {
+  Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
+  if (!programs)
+    return programs.takeError();
+  plan.segmentBytes = programs->segmentBytes;
+  for (const SegmentProgram &state : programs->states)
+    for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
+      Expected<int64_t> bytes = countWorkspaceBytes(kernel, target, options);
+      if (!bytes) {
+        plan = {RECUR_PLAN_SEGMENT, toString(bytes.takeError())};
+        return Error::success();
+      }
+      plan.workspaceBytes = std::max(plan.workspaceBytes, *bytes);
+    }
+  return Error::success();
+}
+
+Expected<std::vector<KernelPlan>> compile::listKernelPlans(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &pipeline) {
+  Expected<int64_t> stepBytes = countStepBytes(recurrence, pipeline);
+  if (!stepBytes)
+    return stepBytes.takeError();
+  auto copy = copyTo("chunk", recurrence, pipeline);
+  if (!copy)
+    return copy.takeError();
+  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
+  CPUKernelOptions options;
+  options.dtype = getElementType(pipeline.dataType);
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  Expected<int64_t> bytes = countWorkspaceBytes(program, *target, options);
+  std::string noKernel = bytes ? explainNoVectorKernels(*target).value_or("") : toString(bytes.takeError());
+  std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
+  for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
+    std::string whyNot = explainNoPlan(program, plan).value_or(noKernel);
+    KernelPlan found{plan, whyNot};
+    if (whyNot.empty()) {
+      found.chunk = program.getChunk();
+      // Two chunks are not cut.
+      found.tokensFrom = plan == RECUR_PLAN_SEGMENT ? 2 * found.chunk + 1 : chunkPaysFrom;
+      found.workspaceBytes = *bytes;
+      if (plan == RECUR_PLAN_SEGMENT)
+        if (Error error = addSegments(program, *target, options, found))
+          return std::move(error);
+    }
+    plans.push_back(std::move(found));
+  }
+  return plans;
+}

@@ -1,0 +1,52 @@
+// The plans that a recurrence can be computed by on a CPU, and why it cannot by the others.
+//
+// Every recurrence has a kernel of plan `step`, and one that takes a chunk of tokens at a time. The latter is named
+// after the state that is hardest to take so: `token-loop` where a state goes token by token (all that does not depend
+// on it is still computed a chunk at a time), `chunk` where products with keys carry a state on, and `scan` where every
+// element of every state goes by itself. A recurrence without a state has `chunk`. The plan `segment` runs that kernel
+// on several segments of a sequence at once; each state must have a summary of what a segment does to it.
+#pragma once
+#include "Compile/CPUKernel.h"
+#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Pipelines/Stages.h"
+#include "dialects/Chunk/Chunk.h"
+#include "dialects/DGPS/DGPS.h"
+#include "recur/Runtime.h"
+#include "llvm/Support/Error.h"
+
+namespace recur::compile {
+
+/// A chunk is computed whole, so for fewer tokens than this going step by step is faster.
+inline constexpr int64_t chunkPaysFrom = 8;
+
+struct KernelPlan {
+  recur_plan plan;
+  std::string whyNot;         // empty where there is a kernel
+  int64_t chunk = 0;          // tokens in a chunk; 0 for plans without
+  int64_t workspaceBytes = 0; // for each head that is worked on at the same time
+  int64_t segmentBytes = 0;   // besides, for each segment of a sequence; of the plan `segment`
+  int64_t tokensFrom = 0;     // the least with which a call left alone may take it
+  bool isAvailable() const { return whyNot.empty(); }
+};
+
+/// Every plan but `auto`, in the order of recur_plan.
+llvm::Expected<std::vector<KernelPlan>> listKernelPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
+
+/// The plan that the kernel of a chunk program is named after: `chunk`, `scan` or `token-loop`.
+recur_plan getMainPlan(chunk::ProgramOp program);
+
+/// Why the program has no kernel of the plan, as `state 'S' is …; take chunk`; none where it has.
+std::optional<std::string> explainNoPlan(chunk::ProgramOp program, recur_plan plan);
+
+/// The plan as the runtime knows it.
+recur_plan getRuntimePlan(Plan plan);
+
+/// A copy of the recurrence, by itself in a module, that went down to the stage of this name.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyTo(llvm::StringRef stage, dgps::RecurrenceOp recurrence,
+                                                         const PipelineOptions &pipeline);
+
+/// The type of a kernel's inputs, params and outputs.
+ElementType getElementType(DataType type);
+StorageType getStorageType(DataType type);
+
+} // namespace recur::compile

@@ -1,0 +1,87 @@
+#include "Compile/SegmentPrograms.h"
+#include "Pipelines/Stages.h"
+#include "Support/Errors.h"
+#include "Transforms/Chunk/ApplySummary.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+using chunk::SummaryKind;
+
+/// Moving a byte costs a core as much as this many flops.
+static constexpr double flopsPerByte = 1;
+
+static double estimateCost(mlir::Block &block) {
+  double cost = chunk::countFlops(block);
+  block.walk([&](chunk::CostOpInterface op) { cost += flopsPerByte * double(op.getBytes()); });
+  return cost;
+}
+
+static double estimateCost(chunk::ProgramOp program) {
+  double cost = estimateCost(program.getBody().front());
+  for (chunk::StateOp state : program.getStates()) // an empty program is not free either
+    cost += flopsPerByte * 4 * double(chunk::tensorOf(state).getNumElements());
+  return cost;
+}
+
+static int64_t countKeptBytes(mlir::Value value) {
+  return alignTo(chunk::tensorOf(value).getNumElements() * int64_t(sizeof(float)), 64);
+}
+
+static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::ProgramOp summary) {
+  codegen::InterfaceSummary facts;
+  SmallVector<StringRef> names;
+  for (chunk::StateOp state : program.getStates())
+    names.push_back(state.getName());
+  auto placeOf = [&](StringRef name) { return int64_t(find(names, name) - names.begin()); };
+  facts.state = placeOf(*summary.getSummaryOf());
+  SmallVector<chunk::StateOp, 8> states = summary.getStates();
+  for (chunk::StateOp known : ArrayRef(states).drop_back(2))
+    facts.needs.push_back(int32_t(placeOf(known.getName())));
+  switch (*summary.getSummaryKind()) {
+  case SummaryKind::Right:
+  case SummaryKind::Left:
+    facts.mapSide = chunk::tensorOf(states[states.size() - 2]).getDimSize(0);
+    break;
+  case SummaryKind::Elementwise:
+    facts.mapStart = 1;
+    break;
+  case SummaryKind::Tropical:
+    facts.offsetStart = -std::numeric_limits<float>::infinity();
+    break;
+  }
+  return facts;
+}
+
+Expected<SegmentPrograms> compile::makeSegmentPrograms(chunk::ProgramOp program) {
+  SegmentPrograms result;
+  result.module = mlir::ModuleOp::create(program.getLoc());
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(result.module->getBody());
+  builder.clone(*program);
+  mlir::PassManager passes(program.getContext());
+  populateSummaries(passes);
+  if (mlir::failed(passes.run(*result.module)))
+    return make_error<InternalError>("the passes that summarise segments failed");
+  double cost = estimateCost(program);
+  int64_t partBytes = 0;
+  for (auto summary : to_vector(result.module->getOps<chunk::ProgramOp>())) {
+    if (!summary.getSummaryOf())
+      continue;
+    SegmentProgram state{summary, chunk::makeApplyProgram(builder, summary), describe(program, summary)};
+    state.facts.cost = float(estimateCost(summary) / cost);
+    state.facts.applyCost = float(estimateCost(state.apply) / cost);
+    SmallVector<chunk::StateOp, 8> states = summary.getStates();
+    partBytes =
+        std::max(partBytes, countKeptBytes(states[states.size() - 2]) + countKeptBytes(states[states.size() - 1]));
+    result.states.push_back(std::move(state));
+  }
+  if (result.states.size() != program.getStates().size())
+    return make_error<InternalError>("a state without an obstacle has no summary");
+  for (chunk::StateOp state : program.getStates())
+    result.segmentBytes += countKeptBytes(state);
+  result.segmentBytes += partBytes;
+  return result;
+}

@@ -1,0 +1,198 @@
+#include "Engine/HostEngine.h"
+#include "Compile/KernelPlans.h"
+#include "Support/Errors.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::engine;
+using namespace recur::compile;
+using interpreter::Role;
+
+struct HostEngine::Code {
+  std::unique_ptr<orc::LLJIT> jit;
+  const recur_recurrence *recurrence;
+};
+
+HostEngine::HostEngine() : code(std::make_unique<Code>()) {}
+HostEngine::~HostEngine() = default;
+
+//===----------------------------------------------------------------------===//
+// Numbers as the kernels have them
+//===----------------------------------------------------------------------===//
+
+static const fltSemantics &getSemantics(recur_dtype type) {
+  return type == RECUR_BF16 ? APFloat::BFloat() : APFloat::IEEEhalf();
+}
+
+static uint16_t toBits(double value, recur_dtype type) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(getSemantics(type), APFloat::rmNearestTiesToEven, &losesInfo);
+  return uint16_t(number.bitcastToAPInt().getZExtValue());
+}
+
+static double fromBits(uint16_t bits, recur_dtype type) {
+  APFloat number(getSemantics(type), APInt(16, bits));
+  bool losesInfo;
+  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToDouble();
+}
+
+static double roundTo(double value, recur_dtype type) {
+  return type == RECUR_F32 ? double(float(value)) : fromBits(toBits(value, type), type);
+}
+
+void engine::roundData(interpreter::Data &data, DataType type) {
+  recur_dtype dtype = type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
+  auto round = [](interpreter::NamedArrays &arrays, recur_dtype dtype) {
+    for (auto &[name, array] : arrays)
+      for (double &value : array.values)
+        value = roundTo(value, dtype);
+  };
+  round(data.inputs, dtype);
+  round(data.params, dtype);
+  round(data.initial, RECUR_F32);
+}
+
+namespace {
+/// An array in the kernel's memory.
+class KernelArray {
+public:
+  KernelArray(int64_t count, recur_dtype type) : type(type), count(count), bytes(size_t(count) * getSize() + 1) {}
+  void write(ArrayRef<double> values) {
+    for (auto [i, value] : enumerate(values))
+      if (type == RECUR_F32)
+        reinterpret_cast<float *>(bytes.data())[i] = float(value);
+      else
+        reinterpret_cast<uint16_t *>(bytes.data())[i] = toBits(value, type);
+  }
+  std::vector<double> read() const {
+    std::vector<double> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = type == RECUR_F32 ? reinterpret_cast<const float *>(bytes.data())[i]
+                                    : fromBits(reinterpret_cast<const uint16_t *>(bytes.data())[i], type);
+    return values;
+  }
+  void poison() { std::fill(bytes.begin(), bytes.end(), char(0xFF)); }
+  void *data() { return bytes.data(); }
+
+private:
+  size_t getSize() const { return type == RECUR_F32 ? 4 : 2; }
+  recur_dtype type;
+  int64_t count;
+  std::vector<char> bytes; // one more, so that data() is never null
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The engine
+//===----------------------------------------------------------------------===//
+
+Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recurrence,
+                                                         const PipelineOptions &pipeline) {
+  Expected<HostKernels> kernels = compileHostKernels(recurrence, pipeline, {});
+  if (!kernels)
+    return kernels.takeError();
+  std::shared_ptr<HostEngine> engine(new HostEngine());
+  engine->interface = kernels->interfaces.front();
+  engine->plan = getRuntimePlan(pipeline.plan);
+  engine->notes = std::move(kernels->notes);
+  Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
+  if (!jit)
+    return jit.takeError();
+  for (const codegen::ObjectFile &object : kernels->objects)
+    if (Error error = (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(object.bytes, object.name)))
+      return std::move(error);
+  Expected<orc::ExecutorAddr> descriptor = (*jit)->lookup(engine->interface.getDescriptorSymbol());
+  if (!descriptor)
+    return descriptor.takeError();
+  engine->code->jit = std::move(*jit);
+  engine->code->recurrence = descriptor->toPtr<const recur_recurrence *>();
+  return engine;
+}
+
+static Role getRole(const codegen::ArgumentField &field) {
+  switch (field.kind) {
+  case RECUR_INPUT:
+    return field.array->isShared ? Role::SharedInput : Role::Input;
+  case RECUR_PARAM:
+    return Role::Param;
+  case RECUR_OUTPUT:
+    return Role::Output;
+  case RECUR_STATE:
+    return field.isFinal ? Role::Final : Role::Initial;
+  }
+  llvm_unreachable("a kind of array");
+}
+
+Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, const HostCall &how) const {
+  bool isPacked = !how.offsets.empty();
+  interpreter::Sizes stateSizes = data.sizes;
+  if (isPacked)
+    stateSizes.batch = int64_t(how.offsets.size()) - 1;
+  auto getShape = [&](const codegen::ArgumentField &field) {
+    return interpreter::getFullShape(getRole(field), field.kind == RECUR_STATE ? stateSizes : data.sizes,
+                                     field.array->shape);
+  };
+  std::vector<codegen::ArgumentField> fields = codegen::getArgumentFields(interface);
+  std::vector<KernelArray> arrays;
+  std::vector<recur_argument> arguments;
+  for (const codegen::ArgumentField &field : fields) {
+    SmallVector<int64_t, 6> shape = getShape(field);
+    std::optional<int64_t> count = countElements(shape);
+    if (!count || *count > (int64_t(1) << 33))
+      return makeError(interpreter::getWord(getRole(field)) + " '" + field.array->name + "' of shape " +
+                       printShape(shape) + " is too large");
+    arrays.emplace_back(*count, field.kind == RECUR_STATE ? RECUR_F32 : interface.dtype);
+    const interpreter::NamedArrays &given = field.kind == RECUR_INPUT   ? data.inputs
+                                            : field.kind == RECUR_PARAM ? data.params
+                                                                        : data.initial;
+    bool isRead = field.kind != RECUR_OUTPUT && !field.isFinal;
+    auto found = given.find(field.array->name);
+    if (!isRead)
+      arrays.back().poison();
+    bool isGiven = isRead && found != given.end();
+    if (isGiven)
+      arrays.back().write(found->second.values);
+    bool isZero = field.kind == RECUR_STATE && !field.isFinal && !isGiven;
+    arguments.push_back({isZero ? nullptr : arrays.back().data(), {0, 0, 0}});
+  }
+  recur_call call = {};
+  call.B = data.sizes.batch;
+  call.T = data.sizes.tokens;
+  call.H = data.sizes.heads;
+  call.Hq = data.sizes.groups;
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  call.plan = plan;
+  call.threads = how.threads;
+  call.parallel_for = how.parallelFor;
+  call.parallel_context = how.parallelContext;
+  if (isPacked) {
+    call.sequence_offsets = how.offsets.data();
+    call.sequence_count = stateSizes.batch;
+  }
+  int64_t bytes = recur_workspace_size(code->recurrence, &call);
+  if (bytes < 0)
+    return makeError(recur_message());
+  std::unique_ptr<void, void (*)(void *)> workspace(aligned_alloc(64, size_t(bytes) + 64), free);
+  std::memset(workspace.get(), 0xFF, size_t(bytes));
+  call.workspace = workspace.get();
+  call.workspace_bytes = bytes;
+  if (recur_forward(code->recurrence, &call) != RECUR_OK)
+    return makeError(recur_message());
+  interpreter::Results results;
+  for (auto [field, array] : zip(fields, arrays)) {
+    if (field.kind != RECUR_OUTPUT && !field.isFinal)
+      continue;
+    SmallVector<int64_t, 6> shape = getShape(field);
+    interpreter::NamedArrays &into = field.isFinal ? results.final : results.outputs;
+    into[field.array->name] = Array{{shape.begin(), shape.end()}, array.read()};
+  }
+  return results;
+}

@@ -1,0 +1,222 @@
+#include "Explain/ChunkEquations.h"
+#include "Analysis/Algebra/Print.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <fmt/format.h>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::explain;
+
+namespace {
+
+/// How tightly the outermost operator of a text binds.
+enum class Level { Sum, Product, Operand };
+struct Text {
+  std::string text;
+  Level level = Level::Operand;
+};
+
+class EquationWriter {
+public:
+  std::vector<std::string> write(chunk::ProgramOp program);
+
+private:
+  std::string in(mlir::Value value, Level level = Level::Sum) {
+    Text text = of(value);
+    return text.level < level ? "(" + text.text + ")" : text.text;
+  }
+  Text of(mlir::Value value);
+  Text expression(mlir::Operation *op, unsigned result);
+  Text map(chunk::MapOp map);
+  std::string decay(chunk::DecayedOpInterface op);
+  std::string nameFor(mlir::Operation *op);
+
+  DenseMap<mlir::Value, std::string> names;
+  StringMap<unsigned> counters;
+  StringSet<> declared; // by the author
+};
+
+} // namespace
+
+Text EquationWriter::of(mlir::Value value) {
+  if (auto name = names.find(value); name != names.end())
+    return {name->second};
+  return expression(value.getDefiningOp(), cast<mlir::OpResult>(value).getResultNumber());
+}
+
+/// The factor of a token: exp(g) where the steps are logarithms.
+std::string EquationWriter::decay(chunk::DecayedOpInterface op) {
+  return op.inLogSpace() ? "exp(" + in(op.getDecaySteps()) + ")" : in(op.getDecaySteps());
+}
+
+Text EquationWriter::map(chunk::MapOp map) {
+  StringRef function = stringifyFunction(map.getFunction());
+  mlir::OperandRange operands = map.getOperands();
+  auto infix = [&](StringRef sign, Level own, Level right) {
+    return Text{in(operands[0], own) + sign.str() + in(operands[1], right), own};
+  };
+  if (function == "neg")
+    return {"-" + in(operands[0], Level::Operand), Level::Product};
+  if (function == "add")
+    return infix(" + ", Level::Sum, Level::Product);
+  if (function == "sub")
+    return infix(" - ", Level::Sum, Level::Product);
+  if (function == "mul" || function == "scale_cols" || function == "scale_rows")
+    return infix(" * ", Level::Product, Level::Operand);
+  if (function == "div")
+    return infix(" / ", Level::Product, Level::Operand);
+  if (function == "matvec" || function == "vecmat")
+    return infix(" @ ", Level::Product, Level::Operand);
+  SmallVector<std::string, 2> arguments;
+  for (mlir::Value operand : operands)
+    arguments.push_back(in(operand));
+  return {function.str() + "(" + join(arguments, ", ") + ")"};
+}
+
+/// "strict", "inclusive", "before", or the points in full.
+static std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
+  auto point = [](int64_t value) { return value < 0 ? std::string("before") : std::to_string(value); };
+  if (points.size() == 1 && steps.size() == 1 && steps[0] == 0)
+    return points[0] < 0 ? "before" : points[0] == 0 ? "strict" : "inclusive";
+  SmallVector<std::string, 4> texts;
+  for (int64_t value : points)
+    texts.push_back(point(value));
+  return fmt::format("points {} of writes {}", fmt::join(texts, " "), fmt::join(steps, " "));
+}
+
+Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
+  return mlir::TypeSwitch<mlir::Operation *, Text>(op)
+      .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp>(
+          [](auto declared) { return Text{declared.getName().str()}; })
+      .Case([](chunk::ConstantOp constant) {
+        return Text{algebra::Printer::number(constant.getNumber()),
+                    constant.getNumber() < 0 ? Level::Sum : Level::Operand};
+      })
+      .Case([&](chunk::MapOp op) { return map(op); })
+      .Case([&](chunk::BroadcastOp op) { return of(op.getOperand()); })
+      .Case([&](chunk::ExtractOp op) {
+        return Text{fmt::format("{}[{}]", in(op.getOperand(), Level::Operand), op.getIndex())};
+      })
+      .Case([&](chunk::CumulativeDecayOp op) {
+        std::string steps = op.getLinear() ? in(op.getDecay()) : "exp(" + in(op.getDecay()) + ")";
+        return Text{fmt::format("{}({})", stringifyDecayRange(op.getRange()).str(), steps)};
+      })
+      .Case([&](chunk::InteractionOp op) {
+        std::string decayed = op.getDecay() ? ", " + decay(op) : "";
+        return Text{fmt::format("{}(<{}, {}>{})", visibility(op.getPoints(), op.getSteps()), in(op.getRows()),
+                                in(op.getColumns()), decayed)};
+      })
+      .Case([&](chunk::ApplyOp op) {
+        std::string decayed = op.getDecay() ? " decayed by " + decay(op) : "";
+        return Text{in(op.getMatrix(), Level::Operand) + " @ " + in(op.getValues(), Level::Operand) + decayed,
+                    Level::Product};
+      })
+      .Case([&](chunk::SolveOp op) {
+        std::string decayed = op.getDecay() ? ", channels decayed by " + decay(op) : "";
+        return Text{
+            fmt::format("solve(I + {}, {}{})", in(op.getMatrix(), Level::Product), in(op.getValues()), decayed)};
+      })
+      .Case(
+          [&](chunk::InverseOp op) { return Text{fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product))}; })
+      .Case([&](chunk::ReadOp op) {
+        return Text{in(op.getRows(), Level::Operand) + " @ " + in(op.getState(), Level::Operand) +
+                        (op.getLeft() ? "" : "^T"),
+                    Level::Product};
+      })
+      .Case([&](chunk::AdvanceOp op) {
+        std::string state = in(op.getState(), Level::Operand);
+        if (op.getRowDecay())
+          state = fmt::format("diag({}) @ {}", in(op.getRowDecay()), state);
+        if (op.getColumnDecay()) {
+          bool scalar = cast<mlir::RankedTensorType>(op.getColumnDecay().getType()).getRank() == 1;
+          state = scalar ? in(op.getColumnDecay(), Level::Product) + " * " + state
+                         : fmt::format("{} @ diag({})", state, in(op.getColumnDecay()));
+        }
+        return Text{
+            fmt::format("{} + {}^T @ {}", state, in(op.getValues(), Level::Operand), in(op.getKeys(), Level::Operand)),
+            Level::Sum};
+      })
+      .Case([&](chunk::ScanOp op) {
+        std::string step = op.getDecay() ? decay(op) : "1";
+        return Text{fmt::format("scan({}, a = {}, b = {}){}", in(op.getState()), step, in(op.getAdditions()),
+                                result == 1 ? " at the end" : "")};
+      })
+      .Case([&](chunk::TropicalScanOp op) {
+        return Text{fmt::format("tropical_scan({}, a = {}, b = {}){}", in(op.getState()), in(op.getShifts()),
+                                in(op.getBounds()), result == 1 ? " at the end" : "")};
+      })
+      .Case([&](chunk::PreviousOp op) {
+        return Text{fmt::format("previous({}, {})", in(op.getState()), in(op.getAll()))};
+      })
+      .Case([&](chunk::DeinterleaveOp op) {
+        return Text{fmt::format("{}[step {}]", in(op.getOperand(), Level::Operand), op.getStep())};
+      })
+      .Case([&](chunk::CgOp op) {
+        return Text{fmt::format("cg({}, ridge = {}, iterations = {})", in(op.getVectors()), in(op.getRidge()),
+                                op.getIterations())};
+      })
+      .Default([&](mlir::Operation *other) {
+        SmallVector<std::string, 4> arguments;
+        for (mlir::Value operand : other->getOperands())
+          arguments.push_back(in(operand));
+        std::string which = other->getNumResults() > 1 ? fmt::format(".{}", result) : "";
+        return Text{other->getName().stripDialect().str() + "(" + join(arguments, ", ") + ")" + which};
+      });
+}
+
+std::string EquationWriter::nameFor(mlir::Operation *op) {
+  StringRef letter = isa<chunk::InteractionOp>(op) ? "A"
+                     : isa<chunk::SolveOp>(op)     ? "U"
+                     : isa<chunk::InverseOp>(op)   ? "T"
+                     : isa<chunk::TokenLoopOp>(op) ? "Y"
+                                                   : "x";
+  std::string name;
+  do
+    name = letter.str() + std::to_string(++counters[letter]);
+  while (declared.contains(name));
+  return name;
+}
+
+std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
+  for (mlir::Operation &op : program.getBody().front())
+    mlir::TypeSwitch<mlir::Operation *>(&op).Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp>(
+        [&](auto one) { declared.insert(one.getName()); });
+  std::vector<std::string> equations;
+  for (mlir::Operation &op : program.getBody().front()) {
+    if (auto output = dyn_cast<chunk::OutputOp>(op)) {
+      equations.push_back(output.getName().str() + " = " + in(output.getValue()));
+      continue;
+    }
+    if (auto next = dyn_cast<chunk::NextOp>(op)) {
+      equations.push_back(next.getStateOp().getName().str() + "' = " + in(next.getValue()));
+      continue;
+    }
+    if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::ConstantOp>(op))
+      continue;
+    // A scan gives all its values and the last: one name for both.
+    if (isa<chunk::ScanOp, chunk::TropicalScanOp>(op) && !op.getResult(0).use_empty() && !op.getResult(1).use_empty()) {
+      Text text = expression(&op, 0);
+      std::string name = nameFor(&op);
+      names[op.getResult(0)] = name;
+      names[op.getResult(1)] = name + " at the end";
+      equations.push_back(name + " = " + text.text);
+      continue;
+    }
+    for (mlir::OpResult result : op.getResults()) {
+      // What goes on inside of a region uses the value too.
+      bool usedOnce = result.hasOneUse() && result.use_begin()->getOwner()->getBlock() == op.getBlock();
+      if (usedOnce || result.use_empty())
+        continue;
+      Text text = expression(&op, result.getResultNumber());
+      names[result] = nameFor(&op);
+      equations.push_back(names[result] + " = " + text.text);
+    }
+  }
+  return equations;
+}
+
+std::vector<std::string> explain::writeEquations(chunk::ProgramOp program) { return EquationWriter().write(program); }

@@ -1,0 +1,24 @@
+// The report of `recurc explain`: what Recur understood of a recurrence, for a person and for a program.
+#pragma once
+
+#include "Pipelines/Stages.h"
+#include "dialects/DGPS/DGPS.h"
+#include "llvm/Support/JSON.h"
+#include <string>
+#include <vector>
+
+namespace recur::explain {
+
+struct ExplainOptions {
+  /// Dims whose size nobody gave; the report says that it was assumed.
+  std::vector<std::string> assumedDims;
+  /// What the chunkwise form is derived for.
+  PipelineOptions pipeline;
+  /// Print expressions in canonical form, so that the reports of two programs that compute the same are equal.
+  bool canonical = false;
+};
+
+std::string explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options);
+llvm::json::Value explainJson(dgps::RecurrenceOp recurrence, const ExplainOptions &options);
+
+} // namespace recur::explain

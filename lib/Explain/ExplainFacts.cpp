@@ -1,0 +1,104 @@
+#include "Explain/ExplainFacts.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::analysis;
+using namespace recur::explain;
+
+std::string ExplainFacts::pointName(const DeltaForm &form, Point point) {
+  if (point.decayed && point.writes == form.steps.size())
+    return "after the update";
+  if (point.writes)
+    return fmt::format("after write {}", point.writes);
+  return point.decayed && !(form.keyDecay.isAbsent() && form.valueDecay.isAbsent()) ? "after the decay"
+                                                                                    : "before the update";
+}
+
+std::string ExplainFacts::pointKind(Point point) {
+  if (point.writes)
+    return fmt::format("step {}", point.writes);
+  return point.decayed ? "post" : "pre";
+}
+
+StringRef ExplainFacts::tyingName(Tying tying) {
+  switch (tying) {
+  case Tying::None:
+    return "no read";
+  case Tying::Tied:
+    return "tied";
+  case Tying::Scaled:
+    return "scaled";
+  case Tying::Free:
+    return "free";
+  }
+  llvm_unreachable("all tyings are listed");
+}
+
+StringRef ExplainFacts::preconditionerName(Preconditioner preconditioner) {
+  if (preconditioner.onWrite)
+    return preconditioner.onQuery ? "key and query" : "key";
+  return preconditioner.onQuery ? "query" : "none";
+}
+
+StringRef ExplainFacts::orientationName(Orientation orientation) {
+  switch (orientation) {
+  case Orientation::Right:
+    return "right";
+  case Orientation::Left:
+    return "left";
+  case Orientation::Vector:
+    return "vector";
+  }
+  llvm_unreachable("all orientations are listed");
+}
+
+std::string ExplainFacts::printRead(const DeltaForm &form, const Read &read, StringRef state, bool crossed) const {
+  std::string key = printer.printOperand(read.key);
+  std::string product;
+  if (form.orientation == Orientation::Vector)
+    product = fmt::format("dot({}, {})", state.str(), printer.print(read.key));
+  else if ((form.orientation == Orientation::Right) != crossed)
+    product = fmt::format("{} @ {}", state.str(), key);
+  else
+    product = fmt::format("{} @ {}", key, state.str());
+  if (read.scale->isOne())
+    return product;
+  if (form.orientation != Orientation::Vector)
+    product = "(" + product + ")";
+  if (read.scale->asNumber() == -1.0)
+    return "-" + product;
+  return fmt::format("{} * {}", printer.printFactor(read.scale), product);
+}
+
+std::string ExplainFacts::printInteraction(const DeltaForm &form, const Interaction &interaction) const {
+  std::string row = interaction.row ? printer.print(interaction.row) : "the iterates of cg";
+  return fmt::format("<{}, {}>{}", row, printer.print(interaction.column),
+                     interaction.crossed ? " over the value channels" : "");
+}
+
+std::string ExplainFacts::readoutTarget(const Readout &readout) const {
+  SetVector<mlir::Operation *> reached;
+  reached.insert_range(readout.value.getUsers());
+  SmallVector<std::string, 2> names;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (auto output = dyn_cast<dgps::OutputOp>(reached[i]))
+      names.push_back("output " + output.getName().str());
+    else if (auto next = dyn_cast<dgps::NextOp>(reached[i]))
+      names.push_back("state " + next.getStateOp().getName().str());
+    else
+      reached.insert_range(reached[i]->getUsers());
+  }
+  return join(names, ", ");
+}
+
+std::string ExplainFacts::gainOf(const DeltaForm &form) const {
+  SetVector<const algebra::Poly *> gains;
+  SmallVector<std::string, 2> texts;
+  for (const MicroStep &step : form.steps)
+    if (gains.insert(step.gain))
+      texts.push_back(printer.print(step.gain));
+  return texts.empty() ? "1" : join(texts, ", ");
+}

@@ -1,0 +1,243 @@
+#include "Explain/ChunkReport.h"
+#include "Explain/Explain.h"
+#include "Explain/ExplainFacts.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <fmt/format.h>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::analysis;
+using namespace recur::explain;
+
+namespace {
+
+/// Writes the report line by line; each line of a state has a short label in a column of its own.
+class TextReport {
+public:
+  TextReport(dgps::RecurrenceOp recurrence, const ExplainOptions &options)
+      : recurrence(recurrence), options(options), facts(recurrence, options.canonical) {}
+
+  std::string write() {
+    header();
+    for (const StateFacts &state : facts.analysis.getStates())
+      describe(state);
+    if (!options.canonical)
+      describeChunk();
+    return std::move(text);
+  }
+
+private:
+  void line(StringRef label, const std::string &content) { text += fmt::format("  {:<15}{}\n", label.str(), content); }
+  static std::string shape(mlir::Value value) {
+    ArrayRef<int64_t> sizes = dgps::shapeOf(value);
+    return sizes.empty() ? "scalar" : fmt::format("[{}]", fmt::join(sizes, ", "));
+  }
+  template <typename Op> void declarations(StringRef label, ArrayRef<Op> ops) {
+    SmallVector<std::string, 8> names;
+    for (Op op : ops) {
+      std::string sharing;
+      if constexpr (std::is_same_v<Op, dgps::InputOp>)
+        sharing = op.getShared() ? " shared by a group of heads" : "";
+      names.push_back(op.getName().str() + ": " + shape(op.getResult()) + sharing);
+    }
+    if (!names.empty())
+      line(label, join(names, ", "));
+  }
+
+  void header();
+  void describeChunk();
+  void describe(const StateFacts &state);
+  void describeLinear(const StateFacts &state);
+  void describeTropical(const StateFacts &state);
+  void describeDelta(const StateFacts &state);
+  std::string nameOfValue();
+  void describeDecay(StringRef label, const Decay &decay, StringRef side);
+
+  dgps::RecurrenceOp recurrence;
+  const ExplainOptions &options;
+  ExplainFacts facts;
+  std::string text;
+};
+
+} // namespace
+
+void TextReport::header() {
+  text += fmt::format("recurrence {}\n", recurrence.getSymName().str());
+  SmallVector<std::string, 4> dims;
+  for (mlir::NamedAttribute dim : recurrence.getDims()) {
+    bool assumed = is_contained(options.assumedDims, dim.getName().str());
+    dims.push_back(fmt::format("{} = {}{}", dim.getName().str(), cast<mlir::IntegerAttr>(dim.getValue()).getInt(),
+                               assumed ? " (assumed)" : ""));
+  }
+  if (!dims.empty())
+    line("dims", join(dims, ", "));
+  declarations<dgps::InputOp>("inputs", recurrence.getInputs());
+  declarations<dgps::ParamOp>("params", recurrence.getParams());
+  SmallVector<std::string, 4> outputs;
+  for (dgps::OutputOp output : recurrence.getOutputs())
+    outputs.push_back(output.getName().str() + ": " + shape(output.getValue()));
+  line("outputs", join(outputs, ", "));
+}
+
+void TextReport::describe(const StateFacts &state) {
+  dgps::StateOp op = state.op;
+  text +=
+      fmt::format("\nstate {}: {} is {}\n", op.getName().str(), shape(op.getResult()), nameOf(state.stateClass).str());
+  line("because", state.reason);
+  SmallVector<std::string, 2> others;
+  for (unsigned other : state.feedsOn.set_bits())
+    others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName().str());
+  if (!others.empty())
+    line("reads state", join(others, ", "));
+  if (state.delta)
+    describeDelta(state);
+  else if (state.linear)
+    describeLinear(state);
+  else if (state.tropical)
+    describeTropical(state);
+  if (state.normalizerOf)
+    line("normalises", fmt::format("{}: it is one more of its value channels, with the value 1",
+                                   dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
+}
+
+void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef side) {
+  std::optional<double> number = decay.linear->asNumber();
+  std::string range = decay.log     ? decay.atMostOne ? "at most 1" : "positive"
+                      : !number     ? "its sign is not known"
+                      : *number < 0 ? "negative"
+                                    : "which forgets all";
+  std::string log = decay.log ? "; logarithm " + facts.printer.print(decay.log) : "";
+  line(label, fmt::format("{}{}, {}{}", facts.printer.print(decay.linear), side.str(), range, log));
+}
+
+void TextReport::describeLinear(const StateFacts &state) {
+  describeDecay("a", state.linear->decay, "");
+  line("b", facts.printer.print(state.linear->offset));
+}
+
+void TextReport::describeTropical(const StateFacts &state) {
+  auto list = [&](ArrayRef<const algebra::Poly *> polys) {
+    SmallVector<std::string, 2> texts;
+    for (const algebra::Poly *poly : polys)
+      texts.push_back(facts.printer.print(poly));
+    return join(texts, ", ");
+  };
+  line("a", list(state.tropical->shifts));
+  if (!state.tropical->floors.empty())
+    line("b", list(state.tropical->floors));
+  if (!state.tropical->offset->isZero())
+    line("then adds", facts.printer.print(state.tropical->offset));
+}
+
+/// `u`, or `u1` and so on where the author gives that name to something else.
+std::string TextReport::nameOfValue() {
+  StringSet<> taken;
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (auto named = dyn_cast<mlir::NameLoc>(op.getLoc()))
+      taken.insert(named.getName().getValue());
+    TypeSwitch<mlir::Operation *>(&op).Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(
+        [&](auto declared) { taken.insert(declared.getName()); });
+  }
+  std::string name = "u";
+  for (unsigned count = 1; taken.contains(name); ++count)
+    name = "u" + std::to_string(count);
+  return name;
+}
+
+void TextReport::describeDelta(const StateFacts &state) {
+  const DeltaForm &form = *state.delta;
+  std::string name = dgps::StateOp(state.op).getName().str();
+  StringRef axis = decayAxis(form);
+  if (form.keyDecay.isAbsent() && form.valueDecay.isAbsent())
+    line("decay", "none");
+  bool sided = !form.valueDecay.isAbsent();
+  if (!form.keyDecay.isAbsent())
+    describeDecay("decay", form.keyDecay,
+                  form.keyDecay.isScalar()                ? ""
+                  : form.orientation == Orientation::Left ? " of each row"
+                                                          : " of each column");
+  if (sided)
+    describeDecay(form.keyDecay.isAbsent() ? "decay" : "and", form.valueDecay,
+                  form.orientation == Orientation::Left ? " of each column" : " of each row");
+
+  SmallVector<Tying, 1> tying = tyingOf(facts.analysis.getAlgebra(), form);
+  std::string added = nameOfValue();
+  for (auto [index, step] : enumerate(form.steps)) {
+    std::string value;
+    if (!step.value->isZero())
+      value = step.gain->isOne() ? facts.printer.print(step.value)
+                                 : facts.printer.printFactor(step.gain) + " * " + facts.printer.printFactor(step.value);
+    for (const Read &read : step.reads) {
+      Read erased = read;
+      // Without a value before it, the erasing read carries its own sign.
+      if (value.empty())
+        erased.scale = facts.analysis.getAlgebra().negate(read.scale);
+      std::string term = facts.printRead(form, erased, name);
+      value += (value.empty() ? "" : " - ") + term;
+    }
+    std::string key = facts.printer.print(step.write);
+    bool left = form.orientation == Orientation::Left;
+    std::string write = form.orientation == Orientation::Vector
+                            ? fmt::format("{} * {}", added, facts.printer.printOperand(step.write))
+                        : left ? fmt::format("outer({}, {})", key, added)
+                               : fmt::format("outer({}, {})", added, key);
+    line(fmt::format("step {}", index + 1), fmt::format("{} += {}, {} = {}", name, write, added, value));
+    for (const Read &read : step.reads)
+      line("", fmt::format("reads {} {} (\"{}\") with {}; write key: {}", name,
+                           ExplainFacts::pointName(form, read.point), ExplainFacts::pointKind(read.point),
+                           facts.printer.print(read.key), ExplainFacts::tyingName(tying[index]).str()));
+  }
+  for (const Readout &readout : form.readouts) {
+    std::string value;
+    for (const Read &read : readout.form.reads)
+      value += (value.empty() ? "" : " + ") + facts.printRead(form, read, name, readout.crossed);
+    if (!readout.form.free->isZero())
+      value += " + " + facts.printer.print(readout.form.free);
+    SmallVector<std::string, 1> points;
+    for (const Read &read : readout.form.reads)
+      points.push_back(ExplainFacts::pointName(form, read.point));
+    line("read out", fmt::format("{}, {}, for {}", value, join(points, " and "), facts.readoutTarget(readout)));
+  }
+  for (mlir::Operation *use : form.wholeUses)
+    line("read out", fmt::format("as a whole matrix, by {}", use->getName().stripDialect().str()));
+
+  line("axes", fmt::format("decay: {}; gain: {}; preconditioner: {}; solve: {}", axis.str(), facts.gainOf(form),
+                           ExplainFacts::preconditionerName(preconditionerOf(form)).str(),
+                           form.isOnline() ? "online" : "offline"));
+  SmallVector<std::string, 4> interactions;
+  for (const Interaction &interaction : interactionsOf(facts.analysis.getAlgebra(), form))
+    interactions.push_back(facts.printInteraction(form, interaction));
+  line("interactions",
+       fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ", join(interactions, ", ")));
+}
+
+void TextReport::describeChunk() {
+  Expected<ChunkReport> report = makeChunkReport(recurrence, options.pipeline);
+  if (!report) {
+    text += fmt::format("\nno chunkwise form: {}\n", toString(report.takeError()));
+    return;
+  }
+  text += fmt::format("\nchunkwise form, {} tokens at once\n", report->chunk);
+  for (const std::string &equation : report->equations)
+    text += "  " + equation + "\n";
+  bool needsLegend = any_of(report->equations, [](StringRef equation) {
+    return any_of(ArrayRef<StringRef>{"through(", "before(", "after(", "total(", "strict(", "inclusive("},
+                  [&](StringRef word) { return equation.contains(word); });
+  });
+  if (needsLegend) {
+    line(
+        "where",
+        "through, before, after, total: the product of the decay from the chunk's start to a token, to the one before");
+    line("", "it, from the next to the end, over all; strict, inclusive, before: what each row sees of the writes");
+  }
+  line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}, ratio {:.2f}", report->chunkwise.flops,
+                            report->recurrent.flops, report->chunkwise.flops / report->recurrent.flops));
+  line("bytes", fmt::format("{:.0f} a token in float32; recurrent {:.0f}, ratio {:.3f}", report->chunkwise.bytes,
+                            report->recurrent.bytes, report->chunkwise.bytes / report->recurrent.bytes));
+}
+
+std::string recur::explain::explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
+  return TextReport(recurrence, options).write();
+}

@@ -1,0 +1,149 @@
+#include "Explain/PlanReport.h"
+#include "Codegen/Embed/KernelInterface.h"
+#include "Compile/KernelPlans.h"
+#include "Target/CPUTarget.h"
+#include "Target/Targets.h"
+#include "llvm/ADT/StringExtras.h"
+#include <fmt/format.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::explain;
+using namespace recur::compile;
+
+namespace {
+struct PlanReport {
+  std::vector<KernelPlan> plans;
+  int64_t stateBytes = 0; // of one head
+  int64_t cacheBytes = 0; // of the second level, where known
+  std::string noKernels;  // why the target has none at all
+};
+} // namespace
+
+static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
+  int64_t bytes = 0;
+  for (dgps::StateOp state : recurrence.getStates()) {
+    int64_t count = 1;
+    for (int64_t side : cast<dgps::RealType>(state.getType()).getShape())
+      count *= side;
+    bytes += count * int64_t(sizeof(float));
+  }
+  return bytes;
+}
+
+static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  PlanReport report;
+  report.stateBytes = countStateBytes(recurrence);
+  if (std::optional<Target> target = findTarget(pipeline.target); target && target->kind != "cpu") {
+    report.noKernels = "this version makes no kernels for GPUs";
+    return report;
+  }
+  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
+  if (!target)
+    return target.takeError();
+  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
+  if (!plans)
+    return plans.takeError();
+  std::optional<std::string> noVectors = explainNoVectorKernels(*target);
+  for (KernelPlan &plan : *plans)
+    if (noVectors && plan.plan != RECUR_PLAN_STEP && plan.whyNot.empty())
+      plan.whyNot = *noVectors;
+  report.plans = std::move(*plans);
+  if (target->name == "host")
+    report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return report;
+}
+
+static std::string printBytes(int64_t bytes) {
+  return bytes < 1024 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} KiB", double(bytes) / 1024);
+}
+
+/// When a call that is left alone takes the plan.
+static std::string explainChoice(const PlanReport &report, const KernelPlan &plan) {
+  auto isMain = [](const KernelPlan &other) {
+    return other.isAvailable() && other.plan != RECUR_PLAN_STEP && other.plan != RECUR_PLAN_SEGMENT;
+  };
+  if (plan.plan == RECUR_PLAN_SEGMENT)
+    return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
+                       "fifth of the time",
+                       plan.tokensFrom);
+  if (isMain(plan))
+    return fmt::format("auto takes it from {} tokens on", plan.tokensFrom);
+  auto main = find_if(report.plans, isMain);
+  return main == report.plans.end() ? "auto takes it always"
+                                    : fmt::format("auto takes it below {} tokens", main->tokensFrom);
+}
+
+/// Whether workspaces stay in the cache, of which each processor has its own.
+static std::string explainCache(const PlanReport &report) {
+  SmallVector<StringRef> fitting, larger;
+  for (const KernelPlan &plan : report.plans)
+    if (plan.isAvailable())
+      (plan.workspaceBytes <= report.cacheBytes ? fitting : larger).push_back(codegen::getPlanName(plan.plan));
+  std::string text = "second-level cache of " + printBytes(report.cacheBytes);
+  if (!fitting.empty())
+    text += ", which holds the workspace of " + join(fitting, ", ");
+  if (!larger.empty())
+    text += (fitting.empty() ? ", too small for that of " : "; too small for that of ") + join(larger, ", ");
+  return text;
+}
+
+Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline);
+  if (!report)
+    return report.takeError();
+  std::string text = fmt::format("\nplans for {}\n", pipeline.target);
+  auto line = [&](StringRef name, const std::string &what) { text += fmt::format("  {:<15}{}\n", name.str(), what); };
+  if (!report->noKernels.empty())
+    line("none", report->noKernels);
+  for (const KernelPlan &plan : report->plans) {
+    StringRef name = codegen::getPlanName(plan.plan);
+    if (!plan.whyNot.empty())
+      line(name, "no: " + plan.whyNot);
+    else if (plan.segmentBytes)
+      line(name, fmt::format("{} tokens at once, in {} of workspace and {} for each segment", plan.chunk,
+                             printBytes(plan.workspaceBytes), printBytes(plan.segmentBytes)));
+    else if (plan.chunk)
+      line(name, fmt::format("{} tokens at once, in {} of workspace", plan.chunk, printBytes(plan.workspaceBytes)));
+    else
+      line(name, fmt::format("a token at once, in {} of workspace", printBytes(plan.workspaceBytes)));
+    if (plan.isAvailable())
+      line("", explainChoice(*report, plan));
+  }
+  line("memory", fmt::format("states {} a head; workspaces are of each head that is worked on at the same time",
+                             printBytes(report->stateBytes)));
+  if (report->cacheBytes)
+    line("cache", explainCache(*report));
+  return text;
+}
+
+Expected<json::Value> explain::explainPlansJson(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  Expected<PlanReport> report = makeReport(recurrence, pipeline);
+  if (!report)
+    return report.takeError();
+  json::Array plans;
+  for (const KernelPlan &plan : report->plans) {
+    json::Object object{{"plan", codegen::getPlanName(plan.plan)}, {"available", plan.whyNot.empty()}};
+    if (!plan.whyNot.empty()) {
+      object["reason"] = plan.whyNot;
+    } else {
+      object["workspace_bytes_per_thread"] = plan.workspaceBytes;
+      object["auto_tokens_from"] = plan.tokensFrom;
+      if (report->cacheBytes)
+        object["fits_second_level_cache"] = plan.workspaceBytes <= report->cacheBytes;
+      if (plan.chunk)
+        object["chunk"] = plan.chunk;
+      if (plan.segmentBytes)
+        object["workspace_bytes_per_segment"] = plan.segmentBytes;
+    }
+    plans.push_back(std::move(object));
+  }
+  json::Object result{
+      {"target", pipeline.target}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
+  if (report->cacheBytes)
+    result["second_level_cache_bytes"] = report->cacheBytes;
+  if (!report->noKernels.empty())
+    result["reason"] = report->noKernels;
+  return json::Value(std::move(result));
+}

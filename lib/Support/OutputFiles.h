@@ -1,0 +1,18 @@
+// Files that are written all together or not at all.
+#pragma once
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace recur {
+
+struct OutputFile {
+  std::string path; // "-" is stdout
+  std::string bytes;
+};
+
+/// Makes the folders that are missing, writes each file beside its place, and only then moves all of them there. On an
+/// error nothing is left behind.
+llvm::Error writeFiles(const std::vector<OutputFile> &files);
+
+} // namespace recur
