@@ -25,7 +25,9 @@ static PipelineOptions getPipeline(const CPUKernelOptions &options, const CPUTar
   return pipeline;
 }
 
-VectorUnit compile::getVectorUnit(const CPUTarget &target) { return {target.lanes, target.registers, target.hasBF16}; }
+VectorUnit compile::getVectorUnit(const CPUTarget &target) {
+  return {target.lanes, target.registers, target.hasBF16, target.hasPairs};
+}
 
 namespace {
 

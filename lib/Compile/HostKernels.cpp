@@ -83,8 +83,7 @@ static void keepToChecked(Target &target, CPUTarget &cpu) {
   StringMap<bool> features;
   for (StringRef feature : target.features)
     features[feature] = true;
-  cpu = makeHostTarget(target.cpu, features);
-  cpu.tuning = std::move(tuning);
+  cpu = makeHostTarget(target.cpu, features, tuning);
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,

@@ -37,7 +37,7 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";
-  conversion.hasBF16 = options.vectors.hasBF16;
+  conversion.hasPairs = options.vectors.hasPairs;
   conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
 }
@@ -47,6 +47,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
   conversion.lanes = options.vectors.lanes;
   conversion.registers = options.vectors.registers;
   conversion.hasBF16 = options.vectors.hasBF16;
+  conversion.hasPairs = options.vectors.hasPairs;
   passes.addPass(tile::createConvertTileToLLVMPass(conversion));
   passes.addPass(mlir::createCSEPass());
   passes.addPass(mlir::createSCFToControlFlowPass());
@@ -104,14 +105,16 @@ struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
                                     clEnumValN(DataType::F16, "f16", "float16"))};
   Option<int64_t> lanes{*this, "lanes", cl::desc("f32 numbers in a vector register"), cl::init(VectorUnit().lanes)};
   Option<int64_t> registers{*this, "registers", cl::desc("vector registers"), cl::init(VectorUnit().registers)};
-  Option<bool> hasBF16{*this, "has-bf16", cl::desc("the processor rounds to bf16, and multiplies pairs of it"),
-                       cl::init(false)};
+  Option<bool> hasBF16{*this, "has-bf16", cl::desc("the processor rounds to bf16"), cl::init(false)};
+  Option<bool> hasPairs{*this, "has-pairs",
+                        cl::desc("the processor multiplies pairs of bf16 faster than it multiplies f32"),
+                        cl::init(false)};
 
   PipelineOptions get() const {
     PipelineOptions options;
     options.chunk = chunk;
     options.dataType = dtype;
-    options.vectors = {lanes, registers, hasBF16};
+    options.vectors = {lanes, registers, hasBF16, hasPairs};
     return options;
   }
 };

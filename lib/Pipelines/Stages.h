@@ -15,7 +15,8 @@ enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 struct VectorUnit {
   int64_t lanes = 16;     // f32 numbers in a register
   int64_t registers = 32; // vector registers
-  bool hasBF16 = false;   // rounds to it, and multiplies pairs of it
+  bool hasBF16 = false;   // rounds to it
+  bool hasPairs = false;  // products of pairs of bf16 are faster than those of f32
 };
 
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.

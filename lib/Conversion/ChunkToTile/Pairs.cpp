@@ -1,6 +1,6 @@
-// Factors of products of bf16 data, where the processor multiplies pairs of bf16 numbers and adds them up in f32: twice
-// the speed of f32. Data are bf16 as they come; what is computed, states among it, is rounded for the product and stays
-// f32 where it is kept. Products that have no pairs, such as those of odd numbers of channels, are of f32.
+// Factors of products of bf16 data, where the processor multiplies pairs of bf16 numbers and adds them up in f32 faster
+// than it multiplies f32. Data are bf16 as they come; what is computed, states among it, is rounded for the product and
+// stays f32 where it is kept. Products that have no pairs, such as those of odd numbers of channels, are of f32.
 #include "Conversion/ChunkToTile/Planner.h"
 
 using namespace mlir;
@@ -9,7 +9,7 @@ using namespace recur::tile;
 
 bool Planner::takesPairs(int64_t rows, int64_t inner) {
   constexpr int64_t worthwhile = 8; // rows: rounding and pairing cost as much as the products of a few
-  return hasBF16 && dataType.isBF16() && !inTokenLoop && rows >= worthwhile && inner % 2 == 0;
+  return hasPairs && dataType.isBF16() && !inTokenLoop && rows >= worthwhile && inner % 2 == 0;
 }
 
 /// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and

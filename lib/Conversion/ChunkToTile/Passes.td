@@ -32,8 +32,8 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "of inputs, params and outputs: f32, bf16 or f16">,
-                 Option<"hasBF16", "has-bf16", "bool", "false",
-                        "the processor rounds to bf16, and multiplies pairs of it">,
+                 Option<"hasPairs", "has-pairs", "bool", "false",
+                        "products of bf16 data are of pairs, which the processor multiplies faster than f32">,
                  Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the program's if empty">];
   let dependentDialects = ["::recur::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -56,9 +56,9 @@ struct Input {
 
 class Planner {
 public:
-  /// With `hasBF16`, products of bf16 data are products of pairs of bf16.
-  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, bool hasBF16)
-      : program(program), builder(builder), loc(program.getLoc()), hasBF16(hasBF16) {}
+  /// With `hasPairs`, products of bf16 data are products of pairs of bf16.
+  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, bool hasPairs)
+      : program(program), builder(builder), loc(program.getLoc()), hasPairs(hasPairs) {}
 
   /// Program.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
@@ -177,7 +177,7 @@ private:
   chunk::ProgramOp program;
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  bool hasBF16;
+  bool hasPairs;
   std::optional<bool> roundsAllStates; // as soon as it was asked
   mlir::Type dataType;                 // of the caller's inputs and outputs
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it

@@ -25,7 +25,8 @@ struct Index {
 struct VectorShape {
   int64_t lanes = 16;     // f32 numbers in a register
   int64_t registers = 32; // vector registers
-  bool hasBF16 = false;   // rounds to it, and multiplies pairs of it
+  bool hasBF16 = false;   // rounds to it
+  bool hasPairs = false;  // multiplies pairs of it
   bool isWide() const { return registers >= 32; }
 };
 

@@ -29,8 +29,8 @@ def ConvertTileToLLVMPass : Pass<"convert-tile-to-llvm", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 numbers in a vector register">,
                  Option<"registers", "registers", "int64_t", "32", "vector registers">,
-                 Option<"hasBF16", "has-bf16", "bool", "false",
-                        "the processor rounds to bf16, and multiplies pairs of it">];
+                 Option<"hasBF16", "has-bf16", "bool", "false", "the processor rounds to bf16">,
+                 Option<"hasPairs", "has-pairs", "bool", "false", "the processor multiplies pairs of bf16">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

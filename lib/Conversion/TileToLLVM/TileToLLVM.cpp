@@ -53,7 +53,7 @@ struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<Conv
     OpBuilder builder(&getContext());
     for (KernelOp kernel : kernels) {
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder, {lanes, registers, hasBF16}).run()))
+      if (failed(KernelLowering(kernel, builder, {lanes, registers, hasBF16, hasPairs}).run()))
         return signalPassFailure();
       kernel.erase();
     }
@@ -128,7 +128,7 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
   }
   if (auto product = dyn_cast<ProductOp>(op)) {
     Type factors = product.getLeft().getType().getElementType();
-    bool hasPairs = emitter.shape.hasBF16 && emitter.lanes() == 16;
+    bool hasPairs = emitter.shape.hasPairs && emitter.lanes() == 16;
     if (!product.getResult().getType().getElementType().isF32() || !(factors.isF32() || (factors.isBF16() && hasPairs)))
       return op->emitOpError("cannot be lowered: the processor has no such product of ") << factors;
   }

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 has-bf16=true" | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 has-pairs=true" | FileCheck %s
 
 // Rows are scaled as they are put in pairs, so that pass is none of the maps' that make the rows: the square is computed
 // by itself.

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-tile-to-llvm="lanes=16 registers=32 has-bf16=true" | FileCheck %s
+// RUN: recur-opt %s --convert-tile-to-llvm="lanes=16 registers=32 has-bf16=true has-pairs=true" | FileCheck %s
 
 // Two rows in one vector; zeros where the second one is not there.
 // CHECK-LABEL: llvm.func @pairs

@@ -38,7 +38,7 @@ protected:
     return compile(path, (*buffer)->getBuffer().str(), dims);
   }
 
-  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasBF16 = false) {
+  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false) {
     Plan result{toChunk(module, chunk), {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -48,7 +48,7 @@ protected:
     mlir::PassManager passes(&context);
     tile::ConvertChunkToTilePassOptions options;
     options.dtype = dtype.str();
-    options.hasBF16 = hasBF16;
+    options.hasPairs = hasPairs;
     passes.addPass(tile::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(passes.run(*result.module)));
     return result;
@@ -81,7 +81,7 @@ TEST_P(Plans, ComputeTokenByToken) {
 TEST_P(Plans, ComputeTheSameInPairs) {
   auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
   ASSERT_TRUE(module);
-  Plan tiles = plan(*module, 16, "bf16", /*hasBF16=*/true);
+  Plan tiles = plan(*module, 16, "bf16", /*hasPairs=*/true);
   for (int64_t tokens : {1, 5, 16, 37}) {
     Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
     Results want = get(interpret(recurrenceOf(*module), data));
@@ -98,7 +98,7 @@ TEST_P(Plans, RoundAsTheirDataDoes) {
   Results want = get(interpret(recurrenceOf(*module), data));
   TileOptions options;
   options.rounds = true;
-  for (auto [dtype, hasBF16, little] : {std::tuple("f32", false, 5e-7), {"bf16", false, 8e-3}, {"bf16", true, 8e-3}}) {
+  for (auto [dtype, hasPairs, little] : {std::tuple("f32", false, 5e-7), {"bf16", false, 8e-3}, {"bf16", true, 8e-3}}) {
     Data rounded = data;
     Arithmetic arithmetic(little < 1e-3 ? Rounding::f32 : Rounding::bf16);
     for (NamedArrays *arrays : {&rounded.inputs, &rounded.params, &rounded.initial})
@@ -106,7 +106,7 @@ TEST_P(Plans, RoundAsTheirDataDoes) {
         for (double &value : array.values)
           value = arithmetic.operand(value);
     double ofData = relativeRms(get(interpret(recurrenceOf(*module), rounded)), want);
-    Plan tiles = plan(*module, 16, dtype, hasBF16);
+    Plan tiles = plan(*module, 16, dtype, hasPairs);
     double error = relativeRms(get(interpret(tiles.kernel(), tiles.arrays, data, options)), want);
     EXPECT_LE(error, std::max(little, 4 * ofData)) << dtype;
     EXPECT_GT(error, 1e-9) << dtype;
@@ -116,7 +116,7 @@ TEST_P(Plans, RoundAsTheirDataDoes) {
 TEST_F(TilePlanTest, EveryProductOfEvenSizesIsOfPairs) {
   auto count = [&](int64_t K, llvm::StringRef dtype) {
     auto module = example("gated_delta_net", {{"K", K}, {"V", 10}});
-    Plan tiles = plan(*module, 16, dtype, /*hasBF16=*/true);
+    Plan tiles = plan(*module, 16, dtype, /*hasPairs=*/true);
     int64_t products = 0, pairs = 0;
     tiles.kernel().walk([&](tile::ProductOp op) {
       ++products;

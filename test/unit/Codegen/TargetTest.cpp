@@ -23,6 +23,26 @@ TEST(HostTarget, HasTheVectorsOfItsFeatures) {
   EXPECT_TRUE(wide.hasBF16);
 }
 
+/// Rounding to bf16 is a matter of the instruction, multiplying pairs of it one of the processor, whichever
+/// instructions are used of it.
+TEST(HostTarget, TakesPairsWhereTheProcessorIsFastAtThem) {
+  llvm::StringMap<bool> features{{"avx2", true},     {"fma", true},      {"avx512f", true},
+                                 {"avx512vl", true}, {"avx512dq", true}, {"avx512bf16", true}};
+  for (auto [cpu, isFast] : {std::pair("znver4", true),
+                             {"znver5", true},
+                             {"sapphirerapids", false},
+                             {"emeraldrapids", false},
+                             {"graniterapids", false},
+                             {"cooperlake", false}}) {
+    CPUTarget whole = makeHostTarget(cpu, features), part = makeHostTarget("x86-64", features, cpu);
+    EXPECT_TRUE(whole.hasBF16 && part.hasBF16) << cpu;
+    EXPECT_EQ(whole.hasPairs, isFast) << cpu;
+    EXPECT_EQ(part.hasPairs, isFast) << cpu;
+  }
+  features["avx512bf16"] = false;
+  EXPECT_FALSE(makeHostTarget("znver5", features).hasPairs);
+}
+
 TEST(HostTarget, WithoutAVX2OrFMAHasNoVectorKernels) {
   for (llvm::StringRef missing : {"avx2", "fma"}) {
     llvm::StringMap<bool> features{{"sse2", true}, {"avx2", true}, {"fma", true}};
