@@ -1,5 +1,6 @@
-// Whether what is written shares memory with anything else. Arrays may lie interleaved in one buffer, as slices of a
-// fused projection do: then the ranges of their addresses overlap while their elements do not.
+// Whether what is written shares memory with anything else, the call's own tables among it. Arrays may lie interleaved
+// in one buffer, as slices of a fused projection do: then the ranges of their addresses overlap while their elements do
+// not.
 #include "Runtime/Call.h"
 #include "Runtime/Message.h"
 
@@ -64,11 +65,46 @@ static bool isSameState(const Argument &a, const Argument &b) {
   return true;
 }
 
+/// Bytes in one piece.
+static Argument makeBlock(const void *data, int64_t bytes) {
+  Argument block = {};
+  block.data = static_cast<char *>(const_cast<void *>(data));
+  block.elementBytes = 1;
+  block.elements = block.spanBytes = bytes;
+  block.counts[0] = block.counts[1] = block.counts[2] = 1;
+  return block;
+}
+
+/// What the caller describes the call with is read while it runs: it may lie in nothing that is written.
+static recur_status checkTables(const Call &resolved, const Argument &workspace) {
+  const recur_call *call = resolved.call;
+  const struct {
+    const char *name;
+    Argument block;
+  } tables[] = {{"the call", makeBlock(call, sizeof *call)},
+                {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
+                {"'sequence_offsets'",
+                 makeBlock(call->sequence_offsets,
+                           call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)}};
+  const char *name = resolved.recurrence->name;
+  for (const auto &[table, block] : tables) {
+    if (!block.spanBytes)
+      continue;
+    if (workspace.spanBytes && overlap(block, workspace))
+      return fail(RECUR_OVERLAP, "%s: %s lies in the workspace", name, table);
+    for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+      const Argument &argument = resolved.arguments[i];
+      if (argument.isWritten() && argument.spanBytes && overlap(block, argument))
+        return fail(RECUR_OVERLAP, "%s: %s lies in the %s '%s'", name, table, getWord(argument.role),
+                    argument.info->name);
+    }
+  }
+  return RECUR_OK;
+}
+
 recur_status recur::runtime::checkOverlaps(const Call &resolved) {
   const char *name = resolved.recurrence->name;
-  Argument workspace = {};
-  workspace.data = static_cast<char *>(resolved.call->workspace);
-  workspace.spanBytes = countWorkspaceBytes(resolved);
+  const Argument workspace = makeBlock(resolved.call->workspace, countWorkspaceBytes(resolved));
   for (int32_t i = 0; i < resolved.argumentCount; ++i) {
     const Argument &a = resolved.arguments[i];
     if (!a.spanBytes)
@@ -85,5 +121,5 @@ recur_status recur::runtime::checkOverlaps(const Call &resolved) {
                   written.info->name, getWord(other.role), other.info->name);
     }
   }
-  return RECUR_OK;
+  return checkTables(resolved, workspace);
 }

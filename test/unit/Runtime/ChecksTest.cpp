@@ -1,5 +1,6 @@
 // Every misuse is refused with a status and a message, and nothing is written.
 #include "TestRecurrence.h"
+#include <cstring>
 #include <functional>
 #include <gmock/gmock.h>
 
@@ -120,6 +121,39 @@ TEST_F(Misuse, Overlaps) {
   expectRefused(RECUR_OVERLAP, "attention: the final state 'S' shares memory with the initial state 'S'");
   call = problem.makeCall(arguments);
   arguments[finalS].data = problem.arrays[initialS].data();
+  EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
+}
+
+TEST_F(Misuse, TablesInWhatIsWritten) {
+  Problem packed(1, 10, 4, 2, 2);
+  const std::vector<int64_t> offsets = {0, 4, 10};
+  const auto placeOffsets = [&](void *place) {
+    call = packed.makeCall(arguments, offsets.data());
+    call.sequence_offsets = static_cast<int64_t *>(memcpy(place, offsets.data(), sizeof(int64_t) * offsets.size()));
+  };
+  placeOffsets(packed.arrays[o].data() + 6);
+  expectRefused(RECUR_OVERLAP, "attention: 'sequence_offsets' lies in the output 'o'");
+  placeOffsets(packed.arrays[finalS].data());
+  expectRefused(RECUR_OVERLAP, "attention: 'sequence_offsets' lies in the final state 'S'");
+  call = packed.makeCall(arguments, offsets.data());
+  call.sequence_offsets = static_cast<int64_t *>(memcpy(call.workspace, offsets.data(), sizeof(int64_t) * 3));
+  expectRefused(RECUR_OVERLAP, "attention: 'sequence_offsets' lies in the workspace");
+
+  call = packed.makeCall(arguments, offsets.data());
+  call.arguments = static_cast<recur_argument *>(memcpy(packed.arrays[o].data(), arguments, sizeof arguments));
+  expectRefused(RECUR_OVERLAP, "attention: 'arguments' lies in the output 'o'");
+  call = packed.makeCall(arguments, offsets.data());
+  const auto *moved = static_cast<recur_call *>(memcpy(packed.arrays[seen].data(), &call, sizeof call));
+  EXPECT_EQ(recur_forward(&attention, moved), RECUR_OVERLAP);
+  EXPECT_STREQ(recur_message(), "attention: the call lies in the output 'seen'");
+
+  // Right behind the workspace they are in nobody's way.
+  std::vector<int64_t> room(64);
+  call = packed.makeCall(arguments, offsets.data());
+  ASSERT_EQ(call.workspace_bytes, 64);
+  call.workspace = room.data() + (64 - reinterpret_cast<uintptr_t>(room.data()) % 64) % 64 / sizeof(int64_t);
+  call.sequence_offsets =
+      static_cast<int64_t *>(memcpy(static_cast<char *>(call.workspace) + 64, offsets.data(), sizeof(int64_t) * 3));
   EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
 }
 
