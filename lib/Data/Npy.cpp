@@ -283,9 +283,12 @@ Expected<Array> npy::parse(StringRef bytes) {
 }
 
 Expected<npy::Header> npy::readHeader(StringRef path) {
-  uint64_t size;
-  if (std::error_code code = sys::fs::file_size(path, size))
+  sys::fs::file_status status;
+  if (std::error_code code = sys::fs::status(path, status))
     return cannotRead(path, code);
+  if (status.type() != sys::fs::file_type::regular_file)
+    return makeError("{}: it is not a regular file", path.str());
+  uint64_t size = status.getSize();
   ErrorOr<std::unique_ptr<MemoryBuffer>> start =
       MemoryBuffer::getFileSlice(path, std::min<uint64_t>(size, maxHeaderLength + 12), 0);
   if (!start)

@@ -12,7 +12,7 @@ struct OutputFile {
 };
 
 /// Makes the folders that are missing, writes each file beside its place, and only then moves all of them there. On an
-/// error nothing is left behind.
+/// error, or when a signal ends the program, nothing is left beside them.
 llvm::Error writeFiles(const std::vector<OutputFile> &files);
 
 } // namespace recur

@@ -1,5 +1,6 @@
 #include "Support/SourceBuffer.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <algorithm>
@@ -17,7 +18,20 @@ SourceBuffer::SourceBuffer(std::string name, std::string text) : name(std::move(
       lineStarts.push_back(uint32_t(i + 1));
 }
 
+/// To open one waits until somebody else does. Pipes that this process has open already, as a shell's <(command), have
+/// somebody at their other end.
+static bool isUnopenedPipe(llvm::StringRef path) {
+  llvm::sys::fs::file_status status;
+  return !llvm::sys::fs::status(path, status) && status.type() == llvm::sys::fs::file_type::fifo_file &&
+         !path.starts_with("/dev/") && !path.starts_with("/proc/");
+}
+
 std::unique_ptr<SourceBuffer> SourceBuffer::fromFile(llvm::StringRef path, std::string &error) {
+  if (isUnopenedPipe(path)) {
+    error =
+        "cannot read '" + path.str() + "': it is a named pipe, which may never be written to; use '-' and '<' for it";
+    return nullptr;
+  }
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) {
     error = "cannot read '" + path.str() + "': " + file.getError().message();

@@ -1,5 +1,4 @@
 #include "Codegen/Embed/Combine.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -22,18 +21,37 @@ Expected<std::string> recur::codegen::makeArchive(ArrayRef<ObjectFile> objects) 
   return (*archive)->getBuffer().str();
 }
 
-static Error writeFile(StringRef path, StringRef bytes) {
-  std::error_code code;
-  raw_fd_ostream os(path, code);
-  if (!code) {
-    os << bytes;
-    os.close();
-    code = os.error();
-    os.clear_error();
+namespace {
+/// Files in the folder for temporary ones, which go away with this object, or if a signal ends the program.
+class TemporaryFiles {
+public:
+  ~TemporaryFiles() {
+    for (sys::fs::TempFile &file : files)
+      consumeError(file.discard());
   }
-  return code ? createStringError(code, "cannot write '%s': %s", path.str().c_str(), code.message().c_str())
-              : Error::success();
-}
+  /// The path of a new one.
+  Expected<std::string> write(StringRef bytes) {
+    SmallString<128> model;
+    sys::path::system_temp_directory(/*erasedOnReboot=*/true, model);
+    sys::path::append(model, "recurc-%%%%%%%%.o");
+    Expected<sys::fs::TempFile> file = sys::fs::TempFile::create(model, sys::fs::owner_read | sys::fs::owner_write);
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+    raw_fd_ostream os(files.back().FD, /*shouldClose=*/false);
+    os << bytes;
+    os.flush();
+    std::error_code code = os.error();
+    os.clear_error();
+    if (code)
+      return createStringError(code, "cannot write '%s': %s", files.back().TmpName.c_str(), code.message().c_str());
+    return files.back().TmpName;
+  }
+
+private:
+  std::vector<sys::fs::TempFile> files;
+};
+} // namespace
 
 static Expected<std::string> findLinker() {
   for (const char *name : {"ld", "ld.lld-22", "ld.lld", "ld.gold"})
@@ -50,30 +68,26 @@ Expected<std::string> recur::codegen::linkRelocatable(ArrayRef<ObjectFile> objec
   Expected<std::string> linker = findLinker();
   if (!linker)
     return linker.takeError();
-  SmallString<128> folder;
-  if (std::error_code code = sys::fs::createUniqueDirectory("recurc", folder))
-    return createStringError(code, "cannot make a temporary folder: %s", code.message().c_str());
-  scope_exit remove([&] { (void)sys::fs::remove_directories(folder); });
-  auto getPath = [&](const Twine &name) {
-    SmallString<128> path(folder);
-    sys::path::append(path, name);
-    return path.str().str();
-  };
-  std::vector<std::string> words = {*linker, "-r", "-o", getPath("all.o")};
-  for (auto [i, object] : enumerate(objects)) {
-    words.push_back(getPath(Twine(i) + ".o"));
-    if (Error error = writeFile(words.back(), object.bytes))
-      return std::move(error);
+  TemporaryFiles files;
+  Expected<std::string> all = files.write(""), log = files.write("");
+  if (Error error = joinErrors(all.takeError(), log.takeError()))
+    return std::move(error);
+  std::vector<std::string> words = {*linker, "-r", "-o", *all};
+  for (const ObjectFile &object : objects) {
+    Expected<std::string> path = files.write(object.bytes);
+    if (!path)
+      return path.takeError();
+    words.push_back(*path);
   }
   std::vector<StringRef> arguments(words.begin(), words.end());
-  std::string message, log = getPath("log");
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(log), StringRef(log)};
+  std::string message;
+  std::optional<StringRef> redirects[] = {StringRef(), StringRef(*log), StringRef(*log)};
   if (sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 60, 0, &message) != 0) {
-    if (ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(log))
+    if (ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(*log))
       message += (*text)->getBuffer();
     return createStringError("'%s -r' failed: %s", linker->c_str(), message.c_str());
   }
-  ErrorOr<std::unique_ptr<MemoryBuffer>> linked = MemoryBuffer::getFile(words[3]);
+  ErrorOr<std::unique_ptr<MemoryBuffer>> linked = MemoryBuffer::getFile(*all);
   if (!linked)
     return createStringError(linked.getError(), "cannot read what '%s -r' wrote", linker->c_str());
   return (*linked)->getBuffer().str();
