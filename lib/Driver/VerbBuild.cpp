@@ -1,4 +1,5 @@
 // recurc build: from a specification down to a stage, and what is written of it.
+#include "Codegen/Embed/Names.h"
 #include "Compile/BuildStages.h"
 #include "Compile/HostKernels.h"
 #include "Driver/Provoke.h"
@@ -109,6 +110,8 @@ static Error buildKernels(Specification &specification, const PipelineOptions &p
   Expected<HostKernels> kernels = compileHostKernels(specification.getRecurrences(), pipeline, options);
   if (!kernels)
     return kernels.takeError();
+  if (Error error = codegen::checkNames(kernels->interfaces))
+    return error;
   for (const std::string &text : kernels->notes)
     note(text);
   auto add = [&](StringRef artifact, StringRef suffix, std::string bytes) {

@@ -16,8 +16,17 @@ static void printDims(raw_ostream &os, const KernelInterface &interface) {
   interleave(interface.dims, os, [&](const auto &dim) { os << dim.first << " = " << dim.second; }, ", ");
 }
 
+/// A file may be named so that it would end a comment, or start one in it.
+static std::string makeCommentText(StringRef text) {
+  std::string safe = text.str();
+  for (size_t i = 1; i < safe.size(); ++i)
+    if ((safe[i - 1] == '*' && safe[i] == '/') || (safe[i - 1] == '/' && safe[i] == '*'))
+      safe[i] = '_';
+  return safe;
+}
+
 static void printIntroduction(raw_ostream &os, const KernelInterface &interface) {
-  os << "/* The recurrence " << interface.name << " of " << interface.source << ": ";
+  os << "/* The recurrence " << interface.name << " of " << makeCommentText(interface.source) << ": ";
   printDims(os, interface);
   os << (interface.dims.empty() ? "" : "; ") << "data " << getDataTypeName(interface.dtype);
   if (interface.dtype != RECUR_F32)
@@ -30,12 +39,15 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
   os << ". */\n";
 }
 
-static StringRef getNote(const ArgumentField &field) {
+static std::string getNote(const ArgumentField &field) {
+  std::string note;
   if (field.kind == RECUR_STATE && !field.isFinal)
-    return "; null: zeros";
-  if (!isRead(field))
-    return "; null: not wanted";
-  return "";
+    note = "; null: zeros";
+  else if (!isRead(field))
+    note = "; null: not wanted";
+  if (field.isRenamed)
+    note += "; for '" + field.array->name + "', a name that is taken";
+  return note;
 }
 
 static void printArguments(raw_ostream &os, const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
@@ -82,8 +94,8 @@ static inline recur_call {0}_call(const {0}_args *args, recur_argument arguments
        << "  arguments[" << i << "].strides = args->" << field.getStridesName() << ";\n";
   os << "  call.arguments = arguments;\n"
      << "  call.argument_count = " << upper << "_ARGUMENTS;\n";
-  for (StringRef field : {"B", "T", "H", "Hq", "states_transposed", "plan", "sequence_offsets", "sequence_count",
-                          "threads", "parallel_for", "parallel_context", "workspace", "workspace_bytes"})
+  for (StringRef field :
+       concat<const StringLiteral>(ArrayRef<StringLiteral>({"B", "T", "H", "Hq"}), ArrayRef(callFields)))
     os << "  call." << field << " = args->" << field << ";\n";
   os << "  return call;\n}\n\n";
   os << formatv(

@@ -1,4 +1,5 @@
 #include "Codegen/Embed/KernelInterface.h"
+#include "Codegen/Embed/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -27,30 +28,6 @@ StringRef recur::codegen::getDataTypeName(recur_dtype dtype) {
   return names[dtype];
 }
 
-/// Names that no field may have: the other fields of the struct, and the keywords of C and C++ that a recurrence may
-/// use as names.
-static StringSet<> getTakenNames() {
-  static constexpr StringRef words[] = {
-      "B", "T", "H", "Hq", "threads", "parallel_for", "parallel_context", "workspace", "workspace_bytes", "plan",
-      "sequence_offsets", "sequence_count", "states_transposed",
-      // C and C++
-      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-      "class", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "co_await",
-      "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
-      "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
-      "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-      "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
-      "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-      "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual",
-      "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
-      // macros of the standard headers and of usual compilers
-      "NULL", "unix", "linux", "I", "errno", "stdin", "stdout", "stderr"};
-  StringSet<> taken;
-  for (StringRef word : words)
-    taken.insert(word);
-  return taken;
-}
-
 std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterface &interface) {
   static constexpr struct {
     recur_kind kind;
@@ -61,18 +38,22 @@ std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterfa
                 {RECUR_STATE, false, "initial_"},
                 {RECUR_OUTPUT, false, ""},
                 {RECUR_STATE, true, "final_"}};
-  StringSet<> taken = getTakenNames();
+  StringSet<> taken;
+  for (StringRef size : {"B", "T", "H", "Hq"})
+    taken.insert(size);
+  for (StringRef field : callFields)
+    taken.insert(field);
   std::vector<ArgumentField> fields;
   for (auto [kind, isFinal, prefix] : groups)
     for (const InterfaceArray &array : interface.arrays)
       if (array.kind == kind) {
-        std::string name = (prefix + array.name).str();
+        std::string name = makeFieldName((prefix + array.name).str());
         // `x` beside `x_strides` would take the name of x's strides.
         while (taken.contains(name) || taken.contains(name + "_strides"))
           name += "_";
         taken.insert(name);
         taken.insert(name + "_strides");
-        fields.push_back({&array, kind, isFinal, name});
+        fields.push_back({&array, kind, isFinal, name, name != (prefix + array.name).str()});
       }
   return fields;
 }

@@ -66,16 +66,22 @@ llvm::StringRef getPlanName(recur_plan plan);
 llvm::StringRef getDataTypeName(recur_dtype dtype);
 
 /// The fields that an array has in the struct of arguments: `q`, or `initial_S` and `final_S` for a state. A name that
-/// is taken, by a size or a keyword, gets an underscore at its end.
+/// is taken, by another field or by C, is changed.
 struct ArgumentField {
   const InterfaceArray *array;
   recur_kind kind;
   bool isFinal; // of a state: what it is afterwards
   std::string name;
+  bool isRenamed; // because its name is taken
   std::string getStridesName() const { return name + "_strides"; }
 };
 /// In the order in which kernels take them: inputs, params, initial states, outputs, final states.
 std::vector<ArgumentField> getArgumentFields(const KernelInterface &interface);
+
+/// What follows the arrays in the struct of arguments, beside the sizes: the fields of recur_call by the same names.
+inline constexpr llvm::StringLiteral callFields[] = {"states_transposed", "plan",      "sequence_offsets",
+                                                     "sequence_count",    "threads",   "parallel_for",
+                                                     "parallel_context",  "workspace", "workspace_bytes"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);
