@@ -235,14 +235,14 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     `result = left right` for `rows` rows and `inner` inner indices, or `left^T right` where `left` is `transposed`. With
     `plus`, that tile, its rows scaled by `row_scale` and its columns by `column_scale`, is added; it may be the result
     itself. `right_transposed` multiplies by the right factor's transpose. `left_triangle [r, w]` promises that row n of
-    the left factor is zero from column (n / r + 1) w on: those are not multiplied. `result_triangle` says the same of what
-    will be looked at of the result: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the
-    array `ahead` from row `ahead_first` on into the cache, spread over its time: it computes long enough for memory to
-    answer.
+    the left factor is zero from column (n / r + 1) w on: those are not multiplied, so that the row does not depend on what
+    the right factor has there, which may be no number. `result_triangle` says the same of what will be looked at of the
+    result: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the array `ahead` from row
+    `ahead_first` on into the cache, spread over its time: it computes long enough for memory to answer.
 
     Factors of bf16 in a core's memory are multiplied two inner indices at a time: the right one, and a `transposed` left
     one, lie in pairs as `tile.pair` makes them, and a left one that is not transposed has a whole number of pairs in each
-    row. Where `inner` is odd, the second half of the last pair is multiplied too.
+    row. Where `inner` is odd, the second half of the last pair is multiplied too, unless the triangle leaves it out.
 
     With a result in registers this is a product of one warpgroup on the matrix units, which takes whole tiles; `async`
     begins it, and `tile.settle` waits for its end. Without `async` it has ended when the next op begins.

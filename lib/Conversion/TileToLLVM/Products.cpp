@@ -18,7 +18,9 @@ static int64_t tileVectors(const Emitter &e, int64_t rows) {
 static int64_t tileRows(const Emitter &e, int64_t rows) { return rowBlock(rows, e.shape.isWide() ? 8 : 4); }
 
 namespace {
-/// The loop over inner indices of a register tile: sums[r, v] += or -= left[row + r, k] right[k, column + v].
+
+/// The inner indices of a register tile: sums[r, v] += or -= left[row + r, k] right[k, column + v]. Where the right
+/// factor lies in pairs of inner indices, a step takes a pair.
 struct Multiplication {
   const Place &left;
   bool transposed;
@@ -28,44 +30,104 @@ struct Multiplication {
   int64_t rows, vectors;
   bool subtract = false;
 
-  SmallVector<Value> emit(Emitter &e, Value inner, ArrayRef<Value> initial) const {
-    bool inPairs = right.type.getRank() == 3;
+  int64_t width() const { return right.type.getRank() == 3 ? 2 : 1; }
+
+  /// The steps [0, end).
+  SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial) const {
+    Factors factors = locate(e);
+    return e.loop(0, end, 1, initial, [&](Value step, ValueRange sums) {
+      return add(e, factors, step, sums,
+                 [&](int64_t, Value factor, Value column, Value sum) { return multiply(e, factor, column, sum); });
+    });
+  }
+
+  /// The inner indices from step `begin` on, of which row r takes the first counts[r].
+  SmallVector<Value> emitStairs(Emitter &e, Value begin, ArrayRef<int64_t> counts, ArrayRef<Value> initial) const {
+    Factors factors = locate(e);
+    SmallVector<Value> sums(initial);
+    for (int64_t step = 0; step * width() < counts.back(); ++step)
+      sums = add(e, factors, Index(begin, step), sums, [&](int64_t r, Value factor, Value column, Value sum) {
+        int64_t taken = counts[r] - step * width();
+        if (taken <= 0)
+          return sum;
+        return multiply(e, factor, taken < width() ? keepFirst(e, column) : column, sum);
+      });
+    return sums;
+  }
+
+  /// The steps [begin, end), of which row r takes the inner indices below ends[r].
+  SmallVector<Value> emitMasked(Emitter &e, Value begin, Value end, ArrayRef<Value> ends,
+                                ArrayRef<Value> initial) const {
+    Factors factors = locate(e);
+    return e.loop(begin, end, 1, initial, [&](Value step, ValueRange sums) {
+      Value index = e.multiply(step, width());
+      auto takes = [&](int64_t r, int64_t inStep) {
+        return arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::slt, e.add(index, inStep), ends[r]);
+      };
+      return add(e, factors, step, sums, [&](int64_t r, Value factor, Value column, Value sum) -> Value {
+        if (width() == 2)
+          column = arith::SelectOp::create(e.builder, e.loc, takes(r, 1), column, keepFirst(e, column));
+        return arith::SelectOp::create(e.builder, e.loc, takes(r, 0), multiply(e, factor, column, sum), sum);
+      });
+    });
+  }
+
+private:
+  struct Factors {
+    Value left, right;
+    int64_t leftStep, rowStep;
+  };
+  Factors locate(Emitter &e) const {
     SmallVector<Index> leftPlace{row, 0}, rightPlace{0, column};
     if (transposed)
       std::swap(leftPlace[0], leftPlace[1]);
     int64_t leftStep = left.type.getStride(transposed ? 0 : 1), rowStep = left.type.getStride(transposed ? 1 : 0);
-    if (inPairs) {
+    if (width() == 2) {
       (transposed ? leftPlace : rightPlace).push_back(0);
       if (transposed)
         rightPlace.push_back(0);
       else
         leftStep = 2;
-      inner = e.divide(e.add(inner, 1), 2);
     }
-    Type element = left.type.getElementType();
-    Value leftBase = e.address(left, leftPlace), rightBase = e.address(right, rightPlace);
-    return e.loop(0, inner, 1, initial, [&](Value k, ValueRange sums) {
-      Value rightRow = e.offset(rightBase, e.multiply(k, right.type.getStride(0)), element);
-      Type vector = inPairs ? e.vectorOf(element, 2 * e.lanes()) : e.floats(e.lanes());
-      SmallVector<Value> columns, next;
-      for (int64_t v = 0; v < vectors; ++v)
-        columns.push_back(e.load(e.offset(rightRow, v * e.lanes() * (inPairs ? 2 : 1), element), vector));
-      Value leftAt = e.offset(leftBase, e.multiply(k, leftStep), element);
-      for (int64_t r = 0; r < rows; ++r) {
-        Value factor = broadcast(e, e.offset(leftAt, r * rowStep, element), inPairs);
-        for (int64_t v = 0; v < vectors; ++v) {
-          Value sum = sums[r * vectors + v];
-          next.push_back(inPairs ? e.dot(factor, columns[v], sum) : e.fma(factor, columns[v], sum));
-        }
-      }
-      return next;
-    });
+    return {e.address(left, leftPlace), e.address(right, rightPlace), leftStep, rowStep};
   }
 
-private:
+  using Add = llvm::function_ref<Value(int64_t row, Value factor, Value column, Value sum)>;
+  /// One step, of which `addOne` makes each sum.
+  SmallVector<Value> add(Emitter &e, const Factors &factors, Index step, ValueRange sums, Add addOne) const {
+    Type element = left.type.getElementType();
+    auto stepBy = [&](Value from, int64_t stride) {
+      return e.offset(from, Index(e.multiply(step.value, stride), step.constant * stride), element);
+    };
+    Value rightRow = stepBy(factors.right, right.type.getStride(0));
+    Type vector = width() == 2 ? e.vectorOf(element, 2 * e.lanes()) : e.floats(e.lanes());
+    SmallVector<Value> columns, next;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.push_back(e.load(e.offset(rightRow, v * e.lanes() * width(), element), vector));
+    Value leftAt = stepBy(factors.left, factors.leftStep);
+    for (int64_t r = 0; r < rows; ++r) {
+      Value factor = broadcast(e, e.offset(leftAt, r * factors.rowStep, element));
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(addOne(r, factor, columns[v], sums[r * vectors + v]));
+    }
+    return next;
+  }
+
+  Value multiply(Emitter &e, Value factor, Value column, Value sum) const {
+    return width() == 2 ? e.dot(factor, column, sum) : e.fma(factor, column, sum);
+  }
+
+  /// The first number of each pair, and zero beside it.
+  Value keepFirst(Emitter &e, Value pairs) const {
+    Type words = e.vectorOf(e.builder.getI32Type(), e.lanes());
+    Value bits = LLVM::BitcastOp::create(e.builder, e.loc, words, pairs);
+    bits = arith::AndIOp::create(e.builder, e.loc, bits, e.splat(words, 0xFFFF));
+    return LLVM::BitcastOp::create(e.builder, e.loc, pairs.getType(), bits);
+  }
+
   /// A number, or a pair of them, in all lanes.
-  Value broadcast(Emitter &e, Value pointer, bool inPairs) const {
-    if (inPairs) {
+  Value broadcast(Emitter &e, Value pointer) const {
+    if (width() == 2) {
       Value words = e.splat(e.load(pointer, e.builder.getI32Type()), e.lanes());
       return LLVM::BitcastOp::create(e.builder, e.loc, e.vectorOf(e.builder.getBF16Type(), 2 * e.lanes()), words);
     }
@@ -75,11 +137,41 @@ private:
     return e.splat(number, e.lanes());
   }
 };
+
 } // namespace
 
-/// Where the columns that matter to a block of rows end.
-static Value triangleEnd(Emitter &e, std::pair<int64_t, int64_t> triangle, Value row, int64_t rows) {
-  return e.multiply(e.add(e.divide(e.add(row, rows - 1), triangle.first), 1), triangle.second);
+/// The inner indices of a product whose rows take those of their own token and of tokens before. What later tokens have
+/// may be no number, and zero times that is none: so it is not multiplied, not even by the zero that it would meet.
+/// Blocks of rows begin at multiples of `alignment`.
+static SmallVector<Value> emitCausal(Emitter &e, const Multiplication &multiplication, Value inner,
+                                     std::pair<int64_t, int64_t> triangle, int64_t alignment, ArrayRef<Value> initial) {
+  auto [rowsPerToken, perToken] = triangle;
+  int64_t rows = multiplication.rows, width = multiplication.width();
+  auto inSteps = [&](Value indices) { return e.divide(e.add(indices, width - 1), width); };
+  SmallVector<Value> ends;
+  for (int64_t r = 0; r < rows; ++r)
+    ends.push_back(e.multiply(e.add(e.divide(e.add(multiplication.row, r), rowsPerToken), 1), perToken));
+  // All rows take what the tokens before the first row's have.
+  Value before = e.multiply(e.divide(multiplication.row, rowsPerToken), perToken);
+  Value begin = e.divide(e.smaller(inner, before), width);
+  SmallVector<Value> sums = multiplication.emit(e, begin, initial);
+  auto emitMasked = [&] {
+    return multiplication.emitMasked(e, begin, inSteps(e.smaller(inner, ends.back())), ends, sums);
+  };
+  // Does a block begin with a token, and that with a step?
+  if (alignment % rowsPerToken != 0 || alignment / rowsPerToken * perToken % width != 0)
+    return emitMasked();
+  SmallVector<int64_t> counts;
+  for (int64_t r = 0; r < rows; ++r)
+    counts.push_back((r / rowsPerToken + 1) * perToken);
+  Value isWhole = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::sle, ends.back(), inner);
+  auto choice = scf::IfOp::create(e.builder, e.loc, TypeRange(ValueRange(sums)), isWhole, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(e.builder);
+  e.builder.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(e.builder, e.loc, multiplication.emitStairs(e, begin, counts, sums));
+  e.builder.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(e.builder, e.loc, emitMasked());
+  return llvm::to_vector_of<Value>(choice.getResults());
 }
 
 /// The part of the rows ahead that one of `units` register tiles asks for.
@@ -137,11 +229,13 @@ void tile::emitProduct(Emitter &e, const Product &product) {
           }
           sums.push_back(sum);
         }
-      Value inner = product.inner;
-      if (product.leftTriangle)
-        inner = e.smaller(inner, triangleEnd(e, *product.leftTriangle, row, rows));
       Multiplication multiplication{product.left, product.transposed, product.right, row, column, rows, vectors};
-      sums = multiplication.emit(e, inner, sums);
+      if (product.leftTriangle) {
+        sums = emitCausal(e, multiplication, product.inner, *product.leftTriangle, /*alignment=*/rows, sums);
+      } else {
+        int64_t width = multiplication.width();
+        sums = multiplication.emit(e, e.divide(e.add(product.inner, width - 1), width), sums);
+      }
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t v = 0; v < vectors; ++v)
           e.store(sums[r * vectors + v],

@@ -77,6 +77,46 @@ TEST_P(Plans, ComputeTokenByToken) {
   }
 }
 
+/// The data with all that an input has for one token replaced by a number.
+Data plant(Data data, const std::string &input, int64_t token, double number) {
+  Array &array = data.inputs.at(input);
+  int64_t inner = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
+  std::fill_n(array.values.begin() + token * inner, inner, number);
+  return data;
+}
+
+/// The outputs of the tokens before `token`, of one sequence, as bits.
+std::vector<uint64_t> bitsBefore(const Results &results, int64_t token) {
+  std::vector<uint64_t> bits;
+  for (const auto &[name, array] : results.outputs) {
+    int64_t inner = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
+    for (double value : llvm::ArrayRef(array.values).take_front(token * inner))
+      bits.push_back(llvm::bit_cast<uint64_t>(value));
+  }
+  return bits;
+}
+
+/// What is no number in a later token of the chunk, and what overflows there, is not multiplied on the way to an
+/// earlier one, not even by zero.
+TEST_P(Plans, TakeNothingOfLaterTokens) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 6}, {"M", 4}});
+  ASSERT_TRUE(module);
+  for (bool hasBF16 : {false, true}) {
+    Plan tiles = plan(*module, 16, hasBF16 ? "bf16" : "f32", hasBF16);
+    Data data = randomData(recurrenceOf(*module), {1, 21, 1, 1}, 5);
+    TileOptions options;
+    options.rounds = true; // so that numbers overflow
+    Results want = get(interpret(tiles.kernel(), tiles.arrays, data, options));
+    for (const auto &[name, array] : data.inputs)
+      for (int64_t token : {2, 9, 20})
+        for (double number : {std::numeric_limits<double>::quiet_NaN(), 1e38})
+          EXPECT_EQ(bitsBefore(get(interpret(tiles.kernel(), tiles.arrays, plant(data, name, token, number), options)),
+                               token),
+                    bitsBefore(want, token))
+              << number << " in '" << name << "' of token " << token << (hasBF16 ? ", in pairs" : "");
+  }
+}
+
 /// Without rounding, products of pairs are what other products are.
 TEST_P(Plans, ComputeTheSameInPairs) {
   auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
@@ -253,6 +293,16 @@ TEST_F(WrongPlans, TrianglesOfAnotherShape) {
               return true;
             }),
             1);
+}
+
+TEST_F(WrongPlans, ProductsWithLaterTokens) {
+  // Where a triangle is missing, a zero is multiplied by what a later token has. That shows once it is no number.
+  Data spoilt = plant(data, "v", 9, std::numeric_limits<double>::quiet_NaN());
+  auto run = [&] { return bitsBefore(get(interpret(right.kernel(), right.arrays, spoilt)), 9); };
+  std::vector<uint64_t> before = run();
+  right.kernel().walk([](tile::ProductOp op) { op.removeLeftTriangleAttr(); });
+  EXPECT_EQ(judge(right.kernel()), "");
+  EXPECT_NE(run(), before);
 }
 
 TEST_F(WrongPlans, MasksThatLetEverythingThrough) {
