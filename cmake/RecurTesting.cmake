@@ -5,10 +5,14 @@ find_package(GTest REQUIRED)
 set(RECUR_TEST_RESULTS ${PROJECT_BINARY_DIR}/test-results)
 file(MAKE_DIRECTORY ${RECUR_TEST_RESULTS})
 
-# recur_unit_test(NAME source... [LINK library...]): one GoogleTest executable, linked with gmock and a main, and one ctest
-# entry `unit-NAME`. RECUR_SOURCE_DIR is defined as the repository's root, where examples/ and test/golden are.
+# Nothing is timed: the limit is there for what hangs, on machines that do ten other things.
+set(RECUR_TEST_TIMEOUT 3600 CACHE STRING "Seconds after which ctest gives up on an entry")
+
+# recur_unit_test(NAME source... [LINK library...] [SHARDS n]): one GoogleTest executable, linked with gmock and a main, and
+# one ctest entry `unit-NAME`, or n of them with a part of the tests each, so that none takes longer than two minutes on two
+# idle cores. RECUR_SOURCE_DIR is defined as the repository's root, where examples/ and test/golden are.
 function(recur_unit_test name)
-  cmake_parse_arguments(ARG "NO_PCH" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH" "SHARDS" "LINK" ${ARGN})
   set(options "")
   if(ARG_NO_PCH)
     set(options NO_PCH)
@@ -17,8 +21,20 @@ function(recur_unit_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
   set_source_files_properties(${ARG_UNPARSED_ARGUMENTS} PROPERTIES
                               COMPILE_DEFINITIONS "RECUR_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
-  add_test(NAME unit-${name} COMMAND ${name} --gtest_brief=1 --gtest_output=xml:${RECUR_TEST_RESULTS}/unit-${name}.xml
-           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(unit-${name} PROPERTIES TIMEOUT 900)
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(entry unit-${name})
+    if(last)
+      math(EXPR number "${shard} + 1")
+      string(APPEND entry -${number})
+    endif()
+    add_test(NAME ${entry} COMMAND ${name} --gtest_brief=1 --gtest_output=xml:${RECUR_TEST_RESULTS}/${entry}.xml
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${entry} PROPERTIES TIMEOUT ${RECUR_TEST_TIMEOUT}
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
   set_property(GLOBAL APPEND PROPERTY RECUR_UNIT_TESTS ${name})
 endfunction()

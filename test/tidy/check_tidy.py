@@ -60,13 +60,16 @@ def main():
     parser.add_argument("--root", required=True, help="the repository's root")
     parser.add_argument("--build", required=True, help="the build folder, with compile_commands.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--part", default="1/1", help="2/3: of the sources in order, the second of every three")
     parser.add_argument("folders", nargs="+", help="folders below the root whose sources are checked")
     arguments = parser.parse_args()
     root, build = os.path.abspath(arguments.root), os.path.abspath(arguments.build)
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = {e["file"]: e for e in json.load(file)}
     folders = tuple(os.path.join(root, f) + os.sep for f in arguments.folders)
-    entries = {f: e for f, e in entries.items() if f.startswith(folders)}
+    part, parts = map(int, arguments.part.split("/"))
+    chosen = sorted(f for f in entries if f.startswith(folders))[part - 1 :: parts]
+    entries = {f: entries[f] for f in chosen}
     version = subprocess.run([arguments.tidy, "--version"], capture_output=True, text=True, check=True).stdout
     cache = os.path.join(build, "tidy-cache")
     os.makedirs(cache, exist_ok=True)
