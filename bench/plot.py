@@ -61,7 +61,7 @@ class Results:
         """The first's time over the second's, of several threads by the wall clock; None if one was not measured."""
         if name not in self.core or over not in self.core:
             return None
-        threads = re.compile(r"/threads:(?!1$)")
+        threads = re.compile(r"/threads:(?!1(/|$))")
         times = self.wall if threads.search(name) or threads.search(over) else self.core
         return statistics.median(a / b for a, b in zip(times[name], times[over]))
 

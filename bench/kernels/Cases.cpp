@@ -34,6 +34,12 @@ Shape Plan::getLong(const std::string &spec, recur_plan plan, int32_t threads) c
   return shape;
 }
 
+Shape Plan::getDecayed(const std::string &spec, double decay) const {
+  Shape shape = getBase(spec);
+  shape.decay = decay;
+  return shape;
+}
+
 Shape Plan::getSized(const std::string &spec, int64_t K, int64_t V) const {
   Shape shape{&getKernel(spec, K, V)};
   shape.T = T;
@@ -65,6 +71,8 @@ std::vector<std::pair<int64_t, int64_t>> Plan::getSizes() const {
 }
 
 std::vector<std::string> Plan::getSizedSpecs() const { return {"gated_delta_net", "kda"}; }
+std::vector<double> Plan::getDecays() const { return {-0.05, -1, -5, -20}; }
+std::vector<std::string> Plan::getDecayedSpecs() const { return {"gated_delta_net", "kda", "gla"}; }
 std::vector<std::string> Plan::getOtherTargets() const { return {"x86-64-v3"}; }
 
 std::vector<std::string> Plan::getLongSpecs() const {
@@ -234,6 +242,9 @@ private:
         add(shape);
       }
     }
+    for (const std::string &spec : plan.getDecayedSpecs())
+      for (double decay : plan.getDecays())
+        add(plan.getDecayed(spec, decay));
     for (const std::string &spec : plan.getLongSpecs()) {
       add(plan.getLong(spec, RECUR_PLAN_CHUNK, 1));
       add(plan.getLong(spec, RECUR_PLAN_SEGMENT, 1));

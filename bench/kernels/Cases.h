@@ -16,6 +16,8 @@ struct Plan {
   Shape getStep(const std::string &spec, const std::string &dtype = "f32") const;
   /// One head of very many tokens.
   Shape getLong(const std::string &spec, recur_plan plan, int32_t threads) const;
+  /// Where the logarithms of decays have this mean.
+  Shape getDecayed(const std::string &spec, double decay) const;
   Shape getSized(const std::string &spec, int64_t K, int64_t V) const;
 
   /// What is measured at all: rows and columns of the tables.
@@ -26,6 +28,8 @@ struct Plan {
   std::vector<std::string> getSizedSpecs() const;
   std::vector<std::string> getOtherTargets() const;
   std::vector<std::string> getLongSpecs() const; // those with the plan segment
+  std::vector<double> getDecays() const;         // weak to strong
+  std::vector<std::string> getDecayedSpecs() const;
 };
 
 inline constexpr const char *peakName = "peak/multiply_adds";

@@ -50,6 +50,7 @@ public:
             getBandwidthShare(measured, step), 0.6, true);
     atMost("recurc build of gated_delta_net, seconds", measured.getMedian(buildName, Clock::Wall), 2);
     addSizes();
+    addDecays();
     addError();
     return demands;
   }
@@ -107,6 +108,17 @@ private:
         worst.add(*time * base.countFlops() / sized.countFlops(), fmt::format("K {}, V {}", K, V));
     }
     atMost("time per flop over that of K=V=128, sizes of 64 and more" + worst.name(), worst.value, 1.7);
+  }
+
+  /// Factors of strong decays are nearly zero, which must not cost time.
+  void addDecays() {
+    Worst worst;
+    for (const std::string &spec : plan.getDecayedSpecs())
+      for (double slow : plan.getDecays())
+        for (double fast : plan.getDecays())
+          worst.add(getTimeOver(plan.getDecayed(spec, slow), plan.getDecayed(spec, fast)),
+                    fmt::format("{}, {} over {}", spec, slow, fast));
+    atMost("time by log decays of -0.05 to -20 a token, slowest over fastest" + worst.name(), worst.value, 1.15);
   }
 
   void addError() {

@@ -50,8 +50,9 @@ const Kernel &recur::bench::getKernel(const std::string &spec, int64_t K, int64_
 
 std::string Shape::getName() const {
   static const char *plans[] = {"auto", "step", "chunk", "segment", "scan", "token-loop"};
-  return fmt::format("kernel/{}/{}/K:{}/V:{}/{}/{}/B:{}/H:{}/T:{}/threads:{}", kernel->spec, kernel->dtype, kernel->K,
-                     kernel->V, kernel->target, plans[plan], B, H, T, threads);
+  std::string name = fmt::format("kernel/{}/{}/K:{}/V:{}/{}/{}/B:{}/H:{}/T:{}/threads:{}", kernel->spec, kernel->dtype,
+                                 kernel->K, kernel->V, kernel->target, plans[plan], B, H, T, threads);
+  return decay != 0 ? fmt::format("{}/decay:{}", name, decay) : name;
 }
 
 double Shape::countFlops() const {

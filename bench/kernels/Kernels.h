@@ -30,6 +30,7 @@ struct Shape {
   recur_plan plan = RECUR_PLAN_CHUNK;
   int64_t B = 1, H = 4, T = 4096;
   int32_t threads = 1;
+  double decay = 0; // the mean logarithm of a token's decay; 0: as models have them
 
   std::string getName() const;
   /// By the fused chunk form in chunks of 64 tokens: the interactions and what is made of them, half of which a mask

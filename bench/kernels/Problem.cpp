@@ -52,12 +52,14 @@ float roundToBFloat(float value) {
   return value;
 }
 
-/// Draws one row of the array called `name`: keys and queries of length one, decays of 0.1% to 63% a token, gains from
-/// 0 to 1.
-void drawRow(const std::string &name, Numbers &numbers, float *row, int64_t width) {
+/// Draws one row of the array called `name`: keys and queries of length one, gains from 0 to 1, decays of 0.1% to 63% a
+/// token, or those whose logarithms have the mean `decay`.
+void drawRow(const std::string &name, Numbers &numbers, double decay, float *row, int64_t width) {
   float square = 0;
   for (int64_t i = 0; i < width; ++i) {
-    if (name == "g" || name == "g_p")
+    if (name == "g" && decay != 0)
+      row[i] = float(decay) * (0.5f + numbers.drawUnit());
+    else if (name == "g" || name == "g_p")
       row[i] = -std::exp(std::log(1e-3f) * numbers.drawUnit());
     else if (name == "beta" || name == "beta_p")
       row[i] = numbers.drawUnit();
@@ -102,9 +104,9 @@ struct SharedArray {
 };
 
 /// At least `rows` rows of the array called `name`, drawn if it is an input or a parameter.
-void *getArray(const std::string &name, bool isDrawn, int32_t dtype, int64_t width, int64_t rows) {
-  static std::map<std::tuple<std::string, int32_t, int64_t>, SharedArray> arrays;
-  SharedArray &array = arrays[{name, dtype, width}];
+void *getArray(const std::string &name, bool isDrawn, double decay, int32_t dtype, int64_t width, int64_t rows) {
+  static std::map<std::tuple<std::string, double, int32_t, int64_t>, SharedArray> arrays;
+  SharedArray &array = arrays[{name, name == "g" ? decay : 0, dtype, width}];
   if (array.rows >= rows && array.data)
     return array.data.get();
   int64_t bytes = rows * width * (dtype == RECUR_F32 ? 4 : 2);
@@ -115,7 +117,7 @@ void *getArray(const std::string &name, bool isDrawn, int32_t dtype, int64_t wid
   Numbers numbers(name);
   std::vector<float> row(size_t(width), 0);
   for (int64_t i = 0; isDrawn && i < rows; ++i) {
-    drawRow(name, numbers, row.data(), width);
+    drawRow(name, numbers, decay, row.data(), width);
     for (int64_t j = 0; j < width; ++j)
       store(row[size_t(j)], dtype, array.data.get(), i * width + j);
   }
@@ -148,7 +150,7 @@ Problem::Problem(const Shape &shape) : shape(shape), workspace(nullptr, std::fre
       // A decoder updates its states in place; a longer call starts from zeros.
       bool isWanted = kind != RECUR_STATE || isFinal || shape.T == 1;
       bool isDrawn = kind == RECUR_INPUT || kind == RECUR_PARAM;
-      void *data = isWanted ? getArray(info.name, isDrawn, info.dtype, getWidth(info), rows) : nullptr;
+      void *data = isWanted ? getArray(info.name, isDrawn, shape.decay, info.dtype, getWidth(info), rows) : nullptr;
       arguments.push_back({data, {0, 0, 0}});
       if (kind == RECUR_STATE && data && !isFinal)
         std::memset(data, 0, size_t(rows * getWidth(info)) * sizeof(float));
@@ -187,7 +189,8 @@ bench_head Problem::getHead(int64_t head, int64_t tokens, float *output) const {
     if (info.kind != RECUR_INPUT && info.kind != RECUR_PARAM)
       continue;
     int64_t rows = info.kind == RECUR_PARAM ? shape.H : tokens * shape.H, width = getWidth(info);
-    const auto *data = static_cast<const float *>(getArray(info.name, true, RECUR_F32, width, rows)) + head * width;
+    const auto *data =
+        static_cast<const float *>(getArray(info.name, true, shape.decay, RECUR_F32, width, rows)) + head * width;
     const std::pair<const char *, const float **> arrays[] = {
         {"q", &found.q},       {"k", &found.k},     {"v", &found.v},          {"g", &found.g},
         {"beta", &found.beta}, {"g_p", &found.g_p}, {"beta_p", &found.beta_p}};

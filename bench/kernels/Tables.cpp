@@ -23,6 +23,7 @@ public:
     printTokens();
     printShort();
     printLong();
+    printDecays();
   }
 
 private:
@@ -154,6 +155,20 @@ private:
       step.plan = RECUR_PLAN_STEP;
       fmt::print(to, "T {:<4}{:>8}\n", tokens, print(getTimeOver(chunk, step)));
     }
+  }
+
+  void printDecays() {
+    heading("Time by the mean log decay of a token, over that at the first");
+    fmt::print(to, "{:<18}", "");
+    for (double decay : plan.getDecays())
+      fmt::print(to, "{:>8}", decay);
+    for (const std::string &spec : plan.getDecayedSpecs()) {
+      fmt::print(to, "\n{:<18}", spec);
+      for (double decay : plan.getDecays())
+        fmt::print(to, "{:>8}",
+                   print(getTimeOver(plan.getDecayed(spec, decay), plan.getDecayed(spec, plan.getDecays().front()))));
+    }
+    fmt::print(to, "\n");
   }
 
   void printLong() {
