@@ -53,21 +53,29 @@ Error recur::codegen::setMachine(Module &module, const Machine &machine) {
   return Error::success();
 }
 
-Error recur::codegen::optimize(Module &module, const Machine &machine) {
-  Expected<std::unique_ptr<TargetMachine>> target = makeTargetMachine(machine);
-  if (!target)
-    return target.takeError();
+static void optimize(Module &module, TargetMachine &machine, bool unrolls) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager callGraph;
   ModuleAnalysisManager modules;
-  PassBuilder builder(target->get());
+  PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = unrolls;
+  PassBuilder builder(&machine, tuning);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(callGraph);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+Error recur::codegen::optimize(Module &module, const Machine &machine) {
+  Expected<std::unique_ptr<TargetMachine>> target = makeTargetMachine(machine);
+  if (!target)
+    return target.takeError();
+  // Short loops become vectors first: unrolled before, they would be as many numbers. Then the loops over vectors are.
+  ::optimize(module, **target, /*unrolls=*/false);
+  ::optimize(module, **target, /*unrolls=*/true);
   return Error::success();
 }
 
