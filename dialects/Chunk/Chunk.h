@@ -21,6 +21,7 @@ class ParamOp;
 class StateOp;
 class OutputOp;
 class NextOp;
+class Tangents;
 
 /// Bytes of all operands and results of an op, in f32.
 int64_t countBytes(mlir::Operation *op);
@@ -52,7 +53,9 @@ mlir::RankedTensorType makeTokens(mlir::MLIRContext *context, int64_t tokens, ll
 
 bool isUnary(Function function);  // elementwise, of one operand
 bool isBinary(Function function); // elementwise, of two
-inline bool isElementwise(Function function) { return isUnary(function) || isBinary(function); }
+inline bool isElementwise(Function function) {
+  return isUnary(function) || isBinary(function) || function == Function::Select;
+}
 
 /// Whether a row with this point sees, of its own token, the write at this place.
 inline bool seesWrite(int64_t point, int64_t step) { return step < point; }

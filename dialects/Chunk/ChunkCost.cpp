@@ -69,6 +69,7 @@ int64_t BroadcastOp::getFlops() { return 0; }
 int64_t InterleaveOp::getFlops() { return 0; }
 int64_t DeinterleaveOp::getFlops() { return 0; }
 int64_t PreviousOp::getFlops() { return 0; }
+int64_t LastOp::getFlops() { return 0; }
 int64_t ReshapeStateOp::getFlops() { return 0; }
 
 int64_t CumulativeDecayOp::getFlops() { return (getLinear() ? 1 : 2) * elements(getDecay()); }

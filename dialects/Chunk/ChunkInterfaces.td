@@ -16,18 +16,24 @@ def Chunk_CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
-def Chunk_LinearOpInterface : OpInterface<"LinearOpInterface"> {
+def Chunk_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::recur::chunk";
   let description = [{
-    Which operands an op is linear in while the others are held, and what carries a result's cotangent back to such an
-    operand. The segment summary is derived from the first, a reverse mode starts from both.
+    The derivative of an op, as ops of the same dialect. The map of a segment is the derivative of a program by one of its
+    states.
+
+    The tangent of a value is how it moves when what is differentiated by moves along a direction; `chunk::Tangents` knows the
+    tangents of the operands, and of what the op's regions use, and null there is a tangent of zero. Nothing is divided by a
+    decay or by a state, so that the tangent is right at decays of zero too.
+
+    A direction may have other sizes than its value where the op treats the rows or columns of a state alike: K directions
+    of a row of the state, for example, are a tangent of KxK for a state of VxK. The ops that are built take their sizes from
+    the tangents.
   }];
   let methods = [
-    InterfaceMethod<[{Whether the results, with all other operands held, are linear in these operands together, but for a
-                      term that does not depend on them. A product is so in either factor and not in both.}], "bool", "isLinearIn",
-                    (ins "::llvm::ArrayRef<unsigned>":$operands)>,
-    InterfaceMethod<[{The cotangent of operand `operand` as a formula in the operands' names and `d`, the result's cotangent;
-                      empty where the op is not linear in it.}], "::llvm::StringRef", "getAdjoint", (ins "unsigned":$operand)>,
+    InterfaceMethod<[{Builds the tangents of the results at the builder's place, and tells `tangents` of them. A result that
+                      does not depend on what has a tangent gets none.}], "void", "buildTangent",
+                    (ins "::mlir::OpBuilder &":$builder, "::recur::chunk::Tangents &":$tangents)>,
   ];
 }
 

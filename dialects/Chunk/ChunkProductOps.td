@@ -32,7 +32,7 @@ def Chunk_CumulativeDecayOp : Chunk_PureOp<"cumulative_decay"> {
 // Products of streams, and of streams with states
 //===----------------------------------------------------------------------===//
 
-def Chunk_InteractionOp : Chunk_LinearOp<"interaction", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
+def Chunk_InteractionOp : Chunk_PureOp<"interaction", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
   let summary = "what each row sees of each write: the decayed, masked product of two streams";
   let description = [{
     Element [n, i] is `sum_c rows[n, c] D[c] columns[i, c]` where row n sees write i, and 0 where it does not. A row sees
@@ -65,7 +65,7 @@ def Chunk_InteractionOp : Chunk_LinearOp<"interaction", [DeclareOpInterfaceMetho
   let hasCanonicalizer = 1;
 }
 
-def Chunk_ApplyOp : Chunk_LinearOp<"apply", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
+def Chunk_ApplyOp : Chunk_PureOp<"apply", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
   let summary = "what the rows gather from the writes' values";
   let description = [{
     The product of a matrix (rows by writes) and the values of the writes. With a decay, the value's channels decay on their
@@ -89,7 +89,7 @@ def Chunk_ApplyOp : Chunk_LinearOp<"apply", [DeclareOpInterfaceMethods<Chunk_Dec
   let hasCanonicalizer = 1;
 }
 
-def Chunk_SolveOp : Chunk_LinearOp<"solve", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
+def Chunk_SolveOp : Chunk_PureOp<"solve", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface, ["dropDecay"]>]> {
   let summary = "the unit lower triangular solve (I + L) X = B";
   let description = [{
     Only the strictly lower triangle of L is read. With a decay, the channels of X decay on their way from one row to
@@ -124,7 +124,7 @@ def Chunk_InverseOp : Chunk_PureOp<"inverse"> {
   let assemblyFormat = "$matrix attr-dict `:` type($matrix)";
 }
 
-def Chunk_ReadOp : Chunk_LinearOp<"read"> {
+def Chunk_ReadOp : Chunk_PureOp<"read"> {
   let summary = "a state read by every row";
   let description = [{
     Row n of the result is `S rows[n]`, or `rows[n] S` where the read is from the `left`.
@@ -139,7 +139,7 @@ def Chunk_ReadOp : Chunk_LinearOp<"read"> {
 }
 
 def Chunk_ReshapeStateOp : Chunk_Op<"reshape_state", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,
-                                                     DeclareOpInterfaceMethods<Chunk_LinearOpInterface>]> {
+                                                     DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>]> {
   let summary = "the same state under another shape";
   let description = [{
     A vector state is read and advanced as the only row of a matrix.
@@ -155,7 +155,7 @@ def Chunk_ReshapeStateOp : Chunk_Op<"reshape_state", [Pure, DeclareOpInterfaceMe
   let hasFolder = 1;
 }
 
-def Chunk_AdvanceOp : Chunk_LinearOp<"advance", [AttrSizedOperandSegments]> {
+def Chunk_AdvanceOp : Chunk_PureOp<"advance", [AttrSizedOperandSegments]> {
   let summary = "the state after the chunk's decay and writes";
   let description = [{
     `diag(row_decay) S diag(column_decay) + values^T keys`. The decays are those of the whole chunk, the values and keys

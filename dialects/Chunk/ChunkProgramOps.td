@@ -132,7 +132,7 @@ def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
 }
 
 def Chunk_StateFreeOp : Chunk_Op<"state_free", [HasParent<"ProgramOp">, SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
-                                                RecursiveMemoryEffects]> {
+                                                RecursiveMemoryEffects, DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>]> {
   let summary = "the part of a program that no state enters";
   let description = [{
     Its chunks can be computed in any order or at once; what it yields is what the sequential part needs of them.

@@ -52,6 +52,11 @@ RECUR_INFER(PreviousOp) {
   return checkPerToken(loc, "values", operands[1], operands[0]);
 }
 
+RECUR_INFER(LastOp) {
+  types.push_back(makeTensor(context, shapePerToken(operands[0])));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // TokenLoopOp
 //===----------------------------------------------------------------------===//

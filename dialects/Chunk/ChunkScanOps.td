@@ -7,7 +7,7 @@ include "dialects/Chunk/ChunkProductOps.td"
 // Scans over the tokens of a chunk
 //===----------------------------------------------------------------------===//
 
-def Chunk_ScanOp : Chunk_LinearOp<"scan", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
+def Chunk_ScanOp : Chunk_PureOp<"scan", [DeclareOpInterfaceMethods<Chunk_DecayedOpInterface>]> {
   let summary = "a state that each token scales and adds to, elementwise";
   let description = [{
     `x_t = a_t * x_{t-1} + b_t`, starting from the state; `all` is x after each token, `last` after the last. The decay is a
@@ -42,7 +42,7 @@ def Chunk_TropicalScanOp : Chunk_PureOp<"tropical_scan"> {
   let assemblyFormat = "$state `,` $shifts `,` $bounds attr-dict `:` type($state) `,` type($shifts) `,` type($bounds)";
 }
 
-def Chunk_PreviousOp : Chunk_LinearOp<"previous"> {
+def Chunk_PreviousOp : Chunk_PureOp<"previous"> {
   let summary = "a state before each token, from what it was after each";
   let description = [{
     Row 0 is the state, row t the operand's row t - 1.
@@ -56,7 +56,21 @@ def Chunk_PreviousOp : Chunk_LinearOp<"previous"> {
   let assemblyFormat = "$state `,` $all attr-dict `:` type($state) `,` type($all)";
 }
 
+def Chunk_LastOp : Chunk_PureOp<"last"> {
+  let summary = "what the last token has";
+  let description = [{
+    The last row. A state that becomes what its token computes, whatever it was, is the last such value after the chunk, and
+    `chunk.previous` gives it before each token.
+
+    Example: `%next = chunk.last %all : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$all);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$all attr-dict `:` type($all)";
+}
+
 def Chunk_TokenLoopOp : Chunk_Op<"token_loop", [SingleBlockImplicitTerminator<"YieldOp">, AttrSizedOperandSegments, RecursiveMemoryEffects,
+                                                DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>,
                                                 DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>]> {
   let summary = "the tokens one by one, for states that nothing better is known of";
   let description = [{
@@ -93,6 +107,7 @@ def Chunk_TokenLoopOp : Chunk_Op<"token_loop", [SingleBlockImplicitTerminator<"Y
 //===----------------------------------------------------------------------===//
 
 def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, AllTypesMatch<["vectors", "result"]>,
+                                 DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>,
                                  DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>]> {
   let summary = "conjugate-gradient steps from zero on (G + diag(ridge)) y = x, for every token's G and x";
   let description = [{

@@ -123,7 +123,7 @@ static double evaluate(Function function, double x, double y) {
 static unsigned countOperands(Function function) {
   if (isUnary(function) || function == Function::Sum || function == Function::Softmax)
     return 1;
-  return 2;
+  return function == Function::Select ? 3 : 2;
 }
 
 static LogicalResult inferPerToken(Function function, std::optional<Location> loc, ArrayRef<ArrayRef<int64_t>> shapes,
@@ -138,22 +138,21 @@ static LogicalResult inferPerToken(Function function, std::optional<Location> lo
   };
   auto fail = [&](StringRef what) {
     std::string have = print(shapes[0]);
-    if (shapes.size() == 2)
-      have += " and " + print(shapes[1]);
+    for (size_t i = 1; i < shapes.size(); ++i)
+      have += (i + 1 == shapes.size() ? " and " : ", ") + print(shapes[i]);
     return emitOptionalError(loc, "'", stringifyFunction(function), "' needs ", what, ", but each token has ", have);
   };
+  if (isElementwise(function)) {
+    ArrayRef<int64_t> widest;
+    for (ArrayRef<int64_t> shape : shapes) {
+      if (!shape.empty() && !widest.empty() && shape != widest)
+        return fail(function == Function::Select ? "equal shapes or scalars" : "equal shapes or a scalar");
+      widest = shape.empty() ? widest : shape;
+    }
+    result.assign(widest.begin(), widest.end());
+    return success();
+  }
   ArrayRef<int64_t> a = shapes[0], b = shapes.size() == 2 ? shapes[1] : ArrayRef<int64_t>();
-  if (isUnary(function)) {
-    result.assign(a.begin(), a.end());
-    return success();
-  }
-  if (isBinary(function)) {
-    if (!a.empty() && !b.empty() && a != b)
-      return fail("equal shapes or a scalar");
-    ArrayRef<int64_t> wider = a.empty() ? b : a;
-    result.assign(wider.begin(), wider.end());
-    return success();
-  }
   switch (function) {
   case Function::Sum:
     return success();
@@ -241,6 +240,14 @@ OpFoldResult MapOp::fold(FoldAdaptor adaptor) {
     if (commutes && numbers[0] == neutral)
       if (OpFoldResult same = sameShape(*this, getOperands()[1]))
         return same;
+  }
+  if (function == Function::Select) {
+    if (!numbers[0])
+      return {};
+    unsigned chosen = *numbers[0] > 0 ? 1 : 2;
+    if (numbers[chosen])
+      return FloatAttr::get(Float64Type::get(getContext()), *numbers[chosen]);
+    return sameShape(*this, getOperands()[chosen]);
   }
   if (function == Function::Neg)
     if (auto inner = getOperands()[0].getDefiningOp<MapOp>(); inner && inner.getFunction() == Function::Neg)

@@ -9,9 +9,8 @@ include "dialects/Chunk/ChunkProgramOps.td"
 
 class Chunk_PureOp<string mnemonic, list<Trait> traits = []>
     : Chunk_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>,
+                                      DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>,
                                       DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>], traits)>;
-class Chunk_LinearOp<string mnemonic, list<Trait> traits = []>
-    : Chunk_PureOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<Chunk_LinearOpInterface>], traits)>;
 
 def Chunk_ConstantOp : Chunk_Op<"constant", [Pure, ConstantLike]> {
   let summary = "one number in every element";
@@ -28,12 +27,13 @@ def Chunk_ConstantOp : Chunk_Op<"constant", [Pure, ConstantLike]> {
   let extraClassDeclaration = [{ double getNumber() { return getValueAttr().getValueAsDouble(); } }];
 }
 
-def Chunk_MapOp : Chunk_LinearOp<"map"> {
+def Chunk_MapOp : Chunk_PureOp<"map"> {
   let summary = "a function of one token's values, for every token";
   let description = [{
     Each function means what the `dgps` op of its name means for one token. Elementwise: `neg exp expm1 log sqrt abs
     sigmoid tanh softplus elu` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
-    are equal, or one is a scalar of each token and goes with any. Products: `outer dot matvec vecmat scale_cols scale_rows`;
+    are equal, or one is a scalar of each token and goes with any; `select` of three, which gives the second where the
+    first is above zero and the third elsewhere. Products: `outer dot matvec vecmat scale_cols scale_rows`;
     `sum` of all of a token's elements, `softmax` of its vector. A token dimension of 1 goes with any.
 
     Verified: the number of operands; their shapes; that the token dimensions are equal or 1.
@@ -47,7 +47,7 @@ def Chunk_MapOp : Chunk_LinearOp<"map"> {
   let hasCanonicalizer = 1;
 }
 
-def Chunk_ExtractOp : Chunk_LinearOp<"extract"> {
+def Chunk_ExtractOp : Chunk_PureOp<"extract"> {
   let summary = "one element of each token's vector, or one row of each token's matrix";
   let description = [{
     Verified: the index lies within the first size after the tokens.
@@ -61,7 +61,7 @@ def Chunk_ExtractOp : Chunk_LinearOp<"extract"> {
 }
 
 def Chunk_BroadcastOp : Chunk_Op<"broadcast", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,
-                                               DeclareOpInterfaceMethods<Chunk_LinearOpInterface>]> {
+                                               DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>]> {
   let summary = "the same for every token, or a scalar in every element of each token's value";
   let description = [{
     `map` broadcasts by itself; this op is for the places that want the shape.
@@ -77,7 +77,7 @@ def Chunk_BroadcastOp : Chunk_Op<"broadcast", [Pure, DeclareOpInterfaceMethods<C
   let hasFolder = 1;
 }
 
-def Chunk_InterleaveOp : Chunk_LinearOp<"interleave", [SameTypeOperands]> {
+def Chunk_InterleaveOp : Chunk_PureOp<"interleave", [SameTypeOperands]> {
   let summary = "the micro-steps of each token as rows, token by token";
   let description = [{
     R operands of C rows become one of R C rows: row t R + j is row t of operand j.
@@ -93,7 +93,7 @@ def Chunk_InterleaveOp : Chunk_LinearOp<"interleave", [SameTypeOperands]> {
   let hasFolder = 1;
 }
 
-def Chunk_DeinterleaveOp : Chunk_LinearOp<"deinterleave"> {
+def Chunk_DeinterleaveOp : Chunk_PureOp<"deinterleave"> {
   let summary = "one micro-step's rows";
   let description = [{
     Row t of the result is row t R + j of the operand, for step j of R.

@@ -168,6 +168,11 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                         evaluateTropicalScan(arithmetic, of(op.getState()), of(op.getShifts()), of(op.getBounds())));
       })
       .Case([&](PreviousOp op) { return give(op, previous(of(op.getState()), of(op.getAll()))); })
+      .Case([&](LastOp op) {
+        Array row = takeRows(of(op.getAll()), tokens - 1, 1, 1);
+        row.shape.erase(row.shape.begin());
+        return give(op, row);
+      })
       .Case([&](ComposeOp op) {
         return givePair(op, composeSummaries(arithmetic, op.getKind(), of(op.getFirstMap()), of(op.getFirstOffset()),
                                              of(op.getSecondMap()), of(op.getSecondOffset())));
@@ -206,13 +211,9 @@ Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
     state.shape.erase(state.shape.begin());
     return state;
   };
-  std::vector<Array> carried, given;
+  std::vector<Array> carried, given(op.getStreamResults().size());
   for (mlir::Value state : op.getStates())
     carried.push_back(inBody(get(state)));
-  for (mlir::Value result : op.getStreamResults()) {
-    given.push_back({tensorOf(result).getShape().vec(), {}});
-    given.back().shape[0] = tokens;
-  }
   for (int64_t t = 0; t < tokens; ++t) {
     for (unsigned i = 0; i < streams; ++i)
       set(block.getArgument(i), takeRows(get(op.getStreams()[i]), t, 1, 1));
@@ -221,8 +222,12 @@ Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
     if (Error error = run(block))
       return error;
     mlir::OperandRange yielded = block.getTerminator()->getOperands();
-    for (unsigned i = 0; i < given.size(); ++i)
-      append_range(given[i].values, get(yielded[i]).values);
+    for (unsigned i = 0; i < given.size(); ++i) {
+      const Array &row = get(yielded[i]);
+      given[i].shape = row.shape; // a row may count the chunk's tokens, as that of a matrix of them does
+      given[i].shape[0] = tokens;
+      append_range(given[i].values, row.values);
+    }
     for (unsigned i = 0; i < states; ++i)
       carried[i] = get(yielded[given.size() + i]);
   }

@@ -148,7 +148,30 @@ static std::vector<int64_t> shapeOfResult(Function function, ArrayRef<int64_t> a
   }
 }
 
+/// The second operand where the first is above zero, the third elsewhere.
+static Array evaluateSelect(ArrayRef<const Array *> operands) {
+  // A token dimension of 1 goes with any, and a scalar with any shape.
+  Array result{{1}, {}};
+  for (const Array *operand : operands) {
+    int64_t tokens = result.shape[0] == 1 ? operand->shape[0] : result.shape[0];
+    if (operand->shape.size() > result.shape.size())
+      result.shape = operand->shape;
+    result.shape[0] = tokens;
+  }
+  int64_t count = *countElements(ArrayRef(result.shape).drop_front());
+  auto at = [&](const Array &operand, int64_t t, int64_t i) {
+    int64_t width = operand.shape.size() == 1 ? 1 : count;
+    return operand.values[(operand.shape[0] == 1 ? 0 : t * width) + (width == 1 ? 0 : i)];
+  };
+  for (int64_t t = 0; t < result.shape[0]; ++t)
+    for (int64_t i = 0; i < count; ++i)
+      result.values.push_back(at(*operands[at(*operands[0], t, i) > 0 ? 1 : 2], t, i));
+  return result;
+}
+
 Array interpreter::evaluateMap(const Arithmetic &arithmetic, Function function, ArrayRef<const Array *> operands) {
+  if (function == Function::Select)
+    return evaluateSelect(operands);
   const Array &a = *operands.front(), &b = *operands.back();
   ArrayRef<int64_t> shapeA = ArrayRef(a.shape).drop_front(), shapeB = ArrayRef(b.shape).drop_front();
   // A token dimension of 1 goes with any; with none at all the chunk is empty.

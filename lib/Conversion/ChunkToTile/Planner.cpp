@@ -18,7 +18,12 @@ Value Scalars::below(Value a, Value b) { return arith::CmpIOp::create(builder, l
 Value Scalars::equal(Value a, Value b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b); }
 Value Scalars::isZero(Value a) { return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, a, number(0)); }
 
-Value Scalars::apply(Function function, Value a, Value b) {
+Value Scalars::isPositive(Value a) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, number(0));
+}
+
+Value Scalars::apply(Function function, ValueRange operands) {
+  Value a = operands[0], b = operands.size() > 1 ? operands[1] : Value();
   switch (function) {
   case Function::Neg:
     return arith::NegFOp::create(builder, loc, a);
@@ -42,8 +47,12 @@ Value Scalars::apply(Function function, Value a, Value b) {
     return add(max(a, number(0)), tail);
   }
   case Function::Elu: {
-    Value positive = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, number(0));
+    Value positive = isPositive(a);
     return select(positive, a, math::ExpM1Op::create(builder, loc, a));
+  }
+  case Function::Select: {
+    Value positive = isPositive(a);
+    return select(positive, b, operands[2]);
   }
   case Function::Add:
     return add(a, b);

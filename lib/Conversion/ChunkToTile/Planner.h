@@ -39,8 +39,9 @@ struct Scalars {
   mlir::Value below(mlir::Value a, mlir::Value b);
   mlir::Value equal(mlir::Value a, mlir::Value b);
   mlir::Value isZero(mlir::Value a);
-  /// An elementwise function; `b` is null for a unary one.
-  mlir::Value apply(chunk::Function function, mlir::Value a, mlir::Value b);
+  mlir::Value isPositive(mlir::Value a);
+  /// An elementwise function.
+  mlir::Value apply(chunk::Function function, mlir::ValueRange operands);
 };
 
 /// A tile and the dimensions of the loop nest that it has; none named means the first ones.
@@ -171,6 +172,7 @@ private:
   void plan(chunk::ScanOp op);
   void plan(chunk::TropicalScanOp op);
   void plan(chunk::PreviousOp op);
+  void plan(chunk::LastOp op);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
   mlir::LogicalResult plan(chunk::CgOp op);
 

@@ -92,7 +92,7 @@ LogicalResult Planner::plan(Operation *op) {
       .Case<chunk::MapOp, chunk::ExtractOp, chunk::BroadcastOp, chunk::InterleaveOp, chunk::DeinterleaveOp,
             chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp, chunk::InverseOp,
             chunk::ReadOp, chunk::AdvanceOp, chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp,
-            chunk::TropicalScanOp, chunk::PreviousOp>([&](auto op) { return done(op); })
+            chunk::TropicalScanOp, chunk::PreviousOp, chunk::LastOp>([&](auto op) { return done(op); })
       .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
       .Case([&](chunk::StateFreeOp op) {
         if (failed(plan(op.getBody().front())))

@@ -39,6 +39,15 @@ void Planner::plan(chunk::PreviousOp op) {
        [](Scalars &, ValueRange x) { return std::pair(x[0], x[1]); });
 }
 
+void Planner::plan(chunk::LastOp op) {
+  Value all = get(op.getAll()), result = make(op);
+  SmallVector<int64_t> shape(tileOf(all).getShape());
+  shape[0] = 1;
+  Value lastToken = arith::SubIOp::create(builder, loc, tokens, constant(1));
+  Value row = view(all, shape, tileOf(all).getStrides(), 0, lastToken);
+  copy(row, shape.size() > 1 ? withTokens(result) : result, constant(1));
+}
+
 LogicalResult Planner::plan(chunk::TokenLoopOp op) {
   Block &body = op.getBody().front();
   SmallVector<Value> streams, given, carried;

@@ -48,8 +48,7 @@ Value Planner::buildElement(Scalars &scalars, Value value, Operation *pass, Dens
     SmallVector<Value> operands;
     for (Value operand : producer.getOperands())
       operands.push_back(buildElement(scalars, operand, pass, elements));
-    return elements[value] =
-               scalars.apply(producer.getFunction(), operands.front(), operands.size() > 1 ? operands[1] : Value());
+    return elements[value] = scalars.apply(producer.getFunction(), operands);
   }
   return elements[value] = scalars.number(*chunk::constantNumber(value));
 }

@@ -155,16 +155,16 @@ def ChooseChunkPass : Pass<"chunk-choose-size", "::recur::chunk::ProgramOp"> {
 def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
   let summary = "derive what a segment of tokens does to each state";
   let description = [{
-    A segment takes a state S to `S A + B`. B is what the program makes of a state of zero; A is what it makes of the
-    identity when nothing is added to it. So the summary of a state is the program itself with two copies of that state:
-    `NAME.offset`, which starts from zero, and `NAME.map`, whose copies of the ops that the state goes through have every
-    term that is free of it left out. The other states that it needs are known by then, and stay; outputs and all that
-    only they need go. The runner composes the summaries of segments (`chunk.compose`) to find the states where each
+    A segment takes a state S to `S A + B`. B is what the program makes of a state of zero; A is the derivative of what it
+    makes of S, along the identity. So the summary of a state is the program itself with two copies of that state:
+    `NAME.offset`, which starts from zero, and `NAME.map`, whose ops are the tangents of those that the state goes through; it
+    becomes zero where what the state becomes does not depend on it. The other states that it needs are known by then,
+    and stay; outputs and all that only they need go. The runner composes the summaries of segments (`chunk.compose`) to find the states where each
     segment starts.
 
     A state whose elements only scale has an elementwise map of its own shape; one that is read from the left a map from
-    the left; a running maximum a tropical one. Where a state of a program has no such map, the program gets no
-    summaries.
+    the left; a running maximum a tropical one. Where a state of a program has no such map, or what it becomes is not affine
+    in it, the program gets no summaries.
 
     Before:
     ```mlir

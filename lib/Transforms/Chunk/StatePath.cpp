@@ -1,6 +1,8 @@
 #include "Transforms/Chunk/StatePath.h"
+#include "dialects/Chunk/ChunkTangents.h"
 
 using namespace mlir;
+using namespace recur;
 using namespace recur::chunk;
 
 StatePath::StatePath(StateOp state) : state(state.getResult()) {
@@ -28,6 +30,25 @@ SmallVector<unsigned, 3> StatePath::operandsOnPath(Operation *op) const {
   return operands;
 }
 
+/// Whether what the state becomes is affine in it: then its derivative by the state is the same wherever the state is.
+bool StatePath::isAffine() const {
+  OwningOpRef<ProgramOp> scratch = cast<ProgramOp>(state.getDefiningOp()->getParentOp()).clone();
+  Block &block = scratch->getBody().front();
+  StateOp copy;
+  for (StateOp other : scratch->getStates())
+    if (other.getName() == cast<StateOp>(state.getDefiningOp()).getName())
+      copy = other;
+  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  auto direction = StateOp::create(builder, state.getLoc(), state.getType(), "direction");
+  Tangents tangents;
+  tangents.set(copy, direction);
+  StatePath path(copy);
+  for (Operation *op : path.getOps())
+    buildTangent(builder, op, tangents);
+  Value moved = tangents.of(copy.getNext().getValue());
+  return !moved || moved == direction || !findDependents(block, copy.getResult()).contains(moved.getDefiningOp());
+}
+
 /// Whether each element of the state goes its own way through the op.
 bool StatePath::isElementwise(Operation *op) const {
   if (isa<ScanOp, AdvanceOp, ReshapeStateOp>(op))
@@ -38,49 +59,41 @@ bool StatePath::isElementwise(Operation *op) const {
     return false;
   // The loop's own path: from the carried state to the last value that is yielded.
   Block &body = loop.getBody().front();
-  llvm::SetVector<Operation *> dependents = findDependents(body, body.getArguments().back());
+  BlockArgument carried = body.getArguments().back();
+  llvm::SetVector<Operation *> dependents = findDependents(body, carried);
   SmallVector<Operation *> work{body.getTerminator()->getOperands().back().getDefiningOp()};
   while (!work.empty()) {
     Operation *inner = work.pop_back_val();
     if (!inner || !dependents.contains(inner))
       continue;
     auto map = dyn_cast<MapOp>(inner);
-    if (!map)
+    if (!map || tensorOf(map).getShape() != tensorOf(carried).getShape())
       return false;
-    SmallVector<unsigned, 2> own;
-    for (OpOperand &operand : map->getOpOperands())
-      if (operand.get() == body.getArguments().back() || dependents.contains(operand.get().getDefiningOp()))
-        own.push_back(operand.getOperandNumber());
-    bool elementwise = isBinary(map.getFunction()) || map.getFunction() == Function::Neg ||
-                       map.getFunction() == Function::ScaleCols || map.getFunction() == Function::ScaleRows;
-    if (!elementwise || !map.isLinearIn(own) ||
-        tensorOf(map).getShape() != tensorOf(body.getArguments().back()).getShape())
+    Function function = map.getFunction();
+    if (!chunk::isElementwise(function) && function != Function::ScaleCols && function != Function::ScaleRows)
       return false;
-    for (unsigned operand : own)
-      work.push_back(map.getOperand(operand).getDefiningOp());
+    for (Value operand : map.getOperands())
+      work.push_back(operand.getDefiningOp());
   }
   return true;
 }
 
-/// Whether the op does to all rows of the state the same, so that a product from the right goes through it.
+/// Whether the op does to all rows of an affine state the same, so that a product from the right goes through it.
 bool StatePath::actsFromRight(Operation *op) const {
-  auto linear = dyn_cast<LinearOpInterface>(op);
-  if (!linear || !linear.isLinearIn(operandsOnPath(op)))
-    return false;
   if (auto map = dyn_cast<MapOp>(op)) {
     if (map.getFunction() == Function::Add || map.getFunction() == Function::Sub || map.getFunction() == Function::Neg)
       return true;
-    if (map.getFunction() != Function::Mul)
-      return false;
+    if (map.getFunction() == Function::Div)
+      return contains(map.getOperands()[0]) && tensorOf(map.getOperands()[1]).getRank() == 1;
     unsigned own = operandsOnPath(op)[0];
-    return tensorOf(map.getOperands()[1 - own]).getRank() == 1;
+    return map.getFunction() == Function::Mul && tensorOf(map.getOperands()[1 - own]).getRank() == 1;
   }
   if (auto read = dyn_cast<ReadOp>(op))
-    return !read.getLeft();
+    return !read.getLeft() && !contains(read.getRows());
   if (auto solve = dyn_cast<SolveOp>(op))
-    return !solve.getDecay();
+    return !solve.getDecay() && !contains(solve.getMatrix());
   if (auto apply = dyn_cast<ApplyOp>(op))
-    return !apply.getDecay() && contains(apply.getValues());
+    return !apply.getDecay() && !contains(apply.getMatrix());
   if (auto advance = dyn_cast<AdvanceOp>(op))
     return !advance.getRowDecay() && !contains(advance.getKeys());
   return isa<InterleaveOp, DeinterleaveOp, ReshapeStateOp>(op);
@@ -88,7 +101,7 @@ bool StatePath::actsFromRight(Operation *op) const {
 
 bool StatePath::actsFromLeft(Operation *op) const {
   if (auto read = dyn_cast<ReadOp>(op))
-    return read.getLeft();
+    return read.getLeft() && !contains(read.getRows());
   if (auto advance = dyn_cast<AdvanceOp>(op))
     return !advance.getColumnDecay() && !contains(advance.getValues());
   return !isa<ReshapeStateOp>(op) && actsFromRight(op);
@@ -98,13 +111,14 @@ std::optional<SummaryKind> StatePath::getKind() const {
   if (ops.size() == 1)
     if (auto scan = dyn_cast<TropicalScanOp>(ops.front()); scan && operandsOnPath(scan) == SmallVector<unsigned, 3>{0})
       return SummaryKind::Tropical;
+  std::optional<SummaryKind> kind;
   if (llvm::all_of(ops, [&](Operation *op) { return isElementwise(op); }))
-    return SummaryKind::Elementwise;
-  if (llvm::all_of(ops, [&](Operation *op) { return actsFromRight(op); }))
-    return SummaryKind::Right;
-  if (llvm::all_of(ops, [&](Operation *op) { return actsFromLeft(op); }))
-    return SummaryKind::Left;
-  return std::nullopt;
+    kind = SummaryKind::Elementwise;
+  else if (llvm::all_of(ops, [&](Operation *op) { return actsFromRight(op); }))
+    kind = SummaryKind::Right;
+  else if (llvm::all_of(ops, [&](Operation *op) { return actsFromLeft(op); }))
+    kind = SummaryKind::Left;
+  return kind && isAffine() ? kind : std::nullopt;
 }
 
 StateForm StatePath::getForm() const {

@@ -29,6 +29,7 @@ public:
   llvm::SmallVector<unsigned, 3> operandsOnPath(mlir::Operation *op) const;
 
 private:
+  bool isAffine() const;
   bool isElementwise(mlir::Operation *op) const;
   bool actsFromRight(mlir::Operation *op) const;
   bool actsFromLeft(mlir::Operation *op) const;

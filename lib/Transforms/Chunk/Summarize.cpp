@@ -2,7 +2,7 @@
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
-#include "mlir/IR/IRMapping.h"
+#include "dialects/Chunk/ChunkTangents.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_SUMMARIZEPASS
@@ -17,22 +17,16 @@ namespace {
 /// Builds the summary of one state.
 class Summarizer {
 public:
-  Summarizer(ProgramOp program, StateOp state, SummaryKind kind)
-      : program(program), state(state), path(state), kind(kind) {}
+  Summarizer(ProgramOp program, StateOp state, SummaryKind kind) : program(program), state(state), kind(kind) {}
   ProgramOp build(OpBuilder &builder);
 
 private:
-  void buildMap(OpBuilder &builder, StateOp map);
-  void copyWithoutFreeTerms(OpBuilder &builder, Operation *op);
-  Value zeroLike(OpBuilder &builder, Operation *op, unsigned operand);
-  void copyLoop(OpBuilder &builder, TokenLoopOp loop);
+  RankedTensorType mapType();
+  Value buildMap(OpBuilder &builder, StateOp offset, StateOp map);
 
   ProgramOp program;
   StateOp state;
-  StatePath path;
   SummaryKind kind;
-  IRMapping copies; ///< of the whole program
-  IRMapping maps;   ///< of the path, acting on the map
 };
 
 struct SummarizePass : recur::chunk::impl::SummarizePassBase<SummarizePass> {
@@ -45,108 +39,36 @@ struct SummarizePass : recur::chunk::impl::SummarizePassBase<SummarizePass> {
 // The summary
 //===----------------------------------------------------------------------===//
 
-/// An addend that is left out, as a constant of the shape that it has beside the map.
-Value Summarizer::zeroLike(OpBuilder &builder, Operation *op, unsigned operand) {
-  RankedTensorType type = tensorOf(op->getOperand(operand));
-  if (auto advance = dyn_cast<AdvanceOp>(op)) {
-    // Values and keys have the sizes of the map's sides.
-    RankedTensorType map = tensorOf(maps.lookup(advance.getState()));
-    type = makeTokens(builder.getContext(), type.getDimSize(0), map.getDimSize(operand == 1 ? 0 : 1));
-  } else if (isa<InterleaveOp>(op)) {
-    type = tensorOf(maps.lookup(op->getOperand(path.operandsOnPath(op)[0])));
-  }
-  return ConstantOp::create(builder, op->getLoc(),
-                            kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0.0, type);
+RankedTensorType Summarizer::mapType() {
+  RankedTensorType type = tensorOf(state.getResult());
+  if (kind != SummaryKind::Right && kind != SummaryKind::Left)
+    return type;
+  int64_t side = kind == SummaryKind::Left ? type.getShape().front() : type.getRank() ? type.getShape().back() : 1;
+  return makeTensor(program.getContext(), {side, side});
 }
 
-/// Copies a loop whose body goes elementwise from its state to the next, without what is added there.
-void Summarizer::copyLoop(OpBuilder &builder, TokenLoopOp loop) {
-  IRMapping own;
-  for (Value stream : loop.getStreams())
-    own.map(stream, copies.lookupOrDefault(stream));
-  for (Value value : findUsedValues(loop))
-    own.map(value, copies.lookupOrDefault(value));
-  own.map(loop.getStates()[0], maps.lookup(loop.getStates()[0]));
-  auto copy = cast<TokenLoopOp>(builder.clone(*loop, own));
-  Block &body = copy.getBody().front();
-  llvm::SetVector<Operation *> dependents = findDependents(body, body.getArguments().back());
-  auto dependsOnState = [&](Value value) {
-    return value == body.getArguments().back() || (value.getDefiningOp() && dependents.contains(value.getDefiningOp()));
-  };
-  for (Operation *op : dependents) {
-    auto map = dyn_cast<MapOp>(op);
-    if (!map || (map.getFunction() != Function::Add && map.getFunction() != Function::Sub))
-      continue;
-    for (OpOperand &operand : map->getOpOperands())
-      if (!dependsOnState(operand.get())) {
-        OpBuilder inner(map);
-        operand.set(ConstantOp::create(inner, map.getLoc(), 0.0, operand.get().getType()));
-      }
+/// What becomes of the map: the derivative along it of what the state becomes. A running maximum is linear in an
+/// algebra of its own, in which what is not bounded from below is bounded by minus infinity.
+Value Summarizer::buildMap(OpBuilder &builder, StateOp offset, StateOp map) {
+  StatePath path(offset);
+  if (kind == SummaryKind::Tropical) {
+    auto scan = cast<TropicalScanOp>(path.getOps().front());
+    Value unbounded = ConstantOp::create(builder, scan.getLoc(), -std::numeric_limits<double>::infinity(),
+                                         scan.getBounds().getType());
+    return TropicalScanOp::create(builder, scan.getLoc(), map, scan.getShifts(), unbounded).getLast();
   }
-  for (auto [from, to] : llvm::zip(loop.getResults(), copy.getResults()))
-    maps.map(from, to);
-}
-
-/// The op on the path, acting on the map: what is added to the state on the way, and is free of it, is left out.
-void Summarizer::copyWithoutFreeTerms(OpBuilder &builder, Operation *op) {
-  if (auto loop = dyn_cast<TokenLoopOp>(op))
-    return copyLoop(builder, loop);
-  SmallVector<unsigned, 3> onPath = path.operandsOnPath(op);
-  if (auto map = dyn_cast<MapOp>(op); map && onPath.size() == 1) {
-    Value value = maps.lookup(map.getOperands()[onPath[0]]);
-    if (map.getFunction() == Function::Add || (map.getFunction() == Function::Sub && onPath[0] == 0)) {
-      maps.map(map.getResult(), value);
-      return;
-    }
-    if (map.getFunction() == Function::Sub) {
-      maps.map(map.getResult(), MapOp::create(builder, op->getLoc(), Function::Neg, ValueRange{value}).getResult());
-      return;
-    }
-  }
-  // A map of a vector state is a matrix already.
-  if (isa<ReshapeStateOp>(op) && kind == SummaryKind::Right) {
-    maps.map(op->getResult(0), maps.lookup(op->getOperand(0)));
-    return;
-  }
-  OperationState copy(op->getLoc(), op->getName().getStringRef());
-  auto linear = dyn_cast<LinearOpInterface>(op);
-  for (OpOperand &operand : op->getOpOperands()) {
-    unsigned number = operand.getOperandNumber();
-    if (llvm::is_contained(onPath, number)) {
-      copy.addOperands(maps.lookup(operand.get()));
-      continue;
-    }
-    SmallVector<unsigned, 4> together(onPath.begin(), onPath.end());
-    together.push_back(number);
-    bool addend = linear ? linear.isLinearIn(together) : isa<TropicalScanOp>(op) && number == 2;
-    copy.addOperands(addend ? zeroLike(builder, op, number) : copies.lookupOrDefault(operand.get()));
-  }
-  copy.addAttributes(op->getAttrDictionary().getValue());
-  copy.propertiesAttr = op->getPropertiesAsAttribute();
-  if (auto reshape = dyn_cast<ReshapeStateOp>(op)) {
-    copy.addTypes(reshape.getType());
-  } else {
-    auto infer = cast<InferTypeOpInterface>(op);
-    SmallVector<Type> types;
-    LogicalResult inferred = infer.inferReturnTypes(op->getContext(), op->getLoc(), copy.operands,
-                                                    op->getAttrDictionary(), op->getPropertiesStorage(), {}, types);
-    if (succeeded(inferred))
-      copy.addTypes(types);
-  }
-  Operation *copied = builder.create(copy);
-  for (auto [from, to] : llvm::zip(op->getResults(), copied->getResults()))
-    maps.map(from, to);
-}
-
-void Summarizer::buildMap(OpBuilder &builder, StateOp map) {
-  maps.map(state.getResult(), map.getResult());
+  Tangents tangents;
+  tangents.set(offset, map);
   for (Operation *op : path.getOps())
-    copyWithoutFreeTerms(builder, op);
-  Value next = state.getNext().getValue();
-  NextOp::create(builder, state.getLoc(), map, maps.lookup(next));
+    buildTangent(builder, op, tangents);
+  Value next = tangents.of(offset.getNext().getValue());
+  if (!next)
+    return ValueBuilder(builder, state.getLoc()).stateConstant(0, mapType());
+  return next.getType() == map.getType() ? next : ReshapeStateOp::create(builder, state.getLoc(), mapType(), next);
 }
 
 ProgramOp Summarizer::build(OpBuilder &builder) {
+  IRMapping copies;
   auto summary = cast<ProgramOp>(builder.clone(*program, copies));
   summary.setSymName((program.getSymName() + "_summary_" + state.getName()).str());
   summary.setSummaryOf(state.getName());
@@ -183,14 +105,11 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   if (firstOther)
     copy->moveBefore(firstOther);
   copy.setName((state.getName() + ".offset").str());
-  RankedTensorType type = tensorOf(state.getResult());
-  int64_t side = kind == SummaryKind::Left ? type.getShape().front() : type.getRank() ? type.getShape().back() : 1;
-  if (kind == SummaryKind::Right || kind == SummaryKind::Left)
-    type = makeTensor(builder.getContext(), {side, side});
   OpBuilder inside(copy);
-  auto map = StateOp::create(inside, state.getLoc(), type, (state.getName() + ".map").str());
+  auto map = StateOp::create(inside, state.getLoc(), mapType(), (state.getName() + ".map").str());
   inside.setInsertionPointToEnd(&block);
-  buildMap(inside, map);
+  Value next = buildMap(inside, copy, map);
+  NextOp::create(inside, state.getLoc(), map, next);
   for (StateOp other : program.getStates()) {
     if (needed.contains(other))
       continue;

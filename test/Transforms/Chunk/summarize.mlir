@@ -112,3 +112,50 @@ chunk.program @general {} chunk 8 {
   }
   chunk.next %A, %l : tensor<f32>
 }
+
+// -----
+
+// A state that becomes what its token computes: a map of zero. What reads it keeps a map of its own.
+// CHECK-LABEL: chunk.program @delayed {} chunk 8 {
+// CHECK-LABEL: chunk.program @delayed_summary_p {} chunk 8 summary_of "p" as elementwise {
+// CHECK: %p.map = chunk.state "p.map" : tensor<3xf32>
+// CHECK: %p.offset = chunk.state "p.offset" : tensor<3xf32>
+// CHECK: %[[KC:[a-z0-9_]+]] = chunk.map mul %k, %c : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: %[[LAST:[a-z0-9_]+]] = chunk.last %[[KC]] : tensor<8x3xf32>
+// CHECK: chunk.next %p.offset, %[[LAST]] : tensor<3xf32>
+// CHECK: %[[ZERO:[a-z0-9_]+]] = chunk.constant 0.000000e+00 : tensor<1x3xf32>
+// CHECK: %[[NONE:[a-z0-9_]+]] = chunk.reshape_state %[[ZERO]] : tensor<1x3xf32> to tensor<3xf32>
+// CHECK: chunk.next %p.map, %[[NONE]] : tensor<3xf32>
+// CHECK-LABEL: chunk.program @delayed_summary_S {} chunk 8 summary_of "S" as elementwise {
+// CHECK: chunk.next %S.map, %S.map : tensor<2x3xf32>
+chunk.program @delayed {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %c = chunk.input "c" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %p = chunk.state "p" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %all = chunk.map mul %k, %c : tensor<8x3xf32>, tensor<8x3xf32>
+  %before = chunk.previous %p, %all : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %before : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %last = chunk.last %all : tensor<8x3xf32>
+  chunk.next %p, %last : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// The read of another state's matrix mixes rows: with as many columns as rows, the sizes do not show it.
+// CHECK-LABEL: chunk.program @mixed_rows
+// CHECK-NOT: summary_of "S" as right
+chunk.program @mixed_rows {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x3xf32>
+  %M = chunk.state "M" : tensor<3x3xf32>
+  %S = chunk.state "S" : tensor<3x3xf32>
+  %seen = chunk.read %k, %S : tensor<8x3xf32>, tensor<3x3xf32>
+  %mixed = chunk.read %seen, %M : tensor<8x3xf32>, tensor<3x3xf32>
+  %S1 = chunk.advance %S, %mixed, %k : tensor<3x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+  %M1 = chunk.advance %M, %v, %k : tensor<3x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.next %M, %M1 : tensor<3x3xf32>
+  chunk.next %S, %S1 : tensor<3x3xf32>
+}

@@ -113,3 +113,20 @@ chunk.program @steps {} chunk 8 {
   // CHECK: chunk.output "v" %v
   chunk.output "v" %one : tensor<8x2xf32>
 }
+
+// -----
+
+// A choice that a constant makes.
+// CHECK-LABEL: chunk.program @choices
+chunk.program @choices {} chunk 8 {
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %w = chunk.input "w" : tensor<8x2xf32>
+  %zero = chunk.constant 0.0 : tensor<1xf32>
+  %one = chunk.constant 1.0 : tensor<1xf32>
+  %second = chunk.map select %one, %v, %w : tensor<1xf32>, tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: chunk.output "v" %v
+  chunk.output "v" %second : tensor<8x2xf32>
+  %third = chunk.map select %zero, %v, %w : tensor<1xf32>, tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: chunk.output "w" %w
+  chunk.output "w" %third : tensor<8x2xf32>
+}

@@ -152,6 +152,16 @@ chunk.program @p {} chunk 8 {
 // -----
 
 chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  // expected-error@+1 {{'select' needs equal shapes or scalars, but each token has a scalar, 3 and 2}}
+  %x = chunk.map select %g, %k, %v : tensor<8xf32>, tensor<8x3xf32>, tensor<8x2xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
   %g = chunk.input "g" : tensor<8xf32>
   // expected-error@+1 {{'softmax' needs a vector, but each token has a scalar}}
   %x = chunk.map softmax %g : tensor<8xf32>

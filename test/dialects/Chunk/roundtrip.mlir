@@ -90,6 +90,10 @@ chunk.program @everything_else {} chunk 8 {
   %all, %last = chunk.scan %A, %x decay log(%s : tensor<8xf32>) : tensor<5xf32>, tensor<8x5xf32>
   // CHECK: chunk.previous %A, %{{.*}} : tensor<5xf32>, tensor<8x5xf32>
   %previous = chunk.previous %A, %all : tensor<5xf32>, tensor<8x5xf32>
+  // CHECK: chunk.last %x : tensor<8x5xf32>
+  %lastRow = chunk.last %x : tensor<8x5xf32>
+  // CHECK: chunk.map select %s, %x, %s : tensor<8xf32>, tensor<8x5xf32>, tensor<8xf32>
+  %selected = chunk.map select %s, %x, %s : tensor<8xf32>, tensor<8x5xf32>, tensor<8xf32>
   // CHECK: chunk.tropical_scan %m, %s, %s : tensor<f32>, tensor<8xf32>, tensor<8xf32>
   %ms, %m1 = chunk.tropical_scan %m, %s, %s : tensor<f32>, tensor<8xf32>, tensor<8xf32>
   // CHECK: chunk.cg %{{.*}} ridge %p iterations 30 : tensor<8x3xf32>, tensor<1x3xf32> {

@@ -1,0 +1,125 @@
+// Each state's summary by itself: for random states before a segment, map and offset give what the program gives.
+#include "ChunkTesting.h"
+#include "Interpreter/ChunkMeaning.h"
+#include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/StatePath.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <filesystem>
+
+using namespace recur;
+using namespace recur::interpreter;
+
+namespace {
+
+class Summaries : public ChunkTest {
+protected:
+  static Array identity(chunk::SummaryKind kind, Array like) {
+    bool isMatrix = kind == chunk::SummaryKind::Right || kind == chunk::SummaryKind::Left;
+    std::fill(like.values.begin(), like.values.end(), kind == chunk::SummaryKind::Elementwise ? 1 : 0);
+    int64_t side = like.shape.back();
+    for (int64_t i = 0; isMatrix && i < side; ++i)
+      like.values[i * (side + 1)] = 1;
+    return like;
+  }
+
+  /// Runs the segment from random states, and each summary from nothing, and compares.
+  void expectSummaries(mlir::ModuleOp module, mlir::ModuleOp chunked, int64_t tokens, const std::string &what) {
+    Data data = randomData(recurrenceOf(module), {1, tokens, 1, 1}, 11 + tokens);
+    llvm::SmallVector<chunk::ProgramOp> programs(chunked.getOps<chunk::ProgramOp>());
+    ASSERT_EQ(programs.size(), 1 + programs[0].getStates().size()) << what << " has no summaries";
+    Results whole = get(interpret(programs[0], data));
+    for (chunk::ProgramOp summary : llvm::drop_begin(programs)) {
+      std::string name = summary.getSummaryOf()->str();
+      chunk::SummaryKind kind = *summary.getSummaryKind();
+      Data from = data;
+      from.initial.clear();
+      auto states = summary.getStates();
+      for (chunk::StateOp state : llvm::ArrayRef(states).drop_back(2))
+        from.initial[state.getName().str()] = data.initial.at(state.getName().str());
+      auto empty = [](chunk::StateOp state, double number) {
+        std::vector<int64_t> shape{1, 1};
+        llvm::append_range(shape, chunk::tensorOf(state).getShape());
+        return Array{shape, std::vector<double>(*countElements(shape), number)};
+      };
+      double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+      from.initial[name + ".map"] = identity(kind, empty(states[states.size() - 2], 0));
+      from.initial[name + ".offset"] = empty(states.back(), nothing);
+      Results after = get(interpret(summary, from));
+      auto alone = [](Array array) { // without batch and head
+        array.shape.erase(array.shape.begin(), array.shape.begin() + 2);
+        return array;
+      };
+      Array got = applySummary(Arithmetic(Rounding::exact), kind, alone(data.initial.at(name)),
+                               alone(after.final.at(name + ".map")), alone(after.final.at(name + ".offset")));
+      const Array &want = whole.final.at(name);
+      double largest = 1;
+      for (double x : want.values)
+        largest = std::max(largest, std::fabs(x));
+      for (size_t i = 0; i < want.values.size(); ++i)
+        ASSERT_NEAR(got.values[i], want.values[i], 1e-11 * largest) << what << ", state " << name << " at " << i;
+    }
+  }
+
+  /// Over segments shorter than a chunk, of whole chunks, and of an odd length.
+  void expectSummaries(const std::string &name, const std::string &text, bool mayHaveNone) {
+    auto module = compile(name, text, {{"K", 4}, {"V", 3}, {"M", 3}});
+    ASSERT_TRUE(module) << name;
+    for (int64_t size : {1, 3, 8}) {
+      auto chunked = toChunk(*module, size);
+      if (mayHaveNone && chunk::findObstacle(programOf(*chunked)))
+        return;
+      mlir::PassManager passes(&context);
+      passes.addPass(chunk::createSummarizePass());
+      passes.addPass(mlir::createCanonicalizerPass());
+      passes.addPass(mlir::createCSEPass());
+      ASSERT_TRUE(mlir::succeeded(passes.run(*chunked))) << name;
+      for (int64_t tokens : {1, 5, 8, 21})
+        expectSummaries(*module, *chunked, tokens,
+                        name + ", " + std::to_string(tokens) + " tokens in chunks of " + std::to_string(size));
+      ++count;
+      if (HasFatalFailure())
+        return;
+    }
+  }
+
+  unsigned count = 0;
+};
+
+TEST_F(Summaries, OfEveryExample) {
+  for (const auto &entry : std::filesystem::directory_iterator(RECUR_SOURCE_DIR "/examples")) {
+    if (entry.path().extension() != ".recur")
+      continue;
+    std::string path = entry.path().string();
+    expectSummaries(path, (*llvm::MemoryBuffer::getFile(path))->getBuffer().str(), /*mayHaveNone=*/true);
+  }
+  EXPECT_GE(count, 90u);
+}
+
+/// States that hold a value which the token before computed, in all the ways in which a value of this token can look
+/// like it; and states that do not read themselves.
+TEST_F(Summaries, OfDelayedValues) {
+  const std::string head = "recurrence r {\n  dim K, V\n  input q: [K], k: [K], c: [K], v: [V], g: [K], a\n"
+                           "  param mk: [K]\n";
+  const std::string bodies[] = {
+      "state kp: [K], S: [V, K]\nS = S + outer(v, kp)\nkp = k * c\noutput o: [V] = S @ q",
+      "state kp: [K], S: [V, K]\nS = S + outer(v, kp) + outer(v, k * c)\nkp = k * c\noutput o: [V] = S @ q",
+      "state kp: [K], S: [V, K]\nS = S + outer(v, kp) + outer(v, 2 * k)\nkp = 2 * k\noutput o: [V] = S @ q",
+      "state kp: [K], S: [V, K]\nS = S + outer(v, kp) + outer(v, k)\nkp = silu(k)\noutput o: [V] = S @ q",
+      "state n: [K], S: [V, K]\nlet p = n\nn = exp(-exp(g)) * n + k * k\nS = S + outer(v, p) + outer(v, k * k)\n"
+      "output o: [V] = S @ q",
+      "state vp: [V], S: [V, K]\nS = S + outer(vp, k) + outer(v * v, k)\nvp = v * v\noutput o: [V] = S @ q",
+      "state kp: [K], S: [V, K]\nlet kn = l2norm(k)\nlet ks = mk * kn + (1 - mk) * kp\n"
+      "S = sigmoid(a) * S + outer(v, ks)\nkp = kn\noutput o: [V] = S @ q",
+      "state kp: [K], S: [V, K]\nS = S - outer(S @ kp, kp) + outer(v, l2norm(k))\nkp = l2norm(k)\n"
+      "output o: [V] = S @ q",
+      "state p: [K], pp: [K]\noutput o: [K] = pp + 2 * p\npp = p\np = k * c",
+      "state R: [V, K]\noutput o: [V] = R @ q\nR = outer(v, k * c)",
+      "state R: [V, K]\noutput o: [V] = R @ q\nR = exp(outer(v, k))",
+      "state s\noutput o = s\ns = dot(k, c)",
+  };
+  for (const std::string &body : bodies)
+    expectSummaries("delayed.recur", head + body + "\n}\n", /*mayHaveNone=*/false);
+  EXPECT_EQ(count, 3 * std::size(bodies));
+}
+
+} // namespace
