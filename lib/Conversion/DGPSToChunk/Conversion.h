@@ -144,6 +144,7 @@ public:
   mlir::Value liftOp(mlir::Operation *op, llvm::function_ref<mlir::Value(mlir::Value)> operand, Product product);
 
   void buildScan(unsigned state);
+  void buildDelayed(unsigned state);
   void buildTropicalScan(unsigned state);
   void buildTokenLoop(const LoopGroup &group);
 
@@ -159,6 +160,9 @@ public:
   unsigned indexOf(dgps::StateOp state) const;
 
 private:
+  /// Whether the state holds, for the next token, a value that does not depend on what it held. All tokens' values are
+  /// computed at once, and no value is taken for the state's because it equals what the state becomes.
+  bool isDelayed(unsigned state) const;
   /// The states with a chunk form that `value`, as a matrix, is made of.
   llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
   /// The state that `value` is the whole of, before the token or after it, among those with a chunk form.

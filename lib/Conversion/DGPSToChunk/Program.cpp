@@ -57,6 +57,8 @@ void ProgramBuilder::buildState(unsigned state) {
       progress[member] = Progress::Built;
   } else if (deltas[state]) {
     deltas[state]->build(state);
+  } else if (isDelayed(state)) {
+    buildDelayed(state);
   } else if (analysis.getStates()[state].stateClass == StateClass::Tropical) {
     buildTropicalScan(state);
   } else {
@@ -212,7 +214,7 @@ ProgramOp ProgramBuilder::build() {
     deltas.emplace_back();
     scans.emplace_back();
     progress.push_back(Progress::Untouched);
-    if (plan.isLooped(index))
+    if (plan.isLooped(index) || isDelayed(index))
       continue;
     for (Operation &op : recurrence.getBody().front())
       if (op.getNumResults() == 1 && !isa<dgps::StateOp>(op) &&

@@ -1,4 +1,4 @@
-// Diagonal and tropical states: scans over the chunk's tokens.
+// Diagonal and tropical states: scans over the chunk's tokens. And states that keep a value for the next token.
 #include "Conversion/DGPSToChunk/Conversion.h"
 #include <limits>
 
@@ -6,6 +6,34 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::chunk;
 using namespace recur::conversion;
+
+bool ProgramBuilder::isDelayed(unsigned state) const {
+  const analysis::StateFacts &facts = analysis.getStates()[state];
+  return !plan.isLooped(state) && facts.linear && facts.linear->factor->isZero() &&
+         facts.stateClass == analysis::StateClass::Diagonal;
+}
+
+/// Whether the ops that compute the value use the state.
+static bool computesFrom(Value value, dgps::StateOp state) {
+  llvm::SetVector<Operation *> ops;
+  ops.insert(value.getDefiningOp());
+  for (size_t i = 0; i < ops.size(); ++i)
+    for (Value operand : ops[i]->getOperands())
+      ops.insert(operand.getDefiningOp());
+  return ops.contains(state);
+}
+
+void ProgramBuilder::buildDelayed(unsigned state) {
+  ArrayRef<int64_t> shape = tensorOf(states[state]).getShape();
+  dgps::StateOp op = analysis.getStates()[state].op;
+  // Where the ops only seem to use the state, the analysis' form does not.
+  Value next = op.getNext().getValue();
+  if (computesFrom(next, op))
+    next = scans[state].addition;
+  Value all = spread(next ? lift(next) : constant(0), shape);
+  setNext(state, LastOp::create(builder, loc, all));
+  setLifted(op, PreviousOp::create(builder, loc, states[state], all));
+}
 
 void ProgramBuilder::buildScan(unsigned state) {
   const ScanValues &values = scans[state];
