@@ -110,9 +110,9 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
     return converted.takeError();
   auto module = *converted;
   mlir::PassManager passes(recurrence.getContext());
-  passes.addPass(chunk::createSummarizePass());
+  populateSummaries(passes);
   if (mlir::failed(passes.run(**module)))
-    return make_error<InternalError>("the pass that summarises segments failed");
+    return make_error<InternalError>("the passes that summarise segments failed");
   SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
   if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
     return std::nullopt;
