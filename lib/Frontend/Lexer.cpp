@@ -1,5 +1,7 @@
 #include "Frontend/Lexer.h"
 
+#include "Frontend/Habits.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -24,6 +26,22 @@ llvm::StringRef getAsciiHelp(llvm::StringRef character) {
       .Case("\xC3\xB7", "write '/'")
       .Case("\xC2\xA0", "this is a no-break space: write an ordinary space")
       .Case("\xE2\x8A\xA4", "there is no transpose: x @ S is S transposed times x")
+      .Case("\xCE\xB1", "write alpha")
+      .Case("\xCE\xB2", "write beta")
+      .Case("\xCE\xB3", "write gamma")
+      .Cases({"\xCE\xB4", "\xCE\x94"}, "write delta")
+      .Cases({"\xCE\xB5", "\xCF\xB5"}, "write eps")
+      .Case("\xCE\xB7", "write eta")
+      .Case("\xCE\xB8", "write theta")
+      .Cases({"\xCE\xBB", "\xCE\x9B"}, "write lambda")
+      .Cases({"\xCE\xBC", "\xC2\xB5"}, "write mu")
+      .Case("\xCF\x81", "write rho")
+      .Cases({"\xCF\x83", "\xCE\xA3"}, "write sigma")
+      .Case("\xCF\x84", "write tau")
+      .Cases({"\xCF\x86", "\xCF\x95"}, "write phi")
+      .Case("\xC2\xB2", "write a * a for a square")
+      .Case("\xE1\xB5\x80", "there is no transpose: x @ S is S transposed times x")
+      .Case("\xE2\x88\x9A", "write sqrt(a)")
       .Default("names and operators are ASCII: letters, digits and '_'");
 }
 
@@ -35,12 +53,15 @@ Token Lexer::make(TokenKind kind, size_t begin) {
   token.startsLine = atLineStart;
   token.range = {uint32_t(begin), uint32_t(position)};
   token.text = text.slice(begin, position);
+  isLineIgnored &= !atLineStart;
   atLineStart = false;
   return token;
 }
 
 Token Lexer::makeError(size_t begin, ErrorCode code, const llvm::Twine &message, llvm::StringRef help) {
   Token token = make(TokenKind::Error, begin);
+  if (isLineIgnored)
+    return token;
   Diagnostic &diagnostic = diagnostics.report(code, token.range, message);
   if (!help.empty())
     diagnostic.help(help);
@@ -147,6 +168,14 @@ Token Lexer::lexNumber() {
   return token;
 }
 
+/// What to write instead of the name before a point, the point and the name after it.
+static std::string getHelpForPoint(llvm::StringRef text, size_t point) {
+  size_t begin = point;
+  while (begin > 0 && isNameCharacter(text[begin - 1]))
+    --begin;
+  return getHelpForMember(text.slice(begin, point), text.drop_front(point + 1).take_while(isNameCharacter));
+}
+
 Token Lexer::lexPunctuation() {
   size_t begin = position;
   char c = text[position++];
@@ -166,6 +195,9 @@ Token Lexer::lexPunctuation() {
   case ',':
     return make(TokenKind::Comma, begin);
   case ':':
+    if (peek() == '=')
+      return ++position, makeError(begin, ErrorCode::CompoundAssignment, "there is no operator ':='",
+                                   "'=' gives a state its next value, and let gives a value a name");
     return make(TokenKind::Colon, begin);
   case '+':
     return make(TokenKind::Plus, begin);
@@ -175,6 +207,11 @@ Token Lexer::lexPunctuation() {
     if (peek() == '/')
       return ++position, makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '//'",
                                    "a comment begins with '#'; a quotient is written a / b");
+    if (peek() == '*') {
+      position = std::min({text.find("*/", begin + 2), text.find_first_of("\r\n", begin)});
+      position = position == llvm::StringRef::npos ? text.size() : position + (text[position] == '*' ? 2 : 0);
+      return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '/*'", "a comment begins with '#'");
+    }
     return make(TokenKind::Slash, begin);
   case '@':
     return make(TokenKind::At, begin);
@@ -191,8 +228,7 @@ Token Lexer::lexPunctuation() {
   case '.':
     if (peek() == '.')
       return ++position, make(TokenKind::DotDot, begin);
-    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '.'",
-                     "values have no members; for S.T @ x write x @ S");
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '.'", getHelpForPoint(text, begin));
   case '\'':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '''",
                      "there is no transpose: x @ S is S transposed times x");
@@ -212,6 +248,8 @@ Token Lexer::lexPunctuation() {
   case ';':
     return makeError(begin, ErrorCode::UnexpectedCharacter, "statements are not ended by ';'", "remove it");
   case '"':
+    position = std::min(text.find_first_of("\"\r\n", position), text.size());
+    position += peek() == '"';
     return makeError(begin, ErrorCode::UnexpectedCharacter, "there are no strings", "write names without quotes");
   default:
     break;

@@ -14,6 +14,8 @@ public:
   Lexer(const SourceBuffer &buffer, DiagnosticEngine &diagnostics) : text(buffer.getText()), diagnostics(diagnostics) {}
 
   Token next();
+  /// What is wrong in the rest of this line is not reported: something before it was.
+  void ignoreRestOfLine() { isLineIgnored = true; }
 
 private:
   Token lexName();
@@ -28,7 +30,7 @@ private:
   llvm::StringRef text;
   DiagnosticEngine &diagnostics;
   size_t position = 0;
-  bool atLineStart = true;
+  bool atLineStart = true, isLineIgnored = false;
 };
 
 } // namespace recur::frontend

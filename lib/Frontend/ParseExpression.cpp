@@ -117,6 +117,12 @@ Expr *Parser::parsePostfix() {
           .help("index one dimension at a time: A[i][j]");
       return nullptr;
     }
+    if (token.is(TokenKind::Colon) || token.is(TokenKind::DotDot)) {
+      report(ErrorCode::UnclosedParenthesis, token.range, "expected ']' before " + describe(token))
+          .note(opening, "it would close this one")
+          .help("there are no slices: declare each part as an input of its own");
+      return nullptr;
+    }
     if (!expectClosing(TokenKind::RightBracket, opening))
       return nullptr;
     --nesting;
@@ -174,7 +180,7 @@ Expr *Parser::parseCall(const Token &callee) {
         return nullptr;
     while (consumeIf(TokenKind::Comma));
   }
-  if (!expectClosing(TokenKind::RightParen, opening))
+  if (!expectClosing(TokenKind::RightParen, opening, /*endsList=*/true))
     return nullptr;
   --nesting;
   unsigned depth = 0;

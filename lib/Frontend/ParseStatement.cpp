@@ -1,3 +1,4 @@
+#include "Frontend/Habits.h"
 #include "Frontend/Parser.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -52,6 +53,10 @@ void Parser::reportNotAStatement(Statements &body) {
   }
   if (token.is(TokenKind::Identifier) && token.startsLine) {
     TokenKind next = peek().kind;
+    if (next == TokenKind::Error && !lookahead.startsLine) { // the lexer has said what is wrong with it
+      recurrence->damaged = true;
+      return;
+    }
     bool isOperator = next >= TokenKind::Plus && next <= TokenKind::At;
     if (isOperator && buffer.getText().substr(lookahead.range.end, 1) == "=") {
       report(ErrorCode::CompoundAssignment, lookahead.range, "there is no operator '" + lookahead.text + "='")
@@ -76,15 +81,25 @@ void Parser::reportNotAStatement(Statements &body) {
           return;
         }
     }
+    llvm::StringRef help = getHelpForStatement(token.text);
     report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement")
-        .help("a statement is a declaration, name = expression, or a for loop");
+        .help(help.empty() ? "a statement is a declaration, name = expression, or a for loop" : help);
     return;
   }
   if (!token.startsLine && lastEnd != 0) {
     Diagnostic &diagnostic = report(ErrorCode::ExpectedEndOfStatement, token.range,
                                     "expected the end of the statement before " + describe(token));
+    auto *last = body.empty() ? nullptr : llvm::dyn_cast<Declaration>(body.back());
+    bool endsList = last && !last->init && !last->is(DeclarationKind::Let) && !last->is(DeclarationKind::Output);
+    llvm::StringRef help = getHelpForStatement(token.text);
     if (token.is(TokenKind::RightParen) || token.is(TokenKind::RightBracket))
       diagnostic.help("it closes nothing: remove it");
+    else if (!help.empty())
+      diagnostic.help(help);
+    else if (endsList && token.is(TokenKind::Identifier))
+      diagnostic.help("is a ',' missing before it?");
+    else if (endsList && token.is(TokenKind::Colon) && last->is(DeclarationKind::Dim))
+      diagnostic.help("a dim has no shape; its default value follows '=': dim " + last->name + " = ...");
     else if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number) || token.is(TokenKind::LeftParen))
       diagnostic.help("is an operator missing before it?");
     // The statement before is not what it was meant to be.
@@ -93,7 +108,8 @@ void Parser::reportNotAStatement(Statements &body) {
     auto *error = file->make<ErrorExpr>(body.back()->range);
     if (auto *assign = llvm::dyn_cast<AssignStatement>(body.back()))
       assign->value = error;
-    else if (auto *declaration = llvm::dyn_cast<Declaration>(body.back()); declaration && declaration->init)
+    else if (auto *declaration = llvm::dyn_cast<Declaration>(body.back());
+             declaration && (declaration->init || declaration->is(DeclarationKind::Dim)))
       declaration->init = error;
     return;
   }
@@ -210,7 +226,17 @@ void Parser::parseFor(Statements &body) {
     return skipToStatement();
   }
   Expr *lower = parseExpressionOrError(), *upper = lower;
-  if (consumeIf(TokenKind::DotDot)) {
+  if (auto *range = llvm::dyn_cast<CallExpr>(lower); range && range->callee == "range") {
+    llvm::ArrayRef<Argument> bounds = range->arguments;
+    report(ErrorCode::MalformedFor, range->calleeRange, "a loop runs over lower..upper, not over a function")
+        .help("write for " + name.text + " in " +
+              (bounds.size() == 1 ? "0.." + buffer.getText(bounds[0].value->range).str()
+               : bounds.size() == 2
+                   ? buffer.getText(bounds[0].value->range).str() + ".." + buffer.getText(bounds[1].value->range).str()
+                   : std::string("0..N")) +
+              " { ... }");
+    lower = upper = file->make<ErrorExpr>(range->range);
+  } else if (consumeIf(TokenKind::DotDot)) {
     upper = parseExpressionOrError();
   } else if (llvm::isa<ErrorExpr>(lower)) {
     return;
@@ -247,7 +273,11 @@ bool Parser::parseShape(ShapeSyntax &shape) {
   SourceRange opening = token.range;
   if (!consumeIf(TokenKind::LeftBracket)) {
     Diagnostic &diagnostic = report(ErrorCode::MalformedShape, here(), "expected a shape before " + describe(token));
-    if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number))
+    if (token.is(TokenKind::Identifier) && peek().is(TokenKind::LeftBracket))
+      diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
+    else if (token.is(TokenKind::LeftParen))
+      diagnostic.help("the sizes of a shape stand in brackets: [n] or [m, n]");
+    else if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number))
       diagnostic.help("write the size in brackets: [" + token.text + "]", token.range, "[" + token.text + "]");
     else
       diagnostic.help("a shape is scalar, [n] or [m, n]");

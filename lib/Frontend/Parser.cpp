@@ -1,5 +1,7 @@
 #include "Frontend/Parser.h"
 
+#include "Frontend/Habits.h"
+
 #include "llvm/ADT/SmallVector.h"
 
 namespace recur::frontend {
@@ -55,11 +57,14 @@ SourceRange Parser::here() const {
   return onLaterLine && lastEnd != 0 ? afterLast() : token.range;
 }
 
-bool Parser::expectClosing(TokenKind kind, SourceRange opening) {
+bool Parser::expectClosing(TokenKind kind, SourceRange opening, bool endsList) {
   if (consumeIf(kind))
     return true;
-  report(ErrorCode::UnclosedParenthesis, here(), "expected " + spell(kind) + " before " + describe(token))
-      .note(opening, "it would close this one");
+  Diagnostic &diagnostic =
+      report(ErrorCode::UnclosedParenthesis, here(), "expected " + spell(kind) + " before " + describe(token))
+          .note(opening, "it would close this one");
+  if (endsList && !token.startsLine && (token.is(TokenKind::Identifier) || token.is(TokenKind::Number)))
+    diagnostic.help("is a ',' missing before it?");
   return false;
 }
 
@@ -78,6 +83,7 @@ bool Parser::expectName(Token &name, llvm::StringRef what) {
 }
 
 void Parser::skipToStatement() {
+  lexer.ignoreRestOfLine();
   unsigned braces = 0;
   for (; !token.is(TokenKind::EndOfFile) && !token.is(TokenKind::KwRecurrence); advance()) {
     if (token.is(TokenKind::LeftBrace))
@@ -112,6 +118,8 @@ std::unique_ptr<File> Parser::parseFile() {
         report(ErrorCode::ExpectedRecurrence, token.range, "expected 'recurrence' before " + describe(token));
     if (strayBrace)
       diagnostic.help("this '}' closes nothing: remove it");
+    else if (token.text == "import" || token.text == "from")
+      diagnostic.help(getHelpForStatement(token.text));
     else
       diagnostic.help("every statement belongs to a recurrence: recurrence name { ... }");
     lostStatements = true;

@@ -29,7 +29,7 @@ private:
   SourceRange afterLast() const { return {lastEnd, lastEnd}; }
   /// Where to blame the current token: itself, or the end of the line before when it stands on a later one.
   SourceRange here() const;
-  bool expectClosing(TokenKind kind, SourceRange opening);
+  bool expectClosing(TokenKind kind, SourceRange opening, bool endsList = false);
   bool expectName(Token &name, llvm::StringRef what);
   void skipToStatement();
   void skipToRecurrence();

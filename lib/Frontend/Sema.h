@@ -32,6 +32,7 @@ private:
   Declaration *resolve(NameExpr *expr);
   void reportUnknown(llvm::StringRef name, SourceRange range);
   bool reportIfDeclaredLater(llvm::StringRef name, SourceRange range);
+  void reportUnknownState(AssignStatement *assign);
   template <typename Filter>
   Declaration *suggestName(Diagnostic &diagnostic, llvm::StringRef name, SourceRange range, Filter filter);
 
@@ -47,6 +48,7 @@ private:
   void requireNumber(Expr *expr, llvm::StringRef what);
   Shape resolveShape(const ShapeSyntax &syntax);
   Extent resolveExtent(Expr *entry);
+  bool reportIfNoSize(NameExpr *name);
   void checkOutputsAndUpdates();
 
   // SemaExpression.cpp
@@ -55,6 +57,8 @@ private:
   Shape checkValue(Expr *expr);
   Shape checkUncached(Expr *expr);
   Shape checkIndex(IndexExpr *expr);
+  NameExpr *findUnknownName(Expr *expr) const;
+  bool reportIfIndexOfToken(IndexExpr *expr);
   Shape checkElementwise(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs);
   void reportShapesDiffer(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs);
   void reportRanksDiffer(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs);

@@ -1,3 +1,4 @@
+#include "Frontend/Habits.h"
 #include "Frontend/NearestName.h"
 #include "Frontend/Sema.h"
 
@@ -27,6 +28,10 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
     }
     Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownFunction, call->calleeRange,
                                                 "there is no function '" + call->callee + "'");
+    if (std::string help = getHelpForFunction(call->callee); !help.empty()) {
+      diagnostic.help(help);
+      return Shape();
+    }
     NearestName nearest(call->callee);
     for (const BuiltinInfo &builtin : getBuiltins())
       nearest.offer(builtin.name);
@@ -39,10 +44,28 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
   return checkArguments(call) ? checkBuiltin(call) : Shape();
 }
 
+/// What to write for a function that is given a direction, as `sum(S, axis=1)`, or another argument that it has not.
+static std::string getHelpForDirection(const BuiltinInfo &builtin, llvm::StringRef keyword) {
+  if (keyword == "axis" || keyword == "dim" || keyword == "keepdims" || keyword == "keepdim") {
+    if (builtin.id == Builtin::Sum)
+      return "sum(a) is over all elements; of each row write S @ ones(n), of each column ones(m) @ S";
+    if (builtin.id == Builtin::Max || builtin.id == Builtin::Min)
+      return ("there is no " + builtin.name + " over the elements; " + builtin.signature + " is elementwise").str();
+    return ("a vector has one direction: write " + builtin.signature).str();
+  }
+  return ("write " + builtin.signature).str();
+}
+
+static std::string getHelpForArguments(const BuiltinInfo &builtin, unsigned given) {
+  if (given == 1 && (builtin.id == Builtin::Max || builtin.id == Builtin::Min))
+    return getHelpForDirection(builtin, "axis");
+  return ("write " + builtin.signature).str();
+}
+
 /// Checks how many arguments there are and how they are named, and gives each its shape.
 bool RecurrenceChecker::checkArguments(CallExpr *call) {
   const BuiltinInfo &builtin = *call->builtin;
-  bool ok = true;
+  bool ok = true, hasUnknown = false;
   unsigned numPositional = 0;
   llvm::StringMap<SourceRange> given;
   for (const Argument &argument : call->arguments) {
@@ -67,8 +90,9 @@ bool RecurrenceChecker::checkArguments(CallExpr *call) {
       if (!nearest.get().empty())
         diagnostic.help("did you mean '" + nearest.get() + "'?", argument.keywordRange, nearest.get());
       else
-        diagnostic.help("write " + builtin.signature);
+        diagnostic.help(getHelpForDirection(builtin, argument.keyword));
       ok = false;
+      hasUnknown = true;
     }
     auto [first, isNew] = given.try_emplace(argument.keyword, argument.keywordRange);
     if (!isNew) {
@@ -78,14 +102,14 @@ bool RecurrenceChecker::checkArguments(CallExpr *call) {
       ok = false;
     }
   }
-  if (numPositional != builtin.numPositional) {
+  if (numPositional != builtin.numPositional && !hasUnknown) {
     diagnostics
         .report(ErrorCode::WrongArgumentCount, call->range,
                 "'" + builtin.name + "' takes " + llvm::Twine(builtin.numPositional) +
                     (builtin.keywords.empty() ? "" : " unnamed") +
                     (builtin.numPositional == 1 ? " argument" : " arguments") + ", and " + llvm::Twine(numPositional) +
                     (numPositional == 1 ? " is given" : " are given"))
-        .help("write " + builtin.signature);
+        .help(getHelpForArguments(builtin, numPositional));
     ok = false;
   }
   return ok;

@@ -1,11 +1,14 @@
+#include "Frontend/Habits.h"
 #include "Frontend/Sema.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
 namespace recur::frontend {
 
 using llvm::cast;
 using llvm::dyn_cast;
+using llvm::isa;
 
 Shape RecurrenceChecker::check(Expr *expr) {
   expr->shape = checkUncached(expr);
@@ -50,8 +53,55 @@ Shape RecurrenceChecker::checkUncached(Expr *expr) {
   llvm_unreachable("every kind is listed");
 }
 
+/// The first name in a sum or difference that nothing declares.
+NameExpr *RecurrenceChecker::findUnknownName(Expr *expr) const {
+  if (auto *name = dyn_cast<NameExpr>(expr)) {
+    bool isKnown = lookup(name->name) || later.count(name->name) || endedLocals.count(name->name);
+    return isKnown ? nullptr : name;
+  }
+  if (auto *binary = dyn_cast<BinaryExpr>(expr)) {
+    NameExpr *found = findUnknownName(binary->lhs);
+    return found ? found : findUnknownName(binary->rhs);
+  }
+  if (auto *negation = dyn_cast<NegateExpr>(expr))
+    return findUnknownName(negation->operand);
+  return nullptr;
+}
+
+/// `k[t-1]`, and `k[-1]`, which may mean the token before or the last element.
+bool RecurrenceChecker::reportIfIndexOfToken(IndexExpr *expr) {
+  auto *base = dyn_cast<NameExpr>(expr->base);
+  bool isState = base && base->declaration && base->declaration->is(DeclarationKind::State);
+  std::string help = isState ? "until it is assigned, " + base->name.str() + " is what it was after the token before"
+                             : getHelpForDelay(quote(expr->base), format(expr->base->shape));
+  if (NameExpr *unknown = findUnknownName(expr->index); unknown && !recurrence.damaged) {
+    static constexpr llvm::StringLiteral tokens[] = {"t", "n", "i", "s", "step", "time", "token", "pos", "idx"};
+    if (!llvm::is_contained(tokens, unknown->name))
+      return false;
+    diagnostics
+        .report(ErrorCode::UnknownName, expr->index->range,
+                "an index is the place of an element, and there is no '" + unknown->name + "' that counts tokens")
+        .help(help);
+    return true;
+  }
+  auto *negation = dyn_cast<NegateExpr>(expr->index);
+  if (!negation || !isa<NumberExpr>(negation->operand))
+    return false;
+  Shape shape = expr->base->shape;
+  bool hasElements = shape.isVector() || shape.isMatrix();
+  diagnostics
+      .report(ErrorCode::IndexOutOfBounds, expr->index->range,
+              "an index counts elements from 0, and cannot be negative")
+      .help((hasElements ? "the last element is " + quote(expr->base) + "[" + format(shape.getExtent(0)) + " - 1]; "
+                         : std::string()) +
+            help);
+  return true;
+}
+
 Shape RecurrenceChecker::checkIndex(IndexExpr *expr) {
   Shape base = checkValue(expr->base);
+  if (reportIfIndexOfToken(expr))
+    return Shape();
   unsigned errorsBefore = diagnostics.getNumErrors();
   requireNumber(expr->index, "an index");
   if (diagnostics.getNumErrors() == errorsBefore)

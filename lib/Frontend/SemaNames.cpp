@@ -1,5 +1,8 @@
+#include "Frontend/Habits.h"
 #include "Frontend/NearestName.h"
 #include "Frontend/Sema.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace recur::frontend {
 namespace {
@@ -112,7 +115,14 @@ void RecurrenceChecker::reportUnknown(llvm::StringRef name, SourceRange range) {
   if (recurrence.damaged)
     return;
   Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownName, range, "'" + name + "' is not declared");
-  suggestName(diagnostic, name, range, [](const Declaration &) { return true; });
+  if (suggestName(diagnostic, name, range, [](const Declaration &) { return true; }))
+    return;
+  if (llvm::StringRef help = getHelpForName(name); !help.empty())
+    diagnostic.help(help);
+  else
+    diagnostic.help(
+        "declare it: as an input or param if the caller gives it, as a state if tokens keep it, with let or "
+        "const otherwise");
 }
 
 Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
@@ -126,9 +136,40 @@ Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
   return declaration;
 }
 
+/// Whether the text has the name as a word of its own.
+static bool mentions(llvm::StringRef text, llvm::StringRef name) {
+  auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1))
+    if ((at == 0 || !isOfName(text[at - 1])) && (at + name.size() == text.size() || !isOfName(text[at + name.size()])))
+      return true;
+  return false;
+}
+
+void RecurrenceChecker::reportUnknownState(AssignStatement *assign) {
+  llvm::StringRef name = assign->name;
+  if (!reportedNames.insert(name).second)
+    return;
+  Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownAssignment, assign->nameRange,
+                                              "there is no state '" + name + "' to assign to");
+  Declaration *meant = suggestName(diagnostic, name, assign->nameRange, [](const Declaration &declaration) {
+    return declaration.is(DeclarationKind::State);
+  });
+  if (meant)
+    meant->updated = true;
+  else if (mentions(buffer.getText(assign->value->range), name))
+    diagnostic.help("it is read as well, so it is a state: declare it before, as state " + name +
+                    " for a number, state " + name + ": [n] for a vector or state " + name + ": [m, n] for a matrix");
+  else
+    diagnostic.help("for a local name write let " + name + " = ...; a state is declared first: state " + name +
+                    ": ...");
+}
+
 void RecurrenceChecker::checkAssign(AssignStatement *assign) {
-  Shape value = checkValue(assign->value);
   Declaration *target = lookup(assign->name);
+  // What is missing is the declaration, which the value then needs as well.
+  if (!target && !later.count(assign->name) && !outputs.count(assign->name) && !recurrence.damaged)
+    reportUnknownState(assign);
+  Shape value = checkValue(assign->value);
   if (!target) {
     if (Declaration *output = outputs.lookup(assign->name); output && !later.count(assign->name)) {
       diagnostics
@@ -139,19 +180,8 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
     }
     if (Declaration *declaredLater = later.lookup(assign->name))
       declaredLater->updated = true;
-    if (!reportedNames.insert(assign->name).second || reportIfDeclaredLater(assign->name, assign->nameRange) ||
-        recurrence.damaged)
-      return;
-    Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownAssignment, assign->nameRange,
-                                                "there is no state '" + assign->name + "' to assign to");
-    Declaration *meant = suggestName(diagnostic, assign->name, assign->nameRange, [](const Declaration &declaration) {
-      return declaration.is(DeclarationKind::State);
-    });
-    if (meant)
-      meant->updated = true;
-    else
-      diagnostic.help("for a local name write let " + assign->name + " = ...; a state is declared first: state " +
-                      assign->name + ": ...");
+    if (reportedNames.insert(assign->name).second)
+      reportIfDeclaredLater(assign->name, assign->nameRange);
     return;
   }
   if (!target->is(DeclarationKind::State)) {
@@ -160,7 +190,10 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
             .report(ErrorCode::NotAssignable, assign->nameRange,
                     "'" + assign->name + "' is " + describe(target->declarationKind) + ", not a state")
             .note(target->nameRange, "declared here");
-    if (target->is(DeclarationKind::Let))
+    if (target->is(DeclarationKind::Let) && loopLocals)
+      diagnostic.help("what a loop adds up is a state: write state " + assign->name + " instead of let, and " +
+                      assign->name + " = 0 before the loop");
+    else if (target->is(DeclarationKind::Let))
       diagnostic.help("a name keeps its value for the whole token: give the new value a name of its own with let");
     else
       diagnostic.help("only states are assigned; for a new value write let with a name of its own");

@@ -208,8 +208,35 @@ Shape RecurrenceChecker::resolveShape(const ShapeSyntax &syntax) {
   }
 }
 
+/// A value's name where a dim's belongs, which often differs in case only; and a dim that is not declared.
+bool RecurrenceChecker::reportIfNoSize(NameExpr *name) {
+  if (Declaration *declaration = lookup(name->name);
+      declaration && (declaration->is(DeclarationKind::Dim) || declaration->is(DeclarationKind::Const)))
+    return false;
+  Declaration *value = lookup(name->name) ? lookup(name->name) : later.lookup(name->name);
+  for (Declaration *dim : declarations)
+    if (dim->is(DeclarationKind::Dim) && dim->name != name->name && dim->name.equals_insensitive(name->name)) {
+      Diagnostic &diagnostic = diagnostics.report(ErrorCode::NotAnExtent, name->range,
+                                                  value ? "a size is a dim or a const, and '" + name->name + "' is " +
+                                                              describe(value->declarationKind)
+                                                        : "there is no dim '" + name->name + "'");
+      diagnostic.help("did you mean '" + dim->name + "'?", name->range, dim->name);
+      dim->used = true;
+      if (value)
+        diagnostic.note(value->nameRange, "'" + name->name + "' is declared here");
+      return true;
+    }
+  if (value || recurrence.damaged || !reportedNames.insert(name->name).second)
+    return !value && reportedNames.contains(name->name);
+  diagnostics.report(ErrorCode::UnknownName, name->range, "there is no dim '" + name->name + "'")
+      .help("declare it at the top of the recurrence: dim " + name->name);
+  return true;
+}
+
 Extent RecurrenceChecker::resolveExtent(Expr *entry) {
   if (auto *name = dyn_cast<NameExpr>(entry)) {
+    if (reportIfNoSize(name))
+      return Extent();
     Declaration *declaration = resolve(name);
     if (!declaration)
       return Extent();

@@ -1,0 +1,133 @@
+#include "Frontend/Habits.h"
+
+#include "Frontend/Builtins.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+namespace recur::frontend {
+
+using llvm::StringRef;
+
+static constexpr llvm::StringLiteral conditionHelp =
+    "a recurrence has no conditions; max(a, b), min(a, b) and relu(a) choose between values, an input m of zeros and "
+    "ones does in m * a + (1 - m) * b";
+
+std::string getHelpForDelay(StringRef value, StringRef shape) {
+  std::string text = "what " + value.str() + " was a token before is kept in a state: declare state before";
+  return text + (shape == "scalar" ? "" : ": " + shape.str()) + ", use it, and then write before = " + value.str();
+}
+
+std::string getHelpForFunction(StringRef name) {
+  static constexpr llvm::StringLiteral delays[] = {"conv1d", "causal_conv1d", "shift",   "roll",
+                                                   "delay",  "prev",          "previous"};
+  if (llvm::is_contained(delays, name))
+    return getHelpForDelay("k", "[K]");
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"eye", "identity"}, "multiply it out: S @ (eye(K) - b * outer(k, k)) is S - b * outer(S @ k, k)")
+      .Cases({"cos", "sin", "tan", "atan", "atan2", "acos", "asin", "erf", "cosh", "sinh", "atanh", "floor", "ceil",
+              "round", "sign"},
+             "compute it outside, and pass the result as an input")
+      .Cases({"rand", "randn", "dropout", "bernoulli"}, "draw it outside, and pass the result as an input")
+      .Case("range", "a loop runs over lower..upper: for j in 0..N { ... }")
+      .Cases({"rmsnorm", "rms_norm", "RMSNorm"},
+             "of a vector x of K elements write x / sqrt(dot(x, x) / K + eps), with const eps = 1e-6")
+      .Cases({"layernorm", "layer_norm", "LayerNorm"},
+             "of a vector x of K elements write let c = x - sum(x) / K, then c / sqrt(dot(c, c) / K + eps)")
+      .Case("norm", "the length of a vector a is sqrt(dot(a, a)); l2norm(a) divides it by that")
+      .Case("normalize", "write l2norm(a)")
+      .Cases({"mean", "average"}, "the mean of a vector a of K elements is sum(a) / K")
+      .Cases({"amax", "amin", "argmax", "argmin"}, "there is no maximum over the elements; max(a, b) is elementwise")
+      .Case("maximum", "write max(a, b)")
+      .Case("minimum", "write min(a, b)")
+      .Cases({"matmul", "mm", "mv", "bmm"}, "a product is written with '@': S @ x, or x @ S for S transposed times x")
+      .Cases({"einsum", "tensordot", "inner", "kron"},
+             "the products are outer(a, b), dot(a, b), S @ x, and x @ S for S transposed times x")
+      .Cases({"transpose", "permute", "swapaxes"}, "there is no transpose: x @ S is S transposed times x")
+      .Cases({"len", "size", "shape"}, "a size is the name of its dim")
+      .Cases({"zeros", "zeros_like", "empty"},
+             "a state is zero before the first token; elsewhere write 0, or 0 * ones(n)")
+      .Cases({"ones_like", "full", "full_like"}, "write ones(n), or a number times it")
+      .Cases({"clamp", "clip"}, "write min(max(a, lowest), highest)")
+      .Cases({"where", "select", "cond"}, conditionHelp)
+      .Cases({"cumsum", "cumprod", "cummax", "logcumsumexp", "scan"},
+             "what runs over the tokens is a state: declare state c, and write c = c + a")
+      .Cases({"pow", "power", "square"}, "write a * a for a square, exp(p * log(a)) for a power")
+      .Case("rsqrt", "write 1 / sqrt(a)")
+      .Case("reciprocal", "write 1 / a")
+      .Case("exp2", "write exp(0.6931471805599453 * a)")
+      .Case("log2", "write log(a) / 0.6931471805599453")
+      .Case("log10", "write log(a) / 2.302585092994046")
+      .Case("expm1", "write exp(a) - 1")
+      .Case("log1p", "write log(1 + a)")
+      .Case("neg", "write -a")
+      .Cases({"mul", "multiply"}, "write a * b")
+      .Cases({"add", "sub", "div"}, "write it with its operator: a + b, a - b, a / b")
+      .Case("swish", "write silu(a)")
+      .Case("expit", "write sigmoid(a)")
+      .Case("gelu", "write a * sigmoid(1.702 * a), which is near it")
+      .Case("leaky_relu", "write max(a, 0.01 * a)")
+      .Case("log_softmax", "write log(softmax(a))")
+      .Case("logsumexp", "write log(sum(exp(a)))")
+      .Case("logaddexp", "write max(a, b) + log(1 + exp(-abs(a - b)))")
+      .Cases({"cat", "concat", "concatenate", "stack", "split", "unbind", "reshape", "view", "unsqueeze", "squeeze"},
+             "a value keeps its shape: declare each part as an input of its own")
+      .Cases({"float", "int", "bool", "tensor", "array"}, "every value is a real number already: leave it out")
+      .Case("print", "to see a value, make it an output: output name = ...")
+      .Default("")
+      .str();
+}
+
+StringRef getHelpForStatement(StringRef word) {
+  return llvm::StringSwitch<StringRef>(word)
+      .Cases({"return", "yield"}, "a result is an output with a name: output o = ...")
+      .Cases({"if", "elif", "else", "unless", "switch", "match", "assert", "when"}, conditionHelp)
+      .Cases({"while", "loop", "foreach", "repeat"},
+             "a loop is over a range known at compile time: for j in 0..N { ... }")
+      .Cases({"def", "fn", "func", "function", "lambda", "class", "struct"},
+             "there are no functions of one's own: name values with let, or write a recurrence")
+      .Cases({"import", "from", "include", "using"}, "nothing is imported: every function is there, by its plain name")
+      .Cases({"var", "val", "auto", "float", "double", "int", "tensor"},
+             "a local name is declared by let alone: let x = ...")
+      .Cases({"break", "continue", "pass"}, "a loop runs to its end; leave the statement out")
+      .Cases({"print", "printf"}, "to see a value, make it an output: output name = ...")
+      .Default("");
+}
+
+StringRef getHelpForName(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"None", "null", "nullptr"}, "every value is there: a state is zero before the first token")
+      .Cases({"True", "true"}, "write 1")
+      .Cases({"False", "false"}, "write 0")
+      .Cases({"pi", "PI"}, "declare const pi = 3.141592653589793")
+      .Cases({"inf", "INFINITY"}, "there is no infinity: write a number that is large enough, such as 1e30")
+      .Cases({"nan", "NaN"}, "there are only numbers")
+      .Cases({"eps", "epsilon"}, "declare const eps = 1e-6")
+      .Cases({"t", "T"}, "a recurrence is written for one token, and has no index or number of tokens")
+      .Cases({"self", "torch", "np", "numpy", "math", "jnp", "nn"},
+             "functions stand by their plain names, and values are declared: input, param or state")
+      .Default("");
+}
+
+std::string getHelpForMember(StringRef value, StringRef member) {
+  bool isModule =
+      llvm::StringSwitch<bool>(value)
+          .Cases({"torch", "F", "nn", "np", "numpy", "jnp", "jax", "lax", "math", "tl", "tf", "functional"}, true)
+          .Default(false);
+  if (member == "T" || member == "mT" || member == "t")
+    return "values have no members; for " + (value + "." + member).str() + " @ x write x @ " + value.str();
+  const BuiltinInfo *builtin = findBuiltin(member);
+  if (builtin && !isModule && !value.empty() && builtin->numPositional == 1 && builtin->keywords.empty())
+    return "values have no members: write " + (member + "(" + value + ")").str();
+  if (builtin)
+    return (isModule ? "functions stand by their plain names: write " : "values have no members: write ") +
+           builtin->signature.str();
+  if (isModule)
+    if (std::string help = getHelpForFunction(member); !help.empty())
+      return help;
+  if (member == "shape" || member == "size" || member == "ndim")
+    return "values have no members: a size is the name of its dim";
+  return "values have no members; every function is there, by its plain name";
+}
+
+} // namespace recur::frontend

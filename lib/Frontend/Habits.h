@@ -1,0 +1,26 @@
+// What people write who come from Python, PyTorch or NumPy, and what says the same here.
+#ifndef RECUR_FRONTEND_HABITS_H
+#define RECUR_FRONTEND_HABITS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace recur::frontend {
+
+/// For a function of theirs, what to write instead; empty for one that is not known.
+std::string getHelpForFunction(llvm::StringRef name);
+
+/// The same for a word that begins a statement, such as `return` or `if`.
+llvm::StringRef getHelpForStatement(llvm::StringRef word);
+
+/// The same for the name of a value, such as `None` or `pi`.
+llvm::StringRef getHelpForName(llvm::StringRef name);
+
+/// The same for `value.member` and `module.function`.
+std::string getHelpForMember(llvm::StringRef value, llvm::StringRef member);
+
+/// How to have what a value was a token before: `k[t-1]`, where k is of this shape.
+std::string getHelpForDelay(llvm::StringRef value, llvm::StringRef shape);
+
+} // namespace recur::frontend
+
+#endif // RECUR_FRONTEND_HABITS_H
