@@ -26,7 +26,8 @@ typedef enum recur_status {
   RECUR_SMALL_WORKSPACE = 7, /* the workspace is smaller than the query says */
   RECUR_NO_PLAN = 8,         /* the kernel was compiled without the plan that is asked for */
   RECUR_WRONG_MACHINE = 9,   /* this processor lacks instructions that the kernel was compiled for */
-  RECUR_WRONG_VERSION = 10   /* the kernel and the runtime are of different versions */
+  RECUR_WRONG_VERSION = 10,  /* the kernel and the runtime are of different versions */
+  RECUR_DEVICE_ERROR = 11    /* a GPU's driver is missing, or refuses what it is asked for */
 } recur_status;
 
 /* What the last call of this thread that did not give RECUR_OK found wrong, in words. Never null. */

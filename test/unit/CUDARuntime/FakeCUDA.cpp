@@ -1,0 +1,43 @@
+#include "FakeCUDA.h"
+
+FakeCUDA fakeCUDA;
+
+extern "C" {
+int cuInit(unsigned) { return 0; }
+int cuCtxGetCurrent(void **context) {
+  *context = fakeCUDA.context;
+  return 0;
+}
+int cuModuleLoadData(void **module, const void *image) {
+  ++fakeCUDA.loads;
+  *module = const_cast<void *>(image);
+  return fakeCUDA.errorOfLoad;
+}
+int cuModuleGetFunction(void **function, void *module, const char *) {
+  *function = module;
+  return 0;
+}
+int cuFuncSetAttribute(void *, int attribute, int value) {
+  fakeCUDA.sharedBytes = value;
+  return attribute == 8 ? 0 : 1;
+}
+int cuLaunchKernel(void *, unsigned gridX, unsigned, unsigned, unsigned blockX, unsigned, unsigned, unsigned shared,
+                   void *stream, void **parameters, void **) {
+  ++fakeCUDA.launches;
+  fakeCUDA.grid = gridX;
+  fakeCUDA.threads = blockX;
+  fakeCUDA.launchShared = shared;
+  fakeCUDA.stream = stream;
+  auto *words = static_cast<const int64_t *>(parameters[0]);
+  fakeCUDA.words.assign(words, words + fakeCUDA.wordCount);
+  return 0;
+}
+int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer) {
+  *static_cast<unsigned *>(data) = reinterpret_cast<const void *>(pointer) == fakeCUDA.hostMemory ? 1 : 2;
+  return attribute == 2 ? 0 : 1;
+}
+int cuGetErrorName(int error, const char **name) {
+  *name = error == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : error == 201 ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR";
+  return 0;
+}
+}

@@ -1,0 +1,18 @@
+// A driver that remembers what it is told, in the place of NVIDIA's.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+struct FakeCUDA {
+  void *context;
+  const void *hostMemory; // all other memory is the device's
+  int loads, launches;
+  int sharedBytes; // as set for the function
+  int errorOfLoad;
+  unsigned grid, threads, launchShared;
+  void *stream;
+  std::vector<int64_t> words; // of the parameter, as many as the test asks for
+  std::size_t wordCount;
+};
+extern FakeCUDA fakeCUDA;

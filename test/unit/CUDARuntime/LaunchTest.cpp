@@ -1,0 +1,147 @@
+// What a call on a GPU's memory becomes: the words that a kernel is launched with, and what is refused before.
+#include "FakeCUDA.h"
+#include "recur/CUDA.h"
+#include "gmock/gmock.h"
+
+using ::testing::ElementsAre;
+
+namespace {
+
+constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 0}},
+                                       {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
+                                       {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
+                                       {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
+constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0};
+constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 0,     4,        1,     arrays,
+                                         &kernelInfo,       "gdn", "sm_90a", "0.1", nullptr};
+
+class Launch : public ::testing::Test {
+protected:
+  Launch() {
+    fakeCUDA = FakeCUDA();
+    fakeCUDA.context = &fakeCUDA;
+    fakeCUDA.wordCount = 5 + 7 * 5;
+    call.B = 2;
+    call.T = 70;
+    call.H = 4;
+    call.Hq = 2;
+    arguments[0].data = q;
+    arguments[1].data = mu;
+    arguments[3].data = o;
+    arguments[4].data = S;
+    call.arguments = arguments;
+    call.argument_count = 5;
+    call.workspace = workspace;
+    call.workspace_bytes = sizeof workspace;
+  }
+
+  recur_status forward(const int64_t *deviceOffsets = nullptr) {
+    return recur_cuda_forward(&kernel, &call, deviceOffsets, this);
+  }
+  std::vector<int64_t> wordsOf(int array) const {
+    auto begin = fakeCUDA.words.begin() + 5 + 7 * array;
+    return {begin, begin + 7};
+  }
+  static int64_t at(const void *data) { return reinterpret_cast<int64_t>(data); }
+
+  recur_cuda_kernel kernel = {&recurrence, "image", "gdn", 256, 1000};
+  recur_call call = {};
+  recur_argument arguments[5] = {};
+  alignas(64) char q[2 * 70 * 2 * 8 * 2], mu[4 * 2], o[2 * 70 * 4 * 6 * 2], S[2 * 4 * 48 * 4], workspace[8 * 640];
+};
+
+TEST_F(Launch, ACTAForEachHeadOfEachSequence) {
+  EXPECT_EQ(recur_cuda_workspace_size(&kernel, &call), 8 * 640);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.grid, 8u);
+  EXPECT_EQ(fakeCUDA.threads, 256u);
+  EXPECT_EQ(fakeCUDA.launchShared, 1000u);
+  EXPECT_EQ(fakeCUDA.sharedBytes, 1000);
+  EXPECT_EQ(fakeCUDA.stream, this);
+}
+
+TEST_F(Launch, WordsSayWhereArraysLie) {
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_THAT(std::vector(fakeCUDA.words.begin(), fakeCUDA.words.begin() + 5),
+              ElementsAre(70, 4, 0, at(workspace), 640));
+  EXPECT_THAT(wordsOf(0), ElementsAre(at(q), 70 * 16, 16, 8, 2, 1, 1)); // two heads share a value
+  EXPECT_THAT(wordsOf(1), ElementsAre(at(mu), 0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(wordsOf(2), ElementsAre(0, ::testing::_, 0, ::testing::_, 1, 8, 1)); // absent: zeros
+  EXPECT_THAT(wordsOf(3), ElementsAre(at(o), 70 * 24, 24, 6, 1, 1, 1));
+  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 8, 1));
+}
+
+TEST_F(Launch, TransposedStatesAreReadAcross) {
+  call.states_transposed = 1;
+  alignas(64) static char larger[8 * (640 + 6 * 8 * 4)];
+  call.workspace = larger;
+  call.workspace_bytes = sizeof larger;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 1, 6));
+}
+
+TEST_F(Launch, PackedSequencesBeginWhereTheirOffsetsSay) {
+  int64_t offsets[] = {0, 5, 5, 70}, onDevice[4];
+  call.B = 1;
+  call.sequence_offsets = offsets;
+  call.sequence_count = 3;
+  alignas(64) static char states[3 * 4 * 48 * 4], larger[12 * 640];
+  arguments[4].data = states;
+  call.workspace = larger;
+  call.workspace_bytes = sizeof larger;
+  ASSERT_EQ(forward(onDevice), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.grid, 12u);
+  EXPECT_EQ(fakeCUDA.words[2], at(onDevice));
+  EXPECT_EQ(wordsOf(0)[1], 0) << "tokens of all sequences lie one behind another";
+  EXPECT_EQ(wordsOf(4)[1], 4 * 48);
+  EXPECT_EQ(forward(), RECUR_NULL_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: sequence_offsets are given twice, in memory of the host and of the GPU");
+}
+
+TEST_F(Launch, AKernelIsLoadedOnceInAContext) {
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  ASSERT_EQ(forward(), RECUR_OK);
+  EXPECT_EQ(fakeCUDA.loads, 1);
+  int other;
+  fakeCUDA.context = &other;
+  ASSERT_EQ(forward(), RECUR_OK);
+  EXPECT_EQ(fakeCUDA.loads, 2);
+  EXPECT_EQ(fakeCUDA.launches, 3);
+}
+
+TEST_F(Launch, NothingToDoIsNoLaunch) {
+  call.B = 0;
+  EXPECT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.launches, 0);
+}
+
+TEST_F(Launch, MemoryOfTheHostIsRefused) {
+  fakeCUDA.hostMemory = o;
+  EXPECT_EQ(forward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: the output 'o' is not memory of a GPU");
+  fakeCUDA.hostMemory = workspace;
+  EXPECT_EQ(forward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: the workspace is not memory of a GPU");
+  EXPECT_EQ(fakeCUDA.launches, 0);
+}
+
+TEST_F(Launch, WhatIsCheckedOnACPUIsCheckedHere) {
+  arguments[3].data = q;
+  EXPECT_EQ(forward(), RECUR_OVERLAP);
+  EXPECT_STREQ(recur_message(), "gdn: the output 'o' shares memory with the input 'q'");
+  call.workspace_bytes = 100;
+  EXPECT_EQ(forward(), RECUR_SMALL_WORKSPACE);
+  EXPECT_STREQ(recur_message(), "gdn: the workspace has 100 bytes; 5120 are needed");
+}
+
+TEST_F(Launch, WhatTheDriverRefusesIsSaid) {
+  recur_cuda_kernel other = {&recurrence, "another image", "gdn", 256, 1000};
+  fakeCUDA.errorOfLoad = 209;
+  EXPECT_EQ(recur_cuda_forward(&other, &call, nullptr, nullptr), RECUR_DEVICE_ERROR);
+  EXPECT_STREQ(recur_message(), "gdn: the kernel cannot be loaded: CUDA_ERROR_NO_BINARY_FOR_GPU");
+  fakeCUDA.context = nullptr;
+  EXPECT_EQ(forward(), RECUR_DEVICE_ERROR);
+  EXPECT_STREQ(recur_message(), "gdn: no context is current: CUDA_ERROR_INVALID_CONTEXT");
+}
+
+} // namespace
