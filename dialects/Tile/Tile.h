@@ -24,5 +24,8 @@
 #include "dialects/Tile/TileOps.h.inc"
 
 namespace recur::tile {
+/// Shared memory that a CTA may have, of compute capability 9.0.
+constexpr int64_t mostSharedBytes = 232448;
+
 inline TileType tileOf(mlir::Value value) { return mlir::cast<TileType>(value.getType()); }
 } // namespace recur::tile

@@ -18,6 +18,17 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("requires ") << required << " arrays, but has " << count - 1;
   if (workspace < 0)
     return emitOpError("needs a workspace of zero or more bytes, not of ") << workspace;
+  if (getThreads().has_value() != getShared().has_value())
+    return emitOpError("has threads and bytes of shared memory, or neither");
+  if (!getThreads())
+    return success();
+  auto threads = int64_t(*getThreads()), shared = int64_t(*getShared());
+  if (threads < 32 || threads > 1024 || threads % 32)
+    return emitOpError("has 32 to 1024 threads, in warps of 32, not ") << threads;
+  if (shared < 0 || shared > mostSharedBytes)
+    return emitOpError("takes 0 to ") << mostSharedBytes << " bytes of shared memory, not " << shared;
+  if (!block.getOps<RolesOp>().empty())
+    return emitOpError("has either roles or one team of threads");
   return success();
 }
 
@@ -193,7 +204,9 @@ LogicalResult ProductOp::verify() {
     return emitOpError("cannot multiply ") << left << " and " << right << " into " << result;
   if (left.getElementType() != right.getElementType() && result.getMemory() == Memory::Local)
     return emitOpError("multiplies numbers of one type, not those of ") << left << " and " << right;
-  bool inPairs = left.getMemory() == Memory::Local && left.getElementType().isBF16();
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  bool onCore = left.getMemory() == Memory::Local && !(kernel && kernel.getThreads());
+  bool inPairs = onCore && left.getElementType().isBF16();
   if (inPairs ? right.getRank() != 3 || (left.getRank() == 3) != getTransposed() || getRightTransposed() || inner % 2
               : left.getRank() == 3 || right.getRank() == 3)
     return emitOpError("takes bf16 in pairs of inner indices in a core's memory, not as in ")

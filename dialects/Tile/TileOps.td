@@ -21,10 +21,13 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     The body's arguments are the caller's arrays, tiles in global memory, and at last the number of tokens, an i64. The
     first `optional` arrays after the first `required` ones may be absent: loading one gives zeros, storing to one does
     nothing; that is what the `required` attribute counts. `workspace` is the number of bytes of scratch memory, or of a
-    CTA's shared memory, that the tiles of the body take, once they have been placed. The plan of a CTA ends in
-    `tile.roles`.
+    CTA's shared memory, that the tiles of the body take, once they have been placed. The plan of a CTA with several roles
+    ends in `tile.roles`. With `threads`, the kernel is the plan of a CTA of so many threads that are one team: all of them
+    take every op together, one after another. Its tiles in shared memory take `shared` bytes of that; its local tiles
+    lie in the CTA's part of a workspace in device memory.
 
-    Verified: the arguments' types; where roles may stand.
+    Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
+    most what a CTA has; they have no roles.
 
     Example:
     ```mlir
@@ -33,9 +36,13 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     }
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace);
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
+                       OptionalAttr<I64Attr>:$shared);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `required` $required `workspace` $workspace attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)?
+    attr-dict-with-keyword $body
+  }];
   let hasRegionVerifier = 1;
 }
 
@@ -247,7 +254,8 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     With a result in registers this is a product of one warpgroup on the matrix units, which takes whole tiles; `async`
     begins it, and `tile.settle` waits for its end. Without `async` it has ended when the next op begins.
 
-    Verified: sizes; the factors are of one type; what lies in pairs is in a core's memory and not `right_transposed`. With
+    Verified: sizes; the factors are of one type; what lies in pairs is in a core's memory and not `right_transposed` (a
+    kernel with `threads` has no core's memory). With
     a result in registers: it is f32, with 64 rows and a multiple of 8 columns, up to 256; the factors are both bf16 or
     both f16; the left one lies in registers or, swizzled, in shared memory, the right one, swizzled, in shared memory; the
     inner size is a multiple of 16, `rows` and `inner` are constants and count the whole tiles; what is added is the result

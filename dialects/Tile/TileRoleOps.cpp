@@ -8,8 +8,8 @@ using namespace mlir;
 using namespace recur::tile;
 
 // Limits of compute capability 9.0.
-static constexpr int64_t sharedBytes = 232448, registersOfThreads = 512, warpgroups = 8, warpsOfGroup = 4,
-                         tileAlignment = 128, boxSize = 256, boxBytes = 16, barrierBytes = 8;
+static constexpr int64_t registersOfThreads = 512, warpgroups = 8, warpsOfGroup = 4, tileAlignment = 128, boxSize = 256,
+                         boxBytes = 16, barrierBytes = 8;
 
 static LogicalResult checkInRole(Operation *op) {
   if (!op->getParentOfType<RoleOp>())
@@ -33,9 +33,9 @@ struct Placed {
 static LogicalResult checkKernel(RolesOp roles) {
   auto kernel = cast<KernelOp>(roles->getParentOp());
   auto workspace = int64_t(kernel.getWorkspace());
-  if (workspace > sharedBytes)
+  if (workspace > mostSharedBytes)
     return kernel.emitOpError("has a workspace of ")
-           << workspace << " bytes, but a CTA has " << sharedBytes << " bytes of shared memory";
+           << workspace << " bytes, but a CTA has " << mostSharedBytes << " bytes of shared memory";
   SmallVector<Placed> placed;
   auto place = [&](Operation *op, std::optional<int64_t> offset, int64_t bytes, int64_t alignment) -> LogicalResult {
     if (!offset)

@@ -2,6 +2,7 @@
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 #include "Conversion/TileToLLVM/Passes.h"
+#include "Conversion/TileToNVVM/Passes.h"
 #include "Pipelines/Stages.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
@@ -9,6 +10,7 @@
 #include "dialects/DGPS/DGPS.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -22,7 +24,7 @@ static void registerUpstreamPasses() {
 
 void recur::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<dgps::DGPSDialect, chunk::ChunkDialect, tile::TileDialect>();
-  registry.insert<mlir::LLVM::LLVMDialect>(); // of the stage `lowered`
+  registry.insert<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>(); // of the stage `lowered`
 }
 
 void recur::registerAllPasses() {
@@ -34,6 +36,7 @@ void recur::registerAllPasses() {
     registerDGPSToChunkPasses();
     tile::registerChunkToTilePasses();
     tile::registerTileToLLVMPasses();
+    tile::registerTileToNVVMPasses();
     return true;
   }();
   (void)once;

@@ -2,6 +2,7 @@
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 #include "Conversion/TileToLLVM/Passes.h"
+#include "Conversion/TileToNVVM/Passes.h"
 #include "Transforms/Chunk/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Pass/PassOptions.h"
@@ -38,17 +39,22 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";
   conversion.hasPairs = options.vectors.hasPairs;
+  conversion.threads = options.threads;
   conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
 }
 
 static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
-  tile::ConvertTileToLLVMPassOptions conversion;
-  conversion.lanes = options.vectors.lanes;
-  conversion.registers = options.vectors.registers;
-  conversion.hasBF16 = options.vectors.hasBF16;
-  conversion.hasPairs = options.vectors.hasPairs;
-  passes.addPass(tile::createConvertTileToLLVMPass(conversion));
+  if (options.threads) {
+    passes.addPass(tile::createConvertTileToNVVMPass());
+  } else {
+    tile::ConvertTileToLLVMPassOptions conversion;
+    conversion.lanes = options.vectors.lanes;
+    conversion.registers = options.vectors.registers;
+    conversion.hasBF16 = options.vectors.hasBF16;
+    conversion.hasPairs = options.vectors.hasPairs;
+    passes.addPass(tile::createConvertTileToLLVMPass(conversion));
+  }
   passes.addPass(mlir::createCSEPass());
   passes.addPass(mlir::createSCFToControlFlowPass());
   passes.addPass(mlir::createConvertVectorToLLVMPass());
@@ -110,11 +116,14 @@ struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
                         cl::desc("the processor multiplies pairs of bf16 faster than it multiplies f32"),
                         cl::init(false)};
 
+  Option<int64_t> threads{*this, "threads", cl::desc("threads of a CTA; 0: the kernels of a processor"), cl::init(0)};
+
   PipelineOptions get() const {
     PipelineOptions options;
     options.chunk = chunk;
     options.dataType = dtype;
     options.vectors = {lanes, registers, hasBF16, hasPairs};
+    options.threads = threads;
     return options;
   }
 };

@@ -27,6 +27,7 @@ struct PipelineOptions {
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
   VectorUnit vectors;           // of the target
+  int64_t threads = 0;          // of the CTAs of a GPU's kernels; 0 for a processor
   std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };
 

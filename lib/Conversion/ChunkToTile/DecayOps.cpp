@@ -150,8 +150,11 @@ void Planner::plan(chunk::InteractionOp op) {
   Value result = make(op);
   bool pairs = takesPairs(tileOf(result).getSize(0), inner);
   Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
-  Value columns = pairs ? pairedColumns(op.getColumns()) : transposedColumns(op.getColumns());
+  Value columns = machine.isCTA() ? pairs ? rounded(op.getColumns()) : get(op.getColumns())
+                  : pairs         ? pairedColumns(op.getColumns())
+                                  : transposedColumns(op.getColumns());
   ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));
+  dots.setRightTransposed(machine.isCTA()); // the matrix units take both
   dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
   maskScalar(result, op, steps);
 }

@@ -1,6 +1,8 @@
 // Factors of products of bf16 data, where the processor multiplies pairs of bf16 numbers and adds them up in f32 faster
 // than it multiplies f32. Data are bf16 as they come; what is computed, states among it, is rounded for the product and
 // stays f32 where it is kept. Products that have no pairs, such as those of odd numbers of channels, are of f32.
+//
+// The matrix units of a GPU take factors of bf16 as they lie: there, what is said of pairs is said of rounded factors.
 #include "Conversion/ChunkToTile/Planner.h"
 
 using namespace mlir;
@@ -9,7 +11,9 @@ using namespace recur::tile;
 
 bool Planner::takesPairs(int64_t rows, int64_t inner) {
   constexpr int64_t worthwhile = 8; // rows: rounding and pairing cost as much as the products of a few
-  return hasPairs && dataType.isBF16() && !inTokenLoop && rows >= worthwhile && inner % 2 == 0;
+  if (inTokenLoop || !dataType.isBF16() || rows < worthwhile)
+    return false;
+  return machine.isCTA() || (machine.hasPairs && inner % 2 == 0);
 }
 
 /// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
@@ -58,14 +62,18 @@ bool Planner::isPaired(chunk::MapOp op) {
   return advance && advance->getBlock() == op->getBlock() && takesPairs(advance);
 }
 
+static bool isState(Value value) { return isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(value.getDefiningOp()); }
+
 Value Planner::rounded(Value value) {
   if (Value known = shared.rounded.lookup(value))
     return known;
-  Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
-  if (value.getDefiningOp<chunk::InputOp>())
+  bool isData = value.getDefiningOp<chunk::InputOp>();
+  ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
+  Value tile = alloc(shape, dataType);
+  if (isData)
     load(value, tile);
   else
-    copy(get(value), tile, rowsOf(tile));
+    copy(get(value), tile, isState(value) ? constant(shape[0]) : rowsOf(tile));
   return shared.rounded[value] = tile;
 }
 
@@ -75,6 +83,13 @@ Value Planner::paired(Value value, Value count) {
   Value scale, rows = value;
   if (auto map = value.getDefiningOp<chunk::MapOp>(); map && isPaired(map))
     std::tie(scale, rows) = *matchScaledRows(map);
+  if (machine.isCTA()) {
+    if (!scale)
+      return shared.paired[value] = rounded(value);
+    Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
+    map({get(rows), get(scale)}, tile, rowsOf(tile), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+    return shared.paired[value] = tile;
+  }
   bool isData = rows.getDefiningOp<chunk::InputOp>() && !tiles.contains(rows);
   Value source = isData ? rounded(rows) : get(rows), scales = scale ? get(scale) : Value();
   TileType type = tileOf(source);

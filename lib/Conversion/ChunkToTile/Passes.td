@@ -4,13 +4,14 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
-  let summary = "chunk programs to plans of one core";
+  let summary = "chunk programs to plans of one core or CTA";
   let description = [{
     Each `chunk.program` becomes a `tile.kernel` for one sequence of one head: states are loaded, a loop goes over the
     chunks, final states are stored. In the loop every value of the program has a tile in scratch memory; tiles that are
     not in use at once share a place. Chains of elementwise functions become one pass. A state that is only read and
     advanced lies transposed, so that no product needs a transpose. Matrices of the tokens are known to be triangular:
-    blocks that the mask empties are neither computed nor multiplied.
+    blocks that the mask empties are neither computed nor multiplied. With `threads` the plan is one of a CTA whose threads
+    take every op together: its tiles lie in shared memory, and those that do not fit in device memory.
 
     Before:
     ```mlir
@@ -34,6 +35,10 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
   let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "of inputs, params and outputs: f32, bf16 or f16">,
                  Option<"hasPairs", "has-pairs", "bool", "false",
                         "products of bf16 data are of pairs, which the processor multiplies faster than f32">,
+                 Option<"threads", "threads", "int64_t", "0",
+                        "of a CTA that is one team, whose plan is wanted; 0: the plan of a core">,
+                 Option<"sharedBytes", "shared-bytes", "int64_t", "232448",
+                        "of shared memory that the plan of a CTA may take">,
                  Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the program's if empty">];
   let dependentDialects = ["::recur::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -1,4 +1,4 @@
-// Where tiles lie in the scratch memory.
+// Where tiles lie in the scratch memory, or in shared memory.
 #include "Conversion/ChunkToTile/Planner.h"
 #include <limits>
 
@@ -15,7 +15,7 @@ struct Placed {
 } // namespace
 
 /// Room for whole register tiles of rows and whole vectors of columns.
-static int64_t countBytes(TileType type) {
+static int64_t countPaddedBytes(TileType type) {
   int64_t rows = type.getSize(0), elements;
   if (type.getRank() == 1) {
     elements = llvm::alignTo(rows, 16);
@@ -26,6 +26,11 @@ static int64_t countBytes(TileType type) {
   return llvm::alignTo(elements * 4, 64);
 }
 
+static int64_t countBytes(TileType type) {
+  constexpr int64_t alignment = 128;
+  return llvm::alignTo(type.getExtent() * type.getElementBytes(), alignment);
+}
+
 static void collectUsers(Value tile, SmallVectorImpl<Operation *> &users) {
   for (Operation *user : tile.getUsers()) {
     users.push_back(user);
@@ -34,50 +39,104 @@ static void collectUsers(Value tile, SmallVectorImpl<Operation *> &users) {
   }
 }
 
-void tile::placeTiles(KernelOp kernel) {
+/// The tiles of a kernel, and when each is in use. A core's tiles that are used around the loop over chunks are in use
+/// all the time; in shared memory, of which there is less, only from their first use to their last.
+static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int64_t(TileType)> bytesOf) {
+  bool isCore = !kernel.getThreads();
   Block &body = kernel.getBody().front();
   scf::ForOp chunks;
   for (auto loop : body.getOps<scf::ForOp>())
     chunks = loop;
   llvm::DenseMap<Operation *, int64_t> positions;
-  if (chunks)
-    for (auto [position, op] : llvm::enumerate(*chunks.getBody()))
-      positions[&op] = position;
-  SmallVector<Placed> placed;
-  int64_t widest = 0, end = 0;
-  Builder builder(kernel.getContext());
+  int64_t count = 0, loopBegin = 0, loopEnd = 0;
+  for (Operation &op : body) {
+    if (&op == chunks) {
+      loopBegin = count;
+      for (Operation &inLoop : *chunks.getBody())
+        positions[&inLoop] = count++;
+      loopEnd = count;
+    }
+    positions[&op] = count++;
+  }
+  SmallVector<Placed> tiles;
   for (AllocOp tile : body.getOps<AllocOp>()) {
     SmallVector<Operation *> users;
     collectUsers(tile, users);
-    Placed place{tile, std::numeric_limits<int64_t>::max(), -1, countBytes(tile.getType()), 0};
+    Placed place{tile, std::numeric_limits<int64_t>::max(), -1, bytesOf(tile.getType()), 0};
+    bool isInside = false, isOutside = false;
     for (Operation *user : users) {
       Operation *inLoop = chunks ? chunks.getBody()->findAncestorOpInBlock(*user) : nullptr;
-      if (!inLoop) { // in use around the loop: all the time
-        place.first = -1;
-        place.last = std::numeric_limits<int64_t>::max();
-        break;
-      }
-      place.first = std::min(place.first, positions[inLoop]);
-      place.last = std::max(place.last, positions[inLoop]);
+      (inLoop ? isInside : isOutside) = true;
+      int64_t position = positions[inLoop ? inLoop : body.findAncestorOpInBlock(*user)];
+      place.first = std::min(place.first, position);
+      place.last = std::max(place.last, position);
     }
-    widest = std::max(widest, tile.getType().getStride(0));
-    for (Operation *user : users)
-      if (auto view = dyn_cast<ViewOp>(user))
-        widest = std::max(widest, view.getType().getStride(0));
-    // The lowest place that no tile in use at the same time overlaps.
+    if (isOutside && isCore) {
+      place.first = 0;
+      place.last = count;
+    } else if (isInside && isOutside) { // kept from one chunk to the next
+      place.first = std::min(place.first, loopBegin);
+      place.last = std::max(place.last, loopEnd);
+    }
+    tiles.push_back(place);
+  }
+  return tiles;
+}
+
+/// Gives each tile in the memory the lowest place that no tile in use at the same time overlaps; the end of all.
+static int64_t pack(MutableArrayRef<Placed> tiles, Memory memory) {
+  SmallVector<const Placed *> placed;
+  int64_t end = 0;
+  for (Placed &place : tiles) {
+    if (place.tile.getType().getMemory() != memory)
+      continue;
+    place.offset = 0;
     for (bool moved = true; moved;) {
       moved = false;
-      for (const Placed &other : placed)
-        if (other.first <= place.last && place.first <= other.last && other.offset < place.offset + place.bytes &&
-            place.offset < other.offset + other.bytes) {
-          place.offset = other.offset + other.bytes;
+      for (const Placed *other : placed)
+        if (other->first <= place.last && place.first <= other->last && other->offset < place.offset + place.bytes &&
+            place.offset < other->offset + other->bytes) {
+          place.offset = other->offset + other->bytes;
           moved = true;
         }
     }
     end = std::max(end, place.offset + place.bytes);
-    tile.setOffsetAttr(builder.getI64IntegerAttr(place.offset));
-    placed.push_back(place);
+    place.tile.setOffset(place.offset);
+    placed.push_back(&place);
   }
+  return end;
+}
+
+void tile::placeTiles(KernelOp kernel) {
+  SmallVector<Placed> tiles = findLifetimes(kernel, countPaddedBytes);
+  int64_t end = pack(tiles, Memory::Local), widest = 0;
+  kernel.walk([&](Operation *op) {
+    if (isa<AllocOp, ViewOp>(op))
+      widest = std::max(widest, tileOf(op->getResult(0)).getStride(0));
+  });
   // Blocks of rows are read whole, so up to 15 rows beyond the last one, whatever is there.
   kernel.setWorkspace(end + 16 * widest * 4 + 64);
+}
+
+static void moveTo(Memory memory, Value tile) {
+  TileType type = tileOf(tile);
+  tile.setType(TileType::get(type.getContext(), type.getShape(), type.getElementType(), memory, type.getStrides(),
+                             type.getSwizzle()));
+  for (Operation *user : tile.getUsers())
+    if (auto view = dyn_cast<ViewOp>(user))
+      moveTo(memory, view);
+}
+
+void tile::placeTiles(KernelOp kernel, int64_t sharedBytes) {
+  SmallVector<Placed> tiles = findLifetimes(kernel, countBytes);
+  int64_t end;
+  while ((end = pack(tiles, Memory::Shared)) > sharedBytes) {
+    Placed *largest = nullptr;
+    for (Placed &place : tiles)
+      if (place.tile.getType().getMemory() == Memory::Shared && (!largest || place.bytes > largest->bytes))
+        largest = &place;
+    moveTo(Memory::Local, largest->tile);
+  }
+  kernel.setShared(end);
+  kernel.setWorkspace(pack(tiles, Memory::Local));
 }

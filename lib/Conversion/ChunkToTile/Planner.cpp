@@ -81,7 +81,16 @@ Value Planner::alloc(Numbers shape, Type element) {
   if (!element)
     element = builder.getF32Type();
   SmallVector<int64_t> strides(shape.size(), 1);
-  if (shape.size() > 1) {
+  if (machine.isCTA()) {
+    // Rows are 4 banks apart, so that what a product reads of 8 rows side by side lies in different banks.
+    int64_t line = 128 / (element.getIntOrFloatBitWidth() / 8), stride = 1;
+    for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim) {
+      stride = dim + 2 == int64_t(shape.size()) && shape.back() >= 8
+                   ? llvm::alignTo(shape.back() - line / 8, line) + line / 8
+                   : stride * shape[dim + 1];
+      strides[dim] = stride;
+    }
+  } else if (shape.size() > 1) {
     int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8),
             pair = shape.size() == 3 && shape.back() == 2 && element.isBF16() ? 2 : 1;
     int64_t last = shape.size() - 1;
@@ -97,7 +106,8 @@ Value Planner::alloc(Numbers shape, Type element) {
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(firstOp);
-  auto type = TileType::get(builder.getContext(), shape, element, Memory::Local, strides, 0);
+  Memory memory = machine.isCTA() ? Memory::Shared : Memory::Local;
+  auto type = TileType::get(builder.getContext(), shape, element, memory, strides, 0);
   return AllocOp::create(builder, loc, type, nullptr);
 }
 

@@ -1,4 +1,5 @@
-// The plan of one core: a loop over chunks, in which each op of the chunk program becomes tile ops on scratch tiles.
+// The plan of one core, or of the one team of a CTA: a loop over chunks, in which each op of the chunk program becomes
+// tile ops on scratch tiles.
 //
 // Values of the tokens have a row a token and keep it when the chunk is short: rows beyond the last token hold numbers
 // of no meaning, and whatever runs over tokens - the inner index of a product, a scan, a solve - stops at the last one.
@@ -55,11 +56,18 @@ struct Input {
   llvm::SmallVector<int64_t> dims;
 };
 
+/// Who runs the plan.
+struct PlanMachine {
+  bool hasPairs = false;                 // a core whose products of bf16 data are products of pairs
+  int64_t threads = 0;                   // of a CTA; 0 for a core
+  int64_t sharedBytes = mostSharedBytes; // that the tiles of a CTA may take
+  bool isCTA() const { return threads > 0; }
+};
+
 class Planner {
 public:
-  /// With `hasPairs`, products of bf16 data are products of pairs of bf16.
-  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, bool hasPairs)
-      : program(program), builder(builder), loc(program.getLoc()), hasPairs(hasPairs) {}
+  Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
+      : program(program), builder(builder), loc(program.getLoc()), machine(machine) {}
 
   /// Program.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
@@ -179,7 +187,7 @@ private:
   chunk::ProgramOp program;
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  bool hasPairs;
+  PlanMachine machine;
   std::optional<bool> roundsAllStates; // as soon as it was asked
   mlir::Type dataType;                 // of the caller's inputs and outputs
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
@@ -206,5 +214,9 @@ void fetchAhead(mlir::scf::ForOp loop);
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch
 /// memory that takes.
 void placeTiles(KernelOp kernel);
+
+/// The same for the plan of a CTA: what does not fit into so many bytes of shared memory, the largest tiles first, goes
+/// to device memory.
+void placeTiles(KernelOp kernel, int64_t sharedBytes);
 
 } // namespace recur::tile

@@ -104,7 +104,7 @@ LogicalResult Planner::plan(Operation *op) {
         }
         return success();
       })
-      .Default([](Operation *op) { return op->emitOpError("has no plan for a core"); });
+      .Default([](Operation *op) { return op->emitOpError("has no plan"); });
 }
 
 /// The states of the next chunk. A state that becomes another state's old value is read before that one is written.
@@ -137,7 +137,9 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   auto params = program.getParams();
   auto states = program.getStates();
   auto outputs = program.getOutputs();
-  auto kernel = KernelOp::create(builder, loc, symbol, int64_t(inputs.size() + params.size()), 0);
+  IntegerAttr threads = machine.isCTA() ? builder.getI64IntegerAttr(machine.threads) : IntegerAttr(),
+              shared = machine.isCTA() ? builder.getI64IntegerAttr(0) : IntegerAttr();
+  auto kernel = KernelOp::create(builder, loc, symbol, int64_t(inputs.size() + params.size()), 0, threads, shared);
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};
@@ -200,7 +202,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     for (auto [output, array] : llvm::zip(outputs, outputArrays))
       StoreOp::create(builder, loc, get(output.getValue()), tokens, array, first);
     planNexts();
-    fetchAhead(loop);
+    if (!machine.isCTA())
+      fetchAhead(loop);
   }
   for (auto [state, array] : llvm::zip(states, finalArrays)) {
     Value tile = tiles[state];
@@ -208,7 +211,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
       tile = transpose(tile, constant(tileOf(tile).getSize(0)));
     StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
   }
-  placeTiles(kernel);
+  machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
   return kernel;
 }
 
@@ -233,7 +236,7 @@ struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<Co
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
-      if (failed(Planner(program, builder, hasPairs).plan(symbol, element)))
+      if (failed(Planner(program, builder, {hasPairs, threads, sharedBytes}).plan(symbol, element)))
         return signalPassFailure();
       program.erase();
     }

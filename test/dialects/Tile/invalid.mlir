@@ -191,3 +191,36 @@ tile.kernel @k required 0 workspace 0 {
   // expected-error @below {{'tile.pair' op needs a number for each of 4 rows, not '!tile.tile<6xf32, local, [1]>'}}
   tile.pair %a scaled_rows %s rows %n into %p : !tile.tile<4x6xf32, local, [32, 1]> scaled_rows !tile.tile<6xf32, local, [1]> into !tile.tile<2x6x2xbf16, local, [16, 2, 1]>
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has threads and bytes of shared memory, or neither}}
+tile.kernel @threads required 0 workspace 0 threads 128 {
+^bb0(%tokens: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 32 to 1024 threads, in warps of 32, not 100}}
+tile.kernel @threads required 0 workspace 0 threads 100 shared 0 {
+^bb0(%tokens: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op takes 0 to 232448 bytes of shared memory, not 232449}}
+tile.kernel @threads required 0 workspace 0 threads 128 shared 232449 {
+^bb0(%tokens: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has either roles or one team of threads}}
+tile.kernel @threads required 0 workspace 0 threads 128 shared 0 {
+^bb0(%tokens: i64):
+  tile.roles {
+    tile.role "copies" copies 1 of warp registers 40 {
+    ^bb0(%copy: i64):
+    }
+  }
+}

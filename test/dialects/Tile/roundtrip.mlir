@@ -80,3 +80,14 @@ tile.kernel @everything required 1 workspace 4096 {
   // CHECK: tile.store %{{.*}} rows %{{.*}} to %{{.*}}[%{{.*}}] : <64x20xf32, local, [32, 1]> to <?x20xbf16, global>
   tile.store %b rows %tokens to %y[%zero] : !rows to !global
 }
+
+// The plan of a CTA of one team: local tiles of bf16 are in no pairs.
+// CHECK-LABEL: tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
+tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x16xbf16, local, [16, 1]>
+  %b = tile.alloc at 0 : !tile.tile<8x16xbf16, shared, [16, 1]>
+  %c = tile.alloc at 1024 : !tile.tile<16x8xf32, shared, [8, 1]>
+  // CHECK: tile.product %{{.*}}, right_transposed %{{.*}} into %{{.*}} rows %arg0 inner %arg0 : <16x16xbf16, local, [16, 1]>, <8x16xbf16, shared, [16, 1]> into <16x8xf32, shared, [8, 1]>
+  tile.product %a, right_transposed %b into %c rows %n inner %n : !tile.tile<16x16xbf16, local, [16, 1]>, !tile.tile<8x16xbf16, shared, [16, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
+}

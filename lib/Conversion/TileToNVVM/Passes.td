@@ -1,0 +1,37 @@
+#ifndef RECUR_CONVERSION_TILE_TO_NVVM_PASSES_TD
+#define RECUR_CONVERSION_TILE_TO_NVVM_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "plans of one team of a CTA to kernels of the NVVM dialect";
+  let description = [{
+    Each `tile.kernel` with `threads` becomes a kernel of one CTA for each head of each sequence. All threads take the ops
+    of the plan one after another: elements of maps, columns of scans, sums of reductions are dealt out to threads, blocks
+    of products to warps, which multiply them by `mma.sync` with sums in registers. Where an op touches what an earlier
+    one has written, or writes what that has read, a barrier of the CTA stands between. The kernel has one parameter, an
+    array of 64-bit words: the number of tokens and heads, where packed sequences begin, the workspace of local tiles, and
+    for each array where it lies and how far its elements are apart. Tiles must have been placed (`tile.alloc at`).
+
+    Before:
+    ```mlir
+    tile.kernel @twice required 1 workspace 0 threads 128 shared 64 {
+    ^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xf32, global>, %tokens: i64):
+      %zero = arith.constant 0 : i64
+      %one = arith.constant 1 : i64
+      %t = tile.alloc at 0 : !tile.tile<1x16xf32, shared, [16, 1]>
+      tile.load %x[%zero] rows %one into %t : !tile.tile<?x16xf32, global> into !tile.tile<1x16xf32, shared, [16, 1]>
+      tile.store %t rows %one to %y[%zero] : !tile.tile<1x16xf32, shared, [16, 1]> to !tile.tile<?x16xf32, global>
+    }
+    ```
+    After:
+    ```mlir
+    llvm.mlir.global external @twice_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+    llvm.func @twice(%words: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<19 x i64>}) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+#endif // RECUR_CONVERSION_TILE_TO_NVVM_PASSES_TD

@@ -1,0 +1,194 @@
+#include "Conversion/TileToNVVM/Team.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace recur::tile;
+using namespace recur::tile::nvvm;
+
+void TeamCode::begin() {
+  Type word = builder.getI32Type();
+  thread = NVVM::ThreadIdXOp::create(builder, loc, word);
+  lane = remainder(thread, warpThreads);
+  warp = divide(thread, warpThreads);
+}
+
+void TeamCode::barrier() { NVVM::Barrier0Op::create(builder, loc); }
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+Value TeamCode::constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 32); }
+Value TeamCode::number(double value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(float(value)));
+}
+Value TeamCode::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value TeamCode::add(Value a, int64_t b) { return b ? add(a, constant(b)) : a; }
+Value TeamCode::subtract(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
+Value TeamCode::multiply(Value a, int64_t b) {
+  return b == 1 ? a : arith::MulIOp::create(builder, loc, a, constant(b)).getResult();
+}
+Value TeamCode::divide(Value a, int64_t b) {
+  return b == 1 ? a : arith::DivUIOp::create(builder, loc, a, constant(b)).getResult();
+}
+Value TeamCode::remainder(Value a, int64_t b) { return arith::RemUIOp::create(builder, loc, a, constant(b)); }
+Value TeamCode::smaller(Value a, Value b) { return arith::MinSIOp::create(builder, loc, a, b); }
+Value TeamCode::below(Value a, Value b) { return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b); }
+Value TeamCode::toValue(Index index) {
+  return index.value ? add(index.value, index.constant) : constant(index.constant);
+}
+Value TeamCode::narrow(Value wide) { return arith::TruncIOp::create(builder, loc, builder.getI32Type(), wide); }
+Value TeamCode::widen(Value narrow) { return arith::ExtSIOp::create(builder, loc, builder.getI64Type(), narrow); }
+Value TeamCode::multiplyWide(Value a, Value b) { return arith::MulIOp::create(builder, loc, a, b); }
+Value TeamCode::addWide(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value TeamCode::offset(Value pointer, Value index, Type element) {
+  return LLVM::GEPOp::create(builder, loc, pointer.getType(), element, pointer, ArrayRef<LLVM::GEPArg>{index});
+}
+
+Value TeamCode::address(const Place &place, ArrayRef<Index> indices) {
+  Value sum;
+  int64_t known = 0;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    int64_t stride = place.type.getStride(dim);
+    known += index.constant * stride;
+    if (!index.value)
+      continue;
+    Value term = multiply(index.value, stride);
+    sum = sum ? add(sum, term) : term;
+  }
+  Type element = place.type.getElementType();
+  Value pointer = sum ? offset(place.pointer, sum, element) : place.pointer;
+  if (known)
+    pointer =
+        LLVM::GEPOp::create(builder, loc, pointer.getType(), element, pointer, ArrayRef<LLVM::GEPArg>{int32_t(known)});
+  return pointer;
+}
+
+static unsigned bytesOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return (vector ? vector.getNumElements() : 1) * getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8;
+}
+Value TeamCode::load(Value pointer, Type type) {
+  return LLVM::LoadOp::create(builder, loc, type, pointer, bytesOf(type));
+}
+void TeamCode::store(Value value, Value pointer) {
+  LLVM::StoreOp::create(builder, loc, value, pointer, bytesOf(value.getType()));
+}
+Value TeamCode::get(const Place &place, ArrayRef<Index> indices) {
+  return convert(load(address(place, indices), place.type.getElementType()), builder.getF32Type());
+}
+void TeamCode::put(Value value, const Place &place, ArrayRef<Index> indices) {
+  store(convert(value, place.type.getElementType()), address(place, indices));
+}
+
+Value TeamCode::convert(Value value, Type element) {
+  if (value.getType() == element)
+    return value;
+  unsigned from = value.getType().getIntOrFloatBitWidth(), to = element.getIntOrFloatBitWidth();
+  if (to > from)
+    return arith::ExtFOp::create(builder, loc, element, value);
+  if (to < from)
+    return arith::TruncFOp::create(builder, loc, element, value);
+  return convert(convert(value, builder.getF32Type()), element); // between the types of 16 bits
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and conditions
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> TeamCode::loop(Value begin, Value end, int64_t step, ValueRange initial, CarryBody body) {
+  auto op = scf::ForOp::create(builder, loc, begin, end, constant(step), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  if (initial.empty())
+    builder.setInsertionPoint(op.getBody()->getTerminator());
+  else
+    builder.setInsertionPointToEnd(op.getBody());
+  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+  if (!initial.empty())
+    scf::YieldOp::create(builder, loc, next);
+  return llvm::to_vector_of<Value>(op.getResults());
+}
+
+void TeamCode::loop(Value begin, Value end, int64_t step, Body body) {
+  loop(begin, end, step, {}, [&](Value index, ValueRange) {
+    body(index);
+    return SmallVector<Value>();
+  });
+}
+
+void TeamCode::when(Value condition, llvm::function_ref<void()> body) {
+  auto choice = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(choice.thenBlock()->getTerminator());
+  body();
+}
+
+void TeamCode::dealInStep(Value count, int64_t inStep, llvm::function_ref<SmallVector<Value>(Value)> read,
+                          llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
+  loop(thread, count, inStep * threads, [&](Value first) {
+    SmallVector<Value> indices{first}, isThere{Value()};
+    SmallVector<SmallVector<Value>> known{read(first)};
+    for (int64_t i = 1; i < inStep; ++i) {
+      indices.push_back(add(first, i * threads));
+      isThere.push_back(below(indices[i], count));
+      known.push_back(read(select(isThere[i], indices[i], first))); // again its own, which no other thread writes
+    }
+    write(first, known[0]);
+    for (int64_t i = 1; i < inStep; ++i)
+      when(isThere[i], [&] { write(indices[i], known[i]); });
+  });
+}
+
+SmallVector<Index> TeamCode::takeApart(Value index, ArrayRef<int64_t> sizes) {
+  SmallVector<Index> at(sizes.size());
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    if (dim > 0 && sizes[dim] != 1) {
+      at[dim] = remainder(index, sizes[dim]);
+      index = divide(index, sizes[dim]);
+    } else {
+      at[dim] = dim == 0 ? Index(index) : Index(0);
+    }
+  }
+  return at;
+}
+
+Value TeamCode::combineLanes(Value value, llvm::function_ref<Value(Value, Value)> combine) {
+  Value everyLane = constant(-1), clamp = constant(warpThreads - 1);
+  for (int64_t distance = warpThreads / 2; distance > 0; distance /= 2)
+    value = combine(value, NVVM::ShflOp::create(builder, loc, value.getType(), everyLane, value, constant(distance),
+                                                clamp, NVVM::ShflKind::bfly, UnitAttr()));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Scalar code
+//===----------------------------------------------------------------------===//
+
+Value TeamCode::fma(Value a, Value b, Value c) {
+  return LLVM::FMAOp::create(builder, loc, c.getType(), ValueRange{a, b, c});
+}
+
+SmallVector<Value> TeamCode::body(Region &region, ValueRange arguments, ArrayRef<Index> at) {
+  IRMapping map;
+  Block &block = region.front();
+  map.map(block.getArguments(), arguments);
+  for (Operation &op : block.without_terminator()) {
+    auto operand = [&] { return map.lookup(op.getOperand(0)); };
+    Value result = llvm::TypeSwitch<Operation *, Value>(&op)
+                       .Case([&](IndexOp index) { return toValue(at[index.getDim()]); })
+                       .Case([&](math::ExpOp) { return exp(operand()); })
+                       .Case([&](math::ExpM1Op) { return expm1(operand()); })
+                       .Case([&](math::LogOp) { return log(operand()); })
+                       .Case([&](math::Log1pOp) { return log1p(operand()); })
+                       .Case([&](math::TanhOp) { return tanh(operand()); })
+                       .Default([&](Operation *op) { return builder.clone(*op, map)->getResult(0); });
+    map.map(op.getResult(0), result);
+  }
+  return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) { return map.lookup(value); });
+}

@@ -1,0 +1,147 @@
+// What the lowerings of all tile ops build with: the threads of a CTA as one team, places in memory, and scalar code.
+//
+// All threads of the team come to every op together. An op deals its elements out to threads, or blocks of a product to
+// warps; barriers between ops are the kernel's (TileToNVVM.cpp), those within an op its own. Indices are of 32 bits:
+// tiles are small, and a multiprocessor computes these in one instruction.
+#pragma once
+#include "dialects/Tile/Tile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace recur::tile::nvvm {
+
+constexpr int64_t warpThreads = 32;
+constexpr unsigned globalSpace = 1, sharedSpace = 3; // address spaces of NVVM
+
+/// Where a tile lies.
+struct Place {
+  mlir::Value pointer;
+  TileType type;
+};
+
+/// An array of the caller's, from the CTA's first token on. Strides are of 64 bits.
+struct CallerArray {
+  mlir::Value pointer;
+  TileType type;
+  mlir::Value tokenStride;
+  llvm::SmallVector<mlir::Value, 2> innerStrides; // of arrays with two dimensions a token
+};
+
+/// A number that is partly known: value + constant. A null value is just the constant.
+struct Index {
+  Index(int64_t constant = 0) : constant(constant) {}
+  Index(mlir::Value value, int64_t constant = 0) : value(value), constant(constant) {}
+  mlir::Value value;
+  int64_t constant;
+};
+
+class TeamCode {
+public:
+  TeamCode(mlir::OpBuilder &builder, mlir::Location loc, int64_t threads)
+      : builder(builder), loc(loc), threads(threads) {}
+  /// Reads who the running thread is; at the beginning of the kernel.
+  void begin();
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  int64_t threads;
+  mlir::Value thread, lane, warp;
+  int64_t warps() const { return threads / warpThreads; }
+  void barrier();
+
+  // Integers.
+  mlir::Value constant(int64_t value);
+  mlir::Value number(double value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value add(mlir::Value a, int64_t b);
+  mlir::Value subtract(mlir::Value a, mlir::Value b);
+  mlir::Value multiply(mlir::Value a, int64_t b);
+  mlir::Value divide(mlir::Value a, int64_t b);
+  mlir::Value remainder(mlir::Value a, int64_t b);
+  mlir::Value smaller(mlir::Value a, mlir::Value b);
+  mlir::Value below(mlir::Value a, mlir::Value b);
+  mlir::Value toValue(Index index);
+  mlir::Value narrow(mlir::Value wide); // 64 bits to 32
+  mlir::Value widen(mlir::Value narrow);
+  mlir::Value multiplyWide(mlir::Value a, mlir::Value b);
+  mlir::Value addWide(mlir::Value a, mlir::Value b);
+
+  // Memory.
+  mlir::Value offset(mlir::Value pointer, mlir::Value index, mlir::Type element);
+  mlir::Value address(const Place &place, llvm::ArrayRef<Index> indices);
+  /// A number, or several neighbours that begin at a multiple of their size.
+  mlir::Value load(mlir::Value pointer, mlir::Type type);
+  void store(mlir::Value value, mlir::Value pointer);
+  /// An element as f32, and an f32 number as an element of the tile.
+  mlir::Value get(const Place &place, llvm::ArrayRef<Index> indices);
+  void put(mlir::Value value, const Place &place, llvm::ArrayRef<Index> indices);
+  /// Floating-point numbers of one type as those of another, rounded to nearest even.
+  mlir::Value convert(mlir::Value value, mlir::Type element);
+
+  // Loops and conditions.
+  using Body = llvm::function_ref<void(mlir::Value)>;
+  using CarryBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
+  void loop(mlir::Value begin, mlir::Value end, int64_t step, Body body);
+  llvm::SmallVector<mlir::Value> loop(mlir::Value begin, mlir::Value end, int64_t step, mlir::ValueRange initial,
+                                      CarryBody body);
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Calls the body for each index below `count`, on one thread each.
+  void deal(mlir::Value count, Body body) { loop(thread, count, threads, body); }
+  /// The same, with `count` of a thread's indices in step: all of them are read before the first is written, so that a
+  /// thread waits once for memory and not once for each. `read` gives what `write` takes.
+  void dealInStep(mlir::Value count, int64_t inStep,
+                  llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value)> read,
+                  llvm::function_ref<void(mlir::Value, llvm::ArrayRef<mlir::Value>)> write);
+  /// On one warp each.
+  void dealToWarps(mlir::Value count, Body body) { loop(warp, count, warps(), body); }
+  /// An index of a nest taken apart, the last dimension fastest.
+  llvm::SmallVector<Index> takeApart(mlir::Value index, llvm::ArrayRef<int64_t> sizes);
+
+  /// What all lanes of the warp give, combined.
+  mlir::Value combineLanes(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+  /// The body of a nest for one element: gives what it yields. `at` is the place in the nest.
+  llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
+
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return mlir::arith::MulFOp::create(builder, loc, a, b); }
+  mlir::Value plus(mlir::Value a, mlir::Value b) { return mlir::arith::AddFOp::create(builder, loc, a, b); }
+  mlir::Value minus(mlir::Value a, mlir::Value b) { return mlir::arith::SubFOp::create(builder, loc, a, b); }
+  mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
+    return mlir::arith::SelectOp::create(builder, loc, c, a, b);
+  }
+
+  // Functions.cpp: straight code, no calls.
+  mlir::Value exp(mlir::Value x);
+  mlir::Value expm1(mlir::Value x);
+  mlir::Value log(mlir::Value x);
+  mlir::Value log1p(mlir::Value x);
+  mlir::Value tanh(mlir::Value x);
+};
+
+// One function for each op.
+void emitLoad(TeamCode &team, const CallerArray &array, mlir::Value first, mlir::Value rows, const Place &tile);
+void emitStore(TeamCode &team, const Place &tile, mlir::Value rows, const CallerArray &array, mlir::Value first);
+void emitMap(TeamCode &team, MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitScan(TeamCode &team, ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
+              std::optional<Place> all, std::optional<Place> last, mlir::Value rows);
+void emitReduce(TeamCode &team, ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitTranspose(TeamCode &team, const Place &source, mlir::Value rows, const Place &result);
+
+/// The factors, bounds and what is known of a product.
+struct Product {
+  Place left, right, result;
+  mlir::Value rows, inner;
+  int64_t innerMultiple = 1; // `inner` is known to be a multiple of this
+  std::optional<Place> plus = {}, rowScale = {}, columnScale = {};
+  bool transposed = false, rightTransposed = false;
+  bool subtract = false; // the product from what is added
+  std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
+};
+void emitProduct(TeamCode &team, const Product &product);
+void emitSolve(TeamCode &team, const Place &matrix, const Place &values, mlir::Value rows);
+void emitScaledDots(TeamCode &team, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                    const Place &result, mlir::Value rows);
+void emitScaledSums(TeamCode &team, ScaledSumsOp op, const Place &matrix, const Place &values, const Place &scales,
+                    const Place &result, mlir::Value rows);
+
+} // namespace recur::tile::nvvm

@@ -1,0 +1,41 @@
+// RUN: recur-opt %s --convert-tile-to-nvvm -split-input-file -verify-diagnostics
+
+// expected-error @below {{'tile.kernel' op cannot be lowered: it is the plan of a core, or of several roles}}
+tile.kernel @core required 0 workspace 0 {
+^bb0(%n: i64):
+}
+
+// -----
+
+tile.kernel @unplaced required 0 workspace 0 threads 32 shared 64 {
+^bb0(%n: i64):
+  // expected-error @below {{'tile.alloc' op has not been placed; choose an offset for it first}}
+  %a = tile.alloc : !tile.tile<16xf32, shared, [1]>
+}
+
+// -----
+
+tile.kernel @registers required 0 workspace 0 threads 128 shared 64 {
+^bb0(%n: i64):
+  // expected-error @below {{'tile.alloc' op cannot be lowered: a team has tiles in shared or local memory, not swizzled}}
+  %a = tile.alloc at 0 : !tile.tile<64x64xf32, registers, [64, 1]>
+}
+
+// -----
+
+tile.kernel @types required 0 workspace 0 threads 32 shared 8192 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x16xbf16, shared, [16, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<16x16xf16, shared, [16, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x16xf32, shared, [16, 1]>
+  // expected-error @below {{'tile.product' op cannot be lowered: the matrix units multiply numbers of one type, not 'bf16' and 'f16'}}
+  tile.product %a, %b into %c rows %n inner %n : !tile.tile<16x16xbf16, shared, [16, 1]>, !tile.tile<16x16xf16, shared, [16, 1]> into !tile.tile<16x16xf32, shared, [16, 1]>
+}
+
+// -----
+
+tile.kernel @barriers required 0 workspace 0 threads 32 shared 64 {
+^bb0(%n: i64):
+  // expected-error @below {{'tile.barriers' op has no meaning in the plan of one team}}
+  %full = tile.barriers arrivals 1 at 0 : <2>
+}

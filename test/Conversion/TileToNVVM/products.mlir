@@ -1,0 +1,54 @@
+// RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
+
+// Factors of f32 are split in two numbers of tf32, which make three products.
+// CHECK-LABEL: llvm.func @wide
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.f2tf32.rna"
+// CHECK-COUNT-3: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<tf32>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 8>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.return
+tile.kernel @wide required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %k = arith.constant 8 : i64
+  %a = tile.alloc at 0 : !tile.tile<16x8xf32, shared, [8, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<8x8xf32, shared, [8, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x8xf32, shared, [8, 1]>
+  tile.product %a, %b into %c rows %n inner %k : !tile.tile<16x8xf32, shared, [8, 1]>, !tile.tile<8x8xf32, shared, [8, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
+}
+
+// Of an inner size that is known when the kernel runs, the last step is masked.
+// CHECK-LABEL: llvm.func @halves
+// CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK: arith.select
+// CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.return
+tile.kernel @halves required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x16xbf16, shared, [16, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<8x16xbf16, shared, [16, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x8xf32, shared, [8, 1]>
+  tile.product %a, right_transposed %b into %c rows %n inner %n : !tile.tile<16x16xbf16, shared, [16, 1]>, !tile.tile<8x16xbf16, shared, [16, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
+}
+
+// On the diagonal what is not finite is put to zero for the matrix units, and where a warp has met any, what it gives to
+// the rows that see it is added.
+// CHECK-LABEL: llvm.func @causal
+// CHECK-COUNT-3: nvvm.mma.sync
+// CHECK: arith.cmpf olt
+// CHECK: arith.select
+// CHECK-COUNT-3: nvvm.mma.sync
+// CHECK: %[[ALL:.*]] = llvm.call_intrinsic "llvm.nvvm.vote.all.sync"
+// CHECK: scf.if %[[ALL]]
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: %[[SEES:.*]] = arith.cmpi slt
+// CHECK: %[[SUM:.*]] = llvm.intr.fma(%{{.*}}, %{{.*}}, %[[BEFORE:arg[0-9]+]])
+// CHECK: %[[ADDED:.*]] = arith.select %[[SEES]], %[[SUM]], %[[BEFORE]]
+// CHECK: arith.select %{{.*}}, %[[BEFORE]], %[[ADDED]]
+tile.kernel @causal required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [16, 1]>
+  %b = tile.alloc at 1024 : !tile.tile<16x8xf32, shared, [8, 1]>
+  %c = tile.alloc at 2048 : !tile.tile<16x8xf32, shared, [8, 1]>
+  tile.product %a, %b into %c rows %n inner %n left_triangle [1, 1] : !tile.tile<16x16xf32, shared, [16, 1]>, !tile.tile<16x8xf32, shared, [8, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
+}
