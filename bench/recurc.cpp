@@ -57,7 +57,7 @@ static bool writeRandom(llvm::StringRef folder, llvm::StringRef name, std::vecto
   llvm::sys::path::append(path, name);
   std::error_code error;
   llvm::raw_fd_ostream file(path, error);
-  file << npy::print(array, npy::DType::F8);
+  file << npy::print(array, DataType::F64);
   return !error;
 }
 

@@ -5,7 +5,6 @@
 #include "Interpreter/DGPSInterpreter.h"
 #include "Interpreter/TileInterpreter.h"
 #include "Support/Errors.h"
-#include "Transforms/Chunk/Passes.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -94,6 +93,9 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
     rounding.rounding = interpreter::Rounding::f16;
     limit = 2.5e-3, largest = 1e3; // what is multiplied may be larger than the results
     break;
+  case DataType::F64: // of no target
+    limit = 1e-11;
+    break;
   }
   return PreparedStage{limit,
                        [module = *module, rounding](const interpreter::Data &data) {
@@ -121,18 +123,18 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
                        }};
 }
 
-/// The plan of one core, in float64 but for constants, which it has as float32: a decay of 0.9 is off by 3e-8 in each
-/// token, so the limit is that of float32.
+/// The plan of one core as it is built for the target, in float64 but for constants, which it has as float32: a decay
+/// of 0.9 is off by 3e-8 in each token, so the limit is that of float32.
 static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &options) {
-  Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
-  if (!module)
-    return module.takeError();
-  auto arrays = interpreter::listKernelArrays(*(**module)->getOps<chunk::ProgramOp>().begin());
-  if (mlir::failed(runStages(***module, findStage("chunk"), *findStage("tile"), options)))
+  auto module = copyAlone(recurrence);
+  if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
+    return make_error<InternalError>("the passes of stage 'chunk' failed");
+  auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
+  if (mlir::failed(runStages(**module, findStage("chunk"), *findStage("tile"), options)))
     return make_error<InternalError>("the passes of stage 'tile' failed");
   return PreparedStage{1e-5,
-                       [module = *module, arrays](const interpreter::Data &data) {
+                       [module, arrays](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
                        },
                        /*largest=*/std::numeric_limits<double>::max()};

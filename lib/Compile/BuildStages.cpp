@@ -1,7 +1,6 @@
 #include "Compile/BuildStages.h"
-#include "Codegen/CPU/MachineCode.h"
-#include "Codegen/CPU/Translate.h"
-#include "Compile/CPUKernel.h"
+#include "Codegen/LLVM/MachineCode.h"
+#include "Codegen/LLVM/Translate.h"
 #include "Compile/HostKernels.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/SmallString.h"
@@ -36,45 +35,36 @@ static std::string getDumpPath(StringRef folder, const Stage &stage) {
 }
 
 const Stage &compile::findLowestStage(const PipelineOptions &pipeline) {
-  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
-  if (target && !explainNoVectorKernels(*target))
-    return getStages().back();
-  consumeError(target.takeError());
-  return *findStage("tile");
+  return explainNoVectorKernels(pipeline.target) ? *findStage("tile") : getStages().back();
 }
 
-/// The target of the stages below the plans, which are of a processor.
-static Expected<CPUTarget> findStageTarget(const PipelineOptions &pipeline, const Stage &stage) {
-  if (Error error = findHostTarget(pipeline.target).takeError())
-    return std::move(error);
-  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
-  if (target)
-    if (std::optional<std::string> reason = explainNoVectorKernels(*target))
-      return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
-  return target;
+/// An error where the stages below the plans, which are of a processor, do not exist for the target.
+static Error checkHasStage(const Target &target, const Stage &stage) {
+  if (Error error = checkIsProcessor(target))
+    return error;
+  if (std::optional<std::string> reason = explainNoVectorKernels(target))
+    return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
+  return Error::success();
 }
 
-static Expected<std::string> generateCode(mlir::ModuleOp lowered, const CPUTarget &target, StringRef form) {
+static Expected<std::string> generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
   if (!module)
     return module.takeError();
-  return emitMachineCode(**module, target, form == "obj" ? MachineCode::object : MachineCode::assembly);
+  if (Error error = codegen::optimize(**module, target, codegen::Vectors::Chosen))
+    return std::move(error);
+  return codegen::emitCode(**module, target, form == "obj" ? codegen::CodeForm::Object : codegen::CodeForm::Assembly);
 }
 
-Error compile::runStagesToFiles(mlir::ModuleOp module, PipelineOptions pipeline, const StageOutput &output,
+Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pipeline, const StageOutput &output,
                                 std::vector<OutputFile> &files) {
   const Stage &to = *output.to;
-  std::optional<CPUTarget> target;
-  if (&to > findStage("tile")) {
-    Expected<CPUTarget> found = findStageTarget(pipeline, to);
-    if (!found)
-      return found.takeError();
-    target = std::move(*found);
-    pipeline.vectors = getVectorUnit(*target);
-  }
+  if (&to > findStage("tile"))
+    if (Error error = checkHasStage(pipeline.target, to))
+      return error;
   auto write = [&](const Stage &stage, StringRef form, std::string path) -> Error {
-    Expected<std::string> content = stage.populate ? printModule(module) : generateCode(module, *target, form);
+    Expected<std::string> content = stage.populate ? printModule(module) : generateCode(module, pipeline.target, form);
     if (!content)
       return content.takeError();
     files.push_back({std::move(path), std::move(*content)});

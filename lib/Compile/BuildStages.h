@@ -20,7 +20,7 @@ struct StageOutput {
 const Stage &findLowestStage(const PipelineOptions &pipeline);
 
 /// Goes down, and adds the files. The module is then at the last stage that is one of modules.
-llvm::Error runStagesToFiles(mlir::ModuleOp module, PipelineOptions pipeline, const StageOutput &output,
+llvm::Error runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pipeline, const StageOutput &output,
                              std::vector<OutputFile> &files);
 
 } // namespace recur::compile

@@ -1,6 +1,6 @@
 #include "Compile/CPUKernel.h"
-#include "Codegen/CPU/MachineCode.h"
-#include "Codegen/CPU/Translate.h"
+#include "Codegen/LLVM/MachineCode.h"
+#include "Codegen/LLVM/Translate.h"
 #include "dialects/Tile/Tile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -8,26 +8,6 @@
 
 using namespace llvm;
 using namespace recur;
-using namespace recur::compile;
-
-static PipelineOptions getPipeline(const CPUKernelOptions &options) {
-  PipelineOptions pipeline;
-  pipeline.dataType = options.dtype == ElementType::f32    ? DataType::F32
-                      : options.dtype == ElementType::bf16 ? DataType::BF16
-                                                           : DataType::F16;
-  pipeline.symbol = options.symbol;
-  return pipeline;
-}
-
-static PipelineOptions getPipeline(const CPUKernelOptions &options, const CPUTarget &target) {
-  PipelineOptions pipeline = getPipeline(options);
-  pipeline.vectors = getVectorUnit(target);
-  return pipeline;
-}
-
-VectorUnit compile::getVectorUnit(const CPUTarget &target) {
-  return {target.lanes, target.registers, target.hasBF16, target.hasPairs};
-}
 
 namespace {
 
@@ -75,11 +55,9 @@ private:
 
 } // namespace
 
-Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
-                                               const CPUKernelOptions &options) {
-  if (std::optional<std::string> reason = explainNoVectorKernels(target))
+Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline) {
+  if (std::optional<std::string> reason = explainNoVectorKernels(pipeline.target))
     return createStringError(*reason);
-  PipelineOptions pipeline = getPipeline(options, target);
   Lowering lowering(program);
   if (Error error = lowering.run("chunk", "tile", pipeline))
     return std::move(error);
@@ -91,26 +69,26 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const C
   auto module = lowering.translate(context);
   if (!module)
     return module.takeError();
-  auto object = emitMachineCode(**module, target, MachineCode::object);
+  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen))
+    return std::move(error);
+  auto object = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Object);
   if (!object)
     return object.takeError();
   result.object = std::move(*object);
   return result;
 }
 
-Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const CPUTarget &target,
-                                             const CPUKernelOptions &options) {
+Expected<int64_t> recur::countWorkspaceBytes(chunk::ProgramOp program, const PipelineOptions &pipeline) {
   Lowering lowering(program);
-  if (Error error = lowering.run("chunk", "tile", getPipeline(options, target)))
+  if (Error error = lowering.run("chunk", "tile", pipeline))
     return std::move(error);
   return int64_t((*lowering.getModule().getOps<tile::KernelOp>().begin()).getWorkspace());
 }
 
-Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
-                                            const CPUKernelOptions &options, CPUStage stage) {
+Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline, CPUStage stage) {
   Lowering lowering(program);
   StringRef to = stage == CPUStage::tile ? "tile" : "lowered";
-  if (Error error = lowering.run("chunk", to, getPipeline(options, target)))
+  if (Error error = lowering.run("chunk", to, pipeline))
     return std::move(error);
   if (stage == CPUStage::tile || stage == CPUStage::lowered)
     return lowering.print();
@@ -118,5 +96,9 @@ Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const CPUT
   auto module = lowering.translate(context);
   if (!module)
     return module.takeError();
-  return emitMachineCode(**module, target, stage == CPUStage::llvm ? MachineCode::optimisedIR : MachineCode::assembly);
+  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen))
+    return std::move(error);
+  if (stage == CPUStage::llvm)
+    return codegen::printIR(**module);
+  return codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly);
 }

@@ -5,20 +5,12 @@
 // tokens - 1. `data` points at the first token of this batch and head; `token_stride` is in elements; the elements of a
 // token are dense and row-major. The arrays come in this order, each group in the order of declaration: inputs, params,
 // initial states, outputs, final states. A null initial state is zero; a null output or final state is not wanted.
-// States are float32, the rest has the kernel's dtype. The workspace is aligned to 64 bytes.
+// States are float32, the rest has the kernel's type of data. The workspace is aligned to 64 bytes.
 #pragma once
 #include "Pipelines/Stages.h"
-#include "Target/CPUTarget.h"
 #include "dialects/Chunk/Chunk.h"
 
 namespace recur {
-
-enum class ElementType { f32, bf16, f16 };
-
-struct CPUKernelOptions {
-  ElementType dtype = ElementType::f32; // of inputs, params and outputs
-  std::string symbol;                   // the program's name if empty
-};
 
 struct KernelObject {
   std::string object; // the bytes of a position-independent object file
@@ -26,22 +18,15 @@ struct KernelObject {
   int64_t workspaceBytes;
 };
 
-/// Compiles the program. An error says which op has no plan, or what the target lacks.
-llvm::Expected<KernelObject> compileCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
-                                              const CPUKernelOptions &options = {});
+/// Compiles the program for the options' target; the kernel has the options' symbol, or the program's name. An error
+/// says which op has no plan, or what the target lacks.
+llvm::Expected<KernelObject> compileCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline);
 
 /// The workspace that the kernel has, without compiling it to the end.
-llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const CPUTarget &target,
-                                            const CPUKernelOptions &options = {});
+llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const PipelineOptions &pipeline);
 
 /// What a kernel is made of on the way, for `--emit` and tests.
 enum class CPUStage { tile, lowered, llvm, assembly };
-llvm::Expected<std::string> printCPUKernel(chunk::ProgramOp program, const CPUTarget &target,
-                                           const CPUKernelOptions &options, CPUStage stage);
-
-namespace compile {
-/// What the stages need to know of the target.
-VectorUnit getVectorUnit(const CPUTarget &target);
-} // namespace compile
+llvm::Expected<std::string> printCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline, CPUStage stage);
 
 } // namespace recur

@@ -1,5 +1,5 @@
 #include "Compile/HostKernels.h"
-#include "Codegen/Embed/MachineCode.h"
+#include "Codegen/LLVM/MachineCode.h"
 #include "Compile/CPUKernel.h"
 #include "Compile/KernelPlans.h"
 #include "Compile/SegmentPrograms.h"
@@ -18,32 +18,27 @@ using namespace recur::compile;
 using codegen::InterfaceArray;
 using codegen::KernelInterface;
 
-Expected<Target> compile::findHostTarget(StringRef name) {
-  std::optional<Target> target = findTarget(name);
-  if (!target)
-    return makeUnknownValueError("--target", name, getTargetNames());
-  if (target->kind != "cpu")
-    return makeError("--target: this version makes no kernels for '" + name +
-                     "'; it does for host, x86-64, x86-64-v3 and x86-64-v4");
-  return std::move(*target);
+Error compile::checkIsProcessor(const Target &target) {
+  if (target.isCPU())
+    return Error::success();
+  return makeError("--target: this version makes no kernels for '" + target.name +
+                   "'; it does for host, x86-64, x86-64-v3 and x86-64-v4");
 }
 
-static recur_dtype getDType(DataType type) {
-  return type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
-}
-
-static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, const Target &target,
+static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
                                 const HostKernelOptions &options) {
+  const Target &target = pipeline.target;
   KernelInterface interface;
   interface.name = recurrence.getSymName().str();
   interface.prefix = options.prefix;
   interface.variant = options.variant;
-  interface.lowerTargets = pipeline.lowerTargets;
+  for (const Target &lower : pipeline.lowerTargets)
+    interface.lowerTargets.push_back(lower.name);
   interface.source = options.sourceName;
   for (mlir::NamedAttribute dim : recurrence.getDims())
     if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
       interface.dims.push_back({dim.getName().str(), size.getInt()});
-  interface.dtype = getDType(pipeline.dataType);
+  interface.dataType = pipeline.dataType;
   auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
     ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
     interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});
@@ -65,25 +60,24 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
 }
 
 /// Code for f16 would call a compiler's library where the processor has no instructions for it.
-static Error checkDataType(const PipelineOptions &pipeline, const Target &target) {
+static Error checkDataType(const PipelineOptions &pipeline) {
+  const Target &target = pipeline.target;
   if (pipeline.dataType != DataType::F16 || is_contained(target.features, "f16c"))
     return Error::success();
   return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
-                   (target.name == "host" ? "" : ", or another --target"));
+                   (target.isHost() ? "" : ", or another --target"));
 }
 
 /// Kernels among which a program chooses may lie on another machine than this one, and be taken for what the runtime
 /// asks of its processor: they use no more of this one.
-static void keepToChecked(Target &target, CPUTarget &cpu) {
-  if (target.name != "host")
-    return;
-  erase_if(target.features, [](StringRef feature) { return !codegen::getFeatureBit(feature); });
-  std::string tuning = std::move(target.cpu);
-  target.cpu = "x86-64";
+static Target keepToChecked(const Target &target) {
+  if (!target.isHost())
+    return target;
   StringMap<bool> features;
   for (StringRef feature : target.features)
-    features[feature] = true;
-  cpu = makeHostTarget(target.cpu, features, tuning);
+    if (codegen::getFeatureBit(feature))
+      features[feature] = true;
+  return makeHostTarget("x86-64", features, /*tuning=*/target.cpu);
 }
 
 static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelInterface &interface,
@@ -92,14 +86,12 @@ static Error addStepKernel(dgps::RecurrenceOp recurrence, const PipelineOptions 
   if (!copy)
     return copy.takeError();
   std::string symbol = interface.getSymbol() + "_step";
-  Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
-                                             getStorageType(pipeline.dataType), symbol, all.getContext());
+  Expected<StepKernel> step =
+      makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(), pipeline.dataType, symbol, all.getContext());
   if (!step)
     return step.takeError();
   if (verifyModule(*step->module, &errs()))
     return make_error<InternalError>("the step kernel of '" + interface.name + "' is invalid LLVM IR");
-  step->module->setTargetTriple(all.getTargetTriple());
-  step->module->setDataLayout(all.getDataLayout());
   if (Linker::linkModules(all, std::move(step->module)))
     return make_error<InternalError>("the step kernels do not link");
   interface.kernels.push_back({symbol, RECUR_PLAN_STEP, 0, 0, step->workspaceBytes});
@@ -115,23 +107,20 @@ namespace {
 /// Compiles chunk programs into the objects of the kernels.
 class ProgramCompiler {
 public:
-  ProgramCompiler(const PipelineOptions &pipeline, const CPUTarget &target, const HostKernelOptions &options,
-                  HostKernels &kernels)
-      : target(target), options(options), kernels(kernels) {
-    kernelOptions.dtype = getElementType(pipeline.dataType);
-  }
+  ProgramCompiler(const PipelineOptions &pipeline, const HostKernelOptions &options, HostKernels &kernels)
+      : pipeline(pipeline), options(options), kernels(kernels) {}
 
   /// The workspace of the kernel, which has this symbol.
   Expected<int64_t> compile(chunk::ProgramOp program, const std::string &symbol) {
-    kernelOptions.symbol = symbol;
-    Expected<KernelObject> kernel = compileCPUKernel(program, target, kernelOptions);
+    pipeline.symbol = symbol;
+    Expected<KernelObject> kernel = compileCPUKernel(program, pipeline);
     if (!kernel)
       return kernel.takeError();
     kernels.objects.push_back({symbol + ".o", std::move(kernel->object)});
     for (auto [wanted, stage, text] : {std::tuple(options.wantsAssembly, CPUStage::assembly, &kernels.assembly),
                                        std::tuple(options.wantsLLVM, CPUStage::llvm, &kernels.llvmIR)})
       if (wanted) {
-        Expected<std::string> printed = printCPUKernel(program, target, kernelOptions, stage);
+        Expected<std::string> printed = printCPUKernel(program, pipeline, stage);
         if (!printed)
           return printed.takeError();
         *text += *printed;
@@ -140,10 +129,9 @@ public:
   }
 
 private:
-  const CPUTarget &target;
+  PipelineOptions pipeline;
   const HostKernelOptions &options;
   HostKernels &kernels;
-  CPUKernelOptions kernelOptions;
 };
 } // namespace
 
@@ -209,27 +197,21 @@ static Error addChunkKernels(dgps::RecurrenceOp recurrence, const PipelineOption
   return Error::success();
 }
 
-static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
+static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, PipelineOptions pipeline,
                                               const HostKernelOptions &options) {
-  Expected<Target> target = findHostTarget(pipeline.target);
-  if (!target)
-    return target.takeError();
-  if (Error error = checkDataType(pipeline, *target))
+  if (Error error = checkIsProcessor(pipeline.target))
     return std::move(error);
-  Expected<CPUTarget> cpu = lookUpCPUTarget(pipeline.target);
-  if (!cpu)
-    return cpu.takeError();
+  if (Error error = checkDataType(pipeline))
+    return std::move(error);
   if (!pipeline.lowerTargets.empty() || !options.variant.empty())
-    keepToChecked(*target, *cpu);
-  codegen::Machine machine{target->triple, target->cpu, target->features};
+    pipeline.target = keepToChecked(pipeline.target);
+  const Target &target = pipeline.target;
   HostKernels kernels;
   LLVMContext context;
   Module all("recur_kernels", context);
-  if (Error error = codegen::setMachine(all, machine))
-    return std::move(error);
-  ProgramCompiler compiler(pipeline, *cpu, options, kernels);
+  ProgramCompiler compiler(pipeline, options, kernels);
   for (dgps::RecurrenceOp recurrence : recurrences) {
-    KernelInterface interface = describe(recurrence, pipeline, *target, options);
+    KernelInterface interface = describe(recurrence, pipeline, options);
     if (pipeline.plan == Plan::Auto || pipeline.plan == Plan::Step)
       if (Error error = addStepKernel(recurrence, pipeline, interface, all))
         return std::move(error);
@@ -243,24 +225,18 @@ static Expected<HostKernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recur
   for (Function &function : all)
     if (!function.isDeclaration())
       function.setLinkage(GlobalValue::InternalLinkage);
-  if (Error error = codegen::setMachine(all, machine))
+  if (Error error = codegen::optimize(all, target, codegen::Vectors::Found))
     return std::move(error);
-  if (Error error = codegen::optimize(all, machine))
-    return std::move(error);
-  if (options.wantsLLVM) {
-    std::string text;
-    raw_string_ostream os(text);
-    all.print(os, nullptr);
-    kernels.llvmIR = text + kernels.llvmIR;
-  }
+  if (options.wantsLLVM)
+    kernels.llvmIR = codegen::printIR(all) + kernels.llvmIR;
   if (options.wantsAssembly) {
-    std::unique_ptr<Module> copy = CloneModule(all); // writing code changes the module
-    Expected<std::string> assembly = codegen::compileModule(*copy, machine, codegen::CodeForm::Assembly);
+    std::unique_ptr<Module> copy = CloneModule(all);
+    Expected<std::string> assembly = codegen::emitCode(*copy, target, codegen::CodeForm::Assembly);
     if (!assembly)
       return assembly.takeError();
     kernels.assembly = *assembly + kernels.assembly;
   }
-  Expected<std::string> object = codegen::compileModule(all, machine, codegen::CodeForm::Object);
+  Expected<std::string> object = codegen::emitCode(all, target, codegen::CodeForm::Object);
   if (!object)
     return object.takeError();
   kernels.objects.insert(kernels.objects.begin(), {"recur_kernels" + options.variant + ".o", std::move(*object)});
@@ -272,10 +248,10 @@ Expected<HostKernels> compile::compileHostKernels(ArrayRef<dgps::RecurrenceOp> r
   Expected<HostKernels> all = compileForTarget(recurrences, pipeline, options);
   PipelineOptions lower = pipeline;
   while (all && !lower.lowerTargets.empty()) {
-    lower.target = lower.lowerTargets.front();
+    lower.target = Target(lower.lowerTargets.front());
     lower.lowerTargets.erase(lower.lowerTargets.begin());
     HostKernelOptions own = options;
-    own.variant = codegen::getVariant(lower.target);
+    own.variant = codegen::getVariant(lower.target.name);
     Expected<HostKernels> kernels = compileForTarget(recurrences, lower, own);
     if (!kernels)
       return kernels.takeError();

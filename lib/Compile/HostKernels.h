@@ -3,7 +3,6 @@
 #include "Codegen/Embed/Combine.h"
 #include "Codegen/Embed/KernelInterface.h"
 #include "Pipelines/Stages.h"
-#include "Target/Targets.h"
 #include "dialects/DGPS/DGPS.h"
 
 namespace recur::compile {
@@ -22,8 +21,8 @@ struct HostKernelOptions {
   std::string variant; // ends every symbol, of a target that is not the first
 };
 
-/// The CPU that --target names; an error for a GPU.
-llvm::Expected<Target> findHostTarget(llvm::StringRef name);
+/// An error for the targets that this version makes no kernels for: GPUs.
+llvm::Error checkIsProcessor(const Target &target);
 
 /// For every target of the options; the interfaces are those of the first.
 llvm::Expected<HostKernels> compileHostKernels(llvm::ArrayRef<dgps::RecurrenceOp> recurrences,

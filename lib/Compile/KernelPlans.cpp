@@ -30,14 +30,6 @@ recur_plan compile::getRuntimePlan(Plan plan) {
   llvm_unreachable("a plan");
 }
 
-ElementType compile::getElementType(DataType type) {
-  return type == DataType::F32 ? ElementType::f32 : type == DataType::BF16 ? ElementType::bf16 : ElementType::f16;
-}
-
-StorageType compile::getStorageType(DataType type) {
-  return type == DataType::F32 ? StorageType::F32 : type == DataType::BF16 ? StorageType::BF16 : StorageType::F16;
-}
-
 Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::copyTo(StringRef stage, dgps::RecurrenceOp recurrence,
                                                             const PipelineOptions &pipeline) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
@@ -85,23 +77,22 @@ static Expected<int64_t> countStepBytes(dgps::RecurrenceOp recurrence, const Pip
   if (!copy)
     return copy.takeError();
   LLVMContext context;
-  Expected<StepKernel> step = makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(),
-                                             getStorageType(pipeline.dataType), "step", context);
+  Expected<StepKernel> step =
+      makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(), pipeline.dataType, "step", context);
   if (!step)
     return step.takeError();
   return step->workspaceBytes;
 }
 
 /// The workspace of the plan `segment`, which has kernels of its own beside the main one.
-static Error addSegments(chunk::ProgramOp program, const CPUTarget &target, const CPUKernelOptions &options,
-                         KernelPlan &plan) {
+static Error addSegments(chunk::ProgramOp program, const PipelineOptions &pipeline, KernelPlan &plan) {
   Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
   if (!programs)
     return programs.takeError();
   plan.segmentBytes = programs->segmentBytes;
   for (const SegmentProgram &state : programs->states)
     for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
-      Expected<int64_t> bytes = countWorkspaceBytes(kernel, target, options);
+      Expected<int64_t> bytes = countWorkspaceBytes(kernel, pipeline);
       if (!bytes) {
         plan = {RECUR_PLAN_SEGMENT, toString(bytes.takeError())};
         return Error::success();
@@ -120,13 +111,8 @@ Expected<std::vector<KernelPlan>> compile::listKernelPlans(dgps::RecurrenceOp re
   if (!copy)
     return copy.takeError();
   chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
-  CPUKernelOptions options;
-  options.dtype = getElementType(pipeline.dataType);
-  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
-  if (!target)
-    return target.takeError();
-  Expected<int64_t> bytes = countWorkspaceBytes(program, *target, options);
-  std::string noKernel = bytes ? explainNoVectorKernels(*target).value_or("") : toString(bytes.takeError());
+  Expected<int64_t> bytes = countWorkspaceBytes(program, pipeline);
+  std::string noKernel = bytes ? explainNoVectorKernels(pipeline.target).value_or("") : toString(bytes.takeError());
   std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
     std::string whyNot = explainNoPlan(program, plan).value_or(noKernel);
@@ -137,7 +123,7 @@ Expected<std::vector<KernelPlan>> compile::listKernelPlans(dgps::RecurrenceOp re
       found.tokensFrom = plan == RECUR_PLAN_SEGMENT ? 2 * found.chunk + 1 : chunkPaysFrom;
       found.workspaceBytes = *bytes;
       if (plan == RECUR_PLAN_SEGMENT)
-        if (Error error = addSegments(program, *target, options, found))
+        if (Error error = addSegments(program, pipeline, found))
           return std::move(error);
     }
     plans.push_back(std::move(found));

@@ -45,8 +45,4 @@ recur_plan getRuntimePlan(Plan plan);
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> copyTo(llvm::StringRef stage, dgps::RecurrenceOp recurrence,
                                                          const PipelineOptions &pipeline);
 
-/// The type of a kernel's inputs, params and outputs.
-ElementType getElementType(DataType type);
-StorageType getStorageType(DataType type);
-
 } // namespace recur::compile

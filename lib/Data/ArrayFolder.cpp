@@ -85,13 +85,13 @@ Expected<interpreter::Data> data::readArrays(ArrayRef<ArrayFile> files, const in
   return data;
 }
 
-std::vector<OutputFile> data::printResults(StringRef folder, const interpreter::Results &results, npy::DType dtype) {
+std::vector<OutputFile> data::printResults(StringRef folder, const interpreter::Results &results, DataType type) {
   std::vector<OutputFile> files;
   auto add = [&](Role role, const interpreter::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays) {
       SmallString<128> path(folder);
       sys::path::append(path, ArrayDeclaration{role, name}.getFileName());
-      files.push_back({path.str().str(), npy::print(array, dtype)});
+      files.push_back({path.str().str(), npy::print(array, type)});
     }
   };
   add(Role::Output, results.outputs);

@@ -29,6 +29,6 @@ llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder,
 /// Reads the files' elements.
 llvm::Expected<interpreter::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const interpreter::Sizes &sizes);
 
-std::vector<OutputFile> printResults(llvm::StringRef folder, const interpreter::Results &results, npy::DType dtype);
+std::vector<OutputFile> printResults(llvm::StringRef folder, const interpreter::Results &results, DataType type);
 
 } // namespace recur::data

@@ -8,7 +8,6 @@
 
 using namespace llvm;
 using namespace recur;
-using npy::DType;
 
 namespace {
 
@@ -21,42 +20,29 @@ template <typename... Args> Error makeError(fmt::format_string<Args...> format, 
   return createStringError(inconvertibleErrorCode(), StringRef(fmt::format(format, std::forward<Args>(args)...)));
 }
 
-size_t getSize(DType dtype) {
-  switch (dtype) {
-  case DType::F8:
-    return 8;
-  case DType::F4:
-    return 4;
-  case DType::F2:
-  case DType::BF16:
-    return 2;
-  }
-  llvm_unreachable("a dtype");
-}
-
-StringRef getDescr(DType dtype) {
-  switch (dtype) {
-  case DType::F8:
+StringRef getDescr(DataType type) {
+  switch (type) {
+  case DataType::F64:
     return "<f8";
-  case DType::F4:
+  case DataType::F32:
     return "<f4";
-  case DType::F2:
+  case DataType::F16:
     return "<f2";
-  case DType::BF16:
+  case DataType::BF16:
     return "<V2";
   }
-  llvm_unreachable("a dtype");
+  llvm_unreachable("a type of data");
 }
 
-Expected<DType> parseDescr(StringRef descr) {
+Expected<DataType> parseDescr(StringRef descr) {
   if (descr == "<f8")
-    return DType::F8;
+    return DataType::F64;
   if (descr == "<f4")
-    return DType::F4;
+    return DataType::F32;
   if (descr == "<f2")
-    return DType::F2;
+    return DataType::F16;
   if (descr == "<V2" || descr == "|V2")
-    return DType::BF16;
+    return DataType::BF16;
   if (descr.starts_with(">"))
     return makeError("its numbers are big-endian (dtype '{}'); save it as little-endian, a.astype('<f8')", descr.str());
   return makeError("dtype '{}' is not one of '<f8', '<f4', '<f2' and '<V2' (bfloat16)", descr.str());
@@ -158,41 +144,23 @@ private:
   StringRef rest;
 };
 
-double readElement(const char *from, DType dtype) {
+double readElement(const char *from, DataType type) {
   using namespace support::endian;
-  switch (dtype) {
-  case DType::F8:
-    return bit_cast<double>(read64le(from));
-  case DType::F4:
-    return bit_cast<float>(read32le(from));
-  case DType::F2:
-    return APFloat(APFloat::IEEEhalf(), APInt(16, read16le(from))).convertToDouble();
-  case DType::BF16:
-    return bit_cast<float>(uint32_t(read16le(from)) << 16);
-  }
-  llvm_unreachable("a dtype");
+  int64_t size = getByteSize(type);
+  return fromBits(size == 8 ? read64le(from) : size == 4 ? read32le(from) : read16le(from), type);
 }
 
-uint64_t roundBits(double value, const fltSemantics &semantics) {
-  APFloat rounded(value);
-  bool losesInformation;
-  rounded.convert(semantics, APFloat::rmNearestTiesToEven, &losesInformation);
-  return rounded.bitcastToAPInt().getZExtValue();
-}
-
-void writeElement(char *to, double value, DType dtype) {
+void writeElement(char *to, double value, DataType type) {
   using namespace support::endian;
-  switch (dtype) {
-  case DType::F8:
-    return write64le(to, bit_cast<uint64_t>(value));
-  case DType::F4:
-    return write32le(to, bit_cast<uint32_t>(float(value)));
-  case DType::F2:
-    return write16le(to, roundBits(value, APFloat::IEEEhalf()));
-  case DType::BF16:
-    return write16le(to, roundBits(value, APFloat::BFloat()));
+  uint64_t bits = toBits(value, type);
+  switch (getByteSize(type)) {
+  case 8:
+    return write64le(to, bits);
+  case 4:
+    return write32le(to, uint32_t(bits));
+  default:
+    return write16le(to, uint16_t(bits));
   }
-  llvm_unreachable("a dtype");
 }
 
 Error inFile(StringRef path, Error error) { return makeError("{}: {}", path.str(), toString(std::move(error))); }
@@ -200,27 +168,6 @@ Error inFile(StringRef path, Error error) { return makeError("{}: {}", path.str(
 Error cannotRead(StringRef path, std::error_code code) { return makeError("{}: {}", path.str(), code.message()); }
 
 } // namespace
-
-StringRef npy::getName(DType dtype) {
-  switch (dtype) {
-  case DType::F8:
-    return "f8";
-  case DType::F4:
-    return "f4";
-  case DType::F2:
-    return "f2";
-  case DType::BF16:
-    return "bf16";
-  }
-  llvm_unreachable("a dtype");
-}
-
-std::optional<DType> npy::parseDType(StringRef name) {
-  for (DType dtype : {DType::F8, DType::F4, DType::F2, DType::BF16})
-    if (name == getName(dtype))
-      return dtype;
-  return std::nullopt;
-}
 
 Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
   if (!bytes.starts_with(magic))
@@ -247,23 +194,23 @@ Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
   header.dataOffset = start + length;
   if (Error error = HeaderReader(bytes.substr(start, length)).read(descr, fortranOrder, header.shape))
     return std::move(error);
-  Expected<DType> dtype = parseDescr(descr);
-  if (!dtype)
-    return dtype.takeError();
-  header.dtype = *dtype;
+  Expected<DataType> type = parseDescr(descr);
+  if (!type)
+    return type.takeError();
+  header.type = *type;
   if (fortranOrder)
     return makeError("it is in Fortran order; save it in C order, np.ascontiguousarray(a)");
 
   std::optional<int64_t> count = countElements(header.shape);
   if (!count || *count > std::numeric_limits<int64_t>::max() / 8)
     return makeError("its shape {} has more elements than memory can hold", printShape(header.shape));
-  uint64_t expected = header.dataOffset + uint64_t(*count) * getSize(header.dtype);
+  uint64_t expected = header.dataOffset + uint64_t(*count) * getByteSize(header.type);
   if (fileSize < expected)
     return makeError("the file is truncated: shape {} of {} needs {} bytes, and it has {}", printShape(header.shape),
-                     getName(header.dtype).str(), expected, fileSize);
+                     getName(header.type).str(), expected, fileSize);
   if (fileSize > expected)
     return makeError("{} bytes follow its last element: shape {} of {} needs {} bytes, and it has {}",
-                     fileSize - expected, printShape(header.shape), getName(header.dtype).str(), expected, fileSize);
+                     fileSize - expected, printShape(header.shape), getName(header.type).str(), expected, fileSize);
   return header;
 }
 
@@ -276,8 +223,8 @@ Expected<Array> npy::parse(StringRef bytes) {
   array.values.resize(*countElements(array.shape));
   const char *from = bytes.data() + header->dataOffset;
   for (double &value : array.values) {
-    value = readElement(from, header->dtype);
-    from += getSize(header->dtype);
+    value = readElement(from, header->type);
+    from += getByteSize(header->type);
   }
   return array;
 }
@@ -310,7 +257,7 @@ Expected<Array> npy::read(StringRef path) {
   return array;
 }
 
-std::string npy::print(const Array &array, DType dtype) {
+std::string npy::print(const Array &array, DataType type) {
   std::string shape;
   for (int64_t size : array.shape)
     shape += std::to_string(size) + ", ";
@@ -319,7 +266,7 @@ std::string npy::print(const Array &array, DType dtype) {
   else if (array.shape.size() == 1)
     shape.pop_back(); // a tuple of one keeps its comma
   std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", getDescr(dtype).str(), shape);
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", getDescr(type).str(), shape);
   // The elements start at a multiple of 64 bytes, which lets readers map the file.
   size_t dataOffset = alignTo(10 + dictionary.size() + 1, 64);
   dictionary.resize(dataOffset - 10 - 1, ' ');
@@ -329,11 +276,11 @@ std::string npy::print(const Array &array, DType dtype) {
   bytes.resize(10);
   support::endian::write16le(bytes.data() + 8, dictionary.size());
   bytes += dictionary;
-  bytes.resize(dataOffset + array.values.size() * getSize(dtype));
+  bytes.resize(dataOffset + array.values.size() * getByteSize(type));
   char *to = bytes.data() + dataOffset;
   for (double value : array.values) {
-    writeElement(to, value, dtype);
-    to += getSize(dtype);
+    writeElement(to, value, type);
+    to += getByteSize(type);
   }
   return bytes;
 }

@@ -11,19 +11,14 @@
 // converted to and from float64, exactly on reading and to nearest even on writing.
 #pragma once
 #include "Data/Array.h"
+#include "Target/DataType.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 namespace recur::npy {
 
-enum class DType { F8, F4, F2, BF16 };
-
-/// `f8`, `f4`, `f2` or `bf16`.
-llvm::StringRef getName(DType dtype);
-std::optional<DType> parseDType(llvm::StringRef name);
-
 struct Header {
-  DType dtype;
+  DataType type;
   std::vector<int64_t> shape;
   size_t dataOffset; // of the first element, in bytes from the start of the file
 };
@@ -36,7 +31,7 @@ llvm::Expected<Array> read(llvm::StringRef path);
 llvm::Expected<Header> parseHeader(llvm::StringRef bytes, uint64_t fileSize);
 llvm::Expected<Array> parse(llvm::StringRef bytes);
 
-/// The bytes of a file that holds the array. Numbers out of the dtype's range become infinities.
-std::string print(const Array &array, DType dtype);
+/// The bytes of a file that holds the array. Numbers out of the type's range become infinities.
+std::string print(const Array &array, DataType type);
 
 } // namespace recur::npy

@@ -2,7 +2,6 @@
 #include "Driver/Reporting.h"
 #include "Pipelines/Registration.h"
 #include "Support/DiagnosticRenderer.h"
-#include "Target/Targets.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -120,7 +119,7 @@ Expected<Plan> driver::parsePlan(const opt::InputArgList &args) {
 }
 
 /// The targets of a comma list, those that ask for most first.
-static Expected<std::vector<std::string>> parseTargets(StringRef list) {
+static Expected<std::vector<Target>> parseTargets(StringRef list) {
   std::vector<Target> found;
   for (StringRef name : split(list, ',')) {
     std::optional<Target> target = findTarget(name);
@@ -128,19 +127,16 @@ static Expected<std::vector<std::string>> parseTargets(StringRef list) {
       return makeUnknownValueError("--target", name, getTargetNames());
     if (is_contained(map_range(found, [](const Target &other) { return StringRef(other.name); }), name))
       return makeError("--target: '" + name + "' is given twice");
-    if (target->kind != "cpu" && list.contains(','))
+    if (!target->isCPU() && list.contains(','))
       return makeError("--target: several targets are processors of one kind, among which a program chooses when it "
                        "runs; give '" +
                        name + "' by itself");
-    found.push_back(*target);
+    found.push_back(std::move(*target));
   }
   llvm::sort(found, [](const Target &a, const Target &b) {
     return a.features.size() != b.features.size() ? a.features.size() > b.features.size() : a.name < b.name;
   });
-  std::vector<std::string> names;
-  for (const Target &target : found)
-    names.push_back(target.name);
-  return names;
+  return found;
 }
 
 Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &args) {
@@ -152,7 +148,7 @@ Expected<PipelineOptions> driver::parsePipelineOptions(const opt::InputArgList &
 
 Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::InputArgList &args) {
   PipelineOptions options;
-  Expected<std::vector<std::string>> targets = parseTargets(args.getLastArgValue(OPT_target, "host"));
+  Expected<std::vector<Target>> targets = parseTargets(args.getLastArgValue(OPT_target, "host"));
   if (!targets)
     return targets.takeError();
   options.target = targets->front();

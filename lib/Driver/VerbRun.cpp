@@ -14,19 +14,18 @@ using namespace recur::driver;
 using namespace recur::engine;
 using namespace recur::data;
 
-static Expected<npy::DType> parseOutputType(const opt::InputArgList &args, bool isCompiled) {
-  StringRef name = args.getLastArgValue(OPT_dtype, isCompiled ? "f32" : "f64");
-  if (isCompiled && (name == "f64" || name == "f8"))
+static Expected<DataType> parseOutputType(const opt::InputArgList &args, bool isCompiled) {
+  static constexpr std::pair<StringRef, StringRef> numpyNames[] = {{"f8", "f64"}, {"f4", "f32"}, {"f2", "f16"}};
+  StringRef given = args.getLastArgValue(OPT_dtype, isCompiled ? "f32" : "f64"), name = given;
+  for (auto [alias, own] : numpyNames)
+    if (given == alias)
+      name = own;
+  std::optional<DataType> type = parseDataType(name);
+  if (!type)
+    return makeUnknownValueError("--dtype", given, {"f64", "f32", "f16", "bf16"});
+  if (isCompiled && *type == DataType::F64)
     return makeError("--dtype: the engine 'host' has no f64; it has f32, bf16 and f16");
-  if (name == "f64" || name == "f8")
-    return npy::DType::F8;
-  if (name == "f32" || name == "f4")
-    return npy::DType::F4;
-  if (name == "f16" || name == "f2")
-    return npy::DType::F2;
-  if (name == "bf16")
-    return npy::DType::BF16;
-  return makeUnknownValueError("--dtype", name, {"f64", "f32", "f16", "bf16"});
+  return *type;
 }
 
 static Error checkEngine(StringRef engine) {
@@ -51,13 +50,11 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
 
 /// By kernels of the host, whose data is of the type that is written.
 static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
-                                                  npy::DType dtype, Plan plan) {
+                                                  DataType type, Plan plan) {
   if (Error error = interpreter::checkData(recurrence, data))
     return std::move(error);
   PipelineOptions options;
-  options.dataType = dtype == npy::DType::BF16 ? DataType::BF16
-                     : dtype == npy::DType::F2 ? DataType::F16
-                                               : DataType::F32;
+  options.dataType = type;
   options.plan = plan;
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
@@ -80,9 +77,9 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (args.hasArg(OPT_plan) && engine != "host")
     return makeError(
         "--plan: the engine 'interpreter' goes token by token; plans are of kernels, so take --engine=host");
-  Expected<npy::DType> dtype = parseOutputType(args, engine == "host");
-  if (!dtype)
-    return dtype.takeError();
+  Expected<DataType> type = parseOutputType(args, engine == "host");
+  if (!type)
+    return type.takeError();
   for (auto [id, name] : {std::pair(OPT_in_folder, "--in"), {OPT_out_folder, "--out"}})
     if (!args.hasArg(id))
       return makeError(Twine(name) + "=DIR is missing");
@@ -117,10 +114,10 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (!data)
     return data.takeError();
   Expected<interpreter::Results> results =
-      engine == "host" ? runCompiled(recurrence, *data, *dtype, *plan) : interpreter::interpret(recurrence, *data);
+      engine == "host" ? runCompiled(recurrence, *data, *type, *plan) : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
-  if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *dtype)))
+  if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *type)))
     return std::move(error);
   return ExitCode::Fine;
 }

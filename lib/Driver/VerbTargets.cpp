@@ -1,6 +1,6 @@
 // recurc targets
 #include "Driver/Verbs.h"
-#include "Target/Targets.h"
+#include "Target/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 
@@ -14,13 +14,13 @@ static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
   for (const Target &target : targets) {
     json::Object object{{"name", target.name},
-                        {"kind", target.kind},
+                        {"kind", getName(target.kind)},
                         {"triple", target.triple},
                         {"cpu", target.cpu},
                         {"features", json::Array(target.features)},
                         {"runs_here", target.runsHere},
-                        {"can_build", target.kind == "cpu"}};
-    if (target.kind != "cpu")
+                        {"can_build", target.isCPU()}};
+    if (!target.isCPU())
       object["reason"] = notBuilt;
     list.push_back(std::move(object));
   }
@@ -30,11 +30,11 @@ static void printAsJSON(ArrayRef<Target> targets) {
 static void printAsText(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     outs() << target.name;
-    outs().indent(12 - std::min<size_t>(target.name.size(), 11)) << target.kind << "  ";
-    outs() << (target.kind == "gpu"    ? notBuilt
-               : target.name == "host" ? target.cpu
-               : target.runsHere       ? "runs here"
-                                       : "does not run here");
+    outs().indent(12 - std::min<size_t>(target.name.size(), 11)) << getName(target.kind) << "  ";
+    outs() << (!target.isCPU()   ? notBuilt
+               : target.isHost() ? target.cpu
+               : target.runsHere ? "runs here"
+                                 : "does not run here");
     if (!target.features.empty())
       outs() << ": " << join(target.features, " ");
     outs() << '\n';

@@ -25,65 +25,42 @@ HostEngine::~HostEngine() = default;
 // Numbers as the kernels have them
 //===----------------------------------------------------------------------===//
 
-static const fltSemantics &getSemantics(recur_dtype type) {
-  return type == RECUR_BF16 ? APFloat::BFloat() : APFloat::IEEEhalf();
-}
-
-static uint16_t toBits(double value, recur_dtype type) {
-  APFloat number(value);
-  bool losesInfo;
-  number.convert(getSemantics(type), APFloat::rmNearestTiesToEven, &losesInfo);
-  return uint16_t(number.bitcastToAPInt().getZExtValue());
-}
-
-static double fromBits(uint16_t bits, recur_dtype type) {
-  APFloat number(getSemantics(type), APInt(16, bits));
-  bool losesInfo;
-  number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInfo);
-  return number.convertToDouble();
-}
-
-static double roundTo(double value, recur_dtype type) {
-  return type == RECUR_F32 ? double(float(value)) : fromBits(toBits(value, type), type);
-}
-
 void engine::roundData(interpreter::Data &data, DataType type) {
-  recur_dtype dtype = type == DataType::F32 ? RECUR_F32 : type == DataType::BF16 ? RECUR_BF16 : RECUR_F16;
-  auto round = [](interpreter::NamedArrays &arrays, recur_dtype dtype) {
+  auto round = [](interpreter::NamedArrays &arrays, DataType type) {
     for (auto &[name, array] : arrays)
       for (double &value : array.values)
-        value = roundTo(value, dtype);
+        value = roundTo(value, type);
   };
-  round(data.inputs, dtype);
-  round(data.params, dtype);
-  round(data.initial, RECUR_F32);
+  round(data.inputs, type);
+  round(data.params, type);
+  round(data.initial, DataType::F32);
 }
 
 namespace {
 /// An array in the kernel's memory.
 class KernelArray {
 public:
-  KernelArray(int64_t count, recur_dtype type) : type(type), count(count), bytes(size_t(count) * getSize() + 1) {}
+  KernelArray(int64_t count, DataType type) : type(type), count(count), bytes(count * getByteSize(type) + 1) {}
   void write(ArrayRef<double> values) {
-    for (auto [i, value] : enumerate(values))
-      if (type == RECUR_F32)
-        reinterpret_cast<float *>(bytes.data())[i] = float(value);
-      else
-        reinterpret_cast<uint16_t *>(bytes.data())[i] = toBits(value, type);
+    for (auto [i, value] : enumerate(values)) {
+      uint64_t bits = toBits(value, type);
+      std::memcpy(bytes.data() + i * getByteSize(type), &bits, getByteSize(type)); // little-endian, as the target is
+    }
   }
   std::vector<double> read() const {
     std::vector<double> values(count);
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = type == RECUR_F32 ? reinterpret_cast<const float *>(bytes.data())[i]
-                                    : fromBits(reinterpret_cast<const uint16_t *>(bytes.data())[i], type);
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, bytes.data() + i * getByteSize(type), getByteSize(type));
+      values[i] = fromBits(bits, type);
+    }
     return values;
   }
   void poison() { std::fill(bytes.begin(), bytes.end(), char(0xFF)); }
   void *data() { return bytes.data(); }
 
 private:
-  size_t getSize() const { return type == RECUR_F32 ? 4 : 2; }
-  recur_dtype type;
+  DataType type;
   int64_t count;
   std::vector<char> bytes; // one more, so that data() is never null
 };
@@ -148,7 +125,7 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
     if (!count || *count > (int64_t(1) << 33))
       return makeError(interpreter::getWord(getRole(field)) + " '" + field.array->name + "' of shape " +
                        printShape(shape) + " is too large");
-    arrays.emplace_back(*count, field.kind == RECUR_STATE ? RECUR_F32 : interface.dtype);
+    arrays.emplace_back(*count, field.kind == RECUR_STATE ? DataType::F32 : interface.dataType);
     const interpreter::NamedArrays &given = field.kind == RECUR_INPUT   ? data.inputs
                                             : field.kind == RECUR_PARAM ? data.params
                                                                         : data.initial;

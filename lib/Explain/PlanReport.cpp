@@ -1,8 +1,6 @@
 #include "Explain/PlanReport.h"
 #include "Codegen/Embed/KernelInterface.h"
 #include "Compile/KernelPlans.h"
-#include "Target/CPUTarget.h"
-#include "Target/Targets.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
 #include <unistd.h>
@@ -35,22 +33,19 @@ static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
 static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
-  if (std::optional<Target> target = findTarget(pipeline.target); target && target->kind != "cpu") {
+  if (!pipeline.target.isCPU()) {
     report.noKernels = "this version makes no kernels for GPUs";
     return report;
   }
-  Expected<CPUTarget> target = lookUpCPUTarget(pipeline.target);
-  if (!target)
-    return target.takeError();
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
   if (!plans)
     return plans.takeError();
-  std::optional<std::string> noVectors = explainNoVectorKernels(*target);
+  std::optional<std::string> noVectors = explainNoVectorKernels(pipeline.target);
   for (KernelPlan &plan : *plans)
     if (noVectors && plan.plan != RECUR_PLAN_STEP && plan.whyNot.empty())
       plan.whyNot = *noVectors;
   report.plans = std::move(*plans);
-  if (target->name == "host")
+  if (pipeline.target.isHost())
     report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
   return report;
 }
@@ -93,7 +88,7 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
   Expected<PlanReport> report = makeReport(recurrence, pipeline);
   if (!report)
     return report.takeError();
-  std::string text = fmt::format("\nplans for {}\n", pipeline.target);
+  std::string text = fmt::format("\nplans for {}\n", pipeline.target.name);
   auto line = [&](StringRef name, const std::string &what) { text += fmt::format("  {:<15}{}\n", name.str(), what); };
   if (!report->noKernels.empty())
     line("none", report->noKernels);
@@ -140,7 +135,7 @@ Expected<json::Value> explain::explainPlansJson(dgps::RecurrenceOp recurrence, c
     plans.push_back(std::move(object));
   }
   json::Object result{
-      {"target", pipeline.target}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
+      {"target", pipeline.target.name}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
   if (report->cacheBytes)
     result["second_level_cache_bytes"] = report->cacheBytes;
   if (!report->noKernels.empty())

@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;
@@ -37,8 +38,8 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   tile::ConvertChunkToTilePassOptions conversion;
-  conversion.dtype = options.dataType == DataType::F32 ? "f32" : options.dataType == DataType::BF16 ? "bf16" : "f16";
-  conversion.hasPairs = options.vectors.hasPairs;
+  conversion.dtype = getName(options.dataType).str();
+  conversion.hasPairs = options.target.vectors.hasPairs;
   conversion.threads = options.threads;
   conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
@@ -49,10 +50,10 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     passes.addPass(tile::createConvertTileToNVVMPass());
   } else {
     tile::ConvertTileToLLVMPassOptions conversion;
-    conversion.lanes = options.vectors.lanes;
-    conversion.registers = options.vectors.registers;
-    conversion.hasBF16 = options.vectors.hasBF16;
-    conversion.hasPairs = options.vectors.hasPairs;
+    conversion.lanes = options.target.vectors.lanes;
+    conversion.registers = options.target.vectors.registers;
+    conversion.hasBF16 = options.target.vectors.hasBF16;
+    conversion.hasPairs = options.target.vectors.hasPairs;
     passes.addPass(tile::createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());
@@ -109,32 +110,35 @@ struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
                          cl::values(clEnumValN(DataType::F32, "f32", "float32"),
                                     clEnumValN(DataType::BF16, "bf16", "bfloat16"),
                                     clEnumValN(DataType::F16, "f16", "float16"))};
-  Option<int64_t> lanes{*this, "lanes", cl::desc("f32 numbers in a vector register"), cl::init(VectorUnit().lanes)};
-  Option<int64_t> registers{*this, "registers", cl::desc("vector registers"), cl::init(VectorUnit().registers)};
-  Option<bool> hasBF16{*this, "has-bf16", cl::desc("the processor rounds to bf16"), cl::init(false)};
-  Option<bool> hasPairs{*this, "has-pairs",
-                        cl::desc("the processor multiplies pairs of bf16 faster than it multiplies f32"),
-                        cl::init(false)};
-
+  Option<std::string> target{*this, "target", cl::desc("as --target of recurc"), cl::init("x86-64-v4")};
   Option<int64_t> threads{*this, "threads", cl::desc("threads of a CTA; 0: the kernels of a processor"), cl::init(0)};
-
-  PipelineOptions get() const {
-    PipelineOptions options;
-    options.chunk = chunk;
-    options.dataType = dtype;
-    options.vectors = {lanes, registers, hasBF16, hasPairs};
-    options.threads = threads;
-    return options;
-  }
 };
 } // namespace
+
+static mlir::LogicalResult populateFromText(const Stage &stage, mlir::OpPassManager &passes, StringRef text,
+                                            function_ref<mlir::LogicalResult(const Twine &)> fail) {
+  StagePassOptions given;
+  if (mlir::failed(given.parseFromString(text)))
+    return mlir::failure();
+  std::optional<Target> target = findTarget(given.target);
+  if (!target)
+    return fail("there is no target '" + given.target + "'; there are " + join(getTargetNames(), ", "));
+  PipelineOptions options;
+  options.target = std::move(*target);
+  options.chunk = given.chunk;
+  options.dataType = given.dtype;
+  options.threads = given.threads;
+  stage.populate(passes, options);
+  return mlir::success();
+}
 
 void recur::registerStagePipelines() {
   for (const Stage &stage : stages)
     if (stage.populate)
-      mlir::PassPipelineRegistration<StagePassOptions>(
+      mlir::registerPassPipeline(
           ("to-" + stage.name).str(), ("From the stage above to " + stage.gives).str(),
-          [&stage](mlir::OpPassManager &passes, const StagePassOptions &options) {
-            stage.populate(passes, options.get());
-          });
+          [&stage](mlir::OpPassManager &passes, StringRef text, function_ref<mlir::LogicalResult(const Twine &)> fail) {
+            return populateFromText(stage, passes, text, fail);
+          },
+          [](function_ref<void(const mlir::detail::PassOptions &)> show) { show(StagePassOptions()); });
 }

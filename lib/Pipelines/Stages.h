@@ -1,32 +1,23 @@
 // The stages of the one way down: their names, the passes that lead to each, and how to run from one to another. recurc
 // and recur-opt both go through here.
 #pragma once
+#include "Target/DataType.h"
+#include "Target/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace recur {
 
-/// The type that data has in memory. States are float32 whatever it is.
-enum class DataType { F32, BF16, F16 };
 /// How a kernel goes over the tokens; `Auto` leaves it to the emitted code.
 enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 
-/// What the vectors of a target can do.
-struct VectorUnit {
-  int64_t lanes = 16;     // f32 numbers in a register
-  int64_t registers = 32; // vector registers
-  bool hasBF16 = false;   // rounds to it
-  bool hasPairs = false;  // products of pairs of bf16 are faster than those of f32
-};
-
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {
-  std::string target = "host";
-  std::vector<std::string> lowerTargets; // kernels are made for these too, for processors that lack what `target` has
-  DataType dataType = DataType::F32;
+  Target target = getHostTarget();
+  std::vector<Target> lowerTargets;  // kernels are made for these too, for processors that lack what `target` has
+  DataType dataType = DataType::F32; // of inputs, params and outputs
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
-  VectorUnit vectors;           // of the target
   int64_t threads = 0;          // of the CTAs of a GPU's kernels; 0 for a processor
   std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };

@@ -27,7 +27,7 @@ ALLOWED = {
     "Reduce": ["Frontend", "Support"],
     "Codegen": ["dialects/Tile", "Target", "Support", RUNTIME_HEADER],
     "Interpreter": ["dialects", "Data"],
-    "Data": ["dialects/DGPS", "Support"],
+    "Data": ["dialects/DGPS", "Target", "Support"],
     "Analysis": ["dialects", "Target", "Support"],
     "Target": ["Support"],
     "Runtime": [RUNTIME_HEADER],

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 using namespace llvm;
+using namespace recur;
 using namespace recur::codegen;
 
 // The constants below are written in this order.
@@ -99,10 +100,10 @@ void DescriptorWriter::write(const KernelInterface &interface) {
   for (const InterfaceArray &array : interface.arrays) {
     ArrayRef<int64_t> shape = array.shape;
     Constant *sides[] = {int64(shape.empty() ? 0 : shape[0]), int64(shape.size() < 2 ? 0 : shape[1])};
-    arrays.push_back(
-        makeStruct({makeString(array.name), int32(array.kind),
-                    int32(array.kind == RECUR_STATE ? RECUR_F32 : interface.dtype), int32(array.isShared),
-                    int32(shape.size()), ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
+    arrays.push_back(makeStruct({makeString(array.name), int32(array.kind),
+                                 int32(array.kind == RECUR_STATE ? RECUR_F32 : getRuntimeType(interface.dataType)),
+                                 int32(array.isShared), int32(shape.size()),
+                                 ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
   }
   for (const InterfaceKernel &kernel : interface.kernels) {
     std::vector<Constant *> summaries;

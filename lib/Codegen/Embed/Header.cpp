@@ -6,9 +6,10 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
+using namespace recur;
 using namespace recur::codegen;
 
-static StringRef getElementType(recur_dtype dtype) { return dtype == RECUR_F32 ? "float" : "uint16_t"; }
+static StringRef getElementType(DataType type) { return type == DataType::F32 ? "float" : "uint16_t"; }
 
 static bool isRead(const ArgumentField &field) { return field.kind != RECUR_OUTPUT && !field.isFinal; }
 
@@ -28,8 +29,8 @@ static std::string makeCommentText(StringRef text) {
 static void printIntroduction(raw_ostream &os, const KernelInterface &interface) {
   os << "/* The recurrence " << interface.name << " of " << makeCommentText(interface.source) << ": ";
   printDims(os, interface);
-  os << (interface.dims.empty() ? "" : "; ") << "data " << getDataTypeName(interface.dtype);
-  if (interface.dtype != RECUR_F32)
+  os << (interface.dims.empty() ? "" : "; ") << "data " << getName(interface.dataType);
+  if (interface.dataType != DataType::F32)
     os << ", held as uint16_t";
   os << ", states f32; compiled for " << interface.target;
   if (interface.cpu != interface.target)
@@ -59,7 +60,7 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, Ar
      << "  int64_t B, T, H; /* sequences, tokens, heads */\n"
      << "  int64_t Hq;      /* groups of heads that share inputs; divides H; 0 stands for H */\n";
   for (const ArgumentField &field : fields) {
-    StringRef type = field.kind == RECUR_STATE ? "float" : getElementType(interface.dtype);
+    StringRef type = field.kind == RECUR_STATE ? "float" : getElementType(interface.dataType);
     os << "  " << (isRead(field) ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
        << getNote(field) << " */\n";
   }

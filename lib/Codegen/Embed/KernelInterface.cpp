@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
+using namespace recur;
 using namespace recur::codegen;
 
 std::string recur::codegen::getVariant(StringRef target) {
@@ -23,9 +24,11 @@ StringRef recur::codegen::getPlanName(recur_plan plan) {
   return names[plan];
 }
 
-StringRef recur::codegen::getDataTypeName(recur_dtype dtype) {
-  static constexpr StringRef names[] = {"f32", "bf16", "f16"};
-  return names[dtype];
+recur_dtype recur::codegen::getRuntimeType(DataType type) {
+  static_assert(int(DataType::F32) == RECUR_F32 && int(DataType::BF16) == RECUR_BF16 &&
+                int(DataType::F16) == RECUR_F16);
+  assert(type != DataType::F64 && "kernels have no data of float64");
+  return recur_dtype(type);
 }
 
 std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterface &interface) {

@@ -1,5 +1,6 @@
 // What a compiled recurrence looks like to its caller, from which its header, its manifest and its descriptor are made.
 #pragma once
+#include "Target/DataType.h"
 #include "recur/Runtime.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -44,7 +45,7 @@ struct KernelInterface {
   std::string prefix; // goes before the name in everything that is C
   std::string source; // the specification's file name, for comments
   std::vector<std::pair<std::string, int64_t>> dims;
-  recur_dtype dtype = RECUR_F32;
+  DataType dataType = DataType::F32;
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
   std::string target, triple, cpu;
@@ -63,7 +64,8 @@ struct KernelInterface {
 std::string getVariant(llvm::StringRef target);
 
 llvm::StringRef getPlanName(recur_plan plan);
-llvm::StringRef getDataTypeName(recur_dtype dtype);
+/// The number that the ABI has for a type of data.
+recur_dtype getRuntimeType(DataType type);
 
 /// The fields that an array has in the struct of arguments: `q`, or `initial_S` and `final_S` for a state. A name that
 /// is taken, by another field or by C, is changed.

@@ -4,6 +4,7 @@
 #include "llvm/Support/JSON.h"
 
 using namespace llvm;
+using namespace recur;
 using namespace recur::codegen;
 
 static StringRef getRoleName(const ArgumentField &field) {
@@ -31,7 +32,7 @@ static json::Value printRecurrence(const KernelInterface &interface) {
         {"name", field.array->name},
         {"field", field.name},
         {"role", getRoleName(field)},
-        {"dtype", field.kind == RECUR_STATE ? "f32" : getDataTypeName(interface.dtype)},
+        {"dtype", getName(field.kind == RECUR_STATE ? DataType::F32 : interface.dataType)},
         {"shared", field.array->isShared},
         {"shape", std::move(shape)},
         {"full_shape", printFullShape(field)},
@@ -54,7 +55,7 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                       {"descriptor", interface.getDescriptorSymbol()},
                       {"source", interface.source},
                       {"dims", std::move(dims)},
-                      {"dtype", getDataTypeName(interface.dtype)},
+                      {"dtype", getName(interface.dataType)},
                       {"arguments", std::move(arguments)},
                       {"plans", std::move(kernels)}};
 }

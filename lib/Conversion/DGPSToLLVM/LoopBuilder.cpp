@@ -61,24 +61,24 @@ void LoopBuilder::when(Value *condition, function_ref<void()> body) {
   SetInsertPoint(after);
 }
 
-Type *LoopBuilder::getStoredType(StorageType type) {
-  return type == StorageType::F32 ? getFloatTy() : type == StorageType::F16 ? getHalfTy() : getInt16Ty();
+Type *LoopBuilder::getStoredType(DataType type) {
+  return type == DataType::F32 ? getFloatTy() : type == DataType::F16 ? getHalfTy() : getInt16Ty();
 }
 
-LoopBuilder::Value *LoopBuilder::loadStored(StorageType type, Value *pointer, Value *index) {
+LoopBuilder::Value *LoopBuilder::loadStored(DataType type, Value *pointer, Value *index) {
   Type *stored = getStoredType(type);
   Value *value = CreateLoad(stored, CreateInBoundsGEP(stored, pointer, index));
-  if (type == StorageType::F16)
+  if (type == DataType::F16)
     return CreateFPExt(value, getFloatTy());
-  if (type == StorageType::BF16)
+  if (type == DataType::BF16)
     return CreateBitCast(CreateShl(CreateZExt(value, getInt32Ty()), 16), getFloatTy());
   return value;
 }
 
-void LoopBuilder::storeRounded(StorageType type, Value *value, Value *pointer, Value *index) {
-  if (type == StorageType::F16)
+void LoopBuilder::storeRounded(DataType type, Value *value, Value *pointer, Value *index) {
+  if (type == DataType::F16)
     value = CreateFPTrunc(value, getHalfTy());
-  if (type == StorageType::BF16) {
+  if (type == DataType::BF16) {
     // By integers: the conversion of bfloat would call a function that older compilers' libraries lack.
     Value *isNaN = CreateFCmpUNO(value, value), *bits = CreateBitCast(value, getInt32Ty());
     Value *odd = CreateAnd(CreateLShr(bits, 16), 1);

@@ -24,9 +24,9 @@ public:
   void storeFloat(Value *value, Value *pointer, Value *index) { CreateStore(value, at(pointer, index)); }
 
   /// Element `index` of an array of the storage type, widened or rounded to nearest even.
-  Value *loadStored(StorageType type, Value *pointer, Value *index);
-  void storeRounded(StorageType type, Value *value, Value *pointer, Value *index);
-  llvm::Type *getStoredType(StorageType type);
+  Value *loadStored(DataType type, Value *pointer, Value *index);
+  void storeRounded(DataType type, Value *value, Value *pointer, Value *index);
+  llvm::Type *getStoredType(DataType type);
 
   // MathFunctions.cpp: as in Support/VectorMath.h, straight code that LLVM's loop vectoriser makes vectors of.
   Value *exp(Value *x);

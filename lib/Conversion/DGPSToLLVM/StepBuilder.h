@@ -32,7 +32,7 @@ struct Place {
 
 class StepBuilder {
 public:
-  StepBuilder(dgps::RecurrenceOp recurrence, StorageType storage, llvm::Function *function)
+  StepBuilder(dgps::RecurrenceOp recurrence, DataType storage, llvm::Function *function)
       : recurrence(recurrence), storage(storage), function(function),
         b(llvm::BasicBlock::Create(function->getContext(), "entry", function)) {}
   llvm::Error build();
@@ -65,7 +65,7 @@ private:
   StatePlace *findStateToUpdateInPlace(mlir::Operation *op);
 
   dgps::RecurrenceOp recurrence;
-  StorageType storage;
+  DataType storage;
   llvm::Function *function;
   LoopBuilder b;
   int64_t workspaceBytes = 0;

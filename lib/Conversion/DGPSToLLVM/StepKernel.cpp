@@ -212,7 +212,7 @@ Error StepBuilder::build() {
   return error;
 }
 
-Expected<StepKernel> recur::makeStepKernel(RecurrenceOp recurrence, StorageType storage, StringRef symbol,
+Expected<StepKernel> recur::makeStepKernel(RecurrenceOp recurrence, DataType storage, StringRef symbol,
                                            LLVMContext &context) {
   auto module = std::make_unique<Module>(symbol, context);
   Type *pointer = PointerType::getUnqual(context);

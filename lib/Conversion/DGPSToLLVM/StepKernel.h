@@ -1,14 +1,12 @@
 // The plan `step`: a kernel that goes token by token. It exists for every recurrence, whatever its class, and is the
 // one for few tokens.
 #pragma once
+#include "Target/DataType.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
 namespace recur {
-
-/// The type that inputs, params and outputs have in memory; all arithmetic is float32.
-enum class StorageType { F32, BF16, F16 };
 
 struct StepKernel {
   std::unique_ptr<llvm::Module> module; // holds the one function
@@ -17,8 +15,9 @@ struct StepKernel {
 
 /// Makes the function `void symbol(const recur_array *arrays, int64_t tokens, void *workspace)`, which runs one head of
 /// one sequence. `arrays` are pairs of a pointer and a token stride in elements: inputs, params, initial states,
-/// outputs, final states. The error names the op that has no meaning here.
-llvm::Expected<StepKernel> makeStepKernel(dgps::RecurrenceOp recurrence, StorageType storage, llvm::StringRef symbol,
+/// outputs, final states. Inputs, params and outputs have the type `storage` in memory; all arithmetic is float32. The
+/// error names the op that has no meaning here.
+llvm::Expected<StepKernel> makeStepKernel(dgps::RecurrenceOp recurrence, DataType storage, llvm::StringRef symbol,
                                           llvm::LLVMContext &context);
 
 } // namespace recur

@@ -1,5 +1,6 @@
 // What the lowerings of all tile ops build with: addresses, vectors, loops, and the body of a loop nest as vector code.
 #pragma once
+#include "Target/Target.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/DenseMap.h"
@@ -21,22 +22,13 @@ struct Index {
   int64_t constant;
 };
 
-/// What one target's vectors can do.
-struct VectorShape {
-  int64_t lanes = 16;     // f32 numbers in a register
-  int64_t registers = 32; // vector registers
-  bool hasBF16 = false;   // rounds to it
-  bool hasPairs = false;  // multiplies pairs of it
-  bool isWide() const { return registers >= 32; }
-};
-
 class Emitter {
 public:
-  Emitter(mlir::OpBuilder &builder, mlir::Location loc, VectorShape shape) : builder(builder), loc(loc), shape(shape) {}
+  Emitter(mlir::OpBuilder &builder, mlir::Location loc, VectorUnit shape) : builder(builder), loc(loc), shape(shape) {}
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  VectorShape shape;
+  VectorUnit shape;
 
   int64_t lanes() const { return shape.lanes; }
 

@@ -16,7 +16,7 @@ namespace {
 
 class KernelLowering {
 public:
-  KernelLowering(KernelOp kernel, OpBuilder &builder, VectorShape shape)
+  KernelLowering(KernelOp kernel, OpBuilder &builder, recur::VectorUnit shape)
       : kernel(kernel), builder(builder), emitter(builder, kernel.getLoc(), shape) {}
 
   LogicalResult run();

@@ -2,7 +2,6 @@
 #pragma once
 #include "Compile/CPUKernel.h"
 #include "Data/Data.h"
-#include "llvm/ADT/APFloat.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
@@ -60,11 +59,11 @@ private:
 /// Numbers as a kernel has them in memory.
 class Storage {
 public:
-  Storage(ElementType type, llvm::ArrayRef<double> values) : type(type), bytes(values.size() * size()) {
+  Storage(DataType type, llvm::ArrayRef<double> values) : type(type), bytes(values.size() * size()) {
     for (size_t i = 0; i < values.size(); ++i)
       put(i, float(values[i]));
   }
-  size_t size() const { return type == ElementType::f32 ? 4 : 2; }
+  size_t size() const { return size_t(getByteSize(type)); }
   /// What has no numbers has no address to count from either.
   char *at(int64_t index) { return bytes.empty() ? nullptr : bytes.data() + index * size(); }
 
@@ -85,34 +84,27 @@ private:
     return value;
   }
   void put(size_t index, float value) {
-    if (type == ElementType::f32)
+    if (type == DataType::F32)
       return write(index, value);
-    bool lost;
-    llvm::APFloat number(value);
-    number.convert(type == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
-                   llvm::APFloat::rmNearestTiesToEven, &lost);
-    write(index, uint16_t(number.bitcastToAPInt().getZExtValue()));
+    write(index, uint16_t(toBits(value, type)));
   }
   double get(size_t index) const {
-    if (type == ElementType::f32)
-      return read<float>(index);
-    const auto &semantics = type == ElementType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat();
-    return llvm::APFloat(semantics, llvm::APInt(16, read<uint16_t>(index))).convertToDouble();
+    return type == DataType::F32 ? read<float>(index) : fromBits(read<uint16_t>(index), type);
   }
 
-  ElementType type;
+  DataType type;
   std::vector<char> bytes;
 };
 
 /// The numbers that are left of an array in the type's memory.
-inline void roundTo(ElementType type, interpreter::NamedArrays &arrays) {
+inline void roundTo(DataType type, interpreter::NamedArrays &arrays) {
   for (auto &[name, array] : arrays)
     array.values = Storage(type, array.values).values();
 }
 
 /// The program on all batches and heads.
 inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::ProgramOp program,
-                                      const interpreter::Data &data, ElementType type = ElementType::f32) {
+                                      const interpreter::Data &data, DataType type = DataType::F32) {
   using namespace interpreter;
   auto width = [](llvm::ArrayRef<int64_t> shape) { return *countElements(shape); };
   const Sizes &sizes = data.sizes;
@@ -122,7 +114,7 @@ inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::Program
   for (auto &[name, array] : data.params)
     params.try_emplace(name, type, array.values);
   for (auto &[name, array] : data.initial)
-    initial.try_emplace(name, ElementType::f32, array.values);
+    initial.try_emplace(name, DataType::F32, array.values);
   Results results;
   for (chunk::OutputOp output : program.getOutputs()) {
     auto shape = getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue()));
@@ -132,7 +124,7 @@ inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::Program
   for (chunk::StateOp state : program.getStates()) {
     auto shape = getFullShape(Role::Final, sizes, chunk::tensorOf(state).getShape());
     results.final[state.getName().str()] = {{shape.begin(), shape.end()}, {}};
-    final.try_emplace(state.getName().str(), ElementType::f32, std::vector<double>(width(shape)));
+    final.try_emplace(state.getName().str(), DataType::F32, std::vector<double>(width(shape)));
   }
   for (int64_t b = 0; b < sizes.batch; ++b)
     for (int64_t h = 0; h < sizes.heads; ++h) {

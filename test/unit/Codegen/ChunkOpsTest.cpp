@@ -24,7 +24,10 @@ protected:
   }
 
   std::optional<LoadedKernel> compile(llvm::StringRef target) {
-    auto object = compileCPUKernel(program, *lookUpCPUTarget(target), {ElementType::f32, "ops_kernel"});
+    PipelineOptions pipeline;
+    pipeline.target = findTarget(target).value();
+    pipeline.symbol = "ops_kernel";
+    auto object = compileCPUKernel(program, pipeline);
     if (!object) {
       ADD_FAILURE() << llvm::toString(object.takeError());
       return std::nullopt;
@@ -249,7 +252,9 @@ TEST_P(FunctionTest, IsExactEnough) {
       &context);
   chunk::ProgramOp program = *module->getOps<chunk::ProgramOp>().begin();
   for (const char *target : {"host", "x86-64-v3"}) {
-    auto object = compileCPUKernel(program, *lookUpCPUTarget(target));
+    PipelineOptions pipeline;
+    pipeline.target = findTarget(target).value();
+    auto object = compileCPUKernel(program, pipeline);
     ASSERT_TRUE(bool(object)) << llvm::toString(object.takeError());
     auto kernel = LoadedKernel::load(std::move(*object));
     ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());

@@ -22,15 +22,13 @@ public:
     example.lowered = mlir::ModuleOp::create(example.recurrence.getLoc());
     example.lowered->push_back(example.recurrence->clone());
     PipelineOptions pipeline;
+    pipeline.target = findTarget(target).value();
+    pipeline.dataType = example.type = type;
     pipeline.chunk = chunk;
     if (mlir::failed(runStages(*example.lowered, nullptr, *findStage("chunk"), pipeline)))
       return llvm::createStringError("no chunk program");
     example.program = *example.lowered->getOps<chunk::ProgramOp>().begin();
-    auto cpu = lookUpCPUTarget(target);
-    if (!cpu)
-      return cpu.takeError();
-    example.type = type;
-    auto object = compileCPUKernel(example.program, *cpu, {example.getElementType(), ""});
+    auto object = compileCPUKernel(example.program, pipeline);
     if (!object)
       return object.takeError();
     auto loaded = LoadedKernel::load(std::move(*object));
@@ -41,16 +39,11 @@ public:
   }
 
   bool compareAt(const interpreter::Sizes &sizes, uint64_t seed, bool isHard) const {
-    return compareWithInterpreter(recurrence, sizes, seed, type, isHard, [&](const Data &data) {
-      return runKernel(*kernel, program, data, getElementType());
-    });
+    return compareWithInterpreter(recurrence, sizes, seed, type, isHard,
+                                  [&](const Data &data) { return runKernel(*kernel, program, data, type); });
   }
 
 private:
-  ElementType getElementType() const {
-    return type == DataType::F32 ? ElementType::f32 : type == DataType::F16 ? ElementType::f16 : ElementType::bf16;
-  }
-
   DataType type = DataType::F32;
   std::unique_ptr<driver::Specification> spec;
   dgps::RecurrenceOp recurrence;

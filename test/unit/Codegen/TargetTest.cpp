@@ -1,5 +1,6 @@
 // What a machine with some features is as a target.
-#include "Target/CPUTarget.h"
+#include "Target/Target.h"
+#include "Target/DataType.h"
 #include "gmock/gmock.h"
 
 using namespace recur;
@@ -9,18 +10,18 @@ namespace {
 
 TEST(HostTarget, HasTheVectorsOfItsFeatures) {
   llvm::StringMap<bool> features{{"avx2", true}, {"fma", true}};
-  CPUTarget narrow = makeHostTarget("haswell", features);
-  EXPECT_EQ(narrow.lanes, 8);
-  EXPECT_EQ(narrow.registers, 16);
-  EXPECT_FALSE(narrow.hasBF16);
-  EXPECT_EQ(narrow.features, "+avx2,+fma");
+  Target narrow = makeHostTarget("haswell", features);
+  EXPECT_EQ(narrow.vectors.lanes, 8);
+  EXPECT_EQ(narrow.vectors.registers, 16);
+  EXPECT_FALSE(narrow.vectors.hasBF16);
+  EXPECT_EQ(narrow.codeFeatures, "+avx2,+fma");
   EXPECT_EQ(explainNoVectorKernels(narrow), std::nullopt);
   for (llvm::StringRef feature : {"avx512f", "avx512vl", "avx512dq", "avx512bf16"})
     features[feature] = true;
-  CPUTarget wide = makeHostTarget("cooperlake", features);
-  EXPECT_EQ(wide.lanes, 16);
-  EXPECT_EQ(wide.registers, 32);
-  EXPECT_TRUE(wide.hasBF16);
+  Target wide = makeHostTarget("cooperlake", features);
+  EXPECT_EQ(wide.vectors.lanes, 16);
+  EXPECT_EQ(wide.vectors.registers, 32);
+  EXPECT_TRUE(wide.vectors.hasBF16);
 }
 
 /// Rounding to bf16 is a matter of the instruction, multiplying pairs of it one of the processor, whichever
@@ -34,33 +35,71 @@ TEST(HostTarget, TakesPairsWhereTheProcessorIsFastAtThem) {
                              {"emeraldrapids", false},
                              {"graniterapids", false},
                              {"cooperlake", false}}) {
-    CPUTarget whole = makeHostTarget(cpu, features), part = makeHostTarget("x86-64", features, cpu);
-    EXPECT_TRUE(whole.hasBF16 && part.hasBF16) << cpu;
-    EXPECT_EQ(whole.hasPairs, isFast) << cpu;
-    EXPECT_EQ(part.hasPairs, isFast) << cpu;
+    Target whole = makeHostTarget(cpu, features), part = makeHostTarget("x86-64", features, cpu);
+    EXPECT_TRUE(whole.vectors.hasBF16 && part.vectors.hasBF16) << cpu;
+    EXPECT_EQ(whole.vectors.hasPairs, isFast) << cpu;
+    EXPECT_EQ(part.vectors.hasPairs, isFast) << cpu;
   }
   features["avx512bf16"] = false;
-  EXPECT_FALSE(makeHostTarget("znver5", features).hasPairs);
+  EXPECT_FALSE(makeHostTarget("znver5", features).vectors.hasPairs);
 }
 
 TEST(HostTarget, WithoutAVX2OrFMAHasNoVectorKernels) {
   for (llvm::StringRef missing : {"avx2", "fma"}) {
     llvm::StringMap<bool> features{{"sse2", true}, {"avx2", true}, {"fma", true}};
     features[missing] = false;
-    CPUTarget target = makeHostTarget("ivybridge", features);
-    EXPECT_EQ(target.lanes, 4);
+    Target target = makeHostTarget("ivybridge", features);
+    EXPECT_EQ(target.vectors.lanes, 4);
     EXPECT_THAT(explainNoVectorKernels(target).value_or(""),
                 HasSubstr("this processor, ivybridge, has no AVX2 and FMA"));
   }
 }
 
+TEST(HostTarget, IsArrangedForTheProcessorThatItUsesPartOf) {
+  Target part = makeHostTarget("x86-64", {{"avx2", true}, {"fma", true}}, "znver5");
+  EXPECT_EQ(part.cpu, "x86-64");
+  EXPECT_EQ(part.tuning, "znver5");
+  EXPECT_TRUE(makeHostTarget("znver5", {}).tuning.empty());
+}
+
 TEST(Target, EveryNameIsKnown) {
-  for (llvm::StringRef name : getCPUTargetNames()) {
-    auto target = lookUpCPUTarget(name);
-    ASSERT_TRUE(bool(target)) << name.str();
-    EXPECT_EQ(target->name, name);
+  std::vector<std::string> names;
+  for (const Target &target : getTargets()) {
+    names.push_back(target.name);
+    std::optional<Target> found = findTarget(target.name);
+    ASSERT_TRUE(found) << target.name;
+    EXPECT_EQ(found->name, target.name);
   }
-  EXPECT_THAT(llvm::toString(lookUpCPUTarget("x86-64-v9").takeError()), HasSubstr("there are x86-64, x86-64-v3"));
+  EXPECT_EQ(names, std::vector<std::string>(getTargetNames().begin(), getTargetNames().end()));
+  EXPECT_FALSE(findTarget("x86-64-v9"));
+}
+
+TEST(Target, SaysWhatItsMachineHas) {
+  EXPECT_EQ(findTarget("x86-64")->vectors.lanes, 4);
+  EXPECT_EQ(findTarget("x86-64-v3")->vectors.lanes, 8);
+  EXPECT_EQ(findTarget("x86-64-v3")->vectors.registers, 16);
+  EXPECT_EQ(findTarget("x86-64-v4")->vectors.lanes, 16);
+  EXPECT_TRUE(findTarget("x86-64-v4")->vectors.isWide());
+  EXPECT_FALSE(findTarget("x86-64-v4")->vectors.hasBF16);
+  Target gpu = *findTarget("sm_90a");
+  EXPECT_FALSE(gpu.isCPU());
+  EXPECT_EQ(gpu.cta.threads, 1024);
+  EXPECT_EQ(gpu.cta.sharedBytes, 232448);
+  EXPECT_FALSE(gpu.runsHere);
+}
+
+TEST(DataType, HasANameASizeAndItsRounding) {
+  for (auto [type, name, size, third] : {std::tuple(DataType::F32, "f32", 4, 0x1.555556p-2),
+                                         {DataType::BF16, "bf16", 2, 0x1.56p-2},
+                                         {DataType::F16, "f16", 2, 0x1.554p-2},
+                                         {DataType::F64, "f64", 8, 1.0 / 3}}) {
+    EXPECT_EQ(getName(type), name);
+    EXPECT_EQ(parseDataType(name), type);
+    EXPECT_EQ(getByteSize(type), size);
+    EXPECT_EQ(roundTo(1.0 / 3, type), third) << name;
+  }
+  EXPECT_EQ(parseDataType("f8"), std::nullopt);
+  EXPECT_EQ(roundTo(65520, DataType::F16), std::numeric_limits<double>::infinity());
 }
 
 } // namespace

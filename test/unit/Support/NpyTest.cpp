@@ -6,7 +6,7 @@
 #include <fstream>
 
 using namespace recur;
-using npy::DType;
+
 using ::testing::ElementsAre;
 
 namespace {
@@ -28,8 +28,8 @@ std::string errorOf(const std::string &bytes) {
   return array ? "no error" : llvm::toString(array.takeError());
 }
 
-Array roundTrip(const Array &array, DType dtype) {
-  llvm::Expected<Array> back = npy::parse(npy::print(array, dtype));
+Array roundTrip(const Array &array, DataType type) {
+  llvm::Expected<Array> back = npy::parse(npy::print(array, type));
   if (!back) {
     ADD_FAILURE() << llvm::toString(back.takeError());
     return {};
@@ -39,10 +39,10 @@ Array roundTrip(const Array &array, DType dtype) {
 
 TEST(Npy, ReadsWhatItWrites) {
   Array array{{2, 3}, {0, 1, -2.5, 0.5, 1024, -0.0}};
-  for (DType dtype : {DType::F8, DType::F4, DType::F2, DType::BF16}) {
-    Array back = roundTrip(array, dtype);
+  for (DataType type : {DataType::F64, DataType::F32, DataType::F16, DataType::BF16}) {
+    Array back = roundTrip(array, type);
     EXPECT_EQ(back.shape, array.shape);
-    EXPECT_EQ(back.values, array.values) << npy::getName(dtype).str();
+    EXPECT_EQ(back.values, array.values) << getName(type).str();
     EXPECT_TRUE(std::signbit(back.values[5]));
   }
 }
@@ -50,32 +50,32 @@ TEST(Npy, ReadsWhatItWrites) {
 TEST(Npy, WritesEveryRank) {
   for (std::vector<int64_t> shape : {std::vector<int64_t>{}, {3}, {0}, {2, 0, 3}, {1, 2, 1, 2}}) {
     Array array{shape, std::vector<double>(*countElements(shape), 1.5)};
-    Array back = roundTrip(array, DType::F8);
+    Array back = roundTrip(array, DataType::F64);
     EXPECT_EQ(back.shape, shape);
     EXPECT_EQ(back.values, array.values);
   }
 }
 
 TEST(Npy, WritesTheBytesThatNumpyWrites) {
-  std::string bytes = npy::print({{1, 2}, {1, -2}}, DType::F4);
+  std::string bytes = npy::print({{1, 2}, {1, -2}}, DataType::F32);
   std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }";
   std::string padded = dictionary + std::string(128 - 10 - dictionary.size() - 1, ' ') + '\n';
   EXPECT_EQ(bytes, header(padded) + std::string("\0\0\x80\x3f\0\0\0\xc0", 8));
-  EXPECT_NE(npy::print({{3}, {1, 2, 3}}, DType::F8).find("'shape': (3,), }"), std::string::npos);
-  EXPECT_NE(npy::print({{}, {1}}, DType::F8).find("'shape': (), }"), std::string::npos);
+  EXPECT_NE(npy::print({{3}, {1, 2, 3}}, DataType::F64).find("'shape': (3,), }"), std::string::npos);
+  EXPECT_NE(npy::print({{}, {1}}, DataType::F64).find("'shape': (), }"), std::string::npos);
 }
 
 TEST(Npy, RoundsToNearestEven) {
   double tie = 1 + std::ldexp(1, -11), nextTie = 1 + 3 * std::ldexp(1, -11);
-  EXPECT_THAT(roundTrip({{3}, {tie, nextTie, 65520}}, DType::F2).values,
+  EXPECT_THAT(roundTrip({{3}, {tie, nextTie, 65520}}, DataType::F16).values,
               ElementsAre(1, 1 + std::ldexp(1, -9), std::numeric_limits<double>::infinity()));
   // Rounding to float32 first would make this a tie, and then 1.
   double aboveTie = 1 + std::ldexp(1, -8) + std::ldexp(1, -40);
-  EXPECT_THAT(roundTrip({{2}, {aboveTie, 1e39}}, DType::BF16).values,
+  EXPECT_THAT(roundTrip({{2}, {aboveTie, 1e39}}, DataType::BF16).values,
               ElementsAre(1 + std::ldexp(1, -7), std::numeric_limits<double>::infinity()));
-  EXPECT_TRUE(std::isnan(roundTrip({{1}, {std::nan("")}}, DType::BF16).values[0]));
-  EXPECT_TRUE(std::isnan(roundTrip({{1}, {std::nan("")}}, DType::F2).values[0]));
-  EXPECT_EQ(roundTrip({{1}, {std::ldexp(1, -24)}}, DType::F2).values[0], std::ldexp(1, -24));
+  EXPECT_TRUE(std::isnan(roundTrip({{1}, {std::nan("")}}, DataType::BF16).values[0]));
+  EXPECT_TRUE(std::isnan(roundTrip({{1}, {std::nan("")}}, DataType::F16).values[0]));
+  EXPECT_EQ(roundTrip({{1}, {std::ldexp(1, -24)}}, DataType::F16).values[0], std::ldexp(1, -24));
 }
 
 TEST(Npy, ReadsEveryVersionAndBothSpellingsOfBfloat16) {
@@ -113,9 +113,9 @@ TEST(Npy, RefusesFortranOrder) {
 TEST(Npy, RefusesTheWrongLength) {
   std::string start = describe("<f4", "(2, 3)");
   std::string size = std::to_string(start.size() + 24);
-  EXPECT_EQ(errorOf(start + std::string(23, '\0')), "the file is truncated: shape [2, 3] of f4 needs " + size +
+  EXPECT_EQ(errorOf(start + std::string(23, '\0')), "the file is truncated: shape [2, 3] of f32 needs " + size +
                                                         " bytes, and it has " + std::to_string(start.size() + 23));
-  EXPECT_EQ(errorOf(start + std::string(25, '\0')), "1 bytes follow its last element: shape [2, 3] of f4 needs " +
+  EXPECT_EQ(errorOf(start + std::string(25, '\0')), "1 bytes follow its last element: shape [2, 3] of f32 needs " +
                                                         size + " bytes, and it has " +
                                                         std::to_string(start.size() + 25));
   EXPECT_EQ(errorOf(start.substr(0, 30)), "the file is truncated: it ends inside its .npy header");
@@ -147,9 +147,10 @@ TEST(Npy, RefusesNonsenseHeaders) {
   EXPECT_EQ(errorOf(describe("<f8", "(2.5,)")), malformed("the value of 'shape' cannot be read"));
   EXPECT_EQ(errorOf(describe("<f8", "[2]")), malformed("the value of 'shape' cannot be read"));
   EXPECT_EQ(errorOf(describe("<f8", "(1,)", "Maybe")), malformed("the value of 'fortran_order' cannot be read"));
-  EXPECT_EQ(errorOf(describe("<f8", "(0,)") + "tail"),
-            "4 bytes follow its last element: shape [0] of f8 needs " + std::to_string(describe("<f8", "(0,)").size()) +
-                " bytes, and it has " + std::to_string(describe("<f8", "(0,)").size() + 4));
+  EXPECT_EQ(errorOf(describe("<f8", "(0,)") + "tail"), "4 bytes follow its last element: shape [0] of f64 needs " +
+                                                           std::to_string(describe("<f8", "(0,)").size()) +
+                                                           " bytes, and it has " +
+                                                           std::to_string(describe("<f8", "(0,)").size() + 4));
   EXPECT_EQ(errorOf(header("{'descr': '<f8', 'fortran_order': False, 'shape': ()} tail")),
             malformed("text follows the '}'"));
   EXPECT_EQ(errorOf(std::string("\x93NUMPY\x02\0\xff\xff\xff\xff", 12)),
@@ -173,7 +174,7 @@ TEST(Npy, HeadersAreReadWithoutTheElements) {
   llvm::Expected<npy::Header> header = npy::readHeader(RECUR_SOURCE_DIR "/test/golden/mesa_net/input.q.npy");
   ASSERT_TRUE(bool(header)) << llvm::toString(header.takeError());
   EXPECT_THAT(header->shape, ElementsAre(1, 70, 2, 8));
-  EXPECT_EQ(header->dtype, DType::F8);
+  EXPECT_EQ(header->type, DataType::F64);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-#include "Codegen/CPU/Translate.h"
+#include "Codegen/LLVM/Translate.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"

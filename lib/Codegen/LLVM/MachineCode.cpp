@@ -1,0 +1,102 @@
+#include "Codegen/LLVM/MachineCode.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include <mutex>
+
+using namespace llvm;
+using namespace recur::codegen;
+
+static Expected<std::unique_ptr<TargetMachine>> makeMachine(const recur::Target &target) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeAllTargetInfos();
+    InitializeAllTargets();
+    InitializeAllTargetMCs();
+    InitializeAllAsmPrinters();
+  });
+  Triple triple(target.triple);
+  std::string message;
+  const Target *found = TargetRegistry::lookupTarget(triple, message);
+  if (!found)
+    return createStringError("this compiler has no code generator for '%s': %s", target.triple.c_str(),
+                             message.c_str());
+  return std::unique_ptr<TargetMachine>(found->createTargetMachine(triple, target.cpu, target.codeFeatures,
+                                                                   TargetOptions(), Reloc::PIC_, std::nullopt,
+                                                                   CodeGenOptLevel::Aggressive));
+}
+
+static void setTarget(Module &module, const recur::Target &target, TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  module.setPICLevel(PICLevel::BigPIC);
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.codeFeatures.empty())
+      function.addFnAttr("target-features", target.codeFeatures);
+    if (!target.tuning.empty())
+      function.addFnAttr("tune-cpu", target.tuning);
+    function.addFnAttr("prefer-vector-width", std::to_string(target.vectors.lanes * 32)); // not halves
+    function.addFnAttr(Attribute::NoUnwind);
+  }
+}
+
+static void runPasses(Module &module, TargetMachine &machine, const PipelineTuningOptions &tuning) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+Error recur::codegen::optimize(Module &module, const recur::Target &target, Vectors vectors) {
+  auto machine = makeMachine(target);
+  if (!machine)
+    return machine.takeError();
+  setTarget(module, target, **machine);
+  PipelineTuningOptions tuning;
+  if (vectors == Vectors::Chosen) {
+    tuning.LoopVectorization = tuning.SLPVectorization = false;
+  } else {
+    // Short loops become vectors first: unrolled before, they would be as many numbers. Then the loops over vectors
+    // are.
+    tuning.LoopUnrolling = false;
+    runPasses(module, **machine, tuning);
+    tuning.LoopUnrolling = true;
+  }
+  runPasses(module, **machine, tuning);
+  return Error::success();
+}
+
+Expected<std::string> recur::codegen::emitCode(Module &module, const recur::Target &target, CodeForm form) {
+  auto machine = makeMachine(target);
+  if (!machine)
+    return machine.takeError();
+  SmallString<0> code;
+  raw_svector_ostream stream(code);
+  legacy::PassManager passes;
+  auto file = form == CodeForm::Object ? CodeGenFileType::ObjectFile : CodeGenFileType::AssemblyFile;
+  if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, file))
+    return createStringError("this compiler writes no such file for '%s'", target.triple.c_str());
+  passes.run(module);
+  return code.str().str();
+}
+
+std::string recur::codegen::printIR(const Module &module) {
+  std::string text;
+  raw_string_ostream(text) << module;
+  return text;
+}

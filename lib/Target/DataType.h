@@ -1,0 +1,25 @@
+// The types that numbers have in memory, in the compiler and in files.
+#pragma once
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/StringRef.h"
+#include <optional>
+
+namespace recur {
+
+/// Kernels have data of all but F64, which is the type of interpreters and files. States are F32 whatever the data.
+enum class DataType { F32, BF16, F16, F64 };
+
+inline constexpr DataType everyDataType[] = {DataType::F32, DataType::BF16, DataType::F16, DataType::F64};
+
+/// `f32`, `bf16`, `f16` or `f64`.
+llvm::StringRef getName(DataType type);
+std::optional<DataType> parseDataType(llvm::StringRef name);
+int64_t getByteSize(DataType type);
+const llvm::fltSemantics &getSemantics(DataType type);
+
+/// The bits that the number has in the type: rounded to nearest, ties to even, and to infinity beyond the range.
+uint64_t toBits(double value, DataType type);
+double fromBits(uint64_t bits, DataType type);
+inline double roundTo(double value, DataType type) { return fromBits(toBits(value, type), type); }
+
+} // namespace recur

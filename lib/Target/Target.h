@@ -1,0 +1,67 @@
+// The machines that kernels are made for: resolved once, from a name, and handed to whatever depends on one.
+#pragma once
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace recur {
+
+enum class TargetKind { CPU, GPU };
+
+/// `cpu` or `gpu`.
+llvm::StringRef getName(TargetKind kind);
+
+/// What the vectors of a processor can do.
+struct VectorUnit {
+  int64_t lanes = 4;      // f32 numbers in a register
+  int64_t registers = 16; // vector registers
+  bool hasBF16 = false;   // rounds to it by an instruction
+  bool hasPairs = false;  // multiplies pairs of bf16 faster than f32
+  bool isWide() const { return registers >= 32; }
+};
+
+/// What one CTA of a GPU may have.
+struct CTALimits {
+  int64_t threads = 0;
+  int64_t sharedBytes = 0;
+  int64_t registers = 0;          // of 32 bits, of all threads together
+  int64_t registersPerThread = 0; // at most
+};
+
+struct Target {
+  std::string name; // as the user says it
+  TargetKind kind = TargetKind::CPU;
+  std::string triple;
+  std::string cpu;                   // as LLVM names it
+  std::string tuning;                // the CPU that code is arranged for, where it is not `cpu`
+  std::vector<std::string> features; // that kernels make use of, by LLVM's names
+  std::string codeFeatures;          // a comma list of +feature and -feature for LLVM; empty for those of the CPU
+  VectorUnit vectors;                // of a processor
+  CTALimits cta;                     // of a GPU
+  bool runsHere = false;
+
+  bool isCPU() const { return kind == TargetKind::CPU; }
+  bool isHost() const { return name == "host"; }
+};
+
+/// `host` with what this machine has, then the named targets.
+std::vector<Target> getTargets();
+/// The one of this name, if there is one.
+std::optional<Target> findTarget(llvm::StringRef name);
+/// Their names, without looking at the machine.
+llvm::ArrayRef<llvm::StringRef> getTargetNames();
+
+/// The processor that this runs on.
+const Target &getHostTarget();
+/// The target `host` of a machine with this CPU and these features, both by LLVM's names. Code that uses less of the
+/// machine than it has is arranged for the CPU `tuning` all the same.
+Target makeHostTarget(llvm::StringRef cpu, const llvm::StringMap<bool> &features, llvm::StringRef tuning = {});
+
+/// Why no kernel can be made for the processor that takes a chunk of tokens at a time; none where it can. Kernels that
+/// go token by token can be made for every processor.
+std::optional<std::string> explainNoVectorKernels(const Target &target);
+
+} // namespace recur
