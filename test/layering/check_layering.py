@@ -16,7 +16,7 @@ RUNTIME_HEADERS = (RUNTIME_HEADER, "include/recur/CUDA.h")
 
 # Layer -> layers. `X` and `Y` are placeholders: the part of a folder's name, for example DGPSToChunk.
 ALLOWED = {
-    "tools": ["Driver", "Pipelines", "Reduce"],
+    "tools": ["Driver", "Pipelines", "Reduce", "Interpreter"],
     "Driver": ["Explain", "Check", "Engine", "Compile", "Data", PUBLIC],
     "Explain": ["Compile", "Engine", "Interpreter", "Data"],
     "Check": ["Compile", "Engine", "Interpreter", "Data"],

@@ -1,0 +1,129 @@
+// The meaning of scans, loops and iterations over the tokens of a chunk, from one chunk to the next.
+// RUN: recur-opt --interpret %s >/dev/null
+
+// x_t = a_t x_{t-1} + b_t
+chunk.program @scan {} chunk 3 {
+  %a = chunk.input "a" : tensor<3xf32>
+  %b = chunk.input "b" : tensor<3xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %all, %last = chunk.scan %x, %b decay linear(%a : tensor<3xf32>) : tensor<f32>, tensor<3xf32>
+  %earlier = chunk.previous %x, %all : tensor<f32>, tensor<3xf32>
+  chunk.output "all" %all : tensor<3xf32>
+  chunk.output "earlier" %earlier : tensor<3xf32>
+  chunk.next %x, %last : tensor<f32>
+}
+check.run @scan (a = [2, 3, 5, 7], b = [1, 2, 3, 4], x = 10)
+  gives (all = [21, 65, 328, 2300], earlier = [10, 21, 65, 328], x = 2300)
+
+// x_t = max(x_{t-1} + a_t, b_t)
+chunk.program @tropical {} chunk 3 {
+  %a = chunk.input "a" : tensor<3xf32>
+  %b = chunk.input "b" : tensor<3xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %all, %last = chunk.tropical_scan %x, %a, %b : tensor<f32>, tensor<3xf32>, tensor<3xf32>
+  chunk.output "all" %all : tensor<3xf32>
+  chunk.next %x, %last : tensor<f32>
+}
+check.run @tropical (a = [-1, -1, -1, -1], b = [5, 0, 4, -inf], x = 0) gives (all = [5, 4, 4, 3], x = 3)
+
+// The last token's, also where a chunk is not full.
+chunk.program @last {} chunk 3 {
+  %b = chunk.input "b" : tensor<3xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %last = chunk.last %b : tensor<3xf32>
+  %earlier = chunk.previous %x, %b : tensor<f32>, tensor<3xf32>
+  chunk.output "earlier" %earlier : tensor<3xf32>
+  chunk.next %x, %last : tensor<f32>
+}
+check.run @last (b = [1, 2, 3, 4], x = 10) gives (earlier = [10, 1, 2, 3], x = 4)
+
+// S = S * S + x, token by token.
+chunk.program @loop {} chunk 2 {
+  %x = chunk.input "x" : tensor<2xf32>
+  %S = chunk.state "S" : tensor<f32>
+  %y, %S1 = chunk.token_loop (%x1 = %x : tensor<2xf32>) carry (%S0 = %S : tensor<f32>) -> (tensor<2xf32>, tensor<f32>) {
+    %square = chunk.map mul %S0, %S0 : tensor<1xf32>, tensor<1xf32>
+    %S2 = chunk.map add %square, %x1 : tensor<1xf32>, tensor<1xf32>
+    chunk.yield %S2, %S2 : tensor<1xf32>, tensor<1xf32>
+  }
+  chunk.output "y" %y : tensor<2xf32>
+  chunk.next %S, %S1 : tensor<f32>
+}
+check.run @loop (x = [1, 1, 1], S = 0) gives (y = [1, 2, 5], S = 5)
+
+// (G + ridge) y = q with G the sum of k^2 so far: 1 / (1 + 1) and 1 / (5 + 1).
+chunk.program @cg {} chunk 2 {
+  %q = chunk.input "q" : tensor<2x1xf32>
+  %k = chunk.input "k" : tensor<2x1xf32>
+  %ridge = chunk.constant 1.000000e+00 : tensor<1xf32>
+  %y = chunk.cg %q ridge %ridge iterations 3 : tensor<2x1xf32>, tensor<1xf32> {
+  ^bb0(%x: tensor<2x1xf32>):
+    %A = chunk.interaction %x, %k inclusive : tensor<2x1xf32>, tensor<2x1xf32>
+    %y1 = chunk.apply %A, %k : tensor<2x2xf32>, tensor<2x1xf32>
+    chunk.yield %y1 : tensor<2x1xf32>
+  }
+  chunk.output "y" %y : tensor<2x1xf32>
+}
+check.run @cg (q = [[1], [1]], k = [[1], [2]]) gives (y = [[0.5], [0.16666666666666666]])
+
+// What two segments do to a state, one after the other: (S A1 + B1) A2 + B2, and so on.
+chunk.program @compose {} chunk 1 {
+  %x = chunk.input "x" : tensor<1xf32>
+  %A1 = chunk.state "A1" : tensor<1x1xf32>
+  %B1 = chunk.state "B1" : tensor<1x1xf32>
+  %A2 = chunk.state "A2" : tensor<1x1xf32>
+  %B2 = chunk.state "B2" : tensor<1x1xf32>
+  %A, %B = chunk.compose right(%A1, %B1), (%A2, %B2) : tensor<1x1xf32>, tensor<1x1xf32>
+  %M, %N = chunk.compose tropical(%A1, %B1), (%A2, %B2) : tensor<1x1xf32>, tensor<1x1xf32>
+  chunk.output "x" %x : tensor<1xf32>
+  chunk.next %A1, %A : tensor<1x1xf32>
+  chunk.next %B1, %B : tensor<1x1xf32>
+  chunk.next %A2, %M : tensor<1x1xf32>
+  chunk.next %B2, %N : tensor<1x1xf32>
+}
+check.run @compose (x = [0], A1 = [[2]], B1 = [[3]], A2 = [[5]], B2 = [[7]])
+  gives (A1 = [[10]], B1 = [[22]], A2 = [[7]], B2 = [[8]])
+
+// Maps from the left and elementwise: A2 (A1 S + B1) + B2.
+chunk.program @compose_left {} chunk 1 {
+  %x = chunk.input "x" : tensor<1xf32>
+  %A1 = chunk.state "A1" : tensor<2x2xf32>
+  %B1 = chunk.state "B1" : tensor<2x2xf32>
+  %A2 = chunk.state "A2" : tensor<2x2xf32>
+  %B2 = chunk.state "B2" : tensor<2x2xf32>
+  %A, %B = chunk.compose left(%A1, %B1), (%A2, %B2) : tensor<2x2xf32>, tensor<2x2xf32>
+  %M, %N = chunk.compose elementwise(%A1, %B1), (%A2, %B2) : tensor<2x2xf32>, tensor<2x2xf32>
+  chunk.output "x" %x : tensor<1xf32>
+  chunk.next %A1, %A : tensor<2x2xf32>
+  chunk.next %B1, %B : tensor<2x2xf32>
+  chunk.next %A2, %M : tensor<2x2xf32>
+  chunk.next %B2, %N : tensor<2x2xf32>
+}
+check.run @compose_left (x = [0], A1 = [[1, 2], [0, 1]], B1 = [[1, 0], [0, 1]], A2 = [[0, 1], [1, 0]], B2 = [[10, 20], [30, 40]])
+  gives (A1 = [[0, 1], [1, 2]], B1 = [[10, 21], [31, 40]], A2 = [[0, 2], [0, 0]], B2 = [[10, 20], [30, 40]])
+
+// A part that no state enters gives what the rest needs.
+chunk.program @parts {} chunk 2 {
+  %x = chunk.input "x" : tensor<2xf32>
+  %S = chunk.state "S" : tensor<f32>
+  %twice = chunk.state_free -> tensor<2xf32> {
+    %sum = chunk.map add %x, %x : tensor<2xf32>, tensor<2xf32>
+    chunk.yield %sum : tensor<2xf32>
+  }
+  %all, %last = chunk.scan %S, %twice : tensor<f32>, tensor<2xf32>
+  chunk.output "all" %all : tensor<2xf32>
+  chunk.next %S, %last : tensor<f32>
+}
+check.run @parts (x = [1, 2, 3]) gives (all = [2, 6, 12], S = 12)
+
+// Rounded as a target with bf16 products: 1.00390625 is 1 there, but stays itself where nothing is multiplied.
+chunk.program @rounded {} chunk 1 {
+  %a = chunk.input "a" : tensor<1x1xf32>
+  %S = chunk.state "S" : tensor<1x1xf32>
+  %read = chunk.read %a, %S : tensor<1x1xf32>, tensor<1x1xf32>
+  chunk.output "read" %read : tensor<1x1xf32>
+  chunk.output "a" %a : tensor<1x1xf32>
+  chunk.next %S, %S : tensor<1x1xf32>
+}
+check.run @rounded (a = [[1.00390625]], S = [[1]]) gives (read = [[1.00390625]], a = [[1.00390625]])
+check.run @rounded rounding bf16 (a = [[1.00390625]], S = [[1]]) gives (read = [[1]], a = [[1.00390625]])
