@@ -142,6 +142,7 @@ static Error addSegmentKernels(chunk::ProgramOp program, ProgramCompiler &compil
     return programs.takeError();
   codegen::InterfaceKernel segment = interface.kernels.back();
   segment.plan = RECUR_PLAN_SEGMENT;
+  segment.tokensFrom = getFirstTokens(program, RECUR_PLAN_SEGMENT);
   segment.segmentBytes = programs->segmentBytes;
   for (SegmentProgram &state : programs->states) {
     std::string name = state.summary.getSummaryOf()->str();
@@ -180,7 +181,7 @@ static Error addChunkKernels(dgps::RecurrenceOp recurrence, const PipelineOption
     notes.push_back("'" + interface.name + "' gets the plan 'step' alone: " + reason);
     return Error::success();
   }
-  interface.kernels.push_back({symbol, main, int64_t(program.getChunk()), /*tokensFrom=*/chunkPaysFrom, *bytes});
+  interface.kernels.push_back({symbol, main, int64_t(program.getChunk()), getFirstTokens(program, main), *bytes});
   bool hasSegments = wanted == RECUR_PLAN_SEGMENT || wanted == RECUR_PLAN_AUTO;
   if (!hasSegments || explainNoPlan(program, RECUR_PLAN_SEGMENT))
     return Error::success();

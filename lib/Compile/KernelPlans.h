@@ -16,8 +16,12 @@
 
 namespace recur::compile {
 
-/// A chunk is computed whole, so for fewer tokens than this going step by step is faster.
-inline constexpr int64_t chunkPaysFrom = 8;
+/// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program:
+/// fewer are faster token by token, and for `segment` there must be something to cut.
+int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan);
+
+/// More tokens than a sequence has: a plan from which on is never taken where it is not asked for.
+inline constexpr int64_t noTokens = int64_t(1) << 40;
 
 struct KernelPlan {
   recur_plan plan;

@@ -72,7 +72,11 @@ Expected<SegmentPrograms> compile::makeSegmentPrograms(chunk::ProgramOp program)
       continue;
     SegmentProgram state{summary, chunk::makeApplyProgram(builder, summary), describe(program, summary)};
     state.facts.cost = float(estimateCost(summary) / cost);
-    state.facts.applyCost = float(estimateCost(state.apply) / cost);
+    // One token's worth of work, for which its states are copied in and out.
+    double copies = 0;
+    for (chunk::StateOp each : state.apply.getStates())
+      copies += flopsPerByte * 8 * double(chunk::tensorOf(each).getNumElements());
+    state.facts.applyCost = float((estimateCost(state.apply) + copies) / cost);
     SmallVector<chunk::StateOp, 8> states = summary.getStates();
     partBytes =
         std::max(partBytes, countKeptBytes(states[states.size() - 2]) + countKeptBytes(states[states.size() - 1]));

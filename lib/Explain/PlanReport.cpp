@@ -61,13 +61,17 @@ static std::string explainChoice(const PlanReport &report, const KernelPlan &pla
   };
   if (plan.plan == RECUR_PLAN_SEGMENT)
     return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
-                       "fifth of the time",
+                       "tenth of the time",
                        plan.tokensFrom);
+  if (isMain(plan) && plan.tokensFrom == noTokens)
+    return "auto does not take it: going token by token is faster";
   if (isMain(plan))
     return fmt::format("auto takes it from {} tokens on", plan.tokensFrom);
   auto main = find_if(report.plans, isMain);
-  return main == report.plans.end() ? "auto takes it always"
-                                    : fmt::format("auto takes it below {} tokens", main->tokensFrom);
+  if (main == report.plans.end())
+    return "auto takes it always";
+  return main->tokensFrom == noTokens ? "auto takes it for any number of tokens"
+                                      : fmt::format("auto takes it below {} tokens", main->tokensFrom);
 }
 
 /// Whether workspaces stay in the cache, of which each processor has its own.

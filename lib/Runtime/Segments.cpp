@@ -14,27 +14,38 @@ static double divideUp(double a, double b) {
   return quotient * b < a ? quotient + 1 : quotient;
 }
 
+/// What a step of the plan waits until other processors have begun with it, over the time of a chunk: as long for every
+/// kernel, so more chunks of a small one.
+static double estimateWaiting(const recur_kernel_info &kernel, int64_t stateElements) {
+  // In microseconds, as measured: of waking a thread, of a chunk of next to nothing, of a token for each state element.
+  constexpr double waking = 13, ofChunk = 5, ofElement = 7e-5;
+  // Beside that, what the step reads is in another processor's caches.
+  constexpr double fetching = 0.3;
+  return waking / (ofChunk + ofElement * double(kernel.chunk) * double(stateElements)) + fetching;
+}
+
 /// The time of a cut in which each sequence has `first` chunks and then `count` segments of `rest` chunks, over that of
-/// a chunk. Each step of the plan waits for the one before, which is counted as a chunk.
-static double estimateTime(const recur_kernel_info &kernel, double units, double processors, double first, double count,
-                           double rest) {
+/// a chunk.
+static double estimateTime(const recur_kernel_info &kernel, double units, double processors, double waiting,
+                           double first, double count, double rest) {
   double parallel = divideUp(units * count, processors), serial = divideUp(units, processors);
-  double time = parallel * rest + 1;
+  double time = parallel * rest + waiting;
   for (int32_t i = 0; i < kernel.summary_count; ++i) {
     double summary = kernel.summaries[i].cost * rest;
     if (i == 0 && summary < first)
       summary = first;
-    time += parallel * summary + serial * (count - 1) * kernel.summaries[i].apply_cost + 2;
+    time += parallel * summary + serial * (count - 1) * kernel.summaries[i].apply_cost + 2 * waiting;
   }
   return kernel.summary_count ? time : time + parallel * first;
 }
 
 Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors,
-                              bool isForced) {
-  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+                              int64_t stateElements, bool isForced) {
   int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
-  if (chunks < 3 || units < 1 || (!isForced && units >= processors))
+  if (tokens < kernel.tokens_from || units < 1 || (!isForced && units >= processors))
     return {};
+  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+  double waiting = estimateWaiting(kernel, stateElements);
   double cost = kernel.summary_count ? kernel.summaries[0].cost : 0, least = 0;
   Cut best;
   for (int64_t count = 2; count <= mostSegments && count < chunks; ++count) {
@@ -44,7 +55,8 @@ Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, in
       first = 1;
       rest = (chunks - 1 + count - 1) / count;
     }
-    double time = estimateTime(kernel, double(units), double(processors), double(first), double(count), double(rest));
+    double time =
+        estimateTime(kernel, double(units), double(processors), waiting, double(first), double(count), double(rest));
     if (best.rest && time >= least)
       continue;
     least = time;
@@ -158,7 +170,8 @@ void recur::runtime::resolveSegments(Call &resolved) {
     if (!isForced && resolved.heads >= processors)
       return;
   }
-  resolved.cut = chooseCut(*kernel, units, longest, processors, isForced);
+  int64_t stateElements = countStatesBytes(resolved) / int64_t(sizeof(float));
+  resolved.cut = chooseCut(*kernel, units, longest, processors, stateElements, isForced);
   if (resolved.cut.rest || call->sequence_offsets)
     resolved.segmented = kernel;
   if (!resolved.segmented)

@@ -15,12 +15,14 @@ namespace recur::runtime {
 /// Segments behind the first one that a sequence has at most.
 constexpr int64_t mostSegments = 64;
 /// `segment` is chosen where its estimated time is at most this part of the time without it.
-constexpr double clearGain = 0.8;
+constexpr double clearGain = 0.9;
 
 /// How to cut sequences when `units` heads of them, the longest of so many tokens, are computed on this many
-/// processors: into as many segments as the kernel's cost figures say is fastest. No cut where a sequence has fewer
-/// than three chunks, or where it is no clear gain and is not forced.
-Cut chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors, bool isForced);
+/// processors: into as many segments as the kernel's cost figures, and the elements of all states of a head, say is
+/// fastest. No cut where a sequence has fewer tokens than the kernel is meant for, or where it is no clear gain and is
+/// not forced.
+Cut chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors, int64_t stateElements,
+              bool isForced);
 
 /// 1 for a sequence that stays whole; else at least 3, and at most 1 + mostSegments for those that the cut was chosen
 /// for.

@@ -28,36 +28,57 @@ recur_summary_info makeCosts(float cost, float applyCost) {
 }
 
 constexpr int64_t longOne = 65536;
+constexpr int64_t stateElements = 64 * 64;
 
 } // namespace
 
 TEST(SegmentChoice, IsForFewHeadsOfLongSequences) {
   recur_summary_info additive = makeCosts(0.4f, 0.1f);
   recur_kernel_info kernel = makeKernel(additive);
-  EXPECT_NE(chooseCut(kernel, 1, longOne, 2, false).rest, 0);
-  EXPECT_EQ(chooseCut(kernel, 2, longOne, 2, false).rest, 0) << "every processor has a head";
-  EXPECT_EQ(chooseCut(kernel, 1, longOne, 1, false).rest, 0);
-  EXPECT_EQ(chooseCut(kernel, 3, longOne, 4, false).rest, 0) << "three of four processors are busy anyway";
-  EXPECT_NE(chooseCut(kernel, 3, longOne, 16, false).rest, 0);
-  EXPECT_EQ(chooseCut(kernel, 1, 4 * 64, 2, false).rest, 0) << "too short to gain";
-  EXPECT_EQ(chooseCut(kernel, 0, longOne, 2, false).rest, 0);
+  EXPECT_NE(chooseCut(kernel, 1, longOne, 2, stateElements, false).rest, 0);
+  EXPECT_EQ(chooseCut(kernel, 2, longOne, 2, stateElements, false).rest, 0) << "every processor has a head";
+  EXPECT_EQ(chooseCut(kernel, 1, longOne, 1, stateElements, false).rest, 0);
+  EXPECT_EQ(chooseCut(kernel, 3, longOne, 4, stateElements, false).rest, 0)
+      << "three of four processors are busy anyway";
+  EXPECT_NE(chooseCut(kernel, 3, longOne, 16, stateElements, false).rest, 0);
+  EXPECT_EQ(chooseCut(kernel, 1, 4 * 64, 2, stateElements, false).rest, 0) << "too short to gain";
+  EXPECT_EQ(chooseCut(kernel, 0, longOne, 2, stateElements, false).rest, 0);
 }
 
 TEST(SegmentChoice, IsByTheCosts) {
-  recur_summary_info erasing = makeCosts(1.2f, 0.5f), dear = makeCosts(3, 0.5f), slow = makeCosts(0.4f, 1000);
-  EXPECT_NE(chooseCut(makeKernel(erasing), 1, longOne, 2, false).rest, 0);
-  EXPECT_EQ(chooseCut(makeKernel(dear), 1, longOne, 2, false).rest, 0);
-  EXPECT_NE(chooseCut(makeKernel(dear), 1, longOne, 16, false).rest, 0);
-  EXPECT_EQ(chooseCut(makeKernel(slow), 1, longOne, 16, false).rest, 0);
+  recur_summary_info erasing = makeCosts(1.2f, 0.5f), dear = makeCosts(12, 0.5f), slow = makeCosts(0.4f, 1000);
+  EXPECT_NE(chooseCut(makeKernel(erasing), 1, longOne, 2, stateElements, false).rest, 0);
+  EXPECT_EQ(chooseCut(makeKernel(dear), 1, longOne, 2, stateElements, false).rest, 0);
+  EXPECT_NE(chooseCut(makeKernel(dear), 1, longOne, 16, stateElements, false).rest, 0);
+  EXPECT_EQ(chooseCut(makeKernel(slow), 1, longOne, 16, stateElements, false).rest, 0);
+}
+
+TEST(SegmentChoice, IsLaterForSmallStatesWhichWaitLonger) {
+  recur_summary_info additive = makeCosts(0.4f, 0.1f);
+  recur_kernel_info kernel = makeKernel(additive);
+  int64_t small = 16 * 16, large = 128 * 128;
+  EXPECT_EQ(chooseCut(kernel, 1, 16 * 64, 2, small, false).rest, 0);
+  EXPECT_NE(chooseCut(kernel, 1, 16 * 64, 2, large, false).rest, 0);
+  EXPECT_NE(chooseCut(kernel, 1, longOne, 2, small, false).rest, 0);
+}
+
+TEST(SegmentChoice, IsForNoFewerTokensThanTheKernelSays) {
+  recur_summary_info additive = makeCosts(0.4f, 0.1f);
+  recur_kernel_info kernel = makeKernel(additive);
+  kernel.tokens_from = 1000;
+  for (bool isForced : {false, true}) {
+    EXPECT_EQ(chooseCut(kernel, 1, 999, 8, stateElements, isForced).rest, 0);
+    EXPECT_NE(chooseCut(kernel, 1, 1000, 8, stateElements, isForced).rest, 0);
+  }
 }
 
 TEST(SegmentChoice, CanBeForcedFromThreeChunksOn) {
   recur_summary_info dear = makeCosts(3, 100);
   recur_kernel_info kernel = makeKernel(dear);
   for (int64_t tokens : {0, 1, 63, 64, 128})
-    EXPECT_EQ(chooseCut(kernel, 1, tokens, 1, true).rest, 0) << tokens;
+    EXPECT_EQ(chooseCut(kernel, 1, tokens, 1, stateElements, true).rest, 0) << tokens;
   for (int64_t tokens : {129, 192, 200, 1000000}) {
-    Cut cut = chooseCut(kernel, 1000, tokens, 1, true);
+    Cut cut = chooseCut(kernel, 1000, tokens, 1, stateElements, true);
     EXPECT_GE(countSegments(cut, tokens), 3) << tokens;
   }
 }
@@ -68,7 +89,7 @@ TEST(SegmentCut, CoversTheSequenceWithWholeChunks) {
       for (int64_t tokens : {129, 200, 640, 5000, 1000000}) {
         SCOPED_TRACE(testing::Message() << "cost " << cost << ", " << processors << " processors, T " << tokens);
         recur_summary_info summary = makeCosts(cost, 0.1f);
-        Cut cut = chooseCut(makeKernel(summary), 1, tokens, processors, true);
+        Cut cut = chooseCut(makeKernel(summary), 1, tokens, processors, stateElements, true);
         int64_t count = countSegments(cut, tokens), end = 0;
         EXPECT_LE(count, 1 + mostSegments);
         for (int64_t i = 0; i < count; ++i) {
