@@ -1,0 +1,219 @@
+// The meaning of tile ops on tiles of a few numbers, which a kernel loads from the caller's arrays and stores again.
+// RUN: recur-opt --interpret %s >/dev/null
+
+!G = !tile.tile<?x2xf32, global>
+!T = !tile.tile<2x2xf32, local, [2, 1]>
+!V = !tile.tile<2xf32, local, [1]>
+
+// What stays in the array is what no row was stored to.
+tile.kernel @copy required 2 workspace 0 {
+^bb0(%x: !G, %y: !G, %tokens: i64):
+  %one = arith.constant 1 : i64
+  %a = tile.alloc : !T
+  tile.load %x[%one] rows %tokens into %a : !G into !T
+  tile.store %a rows %tokens to %y[%one] : !T to !G
+}
+check.run @copy tokens 2 ([[1, 2], [3, 4], [5, 6]], [[7, 7], [7, 7], [7, 7], [7, 7]])
+  gives ([[1, 2], [3, 4], [5, 6]], [[7, 7], [3, 4], [5, 6], [7, 7]])
+
+// A vector goes along the dimension that is named; an index says where an element is.
+tile.kernel @map required 3 workspace 0 {
+^bb0(%x: !G, %y: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %b = tile.alloc : !T
+  %c = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  tile.load %y[%zero] rows %two into %b : !G into !T
+  %row = tile.view %b[%zero] offset 0 : !T to !V
+  tile.map %a, %row into %c rows %two dims [array<i64: 0, 1>, array<i64: 1>] : !T, !V into !T {
+  ^bb0(%p: f32, %q: f32):
+    %i = tile.index 0
+    %j = tile.index 1
+    %same = arith.cmpi eq, %i, %j : i32
+    %product = arith.mulf %p, %q : f32
+    %chosen = arith.select %same, %product, %p : f32
+    tile.yield %chosen : f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+}
+check.run @map ([[1, 2], [3, 4]], [[10, 100], [0, 0]], [[7, 7], [7, 7]])
+  gives ([[1, 2], [3, 4]], [[10, 100], [0, 0]], [[10, 2], [3, 400]])
+
+// Rows and columns without a dimension in common are an outer product.
+tile.kernel @outer required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %c = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  %row = tile.view %a[%zero] offset 0 : !T to !V
+  %column = tile.view %a[%one] offset 0 : !T to !V
+  tile.map %row, %column into %c rows %two dims [array<i64: 1>, array<i64: 0>] : !V, !V into !T {
+  ^bb0(%p: f32, %q: f32):
+    %product = arith.mulf %p, %q : f32
+    tile.yield %product : f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+}
+check.run @outer ([[1, 2], [10, 100]], [[7, 7], [7, 7]]) gives ([[1, 2], [10, 100]], [[10, 20], [100, 200]])
+
+// Down the rows from an initial value: what is yielded first goes on, what is yielded second is kept.
+tile.kernel @scan required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %b = tile.alloc : !T
+  %c = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  tile.load %x[%two] rows %one into %b : !G into !T
+  %initial = tile.view %b[%zero] offset 0 : !T to !V
+  %last = tile.view %b[%one] offset 0 : !T to !V
+  tile.scan %a initial %initial all %c last %last rows %two dims [array<i64: 0, 1>] start 9.0
+      : !T initial !V all !T last !V {
+  ^bb0(%p: f32, %running: f32):
+    %next = arith.addf %running, %p : f32
+    %given = arith.mulf %running, %p : f32
+    tile.yield %next, %given : f32, f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+  tile.store %b rows %two to %z[%two] : !T to !G
+}
+check.run @scan ([[1, 2], [3, 4], [10, 100]], [[7, 7], [7, 7], [7, 7], [7, 7]])
+  gives ([[1, 2], [3, 4], [10, 100]], [[10, 200], [33, 408], [10, 100], [14, 106]])
+
+// Up the rows that count, from a number.
+tile.kernel @scan_back required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %a = tile.alloc : !T
+  tile.load %x[%zero] rows %tokens into %a : !G into !T
+  tile.scan %a all %a reverse rows %tokens dims [array<i64: 0, 1>] start 2.0 : !T all !T {
+  ^bb0(%p: f32, %running: f32):
+    %next = arith.mulf %running, %p : f32
+    tile.yield %next, %next : f32, f32
+  }
+  tile.store %a rows %tokens to %z[%zero] : !T to !G
+}
+check.run @scan_back tokens 2 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[6, 16], [6, 8]])
+check.run @scan_back tokens 1 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[2, 4], [7, 7]])
+
+// The sums of the rows, and their largest numbers.
+tile.kernel @reduce required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %c = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  %sums = tile.view %c[%zero] offset 0 : !T to !V
+  %most = tile.view %c[%one] offset 0 : !T to !V
+  tile.reduce sum %a into %sums rows %two over [1] of [2, 2] dims [array<i64: 0, 1>] : !T into !V {
+  ^bb0(%p: f32):
+    tile.yield %p : f32
+  }
+  tile.reduce max %a into %most rows %two over [1] of [2, 2] dims [array<i64: 0, 1>] : !T into !V {
+  ^bb0(%p: f32):
+    tile.yield %p : f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+}
+check.run @reduce ([[1, 2], [3, -4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, -4]], [[3, -1], [2, 3]])
+
+// Of a product the inner indices that count; a tile is added, scaled by rows and columns.
+tile.kernel @product required 3 workspace 0 {
+^bb0(%x: !G, %y: !G, %z: !G, %inner: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %b = tile.alloc : !T
+  %scales = tile.alloc : !T
+  %c = tile.alloc : !T
+  %d = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  tile.load %y[%zero] rows %two into %b : !G into !T
+  tile.load %y[%two] rows %two into %scales : !G into !T
+  tile.load %z[%zero] rows %two into %c : !G into !T
+  tile.product transposed %a, %b into %d rows %two inner %inner : !T, !T into !T
+  %rows = tile.view %scales[%zero] offset 0 : !T to !V
+  %columns = tile.view %scales[%one] offset 0 : !T to !V
+  tile.product %a, %b into %c rows %two inner %inner plus %c scaled_rows %rows scaled_columns %columns
+      : !T, !T into !T plus !T scaled_rows !V scaled_columns !V
+  tile.store %c rows %two to %z[%zero] : !T to !G
+  tile.store %d rows %two to %z[%two] : !T to !G
+}
+check.run @product tokens 2
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8], [1, 10], [1, 100]], [[1, 1], [1, 1], [7, 7], [7, 7]])
+  gives ([[1, 2], [3, 4]], [[5, 6], [7, 8], [1, 10], [1, 100]], [[20, 122], [53, 1050], [26, 30], [38, 44]])
+check.run @product tokens 1
+    ([[1, 2], [3, 4]], [[5, 6], [7, 8], [1, 10], [1, 100]], [[1, 1], [1, 1], [7, 7], [7, 7]])
+  gives ([[1, 2], [3, 4]], [[5, 6], [7, 8], [1, 10], [1, 100]], [[6, 106], [25, 1018], [5, 6], [10, 12]])
+
+// (I + L) X = B, of which L is what lies below the diagonal; and the transpose.
+tile.kernel @solve required 3 workspace 0 {
+^bb0(%x: !G, %y: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %b = tile.alloc : !T
+  %c = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !G into !T
+  tile.load %y[%zero] rows %two into %b : !G into !T
+  tile.transpose %a rows %two into %c : !T into !T
+  tile.solve %a, %b rows %two : !T, !T
+  tile.store %b rows %two to %z[%zero] : !T to !G
+  tile.store %c rows %two to %z[%two] : !T to !G
+}
+check.run @solve ([[50, 60], [3, 70]], [[1, 2], [10, 20]], [[7, 7], [7, 7], [7, 7], [7, 7]])
+  gives ([[50, 60], [3, 70]], [[1, 2], [10, 20]], [[1, 2], [7, 14], [50, 3], [60, 70]])
+
+// Pairs of rows side by side; beside an odd last row there are zeros.
+tile.kernel @pair required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %a = tile.alloc : !T
+  %c = tile.alloc : !T
+  %p = tile.alloc : !tile.tile<1x2x2xbf16, local, [4, 2, 1]>
+  tile.load %x[%zero] rows %tokens into %a : !G into !T
+  tile.pair %a rows %tokens into %p : !T into !tile.tile<1x2x2xbf16, local, [4, 2, 1]>
+  %flat = tile.view %p offset 0 : !tile.tile<1x2x2xbf16, local, [4, 2, 1]> to !tile.tile<2x2xbf16, local, [2, 1]>
+  %two = arith.constant 2 : i64
+  tile.map %flat into %c rows %two dims [array<i64: 0, 1>] : !tile.tile<2x2xbf16, local, [2, 1]> into !T {
+  ^bb0(%p0: f32):
+    tile.yield %p0 : f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+}
+check.run @pair tokens 2 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 3], [2, 4]])
+check.run @pair tokens 1 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 0], [2, 0]])
+
+// Loops carry numbers; an absent array is zero, and takes nothing.
+tile.kernel @sum required 1 workspace 0 {
+^bb0(%x: !G, %given: !G, %y: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %row = tile.alloc : !T
+  %all = tile.alloc : !T
+  tile.load %given[%zero] rows %one into %all : !G into !T
+  scf.for %t = %zero to %tokens step %one : i64 {
+    tile.load %x[%t] rows %one into %row : !G into !T
+    tile.map %all, %row into %all rows %one dims [array<i64: 0, 1>, array<i64: 0, 1>] : !T, !T into !T {
+    ^bb0(%p: f32, %q: f32):
+      %s = arith.addf %p, %q : f32
+      tile.yield %s : f32
+    }
+  }
+  tile.store %all rows %one to %y[%zero] : !T to !G
+}
+check.run @sum tokens 3 ([[1, 2], [3, 4], [5, 6]], [], [[7, 7]]) gives ([[1, 2], [3, 4], [5, 6]], [], [[9, 12]])
+check.run @sum tokens 1 ([[1, 2], [3, 4], [5, 6]], [[100, 200]], [[7, 7]]) gives ([[1, 2], [3, 4], [5, 6]], [[100, 200]], [[101, 202]])
+check.run @sum tokens 1 ([[1, 2]], [[100, 200]], []) gives ([[1, 2]], [[100, 200]], [])
