@@ -173,7 +173,7 @@ static LogicalResult checkOnMatrixUnits(ProductOp op) {
     return op.emitOpError("takes whole tiles into registers: rows must be the constant 64, and inner ") << inner;
   if (op.getPlus() && (op.getPlus() != op.getResult() || op.getRowScale() || op.getColumnScale()))
     return op.emitOpError("adds to its own result in registers, and does not scale it");
-  if (op.getLeftTriangle() || op.getResultTriangle() || op.getAhead())
+  if (op.getLeftTriangle() || op.getResultTriangle() || op.getAhead() || op.getWritten())
     return op.emitOpError("takes whole tiles into registers, no triangles, and brings nothing ahead");
   return success();
 }
@@ -218,6 +218,8 @@ LogicalResult ProductOp::verify() {
       return emitOpError("needs two positive numbers for a triangle");
   if (bool(getAhead()) != bool(getAheadFirst()) || bool(getAhead()) != getAheadRows().has_value())
     return emitOpError("needs an array, a first row and a number of rows to fetch ahead");
+  if (bool(getWritten()) != bool(getWrittenFirst()) || bool(getWritten()) != getWrittenRows().has_value())
+    return emitOpError("needs an array, a first row and a number of rows that are about to be written");
   return checkOnMatrixUnits(*this);
 }
 
@@ -243,6 +245,8 @@ LogicalResult TransposeOp::verify() {
   TileType source = getSource().getType(), result = getResult().getType();
   if (source.getSize(0) != result.getSize(1) || source.getSize(1) != result.getSize(0))
     return emitOpError("cannot transpose ") << source << " into " << result;
+  if (result.getElementType().isBF16() && result.getSize(1) % 2 != 0)
+    return emitOpError("gives whole pairs of bf16 columns, not ") << result;
   return success();
 }
 

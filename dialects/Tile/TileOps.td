@@ -245,7 +245,8 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
     the left factor is zero from column (n / r + 1) w on: those are not multiplied, so that the row does not depend on what
     the right factor has there, which may be no number. `result_triangle` says the same of what will be looked at of the
     result: the rest is not computed. While it runs, a product brings the `ahead_rows` rows of the array `ahead` from row
-    `ahead_first` on into the cache, spread over its time: it computes long enough for memory to answer.
+    `ahead_first` on into the cache, spread over its time: it computes long enough for memory to answer. In the same way it
+    asks for rows of an array that are about to be `written`, which would be waited for at every line otherwise.
 
     Factors of bf16 in a core's memory are multiplied two inner indices at a time: the right one, and a `transposed` left
     one, lie in pairs as `tile.pair` makes them, and a left one that is not transposed has a whole number of pairs in each
@@ -267,16 +268,18 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
   let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$result, I64:$rows, I64:$inner,
                        Optional<Tile_WorkTile>:$plus, Optional<Tile_WorkTile>:$row_scale, Optional<Tile_WorkTile>:$column_scale,
                        Optional<Tile_GlobalTile>:$ahead, Optional<I64>:$ahead_first, OptionalAttr<I64Attr>:$ahead_rows,
+                       Optional<Tile_GlobalTile>:$written, Optional<I64>:$written_first, OptionalAttr<I64Attr>:$written_rows,
                        UnitAttr:$transposed, UnitAttr:$right_transposed, Tile_Triangle:$left_triangle,
                        Tile_Triangle:$result_triangle, UnitAttr:$async);
   let assemblyFormat = [{
     (`async` $async^)? (`transposed` $transposed^)? $left `,` (`right_transposed` $right_transposed^)? $right `into` $result `rows` $rows `inner` $inner
     (`plus` $plus^ (`scaled_rows` $row_scale^)? (`scaled_columns` $column_scale^)?)?
     (`left_triangle` $left_triangle^)? (`result_triangle` $result_triangle^)?
-    (`ahead` $ahead^ `[` $ahead_first `]` `rows` $ahead_rows)? attr-dict
+    (`ahead` $ahead^ `[` $ahead_first `]` `rows` $ahead_rows)?
+    (`written` $written^ `[` $written_first `]` `rows` $written_rows)? attr-dict
     `:` type($left) `,` type($right) `into` type($result)
     (`plus` type($plus)^ (`scaled_rows` type($row_scale)^)? (`scaled_columns` type($column_scale)^)?)?
-    (`ahead` type($ahead)^)?
+    (`ahead` type($ahead)^)? (`written` type($written)^)?
   }];
   let hasVerifier = 1;
 }
@@ -284,7 +287,10 @@ def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, Att
 def Tile_TransposeOp : Tile_Op<"transpose", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the transpose of a tile in another tile";
   let description = [{
-    Verified: sizes.
+    `rows` rows become columns, converted to the result's type. In bf16, whose columns products take two at a time, zeros lie
+    behind an odd number of them, so that they fill whole pairs.
+
+    Verified: sizes; a result of bf16 has an even number of columns.
 
     Example: `tile.transpose %a rows %n into %b : !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<16x64xf32, local, [64, 1]>`
   }];

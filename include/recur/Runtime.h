@@ -108,6 +108,8 @@ typedef struct recur_kernel_info {
 #define RECUR_FEATURE_LZCNT 1024u
 #define RECUR_FEATURE_MOVBE 2048u
 #define RECUR_FEATURE_AVX512CD 4096u
+#define RECUR_FEATURE_AMX_TILE 8192u
+#define RECUR_FEATURE_AMX_BF16 16384u /* both: when the system lets the program use it, which a call asks it for */
 
 /* Lies in the object that recurc made, under the name `NAME_recurrence`. */
 typedef struct recur_recurrence {

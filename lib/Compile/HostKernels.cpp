@@ -22,7 +22,7 @@ Error compile::checkIsProcessor(const Target &target) {
   if (target.isCPU())
     return Error::success();
   return makeError("--target: this version makes no kernels for '" + target.name +
-                   "'; it does for host, x86-64, x86-64-v3 and x86-64-v4");
+                   "'; it does for host, x86-64, x86-64-v3, x86-64-v4 and x86-64-v4-amx");
 }
 
 static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,

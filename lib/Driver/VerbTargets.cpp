@@ -30,7 +30,7 @@ static void printAsJSON(ArrayRef<Target> targets) {
 static void printAsText(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     outs() << target.name;
-    outs().indent(12 - std::min<size_t>(target.name.size(), 11)) << getName(target.kind) << "  ";
+    outs().indent(15 - std::min<size_t>(target.name.size(), 14)) << getName(target.kind) << "  ";
     outs() << (!target.isCPU()   ? notBuilt
                : target.isHost() ? target.cpu
                : target.runsHere ? "runs here"

@@ -174,10 +174,11 @@ static Error runTranspose(TileExecutor &e, tile::TransposeOp op) {
   Contents from = e.machine.read(op, source, rows);
   int64_t height = result.type.getSize(0), width = result.type.getSize(1);
   Contents to{{height, width}, std::vector<double>(height * width)};
-  uint64_t beyond = rows < width ? e.machine.holes.add({HoleRecord::BeyondRows, op, result.type}) : 0;
+  int64_t filled = rows + (result.type.getElementType().isBF16() ? rows % 2 : 0);
+  uint64_t beyond = filled < width ? e.machine.holes.add({HoleRecord::BeyondRows, op, result.type}) : 0;
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
-      to.at(i, j) = j < rows ? from.at(j, i) : Holes::make(beyond, i * width + j);
+      to.at(i, j) = j < rows ? from.at(j, i) : j < filled ? 0 : Holes::make(beyond, i * width + j);
   e.machine.write(op, result, to);
   return Error::success();
 }

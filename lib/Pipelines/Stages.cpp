@@ -40,6 +40,7 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;
+  conversion.hasAMX = options.target.vectors.hasAMX;
   conversion.threads = options.threads;
   conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
@@ -54,6 +55,9 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     conversion.registers = options.target.vectors.registers;
     conversion.hasBF16 = options.target.vectors.hasBF16;
     conversion.hasPairs = options.target.vectors.hasPairs;
+    conversion.hasAMX = options.target.vectors.hasAMX;
+    conversion.productRows = options.target.vectors.productRows;
+    conversion.fetchesEvenly = options.target.vectors.fetchesEvenly;
     passes.addPass(tile::createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());

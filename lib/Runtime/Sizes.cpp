@@ -1,5 +1,6 @@
 // The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
 #include "Runtime/Call.h"
+#include "Runtime/Features.h"
 #include "Runtime/Message.h"
 #include "Runtime/Segments.h"
 #include <cstdio>
@@ -7,32 +8,6 @@
 #include <cstring>
 
 using namespace recur::runtime;
-
-static bool hasFeatures(uint32_t features) {
-  __builtin_cpu_init();
-  struct {
-    uint32_t bit;
-    bool isThere;
-  } known[] = {{RECUR_FEATURE_AVX2, !!__builtin_cpu_supports("avx2")},
-               {RECUR_FEATURE_FMA, !!__builtin_cpu_supports("fma")},
-               {RECUR_FEATURE_F16C, !!__builtin_cpu_supports("f16c")},
-               {RECUR_FEATURE_AVX512F, !!__builtin_cpu_supports("avx512f")},
-               {RECUR_FEATURE_AVX512BW, !!__builtin_cpu_supports("avx512bw")},
-               {RECUR_FEATURE_AVX512DQ, !!__builtin_cpu_supports("avx512dq")},
-               {RECUR_FEATURE_AVX512VL, !!__builtin_cpu_supports("avx512vl")},
-               {RECUR_FEATURE_AVX512BF16, !!__builtin_cpu_supports("avx512bf16")},
-               {RECUR_FEATURE_BMI, !!__builtin_cpu_supports("bmi")},
-               {RECUR_FEATURE_BMI2, !!__builtin_cpu_supports("bmi2")},
-               {RECUR_FEATURE_LZCNT, !!__builtin_cpu_supports("lzcnt")},
-               {RECUR_FEATURE_MOVBE, !!__builtin_cpu_supports("movbe")},
-               {RECUR_FEATURE_AVX512CD, !!__builtin_cpu_supports("avx512cd")}};
-  for (auto [bit, isThere] : known) {
-    if ((features & bit) && !isThere)
-      return false;
-    features &= ~bit;
-  }
-  return features == 0; // a bit that this runtime does not know
-}
 
 const recur_recurrence *recur_select(const recur_recurrence *recurrence) {
   const char *forced = recurrence && recurrence->next ? getenv("RECUR_TARGET") : nullptr;
@@ -58,12 +33,17 @@ static recur_status checkDescriptor(const recur_recurrence *recurrence) {
     arguments += recurrence->arrays[i].kind == RECUR_STATE; // initial and final
   if (recurrence->array_count < 0 || arguments > mostArguments || recurrence->kernel_count < 1)
     return fail(RECUR_WRONG_VERSION, "%s: the kernel's description is damaged; build it again", recurrence->name);
-  if (!recur_select(recurrence))
+  if (recur_select(recurrence))
+    return RECUR_OK;
+  if (isAMXRefused(recurrence->features))
     return fail(RECUR_WRONG_MACHINE,
-                "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
-                "such as x86-64-v3",
+                "%s was compiled for '%s', and the system does not let this program use AMX (arch_prctl with "
+                "ARCH_REQ_XCOMP_PERM fails); build with a --target without it, such as x86-64-v4, or with several",
                 recurrence->name, recurrence->target);
-  return RECUR_OK;
+  return fail(RECUR_WRONG_MACHINE,
+              "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
+              "such as x86-64-v3",
+              recurrence->name, recurrence->target);
 }
 
 static recur_status checkSizes(const recur_recurrence *recurrence, const recur_call *call) {

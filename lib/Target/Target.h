@@ -16,10 +16,13 @@ llvm::StringRef getName(TargetKind kind);
 
 /// What the vectors of a processor can do.
 struct VectorUnit {
-  int64_t lanes = 4;      // f32 numbers in a register
-  int64_t registers = 16; // vector registers
-  bool hasBF16 = false;   // rounds to it by an instruction
-  bool hasPairs = false;  // multiplies pairs of bf16 faster than f32
+  int64_t lanes = 4;          // f32 numbers in a register
+  int64_t registers = 16;     // vector registers
+  bool hasBF16 = false;       // rounds to it by an instruction
+  bool hasPairs = false;      // multiplies pairs of bf16 faster than f32
+  bool hasAMX = false;        // and does so in whole tiles
+  int64_t productRows = 8;    // of a register tile of products where there are 32 registers: 8 x 2 vectors, or 6 x 4
+  bool fetchesEvenly = false; // products ask for rows ahead line by line, not in bursts
   bool isWide() const { return registers >= 32; }
 };
 

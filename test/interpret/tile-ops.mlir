@@ -196,6 +196,25 @@ tile.kernel @pair required 2 workspace 0 {
 check.run @pair tokens 2 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 3], [2, 4]])
 check.run @pair tokens 1 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 0], [2, 0]])
 
+// A transpose in bf16 has zeros behind an odd number of rows.
+tile.kernel @transpose required 2 workspace 0 {
+^bb0(%x: !G, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !T
+  %c = tile.alloc : !T
+  %t = tile.alloc : !tile.tile<2x2xbf16, local, [2, 1]>
+  tile.load %x[%zero] rows %tokens into %a : !G into !T
+  tile.transpose %a rows %tokens into %t : !T into !tile.tile<2x2xbf16, local, [2, 1]>
+  tile.map %t into %c rows %two dims [array<i64: 0, 1>] : !tile.tile<2x2xbf16, local, [2, 1]> into !T {
+  ^bb0(%p0: f32):
+    tile.yield %p0 : f32
+  }
+  tile.store %c rows %two to %z[%zero] : !T to !G
+}
+check.run @transpose tokens 2 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 3], [2, 4]])
+check.run @transpose tokens 1 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[1, 0], [2, 0]])
+
 // Loops carry numbers; an absent array is zero, and takes nothing.
 tile.kernel @sum required 1 workspace 0 {
 ^bb0(%x: !G, %given: !G, %y: !G, %tokens: i64):

@@ -33,6 +33,8 @@ uint32_t recur::codegen::getFeatureBit(StringRef feature) {
       .Case("avx512dq", RECUR_FEATURE_AVX512DQ)
       .Case("avx512vl", RECUR_FEATURE_AVX512VL)
       .Case("avx512bf16", RECUR_FEATURE_AVX512BF16)
+      .Case("amx-tile", RECUR_FEATURE_AMX_TILE)
+      .Case("amx-bf16", RECUR_FEATURE_AMX_BF16)
       .Case("bmi", RECUR_FEATURE_BMI)
       .Case("bmi2", RECUR_FEATURE_BMI2)
       .Case("lzcnt", RECUR_FEATURE_LZCNT)

@@ -28,8 +28,35 @@ template <typename Op> static Op takeLargest(SmallVectorImpl<Op> &ops, llvm::fun
   return op;
 }
 
+constexpr double worthwhile = 2048; // bytes: less than this arrives while the load itself runs
+
+/// Rows that are stored are asked for by a product before: the largest, the latest of equals, but where there is
+/// another not the very last one, whose last lines would come too late.
+static void fetchWritten(Block &block, ArrayRef<ProductOp> products) {
+  for (StoreOp store : block.getOps<StoreOp>()) {
+    TileType tile = store.getTile().getType();
+    double bits = store.getArray().getType().getElementType().getIntOrFloatBitWidth();
+    if (double(llvm::product_of(tile.getShape())) * bits / 8 < worthwhile)
+      continue;
+    SmallVector<ProductOp> before;
+    for (ProductOp product : products)
+      if (product->isBeforeInBlock(store) && !product.getLeftTriangle() && !product.getWritten())
+        before.push_back(product);
+    if (before.size() > 1)
+      before.pop_back();
+    ProductOp chosen;
+    for (ProductOp product : before)
+      if (!chosen || multiplicationsOf(product) >= multiplicationsOf(chosen))
+        chosen = product;
+    if (!chosen)
+      continue;
+    chosen.getWrittenMutable().assign(store.getArray());
+    chosen.getWrittenFirstMutable().assign(store.getFirst());
+    chosen.setWrittenRows(tile.getSize(0));
+  }
+}
+
 void tile::fetchAhead(scf::ForOp loop) {
-  constexpr double worthwhile = 2048; // bytes: less than this arrives while the load itself runs
   Block &block = *loop.getBody();
   SmallVector<LoadOp> loads;
   llvm::DenseSet<Value> arrays;
@@ -45,6 +72,7 @@ void tile::fetchAhead(scf::ForOp loop) {
   for (ProductOp product : block.getOps<ProductOp>())
     if (!product.getResultTriangle())
       products.push_back(product);
+  fetchWritten(block, products);
   while (!loads.empty()) {
     LoadOp load = takeLargest<LoadOp>(loads, bytesOf);
     if (products.empty()) {

@@ -40,7 +40,9 @@ bool Planner::takesPairs(chunk::ApplyOp op) {
 }
 bool Planner::takesPairs(chunk::AdvanceOp op) {
   ArrayRef<int64_t> state = chunk::tensorOf(op.getState()).getShape();
-  return roundsStates() && chunk::tensorOf(op.getValues()).getRank() == 2 && takesPairs(std::min(state[0], state[1]));
+  ArrayRef<int64_t> values = chunk::tensorOf(op.getValues()).getShape();
+  bool isWhole = !machine.hasAMX || values[0] % 2 == 0; // in rows, which have whole pairs of tokens
+  return roundsStates() && values.size() == 2 && isWhole && takesPairs(std::min(state[0], state[1]));
 }
 
 /// The two operands of a product of each row with its number.
@@ -59,7 +61,11 @@ bool Planner::isPaired(chunk::MapOp op) {
   if (!op.getResult().hasOneUse() || !matchScaledRows(op))
     return false;
   auto advance = dyn_cast<chunk::AdvanceOp>(*op.getResult().user_begin());
-  return advance && advance->getBlock() == op->getBlock() && takesPairs(advance);
+  if (!advance || advance->getBlock() != op->getBlock() || !takesPairs(advance))
+    return false;
+  // What AMX has on the left lies in rows, which are made of the map's result.
+  bool isLeft = (advance.getValues() == op.getResult()) != transposedMatrices.contains(advance.getResult());
+  return !machine.hasAMX || !isLeft;
 }
 
 static bool isState(Value value) { return isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(value.getDefiningOp()); }
@@ -106,4 +112,15 @@ Value Planner::pairedColumns(Value value) {
   Value tile = alloc({type.getSize(1) / 2, type.getSize(0), 2}, dataType);
   PairOp::create(builder, loc, true, source, Value(), rowsOf(source), tile);
   return shared.pairedColumns[value] = tile;
+}
+
+Value Planner::roundedTransposed(Value value, Value count) {
+  Value &known = shared.roundedTransposed[value];
+  if (known)
+    return known;
+  bool isData = value.getDefiningOp<chunk::InputOp>() && !tiles.contains(value);
+  Value source = isData ? rounded(value) : get(value);
+  Value tile = alloc({tileOf(source).getSize(1), tileOf(source).getSize(0)}, dataType);
+  TransposeOp::create(builder, loc, source, count, tile);
+  return known = tile;
 }

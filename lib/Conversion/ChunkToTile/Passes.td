@@ -35,6 +35,8 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
   let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "of inputs, params and outputs: f32, bf16 or f16">,
                  Option<"hasPairs", "has-pairs", "bool", "false",
                         "products of bf16 data are of pairs, which the processor multiplies faster than f32">,
+                 Option<"hasAMX", "has-amx", "bool", "false",
+                        "and does so by AMX, whose left factors lie in rows">,
                  Option<"threads", "threads", "int64_t", "0",
                         "of a CTA that is one team, whose plan is wanted; 0: the plan of a core">,
                  Option<"sharedBytes", "shared-bytes", "int64_t", "232448",

@@ -59,6 +59,7 @@ struct Input {
 /// Who runs the plan.
 struct PlanMachine {
   bool hasPairs = false;                 // a core whose products of bf16 data are products of pairs
+  bool hasAMX = false;                   // and are made by AMX, whose left factors lie in rows
   int64_t threads = 0;                   // of a CTA; 0 for a core
   int64_t sharedBytes = mostSharedBytes; // that the tiles of a CTA may take
   bool isCTA() const { return threads > 0; }
@@ -175,6 +176,8 @@ private:
   mlir::Value rounded(mlir::Value value);
   mlir::Value paired(mlir::Value value, mlir::Value rows);
   mlir::Value pairedColumns(mlir::Value value);
+  /// The rows of the value in bf16 as columns.
+  mlir::Value roundedTransposed(mlir::Value value, mlir::Value rows);
 
   // ScanOps.cpp
   void plan(chunk::ScanOp op);
@@ -203,12 +206,13 @@ private:
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest, paired,
-        pairedColumns, rounded;
+        pairedColumns, rounded, roundedTransposed;
   };
   Shared shared;
 };
 
-/// Lets products bring the rows that the loop's loads will take the next time into the cache.
+/// Lets products bring the rows that the loop's loads will take the next time into the cache, and those that its stores
+/// are about to write.
 void fetchAhead(mlir::scf::ForOp loop);
 
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch

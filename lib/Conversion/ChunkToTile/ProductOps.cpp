@@ -134,11 +134,13 @@ void Planner::plan(chunk::AdvanceOp op) {
   }
   bool pairs = takesPairs(op);
   Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
-  Value values = pairs ? paired(op.getValues(), rows) : get(op.getValues());
-  Value keys = pairs ? paired(op.getKeys(), rows) : get(op.getKeys());
+  Value left = op.getValues(), right = op.getKeys();
   if (transposed)
-    std::swap(values, keys);
-  ProductOp update = product(values, true, keys, result, constant(tileOf(result).getSize(0)), rows);
+    std::swap(left, right);
+  bool inRows = pairs && machine.hasAMX;
+  left = inRows ? roundedTransposed(left, rows) : pairs ? paired(left, rows) : get(left);
+  right = pairs ? paired(right, rows) : get(right);
+  ProductOp update = product(left, !inRows, right, result, constant(tileOf(result).getSize(0)), rows);
   update.getPlusMutable().assign(state);
   if (rowScale)
     update.getRowScaleMutable().assign(rowScale);

@@ -236,7 +236,7 @@ struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<Co
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
-      if (failed(Planner(program, builder, {hasPairs, threads, sharedBytes}).plan(symbol, element)))
+      if (failed(Planner(program, builder, {hasPairs, hasAMX, threads, sharedBytes}).plan(symbol, element)))
         return signalPassFailure();
       program.erase();
     }

@@ -117,8 +117,8 @@ Value Emitter::convert(Value value, Type element) {
   rounded = arith::TruncIOp::create(builder, loc, halves, rounded);
   return arith::BitcastOp::create(builder, loc, vectorOf(element, lanes), rounded);
 }
-void Emitter::prefetch(Value pointer) {
-  LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+void Emitter::prefetch(Value pointer, bool forWriting) {
+  LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/forWriting, /*hint=*/2, /*cache=*/1);
 }
 
 //===----------------------------------------------------------------------===//

@@ -55,8 +55,8 @@ public:
   mlir::Value address(const Place &place, llvm::ArrayRef<Index> indices);
   mlir::Value load(mlir::Value pointer, mlir::Type type);
   void store(mlir::Value value, mlir::Value pointer);
-  /// Asks for a cache line. An address that holds nothing does no harm.
-  void prefetch(mlir::Value pointer);
+  /// Asks for a cache line, to read or to write it. An address that holds nothing does no harm.
+  void prefetch(mlir::Value pointer, bool forWriting = false);
   /// Floating-point numbers of one type as those of another, rounded to nearest even.
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value loadSplat(mlir::Value pointer, int64_t lanes) {
@@ -111,6 +111,7 @@ struct Ahead {
   Place array;
   mlir::Value first;
   int64_t rows;
+  bool forWriting = false;
 };
 
 /// The factors, bounds and what is known of a product.
@@ -120,9 +121,27 @@ struct Product {
   std::optional<Place> plus = {}, rowScale = {}, columnScale = {};
   bool transposed = false;
   std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
-  std::optional<Ahead> ahead = {};
+  llvm::SmallVector<Ahead> ahead = {};
 };
 void emitProduct(Emitter &emitter, const Product &product);
+/// What is added to the product in `rows` rows and `vectors` vectors of columns, scaled; zeros where nothing is.
+llvm::SmallVector<mlir::Value> emitStart(Emitter &emitter, const Product &product, mlir::Value row, Index column,
+                                         int64_t rows, int64_t vectors);
+/// Whether the product is of pairs that AMX takes as they lie.
+bool isAMXProduct(const Emitter &emitter, const Product &product);
+void emitAMXProduct(Emitter &emitter, const Product &product);
+
+/// Cache lines of rows ahead, spread over what a product does: its `count` parts ask for a few each.
+class Fetches {
+public:
+  Fetches(Emitter &emitter, llvm::ArrayRef<Ahead> ahead, int64_t count) : e(emitter), ahead(ahead), count(count) {}
+  void emit(mlir::Value part) const;
+
+private:
+  Emitter &e;
+  llvm::ArrayRef<Ahead> ahead;
+  int64_t count;
+};
 void emitPair(Emitter &emitter, const Place &source, std::optional<Place> rowScale, bool transposed, mlir::Value rows,
               const Place &result);
 void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, const Place &result);

@@ -30,7 +30,12 @@ def ConvertTileToLLVMPass : Pass<"convert-tile-to-llvm", "::mlir::ModuleOp"> {
   let options = [Option<"lanes", "lanes", "int64_t", "16", "f32 numbers in a vector register">,
                  Option<"registers", "registers", "int64_t", "32", "vector registers">,
                  Option<"hasBF16", "has-bf16", "bool", "false", "the processor rounds to bf16">,
-                 Option<"hasPairs", "has-pairs", "bool", "false", "the processor multiplies pairs of bf16">];
+                 Option<"hasPairs", "has-pairs", "bool", "false", "the processor multiplies pairs of bf16">,
+                 Option<"hasAMX", "has-amx", "bool", "false", "and does so by AMX, in whole tiles">,
+                 Option<"productRows", "product-rows", "int64_t", "8",
+                        "rows of a register tile of products where there are 32 registers: 8, or 6, of 4 vectors">,
+                 Option<"fetchesEvenly", "fetches-evenly", "bool", "false",
+                        "products ask for rows ahead line by line, not in bursts">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

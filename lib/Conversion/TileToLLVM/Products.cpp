@@ -10,6 +10,9 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::tile;
 
+/// Steps of inner indices side by side in a loop that asks for cache lines evenly: one ask goes with so many.
+static constexpr int64_t unrolled = 4;
+
 /// Vectors of columns in a register tile of so many rows.
 static int64_t tileVectors(const Emitter &e, int64_t rows) {
   int64_t most = e.shape.isWide() ? 16 : 8; // accumulators
@@ -32,13 +35,25 @@ struct Multiplication {
 
   int64_t width() const { return right.type.getRank() == 3 ? 2 : 1; }
 
-  /// The steps [0, end).
-  SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial) const {
+  /// The steps [0, end). What `everyFew` makes goes with each few of them, which it is told the number of.
+  SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial, Emitter::Body everyFew = nullptr) const {
     Factors factors = locate(e);
-    return e.loop(0, end, 1, initial, [&](Value step, ValueRange sums) {
+    auto addStep = [&](Index step, ValueRange sums) {
       return add(e, factors, step, sums,
                  [&](int64_t, Value factor, Value column, Value sum) { return multiply(e, factor, column, sum); });
+    };
+    if (!e.shape.fetchesEvenly)
+      return e.loop(0, end, 1, initial, addStep);
+    Value whole = e.multiply(e.divide(end, unrolled), unrolled);
+    SmallVector<Value> sums = e.loop(0, whole, unrolled, initial, [&](Value first, ValueRange sums) {
+      if (everyFew)
+        everyFew(e.divide(first, unrolled));
+      SmallVector<Value> next(sums);
+      for (int64_t step = 0; step < unrolled; ++step)
+        next = addStep(Index(first, step), next);
+      return next;
     });
+    return e.loop(whole, end, 1, sums, addStep);
   }
 
   /// The inner indices from step `begin` on, of which row r takes the first counts[r].
@@ -174,7 +189,7 @@ static SmallVector<Value> emitCausal(Emitter &e, const Multiplication &multiplic
   return llvm::to_vector_of<Value>(choice.getResults());
 }
 
-/// The part of the rows ahead that one of `units` register tiles asks for.
+/// The part of the rows ahead that one of `units` register tiles asks for, in a burst.
 static void fetchPart(Emitter &e, const Ahead &ahead, Value unit, int64_t units) {
   Type element = ahead.array.type.getElementType();
   int64_t numbers = llvm::product_of(ahead.array.type.getShape().drop_front());
@@ -188,61 +203,118 @@ static void fetchPart(Emitter &e, const Ahead &ahead, Value unit, int64_t units)
   }
 }
 
-void tile::emitProduct(Emitter &e, const Product &product) {
-  const Place &result = product.result;
-  int64_t rows = tileRows(e, result.type.getSize(0)), vectors = tileVectors(e, rows);
-  if (product.resultTriangle && e.shape.isWide() && result.type.getSize(0) >= 16) {
-    rows = 16; // square blocks fit the triangle best
-    vectors = 1;
+void Fetches::emit(Value part) const {
+  for (const Ahead &one : ahead) {
+    Type element = one.array.type.getElementType();
+    int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8);
+    int64_t inRow = llvm::divideCeil(llvm::product_of(one.array.type.getShape().drop_front()), line);
+    int64_t lines = one.rows * inRow, share = llvm::divideCeil(lines, count);
+    Value first = e.multiply(part, share);
+    for (int64_t i = 0; i < share; ++i) {
+      Value number = e.smaller(e.add(first, i), e.constant(lines - 1));
+      Value row = arith::AddIOp::create(e.builder, e.loc, one.first, e.divide(number, inRow));
+      Value begin = arith::MulIOp::create(e.builder, e.loc, row, one.array.rowStride);
+      Value column = arith::RemUIOp::create(e.builder, e.loc, number, e.constant(inRow));
+      Value at = arith::AddIOp::create(e.builder, e.loc, begin, e.multiply(column, line));
+      e.prefetch(e.offset(one.array.pointer, at, element), one.forWriting);
+    }
   }
-  const int64_t fullVectors = vectors;
-  auto panel = [&](Index column, int64_t vectors) {
+}
+
+namespace {
+/// How a result is cut into register tiles: blocks of `rows` rows up to row `whole`, and one of the rows behind it.
+struct RegisterTiles {
+  int64_t rows, vectors, whole, rest;
+  int64_t count(int64_t columns, int64_t lanes) const {
+    return (whole / rows + (rest > 0)) * llvm::divideCeil(columns, vectors * lanes);
+  }
+};
+} // namespace
+
+static RegisterTiles chooseRegisterTiles(const Emitter &e, const Product &product) {
+  int64_t size = product.result.type.getSize(0), columns = product.result.type.getSize(1);
+  if (product.resultTriangle && e.shape.isWide() && size >= 16)
+    return {16, 1, int64_t(llvm::alignTo(size, 16)), 0}; // square blocks fit the triangle best
+  int64_t flat = e.shape.productRows;
+  if (e.shape.isWide() && flat < 8 && columns > 2 * e.lanes())
+    return size < flat ? RegisterTiles{size, 4, size, 0} : RegisterTiles{flat, 4, size / flat * flat, size % flat};
+  int64_t rows = tileRows(e, size);
+  return {rows, tileVectors(e, rows), int64_t(llvm::alignTo(size, rows)), 0};
+}
+
+SmallVector<Value> tile::emitStart(Emitter &e, const Product &product, Value row, Index column, int64_t rows,
+                                   int64_t vectors) {
+  SmallVector<Value> sums;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v) {
+      Index at(column.value, column.constant + v * e.lanes());
+      if (!product.plus) {
+        sums.push_back(e.splat(e.floats(e.lanes()), 0));
+        continue;
+      }
+      Value sum = e.load(e.address(*product.plus, {Index(row, r), at}), e.floats(e.lanes()));
+      if (product.rowScale) {
+        Index scale = product.rowScale->type.getSize(0) == 1 ? Index(0) : Index(row, r);
+        sum = e.mul(sum, e.loadSplat(e.address(*product.rowScale, scale), e.lanes()));
+      }
+      if (product.columnScale) {
+        bool one = product.columnScale->type.getSize(0) == 1;
+        Value pointer = e.address(*product.columnScale, one ? Index(0) : at);
+        sum = e.mul(sum, one ? e.loadSplat(pointer, e.lanes()) : e.load(pointer, e.floats(e.lanes())));
+      }
+      sums.push_back(sum);
+    }
+  return sums;
+}
+
+void tile::emitProduct(Emitter &e, const Product &product) {
+  if (isAMXProduct(e, product))
+    return emitAMXProduct(e, product);
+  const Place &result = product.result;
+  const RegisterTiles blocks = chooseRegisterTiles(e, product);
+  int64_t columns = result.type.getSize(1), units = blocks.count(columns, e.lanes());
+  // Loops of a triangle differ in length: they ask for lines in bursts.
+  int64_t parts = product.right.type.getSize(0) / unrolled; // of a register tile's loop
+  bool evenly = e.shape.fetchesEvenly && !product.leftTriangle && parts > 0;
+  auto block = [&](Index column, int64_t vectors, Value row, int64_t rows) {
+    int64_t perPanel = units / llvm::divideCeil(columns, blocks.vectors * e.lanes());
+    Value panelBefore = e.multiply(e.divide(e.toValue(column), blocks.vectors * e.lanes()), perPanel);
+    Value unit = arith::AddIOp::create(e.builder, e.loc, panelBefore, e.divide(row, blocks.rows));
+    if (!evenly)
+      for (const Ahead &ahead : product.ahead)
+        if (!ahead.forWriting)
+          fetchPart(e, ahead, unit, units);
+    SmallVector<Value> sums = emitStart(e, product, row, column, rows, vectors);
+    Multiplication multiplication{product.left, product.transposed, product.right, row, column, rows, vectors};
+    if (product.leftTriangle) {
+      sums = emitCausal(e, multiplication, product.inner, *product.leftTriangle, /*alignment=*/blocks.rows, sums);
+    } else {
+      int64_t width = multiplication.width();
+      Fetches fetches(e, product.ahead, units * parts);
+      auto fetch = [&](Value part) {
+        fetches.emit(arith::AddIOp::create(e.builder, e.loc, e.multiply(unit, parts), part));
+      };
+      Value steps = e.divide(e.add(product.inner, width - 1), width);
+      sums = multiplication.emit(e, steps, sums, evenly ? Emitter::Body(fetch) : Emitter::Body(nullptr));
+    }
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(sums[r * vectors + v],
+                e.address(result, {Index(row, r), Index(column.value, column.constant + v * e.lanes())}));
+  };
+  e.panels(columns, blocks.vectors, [&](Index column, int64_t vectors) {
     Index begin = 0;
     if (product.resultTriangle) { // rows above see none of these columns
       auto [r, w] = *product.resultTriangle;
-      begin = e.multiply(e.divide(e.multiply(e.divide(e.toValue(column), w), r), rows), rows);
+      begin = e.multiply(e.divide(e.multiply(e.divide(e.toValue(column), w), r), blocks.rows), blocks.rows);
     }
-    e.loop(begin, product.rows, rows, [&](Value row) {
-      if (product.ahead) {
-        int64_t blocks = llvm::divideCeil(result.type.getSize(0), rows), width = fullVectors * e.lanes();
-        Value panelBefore = e.multiply(e.divide(e.toValue(column), width), blocks);
-        Value unit = arith::AddIOp::create(e.builder, e.loc, panelBefore, e.divide(row, rows));
-        fetchPart(e, *product.ahead, unit, blocks * llvm::divideCeil(result.type.getSize(1), width));
-      }
-      SmallVector<Value> sums;
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t v = 0; v < vectors; ++v) {
-          Index at(column.value, column.constant + v * e.lanes());
-          if (!product.plus) {
-            sums.push_back(e.splat(e.floats(e.lanes()), 0));
-            continue;
-          }
-          Value sum = e.load(e.address(*product.plus, {Index(row, r), at}), e.floats(e.lanes()));
-          if (product.rowScale) {
-            Index scale = product.rowScale->type.getSize(0) == 1 ? Index(0) : Index(row, r);
-            sum = e.mul(sum, e.loadSplat(e.address(*product.rowScale, scale), e.lanes()));
-          }
-          if (product.columnScale) {
-            bool one = product.columnScale->type.getSize(0) == 1;
-            Value pointer = e.address(*product.columnScale, one ? Index(0) : at);
-            sum = e.mul(sum, one ? e.loadSplat(pointer, e.lanes()) : e.load(pointer, e.floats(e.lanes())));
-          }
-          sums.push_back(sum);
-        }
-      Multiplication multiplication{product.left, product.transposed, product.right, row, column, rows, vectors};
-      if (product.leftTriangle) {
-        sums = emitCausal(e, multiplication, product.inner, *product.leftTriangle, /*alignment=*/rows, sums);
-      } else {
-        int64_t width = multiplication.width();
-        sums = multiplication.emit(e, e.divide(e.add(product.inner, width - 1), width), sums);
-      }
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t v = 0; v < vectors; ++v)
-          e.store(sums[r * vectors + v],
-                  e.address(result, {Index(row, r), Index(column.value, column.constant + v * e.lanes())}));
-    });
-  };
-  e.panels(result.type.getSize(1), vectors, panel);
+    Index end = product.rows;
+    if (blocks.rest > 0)
+      end = e.smaller(product.rows, e.constant(blocks.whole));
+    e.loop(begin, end, blocks.rows, [&](Value row) { block(column, vectors, row, blocks.rows); });
+    if (blocks.rest > 0)
+      e.loop(blocks.whole, product.rows, blocks.rest, [&](Value row) { block(column, vectors, row, blocks.rest); });
+  });
 }
 
 /// A square of vectors, in steps that exchange blocks of 1, 2, 4, ... lanes between rows.
@@ -263,13 +335,44 @@ static void transposeSquare(Emitter &e, SmallVectorImpl<Value> &rows) {
     }
 }
 
+/// Of rows `row` and the next, a vector of columns each: in bf16, side by side. Instead of a row behind the last there
+/// are zeros.
+static Value loadPair(Emitter &e, const Place &source, std::optional<Place> rowScale, Value row, Value rows,
+                      Index column) {
+  int64_t lanes = e.lanes();
+  Type element = source.type.getElementType(), bf16 = e.builder.getBF16Type();
+  SmallVector<int64_t> order; // of two vectors' numbers, side by side
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    llvm::append_range(order, ArrayRef{lane, lanes + lane});
+  Value next = e.add(row, 1);
+  Value hasNext = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::slt, next, rows);
+  Value second = arith::SelectOp::create(e.builder, e.loc, hasNext, next, row);
+  auto rowAt = [&](Value row) {
+    Value numbers = e.load(e.address(source, {row, column}), e.vectorOf(element, lanes));
+    if (rowScale)
+      numbers = e.mul(e.convert(numbers, e.builder.getF32Type()), e.loadSplat(e.address(*rowScale, {row}), lanes));
+    return e.convert(numbers, bf16);
+  };
+  Value below = arith::SelectOp::create(e.builder, e.loc, hasNext, rowAt(second), e.splat(e.vectorOf(bf16, lanes), 0));
+  return vector::ShuffleOp::create(e.builder, e.loc, rowAt(row), below, order);
+}
+
 void tile::emitTranspose(Emitter &e, const Place &source, Value rows, const Place &result) {
   int64_t lanes = e.lanes(), columns = source.type.getSize(1), full = columns / lanes * lanes;
-  e.loop(0, rows, lanes, [&](Value row) {
+  bool inPairs = result.type.getElementType().isBF16(); // of which each is as large as an f32 number
+  e.loop(0, rows, inPairs ? 2 * lanes : lanes, [&](Value row) {
     auto square = [&](Index column, int64_t count) {
       SmallVector<Value> vectors;
-      for (int64_t r = 0; r < lanes; ++r)
-        vectors.push_back(e.load(e.address(source, {Index(row, r), column}), e.floats(lanes)));
+      for (int64_t r = 0; r < lanes; ++r) {
+        if (!inPairs) {
+          vectors.push_back(e.load(e.address(source, {Index(row, r), column}), e.floats(lanes)));
+          continue;
+        }
+        // Rows behind the last are read no further than there: what they give is not looked at.
+        Value first = e.smaller(e.add(row, 2 * r), e.multiply(e.divide(e.add(rows, -1), 2), 2));
+        Value both = loadPair(e, source, {}, first, rows, column);
+        vectors.push_back(LLVM::BitcastOp::create(e.builder, e.loc, e.floats(lanes), both));
+      }
       transposeSquare(e, vectors);
       for (int64_t c = 0; c < count; ++c)
         e.store(vectors[c], e.address(result, {Index(column.value, column.constant + c), row}));
@@ -293,24 +396,9 @@ void tile::emitPair(Emitter &e, const Place &source, std::optional<Place> rowSca
     int64_t pairs = source.type.getSize(1) / 2, columns = source.type.getSize(0);
     return emitTranspose(e, asWords(source, columns, pairs), rows, asWords(result, pairs, columns));
   }
-  Type element = source.type.getElementType(), bf16 = e.builder.getBF16Type();
-  SmallVector<int64_t> order; // of two vectors' numbers, side by side
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    llvm::append_range(order, ArrayRef{lane, lanes + lane});
   e.loop(0, rows, 2, [&](Value first) {
-    Value next = e.add(first, 1);
-    Value hasNext = arith::CmpIOp::create(e.builder, e.loc, arith::CmpIPredicate::slt, next, rows);
-    Value second = arith::SelectOp::create(e.builder, e.loc, hasNext, next, first);
     e.loop(0, source.type.getSize(1), lanes, [&](Value column) {
-      auto rowAt = [&](Value row) {
-        Value numbers = e.load(e.address(source, {row, column}), e.vectorOf(element, lanes));
-        if (rowScale)
-          numbers = e.mul(e.convert(numbers, e.builder.getF32Type()), e.loadSplat(e.address(*rowScale, {row}), lanes));
-        return e.convert(numbers, bf16);
-      };
-      Value below =
-          arith::SelectOp::create(e.builder, e.loc, hasNext, rowAt(second), e.splat(e.vectorOf(bf16, lanes), 0));
-      Value both = vector::ShuffleOp::create(e.builder, e.loc, rowAt(first), below, order);
+      Value both = loadPair(e, source, rowScale, first, rows, column);
       e.store(both, e.address(result, {e.divide(first, 2), column, 0}));
     });
   });

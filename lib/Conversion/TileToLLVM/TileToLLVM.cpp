@@ -53,7 +53,9 @@ struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<Conv
     OpBuilder builder(&getContext());
     for (KernelOp kernel : kernels) {
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder, {lanes, registers, hasBF16, hasPairs}).run()))
+      if (failed(
+              KernelLowering(kernel, builder, {lanes, registers, hasBF16, hasPairs, hasAMX, productRows, fetchesEvenly})
+                  .run()))
         return signalPassFailure();
       kernel.erase();
     }
@@ -123,6 +125,8 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
     auto load = dyn_cast<LoadOp>(op);
     bool isWritten = (map && i == map.getInputs().size()) ||
                      (load && load.getArray().getType().getElementType() == type.getElementType());
+    auto transpose = dyn_cast<TransposeOp>(op);
+    isWritten |= transpose && transpose.getResult().getType().getElementType().isBF16();
     if (!isWritten && !isa<ViewOp, ProductOp, PairOp>(op))
       return op->emitOpError("cannot be lowered: it takes f32, not ") << type;
   }
@@ -194,7 +198,10 @@ LogicalResult KernelLowering::lower(Operation *op) {
         product.leftTriangle = triangle(op.getLeftTriangle());
         product.resultTriangle = triangle(op.getResultTriangle());
         if (op.getAhead())
-          product.ahead = {place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())};
+          product.ahead.push_back({place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())});
+        if (op.getWritten())
+          product.ahead.push_back(
+              {place(op.getWritten()), value(op.getWrittenFirst()), int64_t(*op.getWrittenRows()), true});
         emitProduct(emitter, product);
         return success();
       })

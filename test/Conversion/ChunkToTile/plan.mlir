@@ -1,7 +1,8 @@
 // RUN: recur-opt %s --convert-chunk-to-tile=symbol=kernel | FileCheck %s
 
 // A state that is read and advanced lies transposed and advances in place; a chain of maps is one pass; what lies above
-// the diagonal is neither computed nor multiplied. Products fetch the next chunk's inputs.
+// the diagonal is neither computed nor multiplied. Products fetch the next chunk's inputs, and one that leaves others time
+// after it the rows that this chunk's output is stored to.
 // CHECK-LABEL: tile.kernel @kernel required 3 workspace
 chunk.program @linear {} chunk 64 {
   // CHECK: tile.load %arg3{{.*}} into <1x20x30xf32
@@ -13,7 +14,7 @@ chunk.program @linear {} chunk 64 {
   %v = chunk.input "v" : tensor<64x20xf32>
   %S = chunk.state "S" : tensor<20x30xf32>
   // CHECK-NOT: ahead
-  // CHECK: tile.product %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} ahead %arg1[%{{.*}}] rows 64 : <64x30xf32, local, [32, 1]>, <30x20xf32
+  // CHECK: tile.product %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} ahead %arg1[%{{.*}}] rows 64 written %arg4[%{{.*}}] rows 64 : <64x30xf32, local, [32, 1]>, <30x20xf32
   %past = chunk.read %q, %S : tensor<64x30xf32>, tensor<20x30xf32>
   // CHECK: tile.transpose
   // CHECK: tile.product {{.*}} result_triangle [1, 1]
@@ -27,6 +28,7 @@ chunk.program @linear {} chunk 64 {
   %o = chunk.map exp %sum : tensor<64x20xf32>
   %S1 = chunk.advance %S, %v, %k : tensor<20x30xf32>, tensor<64x20xf32>, tensor<64x30xf32>
   // CHECK: tile.product transposed %{{.*}}, %{{.*}} into [[STATE:%.*]] rows {{.*}} plus [[STATE]] ahead %arg2
+  // CHECK-NOT: written
   // CHECK: tile.store
   chunk.output "o" %o : tensor<64x20xf32>
   chunk.next %S, %S1 : tensor<20x30xf32>

@@ -112,8 +112,27 @@ tile.kernel @k required 0 workspace 0 {
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%x: !tile.tile<?x5xf32, global>, %n: i64):
   %a = tile.alloc : !tile.tile<5x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows that are about to be written}}
+  "tile.product"(%a, %a, %a, %n, %n, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0>}> : (!tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, i64, i64, !tile.tile<?x5xf32, global>) -> ()
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<5x4xf32, local, [16, 1]>
+  %b = tile.alloc : !tile.tile<4x5xbf16, local, [32, 1]>
+  // expected-error @below {{'tile.transpose' op gives whole pairs of bf16 columns, not '!tile.tile<4x5xbf16, local, [32, 1]>'}}
+  tile.transpose %a rows %n into %b : !tile.tile<5x4xf32, local, [16, 1]> into !tile.tile<4x5xbf16, local, [32, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%x: !tile.tile<?x5xf32, global>, %n: i64):
+  %a = tile.alloc : !tile.tile<5x5xf32, local, [16, 1]>
   // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows to fetch ahead}}
-  "tile.product"(%a, %a, %a, %n, %n, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0>}> : (!tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, i64, i64, !tile.tile<?x5xf32, global>) -> ()
+  "tile.product"(%a, %a, %a, %n, %n, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0>}> : (!tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, !tile.tile<5x5xf32, local, [16, 1]>, i64, i64, !tile.tile<?x5xf32, global>) -> ()
 }
 
 // -----

@@ -58,6 +58,8 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.product %a, %t into %A rows %tokens inner %inner result_triangle [1, 1] : !rows, !turned into !square
   // CHECK: tile.product {{.*}} inner %{{.*}} ahead %{{.*}}[%{{.*}}] rows 64 : {{.*}} ahead !tile.tile<?x20xbf16, global>
   tile.product %A, %a into %b rows %tokens inner %tokens ahead %x[%zero] rows 64 : !square, !rows into !rows ahead !global
+  // CHECK: tile.product {{.*}} ahead %{{.*}}[%{{.*}}] rows 64 written %{{.*}}[%{{.*}}] rows 32 : {{.*}} ahead !tile.tile<?x20xbf16, global> written !tile.tile<?x20xbf16, global>
+  tile.product %A, %a into %b rows %tokens inner %tokens ahead %x[%zero] rows 64 written %x[%zero] rows 32 : !square, !rows into !rows ahead !global written !global
   // CHECK: tile.pair %{{.*}} scaled_rows %{{.*}} rows %{{.*}} into %{{.*}} : <64x20xf32, local, [32, 1]> scaled_rows
   %pairs = tile.alloc : !tile.tile<32x20x2xbf16, local, [64, 2, 1]>
   tile.pair %a scaled_rows %s rows %tokens into %pairs : !rows scaled_rows !numbers into !tile.tile<32x20x2xbf16, local, [64, 2, 1]>

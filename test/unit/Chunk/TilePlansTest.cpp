@@ -38,7 +38,8 @@ protected:
     return compile(path, (*buffer)->getBuffer().str(), dims);
   }
 
-  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false) {
+  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false,
+            bool hasAMX = false) {
     Plan result{toChunk(module, chunk), {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -49,6 +50,7 @@ protected:
     tile::ConvertChunkToTilePassOptions options;
     options.dtype = dtype.str();
     options.hasPairs = hasPairs;
+    options.hasAMX = hasAMX;
     passes.addPass(tile::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(passes.run(*result.module)));
     return result;
@@ -121,12 +123,14 @@ TEST_P(Plans, TakeNothingOfLaterTokens) {
 TEST_P(Plans, ComputeTheSameInPairs) {
   auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
   ASSERT_TRUE(module);
-  Plan tiles = plan(*module, 16, "bf16", /*hasPairs=*/true);
-  for (int64_t tokens : {1, 5, 16, 37}) {
-    Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
-    Results want = get(interpret(recurrenceOf(*module), data));
-    Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
-    EXPECT_LE(relativeRms(got, want), limit) << tokens << " tokens";
+  for (bool hasAMX : {false, true}) {
+    Plan tiles = plan(*module, 16, "bf16", /*hasPairs=*/true, hasAMX);
+    for (int64_t tokens : {1, 5, 16, 37}) {
+      Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+      Results want = get(interpret(recurrenceOf(*module), data));
+      Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
+      EXPECT_LE(relativeRms(got, want), limit) << tokens << " tokens" << (hasAMX ? ", AMX" : "");
+    }
   }
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 #include "Compile/CPUKernel.h"
 #include "Data/Data.h"
+#include "Runtime/Features.h"
+#include "recur/Runtime.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
@@ -29,6 +31,7 @@ public:
     auto symbol = (*jit)->lookup(object.symbol);
     if (!symbol)
       return symbol.takeError();
+    runtime::hasFeatures(RECUR_FEATURE_AMX_TILE); // asks the system for it, as a call by the runtime does
     LoadedKernel kernel;
     kernel.function = symbol->toPtr<Function>();
     kernel.object = std::move(object);

@@ -44,6 +44,23 @@ TEST(HostTarget, TakesPairsWhereTheProcessorIsFastAtThem) {
   EXPECT_FALSE(makeHostTarget("znver5", features).vectors.hasPairs);
 }
 
+/// With AMX, pairs are fast everywhere; Intel's processors have register tiles of their own.
+TEST(HostTarget, TakesAMXAndTheProcessorsRegisterTiles) {
+  llvm::StringMap<bool> features{{"avx2", true},     {"fma", true},        {"avx512f", true},  {"avx512vl", true},
+                                 {"avx512dq", true}, {"avx512bf16", true}, {"amx-tile", true}, {"amx-bf16", true}};
+  VectorUnit wide = makeHostTarget("sapphirerapids", features).vectors;
+  EXPECT_TRUE(wide.hasPairs && wide.hasAMX && wide.fetchesEvenly);
+  EXPECT_EQ(wide.productRows, 6);
+  VectorUnit named = findTarget("x86-64-v4-amx")->vectors;
+  EXPECT_TRUE(named.hasPairs && named.hasAMX && named.hasBF16);
+  EXPECT_EQ(named.productRows, 6);
+  features["amx-bf16"] = false;
+  EXPECT_FALSE(makeHostTarget("sapphirerapids", features).vectors.hasAMX);
+  VectorUnit other = makeHostTarget("znver5", features).vectors;
+  EXPECT_FALSE(other.hasAMX || other.fetchesEvenly);
+  EXPECT_EQ(other.productRows, 8);
+}
+
 TEST(HostTarget, WithoutAVX2OrFMAHasNoVectorKernels) {
   for (llvm::StringRef missing : {"avx2", "fma"}) {
     llvm::StringMap<bool> features{{"sse2", true}, {"avx2", true}, {"fma", true}};
