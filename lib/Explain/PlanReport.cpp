@@ -61,7 +61,7 @@ static std::string explainChoice(const PlanReport &report, const KernelPlan &pla
   };
   if (plan.plan == RECUR_PLAN_SEGMENT)
     return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
-                       "tenth of the time",
+                       "twelfth of the time",
                        plan.tokensFrom);
   if (isMain(plan) && plan.tokensFrom == noTokens)
     return "auto does not take it: going token by token is faster";

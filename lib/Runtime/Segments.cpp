@@ -18,9 +18,9 @@ static double divideUp(double a, double b) {
 /// kernel, so more chunks of a small one.
 static double estimateWaiting(const recur_kernel_info &kernel, int64_t stateElements) {
   // In microseconds, as measured: of waking a thread, of a chunk of next to nothing, of a token for each state element.
-  constexpr double waking = 13, ofChunk = 5, ofElement = 7e-5;
+  constexpr double waking = 9, ofChunk = 5, ofElement = 7e-5;
   // Beside that, what the step reads is in another processor's caches.
-  constexpr double fetching = 0.3;
+  constexpr double fetching = 0.25;
   return waking / (ofChunk + ofElement * double(kernel.chunk) * double(stateElements)) + fetching;
 }
 

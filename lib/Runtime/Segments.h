@@ -15,7 +15,7 @@ namespace recur::runtime {
 /// Segments behind the first one that a sequence has at most.
 constexpr int64_t mostSegments = 64;
 /// `segment` is chosen where its estimated time is at most this part of the time without it.
-constexpr double clearGain = 0.9;
+constexpr double clearGain = 0.92;
 
 /// How to cut sequences when `units` heads of them, the longest of so many tokens, are computed on this many
 /// processors: into as many segments as the kernel's cost figures, and the elements of all states of a head, say is
