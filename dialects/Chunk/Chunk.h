@@ -22,6 +22,8 @@ class StateOp;
 class OutputOp;
 class NextOp;
 class Tangents;
+class KeptOp;
+class Adjoints;
 
 /// Bytes of all operands and results of an op, in f32.
 int64_t countBytes(mlir::Operation *op);

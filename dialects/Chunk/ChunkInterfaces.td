@@ -29,11 +29,19 @@ def Chunk_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     A direction may have other sizes than its value where the op treats the rows or columns of a state alike: K directions
     of a row of the state, for example, are a tangent of KxK for a state of VxK. The ops that are built take their sizes from
     the tangents.
+
+    The cotangent of a value is how much what is differentiated moves with it; `chunk::Adjoints` adds up what each op that uses
+    the value finds, and null there is a cotangent of zero. Where a function has no derivative the cotangents follow the
+    usual subgradient, and a slope that is infinite where the value is finite counts as zero.
   }];
   let methods = [
     InterfaceMethod<[{Builds the tangents of the results at the builder's place, and tells `tangents` of them. A result that
                       does not depend on what has a tangent gets none.}], "void", "buildTangent",
                     (ins "::mlir::OpBuilder &":$builder, "::recur::chunk::Tangents &":$tangents)>,
+    InterfaceMethod<[{Builds what carries the cotangents of the results, at least one of which is not null, back to the operands
+                      and to what the op's regions use, and adds it to `adjoints`. The op's operands and results are known at
+                      the builder's place. Fails where the op has no adjoint, and says why.}], "::mlir::LogicalResult",
+                    "buildAdjoint", (ins "::mlir::OpBuilder &":$builder, "::recur::chunk::Adjoints &":$adjoints)>,
   ];
 }
 

@@ -1,5 +1,5 @@
 // Decays, interactions, solves, and reads and advances of states: shapes and checks.
-#include "dialects/Chunk/Chunk.h"
+#include "dialects/Chunk/ChunkChecks.h"
 #include <cmath>
 
 using namespace mlir;
@@ -14,10 +14,8 @@ using namespace recur::chunk;
 // Checks that several ops share
 //===----------------------------------------------------------------------===//
 
-/// Rows and writes must come from the same tokens, so many a token as the visibility says, and the decay must have a
-/// step for each of these tokens and for each of `channels`.
-static LogicalResult checkVisibility(std::optional<Location> loc, int64_t rows, ArrayRef<int64_t> points,
-                                     int64_t columns, ArrayRef<int64_t> steps, Value decay, int64_t channels) {
+LogicalResult recur::chunk::checkVisibility(std::optional<Location> loc, int64_t rows, ArrayRef<int64_t> points,
+                                            int64_t columns, ArrayRef<int64_t> steps, Value decay, int64_t channels) {
   if (points.empty() || steps.empty())
     return emitOptionalError(loc, "at least one row and one write a token are needed");
   for (int64_t point : points)
@@ -42,6 +40,24 @@ static LogicalResult checkVisibility(std::optional<Location> loc, int64_t rows, 
   if (type.getRank() > 2 || (type.getRank() == 2 && type.getDimSize(1) != channels))
     return emitOptionalError(loc, "the decay must have one step a token or one for each of ", channels,
                              " channels, but it is ", type);
+  return success();
+}
+
+LogicalResult recur::chunk::checkChannels(std::optional<Location> loc, RankedTensorType rows,
+                                          RankedTensorType columns) {
+  if (rows.getDimSize(1) == columns.getDimSize(1))
+    return success();
+  return emitOptionalError(loc, "the rows have ", rows.getDimSize(1), " channels, but the writes have ",
+                           columns.getDimSize(1));
+}
+
+LogicalResult recur::chunk::checkTriangle(std::optional<Location> loc, RankedTensorType matrix,
+                                          RankedTensorType values) {
+  if (matrix.getDimSize(0) != matrix.getDimSize(1))
+    return emitOptionalError(loc, "the matrix must be square, but it is ", matrix);
+  if (matrix.getDimSize(1) != values.getDimSize(0))
+    return emitOptionalError(loc, "the matrix has ", matrix.getDimSize(1), " columns, but there are ",
+                             values.getDimSize(0), " values");
   return success();
 }
 
@@ -71,24 +87,11 @@ OpFoldResult CumulativeDecayOp::fold(FoldAdaptor adaptor) {
 RECUR_INFER(InteractionOp) {
   InteractionOpAdaptor adaptor(operands, attributes, properties, regions);
   RankedTensorType rows = tensorOf(adaptor.getRows()), columns = tensorOf(adaptor.getColumns());
-  if (rows.getDimSize(1) != columns.getDimSize(1))
-    return emitOptionalError(loc, "the rows have ", rows.getDimSize(1), " channels, but the writes have ",
-                             columns.getDimSize(1));
+  if (failed(checkChannels(loc, rows, columns)))
+    return failure();
   types.push_back(makeTensor(context, {rows.getDimSize(0), columns.getDimSize(0)}));
   return checkVisibility(loc, rows.getDimSize(0), adaptor.getPoints(), columns.getDimSize(0), adaptor.getSteps(),
                          adaptor.getDecay(), rows.getDimSize(1));
-}
-
-/// What apply and solve have in common: the decay needs to know which rows and writes the matrix is of.
-template <typename Adaptor> static LogicalResult checkChannelDecay(std::optional<Location> loc, Adaptor adaptor) {
-  if (!adaptor.getDecay())
-    return success();
-  std::optional<ArrayRef<int64_t>> points = adaptor.getPoints(), steps = adaptor.getSteps();
-  if (!points || !steps)
-    return emitOptionalError(loc, "a decay of the channels needs to know what the rows see");
-  RankedTensorType matrix = tensorOf(adaptor.getMatrix()), values = tensorOf(adaptor.getValues());
-  return checkVisibility(loc, matrix.getDimSize(0), *points, matrix.getDimSize(1), *steps, adaptor.getDecay(),
-                         values.getDimSize(1));
 }
 
 RECUR_INFER(ApplyOp) {
@@ -103,13 +106,9 @@ RECUR_INFER(ApplyOp) {
 
 RECUR_INFER(SolveOp) {
   SolveOpAdaptor adaptor(operands, attributes, properties, regions);
-  RankedTensorType matrix = tensorOf(adaptor.getMatrix()), values = tensorOf(adaptor.getValues());
-  if (matrix.getDimSize(0) != matrix.getDimSize(1))
-    return emitOptionalError(loc, "the matrix must be square, but it is ", matrix);
-  if (matrix.getDimSize(1) != values.getDimSize(0))
-    return emitOptionalError(loc, "the matrix has ", matrix.getDimSize(1), " columns, but there are ",
-                             values.getDimSize(0), " values");
-  types.push_back(values);
+  if (failed(checkTriangle(loc, tensorOf(adaptor.getMatrix()), tensorOf(adaptor.getValues()))))
+    return failure();
+  types.push_back(adaptor.getValues().getType());
   return checkChannelDecay(loc, adaptor);
 }
 

@@ -21,6 +21,7 @@ SmallVector<InputOp, 8> ProgramOp::getInputs() { return llvm::to_vector<8>(getBo
 SmallVector<ParamOp, 8> ProgramOp::getParams() { return llvm::to_vector<8>(getBody().getOps<ParamOp>()); }
 SmallVector<StateOp, 8> ProgramOp::getStates() { return llvm::to_vector<8>(getBody().getOps<StateOp>()); }
 SmallVector<OutputOp, 8> ProgramOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
+SmallVector<KeptOp, 8> ProgramOp::getKept() { return llvm::to_vector<8>(getBody().getOps<KeptOp>()); }
 
 /// `value` must have one row for each of the chunk's tokens.
 static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
@@ -44,6 +45,13 @@ LogicalResult ProgramOp::verifyRegions() {
   for (OutputOp output : body.getOps<OutputOp>())
     if (failed(checkTokens(output, output.getValue(), getChunk())))
       return failure();
+  llvm::StringMap<Operation *> kept;
+  for (KeptOp state : body.getOps<KeptOp>()) {
+    if (!getBackward())
+      return state.emitOpError() << "is a state of another run, which only a program that runs backward has";
+    if (failed(declareOnce(kept, state.getName(), state)))
+      return failure();
+  }
   return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(body);
 }
 
@@ -55,6 +63,7 @@ LogicalResult ProgramOp::verifyRegions() {
 void InputOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void ParamOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void StateOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+void KeptOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
 LogicalResult ParamOp::verify() {
   if (tensorOf(getResult()).getDimSize(0) != 1)

@@ -20,7 +20,9 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
   let description = [{
     Run once a chunk, in order; the states go from chunk to chunk. `dims` names the sizes that the specification was
     instantiated with. `summary_of` marks the summary of a segment: running this program over a segment's chunks gives, as
-    the final values of its last two states, the map that the segment applies to the state named here.
+    the final values of its last two states, the map that the segment applies to the state named here. A `backward` program
+    runs over the chunks from the last to the first: its states go from each chunk to the one before it, and `chunk.kept`
+    gives the states that another program left at the chunk's start.
 
     Verified: names are unique within their kind (inputs and params share one name space with states; outputs have their
     own); each `chunk.state` has exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
@@ -43,10 +45,10 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims, I64Attr:$chunk, OptionalAttr<StrAttr>:$summary_of,
-                   OptionalAttr<Chunk_SummaryKind>:$summary_kind);
+                   OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? attr-dict-with-keyword $body
+    $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? (`backward` $backward^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -58,6 +60,7 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     llvm::SmallVector<ParamOp, 8> getParams();
     llvm::SmallVector<StateOp, 8> getStates();
     llvm::SmallVector<OutputOp, 8> getOutputs();
+    llvm::SmallVector<KeptOp, 8> getKept();
   }];
 }
 
@@ -104,6 +107,20 @@ def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
     /// The op that says what the state becomes.
     NextOp getNext();
   }];
+}
+
+def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
+  let summary = "a state at the chunk's start, as the run over the chunks from first to last left it";
+  let description = [{
+    A gradient needs the values that the program computed, and those the states that it computed them from.
+
+    Verified: the program is one that runs `backward`, and keeps no two states of one name.
+
+    Example: `%S = chunk.kept "S" : tensor<64x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 
 def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["state", "value"]>]> {

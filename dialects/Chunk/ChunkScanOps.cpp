@@ -1,4 +1,5 @@
 // Scans, the token loop, conjugate gradients and summaries: shapes, checks and the token loop's textual form.
+#include "dialects/Chunk/ChunkChecks.h"
 #include "dialects/Chunk/ChunkSyntax.h"
 
 using namespace mlir;
@@ -9,12 +10,22 @@ using namespace recur::chunk;
                                      DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,      \
                                      SmallVectorImpl<Type> &types)
 
-/// Fails unless `tokens`, without its token dimension, has the shape of `state`.
-static LogicalResult checkPerToken(std::optional<Location> loc, StringRef what, Value tokens, Value state) {
+LogicalResult recur::chunk::checkPerToken(std::optional<Location> loc, StringRef what, Value tokens, Value state) {
   if (shapePerToken(tokens) == tensorOf(state).getShape())
     return success();
   return emitOptionalError(loc, "the ", what, " of each token must have the shape of the state ", tensorOf(state),
                            ", but they are ", tensorOf(tokens));
+}
+
+LogicalResult recur::chunk::checkScan(std::optional<Location> loc, Value state, Value additions, Value decay) {
+  if (failed(checkPerToken(loc, "additions", additions, state)))
+    return failure();
+  if (decay && !shapePerToken(decay).empty() && failed(checkPerToken(loc, "decay steps", decay, state)))
+    return failure();
+  if (decay && tensorOf(decay).getDimSize(0) != tensorOf(additions).getDimSize(0))
+    return emitOptionalError(loc, "the decay has steps for ", tensorOf(decay).getDimSize(0),
+                             " tokens, but there are additions for ", tensorOf(additions).getDimSize(0));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -23,16 +34,8 @@ static LogicalResult checkPerToken(std::optional<Location> loc, StringRef what, 
 
 RECUR_INFER(ScanOp) {
   ScanOpAdaptor adaptor(operands, attributes, properties, regions);
-  Value state = adaptor.getState(), additions = adaptor.getAdditions(), decay = adaptor.getDecay();
-  if (failed(checkPerToken(loc, "additions", additions, state)))
-    return failure();
-  if (decay && !shapePerToken(decay).empty() && failed(checkPerToken(loc, "decay steps", decay, state)))
-    return failure();
-  if (decay && tensorOf(decay).getDimSize(0) != tensorOf(additions).getDimSize(0))
-    return emitOptionalError(loc, "the decay has steps for ", tensorOf(decay).getDimSize(0),
-                             " tokens, but there are additions for ", tensorOf(additions).getDimSize(0));
-  types.append({additions.getType(), state.getType()});
-  return success();
+  types.append({adaptor.getAdditions().getType(), adaptor.getState().getType()});
+  return checkScan(loc, adaptor.getState(), adaptor.getAdditions(), adaptor.getDecay());
 }
 
 RECUR_INFER(TropicalScanOp) {
@@ -68,6 +71,9 @@ static RankedTensorType typeInBody(Value value, bool isState) {
 }
 
 LogicalResult TokenLoopOp::verifyRegions() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (getReverse() && program && !program.getBackward())
+    return emitOpError("goes from the last token to the first, which only a program that runs backward may");
   unsigned streams = getStreams().size(), states = getStates().size();
   Block &block = getBody().front();
   if (block.getNumArguments() != streams + states)
@@ -122,6 +128,8 @@ ParseResult TokenLoopOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<Type> types;
   SMLoc loc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("reverse")))
+    result.getOrAddProperties<Properties>().reverse = parser.getBuilder().getUnitAttr();
   if (parseBindings(parser, arguments, operands, types))
     return failure();
   unsigned streams = operands.size();
@@ -150,14 +158,15 @@ void TokenLoopOp::print(OpAsmPrinter &printer) {
     printer << ')';
   };
   Block &block = getBody().front();
-  printer << ' ';
+  printer << (getReverse() ? " reverse " : " ");
   bindings(block.getArguments().take_front(getStreams().size()), getStreams());
   if (!getStates().empty()) {
     printer << " carry ";
     bindings(block.getArguments().take_back(getStates().size()), getStates());
   }
   printer.printArrowTypeList(getResultTypes());
-  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getOperandSegmentSizesAttrName().getValue()});
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getOperandSegmentSizesAttrName().getValue(), getReverseAttrName().getValue()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

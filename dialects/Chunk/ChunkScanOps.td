@@ -77,9 +77,10 @@ def Chunk_TokenLoopOp : Chunk_Op<"token_loop", [SingleBlockImplicitTerminator<"Y
     The body is the program of one token, in ops on values whose token dimension is 1. Its arguments are the rows of the
     streams and then the states, which get a token dimension of 1 there; it yields what the token gives, row by row the
     first results, and then the states for the next token, whose last values are the last results. Values of the program
-    that are the same for every token (params, constants) are used in the body as they are.
+    that are the same for every token (params, constants) are used in the body as they are. A `reverse` loop goes from the
+    last token to the first.
 
-    Verified: the arguments', the yielded values' and the results' shapes.
+    Verified: a `reverse` loop is in a program that runs `backward`; the arguments', the yielded values' and the results' shapes.
 
     Example:
     ```mlir
@@ -90,7 +91,7 @@ def Chunk_TokenLoopOp : Chunk_Op<"token_loop", [SingleBlockImplicitTerminator<"Y
     }
     ```
   }];
-  let arguments = (ins Variadic<Chunk_Tokens>:$streams, Variadic<Chunk_Tensor>:$states);
+  let arguments = (ins Variadic<Chunk_Tokens>:$streams, Variadic<Chunk_Tensor>:$states, UnitAttr:$reverse);
   let results = (outs Variadic<Chunk_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;

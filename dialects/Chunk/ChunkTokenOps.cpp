@@ -71,7 +71,7 @@ LogicalResult BroadcastOp::verify() {
 // MapOp
 //===----------------------------------------------------------------------===//
 
-bool recur::chunk::isUnary(Function function) { return function <= Function::Elu; }
+bool recur::chunk::isUnary(Function function) { return function <= Function::Elu || function == Function::Stop; }
 bool recur::chunk::isBinary(Function function) { return function >= Function::Add && function <= Function::Min; }
 
 static double evaluate(Function function, double x) {
@@ -96,6 +96,8 @@ static double evaluate(Function function, double x) {
     return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
   case Function::Elu:
     return x > 0 ? x : std::expm1(x);
+  case Function::Stop:
+    return x;
   default:
     return std::nan("");
   }

@@ -29,6 +29,8 @@ static Value buildUnary(ValueBuilder &build, MapOp op, Value x, Value y, Value d
   switch (op.getFunction()) {
   case Function::Neg:
     return build.neg(dx);
+  case Function::Stop: // it stops gradients, and the value does move
+    return dx;
   case Function::Sum:
     return build.map(Function::Sum, dx);
   // Where a slope is infinite, at zero, the tangent is zero.

@@ -69,6 +69,7 @@ double LogOp::applyToElement(ArrayRef<double> x) { return std::log(x[0]); }
 double SqrtOp::applyToElement(ArrayRef<double> x) { return std::sqrt(x[0]); }
 double AbsOp::applyToElement(ArrayRef<double> x) { return std::abs(x[0]); }
 double TanhOp::applyToElement(ArrayRef<double> x) { return std::tanh(x[0]); }
+double StopOp::applyToElement(ArrayRef<double> x) { return x[0]; }
 double EluOp::applyToElement(ArrayRef<double> x) { return x[0] > 0 ? x[0] : std::expm1(x[0]); }
 
 // Both take the exponential of a negative number only, so that neither overflows.
@@ -127,6 +128,7 @@ RECUR_FOLD_BY_VALUE(SigmoidOp)
 RECUR_FOLD_BY_VALUE(TanhOp)
 RECUR_FOLD_BY_VALUE(SoftplusOp)
 RECUR_FOLD_BY_VALUE(EluOp)
+RECUR_FOLD_BY_VALUE(StopOp)
 #undef RECUR_FOLD_BY_VALUE
 
 // Over the reals x + 0 = x and x * 1 = x. x * 0 = 0 is not folded: an infinity or NaN in x must stay visible.

@@ -183,6 +183,14 @@ def DGPS_TanhOp : DGPS_UnaryOp<"tanh", "the hyperbolic tangent", "%a = dgps.tanh
 def DGPS_SoftplusOp : DGPS_UnaryOp<"softplus", "log(1 + exp(x)), without overflow", "%d = dgps.softplus %x : <scalar>">;
 def DGPS_EluOp : DGPS_UnaryOp<"elu", "x above zero, exp(x) - 1 below", "%f = dgps.elu %q : <128>">;
 
+def DGPS_StopOp : DGPS_UnaryOp<"stop", "the value itself, whose gradient is zero", "%c = dgps.stop %a : <128>"> {
+  let description = [{
+    Elementwise. A gradient does not go through it; in all else it is what it is given.
+
+    Example: `%c = dgps.stop %a : <128>`
+  }];
+}
+
 class DGPS_BinaryOp<string mnemonic, string what, string example, list<Trait> traits = []>
     : DGPS_PureOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<DGPS_ElementwiseOpInterface>], traits)> {
   let summary = what;

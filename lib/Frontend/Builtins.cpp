@@ -23,6 +23,7 @@ const BuiltinInfo kBuiltins[] = {
     {Builtin::Silu, "silu", 1, "silu(a)", {}, [](double x) { return x * sigmoid(x); }},
     {Builtin::Relu, "relu", 1, "relu(a)", {}, [](double x) { return std::max(x, 0.0); }},
     {Builtin::Elu, "elu", 1, "elu(a)", {}, [](double x) { return x > 0 ? x : std::expm1(x); }},
+    {Builtin::Stop, "stop", 1, "stop(a)", {}, [](double x) { return x; }},
     {Builtin::Tanh, "tanh", 1, "tanh(a)", {}, [](double x) { return std::tanh(x); }},
     {Builtin::Softplus, "softplus", 1, "softplus(a)", {}, softplus},
     {Builtin::LogSigmoid, "logsigmoid", 1, "logsigmoid(a)", {}, [](double x) { return -softplus(-x); }},

@@ -17,6 +17,7 @@ enum class Builtin : uint8_t {
   Silu,
   Relu,
   Elu,
+  Stop,
   Tanh,
   Softplus,
   LogSigmoid,

@@ -37,6 +37,8 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
   }
   case Builtin::Elu:
     return dgps::EluOp::create(builder, loc, a);
+  case Builtin::Stop:
+    return dgps::StopOp::create(builder, loc, a);
   case Builtin::Tanh:
     return dgps::TanhOp::create(builder, loc, a);
   case Builtin::Softplus:

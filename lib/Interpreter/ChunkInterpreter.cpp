@@ -1,50 +1,12 @@
-#include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/ChunkMeaning.h"
+#include "Interpreter/ChunkRunner.h"
 #include "Support/Errors.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
 
-namespace {
-
-/// Where a sequence lies in the tokens, and which initial and final state is its.
-struct Sequence {
-  int64_t batch, begin, end, state;
-};
-
-/// The program's data, checked, and its sequences.
-class Runner {
-public:
-  Runner(chunk::ProgramOp program, const Data &data, const ChunkOptions &options)
-      : program(program), data(data), options(options), stateSizes(data.sizes) {}
-
-  Error prepare();
-  Expected<Results> run();
-  Expected<Results> runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
-
-private:
-  using States = std::map<std::string, Array>;
-
-  /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to
-  /// the results if `runs` has any.
-  Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
-                             States states);
-  Array load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape) const;
-  States initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const;
-  void storeFinal(const States &states, int64_t sequence, int64_t head);
-
-  chunk::ProgramOp program;
-  const Data &data;
-  const ChunkOptions &options;
-  Sizes stateSizes; // as the data's, with the number of sequences for the batch
-  std::vector<Sequence> sequences;
-  Results results;
-};
-
-} // namespace
-
-Error Runner::prepare() {
+Error ChunkRunner::prepare() {
   const Sizes &sizes = data.sizes;
   if (Error error = checkSizes(sizes))
     return error;
@@ -91,7 +53,8 @@ Error Runner::prepare() {
 //===----------------------------------------------------------------------===//
 
 /// `count` values of `shape`, the first at `index` and `stride` values apart, as a token value.
-Array Runner::load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape) const {
+Array ChunkRunner::load(const Array &array, int64_t index, int64_t count, int64_t stride,
+                        ArrayRef<int64_t> shape) const {
   Arithmetic arithmetic(options.rounding);
   Array result{shape.vec(), {}};
   result.shape.insert(result.shape.begin(), count);
@@ -102,7 +65,7 @@ Array Runner::load(const Array &array, int64_t index, int64_t count, int64_t str
   return result;
 }
 
-Runner::States Runner::initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const {
+States ChunkRunner::initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const {
   States states;
   for (chunk::StateOp state : runs.getStates()) {
     ArrayRef<int64_t> shape = chunk::tensorOf(state).getShape();
@@ -115,7 +78,7 @@ Runner::States Runner::initialStates(chunk::ProgramOp runs, int64_t sequence, in
   return states;
 }
 
-void Runner::storeFinal(const States &states, int64_t sequence, int64_t head) {
+void ChunkRunner::storeFinal(const States &states, int64_t sequence, int64_t head) {
   for (auto &[name, array] : results.final) {
     const std::vector<double> &values = states.at(name).values;
     std::copy(values.begin(), values.end(),
@@ -123,44 +86,65 @@ void Runner::storeFinal(const States &states, int64_t sequence, int64_t head) {
   }
 }
 
-Expected<Runner::States> Runner::runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin,
-                                           int64_t end, States states) {
+Expected<States> ChunkRunner::runChunk(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t first,
+                                       int64_t tokens, States states, const States *kept) {
   const Sizes &sizes = data.sizes;
-  int64_t size = runs.getChunk();
-  for (int64_t first = begin; first < end; first += size) {
-    int64_t tokens = std::min(size, end - first);
-    ChunkMachine machine(options.rounding, size, tokens);
-    for (chunk::InputOp input : runs.getInputs()) {
-      int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
-      int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
-      machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own,
-                              tokens, heads, chunk::shapePerToken(input)));
-    }
-    for (chunk::ParamOp param : runs.getParams())
-      machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param)));
-    for (chunk::StateOp state : runs.getStates())
-      machine.set(state, states.at(state.getName().str()));
-    if (Error error = machine.run(runs.getBody().front()))
-      return std::move(error);
-    for (chunk::OutputOp output : runs.getOutputs()) {
-      const Array &value = machine.get(output.getValue());
-      Array &to = results.outputs.at(output.getName().str());
-      int64_t width = value.values.size() / tokens;
-      for (int64_t t = 0; t < tokens; ++t)
-        std::copy_n(value.values.begin() + t * width, width,
-                    to.values.begin() + ((batch * sizes.tokens + first + t) * sizes.heads + head) * width);
-    }
-    for (chunk::StateOp state : runs.getStates())
-      states[state.getName().str()] = machine.get(state.getNext().getValue());
+  ChunkMachine machine(options.rounding, runs.getChunk(), tokens);
+  for (chunk::InputOp input : runs.getInputs()) {
+    int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
+    int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
+    machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own, tokens,
+                            heads, chunk::shapePerToken(input)));
+  }
+  for (chunk::ParamOp param : runs.getParams())
+    machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param)));
+  for (chunk::StateOp state : runs.getStates())
+    machine.set(state, states.at(state.getName().str()));
+  for (chunk::KeptOp state : runs.getKept()) {
+    if (!kept)
+      return makeError("a program that runs backward needs the states at each chunk's start");
+    machine.set(state, kept->at(state.getName().str()));
+  }
+  if (Error error = machine.run(runs.getBody().front()))
+    return std::move(error);
+  for (chunk::OutputOp output : runs.getOutputs()) {
+    const Array &value = machine.get(output.getValue());
+    Array &to = results.outputs.at(output.getName().str());
+    int64_t width = value.values.size() / tokens;
+    for (int64_t t = 0; t < tokens; ++t)
+      std::copy_n(value.values.begin() + t * width, width,
+                  to.values.begin() + ((batch * sizes.tokens + first + t) * sizes.heads + head) * width);
+  }
+  for (chunk::StateOp state : runs.getStates())
+    states[state.getName().str()] = machine.get(state.getNext().getValue());
+  return states;
+}
+
+Expected<States> ChunkRunner::runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
+                                        States states, std::vector<States> *kept) {
+  int64_t size = runs.getChunk(), chunks = (end - begin + size - 1) / size;
+  bool backward = runs.getBackward();
+  for (int64_t step = 0; step < chunks; ++step) {
+    int64_t chunk = backward ? chunks - 1 - step : step, first = begin + chunk * size;
+    if (kept && !backward)
+      kept->push_back(states);
+    auto after = runChunk(runs, batch, head, first, std::min(size, end - first), std::move(states),
+                          kept && backward ? &(*kept)[chunk] : nullptr);
+    if (!after)
+      return after.takeError();
+    states = std::move(*after);
   }
   return states;
 }
 
-Expected<Results> Runner::run() {
-  for (const Sequence &sequence : sequences)
+Expected<Results> ChunkRunner::run(KeptStates *kept) {
+  if (kept && !program.getBackward())
+    kept->resize(sequences.size() * data.sizes.heads);
+  for (auto [number, sequence] : enumerate(sequences))
     for (int64_t head = 0; head < data.sizes.heads; ++head) {
       auto states = runTokens(program, sequence.batch, head, sequence.begin, sequence.end,
-                              initialStates(program, sequence.state, head));
+                              initialStates(program, sequence.state, head),
+                              kept ? &(*kept)[number * data.sizes.heads + head] : nullptr);
       if (!states)
         return states.takeError();
       storeFinal(*states, sequence.state, head);
@@ -178,7 +162,7 @@ static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
   return map;
 }
 
-Expected<Results> Runner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments) {
+Expected<Results> ChunkRunner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments) {
   if (segments < 1)
     return makeError("at least one segment is needed");
   Arithmetic arithmetic(options.rounding);
@@ -230,7 +214,7 @@ Expected<Results> Runner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, in
 }
 
 Expected<Results> interpreter::interpret(chunk::ProgramOp program, const Data &data, const ChunkOptions &options) {
-  Runner runner(program, data, options);
+  ChunkRunner runner(program, data, options);
   if (Error error = runner.prepare())
     return std::move(error);
   return runner.run();
@@ -238,7 +222,7 @@ Expected<Results> interpreter::interpret(chunk::ProgramOp program, const Data &d
 
 Expected<Results> interpreter::interpretBySegments(chunk::ProgramOp program, ArrayRef<chunk::ProgramOp> summaries,
                                                    const Data &data, int64_t segments, const ChunkOptions &options) {
-  Runner runner(program, data, options);
+  ChunkRunner runner(program, data, options);
   if (Error error = runner.prepare())
     return std::move(error);
   return runner.runBySegments(summaries, segments);

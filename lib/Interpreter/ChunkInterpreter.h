@@ -24,4 +24,11 @@ llvm::Expected<Results> interpret(chunk::ProgramOp program, const Data &data, co
 llvm::Expected<Results> interpretBySegments(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
                                             const Data &data, int64_t segments, const ChunkOptions &options = {});
 
+/// Runs the program that `chunk-differentiate` made of `program`: over the chunks from the last to the first, on the
+/// states that `program` leaves at each chunk's start. The cotangents are of the outputs and final states; one that is
+/// left out is zero. Gives the gradients of inputs, params and initial states by their names. Those of shared inputs
+/// are summed over their group of heads and those of params over the sequences, always in the same order.
+llvm::Expected<Data> interpretGradient(chunk::ProgramOp program, chunk::ProgramOp gradient, const Data &data,
+                                       const Results &cotangents, const ChunkOptions &options = {});
+
 } // namespace recur::interpreter

@@ -110,7 +110,7 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
     return Error::success();
   };
   return TypeSwitch<mlir::Operation *, Error>(op)
-      .Case<InputOp, ParamOp, StateOp, OutputOp, NextOp, YieldOp>([](auto) { return Error::success(); })
+      .Case<InputOp, ParamOp, StateOp, KeptOp, OutputOp, NextOp, YieldOp>([](auto) { return Error::success(); })
       .Case([&](ConstantOp constant) {
         std::vector<int64_t> shape = tensorOf(constant).getShape().vec();
         shape[0] = countRows(tensorOf(constant));
@@ -167,6 +167,24 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op,
                         evaluateTropicalScan(arithmetic, of(op.getState()), of(op.getShifts()), of(op.getBounds())));
       })
+      .Case([&](ApplyTransposedOp op) {
+        return give(op, evaluateApplyTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),
+                                                decayOf(op)));
+      })
+      .Case([&](SolveTransposedOp op) {
+        return give(op, evaluateSolveTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),
+                                                decayOf(op)));
+      })
+      .Case([&](DecayCotangentOp op) {
+        return give(op, evaluateDecayCotangent(arithmetic, of(op.getMatrix()), of(op.getRows()), of(op.getColumns()),
+                                               Visibility{op.getPoints(), op.getSteps()}, decayOf(op)));
+      })
+      .Case([&](ReverseScanOp op) {
+        return givePair(op, evaluateReverseScan(arithmetic, of(op.getState()), of(op.getAdditions()), decayOf(op)));
+      })
+      .Case([&](FollowingOp op) { return givePair(op, evaluateFollowing(of(op.getState()), of(op.getRows()))); })
+      .Case([&](SumTokensOp op) { return give(op, evaluateSumTokens(arithmetic, of(op.getOperand()))); })
+      .Case([&](InsertOp op) { return give(op, evaluateInsert(of(op.getOperand()), op.getIndex(), op.getSize())); })
       .Case([&](PreviousOp op) { return give(op, previous(of(op.getState()), of(op.getAll()))); })
       .Case([&](LastOp op) {
         Array row = takeRows(of(op.getAll()), tokens - 1, 1, 1);
@@ -214,7 +232,8 @@ Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
   std::vector<Array> carried, given(op.getStreamResults().size());
   for (mlir::Value state : op.getStates())
     carried.push_back(inBody(get(state)));
-  for (int64_t t = 0; t < tokens; ++t) {
+  for (int64_t step = 0; step < tokens; ++step) {
+    int64_t t = op.getReverse() ? tokens - 1 - step : step;
     for (unsigned i = 0; i < streams; ++i)
       set(block.getArgument(i), takeRows(get(op.getStreams()[i]), t, 1, 1));
     for (unsigned i = 0; i < states; ++i)
@@ -226,7 +245,8 @@ Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
       const Array &row = get(yielded[i]);
       given[i].shape = row.shape; // a row may count the chunk's tokens, as that of a matrix of them does
       given[i].shape[0] = tokens;
-      append_range(given[i].values, row.values);
+      given[i].values.resize(tokens * row.values.size());
+      copy(row.values, given[i].values.begin() + t * row.values.size());
     }
     for (unsigned i = 0; i < states; ++i)
       carried[i] = get(yielded[given.size() + i]);

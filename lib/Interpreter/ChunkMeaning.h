@@ -57,6 +57,13 @@ Array evaluateApply(const Arithmetic &arithmetic, const Array &matrix, const Arr
                     Decay decay);
 Array evaluateSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, Visibility visibility,
                     Decay decay);
+/// The way back through apply and solve, and to the steps of a decay.
+Array evaluateApplyTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
+                              Visibility visibility, Decay decay);
+Array evaluateSolveTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
+                              Visibility visibility, Decay decay);
+Array evaluateDecayCotangent(const Arithmetic &arithmetic, const Array &matrix, const Array &rows, const Array &columns,
+                             Visibility visibility, Decay decay);
 Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix);
 /// left^T right, left right^T, or left right: `transposeLeft` and `transposeRight` say which operand is turned.
 Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,
@@ -66,6 +73,13 @@ std::pair<Array, Array> evaluateScan(const Arithmetic &arithmetic, const Array &
                                      Decay decay);
 std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, const Array &state, const Array &shifts,
                                              const Array &bounds);
+/// The same from the last token to the first: all values, and what is before the first.
+std::pair<Array, Array> evaluateReverseScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
+                                            Decay decay);
+/// The rows one token earlier, and the first.
+std::pair<Array, Array> evaluateFollowing(const Array &state, const Array &rows);
+Array evaluateSumTokens(const Arithmetic &arithmetic, const Array &operand);
+Array evaluateInsert(const Array &operand, int64_t index, int64_t size);
 /// The map and offset of two segments in a row.
 std::pair<Array, Array> composeSummaries(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &firstMap,
                                          const Array &firstOffset, const Array &secondMap, const Array &secondOffset);

@@ -34,6 +34,8 @@ static double evaluate(Function function, double a, double b) {
     return (a > 0 ? a : 0) + std::log1p(std::exp(-std::fabs(a)));
   case Function::Elu:
     return a > 0 ? a : std::expm1(a);
+  case Function::Stop:
+    return a;
   case Function::Add:
     return a + b;
   case Function::Sub:

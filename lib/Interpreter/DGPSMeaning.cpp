@@ -145,6 +145,7 @@ template <typename Number> static Action<Number> makeUnaryAction(mlir::Operation
       .Case([&](SigmoidOp) { return elementwise<Number>(a, result, [](Number x) { return Number(sigmoid(x)); }); })
       .Case([&](SoftplusOp) { return elementwise<Number>(a, result, [](Number x) { return Number(softplus(x)); }); })
       .Case([&](EluOp) { return elementwise<Number>(a, result, [](Number x) { return Number(elu(x)); }); })
+      .Case([&](StopOp) { return elementwise<Number>(a, result, [](Number x) { return Number(valueOf(x)); }); })
       .Default([](mlir::Operation *) { return Action<Number>(); });
 }
 

@@ -57,6 +57,11 @@ dgps.recurrence @elu {} { %a = dgps.input "a" : <5>
   dgps.output "r" %r : <5> }
 check.run @elu (a = [[2, 0, -0.6931471805599453, -1.0e-20, -inf]]) gives (r = [[2, 0, -0.5, -1.0e-20, -1]])
 
+dgps.recurrence @stop {} { %a = dgps.input "a" : <4>
+  %r = dgps.stop %a : <4>
+  dgps.output "r" %r : <4> }
+check.run @stop (a = [[2, 0, -inf, nan]]) gives (r = [[2, 0, -inf, nan]])
+
 dgps.recurrence @binary {} {
   %a = dgps.input "a" : <3>
   %b = dgps.input "b" : <3>

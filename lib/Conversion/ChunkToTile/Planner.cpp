@@ -54,6 +54,8 @@ Value Scalars::apply(Function function, ValueRange operands) {
     Value positive = isPositive(a);
     return select(positive, b, operands[2]);
   }
+  case Function::Stop:
+    return a;
   case Function::Add:
     return add(a, b);
   case Function::Sub:

@@ -234,6 +234,10 @@ struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<Co
     }
     OpBuilder builder(&getContext());
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
+      if (program.getBackward()) {
+        program.emitOpError("runs backward, and a plan goes over the chunks from the first to the last");
+        return signalPassFailure();
+      }
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       if (failed(Planner(program, builder, {hasPairs, hasAMX, threads, sharedBytes}).plan(symbol, element)))

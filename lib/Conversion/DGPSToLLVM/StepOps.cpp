@@ -18,6 +18,7 @@ IR *StepBuilder::applyFunction(mlir::Operation *op, ArrayRef<IR *> x) {
       .Case([&](TanhOp) { return b.tanh(x[0]); })
       .Case([&](SigmoidOp) { return b.sigmoid(x[0]); })
       .Case([&](SoftplusOp) { return b.softplus(x[0]); })
+      .Case([&](StopOp) { return x[0]; })
       .Case([&](EluOp) { return b.CreateSelect(b.CreateFCmpOGT(x[0], b.number(0)), x[0], b.expm1(x[0])); })
       .Case([&](AddOp) { return b.CreateFAdd(x[0], x[1]); })
       .Case([&](SubOp) { return b.CreateFSub(x[0], x[1]); })

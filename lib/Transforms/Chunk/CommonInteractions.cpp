@@ -25,7 +25,7 @@ static bool hasMask(InteractionOp op, int64_t point) {
 static bool readBelowDiagonal(Value matrix) {
   return llvm::all_of(matrix.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
-    if (isa<SolveOp, InverseOp>(user))
+    if (isa<SolveOp, SolveTransposedOp, InverseOp>(user))
       return use.getOperandNumber() == 0;
     auto map = dyn_cast<MapOp>(user);
     return map && map.getFunction() == Function::Mul &&

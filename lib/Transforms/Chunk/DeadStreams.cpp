@@ -49,7 +49,7 @@ bool DeadStreamsPass::dropResults(TokenLoopOp op) {
   if (keep.all())
     return false;
   keepResults<TokenLoopOp>(op, keep, [&](OpBuilder &builder, TypeRange types) {
-    return TokenLoopOp::create(builder, op.getLoc(), types, op.getStreams(), op.getStates());
+    return TokenLoopOp::create(builder, op.getLoc(), types, op.getStreams(), op.getStates(), op.getReverse());
   });
   return true;
 }

@@ -194,4 +194,46 @@ def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
   }];
 }
 
+def DifferentiatePass : Pass<"chunk-differentiate", "::mlir::ModuleOp"> {
+  let summary = "derive the program of a program's gradient";
+  let description = [{
+    Behind each program comes one that runs over the chunks from the last to the first. It has the inputs and params of the
+    program, the states at the chunk's start as the program left them (`chunk.kept`), the cotangents of the outputs as
+    inputs `cotangent.NAME`, and those of the states at the chunk's end as states. It gives the cotangents of the inputs as
+    outputs `gradient.NAME`; those of the states at the chunk's start are what its states `gradient.NAME` become, and those of
+    the params are added up over the chunks in states of their names.
+
+    The program's ops compute their values again, and each builds its adjoint (`buildAdjoint`), from the last to the first.
+    Values that both need are computed once: interactions, their decay, and the triangle of a solve, which is solved
+    transposed. The passes of the forward form drop what is not needed and share what is equal.
+
+    Before:
+    ```mlir
+    chunk.program @sum {} chunk 8 {
+      %x = chunk.input "x" : tensor<8xf32>
+      %A = chunk.state "A" : tensor<f32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      %o = chunk.map mul %all, %all : tensor<8xf32>, tensor<8xf32>
+      chunk.output "o" %o : tensor<8xf32>
+      chunk.next %A, %last : tensor<f32>
+    }
+    ```
+    After, behind it, and after `canonicalize` and `cse`:
+    ```mlir
+    chunk.program @sum_gradient {} chunk 8 backward {
+      %x = chunk.input "x" : tensor<8xf32>
+      %A = chunk.kept "A" : tensor<f32>
+      %gradient.A = chunk.state "gradient.A" : tensor<f32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      %cotangent.o = chunk.input "cotangent.o" : tensor<8xf32>
+      %0 = chunk.map mul %cotangent.o, %all : tensor<8xf32>, tensor<8xf32>
+      %1 = chunk.map add %0, %0 : tensor<8xf32>, tensor<8xf32>
+      %all_0, %first = chunk.reverse_scan %gradient.A, %1 : tensor<f32>, tensor<8xf32>
+      chunk.output "gradient.x" %all_0 : tensor<8xf32>
+      chunk.next %gradient.A, %first : tensor<f32>
+    }
+    ```
+  }];
+}
+
 #endif // RECUR_TRANSFORMS_CHUNK_PASSES_TD

@@ -40,6 +40,8 @@ protected:
   /// Whether the `dim` line names it.
   static bool declaresDim(const std::string &text, const std::string &dim) {
     size_t begin = text.find("dim ");
+    if (begin == std::string::npos)
+      return false;
     std::string line = text.substr(begin, text.find('\n', begin) - begin);
     return line.find(" " + dim + ",") != std::string::npos || line.ends_with(" " + dim);
   }

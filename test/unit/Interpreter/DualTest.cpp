@@ -175,6 +175,7 @@ TEST_F(DualTest, CornersHaveTheUsualSubgradient) {
   EXPECT_THAT(slopes(unary("softplus"), {0, 800, -800}, {1, 1, 1}), ElementsAre(0.5, 1, 0));
   EXPECT_THAT(slopes(unary("exp"), {0, -2000, -infinity}, {1, 1, 1}), ElementsAre(1, 0, 0));
   EXPECT_THAT(slopes(unary("tanh"), {0, 800, -infinity}, {1, 1, 1}), ElementsAre(1, 0, 0));
+  EXPECT_THAT(slopes(unary("stop"), {0, 800, -1}, {1, 1, 1}), ElementsAre(0, 0, 0));
   // Equal operands share; a constant takes all, so that relu's slope at zero is zero, however it is written.
   EXPECT_THAT(
       slopes("%r = dgps.max %a, %b : <3>, <3>\ndgps.output \"r\" %r : <3>", {1, 0, 2}, {4, 4, 4}, {1, 1, 1}, {8, 8, 8}),

@@ -1,0 +1,288 @@
+// Adjoints of decays, interactions, solves, and of reads and advances of states.
+#include "dialects/Chunk/ChunkAdjoints.h"
+
+using namespace mlir;
+using namespace recur::chunk;
+
+namespace {
+/// Which writes the rows of a matrix see.
+struct Mask {
+  SmallVector<int64_t> points, steps;
+
+  /// Whether row `row` of a token sees its token's write `write`.
+  bool sees(int64_t row, int64_t write) const { return seesWrite(points[row], steps[write]); }
+  /// The same with `count` rows and writes a token, where each of them is a token of its own here.
+  Mask group(unsigned count) const {
+    if (points.size() != 1 || steps.size() != 1 || points[0] < 0 || points[0] > 1 || steps[0] != 0)
+      return *this;
+    Mask grouped;
+    for (unsigned i = 0; i < count; ++i) {
+      grouped.points.push_back(i + points[0]);
+      grouped.steps.push_back(i);
+    }
+    return grouped;
+  }
+  bool isWithin(const Mask &other) const {
+    Mask own = other.points.size() == other.steps.size() ? group(other.points.size()) : *this;
+    if (own.points.size() != other.points.size() || own.steps.size() != other.steps.size())
+      return false;
+    for (unsigned row = 0; row < own.points.size(); ++row)
+      for (unsigned write = 0; write < own.steps.size(); ++write)
+        if (own.sees(row, write) && !other.sees(row, write))
+          return false;
+    return true;
+  }
+};
+} // namespace
+
+static Mask maskOf(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
+  return {SmallVector<int64_t>(points), SmallVector<int64_t>(steps)};
+}
+/// What lies strictly below the diagonal, each row taken as a token.
+static Mask belowDiagonal() { return {{0}, {0}}; }
+
+/// A mask outside of which the matrix is zero, if one is known.
+static std::optional<Mask> findMask(Value matrix) {
+  if (auto interaction = matrix.getDefiningOp<InteractionOp>())
+    return maskOf(interaction.getPoints(), interaction.getSteps());
+  if (matrix.getDefiningOp<InverseOp>())
+    return Mask{{1}, {0}};
+  auto map = matrix.getDefiningOp<MapOp>();
+  if (!map)
+    return std::nullopt;
+  auto isMatrix = [&](Value value) { return value.getType() == map.getType(); };
+  switch (map.getFunction()) {
+  case Function::Neg:
+    return findMask(map.getOperands()[0]);
+  case Function::Mul:
+    for (Value operand : map.getOperands())
+      if (isMatrix(operand))
+        if (std::optional<Mask> mask = findMask(operand))
+          return mask;
+    return std::nullopt;
+  case Function::Div:
+    return isMatrix(map.getOperands()[0]) ? findMask(map.getOperands()[0]) : std::nullopt;
+  case Function::Select:
+    return isMatrix(map.getOperands()[0]) && constantNumber(map.getOperands()[2]) == 0.0
+               ? findMask(map.getOperands()[0])
+               : std::nullopt;
+  case Function::Add:
+  case Function::Sub: {
+    if (!isMatrix(map.getOperands()[0]) || !isMatrix(map.getOperands()[1]))
+      return std::nullopt;
+    std::optional<Mask> a = findMask(map.getOperands()[0]), b = findMask(map.getOperands()[1]);
+    if (!a || !b)
+      return std::nullopt;
+    return a->isWithin(*b) ? b : b->isWithin(*a) ? a : std::nullopt;
+  }
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+/// Builds products with the decay of an op, or without one.
+class ProductBuilder {
+public:
+  ProductBuilder(OpBuilder &builder, Location loc, Value decay, bool linear)
+      : builder(builder), loc(loc), decay(decay), linear(linear) {}
+
+  Value interact(Value rows, Value columns, const Mask &mask, bool decays) {
+    return InteractionOp::create(builder, loc, rows, columns, mask.points, mask.steps, decays ? decay : Value(),
+                                 decays && linear);
+  }
+  template <typename OpType> Value product(Value matrix, Value values, const Mask &mask, bool decays) {
+    if (!decays || !decay)
+      return OpType::create(builder, loc, matrix, values, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
+    return OpType::create(builder, loc, matrix, values, builder.getDenseI64ArrayAttr(mask.points),
+                          builder.getDenseI64ArrayAttr(mask.steps), decay, linear);
+  }
+  Value decayCotangent(Value matrix, Value rows, Value columns, const Mask &mask) {
+    return DecayCotangentOp::create(builder, loc, matrix, rows, columns, mask.points, mask.steps, decay, linear);
+  }
+  /// One where a row sees a write, or the decay between the two; zero elsewhere.
+  Value decayMatrix(Value matrix, const Mask &mask) {
+    auto ones = [&](unsigned side) -> Value {
+      return ConstantOp::create(builder, loc, 1.0,
+                                makeTokens(builder.getContext(), tensorOf(matrix).getDimSize(side), {1}));
+    };
+    return interact(ones(0), ones(1), mask, /*decays=*/true);
+  }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  Value decay;
+  bool linear;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Interaction, apply, solve, inverse
+//===----------------------------------------------------------------------===//
+
+LogicalResult InteractionOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  ProductBuilder products(builder, getLoc(), getDecay(), getLinear()), plain(builder, getLoc(), Value(), false);
+  Mask mask = maskOf(getPoints(), getSteps());
+  Value d = adjoints.of(getResult());
+  // What lies outside of the mask is no part of the result, and is left out before anything is multiplied.
+  std::optional<Mask> known = findMask(d);
+  if (!known || !known->isWithin(mask))
+    d = build.select(plain.decayMatrix(d, mask), d, Value());
+  if (getDecay())
+    adjoints.add(build, getDecay(), products.decayCotangent(d, getRows(), getColumns(), mask));
+  // One decay for all channels is a factor of the matrix; the products are then ordinary ones.
+  bool byChannel = getDecay() && tensorOf(getDecay()).getRank() > 1;
+  if (getDecay() && !byChannel) {
+    auto made = d.getDefiningOp<InteractionOp>();
+    if (made && !made.getDecay() && made.getPoints() == getPoints() && made.getSteps() == getSteps())
+      d = products.interact(made.getRows(), made.getColumns(), mask, /*decays=*/true);
+    else
+      d = build.mul(products.decayMatrix(d, mask), d);
+  }
+  adjoints.add(build, getRows(), products.product<ApplyOp>(d, getColumns(), mask, byChannel));
+  adjoints.add(build, getColumns(), products.product<ApplyTransposedOp>(d, getRows(), mask, byChannel));
+  return success();
+}
+
+LogicalResult ApplyOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  ProductBuilder products(builder, getLoc(), getDecay(), getLinear());
+  Value d = adjoints.of(getResult());
+  std::optional<Mask> mask = getDecay() ? maskOf(*getPoints(), *getSteps()) : findMask(getMatrix());
+  if (getDecay())
+    adjoints.add(build, getDecay(), products.decayCotangent(getMatrix(), d, getValues(), *mask));
+  // Where nothing is known to be zero, every row looks at every value.
+  if (mask)
+    adjoints.add(build, getMatrix(), products.interact(d, getValues(), *mask, /*decays=*/true));
+  else
+    adjoints.add(build, getMatrix(), ReadOp::create(builder, getLoc(), d, getValues(), /*left=*/false));
+  adjoints.add(build, getValues(), products.product<ApplyTransposedOp>(getMatrix(), d, mask.value_or(Mask()), true));
+  return success();
+}
+
+// (I + L) X = B, so dB = (I + L)^-T dX, and L matters as -dB X^T does below the diagonal.
+LogicalResult SolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  ProductBuilder products(builder, getLoc(), getDecay(), getLinear());
+  Mask mask = belowDiagonal();
+  if (getDecay()) {
+    mask = maskOf(*getPoints(), *getSteps());
+    if (mask.points.size() != mask.steps.size() || !llvm::is_sorted(mask.steps, std::less_equal<int64_t>()))
+      return emitOpError("has no adjoint: its decay needs the writes of a token in the order of its rows");
+    for (auto [point, step] : llvm::zip(mask.points, mask.steps))
+      point = std::min(point, step); // the diagonal and what lies above it are not read
+  }
+  Value solved = products.product<SolveTransposedOp>(getMatrix(), adjoints.of(getResult()), mask, true);
+  Value negated = build.neg(solved);
+  adjoints.add(build, getValues(), solved);
+  adjoints.add(build, getMatrix(), products.interact(negated, getResult(), mask, /*decays=*/true));
+  if (getDecay())
+    adjoints.add(build, getDecay(), products.decayCotangent(getMatrix(), negated, getResult(), mask));
+  return success();
+}
+
+// T = (I + L)^-1, so L matters as -T^T dT T^T does below the diagonal.
+LogicalResult InverseOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  ProductBuilder products(builder, getLoc(), Value(), false);
+  Value left = products.product<ApplyTransposedOp>(getResult(), adjoints.of(getResult()), Mask(), false);
+  adjoints.add(build, getMatrix(), products.interact(build.neg(left), getResult(), belowDiagonal(), false));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Decays from and to the chunk's ends
+//===----------------------------------------------------------------------===//
+
+// Each step matters as the product of the other steps of each range that it is in: of those before it and those behind.
+LogicalResult CumulativeDecayOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  Value d = adjoints.of(getResult()), steps = getDecay();
+  RankedTensorType state = makeTensor(getContext(), shapePerToken(steps));
+  auto cumulate = [&](DecayRange range) -> Value {
+    return CumulativeDecayOp::create(builder, getLoc(), range, steps, getLinear());
+  };
+  auto zero = [&] { return build.stateConstant(0, state); };
+  Value others;
+  switch (getRange()) {
+  case DecayRange::Through: // sum over t >= s of d_t * (the steps after s up to t)
+    others = ReverseScanOp::create(builder, getLoc(), zero(), d, steps, getLinear()).getAll();
+    break;
+  case DecayRange::Before: { // sum over t > s of d_t * (the steps after s before t)
+    Value later = FollowingOp::create(builder, getLoc(), zero(), d).getAll();
+    others = ReverseScanOp::create(builder, getLoc(), zero(), later, steps, getLinear()).getAll();
+    break;
+  }
+  case DecayRange::After: { // sum over t < s of d_t * (the steps after t before s)
+    Value earlier = PreviousOp::create(builder, getLoc(), zero(), d);
+    Value moved = PreviousOp::create(builder, getLoc(), zero(), steps);
+    others = ScanOp::create(builder, getLoc(), zero(), earlier, moved, getLinear()).getAll();
+    break;
+  }
+  case DecayRange::Total:
+    others = build.mul(d, cumulate(DecayRange::After));
+    break;
+  }
+  Value rest = cumulate(getRange() == DecayRange::After ? DecayRange::After : DecayRange::Before);
+  Value slope = build.mul(rest, others);
+  adjoints.add(build, steps, getLinear() ? slope : build.mul(build.map(Function::Exp, steps), slope));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reads and advances of a state
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReadOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  Value d = adjoints.of(getResult());
+  adjoints.add(build, getRows(), ReadOp::create(builder, getLoc(), d, getState(), !getLeft()));
+  if (getLeft())
+    adjoints.addWrite(build, getState(), getRows(), d);
+  else
+    adjoints.addWrite(build, getState(), d, getRows());
+  return success();
+}
+
+LogicalResult ReshapeStateOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  adjoints.addToState(build, getState(),
+                      ReshapeStateOp::create(builder, getLoc(), getState().getType(), adjoints.of(getResult())));
+  return success();
+}
+
+LogicalResult AdvanceOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  Value d = adjoints.of(getResult());
+  adjoints.add(build, getValues(), ReadOp::create(builder, getLoc(), getKeys(), d, /*left=*/false));
+  adjoints.add(build, getKeys(), ReadOp::create(builder, getLoc(), getValues(), d, /*left=*/true));
+  if (!getColumnDecay() && !getRowDecay()) {
+    adjoints.addToState(build, getState(), d);
+    return success();
+  }
+  adjoints.addToState(build, getState(),
+                      AdvanceOp::create(builder, getLoc(), d, build.constant(0, tensorOf(getValues())),
+                                        build.constant(0, tensorOf(getKeys())), getColumnDecay(), getRowDecay()));
+  // A factor of columns matters as the state and its cotangent go together in them, where the rows have decayed.
+  auto scale = [&](Function function, Value matrix, Value factor) {
+    if (!factor)
+      return matrix;
+    if (tensorOf(factor).getRank() == 1)
+      return build.mul(factor, matrix);
+    return function == Function::ScaleRows ? build.map(function, {factor, matrix})
+                                           : build.map(function, {matrix, factor});
+  };
+  Value together = build.mul(build.asToken(d), build.asToken(getState()));
+  auto ones = [&](unsigned side) {
+    return build.constant(1, makeTokens(getContext(), 1, {tensorOf(getState()).getDimSize(side)}));
+  };
+  if (getColumnDecay())
+    adjoints.add(build, getColumnDecay(),
+                 build.map(Function::Vecmat, {ones(0), scale(Function::ScaleRows, together, getRowDecay())}));
+  if (getRowDecay())
+    adjoints.add(build, getRowDecay(),
+                 build.map(Function::Matvec, {scale(Function::ScaleCols, together, getColumnDecay()), ones(1)}));
+  return success();
+}

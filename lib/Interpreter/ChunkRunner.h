@@ -1,0 +1,49 @@
+// Runs chunk programs over sequences and heads: what the interpreters of programs and of their gradients share.
+#pragma once
+#include "Interpreter/ChunkInterpreter.h"
+
+namespace recur::interpreter {
+
+/// States by their names.
+using States = std::map<std::string, Array>;
+
+/// The states at the start of each chunk of each sequence and head, the head fastest.
+using KeptStates = std::vector<std::vector<States>>;
+
+/// A program's data, checked, and its sequences.
+class ChunkRunner {
+public:
+  ChunkRunner(chunk::ProgramOp program, const Data &data, const ChunkOptions &options)
+      : program(program), data(data), options(options), stateSizes(data.sizes) {}
+
+  llvm::Error prepare();
+  /// Runs the program. One that goes forward adds the states at each chunk's start to `kept`, unless that is null; one
+  /// that goes backward takes from there what it needs of them.
+  llvm::Expected<Results> run(KeptStates *kept = nullptr);
+  llvm::Expected<Results> runBySegments(llvm::ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
+
+private:
+  /// Where a sequence lies in the tokens, and which initial and final state is its.
+  struct Sequence {
+    int64_t batch, begin, end, state;
+  };
+
+  /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to
+  /// the results if `runs` has any.
+  llvm::Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,
+                                   States states, std::vector<States> *kept = nullptr);
+  llvm::Expected<States> runChunk(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t first, int64_t tokens,
+                                  States states, const States *kept);
+  Array load(const Array &array, int64_t index, int64_t count, int64_t stride, llvm::ArrayRef<int64_t> shape) const;
+  States initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const;
+  void storeFinal(const States &states, int64_t sequence, int64_t head);
+
+  chunk::ProgramOp program;
+  const Data &data;
+  const ChunkOptions &options;
+  Sizes stateSizes; // as the data's, with the number of sequences for the batch
+  std::vector<Sequence> sequences;
+  Results results;
+};
+
+} // namespace recur::interpreter
