@@ -84,7 +84,7 @@ static int64_t countStateBytes(chunk::ProgramOp program) {
 /// Decays of channels cost a chunk several passes more, and a token nothing.
 int64_t compile::getFirstTokens(chunk::ProgramOp program, recur_plan plan) {
   constexpr int64_t firstCacheBytes = 40 * 1024, tinyBytes = 8 * 1024;
-  constexpr int64_t ofScan = 8, ofLargeStates = 4, ofSmallStates = 12, ofChannels = 1024;
+  constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, ofChannels = 1024;
   if (plan == RECUR_PLAN_SEGMENT)
     return 2 * int64_t(program.getChunk()) + 1; // two chunks are not cut
   if (plan != RECUR_PLAN_CHUNK)
