@@ -44,8 +44,7 @@ typedef enum recur_plan {
   RECUR_PLAN_TOKEN_LOOP = 5 /* as chunk, but for a state that goes token by token */
 } recur_plan;
 
-/*===--- What a compiled kernel says of itself
- * ---------------------------------------------------------------------===*/
+/* ---- What a compiled kernel says of itself ---- */
 
 /* What a kernel is given: the elements of one array that belong to one head of one sequence. */
 typedef struct recur_array {
@@ -125,8 +124,7 @@ typedef struct recur_recurrence {
   const struct recur_recurrence *next; /* the same for processors that lack something of `features`; null: none */
 } recur_recurrence;
 
-/*===--- Calls
- * -----------------------------------------------------------------------------------------------------===*/
+/* ---- Calls ---- */
 
 /* How far apart the elements of an array are, counted in elements. 0 stands for dense, which is, with B outermost and a
  * token's own elements innermost: inputs and outputs [B, T, H, ...] (H is Hq where shared), params [H, ...], states

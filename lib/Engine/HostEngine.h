@@ -6,7 +6,7 @@
 
 namespace recur::engine {
 
-/// What of a call changes nothing that is computed.
+/// How a call is made. The numbers that it computes do not depend on it, but for the offsets.
 struct HostCall {
   int32_t threads = 0; // as in recur_call
   recur_parallel_for parallelFor = nullptr;

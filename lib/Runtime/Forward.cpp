@@ -16,7 +16,7 @@ struct Wave {
   int64_t firstRecord[mostUnits];
 };
 
-/// Tasks that may run at the same time. Which slot a task falls to changes nothing of what is computed.
+/// Tasks that may run at the same time. What a task computes does not depend on the slot that runs it.
 struct Tasks {
   const Call *call;
   void (*run)(const Tasks &tasks, int64_t task, char *workspace);

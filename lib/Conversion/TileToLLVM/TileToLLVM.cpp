@@ -148,7 +148,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
         if (!op.getOffset())
           return op.emitOpError("has not been placed; choose an offset for it first");
         if (op.getType().getMemory() != Memory::Local)
-          return op.emitOpError("cannot be lowered: a core has local tiles");
+          return op.emitOpError("cannot be lowered for a core: its tiles lie in 'local' memory, and this one in '")
+                 << stringifyMemory(op.getType().getMemory()) << "'";
         Value pointer = emitter.offset(workspace, int64_t(*op.getOffset()), builder.getI8Type());
         places[op] = {pointer, op.getType(), {}};
         return success();

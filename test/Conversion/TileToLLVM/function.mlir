@@ -31,6 +31,6 @@ tile.kernel @unplaced required 0 workspace 0 {
 
 tile.kernel @shared required 0 workspace 0 {
 ^bb0(%tokens: i64):
-  // expected-error @below {{'tile.alloc' op cannot be lowered: a core has local tiles}}
+  // expected-error @below {{'tile.alloc' op cannot be lowered for a core: its tiles lie in 'local' memory, and this one in 'shared'}}
   %t = tile.alloc at 0 : !tile.tile<1x12xf32, shared, [16, 1]>
 }

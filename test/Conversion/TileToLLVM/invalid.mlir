@@ -4,7 +4,7 @@
 
 tile.kernel @shared required 0 workspace 1024 {
 ^bb0(%n: i64):
-  // expected-error @below {{'tile.alloc' op cannot be lowered: a core has local tiles}}
+  // expected-error @below {{'tile.alloc' op cannot be lowered for a core: its tiles lie in 'local' memory, and this one in 'shared'}}
   %a = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [16, 1]>
 }
 
