@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* A compiled kernel: one CTA for each head of each sequence. */
+/* A compiled kernel: one CTA for each head of each sequence. It stays where it is once it has been called: the runtime
+ * knows by its address what it has loaded. */
 typedef struct recur_cuda_kernel {
   const recur_recurrence *recurrence; /* its arrays; it has one kernel, which names plan, chunk and the workspace of a
                                          CTA, and whose `run` is null */

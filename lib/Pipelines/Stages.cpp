@@ -36,18 +36,24 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
+/// Of the CTA that takes a head of a sequence.
+static constexpr int64_t teamThreads = 256;
+
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;
   conversion.hasAMX = options.target.vectors.hasAMX;
-  conversion.threads = options.threads;
+  if (!options.target.isCPU()) {
+    conversion.threads = teamThreads;
+    conversion.sharedBytes = options.target.cta.sharedBytes;
+  }
   conversion.symbol = options.symbol;
   passes.addPass(tile::createConvertChunkToTilePass(conversion));
 }
 
 static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
-  if (options.threads) {
+  if (!options.target.isCPU()) {
     passes.addPass(tile::createConvertTileToNVVMPass());
   } else {
     tile::ConvertTileToLLVMPassOptions conversion;
@@ -115,7 +121,6 @@ struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
                                     clEnumValN(DataType::BF16, "bf16", "bfloat16"),
                                     clEnumValN(DataType::F16, "f16", "float16"))};
   Option<std::string> target{*this, "target", cl::desc("as --target of recurc"), cl::init("x86-64-v4")};
-  Option<int64_t> threads{*this, "threads", cl::desc("threads of a CTA; 0: the kernels of a processor"), cl::init(0)};
 };
 } // namespace
 
@@ -131,7 +136,6 @@ static mlir::LogicalResult populateFromText(const Stage &stage, mlir::OpPassMana
   options.target = std::move(*target);
   options.chunk = given.chunk;
   options.dataType = given.dtype;
-  options.threads = given.threads;
   stage.populate(passes, options);
   return mlir::success();
 }

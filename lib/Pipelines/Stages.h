@@ -18,7 +18,6 @@ struct PipelineOptions {
   DataType dataType = DataType::F32; // of inputs, params and outputs
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
-  int64_t threads = 0;          // of the CTAs of a GPU's kernels; 0 for a processor
   std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };
 

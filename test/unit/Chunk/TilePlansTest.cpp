@@ -40,6 +40,14 @@ protected:
 
   Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false,
             bool hasAMX = false) {
+    tile::ConvertChunkToTilePassOptions options;
+    options.dtype = dtype.str();
+    options.hasPairs = hasPairs;
+    options.hasAMX = hasAMX;
+    return plan(module, chunk, options);
+  }
+
+  Plan plan(mlir::ModuleOp module, int64_t chunk, const tile::ConvertChunkToTilePassOptions &options) {
     Plan result{toChunk(module, chunk), {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -47,10 +55,6 @@ protected:
     EXPECT_TRUE(mlir::succeeded(clean.run(*result.module)));
     result.arrays = listKernelArrays(programOf(*result.module));
     mlir::PassManager passes(&context);
-    tile::ConvertChunkToTilePassOptions options;
-    options.dtype = dtype.str();
-    options.hasPairs = hasPairs;
-    options.hasAMX = hasAMX;
     passes.addPass(tile::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(passes.run(*result.module)));
     return result;
@@ -75,6 +79,27 @@ TEST_P(Plans, ComputeTokenByToken) {
       Results want = get(interpret(recurrenceOf(*module), data));
       Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
       EXPECT_LE(relativeRms(got, want), limit) << "with chunks of " << chunk << ", " << tokens << " tokens";
+    }
+  }
+}
+
+/// The plan of a CTA of one team, with all of its tiles in shared memory and with hardly any, and with rounded factors.
+TEST_P(Plans, ComputeInOneTeam) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
+  ASSERT_TRUE(module);
+  for (auto [dtype, sharedBytes] :
+       {std::pair("f32", tile::mostSharedBytes), {"bf16", tile::mostSharedBytes}, {"bf16", 4096}}) {
+    tile::ConvertChunkToTilePassOptions options;
+    options.dtype = dtype;
+    options.threads = 128;
+    options.sharedBytes = sharedBytes;
+    Plan tiles = plan(*module, 16, options);
+    EXPECT_LE(int64_t(*tiles.kernel().getShared()), sharedBytes);
+    for (int64_t tokens : {0, 5, 37}) {
+      Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+      Results want = get(interpret(recurrenceOf(*module), data));
+      Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
+      EXPECT_LE(relativeRms(got, want), limit) << dtype << ", " << sharedBytes << " bytes, " << tokens << " tokens";
     }
   }
 }

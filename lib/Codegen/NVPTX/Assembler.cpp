@@ -1,0 +1,131 @@
+#include "Codegen/NVPTX/Assembler.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace recur;
+
+Expected<std::string> recur::findAssembler() {
+  if (std::optional<std::string> named = sys::Process::GetEnv("RECUR_PTXAS")) {
+    if (sys::fs::can_execute(*named))
+      return *named;
+    return createStringError("RECUR_PTXAS names '" + *named + "', which is no program");
+  }
+  if (ErrorOr<std::string> onPath = sys::findProgramByName("ptxas"))
+    return *onPath;
+  std::vector<std::string> folders{"/usr/local/cuda/bin"};
+  if (std::optional<std::string> home = sys::Process::GetEnv("CUDA_HOME"))
+    folders.insert(folders.begin(), *home + "/bin");
+  SmallString<128> own;
+  if (sys::path::home_directory(own)) {
+    sys::path::append(own, ".local/share/recur/nvidia/cu13/bin"); // as tools/setup does
+    folders.push_back(own.str().str());
+  }
+  for (const std::string &folder : folders)
+    if (std::string path = folder + "/ptxas"; sys::fs::can_execute(path))
+      return path;
+  return createStringError("there is no ptxas on the PATH and none in /usr/local/cuda: run tools/setup, or name one in "
+                           "RECUR_PTXAS");
+}
+
+std::vector<std::string> recur::findFaults(StringRef report) {
+  // Matrix products one after another, or registers that could not be given away.
+  static constexpr StringRef codes[] = {"C7508", "C7510", "C7514", "C7517", "C7519"};
+  std::vector<std::string> faults;
+  SmallVector<StringRef> lines;
+  report.split(lines, '\n');
+  for (StringRef line : lines) {
+    if (any_of(codes, [&](StringRef code) { return line.contains(code); }))
+      faults.push_back(line.trim().str());
+    // "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
+    SmallVector<StringRef> parts;
+    line.split(parts, ',');
+    for (StringRef part : parts) {
+      auto [count, what] = part.trim().split(' ');
+      if ((what == "bytes stack frame" || what == "bytes spill stores" || what == "bytes spill loads") &&
+          count != "0") {
+        faults.push_back(line.trim().str());
+        break;
+      }
+    }
+  }
+  return faults;
+}
+
+static int64_t findRegisters(StringRef report) {
+  int64_t most = 0;
+  for (size_t at = 0; (at = report.find("Used ", at)) != StringRef::npos; at += 5) {
+    int64_t count;
+    if (!report.substr(at + 5).take_until([](char c) { return c == ' '; }).getAsInteger(10, count))
+      most = std::max(most, count);
+  }
+  return most;
+}
+
+namespace {
+/// A file that is gone when this is.
+class TemporaryFile {
+public:
+  static Expected<TemporaryFile> create(StringRef suffix, StringRef text = {}) {
+    int descriptor;
+    SmallString<128> path;
+    if (std::error_code error = sys::fs::createTemporaryFile("recur", suffix, descriptor, path))
+      return createStringError(error, "cannot make a temporary file");
+    raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
+    stream << text;
+    return TemporaryFile(path);
+  }
+  StringRef path() const { return name; }
+  Expected<std::string> read() const {
+    auto buffer = MemoryBuffer::getFile(name);
+    if (!buffer)
+      return createStringError(buffer.getError(), "cannot read " + name);
+    return (*buffer)->getBuffer().str();
+  }
+
+private:
+  explicit TemporaryFile(StringRef path) : name(path), remover(std::make_unique<FileRemover>(path)) {
+    sys::RemoveFileOnSignal(path);
+  }
+  std::string name;
+  std::unique_ptr<FileRemover> remover; // which cannot be moved
+};
+} // namespace
+
+Expected<Cubin> recur::assemble(StringRef ptx, StringRef gpu) {
+  Expected<std::string> program = findAssembler();
+  if (!program)
+    return program.takeError();
+  Expected<TemporaryFile> source = TemporaryFile::create("ptx", ptx), cubin = TemporaryFile::create("cubin"),
+                          log = TemporaryFile::create("log");
+  for (auto *file : {&source, &cubin, &log})
+    if (!*file)
+      return joinErrors(
+          source ? Error::success() : source.takeError(),
+          joinErrors(cubin ? Error::success() : cubin.takeError(), log ? Error::success() : log.takeError()));
+  std::string architecture = ("-arch=" + gpu).str();
+  SmallVector<StringRef> arguments{*program, architecture, "-O3", "-v", source->path(), "-o", cubin->path()};
+  std::optional<StringRef> redirects[] = {StringRef(), log->path(), log->path()};
+  std::string message;
+  int code = sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects, 0, 0, &message);
+  Expected<std::string> report = log->read();
+  if (!report)
+    return report.takeError();
+  if (code != 0)
+    return createStringError("ptxas failed: " + (message.empty() ? *report : message));
+  std::vector<std::string> faults = findFaults(*report);
+  if (!faults.empty())
+    return createStringError("ptxas made a slow kernel: " + join(faults, "; "));
+  Expected<std::string> bytes = cubin->read();
+  if (!bytes)
+    return bytes.takeError();
+  return Cubin{std::move(*bytes), findRegisters(*report)};
+}

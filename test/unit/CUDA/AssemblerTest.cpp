@@ -1,0 +1,28 @@
+// What the assembler reports against kernels.
+#include "Codegen/NVPTX/Assembler.h"
+#include "gmock/gmock.h"
+
+using namespace recur;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Faults, AKernelThatKeepsAllInRegistersHasNone) {
+  EXPECT_THAT(findFaults("ptxas info    : Function properties for kda\n"
+                         "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                         "ptxas info    : Used 164 registers, used 1 barriers\n"),
+              IsEmpty());
+}
+
+TEST(Faults, SpillsAndStackFramesAreSome) {
+  EXPECT_THAT(findFaults("    32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads\n"),
+              ElementsAre("32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads"));
+  EXPECT_THAT(findFaults("    0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads\n"),
+              ElementsAre("0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads"));
+}
+
+TEST(Faults, ProductsOneAfterAnotherAreSome) {
+  EXPECT_THAT(
+      findFaults("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
+                 "ptxas info    : (C7600) something else\n"),
+      ElementsAre("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized"));
+}

@@ -1,0 +1,110 @@
+// Every specification of examples/ becomes a kernel that the assembler has nothing against. On a machine without a GPU
+// that is all; with RECUR_GPU_CASES=DIR the kernels are left there with data and what must come out, for
+// test/gpu/check.py on one that has a GPU.
+#include "../Codegen/Judging.h"
+#include "Codegen/NVPTX/Assembler.h"
+#include "Compile/CUDAKernel.h"
+#include "Compile/KernelPlans.h"
+#include "Data/ArrayFolder.h"
+#include "Interpreter/TileInterpreter.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include <fstream>
+
+using namespace recur;
+
+namespace {
+
+struct Case {
+  std::string path;
+  DataType type;
+  Dims dims;
+  std::string getName() const {
+    return std::filesystem::path(path).stem().string() + "_" + ::getName(type).str() + "_" + std::to_string(dims.k);
+  }
+};
+
+std::vector<Case> listCases() {
+  std::vector<Case> cases;
+  for (const std::string &path : findExamples())
+    for (auto [type, dims] : {std::pair(DataType::F32, Dims{16, 10}), {DataType::BF16, Dims{128, 128}}})
+      cases.push_back({path, type, dims});
+  return cases;
+}
+
+void write(const std::string &path, llvm::StringRef bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+}
+
+/// Data of so many tokens, and what the token-by-token interpreter makes of them.
+void leaveData(dgps::RecurrenceOp recurrence, DataType type, int64_t tokens, const std::string &folder) {
+  check::Tameness wanted;
+  wanted.type = type;
+  auto drawn = check::makeJudgedData(recurrence, {2, tokens, 2, 1}, uint64_t(tokens), wanted);
+  ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+  llvm::sys::fs::create_directories(folder);
+  auto writeAll = [&](const char *word, const interpreter::NamedArrays &arrays) {
+    for (const auto &[name, array] : arrays)
+      write(folder + "/" + word + "." + name + ".npy", npy::print(array, DataType::F64));
+  };
+  writeAll("input", drawn->data.inputs);
+  writeAll("param", drawn->data.params);
+  writeAll("initial", drawn->data.initial);
+  writeAll("output", drawn->want.outputs);
+  writeAll("final", drawn->want.final);
+}
+
+/// What a launch must be told, for a script: the kernel, and its arrays in their order.
+std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const compile::CUDAKernel &kernel) {
+  PipelineOptions pipeline;
+  auto program = compile::copyTo("chunk", recurrence, pipeline);
+  if (!program)
+    return llvm::toString(program.takeError());
+  llvm::json::Array arrays;
+  for (const auto &array : interpreter::listKernelArrays(*(**program).getOps<chunk::ProgramOp>().begin())) {
+    bool isShared = array.role == interpreter::Role::SharedInput;
+    auto word = interpreter::getWord(array.role);
+    arrays.push_back(llvm::json::Object{
+        {"role", word}, {"name", array.name}, {"shared", isShared}, {"shape", llvm::json::Array(array.shape)}});
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"name", example.getName()},
+                                                                         {"symbol", kernel.symbol},
+                                                                         {"type", ::getName(example.type)},
+                                                                         {"chunk", kernel.chunk},
+                                                                         {"threads", kernel.threads},
+                                                                         {"shared", kernel.sharedBytes},
+                                                                         {"workspace", kernel.workspaceBytes},
+                                                                         {"arrays", std::move(arrays)}});
+  return text;
+}
+
+class CUDAKernels : public ::testing::TestWithParam<Case> {};
+
+TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
+  auto specification = openExample(GetParam().path, GetParam().dims);
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataType = GetParam().type;
+  auto kernel = compile::compileCUDAKernel(recurrence, pipeline);
+  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  const char *folder = std::getenv("RECUR_GPU_CASES");
+  if (!folder) {
+    auto cubin = assemble(kernel->ptx, "sm_90a");
+    ASSERT_TRUE(bool(cubin)) << llvm::toString(cubin.takeError());
+    EXPECT_FALSE(cubin->bytes.empty());
+    return;
+  }
+  std::string base = std::string(folder) + "/" + GetParam().getName();
+  write(base + ".ptx", kernel->ptx);
+  write(base + ".json", describe(recurrence, GetParam(), *kernel));
+  for (int64_t tokens : {0, 1, 5, 63, 64, 65, 200})
+    leaveData(recurrence, GetParam().type, tokens, base + "/" + std::to_string(tokens));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CUDAKernels, ::testing::ValuesIn(listCases()),
+                         [](const auto &info) { return info.param.getName(); });
+
+} // namespace
