@@ -7,8 +7,12 @@ using namespace recur;
 using namespace recur::algebra;
 using namespace recur::analysis;
 
-/// A key without its scalar factors, which scale rows or columns of an interaction and make no other matrix.
-static const Poly *directionOf(Algebra &algebra, const Poly *key) { return extractContent(algebra, key).direction; }
+/// A key without its scalar factors, which scale rows or columns of an interaction and make no other matrix. A long key
+/// is kept as the form has it.
+static const Poly *directionOf(Algebra &algebra, const Poly *key) {
+  constexpr size_t longKey = 16;
+  return key->terms.size() > longKey ? key : extractContent(algebra, key).direction;
+}
 
 /// Whether `key` is `base` times something elementwise.
 static bool isMultipleOf(Algebra &algebra, const Poly *key, const Poly *base) {

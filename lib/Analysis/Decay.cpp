@@ -45,9 +45,25 @@ static bool boundedByMaximum(Algebra &algebra, const Poly *poly) {
   return false;
 }
 
+/// Whether each factor is between zero and one.
+static bool provedFraction(const Monomial *monomial) {
+  return !monomial->exponent && all_of(monomial->factors, [](const Factor &factor) {
+    return factor.atom->isFunction("sigmoid") || factor.atom->isFunction("softmax");
+  });
+}
+
 bool recur::analysis::provedNonPositive(Algebra &algebra, const Poly *poly) {
+  // A fraction with a positive coefficient is at most its coefficient: 0.6 * sigmoid(x) - 0.6 is not positive.
+  double atMost = 0;
   if (all_of(poly->terms,
-             [&](const Term &term) { return term.coefficient <= 0 && provedNonNegative(algebra, term.monomial); }))
+             [&](const Term &term) {
+               if (provedFraction(term.monomial) && (term.coefficient > 0 || term.monomial->isOne())) {
+                 atMost += term.coefficient;
+                 return true;
+               }
+               return term.coefficient <= 0 && provedNonNegative(algebra, term.monomial);
+             }) &&
+      atMost <= 0)
     return true;
   return boundedByMaximum(algebra, poly);
 }

@@ -17,6 +17,16 @@ struct Write {
   const Poly *value, *key;
 };
 
+/// The writes that the token does between two names of the state.
+struct Stage {
+  const Poly *start;                 ///< the state with the stage's decay
+  const Poly *keyDecay, *valueDecay; ///< a later stage than the first has a scalar one
+  const Poly *laterDecay = nullptr;  ///< of all stages that follow, a scalar
+  unsigned firstWrite = 0;           ///< among all of the token
+  SmallVector<Write, 2> writes;
+  SmallVector<const Poly *, 4> after; ///< the state with the first 0, 1, 2, ... writes done, as far as asked for
+};
+
 class DeltaFormBuilder {
 public:
   DeltaFormBuilder(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, unsigned state)
@@ -25,47 +35,47 @@ public:
   }
 
   Expected<DeltaForm> build() {
-    const Poly *after = expressions.after(form.state);
-    Expected<Orientation> orientation = reads.chooseOrientation(after, recurrence);
+    Expected<Orientation> orientation = reads.chooseOrientation(recurrence);
     if (!orientation)
       return orientation.takeError();
     form.orientation = *orientation;
     reads.orientation = *orientation;
-    if (Error error = collect(after))
-      return std::move(error);
-    mergeProportional();
-    if (Error error = describeSteps())
-      return std::move(error);
+    for (unsigned stage = 0; stage < reads.numStages(); ++stage)
+      if (Error error = collect(stage))
+        return std::move(error);
+    moveDecaysToFront();
+    for (Stage &stage : stages)
+      if (Error error = describeSteps(stage))
+        return std::move(error);
     if (Error error = findReadouts())
       return std::move(error);
     return std::move(form);
   }
 
 private:
-  Error collect(const Poly *after);
-  Error separateDecay(const Poly *decay);
-  void mergeProportional();
+  Error collect(unsigned stage);
+  Error separateDecay(Stage &stage, const Poly *decay);
+  void moveDecaysToFront();
+  void mergeProportional(SmallVectorImpl<Write> &writes);
   const Poly *factorOfPart(const Poly *sum, const Poly *part);
   void absorbUnitNorm(const Poly *&scaled, const Poly *&key);
-  Error describeSteps();
-  const Poly *spelledOut(const Poly *value);
+  Error describeSteps(const Stage &stage);
   Error findReadouts();
-  Expected<AffineValue> explain(const Poly *value, unsigned visibleWrites, bool crossed);
-  Read plainRead(const Poly *scale, const Poly *key, bool crossed);
-  Read bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key, unsigned visibleWrites,
-                bool crossed);
-  SmallVector<const Poly *, 8> candidateKeys(const Poly *key, bool crossed);
+  Expected<AffineValue> explain(const Poly *value, unsigned visibleWrites, bool crossed, const Poly *decayAfter);
+  const Poly *scaleOfMoved(const Poly *scale, unsigned stage, bool isDecayed);
+  Read plainRead(unsigned stage, const Poly *scale, const Poly *key, bool crossed);
+  Read bestRead(unsigned stage, const Poly *value, const Poly *&free, const Poly *scale, const Poly *key,
+                unsigned visibleWrites, bool crossed);
+  SmallVector<const Poly *, 8> candidateKeys(unsigned stage, const Poly *key, bool crossed);
   const Poly *dividedTerms(const Poly *key, const Poly *decay);
-  std::pair<const Poly *, const Poly *> decaysOfSides(bool crossed);
-  const Poly *stateAfterWrites(unsigned count);
+  std::pair<const Poly *, const Poly *> decaysOfSides(unsigned stage, bool crossed);
+  const Poly *stateAfterWrites(Stage &stage, unsigned count);
 
   Algebra &algebra;
   const Expressions &expressions;
   dgps::RecurrenceOp recurrence;
   StateReads reads;
-  const Poly *decayOfState = nullptr; ///< in the state's own rows and columns
-  SmallVector<Write, 2> writes;
-  SmallVector<const Poly *, 4> statesAfterWrites;
+  SmallVector<Stage, 1> stages; ///< as far as collected
   DeltaForm form;
 };
 
@@ -75,10 +85,11 @@ private:
 // The update as decay * state + rank-one writes
 //===----------------------------------------------------------------------===//
 
-Error DeltaFormBuilder::collect(const Poly *after) {
+/// Takes apart what the token makes of a stage.
+Error DeltaFormBuilder::collect(unsigned number) {
   SmallVector<Term, 4> decayTerms;
   MapVector<const Monomial *, SmallVector<Term, 4>> valuesOfKey;
-  for (const Term &term : reads.inRoles(after)->terms) {
+  for (const Term &term : reads.inRoles(reads.next(number))->terms) {
     const Monomial *rest = term.monomial;
     const Monomial *read = algebra.oneMonomial();
     if (dependsOn(term.monomial->states, form.state)) {
@@ -87,6 +98,8 @@ Error DeltaFormBuilder::collect(const Poly *after) {
         return linear.takeError();
       rest = linear->rest;
       if (linear->isState) {
+        if (linear->stage != number)
+          return noForm("the state goes on from two moments of the token at once", "one state that all writes go to");
         decayTerms.push_back({rest, term.coefficient});
         continue;
       }
@@ -94,18 +107,47 @@ Error DeltaFormBuilder::collect(const Poly *after) {
     }
     Algebra::Split parts = algebra.split(rest);
     if (!parts.both->isOne())
-      return createStringError("a matrix that is no outer product is written into the state");
+      return noForm("a matrix that is no outer product is written into the state", "writes that are outer products");
     const Monomial *value = algebra.multiply(algebra.multiply(parts.scalar, parts.row), read);
     valuesOfKey[parts.col].push_back({value, term.coefficient});
   }
+  const Poly *decay = algebra.poly(decayTerms);
+  const unsigned writesBefore = stages.empty() ? 0 : stages.back().firstWrite + stages.back().writes.size();
+  Stage &stage = stages.emplace_back();
+  stage.start = algebra.multiply(reads.inRoles(decay), reads.itself(number));
+  stage.firstWrite = writesBefore;
   for (auto &[key, terms] : valuesOfKey)
-    writes.push_back({algebra.poly(terms), algebra.transpose(algebra.poly(key))});
-  return separateDecay(algebra.poly(decayTerms));
+    stage.writes.push_back({algebra.poly(terms), algebra.transpose(algebra.poly(key))});
+  mergeProportional(stage.writes);
+  if (number == 0)
+    return separateDecay(stage, decay);
+  if (decay->axes != Axis::None || decay->dependsOn(form.state))
+    return noForm("a decay of rows or columns comes after " + Twine(writesBefore) + " writes that read the state",
+                  "that decay before the first write, or a scalar");
+  stage.keyDecay = decay;
+  stage.valueDecay = algebra.one();
+  return Error::success();
+}
+
+/// Makes the scalar decays of later stages part of the one decay of the token: each write that a decay came after is
+/// scaled by it, and what it reads has been scaled by it already.
+void DeltaFormBuilder::moveDecaysToFront() {
+  const Poly *later = algebra.one();
+  for (Stage &stage : reverse(stages)) {
+    stage.laterDecay = later;
+    later = algebra.multiply(later, stage.keyDecay);
+  }
+  form.keyDecay = describeDecay(algebra, later);
+  form.valueDecay = describeDecay(algebra, stages.front().valueDecay);
+}
+
+static Error decaysElementwise() {
+  return noForm("each element of the state has a decay of its own, and the state is also read",
+                "a decay that is a product of one for each row and one for each column");
 }
 
 /// Tells the decay's value side from its key side.
-Error DeltaFormBuilder::separateDecay(const Poly *decay) {
-  decayOfState = reads.inRoles(decay);
+Error DeltaFormBuilder::separateDecay(Stage &stage, const Poly *decay) {
   const Poly *value = algebra.one(), *key = decay;
   if (varies(decay->axes, Axis::Row)) {
     // The decay is a product of both sides if each value-side part has the same key-side coefficient, but for a number.
@@ -113,7 +155,7 @@ Error DeltaFormBuilder::separateDecay(const Poly *decay) {
     for (const Term &term : decay->terms) {
       Algebra::Split parts = algebra.split(term.monomial);
       if (!parts.both->isOne())
-        return createStringError("each element of the state has a decay of its own, and the state is also read");
+        return decaysElementwise();
       keysOfValue[parts.row].push_back({algebra.multiply(parts.scalar, parts.col), term.coefficient});
     }
     key = algebra.poly(keysOfValue.front().second);
@@ -121,19 +163,25 @@ Error DeltaFormBuilder::separateDecay(const Poly *decay) {
     for (auto &[row, terms] : keysOfValue) {
       const Poly *ratio = quotient(algebra, algebra.poly(terms), key);
       if (!ratio || varies(ratio->axes, Axis::Col))
-        return createStringError("each element of the state has a decay of its own, and the state is also read");
+        return decaysElementwise();
       value = algebra.add(value, algebra.multiply(algebra.poly(row), ratio));
     }
   } else if (any_of(decay->terms, [&](const Term &term) { return !algebra.split(term.monomial).both->isOne(); })) {
-    return createStringError("each element of the state has a decay of its own, and the state is also read");
+    return decaysElementwise();
   }
-  form.keyDecay = describeDecay(algebra, algebra.transpose(key));
-  form.valueDecay = describeDecay(algebra, value);
+  // A scalar is the key side's, but where it keeps the other side from growing.
+  if (key->axes == Axis::None && !describeDecay(algebra, value).atMostOne &&
+      describeDecay(algebra, algebra.multiply(key, value)).atMostOne) {
+    value = algebra.multiply(key, value);
+    key = algebra.one();
+  }
+  stage.keyDecay = algebra.transpose(key);
+  stage.valueDecay = value;
   return Error::success();
 }
 
 /// Writes of one value under several keys are one write under the keys' sum: outer(v, 1 - a) is expanded to two.
-void DeltaFormBuilder::mergeProportional() {
+void DeltaFormBuilder::mergeProportional(SmallVectorImpl<Write> &writes) {
   MapVector<const Poly *, const Poly *> keyOfDirection;
   auto write = [&](const Poly *value, const Poly *key) {
     Content content = extractContent(algebra, value);
@@ -151,7 +199,8 @@ void DeltaFormBuilder::mergeProportional() {
     for (auto &[direction, otherKey] : keyOfDirection) {
       if (direction == sum || otherKey->isZero() || direction->terms.size() >= sum->terms.size())
         continue;
-      if (const Poly *factor = factorOfPart(rest, direction)) {
+      // The factor may be a sum: each of its terms is found by itself.
+      while (const Poly *factor = factorOfPart(rest, direction)) {
         rest = algebra.sub(rest, algebra.multiply(factor, direction));
         parts.push_back({direction, factor});
       }
@@ -173,7 +222,7 @@ void DeltaFormBuilder::mergeProportional() {
   }
   // Simple writes first: a later step may read what an earlier one wrote.
   llvm::sort(writes, [&](const Write &a, const Write &b) {
-    size_t lengthA = spelledOut(a.value)->terms.size(), lengthB = spelledOut(b.value)->terms.size();
+    size_t lengthA = a.value->terms.size(), lengthB = b.value->terms.size();
     if (lengthA != lengthB)
       return lengthA < lengthB;
     bool readsA = a.value->dependsOn(form.state), readsB = b.value->dependsOn(form.state);
@@ -223,26 +272,27 @@ void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
 // Which read at which point
 //===----------------------------------------------------------------------===//
 
-/// The decayed state with the first `count` writes done; null if that is too large to expand.
-const Poly *DeltaFormBuilder::stateAfterWrites(unsigned count) {
-  if (statesAfterWrites.empty())
-    statesAfterWrites.push_back(algebra.multiply(decayOfState, expressions.before(form.state)));
-  while (statesAfterWrites.size() <= count) {
-    const Write &write = writes[statesAfterWrites.size() - 1];
-    const Poly *before = statesAfterWrites.back();
+/// The state with the first `count` writes of the stage done; null if that is too large to expand.
+const Poly *DeltaFormBuilder::stateAfterWrites(Stage &stage, unsigned count) {
+  if (stage.after.empty())
+    stage.after.push_back(stage.start);
+  while (stage.after.size() <= count) {
+    const Write &write = stage.writes[stage.after.size() - 1];
+    const Poly *before = stage.after.back();
     const Poly *term = reads.place(write.value, write.key);
-    statesAfterWrites.push_back(before && term ? algebra.add(before, term) : nullptr);
+    stage.after.push_back(before && term ? algebra.add(before, term) : nullptr);
   }
-  return statesAfterWrites[count];
+  return stage.after[count];
 }
 
-/// Writes `value` as free part plus reads. Any affine value can be read from the undecayed state with one key; the
-/// search is for the point and key that explain it with the fewest terms, which is how its author meant it.
-Expected<AffineValue> DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed) {
-  // All reads with one scale over the value channels are one read with the sum of their keys.
+/// Writes `value`, which sees the first `visibleWrites` of the token, as free part plus reads. Any affine value can be
+/// read from the undecayed state with one key; the search is for the point and key that explain it with the fewest
+/// terms, which is how its author meant it. `decayAfter`: the scalar by which the token scales the value later on.
+Expected<AffineValue> DeltaFormBuilder::explain(const Poly *value, unsigned visibleWrites, bool crossed,
+                                                const Poly *decayAfter) {
+  // All reads of one stage with one scale over the value channels are one read with the sum of their keys.
   SmallVector<Term, 4> freeTerms;
-  MapVector<const Monomial *, const Poly *> keyOfScale;
-  bool usesWritten = false;
+  MapVector<std::pair<unsigned, const Monomial *>, const Poly *> keyOfScale;
   for (const Term &term : value->terms) {
     if (!dependsOn(term.monomial->states, form.state)) {
       freeTerms.push_back(term);
@@ -251,68 +301,87 @@ Expected<AffineValue> DeltaFormBuilder::explain(const Poly *value, unsigned visi
     Expected<StateReads::Linear> found = reads.linearIn(term.monomial, crossed);
     if (!found)
       return found.takeError();
-    const StateReads::Linear &linear = *found;
-    // A written value is explained by the read that saw it.
-    if (!linear.key) {
-      usesWritten = true;
-      continue;
-    }
-    Algebra::Split parts = algebra.split(linear.rest);
-    const Poly *key = algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear.key);
-    auto [entry, isNew] = keyOfScale.try_emplace(parts.row, key);
+    Algebra::Split parts = algebra.split(found->rest);
+    const Poly *key = algebra.multiply(algebra.poly(parts.scalar, term.coefficient), found->key);
+    auto [entry, isNew] = keyOfScale.try_emplace({found->stage, parts.row}, key);
     if (!isNew)
       entry->second = algebra.add(entry->second, key);
   }
   AffineValue result{algebra.poly(freeTerms), {}};
-  if (usesWritten && keyOfScale.size() != 1)
-    return createStringError("the update is too large to be taken apart");
-  for (auto [scale, key] : keyOfScale) {
+  for (auto [place, key] : keyOfScale) {
     // Only a value with one scale can see the token's own writes: theirs has no other.
-    Read read = keyOfScale.size() == 1 ? bestRead(value, result.free, algebra.poly(scale), key, visibleWrites, crossed)
-                                       : plainRead(algebra.poly(scale), key, crossed);
-    if (usesWritten && !read.point.writes)
-      return createStringError("the update is too large to be taken apart");
-    Content content = extractContent(algebra, read.key);
-    read.scale = algebra.multiply(read.scale, content.scale);
-    read.key = content.direction;
-    absorbUnitNorm(read.scale, read.key);
+    const Poly *scale = algebra.poly(place.second);
+    Read read = keyOfScale.size() == 1 ? bestRead(place.first, value, result.free, scale, key, visibleWrites, crossed)
+                                       : plainRead(place.first, scale, key, crossed);
+    // A long key that the program computes stays as it is, so that nobody has to compute it from its terms.
+    constexpr size_t longKey = 16;
+    if (read.key->terms.size() <= longKey || !expressions.valueOf(read.key, 1)) {
+      Content content = extractContent(algebra, read.key);
+      read.scale = algebra.multiply(read.scale, content.scale);
+      read.key = content.direction;
+      absorbUnitNorm(read.scale, read.key);
+    }
+    read.scale = scaleOfMoved(algebra.multiply(decayAfter, read.scale), place.first, read.point.decayed);
+    if (!read.scale)
+      return noForm("the state is read before a decay that comes after " + Twine(stages[place.first].firstWrite) +
+                        " writes that read the state",
+                    "that read after the decay, or no such decay");
+    read.point.decayed |= place.first > 0;
     result.reads.push_back(read);
   }
+  result.free = algebra.multiply(decayAfter, result.free);
   return result;
 }
 
-/// The read of the state before the token's writes: decayed if the decay divides out of it, else undecayed.
-Read DeltaFormBuilder::plainRead(const Poly *scale, const Poly *key, bool crossed) {
-  auto [keyDecay, scaleDecay] = decaysOfSides(crossed);
+/// The scale of a read of the stage when all decays of the token have been moved to its front, so that it sees those of
+/// later stages and, if it stood before it, the stage's own; null if they do not divide out.
+const Poly *DeltaFormBuilder::scaleOfMoved(const Poly *scale, unsigned stage, bool isDecayed) {
+  if (stage == 0 && !isDecayed)
+    return scale;
+  const Poly *moved = stages[stage].laterDecay;
+  if (!isDecayed)
+    moved = algebra.multiply(moved, stages[stage].keyDecay);
+  return quotient(algebra, scale, moved);
+}
+
+/// The read of the state before the stage's writes: decayed if the decay divides out of it, else undecayed.
+Read DeltaFormBuilder::plainRead(unsigned stage, const Poly *scale, const Poly *key, bool crossed) {
+  auto [keyDecay, scaleDecay] = decaysOfSides(stage, crossed);
   const Poly *decayedKey = quotient(algebra, key, keyDecay);
   const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
   if (decayedKey && decayedScale)
-    return {decayedScale, decayedKey, {true, 0}};
-  return {scale, key, {false, 0}};
+    return {decayedScale, decayedKey, {true, stages[stage].firstWrite}};
+  // What is read between two stages comes before the decay of the second.
+  return {scale, key, {false, stages[stage].firstWrite}};
 }
 
 /// As plainRead, or from a point that sees some of the token's writes if that needs fewer terms; `free` becomes what is
 /// left of the value.
-Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly *scale, const Poly *key,
-                                unsigned visibleWrites, bool crossed) {
-  Read best = plainRead(scale, key, crossed);
-  auto [keyDecay, scaleDecay] = decaysOfSides(crossed);
+Read DeltaFormBuilder::bestRead(unsigned number, const Poly *value, const Poly *&free, const Poly *scale,
+                                const Poly *key, unsigned visibleWrites, bool crossed) {
+  Read best = plainRead(number, scale, key, crossed);
+  Stage &stage = stages[number];
+  unsigned visible = std::min<unsigned>(visibleWrites - stage.firstWrite, stage.writes.size());
+  auto [keyDecay, scaleDecay] = decaysOfSides(number, crossed);
   const Poly *decayedScale = quotient(algebra, scale, scaleDecay);
-  if (!visibleWrites || !decayedScale || keyDecay->isZero())
+  if (!visible || !decayedScale || keyDecay->isZero())
     return best;
-  size_t bestCost = best.key->terms.size() + free->terms.size();
-  for (const Poly *candidate : candidateKeys(dividedTerms(key, keyDecay), crossed)) {
-    for (unsigned seen = visibleWrites; seen > 0; --seen) {
-      const Poly *state = stateAfterWrites(seen);
+  // The search ends when it has looked at this many terms: what it has found by then is right too.
+  constexpr size_t mostTerms = 1 << 18;
+  size_t bestCost = best.key->terms.size() + free->terms.size(), numTerms = 0;
+  for (const Poly *candidate : candidateKeys(number, dividedTerms(key, keyDecay), crossed)) {
+    for (unsigned seen = visible; seen > 0 && numTerms <= mostTerms; --seen) {
+      const Poly *state = stateAfterWrites(stage, seen);
       const Poly *read = state ? reads.readWith(state, candidate, crossed) : nullptr;
       const Poly *scaled = read ? algebra.multiplyWithinLimit(decayedScale, read) : nullptr;
       if (!scaled)
         continue;
+      numTerms += state->terms.size() * candidate->terms.size() + scaled->terms.size();
       const Poly *remainder = algebra.sub(value, scaled);
       size_t cost = candidate->terms.size() + remainder->terms.size();
       if (remainder->dependsOn(form.state) || cost > bestCost || (cost == bestCost && best.point.writes))
         continue;
-      best = {decayedScale, candidate, {true, seen}};
+      best = {decayedScale, candidate, {true, stage.firstWrite + seen}};
       free = remainder;
       bestCost = cost;
       // No other candidate is cheaper by more than the one term that is left.
@@ -325,14 +394,14 @@ Read DeltaFormBuilder::bestRead(const Poly *value, const Poly *&free, const Poly
 
 /// The keys that a read which saw some writes may have had: those that the program reads with, times what makes them
 /// part of `key`; then the leading terms of `key`. All else in `key` would come from the writes.
-SmallVector<const Poly *, 8> DeltaFormBuilder::candidateKeys(const Poly *key, bool crossed) {
+SmallVector<const Poly *, 8> DeltaFormBuilder::candidateKeys(unsigned stage, const Poly *key, bool crossed) {
   if (key->isZero())
     return {};
   SetVector<const Poly *> candidates, keysInProgram;
-  for (const Poly *known : reads.keysInProgram(recurrence, crossed)) {
+  for (const Poly *known : reads.keysInProgram(recurrence, stage, crossed)) {
     keysInProgram.insert(known);
     // The program may read the decayed state, which this key is for.
-    if (const Poly *divided = quotient(algebra, known, decaysOfSides(crossed).first))
+    if (const Poly *divided = quotient(algebra, known, decaysOfSides(stage, crossed).first))
       keysInProgram.insert(divided);
   }
   auto coefficientOf = [&](const Monomial *monomial) {
@@ -408,18 +477,18 @@ const Poly *DeltaFormBuilder::dividedTerms(const Poly *key, const Poly *decay) {
 
 /// The decays of the side that a read's key is on, and of the other side. A scalar decay may be taken out of either; it
 /// is taken out of the key.
-std::pair<const Poly *, const Poly *> DeltaFormBuilder::decaysOfSides(bool crossed) {
-  const Poly *key = form.keyDecay.linear, *value = form.valueDecay.linear;
+std::pair<const Poly *, const Poly *> DeltaFormBuilder::decaysOfSides(unsigned stage, bool crossed) {
+  const Poly *key = stages[stage].keyDecay, *value = stages[stage].valueDecay;
   if (!crossed)
     return {key, value};
-  if (form.keyDecay.isScalar())
+  if (key->axes == Axis::None)
     return {algebra.multiply(key, value), algebra.one()};
   return {value, key};
 }
 
-Error DeltaFormBuilder::describeSteps() {
-  for (auto [index, write] : llvm::enumerate(writes)) {
-    Expected<AffineValue> value = explain(spelledOut(write.value), index, /*crossed=*/false);
+Error DeltaFormBuilder::describeSteps(const Stage &stage) {
+  for (const Write &write : stage.writes) {
+    Expected<AffineValue> value = explain(write.value, form.steps.size(), /*crossed=*/false, stage.laterDecay);
     if (!value)
       return value.takeError();
     Content content = extractContent(algebra, value->free);
@@ -431,16 +500,6 @@ Error DeltaFormBuilder::describeSteps() {
     form.steps.push_back(std::move(step));
   }
   return Error::success();
-}
-
-/// A written value that stands under a short name, in full.
-const Poly *DeltaFormBuilder::spelledOut(const Poly *value) {
-  Content content = extractContent(algebra, value);
-  const Term *only = content.direction->single();
-  if (!only || only->coefficient != 1 || only->monomial->exponent || only->monomial->factors.size() != 1 ||
-      !only->monomial->factors[0].atom->isFunction("written"))
-    return value;
-  return algebra.multiply(content.scale, only->monomial->factors[0].atom->arguments[0]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -455,14 +514,18 @@ Error DeltaFormBuilder::findReadouts() {
       return;
     }
     bool crossed = use == StateReads::Use::Crossed;
-    Expected<AffineValue> read = explain(expressions.of(value), form.steps.size(), crossed);
+    Expected<AffineValue> read = explain(expressions.of(value), form.steps.size(), crossed, algebra.one());
     if (read)
       form.readouts.push_back({value, std::move(*read), crossed});
+    else if (failure) // the first is enough
+      consumeError(read.takeError());
     else
-      failure = joinErrors(std::move(failure), read.takeError());
+      failure = read.takeError();
   });
   return failure;
 }
+
+char NoForm::ID = 0;
 
 Expected<DeltaForm> recur::analysis::buildDeltaForm(Algebra &algebra, const Expressions &expressions,
                                                     dgps::RecurrenceOp recurrence, unsigned state) {

@@ -73,7 +73,21 @@ struct DeltaForm {
   }
 };
 
-/// The normal form of the state's update, or the reason in words why it has none.
+/// Why an update has no normal form, and what would give it one: both complete a sentence.
+class NoForm : public llvm::ErrorInfo<NoForm> {
+public:
+  static char ID;
+  NoForm(const llvm::Twine &reason, const llvm::Twine &needs) : reason(reason.str()), needs(needs.str()) {}
+  void log(llvm::raw_ostream &os) const override { os << reason; }
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+
+  std::string reason, needs;
+};
+inline llvm::Error noForm(const llvm::Twine &reason, const llvm::Twine &needs) {
+  return llvm::make_error<NoForm>(reason, needs);
+}
+
+/// The normal form of the state's update, or a NoForm.
 llvm::Expected<DeltaForm> buildDeltaForm(algebra::Algebra &algebra, const algebra::Expressions &expressions,
                                          dgps::RecurrenceOp recurrence, unsigned state);
 

@@ -132,6 +132,7 @@ RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
       facts.stateClass = StateClass::General;
       facts.reason = "its update and that of " + expressions->state(*partner).getName().str() +
                      " read each other, so that they advance together";
+      facts.needs = "one of the two updates without the other state";
     } else {
       facts = classify(state);
     }
@@ -167,6 +168,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     consumeError(delta.takeError());
     facts.stateClass = StateClass::Elementwise;
     facts.linear = linear;
+    facts.needs =
+        "a decay that is a product of one for each row and one for each column, and writes that are outer products";
     if (isFullRank(*algebra, linear->factor))
       facts.reason =
           "each element of " + name + " has a decay of its own, which is no product of a row and a column part";
@@ -186,16 +189,21 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     }
     facts.stateClass = StateClass::General;
     facts.reason = "it is a matrix that takes the larger of two values; only scalars and vectors are scanned so";
+    facts.needs = "a vector or a scalar for each of its rows";
     return facts;
   }
   facts.stateClass = StateClass::General;
   if (expressions->atomOf(state)->rank == 0) {
     facts.reason = "its update is neither a * " + name + " + b nor max(" + name + " + a, b)";
+    facts.needs = "an update of one of these forms, with a and b free of " + name;
     return facts;
   }
   Expected<DeltaForm> delta = buildDeltaForm(*algebra, *expressions, recurrence, state);
   if (!delta) {
-    facts.reason = toString(delta.takeError());
+    handleAllErrors(delta.takeError(), [&](const NoForm &error) {
+      facts.reason = error.reason;
+      facts.needs = error.needs;
+    });
     return facts;
   }
   facts.stateClass = StateClass::Delta;

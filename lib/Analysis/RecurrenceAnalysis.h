@@ -35,6 +35,7 @@ struct StateFacts {
   dgps::StateOp op;
   StateClass stateClass;
   std::string reason;
+  std::string needs; ///< of a state that goes token by token: what would give it a chunkwise form
   std::optional<LinearForm> linear;
   std::optional<TropicalForm> tropical;
   std::optional<DeltaForm> delta;

@@ -7,29 +7,61 @@ using namespace recur;
 using namespace recur::algebra;
 using namespace recur::analysis;
 
-/// A sum over `summed` of the state times what does not depend on it.
-bool StateReads::isRead(const Atom *atom, Axis summed) const {
-  if (atom->kind != Atom::Kind::Sum || atom->summed != summed)
-    return false;
-  if (atom->product->exponent && dependsOn(atom->product->exponent->states, state))
-    return false;
-  unsigned found = 0;
-  for (const Factor &factor : atom->product->factors) {
-    if (factor.atom == self)
-      found += factor.power;
-    else if (dependsOn(factor.atom->states, state))
-      return false;
-  }
-  return found == 1;
+/// The stage that `value` is written in, if it is the one that starts from `self`.
+static const Atom *stageBelow(const Poly *value, const Atom *self) {
+  for (const Term &term : value->terms)
+    for (const Factor &factor : term.monomial->factors)
+      if (factor.atom->isStage() && factor.atom->rank == self->rank &&
+          factor.axis == (self->rank == 2 ? Axis::Both : Axis::Row))
+        return factor.atom;
+  return nullptr;
 }
 
-/// Whether `value` holds a read over `summed`, in itself or in a written value.
+StateReads::StateReads(Algebra &algebra, const Expressions &expressions, unsigned state)
+    : algebra(algebra), expressions(expressions), state(state) {
+  const Atom *self = expressions.atomOf(state);
+  for (const Atom *stage = stageBelow(expressions.after(state), self); stage;
+       stage = stageBelow(stage->arguments[0], self))
+    stages.push_back(stage);
+  stages.push_back(self);
+  std::reverse(stages.begin(), stages.end());
+  Axis axis = self->rank == 0 ? Axis::None : self->rank == 1 ? Axis::Row : Axis::Both;
+  for (auto [number, atom] : enumerate(stages)) {
+    numbers[atom] = number;
+    stagePolys.push_back(algebra.poly(algebra.monomial(Factor{atom, axis, 1}, nullptr)));
+  }
+}
+
+const Poly *StateReads::next(unsigned stage) const {
+  return stage + 1 < stages.size() ? stages[stage + 1]->arguments[0] : expressions.after(state);
+}
+
+std::optional<unsigned> StateReads::stageOf(const Atom *atom) const {
+  auto found = numbers.find(atom);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// The stage of a sum over `summed` of the state times what does not depend on it; none for other sums.
+std::optional<unsigned> StateReads::stageReadBy(const Atom *atom, Axis summed) const {
+  if (atom->kind != Atom::Kind::Sum || atom->summed != summed)
+    return std::nullopt;
+  if (atom->product->exponent && dependsOn(atom->product->exponent->states, state))
+    return std::nullopt;
+  std::optional<unsigned> read;
+  for (const Factor &factor : atom->product->factors) {
+    std::optional<unsigned> stage = stageOf(factor.atom);
+    if (stage && !read && factor.power == 1)
+      read = stage;
+    else if (stage || dependsOn(factor.atom->states, state))
+      return std::nullopt;
+  }
+  return read;
+}
+
 bool StateReads::hasRead(const Poly *value, Axis summed) const {
   return any_of(value->terms, [&](const Term &term) {
-    return any_of(term.monomial->factors, [&](const Factor &factor) {
-      return isRead(factor.atom, summed) ||
-             (factor.atom->isFunction("written") && hasRead(factor.atom->arguments[0], summed));
-    });
+    return any_of(term.monomial->factors,
+                  [&](const Factor &factor) { return stageReadBy(factor.atom, summed).has_value(); });
   });
 }
 
@@ -47,12 +79,16 @@ int64_t StateReads::keySize(bool crossed) const {
 // Orientation
 //===----------------------------------------------------------------------===//
 
-Expected<Orientation> StateReads::chooseOrientation(const Poly *after, dgps::RecurrenceOp recurrence) {
-  if (self->rank == 1)
+Expected<Orientation> StateReads::chooseOrientation(dgps::RecurrenceOp recurrence) {
+  if (expressions.atomOf(state)->rank == 1)
     return Orientation::Vector;
-  bool right = hasRead(after, Axis::Col), left = hasRead(after, Axis::Row);
+  bool right = false, left = false;
+  for (unsigned stage = 0; stage < numStages(); ++stage) {
+    right |= hasRead(next(stage), Axis::Col);
+    left |= hasRead(next(stage), Axis::Row);
+  }
   if (right && left)
-    return createStringError("the update reads the state from both sides (S @ x and x @ S)");
+    return noForm("the update reads the state from both sides (S @ x and x @ S)", "reads from one side alone");
   if (right || left)
     return right ? Orientation::Right : Orientation::Left;
   // An update that does not read fits both; let the side from which the state is read be the key's.
@@ -70,16 +106,19 @@ Expected<Orientation> StateReads::chooseOrientation(const Poly *after, dgps::Rec
 
 /// Says in words which operation on the state is not linear.
 static Error nonLinear(const Atom *atom) {
+  if (atom->kind == Atom::Kind::Leaf || atom->isFunction("value") || atom->isStage())
+    return noForm("the update is too large to be taken apart",
+                  "fewer factors that are sums, or fewer writes in one token");
   if (atom->kind == Atom::Kind::Function)
-    return createStringError("the update depends on %s of the state", atom->name.c_str());
-  if (atom->kind == Atom::Kind::Leaf)
-    return createStringError("the update is too large to be taken apart");
-  return createStringError("the update mixes the value channels of the state");
+    return noForm("the update depends on " + Twine(atom->name) + " of the state",
+                  "an update that is linear in the state");
+  return noForm("the update mixes the value channels of the state",
+                "a write to each value channel that reads that channel alone");
 }
 
 Expected<StateReads::Linear> StateReads::linearIn(const Monomial *monomial, bool crossed) {
   if (monomial->exponent && dependsOn(monomial->exponent->states, state))
-    return createStringError("the update depends on an exponential of the state");
+    return noForm("the update depends on an exponential of the state", "an update that is linear in the state");
   SmallVector<Factor, 4> rest;
   const Factor *found = nullptr;
   for (const Factor &factor : monomial->factors) {
@@ -88,28 +127,29 @@ Expected<StateReads::Linear> StateReads::linearIn(const Monomial *monomial, bool
       continue;
     }
     if (found || factor.power > 1)
-      return createStringError("the update multiplies the state with itself");
+      return noForm("the update multiplies the state with itself", "an update that is linear in the state");
     found = &factor;
   }
-  Linear result{algebra.monomial(rest, monomial->exponent), algebra.monomial(*found, nullptr), found->atom == self,
-                nullptr};
+  std::optional<unsigned> stage = stageOf(found->atom);
+  Linear result{algebra.monomial(rest, monomial->exponent), algebra.monomial(*found, nullptr), stage.has_value(),
+                stage.value_or(0)};
   bool vector = orientation == Orientation::Vector;
   if (result.isState) {
     if (found->axis != (vector ? Axis::Col : Axis::Both))
-      return createStringError("the state is used as a vector of its own rows");
+      return noForm("the state is used as a vector of its own rows", "products of the state with vectors");
     return result;
   }
   Axis summed = summedAxis(crossed);
-  bool isWritten = found->atom->isFunction("written");
-  if (!isWritten && !isRead(found->atom, summed))
+  std::optional<unsigned> read = stageReadBy(found->atom, summed);
+  if (!read)
     return nonLinear(found->atom);
+  result.stage = *read;
   if (found->axis != (vector ? Axis::None : Axis::Row))
-    return createStringError("what is read from the state is written as a key, which mixes its value channels");
-  if (isWritten)
-    return result;
+    return noForm("what is read from the state is written as a key, which mixes its value channels",
+                  "keys that do not depend on the state");
   SmallVector<Factor, 4> key;
   for (const Factor &factor : found->atom->product->factors)
-    if (factor.atom != self)
+    if (!stageOf(factor.atom))
       key.push_back(factor);
   result.key = algebra.poly(algebra.monomial(key, found->atom->product->exponent));
   if (summed == Axis::Col)
@@ -126,16 +166,27 @@ const Poly *StateReads::readWith(const Poly *matrix, const Poly *key, bool cross
   return columns ? sum : algebra.transpose(sum);
 }
 
-SmallVector<const Poly *, 4> StateReads::keysInProgram(dgps::RecurrenceOp recurrence, bool crossed) {
+ArrayRef<const Poly *> StateReads::keysInProgram(dgps::RecurrenceOp recurrence, unsigned stage, bool crossed) {
+  auto [keys, isNew] = knownKeys.try_emplace({stage, crossed});
+  if (isNew)
+    keys->second = findKeys(recurrence, stage, crossed);
+  return keys->second;
+}
+
+SmallVector<const Poly *, 4> StateReads::findKeys(dgps::RecurrenceOp recurrence, unsigned stage, bool crossed) {
   SetVector<const Poly *> keys;
+  const Atom *self = stages[stage];
+  auto isSelf = [&](const Factor &factor) { return factor.atom == self; };
   auto add = [&](mlir::Value stateValue, mlir::Value key) {
     const Poly *poly = expressions.of(key);
-    if (!holdsStateItself(stateValue) || poly->dependsOn(state) || poly->isZero())
+    if (poly->dependsOn(state) || poly->isZero() || none_of(expressions.of(stateValue)->terms, [&](const Term &term) {
+          return any_of(term.monomial->factors, isSelf);
+        }))
       return;
     keys.insert(extractContent(algebra, poly).direction);
     // With what scales the key channels of the state where it is read.
     for (const Term &term : inRoles(expressions.of(stateValue))->terms) {
-      const Factor *itself = find_if(term.monomial->factors, [&](const Factor &factor) { return factor.atom == self; });
+      const Factor *itself = find_if(term.monomial->factors, isSelf);
       if (itself == term.monomial->factors.end() || itself->power > 1)
         continue;
       SmallVector<Factor, 4> rest(term.monomial->factors.begin(), term.monomial->factors.end());
@@ -178,7 +229,7 @@ const Poly *StateReads::place(const Poly *value, const Poly *key) {
 
 bool StateReads::holdsStateItself(mlir::Value value) const {
   return any_of(expressions.of(value)->terms, [&](const Term &term) {
-    return any_of(term.monomial->factors, [&](const Factor &factor) { return factor.atom == self; });
+    return any_of(term.monomial->factors, [&](const Factor &factor) { return stageOf(factor.atom).has_value(); });
   });
 }
 

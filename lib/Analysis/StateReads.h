@@ -2,33 +2,41 @@
 #pragma once
 
 #include "Analysis/DeltaForm.h"
+#include <map>
 
 namespace recur::analysis {
 
 /// The reads of one state, seen from its orientation: the value channels are called rows and the key channels columns,
-/// whichever they are.
+/// whichever they are. Where the algebra gave names to the state in the midst of the token, those stages are read like
+/// the state itself: "the state" below is any of them.
 class StateReads {
 public:
-  StateReads(algebra::Algebra &algebra, const algebra::Expressions &expressions, unsigned state)
-      : algebra(algebra), expressions(expressions), state(state), self(expressions.atomOf(state)) {}
+  StateReads(algebra::Algebra &algebra, const algebra::Expressions &expressions, unsigned state);
+
+  /// The state as the previous token left it, which is stage 0, and each stage that a later one is written in.
+  unsigned numStages() const { return stages.size(); }
+  /// What the token makes of the stage: the next one, or the state that it leaves.
+  const algebra::Poly *next(unsigned stage) const;
+  const algebra::Poly *itself(unsigned stage) const { return stagePolys[stage]; }
 
   Orientation orientation = Orientation::Right;
 
   /// On which side the update reads the state; where it does not, on which side the rest of the program does. An error
   /// says which use is not linear or not on one side.
-  llvm::Expected<Orientation> chooseOrientation(const algebra::Poly *after, dgps::RecurrenceOp recurrence);
+  llvm::Expected<Orientation> chooseOrientation(dgps::RecurrenceOp recurrence);
 
   /// `value`, an expression of the state's own rows and columns, with the value channels as rows; and back.
   const algebra::Poly *inRoles(const algebra::Poly *value) {
     return orientation == Orientation::Right ? value : algebra.transpose(value);
   }
 
-  /// A product with one factor that is the state, a read of it, or a value that was written into it and has a name.
+  /// A product with one factor that is the state or a read of it.
   struct Linear {
     const algebra::Monomial *rest;   ///< the other factors
-    const algebra::Monomial *factor; ///< the state, the read or the written value
+    const algebra::Monomial *factor; ///< the state or the read
     bool isState;
-    const algebra::Poly *key; ///< of a read, over the row index; null for the others
+    unsigned stage = 0;                 ///< the state's, or that of the state that is read
+    const algebra::Poly *key = nullptr; ///< of a read, over the row index; null for the state
   };
   /// `monomial` in roles taken apart, or the reason why it is not linear. `crossed`: reads from the value side.
   llvm::Expected<Linear> linearIn(const algebra::Monomial *monomial, bool crossed = false);
@@ -38,8 +46,9 @@ public:
   /// outer(value, key) in the state's own rows and columns.
   const algebra::Poly *place(const algebra::Poly *value, const algebra::Poly *key);
   int64_t keySize(bool crossed = false) const;
-  /// The keys that ops of the program read the state with, at whatever point, without their scalar factors.
-  llvm::SmallVector<const algebra::Poly *, 4> keysInProgram(dgps::RecurrenceOp recurrence, bool crossed);
+  /// The keys that ops of the program read the stage with, at whatever point that is written in it, without their
+  /// scalar factors.
+  llvm::ArrayRef<const algebra::Poly *> keysInProgram(dgps::RecurrenceOp recurrence, unsigned stage, bool crossed);
 
   /// How a value outside of the update uses the state.
   enum class Use { Read, Crossed, Whole };
@@ -49,8 +58,11 @@ public:
                   llvm::function_ref<void(mlir::Value, Use, mlir::Operation *user)> found);
 
 private:
-  bool isRead(const algebra::Atom *atom, algebra::Axis summed) const;
+  /// The number of the stage that the atom is, if it is one.
+  std::optional<unsigned> stageOf(const algebra::Atom *atom) const;
+  std::optional<unsigned> stageReadBy(const algebra::Atom *atom, algebra::Axis summed) const;
   bool hasRead(const algebra::Poly *value, algebra::Axis summed) const;
+  llvm::SmallVector<const algebra::Poly *, 4> findKeys(dgps::RecurrenceOp recurrence, unsigned stage, bool crossed);
   bool isAffineRead(mlir::Value value, bool crossed);
   bool holdsStateItself(mlir::Value value) const;
   algebra::Axis summedAxis(bool crossed) const;
@@ -58,7 +70,10 @@ private:
   algebra::Algebra &algebra;
   const algebra::Expressions &expressions;
   unsigned state;
-  const algebra::Atom *self;
+  llvm::SmallVector<const algebra::Atom *, 1> stages;
+  llvm::SmallVector<const algebra::Poly *, 1> stagePolys;
+  llvm::DenseMap<const algebra::Atom *, unsigned> numbers; ///< of the stages
+  std::map<std::pair<unsigned, bool>, llvm::SmallVector<const algebra::Poly *, 4>> knownKeys;
 };
 
 } // namespace recur::analysis

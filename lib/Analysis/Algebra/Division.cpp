@@ -131,23 +131,35 @@ SmallVector<IndexedPart, 2> recur::algebra::collectIndexed(Algebra &algebra, con
   return result;
 }
 
-/// The coefficient that divides all others; null if there is none.
-static const Poly *commonCoefficient(Algebra &algebra, ArrayRef<IndexedPart> parts) {
+static bool dividesAll(Algebra &algebra, const Poly *candidate, ArrayRef<IndexedPart> parts) {
+  return all_of(parts,
+                [&](const IndexedPart &part) { return quotient(algebra, part.coefficient, candidate) != nullptr; });
+}
+
+/// What all coefficients share: one that divides all others, or the sum that is left of one without its own factors,
+/// with the factors that all terms of all share; null if there is no such sum.
+static const Poly *commonCoefficient(Algebra &algebra, ArrayRef<IndexedPart> parts, const Monomial *ofAllTerms) {
   for (const IndexedPart &candidate : parts)
-    if (all_of(parts, [&](const IndexedPart &part) {
-          return quotient(algebra, part.coefficient, candidate.coefficient) != nullptr;
-        }))
+    if (dividesAll(algebra, candidate.coefficient, parts))
       return candidate.coefficient;
-  return nullptr;
+  const IndexedPart *shortest = llvm::min_element(parts, [](const IndexedPart &a, const IndexedPart &b) {
+    return a.coefficient->terms.size() < b.coefficient->terms.size();
+  });
+  if (shortest->coefficient->single())
+    return nullptr;
+  const Poly *sum = quotient(algebra, shortest->coefficient, commonFactor(algebra, shortest->coefficient));
+  const Poly *shared = algebra.multiply(sum, algebra.poly(ofAllTerms));
+  return dividesAll(algebra, shared, parts) ? shared : nullptr;
 }
 
 Content recur::algebra::extractContent(Algebra &algebra, const Poly *a) {
   if (a->isZero())
     return {algebra.one(), a};
   SmallVector<IndexedPart, 2> parts = collectIndexed(algebra, a);
-  const Poly *scale = commonCoefficient(algebra, parts);
+  const Monomial *ofAllTerms = algebra.split(commonFactor(algebra, a)).scalar;
+  const Poly *scale = commonCoefficient(algebra, parts, ofAllTerms);
   if (!scale)
-    scale = algebra.poly(algebra.split(commonFactor(algebra, a)).scalar);
+    scale = algebra.poly(ofAllTerms);
   const Poly *direction = algebra.zero();
   for (const IndexedPart &part : parts)
     direction = algebra.add(direction,

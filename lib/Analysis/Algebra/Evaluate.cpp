@@ -14,8 +14,9 @@ Expressions::Expressions(Algebra &algebra, dgps::RecurrenceOp recurrence) : alge
     positions[&op] = position++;
     if (op.getNumResults() != 1)
       continue;
-    const Poly *poly = evaluate(&op);
     Value result = op.getResult(0);
+    const Poly *poly = evaluate(&op);
+    numTerms += poly->terms.size();
     polys[result] = poly;
     values.try_emplace({poly, unsigned(dgps::shapeOf(result).size())}, result);
   }
@@ -37,15 +38,66 @@ const Poly *Expressions::opaque(Operation *op) {
   return algebra.leaf(op->getResult(0), positions[op], dependencies);
 }
 
-/// A long vector that depends on a state, under a short name. It is what one of many steps of a token writes: a later
-/// step that reads the written state would otherwise double its length.
-const Poly *Expressions::shortened(const Poly *vector) {
-  constexpr size_t longest = 64;
-  if (vector->terms.size() <= longest || vector->states.none())
-    return vector;
-  Content content = extractContent(algebra, vector);
-  const Poly *name = algebra.function("written", 1, content.direction);
-  return algebra.multiply(content.scale, name);
+/// Whether a factor is a state, or a stage of one, in the rows and columns that it has by itself.
+static bool isStateItself(const Factor &factor) {
+  const Atom *atom = factor.atom;
+  bool isState = atom->kind == Atom::Kind::Leaf && isa_and_nonnull<dgps::StateOp>(atom->leaf.getDefiningOp());
+  return (isState || atom->isStage()) && factor.power == 1 && factor.axis == (atom->rank == 2 ? Axis::Both : Axis::Row);
+}
+
+/// The name of a state with so many writes that read it that a further one would be too long, else null. Each read of
+/// such a state would have as many terms as the state, and each write as many as the read.
+const Poly *Expressions::stageOf(const Poly *value, Value result) {
+  constexpr size_t mostTerms = 64;
+  unsigned rank = dgps::shapeOf(result).size();
+  if (rank == 0 || value->terms.size() <= mostTerms || value->states.none())
+    return nullptr;
+  size_t reads = 0;
+  std::optional<unsigned> depth;
+  for (const Term &term : value->terms) {
+    const Factor *state = llvm::find_if(term.monomial->factors, isStateItself);
+    if (state != term.monomial->factors.end() && state->atom->rank == rank)
+      depth = std::max(depth.value_or(0), state->atom->isStage() ? state->atom->order + 1 : 1);
+    else if (term.monomial->states.any())
+      ++reads;
+  }
+  return depth && reads > mostTerms ? algebra.stage(value, rank, *depth) : nullptr;
+}
+
+/// A factor under a short name, but for what all of its terms share.
+static const Poly *named(Algebra &algebra, const Poly *factor) {
+  const Monomial *shared = commonFactor(algebra, factor);
+  const Poly *rest = quotient(algebra, factor, shared);
+  double leading = rest->leadingCoefficient();
+  const Poly *name = algebra.function("value", rest->axes == Axis::None ? 0 : 1, algebra.scale(rest, 1 / leading));
+  return algebra.multiply(algebra.poly(shared, leading), name);
+}
+
+/// The product of an op's operands, the second as `asFactor` makes it. Where that is too long, factors that nothing is
+/// to be found in get names: those that no state is in, so that what reads a state stays a sum of reads; and both where
+/// they depend on the same states, for then their product is linear in none.
+const Poly *Expressions::product(Operation *op, llvm::function_ref<const Poly *(const Poly *)> asFactor) {
+  constexpr size_t mostTermsOfSquare = 64, shortFactor = 8;
+  const Poly *factors[] = {of(op->getOperand(0)), of(op->getOperand(1))};
+  const SmallBitVector &first = factors[0]->states, &second = factors[1]->states;
+  bool isSquare = first.any() && !first.test(second) && !second.test(first);
+  if (factors[0]->terms.size() * factors[1]->terms.size() > (isSquare ? mostTermsOfSquare : Algebra::maxTerms))
+    for (const Poly *&factor : factors)
+      if (factor->terms.size() > shortFactor && factor->axes != Axis::Both && (isSquare || factor->states.none()))
+        factor = named(algebra, factor);
+  return algebra.multiplyWithinLimit(factors[0], asFactor(factors[1]));
+}
+
+const Poly *Expressions::evaluate(Operation *op) {
+  const Poly *result = expand(op);
+  if (!result)
+    return opaque(op);
+  // A long value after long values is taken as it is.
+  constexpr size_t mostOfAll = 1 << 17, mostOfOne = 8;
+  if (numTerms > mostOfAll && result->terms.size() > mostOfOne)
+    return opaque(op);
+  const Poly *stage = stageOf(result, op->getResult(0));
+  return stage ? stage : result;
 }
 
 /// log(exp(e)) = e; any other logarithm is an atom.
@@ -56,63 +108,62 @@ static const Poly *logarithm(Algebra &algebra, const Poly *a) {
   return algebra.elementwise("log", a);
 }
 
-const Poly *Expressions::evaluate(Operation *op) {
+/// The expression of an op's result, or null where it would be too long.
+const Poly *Expressions::expand(Operation *op) {
   auto operand = [&](unsigned i) { return of(op->getOperand(i)); };
   auto size = [&](Value value, unsigned dim) { return dgps::shapeOf(value)[dim]; };
-  const Poly *result =
-      llvm::TypeSwitch<Operation *, const Poly *>(op)
-          .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp>([&](auto declared) { return opaque(declared); })
-          .Case([&](dgps::ConstantOp constant) { return algebra.number(constant.getNumber()); })
-          .Case([&](dgps::BroadcastOp) { return operand(0); })
-          .Case([&](dgps::AddOp) { return algebra.add(operand(0), operand(1)); })
-          .Case([&](dgps::SubOp) { return algebra.sub(operand(0), operand(1)); })
-          .Case([&](dgps::NegOp) { return algebra.negate(operand(0)); })
-          .Case([&](dgps::MulOp) { return algebra.multiplyWithinLimit(operand(0), operand(1)); })
-          .Case([&](dgps::DivOp) { return algebra.multiplyWithinLimit(operand(0), algebra.inverse(operand(1))); })
-          .Case([&](dgps::ExpOp) { return algebra.exponential(operand(0)); })
-          .Case([&](dgps::LogOp) { return logarithm(algebra, operand(0)); })
-          .Case([&](dgps::MaxOp) { return algebra.maximum({operand(0), operand(1)}); })
-          .Case([&](dgps::MinOp) {
-            return algebra.negate(algebra.maximum({algebra.negate(operand(0)), algebra.negate(operand(1))}));
-          })
-          .Case([&](dgps::ElementwiseOpInterface function) {
-            return algebra.elementwise(function->getName().stripDialect(), operand(0));
-          })
-          .Case([&](dgps::ExtractOp extract) -> const Poly * {
-            if (operand(0)->axes == Axis::None)
-              return operand(0);
-            return algebra.function("extract", dgps::shapeOf(extract.getResult()).size(), operand(0),
-                                    extract.getIndex());
-          })
-          .Case([&](dgps::OuterOp) {
-            return algebra.multiplyWithinLimit(shortened(operand(0)), algebra.transpose(shortened(operand(1))));
-          })
-          .Case([&](dgps::DotOp dot) -> const Poly * {
-            const Poly *product = algebra.multiplyWithinLimit(operand(0), operand(1));
-            return product ? algebra.sumOver(product, Axis::Row, size(dot.getLhs(), 0)) : nullptr;
-          })
-          .Case([&](dgps::SumOp sum) {
-            const Poly *total = operand(0);
-            ArrayRef<int64_t> shape = dgps::shapeOf(sum.getOperand());
-            if (shape.size() > 1)
-              total = algebra.sumOver(total, Axis::Col, shape[1]);
-            return shape.empty() ? total : algebra.sumOver(total, Axis::Row, shape[0]);
-          })
-          .Case([&](dgps::SoftmaxOp) { return algebra.function("softmax", 1, operand(0)); })
-          .Case([&](dgps::MatvecOp product) -> const Poly * {
-            const Poly *terms = algebra.multiplyWithinLimit(operand(0), algebra.transpose(operand(1)));
-            return terms ? algebra.sumOver(terms, Axis::Col, size(product.getMatrix(), 1)) : nullptr;
-          })
-          .Case([&](dgps::VecmatOp product) -> const Poly * {
-            const Poly *terms = algebra.multiplyWithinLimit(operand(0), operand(1));
-            return terms ? algebra.transpose(algebra.sumOver(terms, Axis::Row, size(product.getMatrix(), 0))) : nullptr;
-          })
-          .Case(
-              [&](dgps::ScaleColsOp) { return algebra.multiplyWithinLimit(operand(0), algebra.transpose(operand(1))); })
-          .Case([&](dgps::ScaleRowsOp) { return algebra.multiplyWithinLimit(operand(0), operand(1)); })
-          .Case([&](dgps::CgOp cg) {
-            return algebra.function("cg", 1, {operand(0), operand(1), operand(2)}, cg.getIterations());
-          })
-          .Default([&](Operation *other) { return opaque(other); });
-  return result ? result : opaque(op);
+  auto same = [](const Poly *factor) { return factor; };
+  auto transposed = [&](const Poly *factor) { return algebra.transpose(factor); };
+  auto inverse = [&](const Poly *factor) { return algebra.inverse(factor); };
+  return llvm::TypeSwitch<Operation *, const Poly *>(op)
+      .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp>([&](auto declared) { return opaque(declared); })
+      .Case([&](dgps::ConstantOp constant) { return algebra.number(constant.getNumber()); })
+      .Case([&](dgps::BroadcastOp) { return operand(0); })
+      .Case([&](dgps::AddOp) { return algebra.add(operand(0), operand(1)); })
+      .Case([&](dgps::SubOp) { return algebra.sub(operand(0), operand(1)); })
+      .Case([&](dgps::NegOp) { return algebra.negate(operand(0)); })
+      .Case([&](dgps::MulOp) { return product(op, same); })
+      .Case([&](dgps::DivOp) { return product(op, inverse); })
+      .Case([&](dgps::ExpOp) { return algebra.exponential(operand(0)); })
+      .Case([&](dgps::LogOp) { return logarithm(algebra, operand(0)); })
+      .Case([&](dgps::MaxOp) { return algebra.maximum({operand(0), operand(1)}); })
+      .Case([&](dgps::MinOp) {
+        return algebra.negate(algebra.maximum({algebra.negate(operand(0)), algebra.negate(operand(1))}));
+      })
+      .Case([&](dgps::ElementwiseOpInterface function) {
+        return algebra.elementwise(function->getName().stripDialect(), operand(0));
+      })
+      .Case([&](dgps::ExtractOp extract) -> const Poly * {
+        if (operand(0)->axes == Axis::None)
+          return operand(0);
+        return algebra.function("extract", dgps::shapeOf(extract.getResult()).size(), operand(0), extract.getIndex());
+      })
+      .Case([&](dgps::OuterOp) { return product(op, transposed); })
+      .Case([&](dgps::DotOp dot) -> const Poly * {
+        const Poly *terms = product(op, same);
+        return terms ? algebra.sumOver(terms, Axis::Row, size(dot.getLhs(), 0)) : nullptr;
+      })
+      .Case([&](dgps::SumOp sum) {
+        const Poly *total = operand(0);
+        ArrayRef<int64_t> shape = dgps::shapeOf(sum.getOperand());
+        if (shape.size() > 1)
+          total = algebra.sumOver(total, Axis::Col, shape[1]);
+        return shape.empty() ? total : algebra.sumOver(total, Axis::Row, shape[0]);
+      })
+      .Case([&](dgps::SoftmaxOp) { return algebra.function("softmax", 1, operand(0)); })
+      .Case([&](dgps::MatvecOp read) -> const Poly * {
+        const Poly *terms = product(op, transposed);
+        return terms ? algebra.sumOver(terms, Axis::Col, size(read.getMatrix(), 1)) : nullptr;
+      })
+      .Case([&](dgps::VecmatOp read) -> const Poly * {
+        // The vector is the first operand; the order of the factors does not matter.
+        const Poly *terms = product(op, same);
+        return terms ? algebra.transpose(algebra.sumOver(terms, Axis::Row, size(read.getMatrix(), 0))) : nullptr;
+      })
+      .Case([&](dgps::ScaleColsOp) { return product(op, transposed); })
+      .Case([&](dgps::ScaleRowsOp) { return product(op, same); })
+      .Case([&](dgps::CgOp cg) {
+        return algebra.function("cg", 1, {operand(0), operand(1), operand(2)}, cg.getIterations());
+      })
+      .Default([&](Operation *other) { return opaque(other); });
 }

@@ -8,6 +8,10 @@
 namespace recur::algebra {
 
 /// Maps each value of a recurrence to its expression, and an expression back to a value that computes it.
+///
+/// The time that this takes is linear in the ops, whatever they compute: a product that would be too large is written
+/// with a factor as it is, a state that a token writes to many times gets a name between the writes, and when all
+/// values together have become too large, later ones are taken as they are.
 class Expressions {
 public:
   Expressions(Algebra &algebra, dgps::RecurrenceOp recurrence);
@@ -27,14 +31,17 @@ public:
 
 private:
   const Poly *evaluate(mlir::Operation *op);
+  const Poly *expand(mlir::Operation *op);
+  const Poly *product(mlir::Operation *op, llvm::function_ref<const Poly *(const Poly *)> asFactor);
   const Poly *opaque(mlir::Operation *op);
-  const Poly *shortened(const Poly *vector);
+  const Poly *stageOf(const Poly *value, mlir::Value result);
 
   Algebra &algebra;
   llvm::SmallVector<dgps::StateOp> states;
   llvm::DenseMap<mlir::Value, const Poly *> polys;
   llvm::DenseMap<std::pair<const Poly *, unsigned>, mlir::Value> values;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
+  size_t numTerms = 0; ///< of all values so far
 };
 
 } // namespace recur::algebra

@@ -339,6 +339,17 @@ const Poly *Algebra::function(StringRef name, unsigned rank, ArrayRef<const Poly
   return atomPoly(std::move(atom));
 }
 
+const Poly *Algebra::stage(const Poly *value, unsigned rank, unsigned depth) {
+  Atom atom;
+  atom.kind = Atom::Kind::Function;
+  atom.rank = rank;
+  atom.name = "stage";
+  atom.order = depth;
+  atom.arguments.push_back(value);
+  atom.states = value->states;
+  return atomPoly(std::move(atom));
+}
+
 const Poly *Algebra::transpose(const Poly *a) {
   if (a->axes == Axis::None)
     return a;

@@ -38,14 +38,15 @@ class Atom : public llvm::FoldingSetNode {
 public:
   enum class Kind : uint8_t {
     Leaf,     ///< an input, a param, a state as the previous token left it, or a value too large to expand
-    Function, ///< a function of polynomials: sigmoid, max, inverse, extract, softmax, cg, ...
+    Function, ///< a function of polynomials: sigmoid, max, inverse, extract, softmax, cg, ...; or a short name for one:
+              ///< "value" of a factor, "stage" of a state
     Sum       ///< the sum of a product over one index
   };
 
   Kind kind;
   unsigned rank;         ///< 0, 1 or 2: how many indices it has
   mlir::Value leaf;      ///< Leaf
-  unsigned order = 0;    ///< Leaf: position in the program, so that orderings do not depend on names
+  unsigned order = 0;    ///< Leaf: position in the program; stage: how many are in it. Orderings depend on no names
   std::string name;      ///< Function
   int64_t parameter = 0; ///< Function: an index or a count
   llvm::SmallVector<const Poly *, 2> arguments; ///< Function
@@ -54,6 +55,8 @@ public:
   llvm::SmallBitVector states;                  ///< the states that it depends on
 
   bool isFunction(llvm::StringRef wanted) const { return kind == Kind::Function && name == wanted; }
+  /// A state in the midst of a token, under a short name; see Algebra::stage.
+  bool isStage() const { return isFunction("stage"); }
   void Profile(llvm::FoldingSetNodeID &id) const;
 };
 
@@ -141,6 +144,10 @@ public:
   /// A function with a result of the given rank whose elements are not functions of the arguments' elements.
   const Poly *function(llvm::StringRef name, unsigned rank, llvm::ArrayRef<const Poly *> arguments,
                        int64_t parameter = 0);
+  /// A short name for a state after some of a token's writes, as an atom whose argument is that value. What follows is
+  /// then written by the name, so that each of many writes is as short as the first. `depth`: how many such names the
+  /// value is built on.
+  const Poly *stage(const Poly *value, unsigned rank, unsigned depth);
   /// The sum over one index, of which there are `size` values.
   const Poly *sumOver(const Poly *a, Axis axis, int64_t size);
 

@@ -142,7 +142,7 @@ Value Materializer::build(const Atom *atom, int64_t size) {
     return known;
   if (atom->kind == Atom::Kind::Sum)
     return buildSum(atom);
-  if (atom->name == "written") // a short name for what it holds
+  if (atom->name == "value") // a short name for what it holds
     return get(atom->arguments[0], size);
   if (atom->name == "extract") {
     // Only inputs and params are indexed, and they are leaves.

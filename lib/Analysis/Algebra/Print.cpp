@@ -33,6 +33,12 @@ static bool deservesName(const Poly *poly) {
 
 Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, Style style)
     : algebra(algebra), expressions(expressions), style(style) {
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    mlir::TypeSwitch<mlir::Operation *>(&op).Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp, dgps::OutputOp>(
+        [&](auto declared) { taken.insert(declared.getName()); });
+    if (auto named = dyn_cast<mlir::NameLoc>(op.getLoc()))
+      taken.insert(named.getName());
+  }
   if (style == Style::Canonical)
     return;
   for (unsigned state = 0; state < expressions.numStates(); ++state)
@@ -47,6 +53,47 @@ Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::Recurre
 }
 
 //===----------------------------------------------------------------------===//
+// Long parts
+//===----------------------------------------------------------------------===//
+
+/// The text of a part, or the name that it gets if it is long. The outermost text has no name: it is what is printed.
+Printer::Text Printer::shortened(const void *part, llvm::function_ref<Text()> spell) const {
+  constexpr size_t longest = 120, mostNames = 24, deepest = 200;
+  if (depth > 0)
+    if (auto text = known.find(part); text != known.end())
+      return text->second;
+  if (depth == deepest)
+    return {leftOut.str()};
+  ++depth;
+  Text text = spell();
+  if (--depth == 0)
+    return text;
+  if (text.text.size() > longest) {
+    std::string name = leftOut.str();
+    if (parts.size() < mostNames) {
+      do
+        name = "e" + std::to_string(++numNames);
+      while (taken.contains(name));
+      parts.push_back({name, std::move(text.text)});
+    }
+    text = {std::move(name)};
+  }
+  known[part] = text;
+  return text;
+}
+
+std::string Printer::printMeaning(const Poly *poly) const {
+  ++depth; // what is in it may get names
+  std::string text;
+  if (mlir::Value value = valueOf(poly, poly->axes == Axis::None ? 0 : poly->axes == Axis::Both ? 2 : 1))
+    text = textOfOp(value.getDefiningOp()).text;
+  else
+    text = spell(poly).text;
+  --depth;
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
 // From the program
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +105,7 @@ mlir::Value Printer::valueOf(const Poly *poly, unsigned rank) const {
 Printer::Text Printer::text(mlir::Value value) const {
   if (auto name = names.find(expressions.of(value)); name != names.end())
     return {name->second};
-  return textOfOp(value.getDefiningOp());
+  return shortened(value.getAsOpaquePointer(), [&] { return textOfOp(value.getDefiningOp()); });
 }
 
 Printer::Text Printer::textOfOp(mlir::Operation *op) const {
@@ -106,8 +153,16 @@ Printer::Text Printer::text(const Poly *poly) const {
     return {number(*value), *value < 0 ? Level::Sum : Level::Operand};
   if (mlir::Value value = valueOf(poly, poly->axes == Axis::None ? 0 : poly->axes == Axis::Both ? 2 : 1))
     return text(value);
+  return shortened(poly, [&] { return spell(poly); });
+}
+
+/// The terms of a sum, or the first of them.
+Printer::Text Printer::spell(const Poly *poly) const {
+  if (std::optional<double> value = poly->asNumber())
+    return {number(*value), *value < 0 ? Level::Sum : Level::Operand};
+  constexpr size_t mostTerms = 12;
   std::string result;
-  for (auto [index, term] : enumerate(poly->terms)) {
+  for (auto [index, term] : enumerate(ArrayRef(poly->terms).take_front(mostTerms))) {
     bool negative = term.coefficient < 0;
     if (index)
       result += negative ? " - " : " + ";
@@ -122,6 +177,8 @@ Printer::Text Printer::text(const Poly *poly) const {
     else
       result += number(magnitude) + " * " + product;
   }
+  if (poly->terms.size() > mostTerms)
+    result += " + ... (" + std::to_string(poly->terms.size() - mostTerms) + " more terms)";
   const Term *only = poly->single();
   if (!only || only->coefficient < 0)
     return {result, Level::Sum};
@@ -167,6 +224,8 @@ Printer::Text Printer::text(const Atom *atom) const {
     return textOfSum(atom);
   if (atom->name == "extract")
     return {printOperand(atom->arguments[0]) + "[" + std::to_string(atom->parameter) + "]"};
+  if (atom->name == "value") // a short name for what it holds
+    return text(atom->arguments[0]);
   SmallVector<std::string, 3> arguments;
   for (const Poly *argument : atom->arguments)
     arguments.push_back(print(argument));

@@ -70,7 +70,7 @@ TEST(Delta, DecayBetweenWritesStaysWithTheEarlierWrite) {
 }
 
 TEST(Delta, ManySteps) {
-  for (int steps : {1, 3, 4, 6, 12}) {
+  for (int steps : {1, 3, 4, 6, 12, 200}) {
     Understood understood("dim K, V, N = " + std::to_string(steps) +
                           "\ninput q: [K], k: [N, K], v: [N, V], b: [N]\nstate S: [V, K]\n"
                           "for j in 0..N { S = S + b[j] * outer(v[j] - S @ k[j], k[j]) }\noutput o = S @ q");
@@ -82,6 +82,64 @@ TEST(Delta, ManySteps) {
     }
     EXPECT_EQ(understood.interactions("S"), size_t(steps * (steps + 1)));
   }
+}
+
+TEST(Delta, ManyStepsWithAScalarDecayBeforeEach) {
+  const int steps = 20;
+  Understood understood("dim K, V, N = " + std::to_string(steps) +
+                        "\ninput q: [K], k: [N, K], v: [N, V], b: [N], g: [N]\nstate S: [V, K]\n"
+                        "for j in 0..N { S = exp(g[j]) * S\n S = S + b[j] * outer(v[j] - S @ k[j], k[j]) }\n"
+                        "output o = S @ q");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.steps.size(), size_t(steps));
+  EXPECT_EQ(form.keyDecay.log->terms.size(), size_t(steps));
+  for (int n = 0; n < steps; ++n) {
+    EXPECT_EQ(form.steps[n].reads[0].point, (Point{true, unsigned(n)}));
+    EXPECT_EQ(understood.print(form.steps[n].reads[0].scale), "b[" + std::to_string(n) + "]");
+  }
+  // What is written decays by all that comes after it.
+  EXPECT_EQ(understood.print(form.steps[steps - 1].gain), "b[19]");
+  EXPECT_EQ(understood.print(form.steps[steps - 2].gain), "exp(g[19]) * b[18]");
+}
+
+TEST(Delta, ADecayOfColumnsAfterManyStepsHasNoForm) {
+  Understood understood("dim K, V, N = 12\ninput q: [K], k: [N, K], v: [N, V], b: [N], g: [K]\nstate S: [V, K]\n"
+                        "for j in 0..N { S = S + b[j] * outer(v[j] - S @ k[j], k[j]) }\n"
+                        "S = S @ diag(exp(g))\noutput o = S @ q");
+  EXPECT_EQ(understood.classOf("S"), "general");
+  EXPECT_EQ(understood.state("S").reason, "a decay of rows or columns comes after 7 writes that read the state");
+  EXPECT_EQ(understood.state("S").needs, "that decay before the first write, or a scalar");
+}
+
+TEST(Delta, IterationsThatAreUnrolledStayShort) {
+  // Conjugate gradients written out: products of quotients of reads of G, of which nothing can be taken apart.
+  Understood understood(
+      "dim K, V, N = 40\ninput q: [K], k: [K], v: [V], g: scalar\nparam ridge: [K]\nstate G: [K, K], S: [V, K]\n"
+      "state x: [K], r: [K], p: [K], rr: scalar\nG = exp(g) * G + outer(k, k)\nS = exp(g) * S + outer(v, k)\n"
+      "x = 0 * x\nr = q\np = q\nrr = dot(q, q)\nfor i in 0..N { let Ap = G @ p + ridge * p\n"
+      "let al = rr / (dot(p, Ap) + 1e-12)\nx = x + al * p\nr = r - al * Ap\nlet rn = dot(r, r)\n"
+      "p = r + rn / (rr + 1e-12) * p\nrr = rn }\noutput o = S @ x");
+  const DeltaForm &form = understood.delta("S");
+  ASSERT_EQ(form.readouts.size(), 1u);
+  // The key is what the program computes, and not what its terms come to.
+  EXPECT_EQ(understood.print(form.readouts[0].form.reads[0].key), "x'");
+  EXPECT_EQ(understood.print(form.readouts[0].form.reads[0].scale), "1");
+}
+
+TEST(Delta, AWriteUnderAKeyThatWasJustUpdatedIsOneStep) {
+  Understood understood("dim K, V\ninput k: [K], y: scalar, beta: scalar, v: [V], c: scalar, d: scalar\n"
+                        "state w: [K]\nstate S: [V, K]\nw = w + beta * (y - dot(w, k)) * k\n"
+                        "S = S + outer(c * v - d * (S @ l2norm(w)), l2norm(w))\noutput o = S @ k");
+  EXPECT_EQ(understood.delta("S").steps.size(), 1u);
+}
+
+TEST(Delta, AScalarDecayGoesWhereItKeepsTheOtherFromGrowing) {
+  Understood understood("dim K, V\ninput g: [K], a: [V], e: [K], w: [V], x: [K]\nstate R: [V, K]\n"
+                        "R = outer(a, e - w @ R) + R @ diag(exp(-0.6 * (1 - sigmoid(-g))))\noutput o = R @ x");
+  const DeltaForm &form = understood.delta("R");
+  EXPECT_EQ(form.orientation, Orientation::Left);
+  EXPECT_TRUE(form.keyDecay.isAbsent());
+  EXPECT_TRUE(form.valueDecay.atMostOne);
 }
 
 TEST(Delta, KeysThatAreSums) {
@@ -144,7 +202,13 @@ TEST(Class, ForcedDown) {
     Understood understood(vectors + update);
     return understood.classOf("S") + ": " + understood.state("S").reason;
   };
+  auto needsOf = [](std::string update) { return Understood(vectors + update).state("S").needs; };
   std::string tail = "\noutput o = S @ q\noutput p = a + beta";
+  EXPECT_EQ(needsOf("S = tanh(S) + outer(v, k)" + tail), "an update that is linear in the state");
+  EXPECT_EQ(needsOf("S = S + dot(v, S @ k) * outer(v, k)" + tail),
+            "a write to each value channel that reads that channel alone");
+  EXPECT_EQ(needsOf("S = S + outer(v - S @ k, k) - outer(v, v @ S)" + tail), "reads from one side alone");
+  EXPECT_EQ(needsOf("S = S + outer(v, k)" + tail), "");
   EXPECT_EQ(reasonOf("S = tanh(S) + outer(v, k)" + tail), "general: the update depends on tanh of the state");
   EXPECT_EQ(reasonOf("S = S + outer(tanh(S @ k), k)" + tail), "general: the update depends on tanh of the state");
   EXPECT_EQ(reasonOf("S = S * S + outer(v, k)" + tail), "general: the update multiplies the state with itself");
