@@ -50,10 +50,13 @@ static int64_t countVisible(Value matrix) {
 int64_t MapOp::getFlops() {
   switch (getFunction()) {
   case Function::Dot:
-  case Function::Matvec:
     return 2 * std::max(elements(getOperands()[0]), elements(getOperands()[1]));
-  case Function::Vecmat:
-    return 2 * elements(getOperands()[1]);
+  case Function::Matvec:
+  case Function::Vecmat: {
+    // Each token has a product, also where all have one matrix.
+    RankedTensorType matrix = tensorOf(getOperands()[getFunction() == Function::Matvec ? 0 : 1]);
+    return 2 * tensorOf(getResult()).getDimSize(0) * (matrix.getNumElements() / matrix.getDimSize(0));
+  }
   case Function::Sum:
     return elements(getOperands()[0]);
   case Function::Softmax:

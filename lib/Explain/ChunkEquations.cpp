@@ -36,6 +36,7 @@ private:
   std::string nameFor(mlir::Operation *op);
 
   DenseMap<mlir::Value, std::string> names;
+  DenseMap<mlir::Value, Text> inlined; ///< of values that are used once and are short
   StringMap<unsigned> counters;
   StringSet<> declared; // by the author
 };
@@ -45,6 +46,8 @@ private:
 Text EquationWriter::of(mlir::Value value) {
   if (auto name = names.find(value); name != names.end())
     return {name->second};
+  if (auto text = inlined.find(value); text != inlined.end())
+    return text->second;
   return expression(value.getDefiningOp(), cast<mlir::OpResult>(value).getResultNumber());
 }
 
@@ -77,15 +80,35 @@ Text EquationWriter::map(chunk::MapOp map) {
   return {function.str() + "(" + join(arguments, ", ") + ")"};
 }
 
+/// The first of many, and how many there are more.
+static std::string listed(ArrayRef<std::string> items) {
+  constexpr size_t most = 16, shown = 8;
+  if (items.size() <= most)
+    return join(items, ", ");
+  return fmt::format("{}, ... ({} more)", fmt::join(items.take_front(shown), ", "), items.size() - shown);
+}
+
+/// Numbers; many that follow each other as a range.
+static std::string listed(ArrayRef<int64_t> numbers) {
+  bool follow = numbers.size() > 8;
+  for (size_t i = 1; i < numbers.size(); ++i)
+    follow &= numbers[i] == numbers[i - 1] + 1;
+  if (follow)
+    return fmt::format("{} to {}", numbers.front(), numbers.back());
+  SmallVector<std::string, 4> texts;
+  for (int64_t number : numbers)
+    texts.push_back(number < 0 ? "before" : std::to_string(number));
+  constexpr size_t most = 16, shown = 8;
+  if (texts.size() <= most)
+    return join(texts, " ");
+  return fmt::format("{} ... ({} more)", fmt::join(ArrayRef(texts).take_front(shown), " "), texts.size() - shown);
+}
+
 /// "strict", "inclusive", "before", or the points in full.
 static std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
-  auto point = [](int64_t value) { return value < 0 ? std::string("before") : std::to_string(value); };
   if (points.size() == 1 && steps.size() == 1 && steps[0] == 0)
     return points[0] < 0 ? "before" : points[0] == 0 ? "strict" : "inclusive";
-  SmallVector<std::string, 4> texts;
-  for (int64_t value : points)
-    texts.push_back(point(value));
-  return fmt::format("points {} of writes {}", fmt::join(texts, " "), fmt::join(steps, " "));
+  return fmt::format("points {} of writes {}", listed(points), listed(steps));
 }
 
 Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
@@ -164,7 +187,7 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         for (mlir::Value operand : other->getOperands())
           arguments.push_back(in(operand));
         std::string which = other->getNumResults() > 1 ? fmt::format(".{}", result) : "";
-        return Text{other->getName().stripDialect().str() + "(" + join(arguments, ", ") + ")" + which};
+        return Text{other->getName().stripDialect().str() + "(" + listed(arguments) + ")" + which};
       });
 }
 
@@ -209,9 +232,14 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
     for (mlir::OpResult result : op.getResults()) {
       // What goes on inside of a region uses the value too.
       bool usedOnce = result.hasOneUse() && result.use_begin()->getOwner()->getBlock() == op.getBlock();
-      if (usedOnce || result.use_empty())
+      if (result.use_empty())
         continue;
+      constexpr size_t longest = 120;
       Text text = expression(&op, result.getResultNumber());
+      if (usedOnce && text.text.size() <= longest) {
+        inlined[result] = text;
+        continue;
+      }
       names[result] = nameFor(&op);
       equations.push_back(names[result] + " = " + text.text);
     }

@@ -51,6 +51,9 @@ Expected<ChunkReport> explain::makeChunkReport(dgps::RecurrenceOp recurrence, co
     if (auto cost = dyn_cast<chunk::CostOpInterface>(op))
       report.chunkwise.flops += double(cost.getFlops()) / double(report.chunk);
   report.equations = writeEquations(program);
+  for (auto next : program.getBody().front().getOps<chunk::NextOp>())
+    if (next.getValue().getDefiningOp<chunk::TokenLoopOp>())
+      report.looped.push_back(next.getStateOp().getName().str());
   report.recurrent.bytes = streamed + states;
   report.chunkwise.bytes = streamed + states / double(report.chunk);
   return report;

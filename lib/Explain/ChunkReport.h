@@ -4,6 +4,7 @@
 #include "Pipelines/Stages.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,13 @@ struct ChunkReport {
   int64_t chunk = 0;
   int64_t interactions = 0;           ///< the matrices that are formed; several steps a token may share one
   std::vector<std::string> equations; ///< in the order of the program
+  std::vector<std::string> looped;    ///< the states that go token by token within the chunk
   Cost chunkwise, recurrent;
+
+  /// How many times the flops of the recurrent form; none where that has none.
+  std::optional<double> flopsRatio() const {
+    return recurrent.flops > 0 ? std::optional(chunkwise.flops / recurrent.flops) : std::nullopt;
+  }
 };
 
 llvm::Expected<ChunkReport> makeChunkReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options);

@@ -100,5 +100,44 @@ std::string ExplainFacts::gainOf(const DeltaForm &form) const {
   for (const MicroStep &step : form.steps)
     if (gains.insert(step.gain))
       texts.push_back(printer.print(step.gain));
-  return texts.empty() ? "1" : join(texts, ", ");
+  return texts.empty() ? "1" : listed(texts);
+}
+
+std::string ExplainFacts::listed(ArrayRef<std::string> items) {
+  constexpr size_t most = 16, shown = 8;
+  if (items.size() <= most)
+    return join(items, ", ");
+  return fmt::format("{}, ... and {} more", fmt::join(items.take_front(shown), ", "), items.size() - shown);
+}
+
+static ExplainFacts::Lack lackOfDelta(const DeltaForm &form) {
+  for (auto [index, step] : enumerate(form.steps))
+    for (const Read &read : step.reads) {
+      if (read.scale->axes != algebra::Axis::None)
+        return {fmt::format("step {} erases with a gain for each value channel", index + 1),
+                "a gain that all value channels share, for one solve serves them all"};
+      if (!form.valueDecay.isAbsent() && read.point.decayed != step.reads.front().point.decayed)
+        return {fmt::format("the value channels decay, and step {} reads the state before and after that", index + 1),
+                "reads that are all before the decay, or all after it"};
+    }
+  for (mlir::Operation *use : form.wholeUses)
+    if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(use))
+      return {fmt::format("{} takes the whole matrix of each token", use->getName().stripDialect().str()),
+              "products of the state with vectors in its place"};
+  return {};
+}
+
+ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
+  if (!state.needs.empty())
+    return {"", state.needs};
+  Lack lack;
+  if (state.delta)
+    lack = lackOfDelta(*state.delta);
+  else if (state.tropical && state.tropical->isMin)
+    lack = {"only the larger of two values is scanned", "its negative as the state, which takes the larger"};
+  else if (state.tropical && state.tropical->shifts.empty())
+    lack = {"it does not read itself", "a value of the token in its place"};
+  if (lack.why.empty())
+    lack.why = "what goes token by token beside it needs it, or gives it what it reads";
+  return lack;
 }

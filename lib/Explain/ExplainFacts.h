@@ -3,6 +3,7 @@
 
 #include "Analysis/Algebra/Print.h"
 #include "Analysis/Axes.h"
+#include "Analysis/RecurrenceAnalysis.h"
 
 namespace recur::explain {
 
@@ -31,6 +32,14 @@ public:
   /// What leaves the token by this readout: "output o", or the state or op that it feeds.
   std::string readoutTarget(const analysis::Readout &readout) const;
   std::string gainOf(const analysis::DeltaForm &form) const;
+  /// The first of many, and how many there are more.
+  static std::string listed(llvm::ArrayRef<std::string> items);
+
+  /// Why a state that goes token by token has no chunkwise form, if its class does not say so, and what it would take.
+  struct Lack {
+    std::string why, needs; ///< empty if not known
+  };
+  static Lack lackOf(const analysis::StateFacts &state);
 };
 
 } // namespace recur::explain

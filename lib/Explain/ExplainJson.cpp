@@ -85,6 +85,8 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
                       {"shape", shapeJson(op.getResult())},
                       {"class", nameOf(state.stateClass)},
                       {"reason", state.reason}};
+  if (!state.needs.empty())
+    result["chunkwise_form_needs"] = state.needs;
   json::Array others;
   for (unsigned other : state.feedsOn.set_bits())
     others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName());
@@ -107,13 +109,15 @@ static json::Value chunkJson(dgps::RecurrenceOp recurrence, const PipelineOption
   Expected<ChunkReport> report = makeChunkReport(recurrence, options);
   if (!report)
     return json::Object{{"error", toString(report.takeError())}};
+  std::optional<double> ratio = report->flopsRatio();
   return json::Object{{"size", report->chunk},
                       {"interactions", report->interactions},
                       {"equations", json::Array(report->equations)},
                       {"flops_per_token", report->chunkwise.flops},
                       {"bytes_per_token", report->chunkwise.bytes},
                       {"recurrent", costJson(report->recurrent)},
-                      {"flops_ratio", report->chunkwise.flops / report->recurrent.flops}};
+                      {"flops_ratio", ratio ? json::Value(*ratio) : json::Value(nullptr)},
+                      {"token_by_token", json::Array(report->looped)}};
 }
 
 json::Value recur::explain::explainJson(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
@@ -133,8 +137,16 @@ json::Value recur::explain::explainJson(dgps::RecurrenceOp recurrence, const Exp
     states.push_back(stateJson(facts, state));
   for (const std::string &dim : options.assumedDims)
     assumed.push_back(dim);
-  return json::Object{{"recurrence", recurrence.getSymName()}, {"dims", std::move(dims)},
-                      {"assumed_dims", std::move(assumed)},    {"inputs", std::move(inputs)},
-                      {"params", std::move(params)},           {"outputs", std::move(outputs)},
-                      {"states", std::move(states)},           {"chunk", chunkJson(recurrence, options.pipeline)}};
+  json::Object parts;
+  for (const algebra::Printer::NamedPart &part : facts.printer.takeNamedParts())
+    parts[part.name] = part.text;
+  return json::Object{{"recurrence", recurrence.getSymName()},
+                      {"dims", std::move(dims)},
+                      {"assumed_dims", std::move(assumed)},
+                      {"inputs", std::move(inputs)},
+                      {"params", std::move(params)},
+                      {"outputs", std::move(outputs)},
+                      {"states", std::move(states)},
+                      {"long_parts", std::move(parts)},
+                      {"chunk", chunkJson(recurrence, options.pipeline)}};
 }

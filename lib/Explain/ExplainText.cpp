@@ -17,7 +17,15 @@ namespace {
 class TextReport {
 public:
   TextReport(dgps::RecurrenceOp recurrence, const ExplainOptions &options)
-      : recurrence(recurrence), options(options), facts(recurrence, options.canonical) {}
+      : recurrence(recurrence), options(options), facts(recurrence, options.canonical) {
+    if (options.canonical)
+      return;
+    Expected<ChunkReport> report = makeChunkReport(recurrence, options.pipeline);
+    if (report)
+      chunk = std::move(*report);
+    else
+      whyNoChunk = toString(report.takeError());
+  }
 
   std::string write() {
     header();
@@ -29,7 +37,14 @@ public:
   }
 
 private:
-  void line(StringRef label, const std::string &content) { text += fmt::format("  {:<15}{}\n", label.str(), content); }
+  /// What is printed is made of short parts; a line of very many of them is cut all the same.
+  void line(StringRef label, const std::string &content) {
+    constexpr size_t longest = 1200;
+    text += fmt::format("  {:<15}{}", label.str(), StringRef(content).take_front(longest).str());
+    if (content.size() > longest)
+      text += fmt::format(" ... ({} more characters)", content.size() - longest);
+    text += "\n";
+  }
   static std::string shape(mlir::Value value) {
     ArrayRef<int64_t> sizes = dgps::shapeOf(value);
     return sizes.empty() ? "scalar" : fmt::format("[{}]", fmt::join(sizes, ", "));
@@ -43,7 +58,7 @@ private:
       names.push_back(op.getName().str() + ": " + shape(op.getResult()) + sharing);
     }
     if (!names.empty())
-      line(label, join(names, ", "));
+      line(label, ExplainFacts::listed(names));
   }
 
   void header();
@@ -54,10 +69,14 @@ private:
   void describeDelta(const StateFacts &state);
   std::string nameOfValue();
   void describeDecay(StringRef label, const Decay &decay, StringRef side);
+  void describeParts();
+  std::string printReadout(const DeltaForm &form, const Readout &readout, const std::string &name);
 
   dgps::RecurrenceOp recurrence;
   const ExplainOptions &options;
   ExplainFacts facts;
+  std::optional<ChunkReport> chunk;
+  std::string whyNoChunk;
   std::string text;
 };
 
@@ -72,13 +91,13 @@ void TextReport::header() {
                                assumed ? " (assumed)" : ""));
   }
   if (!dims.empty())
-    line("dims", join(dims, ", "));
+    line("dims", ExplainFacts::listed(dims));
   declarations<dgps::InputOp>("inputs", recurrence.getInputs());
   declarations<dgps::ParamOp>("params", recurrence.getParams());
   SmallVector<std::string, 4> outputs;
   for (dgps::OutputOp output : recurrence.getOutputs())
     outputs.push_back(output.getName().str() + ": " + shape(output.getValue()));
-  line("outputs", join(outputs, ", "));
+  line("outputs", ExplainFacts::listed(outputs));
 }
 
 void TextReport::describe(const StateFacts &state) {
@@ -86,11 +105,16 @@ void TextReport::describe(const StateFacts &state) {
   text +=
       fmt::format("\nstate {}: {} is {}\n", op.getName().str(), shape(op.getResult()), nameOf(state.stateClass).str());
   line("because", state.reason);
+  if (chunk && is_contained(chunk->looped, op.getName().str())) {
+    ExplainFacts::Lack lack = ExplainFacts::lackOf(state);
+    line("chunkwise", fmt::format("no: token by token{}{}{}{}", lack.why.empty() ? "" : ", since ", lack.why,
+                                  lack.needs.empty() ? "" : "; it would take ", lack.needs));
+  }
   SmallVector<std::string, 2> others;
   for (unsigned other : state.feedsOn.set_bits())
     others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName().str());
   if (!others.empty())
-    line("reads state", join(others, ", "));
+    line("reads state", ExplainFacts::listed(others));
   if (state.delta)
     describeDelta(state);
   else if (state.linear)
@@ -100,6 +124,14 @@ void TextReport::describe(const StateFacts &state) {
   if (state.normalizerOf)
     line("normalises", fmt::format("{}: it is one more of its value channels, with the value 1",
                                    dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
+  describeParts();
+}
+
+/// The long parts that got names on the way.
+void TextReport::describeParts() {
+  std::vector<algebra::Printer::NamedPart> parts = facts.printer.takeNamedParts();
+  for (auto [index, part] : enumerate(parts))
+    line(index ? "" : "where", part.name + " = " + part.text);
 }
 
 void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef side) {
@@ -114,7 +146,7 @@ void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef si
 
 void TextReport::describeLinear(const StateFacts &state) {
   describeDecay("a", state.linear->decay, "");
-  line("b", facts.printer.print(state.linear->offset));
+  line("b", facts.printer.printMeaning(state.linear->offset));
 }
 
 void TextReport::describeTropical(const StateFacts &state) {
@@ -122,7 +154,7 @@ void TextReport::describeTropical(const StateFacts &state) {
     SmallVector<std::string, 2> texts;
     for (const algebra::Poly *poly : polys)
       texts.push_back(facts.printer.print(poly));
-    return join(texts, ", ");
+    return ExplainFacts::listed(texts);
   };
   line("a", list(state.tropical->shifts));
   if (!state.tropical->floors.empty())
@@ -190,11 +222,7 @@ void TextReport::describeDelta(const StateFacts &state) {
                            facts.printer.print(read.key), ExplainFacts::tyingName(tying[index]).str()));
   }
   for (const Readout &readout : form.readouts) {
-    std::string value;
-    for (const Read &read : readout.form.reads)
-      value += (value.empty() ? "" : " + ") + facts.printRead(form, read, name, readout.crossed);
-    if (!readout.form.free->isZero())
-      value += " + " + facts.printer.print(readout.form.free);
+    std::string value = printReadout(form, readout, name);
     SmallVector<std::string, 1> points;
     for (const Read &read : readout.form.reads)
       points.push_back(ExplainFacts::pointName(form, read.point));
@@ -209,20 +237,33 @@ void TextReport::describeDelta(const StateFacts &state) {
   SmallVector<std::string, 4> interactions;
   for (const Interaction &interaction : interactionsOf(facts.analysis.getAlgebra(), form))
     interactions.push_back(facts.printInteraction(form, interaction));
-  line("interactions",
-       fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ", join(interactions, ", ")));
+  line("interactions", fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ",
+                                   ExplainFacts::listed(interactions)));
+}
+
+/// The reads that a value comes to; or, where that is longer and in no canonical report, as it is written.
+std::string TextReport::printReadout(const DeltaForm &form, const Readout &readout, const std::string &name) {
+  std::string value;
+  for (const Read &read : readout.form.reads)
+    value += (value.empty() ? "" : " + ") + facts.printRead(form, read, name, readout.crossed);
+  if (!readout.form.free->isZero())
+    value += (value.empty() ? "" : " + ") + facts.printer.print(readout.form.free);
+  if (options.canonical)
+    return value;
+  std::string written = facts.printer.print(readout.value);
+  constexpr size_t shortText = 100;
+  return value.size() > shortText && written.size() < value.size() ? written : value;
 }
 
 void TextReport::describeChunk() {
-  Expected<ChunkReport> report = makeChunkReport(recurrence, options.pipeline);
-  if (!report) {
-    text += fmt::format("\nno chunkwise form: {}\n", toString(report.takeError()));
+  if (!chunk) {
+    text += fmt::format("\nno chunkwise form: {}\n", whyNoChunk);
     return;
   }
-  text += fmt::format("\nchunkwise form, {} tokens at once\n", report->chunk);
-  for (const std::string &equation : report->equations)
+  text += fmt::format("\nchunkwise form, {} tokens at once\n", chunk->chunk);
+  for (const std::string &equation : chunk->equations)
     text += "  " + equation + "\n";
-  bool needsLegend = any_of(report->equations, [](StringRef equation) {
+  bool needsLegend = any_of(chunk->equations, [](StringRef equation) {
     return any_of(ArrayRef<StringRef>{"through(", "before(", "after(", "total(", "strict(", "inclusive("},
                   [&](StringRef word) { return equation.contains(word); });
   });
@@ -232,10 +273,11 @@ void TextReport::describeChunk() {
         "through, before, after, total: the product of the decay from the chunk's start to a token, to the one before");
     line("", "it, from the next to the end, over all; strict, inclusive, before: what each row sees of the writes");
   }
-  line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}, ratio {:.2f}", report->chunkwise.flops,
-                            report->recurrent.flops, report->chunkwise.flops / report->recurrent.flops));
-  line("bytes", fmt::format("{:.0f} a token in float32; recurrent {:.0f}, ratio {:.3f}", report->chunkwise.bytes,
-                            report->recurrent.bytes, report->chunkwise.bytes / report->recurrent.bytes));
+  std::optional<double> ratio = chunk->flopsRatio();
+  line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}{}", chunk->chunkwise.flops, chunk->recurrent.flops,
+                            ratio ? fmt::format(", ratio {:.2f}", *ratio) : ""));
+  line("bytes", fmt::format("{:.0f} a token in float32; recurrent {:.0f}, ratio {:.3f}", chunk->chunkwise.bytes,
+                            chunk->recurrent.bytes, chunk->chunkwise.bytes / chunk->recurrent.bytes));
 }
 
 std::string recur::explain::explainText(dgps::RecurrenceOp recurrence, const ExplainOptions &options) {
