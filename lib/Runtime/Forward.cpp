@@ -16,6 +16,9 @@ struct Wave {
   int64_t firstRecord[mostUnits];
 };
 
+/// How many tasks a unit of so many segments has.
+using Counter = int64_t (*)(int64_t segments);
+
 /// Tasks that may run at the same time. What a task computes does not depend on the slot that runs it.
 struct Tasks {
   const Call *call;
@@ -23,7 +26,8 @@ struct Tasks {
   int64_t count;
   const Wave *wave = nullptr;
   int32_t summary = 0;
-  int64_t next = 0; // the first that no slot has taken
+  Counter counter = nullptr; // of a wave's tasks
+  int64_t next = 0;          // the first that no slot has taken
 };
 
 /// A task of a wave: a segment of a unit.
@@ -87,16 +91,15 @@ static Part getPart(const Tasks &tasks, Place place) {
 
 /// The first segment is run; those between it and the last are summarised.
 static int64_t countFirstTasks(int64_t segments) { return segments > 1 ? segments - 1 : 0; }
+static int64_t countOnlyFirst(int64_t segments) { return segments > 1 ? 1 : 0; }
 static int64_t countSummaries(int64_t segments) { return segments > 1 ? segments - 2 : 0; }
 static int64_t countApplications(int64_t segments) { return segments > 1 ? 1 : 0; }
 static int64_t countLastTasks(int64_t segments) { return segments > 1 ? segments - 1 : 1; }
 
-using Counter = int64_t (*)(int64_t segments);
-
 /// The task's unit, and its place among those of the unit.
-static Place findPlace(const Tasks &tasks, int64_t task, Counter counter) {
+static Place findPlace(const Tasks &tasks, int64_t task) {
   int64_t inWave = 0;
-  for (int64_t count; task >= (count = counter(countSegments(tasks, inWave))); ++inWave)
+  for (int64_t count; task >= (count = tasks.counter(countSegments(tasks, inWave))); ++inWave)
     task -= count;
   return {inWave, task};
 }
@@ -107,7 +110,7 @@ static void summarise(const Tasks &tasks, Place place, char *workspace) {
 }
 
 static void runFirstTask(const Tasks &tasks, int64_t task, char *workspace) {
-  Place place = findPlace(tasks, task, countFirstTasks);
+  Place place = findPlace(tasks, task);
   if (place.segment > 0)
     return summarise(tasks, place, workspace);
   Part part = getPart(tasks, place);
@@ -117,14 +120,14 @@ static void runFirstTask(const Tasks &tasks, int64_t task, char *workspace) {
 }
 
 static void runSummaryTask(const Tasks &tasks, int64_t task, char *workspace) {
-  Place place = findPlace(tasks, task, countSummaries);
+  Place place = findPlace(tasks, task);
   ++place.segment;
   summarise(tasks, place, workspace);
 }
 
 /// Goes through the summaries of one unit in order.
 static void runApplicationTask(const Tasks &tasks, int64_t task, char *workspace) {
-  Place place = findPlace(tasks, task, countApplications);
+  Place place = findPlace(tasks, task);
   int64_t segments = countSegments(tasks, place.inWave);
   for (place.segment = 1; place.segment + 1 < segments; ++place.segment)
     applySummary(*tasks.call, tasks.call->segmented->summaries[tasks.summary], getRecord(tasks, place),
@@ -132,7 +135,7 @@ static void runApplicationTask(const Tasks &tasks, int64_t task, char *workspace
 }
 
 static void runLastTask(const Tasks &tasks, int64_t task, char *workspace) {
-  Place place = findPlace(tasks, task, countLastTasks);
+  Place place = findPlace(tasks, task);
   int64_t segments = countSegments(tasks, place.inWave);
   if (segments == 1)
     return runUnit(tasks, tasks.wave->firstUnit + place.inWave, workspace);
@@ -159,12 +162,13 @@ static Wave makeWave(const Call &call, int64_t firstUnit, int64_t units) {
 
 static void runWave(const Call &call, const Wave &wave) {
   auto run = [&](Counter counter, void (*run)(const Tasks &, int64_t, char *), int32_t summary = 0) {
-    Tasks tasks{&call, run, 0, &wave, summary};
+    Tasks tasks{&call, run, 0, &wave, summary, counter};
     for (int64_t i = 0; i < wave.unitCount; ++i)
       tasks.count += counter(countSegments(tasks, i));
     runTasks(tasks);
   };
-  run(countFirstTasks, runFirstTask);
+  // Without states there is nothing to summarise.
+  run(call.segmented->summary_count ? countFirstTasks : countOnlyFirst, runFirstTask);
   for (int32_t summary = 0; summary < call.segmented->summary_count; ++summary) {
     if (summary > 0) // by then the states that it needs are known
       run(countSummaries, runSummaryTask, summary);

@@ -42,7 +42,9 @@ Printer::Printer(Algebra &algebra, const Expressions &expressions, dgps::Recurre
   if (style == Style::Canonical)
     return;
   for (unsigned state = 0; state < expressions.numStates(); ++state)
-    if (expressions.after(state) != expressions.before(state) && deservesName(expressions.after(state)))
+    // What does not read the state is named by what computes it.
+    if (expressions.after(state) != expressions.before(state) && expressions.after(state)->dependsOn(state) &&
+        deservesName(expressions.after(state)))
       names.try_emplace(expressions.after(state), dgps::StateOp(expressions.state(state)).getName().str() + "'");
   for (mlir::Operation &op : recurrence.getBody().front()) {
     if (op.getNumResults() != 1 || isa<dgps::InputOp, dgps::ParamOp, dgps::StateOp>(op))
