@@ -127,15 +127,90 @@ void Drawer::drawRankOneVector() {
   offer(w, nullptr, false);
 }
 
+/// A state that holds what the token before computed, and a state that it is written into, perhaps beside this token's.
+void Drawer::drawDelayed() {
+  bool isKey = random.chance(0.7);
+  Shape shape = {isKey ? "K" : "V"};
+  Term delayed = addState("p", shape, isKey ? Fill::UnitKey : Fill::Normal, StateClass::Diagonal);
+  Term s = addState("S", {"V", "K"}, Fill::Normal, StateClass::Delta);
+  Term x = inputOf(isKey ? "k" : "v", shape, isKey ? Fill::UnitKey : Fill::Normal), computed = x;
+  switch (random.below(7)) {
+  case 0:
+    break;
+  case 1:
+    computed = mul(x, inputOf("c", shape, Fill::Gain));
+    break;
+  case 2:
+    computed = mul(number(0.5), x);
+    break;
+  case 3:
+    computed = applied("silu", x);
+    break;
+  case 4:
+    computed = l2norm(x);
+    break;
+  case 5:
+    computed = mul(x, x);
+    break;
+  case 6: // of the output's own query
+    computed = add(mul(applied("sigmoid", param("m", shape, Fill::Normal)), x), mul(number(0.2), x));
+    break;
+  }
+  Term other = isKey ? drawValue("v", "V") : inputOf("k", {"K"}, Fill::UnitKey);
+  auto write = [&](const Term &term) { return isKey ? outer(other, term) : outer(term, other); };
+  Term kept = random.chance(0.7) ? mul(drawDecay({}), s) : s;
+  Term next = add(kept, write(delayed));
+  if (random.chance(0.6))
+    next = add(next, write(computed));
+  std::vector<reduce::Item> statements{assign(s->text, next)};
+  if (random.chance(0.3)) // its own value of before is given too
+    statements.push_back(makeOutput(delayed));
+  statements.push_back(assign(delayed->text, computed));
+  addStage(std::move(statements));
+  addOutput(finishOutput(times(s, drawQuery("K", isKey ? x : other))));
+}
+
+/// A matrix that a token sets, whatever it was.
+void Drawer::drawReplaced() {
+  Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
+  Term key = inputOf("k", {"K"}, Fill::UnitKey), query = drawQuery("K", key);
+  std::vector<reduce::Item> statements{makeOutput(times(s, query))};
+  statements.push_back(assign(s->text, outer(drawValue("v", "V"), key)));
+  addStage(std::move(statements));
+}
+
+/// Tokens that have nothing to do with each other.
+void Drawer::drawStateless() {
+  Shape shape = random.pick<Shape>({{}, {"K"}, {"V"}});
+  Term x = input("x", shape, Fill::Normal);
+  Term scaled = mul(random.chance(0.5) ? number(2) : param("u", {}, Fill::Normal), x);
+  addOutput(random.chance(0.5) ? applied("silu", scaled) : scaled);
+  if (random.chance(0.4))
+    addOutput(dot(inputOf("q", {"K"}, Fill::UnitKey), inputOf("k", {"K"}, Fill::UnitKey)));
+}
+
 Drawer::Drawer(uint64_t seed) : random(seed) { recurrence.seed = seed; }
 
 DrawnRecurrence Drawer::draw() {
   recurrence.name = fresh("drawn");
   names.insert(names.end(), {"K", "V", "scale", "online", "offline"});
   recurrence.dims = {{"K", 3 + int64_t(random.below(3))}, {"V", 2 + int64_t(random.below(3))}};
+  if (recurrence.seed % 9 == 4) // above a vector register, and no multiple of anything
+    recurrence.dims = {{"K", 6 + int64_t(recurrence.seed / 9 % 15)}, {"V", 5 + int64_t(recurrence.seed / 135 % 29)}};
   recurrence.constants.push_back(
       {.kind = reduce::Item::Kind::Const, .name = "scale", .value = div(number(1), applied("sqrt", dimName("K")))});
   unsigned count = random.pick<unsigned>({1, 1, 1, 2, 2, 3});
+  // What is drawn beside the usual states depends on the seed alone, so that the others draw what they always did.
+  if (recurrence.seed % 12 == 5) {
+    drawDelayed();
+    count = random.below(2);
+  } else if (recurrence.seed % 48 == 11) {
+    drawReplaced();
+    count = random.below(2);
+  } else if (recurrence.seed % 96 == 23) {
+    drawStateless();
+    count = 0;
+  }
   for (unsigned i = 0; i < count; ++i) {
     switch (random.below(20)) {
     default:

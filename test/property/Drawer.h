@@ -54,6 +54,9 @@ private:
   void drawGeneral();
   void drawCycle();
   void drawRankOneVector();
+  void drawDelayed();
+  void drawReplaced();
+  void drawStateless();
 
   Decay drawStateDecay(const MatrixState &state, bool needed);
   RankOne drawRankOne(const MatrixState &state, bool pre, bool maySkipValue);

@@ -1,7 +1,9 @@
 // Every stage that `recurc check` knows computes what the token-by-token interpreter does, on random recurrences, data,
-// lengths and chunk sizes. A stage joins by its row in check::getCheckStages().
+// lengths and chunk sizes; kernels with every type of data. A stage joins by its row in check::getCheckStages().
 #include "Check/CheckStages.h"
 #include "Compile/KernelPlans.h"
+#include "Engine/HostEngine.h"
+#include "PickPlan.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
@@ -19,19 +21,29 @@ struct Mistake {
 };
 } // namespace
 
-/// One of the plans that kernels of the recurrence have.
-static Plan pickPlan(dgps::RecurrenceOp recurrence, uint64_t number) {
-  std::vector<Plan> has = {Plan::Auto};
-  if (auto kernels = compile::listKernelPlans(recurrence, {})) {
-    for (Plan plan : {Plan::Step, Plan::Chunk, Plan::Segment, Plan::Scan, Plan::TokenLoop})
-      if (llvm::any_of(*kernels, [wanted = compile::getRuntimePlan(plan)](const compile::KernelPlan &kernel) {
-            return kernel.plan == wanted && kernel.whyNot.empty();
-          }))
-        has.push_back(plan);
-  } else {
-    llvm::consumeError(kernels.takeError()); // compiling it will say the same
-  }
-  return has[number % has.size()];
+static double findLargest(const interpreter::Results &results) {
+  double largest = 0;
+  for (const interpreter::NamedArrays *arrays : {&results.outputs, &results.final})
+    for (const auto &[name, array] : *arrays)
+      for (double value : array.values)
+        largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : INFINITY;
+  return largest;
+}
+
+/// What rounding the operands of products to the type alone does to the results, as the interpreter of chunks has it.
+static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions options, const interpreter::Data &data,
+                              const interpreter::Results &want) {
+  auto rounded =
+      llvm::find_if(check::getCheckStages(), [](const auto &stage) { return stage.name == "chunk rounded"; });
+  auto prepared = rounded->prepare(recurrence, options);
+  if (prepared && *prepared)
+    if (auto results = (*prepared)->run(data))
+      return distance(*results, want);
+    else
+      llvm::consumeError(results.takeError());
+  else if (!prepared)
+    llvm::consumeError(prepared.takeError());
+  return 0;
 }
 
 static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
@@ -42,6 +54,8 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
     return {}; // the other tests' business
   }
   interpreter::Data data = fitData(compiled->recurrence, given);
+  if (options.dataType != DataType::F32)
+    engine::roundData(data, options.dataType);
   llvm::Expected<interpreter::Results> want = judge(*compiled, data);
   if (!want) {
     llvm::consumeError(want.takeError());
@@ -63,6 +77,11 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
   if (!got)
     return {Mistake::Crashed, llvm::toString(got.takeError()) + diagnostics};
   double off = distance(*got, *want), limit = (*prepared)->limit;
+  if (options.dataType != DataType::F32) {
+    if (!(findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
+      return {}; // the results leave the range of the type
+    limit = std::max(limit, 3 * measureRounding(compiled->recurrence, options, data, *want));
+  }
   if (off <= limit)
     return {};
   return {Mistake::Differs, "differs by " + std::to_string(off) + ", more than " + std::to_string(limit)};
@@ -81,6 +100,10 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
                              1 + int64_t(random.below(2))};
     PipelineOptions options;
     options.chunk = random.pick<int64_t>({16, 32, 64});
+    if (seed % 5 == 2)
+      options.chunk = 1 + int64_t(seed / 5 % 7);
+    if (stage.needsTarget)
+      options.dataType = std::array{DataType::F32, DataType::BF16, DataType::F16}[seed % 3];
     interpreter::Data data = drawData(drawn, seed, sizes);
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
@@ -92,7 +115,7 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
     auto fails = [&](llvm::StringRef candidate) {
       return findMistake(stage, candidate, options, data, seed).kind == mistake.kind;
     };
-    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", "
+    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", type " << int(options.dataType) << ", "
                   << describeFailure(seed, mistake.message, text, fails);
   }
 }

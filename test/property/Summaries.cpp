@@ -1,0 +1,60 @@
+#include "property/Summaries.h"
+#include "Interpreter/ChunkInterpreter.h"
+#include "Interpreter/ChunkMeaning.h"
+
+using namespace recur;
+using namespace recur::property;
+using chunk::SummaryKind;
+
+/// What a state of a summary is before the first token, for one head of one sequence.
+static Array makeStart(chunk::StateOp state, double number, bool isIdentity) {
+  Array array{{1, 1}, {}};
+  llvm::append_range(array.shape, chunk::tensorOf(state).getShape());
+  array.values.assign(*countElements(array.shape), number);
+  for (int64_t i = 0, side = array.shape.back(); isIdentity && i < side; ++i)
+    array.values[i * (side + 1)] = 1;
+  return array;
+}
+
+static Array withoutHead(Array array) {
+  array.shape.erase(array.shape.begin(), array.shape.begin() + 2);
+  return array;
+}
+
+std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
+                                       const interpreter::Data &data, double limit) {
+  if (summaries.size() != program.getStates().size())
+    return "there are " + std::to_string(summaries.size()) + " summaries";
+  llvm::Expected<interpreter::Results> whole = interpreter::interpret(program, data);
+  if (!whole)
+    return llvm::toString(whole.takeError());
+  for (chunk::ProgramOp summary : summaries) {
+    std::string name = summary.getSummaryOf()->str();
+    SummaryKind kind = *summary.getSummaryKind();
+    auto states = summary.getStates();
+    interpreter::Data from = data;
+    from.initial.clear();
+    for (chunk::StateOp known : llvm::ArrayRef(states).drop_back(2))
+      from.initial[known.getName().str()] = data.initial.at(known.getName().str());
+    bool isMatrix = kind == SummaryKind::Right || kind == SummaryKind::Left;
+    from.initial[name + ".map"] =
+        makeStart(states[states.size() - 2], kind == SummaryKind::Elementwise ? 1 : 0, isMatrix);
+    double nothing = kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+    from.initial[name + ".offset"] = makeStart(states.back(), nothing, /*isIdentity=*/false);
+    llvm::Expected<interpreter::Results> after = interpreter::interpret(summary, from);
+    if (!after)
+      return llvm::toString(after.takeError());
+    Array got = interpreter::applySummary(
+        interpreter::Arithmetic(interpreter::Rounding::exact), kind, withoutHead(data.initial.at(name)),
+        withoutHead(after->final.at(name + ".map")), withoutHead(after->final.at(name + ".offset")));
+    const Array &want = whole->final.at(name);
+    double largest = 1;
+    for (double x : want.values)
+      largest = std::max(largest, std::fabs(x));
+    for (size_t i = 0; i < want.values.size(); ++i)
+      if (!(std::fabs(got.values[i] - want.values[i]) <= limit * largest))
+        return "state " + name + " is " + std::to_string(want.values[i]) + " at " + std::to_string(i) +
+               ", but its summary gives " + std::to_string(got.values[i]);
+  }
+  return {};
+}

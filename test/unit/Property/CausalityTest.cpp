@@ -1,0 +1,86 @@
+// A token's output never depends on later tokens, whatever they hold: NaN, infinities and numbers that overflow are
+// planted in later tokens of random recurrences, and what comes before keeps its bits, in kernels of every plan and
+// type.
+#include "Engine/HostEngine.h"
+#include "PickPlan.h"
+#include "property/Failure.h"
+#include "property/Judge.h"
+#include <gtest/gtest.h>
+
+using namespace recur;
+using namespace recur::property;
+
+/// The data with `number` in every input of the tokens from `first` on.
+static interpreter::Data plant(interpreter::Data data, int64_t first, double number) {
+  for (auto &[name, array] : data.inputs) {
+    int64_t perToken = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
+    for (int64_t batch = 0; batch < array.shape[0]; ++batch)
+      for (int64_t i = first * perToken; i < array.shape[1] * perToken; ++i)
+        array.values[batch * array.shape[1] * perToken + i] = number;
+  }
+  return data;
+}
+
+/// The first output in which a token before `first` differs; empty if none does.
+static std::string findLeak(const interpreter::Results &clean, const interpreter::Results &planted, int64_t first) {
+  for (const auto &[name, array] : clean.outputs) {
+    const Array &other = planted.outputs.at(name);
+    int64_t perToken = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
+    for (int64_t batch = 0; batch < array.shape[0]; ++batch)
+      for (int64_t i = 0; i < first * perToken; ++i) {
+        int64_t at = batch * array.shape[1] * perToken + i;
+        if (llvm::bit_cast<uint64_t>(array.values[at]) != llvm::bit_cast<uint64_t>(other.values[at]))
+          return "output " + name + " at token " + std::to_string(i / perToken);
+      }
+  }
+  return {};
+}
+
+static std::string findLeak(llvm::StringRef text, PipelineOptions options, const interpreter::Data &given,
+                            uint64_t seed) {
+  llvm::Expected<Compiled> compiled = property::compile(text);
+  if (!compiled) {
+    llvm::consumeError(compiled.takeError());
+    return {}; // the other tests' business
+  }
+  interpreter::Data data = fitData(compiled->recurrence, given);
+  options.plan = pickPlan(compiled->recurrence, seed);
+  auto engine = engine::HostEngine::create(compiled->recurrence, options);
+  if (!engine) {
+    llvm::consumeError(engine.takeError());
+    return {};
+  }
+  auto run = [&](const interpreter::Data &data) { return llvm::cantFail((*engine)->run(data)); };
+  interpreter::Results clean = run(data);
+  Random random(seed);
+  for (double number : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e38}) {
+    int64_t first = 1 + int64_t(random.below(data.sizes.tokens - 1));
+    if (std::string leak = findLeak(clean, run(plant(data, first, number)), first); !leak.empty())
+      return leak + " meets " + std::to_string(number) + " of token " + std::to_string(first);
+  }
+  return {};
+}
+
+TEST(Causality, LaterTokensReachNoEarlierOnes) {
+  unsigned failures = 0;
+  Seeds seeds = pickSeeds(70000, 40);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
+    DrawnRecurrence drawn = drawRecurrence(seed);
+    Random random(seed);
+    interpreter::Sizes sizes{1, random.pick<int64_t>({17, 50, 83}), 2, 1};
+    PipelineOptions options;
+    options.chunk = random.pick<int64_t>({5, 16, 32});
+    options.dataType = std::array{DataType::F32, DataType::BF16, DataType::F16}[seed % 3];
+    interpreter::Data data = drawData(drawn, seed, sizes);
+    DisguiseOptions plainNames;
+    plainNames.renameDeclarations = false;
+    std::string text = disguise(drawn, 0, plainNames).text;
+    std::string leak = findLeak(text, options, data, seed);
+    if (leak.empty())
+      continue;
+    ++failures;
+    auto fails = [&](llvm::StringRef candidate) { return !findLeak(candidate, options, data, seed).empty(); };
+    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", "
+                  << describeFailure(seed, leak, text, fails);
+  }
+}
