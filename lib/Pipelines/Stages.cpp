@@ -40,6 +40,8 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 static constexpr int64_t teamThreads = 256;
 
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;

@@ -1,4 +1,4 @@
-// What is changed in a chunk program, or decided of it as a whole, before its ops become tile ops.
+// What is decided of a chunk program as a whole, before its ops become tile ops.
 #include "Conversion/ChunkToTile/Planner.h"
 
 using namespace mlir;
@@ -43,44 +43,4 @@ void Planner::chooseLayouts() {
         changed |= agree(next.getState(), next.getValue());
     });
   }
-}
-
-/// States change after all that reads them, and so in place.
-void Planner::moveAdvancesDown() {
-  Block &block = program.getBody().front();
-  auto moveToEnd = [&](Operation *op) { op->moveBefore(&block, block.end()); };
-  for (auto advance : llvm::to_vector(block.getOps<chunk::AdvanceOp>()))
-    if (llvm::all_of(advance->getUsers(), [](Operation *user) { return isa<chunk::NextOp>(user); }))
-      moveToEnd(advance);
-  for (auto next : llvm::to_vector(block.getOps<chunk::NextOp>()))
-    moveToEnd(next);
-}
-
-/// Rows of which each is scaled by its decay before they read a state: the decay moves to what was read, where the pass
-/// that takes the result further computes it on the way. The rows as they are may serve other products as well.
-void Planner::moveDecaysOut() {
-  program.walk([&](chunk::ReadOp read) {
-    auto scaled = read.getRows().getDefiningOp<chunk::MapOp>();
-    if (!scaled || scaled.getFunction() != chunk::Function::Mul || !read->hasOneUse())
-      return;
-    auto reader = dyn_cast<chunk::MapOp>(*read->user_begin());
-    if (!reader || !chunk::isElementwise(reader.getFunction()) ||
-        reader.getResult().getType() != read.getResult().getType())
-      return;
-    for (auto [decay, rows] : {std::pair(0, 1), {1, 0}}) {
-      Value factor = scaled.getOperands()[decay], unscaled = scaled.getOperands()[rows];
-      if (!factor.getDefiningOp<chunk::CumulativeDecayOp>() || chunk::tensorOf(factor).getRank() != 1 ||
-          unscaled.getType() != scaled.getResult().getType())
-        continue;
-      read.getRowsMutable().assign(unscaled);
-      OpBuilder after(read->getContext());
-      after.setInsertionPointAfter(read);
-      auto moved =
-          chunk::MapOp::create(after, read.getLoc(), chunk::Function::Mul, ValueRange{factor, read.getResult()});
-      read.getResult().replaceAllUsesExcept(moved.getResult(), moved);
-      if (scaled->use_empty())
-        scaled->erase();
-      return;
-    }
-  });
 }

@@ -165,8 +165,6 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   builder.setInsertionPointToStart(&body);
   Value zero = constant(0), one = constant(1);
   firstOp = zero.getDefiningOp();
-  moveAdvancesDown();
-  moveDecaysOut();
   chooseLayouts();
   for (auto [param, array] : llvm::zip(params, paramArrays))
     LoadOp::create(builder, loc, array, zero, one, make(param));

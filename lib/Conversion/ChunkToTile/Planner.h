@@ -119,8 +119,6 @@ private:
   // Arrange.cpp: before ops are planned.
   /// Which matrices without tokens lie transposed.
   void chooseLayouts();
-  void moveAdvancesDown();
-  void moveDecaysOut();
 
   // TokenOps.cpp
   void plan(chunk::MapOp op);

@@ -75,30 +75,6 @@ def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
   let options = [Option<"form", "form", "std::string", "\"auto\"", "`auto`, `solve` or `inverse`">];
 }
 
-def ReassociatePass : Pass<"chunk-reassociate", "::recur::chunk::ProgramOp"> {
-  let summary = "order products so that they cost least";
-  let description = [{
-    Two rules. What one matrix does to two values that are then added or subtracted, it does once to their sum or
-    difference: `T V - T (R S^T)` is `T (V - R S^T)`. And a read of a state of what a matrix or a solve makes of its rows is
-    swapped with it where that costs fewer flops: `(T R) S^T` is `T (R S^T)`, and which is cheaper depends on how many keys
-    and value channels there are.
-
-    Before:
-    ```mlir
-    %W = chunk.solve %L, %R : tensor<8x8xf32>, tensor<8x3xf32>
-    %y = chunk.read %W, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    %V = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
-    %U = chunk.map sub %V, %y : tensor<8x2xf32>, tensor<8x2xf32>
-    ```
-    After:
-    ```mlir
-    %y = chunk.read %R, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    %B = chunk.map sub %v, %y : tensor<8x2xf32>, tensor<8x2xf32>
-    %U = chunk.solve %L, %B : tensor<8x8xf32>, tensor<8x2xf32>
-    ```
-  }];
-}
-
 def SplitStateFreePass : Pass<"chunk-split", "::recur::chunk::ProgramOp"> {
   let summary = "split a program into its state-free part and its state part";
   let description = [{
@@ -126,30 +102,51 @@ def SplitStateFreePass : Pass<"chunk-split", "::recur::chunk::ProgramOp"> {
   }];
 }
 
-def ChooseChunkPass : Pass<"chunk-choose-size", "::recur::chunk::ProgramOp"> {
-  let summary = "give a program the chunk size that costs least, or one that is asked for";
+def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
+  let summary = "states change after all that reads them";
   let description = [{
-    Without the option `chunk`, takes of 16, 32, 64 and 128 tokens the one that costs least a token, where a byte moved
-    costs as much as `flops-per-byte` flops: short chunks save interactions, long ones move the states less often. A
-    program of chunks of one token keeps its size, for there the tokens cannot be told from what is the same for all.
+    Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts: below
+    this level a state is then changed in place.
 
-    Before, with `chunk=16`:
+    Before:
     ```mlir
-    chunk.program @copy {} chunk 64 {
-      %x = chunk.input "x" : tensor<64xf32>
-      chunk.output "o" %x : tensor<64xf32>
-    }
+    %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    chunk.next %S, %S1 : tensor<2x3xf32>
+    %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    chunk.output "o" %o : tensor<8x2xf32>
     ```
     After:
     ```mlir
-    chunk.program @copy {} chunk 16 {
-      %x = chunk.input "x" : tensor<16xf32>
-      chunk.output "o" %x : tensor<16xf32>
-    }
+    %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    chunk.output "o" %o : tensor<8x2xf32>
+    %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    chunk.next %S, %S1 : tensor<2x3xf32>
     ```
   }];
-  let options = [Option<"chunk", "chunk", "int64_t", "0", "tokens of a chunk; 0 chooses by cost">,
-                 Option<"flopsPerByte", "flops-per-byte", "double", "4.0", "flops that moving a byte is worth">];
+}
+
+def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {
+  let summary = "decays of rows that read a state move to what was read";
+  let description = [{
+    Where each row that reads a state is scaled by a decay, and an elementwise function takes what was read further, what was
+    read is scaled instead: below this level that is done in the pass of that function, and the rows as they are may
+    serve other products as well.
+
+    Before:
+    ```mlir
+    %d = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+    %r = chunk.map mul %d, %q : tensor<8xf32>, tensor<8x3xf32>
+    %x = chunk.read %r, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %o = chunk.map add %x, %v : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %d = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %y = chunk.map mul %d, %x : tensor<8xf32>, tensor<8x2xf32>
+    %o = chunk.map add %y, %v : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+  }];
 }
 
 def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {

@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 shared-bytes=20000" | FileCheck %s --check-prefix=SMALL
+// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 shared-bytes=20000" | FileCheck %s --check-prefix=SMALL
 
 // The plan of a CTA of one team. Its tiles lie in shared memory, rows four banks apart; data and what is computed are
 // rounded for products, whose right factors are taken transposed as they lie; nothing is fetched ahead.

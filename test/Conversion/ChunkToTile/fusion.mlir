@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile | FileCheck %s
 
 // What is read twice in one pass is computed there once; what a scan adds up is computed in the scan.
 // CHECK-LABEL: tile.kernel @twice required 1 workspace

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile=symbol=kernel | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile=symbol=kernel | FileCheck %s
 
 // A state that is read and advanced lies transposed and advances in place; a chain of maps is one pass; what lies above
 // the diagonal is neither computed nor multiplied. Products fetch the next chunk's inputs, and one that leaves others time

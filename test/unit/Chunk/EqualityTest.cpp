@@ -49,24 +49,19 @@ TEST_P(Equality, PassesKeepTheMeaning) {
   ASSERT_TRUE(module);
   using Add = std::function<void(mlir::OpPassManager &)>;
   chunk::SolveFormPassOptions inverse{"inverse"};
-  chunk::ChooseChunkPassOptions half;
-  half.chunk = 8;
   const std::pair<const char *, Add> pipelines[] = {
       {"common-interactions", [&](auto &passes) { passes.addPass(chunk::createCommonInteractionsPass()); }},
       {"dead-streams", [&](auto &passes) { passes.addPass(chunk::createDeadStreamsPass()); }},
-      {"reassociate", [&](auto &passes) { passes.addPass(chunk::createReassociatePass()); }},
+      {"decay-reads, advance-last",
+       [&](auto &passes) {
+         passes.addPass(chunk::createDecayReadsPass());
+         passes.addPass(chunk::createAdvanceLastPass());
+       }},
       {"solve-form, split",
        [&](auto &passes) {
          passes.addPass(chunk::createSolveFormPass(inverse));
          passes.addPass(chunk::createSplitStateFreePass());
          passes.addPass(chunk::createDeadStreamsPass());
-       }},
-      {"choose-size=8", [&](auto &passes) { passes.addPass(chunk::createChooseChunkPass(half)); }},
-      {"choose-size", [&](auto &passes) { passes.addPass(chunk::createChooseChunkPass()); }},
-      {"split, choose-size=8",
-       [&](auto &passes) {
-         passes.addPass(chunk::createSplitStateFreePass());
-         passes.addPass(chunk::createChooseChunkPass(half));
        }},
   };
   Data data = randomData(recurrenceOf(*module), {2, 37, 2, 2}, 5);

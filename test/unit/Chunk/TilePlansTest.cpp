@@ -52,6 +52,8 @@ protected:
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+    clean.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
+    clean.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
     EXPECT_TRUE(mlir::succeeded(clean.run(*result.module)));
     result.arrays = listKernelArrays(programOf(*result.module));
     mlir::PassManager passes(&context);

@@ -1,0 +1,34 @@
+// RUN: recur-opt %s --chunk-advance-last | FileCheck %s
+
+// CHECK-LABEL: chunk.program @read_after
+// CHECK: %[[O:.*]] = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT: chunk.output "o" %[[O]] : tensor<8x2xf32>
+// CHECK-NEXT: %[[NEXT:.*]] = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+// CHECK-NEXT: chunk.next %S, %[[NEXT]] : tensor<2x3xf32>
+chunk.program @read_after {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+}
+
+// What is read of the state after the chunk keeps its place behind the advance.
+// CHECK-LABEL: chunk.program @read_what_it_became
+// CHECK: %[[NEXT:.*]] = chunk.advance %S
+// CHECK-NEXT: %[[O:.*]] = chunk.read %q, %[[NEXT]]
+// CHECK-NEXT: chunk.output "o" %[[O]]
+// CHECK-NEXT: chunk.next %S, %[[NEXT]]
+chunk.program @read_what_it_became {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+  %o = chunk.read %q, %S1 : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+}
