@@ -5,6 +5,15 @@ if(NOT LLVM_VERSION_MAJOR EQUAL 22)
                       "and configure with -DMLIR_DIR=/usr/lib/llvm-22/lib/cmake/mlir")
 endif()
 find_package(fmt REQUIRED)
+# The linker as a library. Its CMake package would link LLVM a second time, as static libraries.
+foreach(part ELF Common)
+  find_library(RECUR_LLD_${part} lld${part} PATHS ${LLVM_LIBRARY_DIRS} NO_DEFAULT_PATH)
+  if(NOT RECUR_LLD_${part})
+    message(FATAL_ERROR "Recur links with lld's libraries, and there is no liblld${part} in ${LLVM_LIBRARY_DIRS}; run "
+                        "tools/setup")
+  endif()
+endforeach()
+set(RECUR_LLD_LIBRARIES ${RECUR_LLD_ELF} ${RECUR_LLD_Common} z zstd)
 find_program(RECUR_CCACHE ccache)
 if(RECUR_CCACHE)
   # Without the sloppiness ccache refuses to store what was compiled with a precompiled header.

@@ -1,10 +1,7 @@
 #include "Compile/BuildStages.h"
-#include "Codegen/LLVM/MachineCode.h"
-#include "Codegen/LLVM/Translate.h"
-#include "Compile/HostKernels.h"
+#include "Compile/Backend.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/SmallString.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/Path.h"
 
 using namespace llvm;
@@ -35,36 +32,35 @@ static std::string getDumpPath(StringRef folder, const Stage &stage) {
 }
 
 const Stage &compile::findLowestStage(const PipelineOptions &pipeline) {
-  return explainNoVectorKernels(pipeline.target) ? *findStage("tile") : getStages().back();
+  Expected<const Backend *> backend = findBackend(pipeline.target);
+  if (backend && !(*backend)->explainNoPrograms(pipeline.target))
+    return getStages().back();
+  consumeError(backend.takeError());
+  return *findStage("tile");
 }
 
-/// An error where the stages below the plans, which are of a processor, do not exist for the target.
-static Error checkHasStage(const Target &target, const Stage &stage) {
-  if (Error error = checkIsProcessor(target))
-    return error;
-  if (std::optional<std::string> reason = explainNoVectorKernels(target))
-    return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
-  return Error::success();
-}
-
-static Expected<std::string> generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) {
-  LLVMContext context;
-  Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
-  if (!module)
-    return module.takeError();
-  if (Error error = codegen::optimize(**module, target, codegen::Vectors::Chosen))
-    return std::move(error);
-  return codegen::emitCode(**module, target, form == "obj" ? codegen::CodeForm::Object : codegen::CodeForm::Assembly);
+/// The backend of a target that has the stage, which is below the plans.
+static Expected<const Backend *> findStageBackend(const Target &target, const Stage &stage) {
+  Expected<const Backend *> backend = findBackend(target);
+  if (backend)
+    if (std::optional<std::string> reason = (*backend)->explainNoPrograms(target))
+      return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
+  return backend;
 }
 
 Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pipeline, const StageOutput &output,
                                 std::vector<OutputFile> &files) {
   const Stage &to = *output.to;
-  if (&to > findStage("tile"))
-    if (Error error = checkHasStage(pipeline.target, to))
-      return error;
+  const Backend *backend = nullptr;
+  if (&to > findStage("tile")) {
+    Expected<const Backend *> found = findStageBackend(pipeline.target, to);
+    if (!found)
+      return found.takeError();
+    backend = *found;
+  }
   auto write = [&](const Stage &stage, StringRef form, std::string path) -> Error {
-    Expected<std::string> content = stage.populate ? printModule(module) : generateCode(module, pipeline.target, form);
+    Expected<std::string> content =
+        stage.populate ? printModule(module) : backend->generateCode(module, pipeline.target, form);
     if (!content)
       return content.takeError();
     files.push_back({std::move(path), std::move(*content)});

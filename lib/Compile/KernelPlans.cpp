@@ -1,10 +1,8 @@
 #include "Compile/KernelPlans.h"
 #include "Codegen/Embed/KernelInterface.h"
-#include "Compile/SegmentPrograms.h"
+#include "Compile/Backend.h"
 #include "Support/Errors.h"
 #include "Transforms/Chunk/StatePath.h"
-#include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/Module.h"
 
 using namespace llvm;
 using namespace recur;
@@ -98,60 +96,77 @@ int64_t compile::getFirstTokens(chunk::ProgramOp program, recur_plan plan) {
   return !hasChannels ? ofSmallStates : bytes > tinyBytes ? ofChannels : noTokens;
 }
 
-static Expected<int64_t> countStepBytes(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
-  auto copy = copyTo("recurrence", recurrence, pipeline);
-  if (!copy)
-    return copy.takeError();
-  LLVMContext context;
-  Expected<StepKernel> step =
-      makeStepKernel(*(**copy).getOps<dgps::RecurrenceOp>().begin(), pipeline.dataType, "step", context);
-  if (!step)
-    return step.takeError();
-  return step->workspaceBytes;
-}
+dgps::RecurrenceOp RecurrencePlans::getRecurrence() { return *stepModule->getOps<dgps::RecurrenceOp>().begin(); }
+chunk::ProgramOp RecurrencePlans::getProgram() { return *chunkModule->getOps<chunk::ProgramOp>().begin(); }
 
 /// The workspace of the plan `segment`, which has kernels of its own beside the main one.
-static Error addSegments(chunk::ProgramOp program, const PipelineOptions &pipeline, KernelPlan &plan) {
+static Error addSegments(chunk::ProgramOp program, const Backend &backend, const PipelineOptions &pipeline,
+                         KernelPlan &plan, SegmentPrograms &segments) {
   Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
   if (!programs)
     return programs.takeError();
   plan.segmentBytes = programs->segmentBytes;
   for (const SegmentProgram &state : programs->states)
     for (chunk::ProgramOp kernel : {state.summary, state.apply}) {
-      Expected<int64_t> bytes = countWorkspaceBytes(kernel, pipeline);
-      if (!bytes) {
-        plan = {RECUR_PLAN_SEGMENT, toString(bytes.takeError())};
+      Expected<KernelResources> resources = backend.measureProgram(kernel, pipeline);
+      if (!resources) {
+        plan = {RECUR_PLAN_SEGMENT, toString(resources.takeError()), /*isRefusedByTarget=*/true};
         return Error::success();
       }
-      plan.workspaceBytes = std::max(plan.workspaceBytes, *bytes);
+      plan.workspaceBytes = std::max(plan.workspaceBytes, resources->workspaceBytes);
     }
+  segments = std::move(*programs);
   return Error::success();
+}
+
+static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend, const PipelineOptions &pipeline) {
+  chunk::ProgramOp program = decided.getProgram();
+  Expected<KernelResources> resources = backend.measureProgram(program, pipeline);
+  std::string noKernel =
+      resources ? backend.explainNoPrograms(pipeline.target).value_or("") : toString(resources.takeError());
+  for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
+    KernelPlan found{plan, explainNoPlan(program, plan).value_or("")};
+    if (found.isAvailable()) {
+      found.whyNot = noKernel;
+      found.isRefusedByTarget = !noKernel.empty();
+    }
+    if (found.isAvailable()) {
+      found.chunk = program.getChunk();
+      found.tokensFrom = getFirstTokens(program, plan);
+      found.workspaceBytes = resources->workspaceBytes;
+      if (plan == RECUR_PLAN_SEGMENT)
+        if (Error error = addSegments(program, backend, pipeline, found, decided.segments))
+          return error;
+    }
+    decided.plans.push_back(std::move(found));
+  }
+  return Error::success();
+}
+
+Expected<RecurrencePlans> compile::decidePlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  Expected<const Backend *> backend = findBackend(pipeline.target);
+  if (!backend)
+    return backend.takeError();
+  RecurrencePlans decided;
+  for (auto [stage, module] : {std::pair("recurrence", &decided.stepModule), {"chunk", &decided.chunkModule}}) {
+    auto copy = copyTo(stage, recurrence, pipeline);
+    if (!copy)
+      return copy.takeError();
+    *module = std::move(*copy);
+  }
+  Expected<KernelResources> step = (*backend)->measureStep(decided.getRecurrence(), pipeline);
+  if (!step)
+    return step.takeError();
+  decided.plans.push_back({RECUR_PLAN_STEP, "", false, 0, step->workspaceBytes});
+  if (Error error = addChunkPlans(decided, **backend, pipeline))
+    return std::move(error);
+  return std::move(decided);
 }
 
 Expected<std::vector<KernelPlan>> compile::listKernelPlans(dgps::RecurrenceOp recurrence,
                                                            const PipelineOptions &pipeline) {
-  Expected<int64_t> stepBytes = countStepBytes(recurrence, pipeline);
-  if (!stepBytes)
-    return stepBytes.takeError();
-  auto copy = copyTo("chunk", recurrence, pipeline);
-  if (!copy)
-    return copy.takeError();
-  chunk::ProgramOp program = *(**copy).getOps<chunk::ProgramOp>().begin();
-  Expected<int64_t> bytes = countWorkspaceBytes(program, pipeline);
-  std::string noKernel = bytes ? explainNoVectorKernels(pipeline.target).value_or("") : toString(bytes.takeError());
-  std::vector<KernelPlan> plans{{RECUR_PLAN_STEP, "", 0, *stepBytes}};
-  for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
-    std::string whyNot = explainNoPlan(program, plan).value_or(noKernel);
-    KernelPlan found{plan, whyNot};
-    if (whyNot.empty()) {
-      found.chunk = program.getChunk();
-      found.tokensFrom = getFirstTokens(program, plan);
-      found.workspaceBytes = *bytes;
-      if (plan == RECUR_PLAN_SEGMENT)
-        if (Error error = addSegments(program, pipeline, found))
-          return std::move(error);
-    }
-    plans.push_back(std::move(found));
-  }
-  return plans;
+  Expected<RecurrencePlans> decided = decidePlans(recurrence, pipeline);
+  if (!decided)
+    return decided.takeError();
+  return std::move(decided->plans);
 }

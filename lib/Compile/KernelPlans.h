@@ -6,8 +6,7 @@
 // element of every state goes by itself. A recurrence without a state has `chunk`. The plan `segment` runs that kernel
 // on several segments of a sequence at once; each state must have a summary of what a segment does to it.
 #pragma once
-#include "Compile/CPUKernel.h"
-#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Compile/SegmentPrograms.h"
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/DGPS/DGPS.h"
@@ -25,15 +24,29 @@ inline constexpr int64_t noTokens = int64_t(1) << 40;
 
 struct KernelPlan {
   recur_plan plan;
-  std::string whyNot;         // empty where there is a kernel
-  int64_t chunk = 0;          // tokens in a chunk; 0 for plans without
-  int64_t workspaceBytes = 0; // for each head that is worked on at the same time
-  int64_t segmentBytes = 0;   // besides, for each segment of a sequence; of the plan `segment`
-  int64_t tokensFrom = 0;     // the least with which a call left alone may take it
+  std::string whyNot;             // empty where there is a kernel
+  bool isRefusedByTarget = false; // the recurrence has the plan, and the target no kernel of it
+  int64_t chunk = 0;              // tokens in a chunk; 0 for plans without
+  int64_t workspaceBytes = 0;     // for each head that is worked on at the same time
+  int64_t segmentBytes = 0;       // besides, for each segment of a sequence; of the plan `segment`
+  int64_t tokensFrom = 0;         // the least with which a call left alone may take it
   bool isAvailable() const { return whyNot.empty(); }
 };
 
-/// Every plan but `auto`, in the order of recur_plan.
+/// What is decided about a recurrence once, for everything that explains, builds, checks or measures its kernels.
+struct RecurrencePlans {
+  std::vector<KernelPlan> plans;                 // every plan but `auto`, in the order of recur_plan
+  mlir::OwningOpRef<mlir::ModuleOp> stepModule;  // with the recurrence that the kernel of plan `step` is made from
+  mlir::OwningOpRef<mlir::ModuleOp> chunkModule; // with the program of those that take a chunk at a time
+  SegmentPrograms segments;                      // where there is the plan `segment`
+  dgps::RecurrenceOp getRecurrence();
+  chunk::ProgramOp getProgram();
+};
+
+/// For the options' target. An error for a target without a backend.
+llvm::Expected<RecurrencePlans> decidePlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
+
+/// The plans alone.
 llvm::Expected<std::vector<KernelPlan>> listKernelPlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
 
 /// The plan that the kernel of a chunk program is named after: `chunk`, `scan` or `token-loop`.

@@ -33,7 +33,7 @@ defvar withSpec = [BuildVerb, ExplainVerb, CheckVerb, RunVerb];
 
 def output : JoinedOrSeparate<["-"], "o">, MetaVarName<"BASE">, Group<FilesGroup>, Visibility<[BuildVerb]>,
              HelpText<"path of what is written, without its suffix; '-' is stdout (default: the file's name, here)">;
-defm emit : Valued<"emit", "LIST", "what to write: obj, lib, header, manifest, asm, llvm, ptx, cubin (default: obj, header, manifest), or mlir with --stop-after", FilesGroup, [BuildVerb]>;
+defm emit : Valued<"emit", "LIST", "what to write: obj, lib, so, header, manifest, asm, llvm, ptx, cubin (default: obj, header, manifest), or mlir with --stop-after", FilesGroup, [BuildVerb]>;
 defm depfile : Valued<"depfile", "FILE", "write FILE, for make and ninja: what is written depends on SPEC", FilesGroup, [BuildVerb]>;
 defm in_folder : Valued<"in", "DIR", "folder with input.NAME.npy, param.NAME.npy and initial.NAME.npy", FilesGroup, [RunVerb]>;
 defm out_folder : Valued<"out", "DIR", "folder to write output.NAME.npy and final.NAME.npy to; made where it is missing", FilesGroup, [RunVerb]>;

@@ -18,7 +18,6 @@ struct SpecOptions {
 llvm::Expected<SpecOptions> parseSpecOptions(const llvm::opt::InputArgList &args);
 /// The same for a verb that needs recurrences: other stages are no start for it.
 llvm::Expected<SpecOptions> parseRecurrenceOptions(const llvm::opt::InputArgList &args, llvm::StringRef verb);
-llvm::Expected<Plan> parsePlan(const llvm::opt::InputArgList &args);
 llvm::Expected<PipelineOptions> parsePipelineOptions(const llvm::opt::InputArgList &args);
 /// The same where --target may name several processors: the one that asks for most is `target`.
 llvm::Expected<PipelineOptions> parsePipelineOptionsOfTargets(const llvm::opt::InputArgList &args);
@@ -35,7 +34,7 @@ public:
   /// Makes the module, with these sizes. Errors and warnings go to stderr.
   llvm::Error compile(const frontend::InstantiationOptions &instantiation);
 
-  mlir::MLIRContext &getContext() { return context; }
+  mlir::MLIRContext &getContext() { return *context; }
   mlir::ModuleOp getModule() { return *module; }
   std::vector<dgps::RecurrenceOp> getRecurrences();
   /// Of what was compiled; empty when the file is .mlir.
@@ -44,11 +43,12 @@ public:
 private:
   explicit Specification(SpecOptions options);
   llvm::Error readModule();
-  llvm::Error reportDiagnostics(const DiagnosticEngine &diagnostics);
+  /// Prints the diagnostics, and gives the error back where they do not say it.
+  llvm::Error report(llvm::Error error, const DiagnosticEngine &diagnostics);
 
   SpecOptions options;
   std::unique_ptr<SourceBuffer> source;
-  mlir::MLIRContext context;
+  std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<frontend::RecurrenceInfo> info;
 };

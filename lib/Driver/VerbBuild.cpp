@@ -1,7 +1,8 @@
 // recurc build: from a specification down to a stage, and what is written of it.
 #include "Codegen/Embed/Names.h"
+#include "Compile/Artifacts.h"
 #include "Compile/BuildStages.h"
-#include "Compile/HostKernels.h"
+#include "Compile/Choices.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -27,20 +28,17 @@ struct BuildOptions {
 };
 } // namespace
 
-static constexpr StringRef artifacts[] = {"obj", "lib", "header", "manifest", "asm", "llvm", "ptx", "cubin", "mlir"};
+static constexpr StringRef artifacts[] = {"obj", "lib",  "so",  "header", "manifest",
+                                          "asm", "llvm", "ptx", "cubin",  "mlir"};
 
 /// The file's name without its folder and suffix.
 static std::string makeBase(StringRef path) { return path == "-" ? "out" : sys::path::stem(path).str(); }
 
-static bool isPrefix(StringRef text) {
-  return text.empty() || (!isDigit(text.front()) && all_of(text, [](char c) { return isAlnum(c) || c == '_'; }));
-}
-
 static Error parseKernelOptions(const opt::InputArgList &args, BuildOptions &options) {
   options.prefix = args.getLastArgValue(OPT_prefix).str();
   options.depfile = args.getLastArgValue(OPT_depfile).str();
-  if (!isPrefix(options.prefix))
-    return makeError("--prefix: '" + options.prefix + "' cannot start a name in C; use letters, digits and '_'");
+  if (Error error = checkPrefix(options.prefix))
+    return error;
   if (options.emit.empty() && !args.hasArg(OPT_stop_after))
     options.emit = {"obj", "header", "manifest"};
   return Error::success();
@@ -85,11 +83,16 @@ static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, c
   return options;
 }
 
-/// `out/gdn` and `lib` make `out/libgdn.a`, as linkers look for it.
-static std::string getLibraryPath(StringRef base) {
-  SmallString<128> path(sys::path::parent_path(base));
-  sys::path::append(path, "lib" + sys::path::filename(base) + ".a");
-  return path.str().str();
+/// `out/gdn` and `lib` make `out/libgdn.a`, as linkers look for it; the others are `out/gdn` and a suffix.
+static std::string getPath(StringRef base, StringRef artifact) {
+  if (artifact == "lib") {
+    SmallString<128> path(sys::path::parent_path(base));
+    sys::path::append(path, "lib" + sys::path::filename(base) + ".a");
+    return path.str().str();
+  }
+  static constexpr std::pair<StringRef, StringRef> suffixes[] = {{"obj", ".o"},         {"so", ".so"}, {"header", ".h"},
+                                                                 {"manifest", ".json"}, {"asm", ".s"}, {"llvm", ".ll"}};
+  return (base + find_if(suffixes, [&](const auto &entry) { return entry.first == artifact; })->second).str();
 }
 
 static std::string escapeForMake(StringRef path) {
@@ -102,38 +105,14 @@ static std::string escapeForMake(StringRef path) {
 static Error buildKernels(Specification &specification, const PipelineOptions &pipeline, const BuildOptions &build,
                           std::vector<OutputFile> &files) {
   const std::string &specPath = specification.getOptions().path;
-  HostKernelOptions options;
-  options.prefix = build.prefix;
-  options.sourceName = specPath == "-" ? "stdin" : sys::path::filename(specPath).str();
-  options.wantsAssembly = build.writes("asm");
-  options.wantsLLVM = build.writes("llvm");
-  Expected<HostKernels> kernels = compileHostKernels(specification.getRecurrences(), pipeline, options);
-  if (!kernels)
-    return kernels.takeError();
-  if (Error error = codegen::checkNames(kernels->interfaces))
-    return error;
-  for (const std::string &text : kernels->notes)
+  KernelNames names{build.prefix, specPath == "-" ? "stdin" : sys::path::filename(specPath).str()};
+  Expected<Emission> emission = emitArtifacts(specification.getRecurrences(), pipeline, names, build.emit);
+  if (!emission)
+    return emission.takeError();
+  for (const std::string &text : emission->notes)
     note(text);
-  auto add = [&](StringRef artifact, StringRef suffix, std::string bytes) {
-    if (build.writes(artifact))
-      files.push_back({build.base == "-" ? "-" : (build.base + suffix).str(), std::move(bytes)});
-  };
-  if (build.writes("obj")) {
-    Expected<std::string> object = codegen::linkRelocatable(kernels->objects);
-    if (!object)
-      return object.takeError();
-    add("obj", ".o", std::move(*object));
-  }
-  if (build.writes("lib")) {
-    Expected<std::string> archive = codegen::makeArchive(kernels->objects);
-    if (!archive)
-      return archive.takeError();
-    files.push_back({build.base == "-" ? "-" : getLibraryPath(build.base), std::move(*archive)});
-  }
-  add("header", ".h", codegen::printHeader(kernels->interfaces));
-  add("manifest", ".json", codegen::printManifest(kernels->interfaces));
-  add("asm", ".s", kernels->assembly);
-  add("llvm", ".ll", kernels->llvmIR);
+  for (Artifact &artifact : emission->artifacts)
+    files.push_back({build.base == "-" ? "-" : getPath(build.base, artifact.name), std::move(artifact.bytes)});
   if (!build.depfile.empty()) {
     std::string rule;
     for (const OutputFile &file : files)

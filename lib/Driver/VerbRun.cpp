@@ -1,4 +1,5 @@
 // recurc run: a recurrence on a folder of .npy files.
+#include "Compile/Choices.h"
 #include "Data/ArrayFolder.h"
 #include "Driver/DimInference.h"
 #include "Driver/Provoke.h"
@@ -71,7 +72,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   StringRef engine = args.getLastArgValue(OPT_engine, "interpreter");
   if (Error error = checkEngine(engine))
     return std::move(error);
-  Expected<Plan> plan = parsePlan(args);
+  Expected<Plan> plan = args.hasArg(OPT_plan) ? compile::parsePlan(args.getLastArgValue(OPT_plan)) : Plan::Auto;
   if (!plan)
     return plan.takeError();
   if (args.hasArg(OPT_plan) && engine != "host")

@@ -1,4 +1,5 @@
 // recurc targets
+#include "Compile/Backend.h"
 #include "Driver/Verbs.h"
 #include "Target/Target.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,6 +11,8 @@ using namespace recur::driver;
 
 static constexpr StringRef notBuilt = "this version makes no kernels for GPUs";
 
+static bool canBuild(const Target &target) { return !errorToBool(compile::findBackend(target).takeError()); }
+
 static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
   for (const Target &target : targets) {
@@ -19,8 +22,8 @@ static void printAsJSON(ArrayRef<Target> targets) {
                         {"cpu", target.cpu},
                         {"features", json::Array(target.features)},
                         {"runs_here", target.runsHere},
-                        {"can_build", target.isCPU()}};
-    if (!target.isCPU())
+                        {"can_build", canBuild(target)}};
+    if (!canBuild(target))
       object["reason"] = notBuilt;
     list.push_back(std::move(object));
   }

@@ -72,7 +72,8 @@ private:
 
 Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recurrence,
                                                          const PipelineOptions &pipeline) {
-  Expected<HostKernels> kernels = compileHostKernels(recurrence, pipeline, {});
+  Listings listings;
+  Expected<Kernels> kernels = compileKernels(recurrence, pipeline, {}, listings);
   if (!kernels)
     return kernels.takeError();
   std::shared_ptr<HostEngine> engine(new HostEngine());

@@ -1,6 +1,6 @@
 // Runs compiled kernels in this process, on the same data as the interpreters.
 #pragma once
-#include "Compile/HostKernels.h"
+#include "Compile/Kernels.h"
 #include "Data/Data.h"
 #include "recur/Runtime.h"
 

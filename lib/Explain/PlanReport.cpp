@@ -1,5 +1,6 @@
 #include "Explain/PlanReport.h"
 #include "Codegen/Embed/KernelInterface.h"
+#include "Compile/Backend.h"
 #include "Compile/KernelPlans.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
@@ -33,17 +34,14 @@ static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
 static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
-  if (!pipeline.target.isCPU()) {
+  if (Error error = findBackend(pipeline.target).takeError()) {
+    consumeError(std::move(error));
     report.noKernels = "this version makes no kernels for GPUs";
     return report;
   }
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
   if (!plans)
     return plans.takeError();
-  std::optional<std::string> noVectors = explainNoVectorKernels(pipeline.target);
-  for (KernelPlan &plan : *plans)
-    if (noVectors && plan.plan != RECUR_PLAN_STEP && plan.whyNot.empty())
-      plan.whyNot = *noVectors;
   report.plans = std::move(*plans);
   if (pipeline.target.isHost())
     report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));

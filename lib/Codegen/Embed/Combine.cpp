@@ -1,10 +1,15 @@
 #include "Codegen/Embed/Combine.h"
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <dlfcn.h>
+
+LLD_HAS_DRIVER(elf)
 
 using namespace llvm;
 using namespace recur::codegen;
@@ -21,74 +26,134 @@ Expected<std::string> recur::codegen::makeArchive(ArrayRef<ObjectFile> objects) 
   return (*archive)->getBuffer().str();
 }
 
-namespace {
-/// Files in the folder for temporary ones, which go away with this object, or if a signal ends the program.
-class TemporaryFiles {
-public:
-  ~TemporaryFiles() {
-    for (sys::fs::TempFile &file : files)
-      consumeError(file.discard());
-  }
-  /// The path of a new one.
-  Expected<std::string> write(StringRef bytes) {
-    SmallString<128> model;
-    sys::path::system_temp_directory(/*erasedOnReboot=*/true, model);
-    sys::path::append(model, "recurc-%%%%%%%%.o");
-    Expected<sys::fs::TempFile> file = sys::fs::TempFile::create(model, sys::fs::owner_read | sys::fs::owner_write);
-    if (!file)
-      return file.takeError();
-    files.push_back(std::move(*file));
-    raw_fd_ostream os(files.back().FD, /*shouldClose=*/false);
+static Error writeFile(StringRef path, StringRef bytes) {
+  std::error_code code;
+  raw_fd_ostream os(path, code);
+  if (!code) {
     os << bytes;
-    os.flush();
-    std::error_code code = os.error();
+    os.close();
+    code = os.error();
     os.clear_error();
-    if (code)
-      return createStringError(code, "cannot write '%s': %s", files.back().TmpName.c_str(), code.message().c_str());
-    return files.back().TmpName;
+  }
+  return code ? createStringError(code, "cannot write '%s': %s", path.str().c_str(), code.message().c_str())
+              : Error::success();
+}
+
+std::shared_mutex &recur::codegen::getLinkerMutex() {
+  static std::shared_mutex mutex;
+  return mutex;
+}
+
+namespace {
+/// The linker's inputs and its output, in a folder for files that goes away in the end.
+class Link {
+public:
+  Link() = default;
+  Link(const Link &) = delete;
+  Link &operator=(const Link &) = delete;
+  ~Link() {
+    if (!folder.empty())
+      (void)sys::fs::remove_directories(folder);
+  }
+
+  Error start(ArrayRef<StringRef> options) {
+    if (std::error_code code = sys::fs::createUniqueDirectory("recurc", folder))
+      return createStringError(code, "cannot make a temporary folder: %s", code.message().c_str());
+    words = {"ld.lld", "--threads=1", "-o", getPath("out")};
+    append_range(words, options);
+    return Error::success();
+  }
+  /// A file, named after its place so that no name of a specification becomes one.
+  Error add(StringRef bytes, StringRef suffix, StringRef option = "") {
+    std::string path = getPath(std::to_string(words.size()) + suffix.str());
+    words.push_back(option.str() + path);
+    return writeFile(path, bytes);
+  }
+  void addWord(std::string word) { words.push_back(std::move(word)); }
+
+  Expected<std::string> run() {
+    std::vector<const char *> arguments;
+    for (const std::string &word : words)
+      arguments.push_back(word.c_str());
+    std::string talk;
+    raw_string_ostream os(talk);
+    {
+      std::unique_lock<std::shared_mutex> lock(getLinkerMutex());
+      static bool isBroken = false;
+      if (isBroken)
+        return createStringError("the linker failed before in a way that it cannot be called after");
+      lld::Result result = lld::lldMain(arguments, os, os, {{lld::Gnu, &lld::elf::link}});
+      isBroken = !result.canRunAgain;
+      if (result.retCode != 0)
+        return createStringError("the objects do not link: %s", talk.c_str());
+    }
+    ErrorOr<std::unique_ptr<MemoryBuffer>> linked = MemoryBuffer::getFile(getPath("out"));
+    if (!linked)
+      return createStringError(linked.getError(), "cannot read what the linker wrote");
+    return (*linked)->getBuffer().str();
   }
 
 private:
-  std::vector<sys::fs::TempFile> files;
+  std::string getPath(StringRef name) {
+    SmallString<128> path(folder);
+    sys::path::append(path, name);
+    return path.str().str();
+  }
+
+  SmallString<128> folder;
+  std::vector<std::string> words;
 };
 } // namespace
-
-static Expected<std::string> findLinker() {
-  for (const char *name : {"ld", "ld.lld-22", "ld.lld", "ld.gold"})
-    if (ErrorOr<std::string> path = sys::findProgramByName(name))
-      return *path;
-  return createStringError(
-      "'obj' needs a linker, and none is on the PATH (ld, ld.lld or ld.gold); install binutils, or "
-      "emit 'lib' instead");
-}
 
 Expected<std::string> recur::codegen::linkRelocatable(ArrayRef<ObjectFile> objects) {
   if (objects.size() == 1)
     return objects.front().bytes;
-  Expected<std::string> linker = findLinker();
-  if (!linker)
-    return linker.takeError();
-  TemporaryFiles files;
-  Expected<std::string> all = files.write(""), log = files.write("");
-  if (Error error = joinErrors(all.takeError(), log.takeError()))
+  Link link;
+  if (Error error = link.start({"-r"}))
     return std::move(error);
-  std::vector<std::string> words = {*linker, "-r", "-o", *all};
-  for (const ObjectFile &object : objects) {
-    Expected<std::string> path = files.write(object.bytes);
-    if (!path)
-      return path.takeError();
-    words.push_back(*path);
+  for (const ObjectFile &object : objects)
+    if (Error error = link.add(object.bytes, ".o"))
+      return std::move(error);
+  return link.run();
+}
+
+/// The file of the library that gives this process a function; empty where there is none.
+static std::string findLibraryOf(const char *function) {
+  void *address = dlsym(RTLD_DEFAULT, function);
+  Dl_info info;
+  if (!address || !dladdr(address, &info) || !info.dli_fname || !sys::fs::exists(info.dli_fname))
+    return "";
+  return info.dli_fname;
+}
+
+Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects) {
+  Link link;
+  // Symbols that are left open are an error: what is linked here must run wherever the C library is.
+#ifdef RECUR_SANITIZED
+  if (Error error = link.start({"-shared"}))
+#else
+  if (Error error = link.start({"-shared", "-z", "defs"}))
+#endif
+    return std::move(error);
+  if (Error error = link.add("{ global: recur_*; *_recurrence; local: *; };\n", ".map", "--version-script="))
+    return std::move(error);
+  for (const ObjectFile &object : objects)
+    if (Error error = link.add(object.bytes, ".o"))
+      return std::move(error);
+  link.addWord("--whole-archive"); // all of the runtime: programs call it through this object
+  RuntimeArchives archives = getRuntimeArchives();
+  for (const std::string *archive : {&archives.start, &archives.runtime})
+    if (Error error = link.add(*archive, ".a"))
+      return std::move(error);
+  link.addWord("--no-whole-archive");
+  if (Error error = link.add(archives.builtins, ".a"))
+    return std::move(error);
+  link.addWord("--as-needed");
+  for (const char *function : {"getpid", "__tls_get_addr"}) { // the C library, and the loader
+    std::string library = findLibraryOf(function);
+    if (library.empty())
+      return createStringError("'so' needs the C library as a shared object, and this process has none");
+    link.addWord(library);
   }
-  std::vector<StringRef> arguments(words.begin(), words.end());
-  std::string message;
-  std::optional<StringRef> redirects[] = {StringRef(), StringRef(*log), StringRef(*log)};
-  if (sys::ExecuteAndWait(*linker, arguments, std::nullopt, redirects, 60, 0, &message) != 0) {
-    if (ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(*log))
-      message += (*text)->getBuffer();
-    return createStringError("'%s -r' failed: %s", linker->c_str(), message.c_str());
-  }
-  ErrorOr<std::unique_ptr<MemoryBuffer>> linked = MemoryBuffer::getFile(*all);
-  if (!linked)
-    return createStringError(linked.getError(), "cannot read what '%s -r' wrote", linker->c_str());
-  return (*linked)->getBuffer().str();
+  return link.run();
 }

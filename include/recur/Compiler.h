@@ -1,0 +1,100 @@
+/* The compiler as a library: the text of a specification and options in, bytes and diagnostics out. C99 and C++; link
+ * `Recur::compiler`. Nothing is printed, nothing exits, no file of the caller's is touched, and every function may be
+ * called from several threads at the same time. */
+#ifndef RECUR_COMPILER_H
+#define RECUR_COMPILER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes whenever a struct below does. */
+#define RECUR_COMPILER_VERSION 1
+
+typedef struct recur_dim {
+  const char *name;
+  int64_t size;
+} recur_dim;
+
+typedef struct recur_constant {
+  const char *name;
+  double value;
+} recur_constant;
+
+/* Set it to zeros first, and `version` to RECUR_COMPILER_VERSION: what is left zero has the usual meaning. The words
+ * are those that `recurc build` takes. */
+typedef struct recur_compile_options {
+  int32_t version;
+  int32_t chunk;           /* tokens in a chunk: 16, 32, 64 or 128; 0 leaves it to the compiler */
+  const char *source_name; /* in diagnostics and comments; null: "source" */
+  const char *recurrence;  /* the only one to compile; null: all */
+  const recur_dim *dims;   /* sizes of dims */
+  int64_t dim_count;
+  const recur_constant *constants; /* values of consts */
+  int64_t constant_count;
+  const char *target; /* null: "host"; or a comma list of processors, among which a program chooses when it runs */
+  const char *dtype;  /* null: "f32"; or "bf16", "f16" */
+  const char *plan;   /* null: "auto" */
+  const char *prefix; /* before every name in C; null: none */
+  /* A comma list of artifacts: "obj" (a relocatable object), "lib" (a static library), "so" (a shared object with the
+   * runtime in it, which needs nothing but the C library), "header", "manifest" (JSON), "asm", "llvm". Null: nothing
+   * but the diagnostics. */
+  const char *emit;
+} recur_compile_options;
+
+typedef enum recur_compile_status {
+  RECUR_COMPILED = 0,
+  RECUR_REFUSED = 1, /* a mistake in the source or in the options */
+  RECUR_FAULT = 3    /* a fault in the compiler */
+} recur_compile_status;
+
+typedef enum recur_severity { RECUR_ERROR = 0, RECUR_WARNING = 1, RECUR_NOTE = 2, RECUR_HELP = 3 } recur_severity;
+
+/* A place in the source. Lines and columns count from 1, columns in bytes; 0: nowhere in it. */
+typedef struct recur_place {
+  int32_t line, column, end_line, end_column;
+} recur_place;
+
+/* What belongs to a diagnostic: a note, or what to write instead. */
+typedef struct recur_remark {
+  recur_severity severity; /* RECUR_NOTE or RECUR_HELP */
+  recur_place place;
+  const char *message;
+  const char *replacement; /* of a help with a place: the text to put there; null where there is none */
+} recur_remark;
+
+typedef struct recur_diagnostic {
+  recur_severity severity;
+  recur_place place;
+  const char *code; /* such as "R0107", which docs/errors explains; null where there is none */
+  const char *file; /* the options' source_name; null for what is not about the source */
+  const char *message;
+  const recur_remark *remarks;
+  int64_t remark_count;
+} recur_diagnostic;
+
+/* What came of a compilation. It owns everything that its functions return. */
+typedef struct recur_compilation recur_compilation;
+
+/* Compiles `bytes` bytes of text, which need not end in a zero. Null only where there is no memory for the result. */
+recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_compile_options *options);
+/* Null is fine. */
+void recur_compilation_free(recur_compilation *compilation);
+
+recur_compile_status recur_compilation_status(const recur_compilation *compilation);
+/* In the order of the source; those that are not about it come last. */
+const recur_diagnostic *recur_compilation_diagnostics(const recur_compilation *compilation, int64_t *count);
+/* Bytes, with a zero behind them; null for an artifact that was not asked for, or not made. `bytes` may be null. */
+const char *recur_compilation_artifact(const recur_compilation *compilation, const char *artifact, int64_t *bytes);
+
+/* The names of targets, such as "host", in the order of `recurc targets`; null beyond the last. */
+const char *recur_compiler_target(int32_t index);
+/* The version of the compiler. */
+const char *recur_compiler_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,49 @@
+#include "Compile/Artifacts.h"
+#include "Codegen/Embed/Names.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+
+static constexpr StringRef names[] = {"obj", "lib", "so", "header", "manifest", "asm", "llvm"};
+
+ArrayRef<StringRef> compile::getArtifactNames() { return names; }
+
+static Expected<std::string> make(StringRef artifact, const Kernels &kernels, const Listings &listings) {
+  if (artifact == "obj")
+    return codegen::linkRelocatable(kernels.objects);
+  if (artifact == "lib")
+    return codegen::makeArchive(kernels.objects);
+  if (artifact == "so")
+    return codegen::linkShared(kernels.objects);
+  if (artifact == "header")
+    return codegen::printHeader(kernels.interfaces);
+  if (artifact == "manifest")
+    return codegen::printManifest(kernels.interfaces);
+  return artifact == "asm" ? listings.assembly : listings.llvmIR;
+}
+
+Expected<Emission> compile::emitArtifacts(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
+                                          const KernelNames &kernelNames, ArrayRef<std::string> wanted) {
+  Listings listings;
+  listings.wantsAssembly = is_contained(wanted, "asm");
+  listings.wantsLLVM = is_contained(wanted, "llvm");
+  std::shared_lock<std::shared_mutex> lock(codegen::getLinkerMutex());
+  Expected<Kernels> kernels = compileKernels(recurrences, pipeline, kernelNames, listings);
+  lock.unlock();
+  if (!kernels)
+    return kernels.takeError();
+  if (Error error = codegen::checkNames(kernels->interfaces))
+    return std::move(error);
+  Emission emission;
+  emission.notes = std::move(kernels->notes);
+  for (StringRef name : names) {
+    if (!is_contained(wanted, name))
+      continue;
+    Expected<std::string> bytes = make(name, *kernels, listings);
+    if (!bytes)
+      return bytes.takeError();
+    emission.artifacts.push_back({name.str(), std::move(*bytes)});
+  }
+  return std::move(emission);
+}

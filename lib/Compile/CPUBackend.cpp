@@ -1,0 +1,168 @@
+#include "Codegen/LLVM/MachineCode.h"
+#include "Codegen/LLVM/Translate.h"
+#include "Compile/Backend.h"
+#include "Compile/CPUKernel.h"
+#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "Support/Errors.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+using codegen::CodeForm;
+using codegen::ObjectFile;
+
+namespace {
+
+class CPUKernelMaker : public KernelMaker {
+public:
+  CPUKernelMaker(const PipelineOptions &pipeline, const std::string &objectName, Listings &listings)
+      : pipeline(pipeline), objectName(objectName), listings(listings), all("recur_kernels", context) {}
+  Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
+  Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
+  Expected<std::vector<ObjectFile>> finish(ArrayRef<codegen::KernelInterface> interfaces) override;
+
+private:
+  PipelineOptions pipeline;
+  std::string objectName;
+  Listings &listings;
+  LLVMContext context;
+  Module all; // the kernels of plan `step` and the descriptors
+  std::vector<ObjectFile> objects;
+};
+
+class CPUBackend : public Backend {
+public:
+  Error check(const PipelineOptions &pipeline) const override;
+  std::optional<std::string> explainNoPrograms(const Target &target) const override {
+    return explainNoVectorKernels(target);
+  }
+  Target makePortable(const Target &target) const override;
+  Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
+  Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
+  std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
+                                     Listings &listings) const override {
+    return std::make_unique<CPUKernelMaker>(pipeline, objectName, listings);
+  }
+  Expected<std::string> generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) const override;
+};
+
+} // namespace
+
+const Backend &compile::getCPUBackend() {
+  static const CPUBackend backend;
+  return backend;
+}
+
+//===----------------------------------------------------------------------===//
+// The backend
+//===----------------------------------------------------------------------===//
+
+/// Code for f16 would call a compiler's library where the processor has no instructions for it.
+Error CPUBackend::check(const PipelineOptions &pipeline) const {
+  const Target &target = pipeline.target;
+  if (pipeline.dataType != DataType::F16 || is_contained(target.features, "f16c"))
+    return Error::success();
+  return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
+                   (target.isHost() ? "" : ", or another --target"));
+}
+
+/// Such kernels are taken for what the runtime asks of its processor: they use no more of this one.
+Target CPUBackend::makePortable(const Target &target) const {
+  if (!target.isHost())
+    return target;
+  StringMap<bool> features;
+  for (StringRef feature : target.features)
+    if (codegen::getFeatureBit(feature))
+      features[feature] = true;
+  return makeHostTarget("x86-64", features, /*tuning=*/target.cpu);
+}
+
+Expected<KernelResources> CPUBackend::measureStep(dgps::RecurrenceOp recurrence,
+                                                  const PipelineOptions &pipeline) const {
+  LLVMContext context;
+  Expected<StepKernel> step = makeStepKernel(recurrence, pipeline.dataType, "step", context);
+  if (!step)
+    return step.takeError();
+  return KernelResources{step->workspaceBytes};
+}
+
+Expected<KernelResources> CPUBackend::measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const {
+  Expected<int64_t> bytes = countWorkspaceBytes(program, pipeline);
+  if (!bytes)
+    return bytes.takeError();
+  return KernelResources{*bytes};
+}
+
+Expected<std::string> CPUBackend::generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) const {
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
+  if (!module)
+    return module.takeError();
+  if (Error error = codegen::optimize(**module, target, codegen::Vectors::Chosen))
+    return std::move(error);
+  return codegen::emitCode(**module, target, form == "obj" ? CodeForm::Object : CodeForm::Assembly);
+}
+
+//===----------------------------------------------------------------------===//
+// Its kernels
+//===----------------------------------------------------------------------===//
+
+Expected<KernelResources> CPUKernelMaker::addStep(dgps::RecurrenceOp recurrence, StringRef symbol) {
+  Expected<StepKernel> step = makeStepKernel(recurrence, pipeline.dataType, symbol, context);
+  if (!step)
+    return step.takeError();
+  std::string fault;
+  raw_string_ostream os(fault);
+  if (verifyModule(*step->module, &os))
+    return make_error<InternalError>("the step kernel of '" + recurrence.getSymName() +
+                                     "' is invalid LLVM IR: " + fault);
+  if (Linker::linkModules(all, std::move(step->module)))
+    return make_error<InternalError>("the step kernels do not link");
+  return KernelResources{step->workspaceBytes};
+}
+
+Expected<KernelResources> CPUKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
+  pipeline.symbol = symbol.str();
+  Expected<KernelObject> kernel = compileCPUKernel(program, pipeline);
+  if (!kernel)
+    return kernel.takeError();
+  objects.push_back({(symbol + ".o").str(), std::move(kernel->object)});
+  for (auto [wanted, stage, text] : {std::tuple(listings.wantsAssembly, CPUStage::assembly, &listings.assembly),
+                                     std::tuple(listings.wantsLLVM, CPUStage::llvm, &listings.llvmIR)})
+    if (wanted) {
+      Expected<std::string> printed = printCPUKernel(program, pipeline, stage);
+      if (!printed)
+        return printed.takeError();
+      *text += *printed;
+    }
+  return KernelResources{kernel->workspaceBytes};
+}
+
+Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(ArrayRef<codegen::KernelInterface> interfaces) {
+  codegen::addDescriptors(all, interfaces);
+  // Only the descriptors are seen from outside.
+  for (Function &function : all)
+    if (!function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage);
+  if (Error error = codegen::optimize(all, pipeline.target, codegen::Vectors::Found))
+    return std::move(error);
+  if (listings.wantsLLVM)
+    listings.llvmIR = codegen::printIR(all) + listings.llvmIR;
+  if (listings.wantsAssembly) {
+    std::unique_ptr<Module> copy = CloneModule(all);
+    Expected<std::string> assembly = codegen::emitCode(*copy, pipeline.target, CodeForm::Assembly);
+    if (!assembly)
+      return assembly.takeError();
+    listings.assembly = *assembly + listings.assembly;
+  }
+  Expected<std::string> object = codegen::emitCode(all, pipeline.target, CodeForm::Object);
+  if (!object)
+    return object.takeError();
+  objects.insert(objects.begin(), {objectName, std::move(*object)});
+  return std::move(objects);
+}

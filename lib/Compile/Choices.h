@@ -1,0 +1,26 @@
+// What a caller may choose, in words: of a command line, or of the C API. Errors name the choice as recurc's option.
+#pragma once
+#include "Frontend/Frontend.h"
+#include "Pipelines/Stages.h"
+#include "llvm/Support/Error.h"
+
+namespace recur::compile {
+
+/// `K=128,V=64`, added to what is there.
+llvm::Error parseDims(llvm::StringRef list, std::map<std::string, int64_t> &dims);
+/// `x=1.25`
+llvm::Error parseDefine(llvm::StringRef text, std::map<std::string, double> &constants);
+
+llvm::Expected<Plan> parsePlan(std::optional<llvm::StringRef> name);
+
+/// What is left out has the usual meaning.
+struct PipelineWords {
+  std::optional<llvm::StringRef> targets; // a comma list, of which the one that asks for most becomes the target
+  std::optional<llvm::StringRef> dataType, plan, chunk;
+};
+llvm::Expected<PipelineOptions> parsePipeline(const PipelineWords &words);
+
+/// Whether names in C can start with the prefix.
+llvm::Error checkPrefix(llvm::StringRef prefix);
+
+} // namespace recur::compile

@@ -1,0 +1,167 @@
+#include "Compile/Kernels.h"
+#include "Compile/KernelPlans.h"
+#include "Support/Errors.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::compile;
+using codegen::InterfaceArray;
+using codegen::KernelInterface;
+
+static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
+                                const KernelNames &names, StringRef variant) {
+  KernelInterface interface;
+  interface.name = recurrence.getSymName().str();
+  interface.prefix = names.prefix;
+  interface.variant = variant.str();
+  for (const Target &lower : pipeline.lowerTargets)
+    interface.lowerTargets.push_back(lower.name);
+  interface.source = names.sourceName;
+  for (mlir::NamedAttribute dim : recurrence.getDims())
+    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
+      interface.dims.push_back({dim.getName().str(), size.getInt()});
+  interface.dataType = pipeline.dataType;
+  auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
+    ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
+    interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});
+  };
+  for (dgps::InputOp op : recurrence.getInputs())
+    add(op.getName(), RECUR_INPUT, op.getType(), op.getShared());
+  for (dgps::ParamOp op : recurrence.getParams())
+    add(op.getName(), RECUR_PARAM, op.getType());
+  for (dgps::StateOp op : recurrence.getStates())
+    add(op.getName(), RECUR_STATE, op.getType());
+  for (dgps::OutputOp op : recurrence.getOutputs())
+    add(op.getName(), RECUR_OUTPUT, op.getValue().getType());
+  const Target &target = pipeline.target;
+  interface.target = target.name;
+  interface.triple = target.triple;
+  interface.cpu = target.cpu;
+  interface.features = target.features;
+  interface.compiler = RECUR_VERSION;
+  return interface;
+}
+
+/// An error where the plan that is asked for has no kernel.
+static Error checkHasPlan(const KernelInterface &interface, ArrayRef<KernelPlan> plans, recur_plan wanted) {
+  const KernelPlan *plan = find_if(plans, [&](const KernelPlan &plan) { return plan.plan == wanted; });
+  if (wanted == RECUR_PLAN_AUTO || plan->isAvailable())
+    return Error::success();
+  return makeError("--plan: '" + interface.name + "' has no kernel of plan '" + codegen::getPlanName(wanted) +
+                   "': " + plan->whyNot);
+}
+
+/// What a caller who left the plan open should know of those that the target has no kernels for.
+static void addNotes(const KernelInterface &interface, ArrayRef<KernelPlan> plans, std::vector<std::string> &notes) {
+  bool lacksMain = false;
+  for (const KernelPlan &plan : plans) {
+    if (!plan.isRefusedByTarget)
+      continue;
+    if (plan.plan != RECUR_PLAN_SEGMENT) {
+      notes.push_back("'" + interface.name + "' gets the plan 'step' alone: " + plan.whyNot);
+      lacksMain = true;
+    }
+  }
+  for (const KernelPlan &plan : plans)
+    if (plan.isRefusedByTarget && plan.plan == RECUR_PLAN_SEGMENT && !lacksMain)
+      notes.push_back("'" + interface.name + "' does not get the plan 'segment': " + plan.whyNot);
+}
+
+/// The kernels of the plan `segment` beside the main one.
+static Error addSummaries(SegmentPrograms &segments, const KernelInterface &interface, KernelMaker &maker,
+                          codegen::InterfaceKernel &kernel) {
+  for (SegmentProgram &state : segments.states) {
+    std::string name = state.summary.getSummaryOf()->str();
+    state.facts.symbol = interface.getSymbol() + "_summary_" + name;
+    state.facts.applySymbol = interface.getSymbol() + "_apply_" + name;
+    for (auto [program, symbol] :
+         {std::pair(state.summary, &state.facts.symbol), {state.apply, &state.facts.applySymbol}})
+      if (Error error = maker.addProgram(program, *symbol).takeError())
+        return error;
+    kernel.summaries.push_back(state.facts);
+  }
+  return Error::success();
+}
+
+/// Makes the kernels of the decided plans: of the one that is asked for, or of all, each for more tokens than the last.
+static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker &maker, KernelInterface &interface) {
+  std::string symbol = interface.getSymbol() + "_chunk";
+  bool hasMain = false;
+  std::vector<KernelPlan> plans = decided.plans;
+  auto segment = find_if(plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT; });
+  std::rotate(segment, segment + 1, plans.end());
+  for (const KernelPlan &plan : plans) {
+    if (!plan.isAvailable() || (wanted != RECUR_PLAN_AUTO && wanted != plan.plan))
+      continue;
+    codegen::InterfaceKernel kernel{symbol, plan.plan, plan.chunk, plan.tokensFrom, plan.workspaceBytes};
+    kernel.segmentBytes = plan.segmentBytes;
+    if (plan.plan == RECUR_PLAN_STEP) {
+      kernel.symbol = interface.getSymbol() + "_step";
+      if (Error error = maker.addStep(decided.getRecurrence(), kernel.symbol).takeError())
+        return error;
+      interface.kernels.push_back(std::move(kernel));
+      continue;
+    }
+    if (!std::exchange(hasMain, true))
+      if (Error error = maker.addProgram(decided.getProgram(), symbol).takeError())
+        return error;
+    if (plan.plan == RECUR_PLAN_SEGMENT)
+      if (Error error = addSummaries(decided.segments, interface, maker, kernel))
+        return error;
+    interface.kernels.push_back(std::move(kernel));
+  }
+  return Error::success();
+}
+
+static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, PipelineOptions pipeline,
+                                          const KernelNames &names, StringRef variant, Listings &listings) {
+  Expected<const Backend *> backend = findBackend(pipeline.target);
+  if (!backend)
+    return backend.takeError();
+  if (Error error = (*backend)->check(pipeline))
+    return std::move(error);
+  if (!pipeline.lowerTargets.empty() || !variant.empty())
+    pipeline.target = (*backend)->makePortable(pipeline.target);
+  recur_plan wanted = getRuntimePlan(pipeline.plan);
+  Kernels kernels;
+  std::unique_ptr<KernelMaker> maker = (*backend)->start(pipeline, ("recur_kernels" + variant + ".o").str(), listings);
+  for (dgps::RecurrenceOp recurrence : recurrences) {
+    KernelInterface interface = describe(recurrence, pipeline, names, variant);
+    Expected<RecurrencePlans> decided = decidePlans(recurrence, pipeline);
+    if (!decided)
+      return decided.takeError();
+    if (Error error = checkHasPlan(interface, decided->plans, wanted))
+      return std::move(error);
+    if (wanted == RECUR_PLAN_AUTO)
+      addNotes(interface, decided->plans, kernels.notes);
+    if (Error error = addKernels(*decided, wanted, *maker, interface))
+      return std::move(error);
+    kernels.interfaces.push_back(std::move(interface));
+  }
+  Expected<std::vector<codegen::ObjectFile>> objects = maker->finish(kernels.interfaces);
+  if (!objects)
+    return objects.takeError();
+  kernels.objects = std::move(*objects);
+  return std::move(kernels);
+}
+
+Expected<Kernels> compile::compileKernels(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
+                                          const KernelNames &names, Listings &listings) {
+  Expected<Kernels> all = compileForTarget(recurrences, pipeline, names, "", listings);
+  PipelineOptions lower = pipeline;
+  while (all && !lower.lowerTargets.empty()) {
+    lower.target = lower.lowerTargets.front();
+    lower.lowerTargets.erase(lower.lowerTargets.begin());
+    Listings own{listings.wantsAssembly, listings.wantsLLVM, "", ""};
+    Expected<Kernels> kernels =
+        compileForTarget(recurrences, lower, names, codegen::getVariant(lower.target.name), own);
+    if (!kernels)
+      return kernels.takeError();
+    for (codegen::ObjectFile &object : kernels->objects)
+      all->objects.push_back(std::move(object));
+    append_range(all->notes, kernels->notes);
+    listings.assembly += own.assembly;
+    listings.llvmIR += own.llvmIR;
+  }
+  return all;
+}

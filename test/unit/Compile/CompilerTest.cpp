@@ -1,0 +1,291 @@
+// The compiler's C API: what comes of a text and options, from several threads, and of everything misused.
+#include "recur/Compiler.h"
+#include "recur/Runtime.h"
+#include "gmock/gmock.h"
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+namespace {
+
+struct Release {
+  void operator()(recur_compilation *compilation) const { recur_compilation_free(compilation); }
+};
+using Compilation = std::unique_ptr<recur_compilation, Release>;
+
+recur_compile_options usual() {
+  recur_compile_options options = {};
+  options.version = RECUR_COMPILER_VERSION;
+  return options;
+}
+
+Compilation compile(const std::string &text, const recur_compile_options &options) {
+  return Compilation(recur_compile(text.data(), int64_t(text.size()), &options));
+}
+
+std::vector<recur_diagnostic> diagnosticsOf(const Compilation &compilation) {
+  int64_t count = -1;
+  const recur_diagnostic *first = recur_compilation_diagnostics(compilation.get(), &count);
+  return {first, first + count};
+}
+
+std::string messageOf(const Compilation &compilation) {
+  std::string all;
+  for (const recur_diagnostic &diagnostic : diagnosticsOf(compilation))
+    all += std::string(all.empty() ? "" : "\n") + diagnostic.message;
+  return all;
+}
+
+/// `y` is the sum of `factor * x` so far.
+std::string sum(const std::string &name, int factor) {
+  return "recurrence " + name + " {\n  dim K\n  input x: [K]\n  state S: [K]\n  S = S + " + std::to_string(factor) +
+         " * x\n  output y: [K] = S\n}\n";
+}
+
+/// A shared object that is loaded, of a file that is gone already.
+class Loaded {
+public:
+  explicit Loaded(const Compilation &compilation) {
+    int64_t bytes = 0;
+    const char *object = recur_compilation_artifact(compilation.get(), "so", &bytes);
+    char path[] = "/tmp/recur-compiler-test-XXXXXX";
+    int file = mkstemp(path);
+    close(file);
+    std::ofstream(path, std::ios::binary).write(object, bytes);
+    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+      ADD_FAILURE() << dlerror();
+    unlink(path);
+  }
+  ~Loaded() { dlclose(handle); }
+  template <typename T> T *find(const std::string &name) const {
+    auto *found = reinterpret_cast<T *>(dlsym(handle, name.c_str()));
+    EXPECT_NE(found, nullptr) << name;
+    return found;
+  }
+
+private:
+  void *handle;
+};
+
+/// What the recurrence makes of ones, by the runtime that lies in the same object.
+std::vector<float> runOnOnes(const Loaded &loaded, const std::string &name, int64_t tokens, int64_t size) {
+  std::vector<float> x(size_t(tokens * size), 1.0f), y(x.size(), NAN);
+  recur_argument arguments[4] = {};
+  arguments[0].data = x.data();
+  arguments[2].data = y.data();
+  recur_call call = {};
+  call.B = call.H = 1;
+  call.T = tokens;
+  call.arguments = arguments;
+  call.argument_count = 4;
+  auto *recurrence = loaded.find<const recur_recurrence>(name + "_recurrence");
+  int64_t bytes = loaded.find<decltype(recur_workspace_size)>("recur_workspace_size")(recurrence, &call);
+  EXPECT_GE(bytes, 0);
+  void *workspace = std::aligned_alloc(64, size_t(bytes + 63) / 64 * 64 + 64);
+  call.workspace = workspace;
+  call.workspace_bytes = bytes;
+  EXPECT_EQ(loaded.find<decltype(recur_forward)>("recur_forward")(recurrence, &call), RECUR_OK)
+      << loaded.find<decltype(recur_message)>("recur_message")();
+  std::free(workspace);
+  return y;
+}
+
+TEST(Compiler, GivesWhatIsAskedForAndNothingElse) {
+  recur_dim dims[] = {{"K", 5}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  options.emit = "header,manifest,lib,obj,asm,llvm";
+  options.prefix = "my_";
+  Compilation compilation = compile(sum("total", 2), options);
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  EXPECT_TRUE(diagnosticsOf(compilation).empty());
+  auto get = [&](const char *name) {
+    int64_t bytes = -1;
+    const char *text = recur_compilation_artifact(compilation.get(), name, &bytes);
+    EXPECT_EQ(text[bytes], 0);
+    return std::string(text, size_t(bytes));
+  };
+  EXPECT_THAT(get("header"), HasSubstr("my_total_forward"));
+  EXPECT_THAT(get("manifest"), HasSubstr("\"total\""));
+  EXPECT_THAT(get("lib"), StartsWith("!<arch>\n"));
+  EXPECT_THAT(get("obj"), StartsWith("\177ELF"));
+  EXPECT_THAT(get("asm"), HasSubstr("my_total_chunk:"));
+  EXPECT_THAT(get("llvm"), HasSubstr("@my_total_recurrence"));
+  EXPECT_EQ(recur_compilation_artifact(compilation.get(), "so", nullptr), nullptr);
+  EXPECT_EQ(recur_compilation_artifact(compilation.get(), "mlir", nullptr), nullptr);
+}
+
+TEST(Compiler, ASharedObjectNeedsNothingElse) {
+  recur_dim dims[] = {{"K", 20}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  options.emit = "so";
+  Compilation compilation = compile(sum("a", 1) + sum("b", 3), options);
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  Loaded loaded(compilation);
+  for (auto [name, factor] : {std::pair("a", 1), {"b", 3}})
+    for (int64_t tokens : {1, 70}) {
+      std::vector<float> y = runOnOnes(loaded, name, tokens, 20);
+      EXPECT_EQ(y.back(), float(factor * tokens)) << name;
+      EXPECT_EQ(y.front(), float(factor)) << name;
+    }
+}
+
+TEST(Compiler, CompilesFromSeveralThreads) {
+  std::atomic<int> right = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([thread, &right] {
+      for (int round = 0; round < 2; ++round) {
+        int factor = 1 + thread * 2 + round;
+        recur_dim dims[] = {{"K", 4 + thread}};
+        recur_compile_options options = usual();
+        options.dims = dims;
+        options.dim_count = 1;
+        options.emit = "so,header";
+        Compilation compilation = compile(sum("s" + std::to_string(thread), factor), options);
+        Compilation wrong = compile("recurrence r {\n  input x: [K]\n}\n", options);
+        if (recur_compilation_status(compilation.get()) != RECUR_COMPILED ||
+            recur_compilation_status(wrong.get()) != RECUR_REFUSED)
+          continue;
+        Loaded loaded(compilation);
+        right += runOnOnes(loaded, "s" + std::to_string(thread), 9, 4 + thread).back() == float(9 * factor);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(right, 8);
+}
+
+TEST(Compiler, ErrorsAreData) {
+  recur_compile_options options = usual();
+  options.source_name = "my.recur";
+  std::string text = "recurrence r {\n  dim K = 4\n  input x: [K], x: [K]\n  output y: [K] = x\n}\n";
+  Compilation compilation = compile(text, options);
+  EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_REFUSED);
+  std::vector<recur_diagnostic> all = diagnosticsOf(compilation);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all[0].severity, RECUR_ERROR);
+  EXPECT_STREQ(all[0].file, "my.recur");
+  ASSERT_NE(all[0].code, nullptr);
+  EXPECT_EQ(all[0].code[0], 'R');
+  EXPECT_EQ(all[0].place.line, 3);
+  EXPECT_EQ(all[0].place.column, 17);
+  EXPECT_EQ(all[0].place.end_line, 3);
+  EXPECT_EQ(all[0].place.end_column, 18);
+  EXPECT_THAT(all[0].message, HasSubstr("'x'"));
+  ASSERT_GE(all[0].remark_count, 1); // the other declaration
+  EXPECT_EQ(all[0].remarks[0].severity, RECUR_NOTE);
+  EXPECT_EQ(all[0].remarks[0].place.line, 3);
+  EXPECT_EQ(all[0].remarks[0].place.column, 9);
+}
+
+TEST(Compiler, ChecksWithoutArtifacts) {
+  recur_dim dims[] = {{"K", 5}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  Compilation compilation = compile(sum("a", 1), options);
+  EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+}
+
+TEST(Compiler, SaysWhichPlansAreMissing) {
+  recur_dim dims[] = {{"K", 5}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  options.target = "x86-64";
+  options.emit = "header";
+  Compilation compilation = compile(sum("a", 1), options);
+  EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED);
+  ASSERT_EQ(diagnosticsOf(compilation).size(), 1u);
+  EXPECT_EQ(diagnosticsOf(compilation)[0].severity, RECUR_NOTE);
+  EXPECT_EQ(diagnosticsOf(compilation)[0].file, nullptr);
+  EXPECT_EQ(messageOf(compilation),
+            "'a' gets the plan 'step' alone: 'x86-64' has no AVX2 and FMA, which kernels that take a chunk of tokens "
+            "at a time need");
+}
+
+TEST(Compiler, RefusesEveryOptionMisused) {
+  static const recur_dim noName[] = {{nullptr, 4}}, badSize[] = {{"K", 0}}, unknown[] = {{"K", 4}, {"Q", 4}};
+  static const recur_dim twice[] = {{"K", 4}, {"K", 5}};
+  static const recur_constant noConstant[] = {{nullptr, 1}}, twiceConstant[] = {{"c", 1}, {"c", 1}};
+  struct Misuse {
+    const char *what;
+    void (*spoil)(recur_compile_options &);
+    const char *message;
+  } misuses[] = {
+      {"version", [](auto &o) { o.version = 0; },
+       "the options are of version 0, and this compiler is of version 1; set `version` to RECUR_COMPILER_VERSION"},
+      {"chunk", [](auto &o) { o.chunk = 17; }, "--chunk: unknown value '17'; did you mean '16'?"},
+      {"recurrence", [](auto &o) { o.recurrence = "b"; }, "--recurrence: the file has no recurrence 'b'"},
+      {"dims", [](auto &o) { o.dims = nullptr; }, "--dim: there are 1 dims, and none to read"},
+      {"dim_count", [](auto &o) { o.dim_count = -1; }, "--dim: there are -1 dims, and none to read"},
+      {"dim without name", [](auto &o) { o.dims = noName; }, "--dim: '=4' is not of the form NAME=SIZE, such as K=128"},
+      {"dim of no size", [](auto &o) { o.dims = badSize; }, "K"},
+      {"unknown dim", [](auto &o) { o.dims = unknown, o.dim_count = 2; },
+       "--dim names 'Q', but no dim of that name is declared"},
+      {"dim twice", [](auto &o) { o.dims = twice, o.dim_count = 2; }, "--dim: dim 'K' is given as 4 and as 5"},
+      {"constants", [](auto &o) { o.constant_count = 1; }, "-D: there are 1 consts, and none to read"},
+      {"const without name", [](auto &o) { o.constants = noConstant, o.constant_count = 1; },
+       "-D: a const has no name"},
+      {"const twice", [](auto &o) { o.constants = twiceConstant, o.constant_count = 2; },
+       "-D: const 'c' is given twice"},
+      {"target", [](auto &o) { o.target = "x86-64-v9"; }, "--target: "},
+      {"no target", [](auto &o) { o.target = ""; }, "--target: "},
+      {"GPU", [](auto &o) { o.target = "host,sm_90a"; }, "--target: several targets are processors of one kind"},
+      {"target twice", [](auto &o) { o.target = "host,host"; }, "--target: 'host' is given twice"},
+      {"dtype", [](auto &o) { o.dtype = "f64"; }, "--dtype: "},
+      {"plan", [](auto &o) { o.plan = "stop"; }, "--plan: "},
+      {"plan that is not there", [](auto &o) { o.plan = "token-loop"; },
+       "--plan: 'a' has no kernel of plan 'token-loop': "},
+      {"prefix", [](auto &o) { o.prefix = "7"; },
+       "--prefix: '7' cannot start a name in C; use letters, digits and '_'"},
+      {"emit", [](auto &o) { o.emit = "object"; }, "--emit: "},
+  };
+  for (const Misuse &misuse : misuses) {
+    recur_dim dims[] = {{"K", 4}};
+    recur_compile_options options = usual();
+    options.dims = dims;
+    options.dim_count = 1;
+    options.emit = "manifest";
+    misuse.spoil(options);
+    Compilation compilation = compile(sum("a", 1), options);
+    EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_REFUSED) << misuse.what;
+    EXPECT_THAT(messageOf(compilation), HasSubstr(misuse.message)) << misuse.what;
+    EXPECT_EQ(recur_compilation_artifact(compilation.get(), "manifest", nullptr), nullptr) << misuse.what;
+  }
+  recur_compile_options options = usual();
+  for (auto [text, bytes, given] : {std::tuple((const char *)nullptr, int64_t(0), &options),
+                                    {"", -1, &options},
+                                    {"", 0, (recur_compile_options *)nullptr}}) {
+    Compilation compilation(recur_compile(text, bytes, given));
+    EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_REFUSED);
+    EXPECT_THAT(messageOf(compilation), HasSubstr("are null"));
+  }
+  recur_compilation_free(nullptr);
+}
+
+TEST(Compiler, NamesItsTargets) {
+  EXPECT_STREQ(recur_compiler_target(0), "host");
+  EXPECT_EQ(recur_compiler_target(-1), nullptr);
+  int32_t count = 0;
+  while (recur_compiler_target(count))
+    ++count;
+  EXPECT_EQ(recur_compiler_target(count + 1), nullptr);
+  EXPECT_GE(count, 4);
+  EXPECT_NE(recur_compiler_version()[0], 0);
+}
+
+} // namespace
