@@ -71,6 +71,11 @@ static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp re
                        }};
 }
 
+/// The largest relative error of one rounding.
+static double unitRoundoff(DataType type) {
+  return type == DataType::BF16 ? 0x1p-9 : type == DataType::F16 ? 0x1p-12 : 0x1p-24;
+}
+
 /// The chunkwise form, rounding as the target would: float32, or products of bf16 or f16 operands with float32 sums. A
 /// rounded operand is off by half a unit in the last place, and the errors of a chunk's products add up by their
 /// squares.
@@ -79,8 +84,9 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
   if (!module)
     return module.takeError();
-  interpreter::ChunkOptions rounding;
+  interpreter::ChunkOptions rounding, disturbed;
   double limit = 1e-5, largest = 1e30;
+  disturbed.disturbance = unitRoundoff(options.dataType);
   switch (options.dataType) {
   case DataType::F32:
     rounding.rounding = interpreter::Rounding::f32;
@@ -101,7 +107,11 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
                        [module = *module, rounding](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
                        },
-                       largest};
+                       largest,
+                       {unitRoundoff(DataType::F32), disturbed.disturbance},
+                       [module = *module, disturbed](const interpreter::Data &data) {
+                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
+                       }};
 }
 
 /// The sequence in three segments, each summarised by itself. Only where every state has a summary.
@@ -147,8 +157,10 @@ static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp rec
   if (!engine)
     return engine.takeError();
   double limit = options.dataType == DataType::F32 ? 1e-5 : options.dataType == DataType::F16 ? 1e-3 : 4e-3;
-  return PreparedStage{limit, [engine = *engine](const interpreter::Data &data) { return engine->run(data); },
-                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30};
+  return PreparedStage{limit,
+                       [engine = *engine](const interpreter::Data &data) { return engine->run(data); },
+                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30,
+                       {unitRoundoff(DataType::F32), unitRoundoff(DataType::F32)}};
 }
 
 /// Those of one plan, where nothing else is asked for and there are some.

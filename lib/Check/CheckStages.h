@@ -1,6 +1,7 @@
 // What `recurc check` compares with the interpreter: the one place to add a stage to.
 #pragma once
 #include "Data/Data.h"
+#include "Interpreter/Disturbance.h"
 #include "Pipelines/Stages.h"
 #include <functional>
 
@@ -12,6 +13,12 @@ struct PreparedStage {
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
   /// Of a stage that does not compute in float64: results above this are beyond its numbers.
   std::optional<double> largest = std::nullopt;
+  /// The errors that its rounding makes. An array may be off by a few times what they make of it token by token,
+  /// however much that is: it is what the data do to rounded arithmetic, and no fault.
+  interpreter::Disturbance rounding = {0x1p-53, 0x1p-53};
+  /// Its own program with such errors in place of rounding, where its terms may cancel that do not token by token: the
+  /// writes of a chunk, of which little may be left at its end.
+  std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> runDisturbed = nullptr;
 };
 
 struct CheckStage {

@@ -20,7 +20,7 @@ static double roundToBits(double x, int bits, double smallest, double largest) {
 double Arithmetic::operand(double x) const {
   switch (rounding) {
   case Rounding::exact:
-    return x;
+    return disturbance == 0 ? x : noise.disturb(x, disturbance);
   case Rounding::f32:
     return float(x);
   case Rounding::tf32:

@@ -1,5 +1,6 @@
 // How the interpreter of chunk programs rounds: not at all, or as a target would.
 #pragma once
+#include "Interpreter/Disturbance.h"
 
 namespace recur::interpreter {
 
@@ -9,7 +10,8 @@ enum class Rounding { exact, f32, tf32, bf16, f16 };
 
 class Arithmetic {
 public:
-  explicit Arithmetic(Rounding rounding) : rounding(rounding) {}
+  /// `disturbance`: the relative size of random errors of the operands of products, where nothing is rounded.
+  explicit Arithmetic(Rounding rounding, double disturbance = 0) : rounding(rounding), disturbance(disturbance) {}
 
   bool isExact() const { return rounding == Rounding::exact; }
 
@@ -24,6 +26,8 @@ public:
 
 private:
   Rounding rounding;
+  double disturbance;
+  mutable Noise noise;
 };
 
 } // namespace recur::interpreter

@@ -55,7 +55,7 @@ Error ChunkRunner::prepare() {
 /// `count` values of `shape`, the first at `index` and `stride` values apart, as a token value.
 Array ChunkRunner::load(const Array &array, int64_t index, int64_t count, int64_t stride,
                         ArrayRef<int64_t> shape) const {
-  Arithmetic arithmetic(options.rounding);
+  Arithmetic arithmetic(options.rounding, options.disturbance);
   Array result{shape.vec(), {}};
   result.shape.insert(result.shape.begin(), count);
   int64_t width = *countElements(shape);
@@ -89,7 +89,7 @@ void ChunkRunner::storeFinal(const States &states, int64_t sequence, int64_t hea
 Expected<States> ChunkRunner::runChunk(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t first,
                                        int64_t tokens, States states, const States *kept) {
   const Sizes &sizes = data.sizes;
-  ChunkMachine machine(options.rounding, runs.getChunk(), tokens);
+  ChunkMachine machine(Arithmetic(options.rounding, options.disturbance), runs.getChunk(), tokens);
   for (chunk::InputOp input : runs.getInputs()) {
     int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
     int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
@@ -165,7 +165,7 @@ static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
 Expected<Results> ChunkRunner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments) {
   if (segments < 1)
     return makeError("at least one segment is needed");
-  Arithmetic arithmetic(options.rounding);
+  Arithmetic arithmetic(options.rounding, options.disturbance);
   for (const Sequence &sequence : sequences)
     for (int64_t head = 0; head < data.sizes.heads; ++head) {
       int64_t length = sequence.end - sequence.begin;

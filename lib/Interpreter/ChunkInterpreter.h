@@ -9,6 +9,8 @@ namespace recur::interpreter {
 
 struct ChunkOptions {
   Rounding rounding = Rounding::exact;
+  /// Without rounding: the relative size of random errors of the operands of products.
+  double disturbance = 0;
   /// For packed sequences, which lie one after another in the tokens of a batch of one: where each begins, and at last
   /// where the last ends. Initial and final states are then [sequences, H, ...]. Empty: every batch entry is a
   /// sequence.

@@ -11,7 +11,8 @@ namespace recur::interpreter {
 /// Runs the ops of a chunk program on one chunk of `tokens` tokens, which may be fewer than the program's chunk.
 class ChunkMachine {
 public:
-  ChunkMachine(Rounding rounding, int64_t chunk, int64_t tokens) : arithmetic(rounding), chunk(chunk), tokens(tokens) {}
+  ChunkMachine(const Arithmetic &arithmetic, int64_t chunk, int64_t tokens)
+      : arithmetic(arithmetic), chunk(chunk), tokens(tokens) {}
 
   /// Runs every op of the block; declarations and what leaves the chunk are the caller's.
   llvm::Error run(mlir::Block &block);

@@ -37,6 +37,8 @@ template <typename Number> class Planner {
   using Program = ::Program<Number>;
 
 public:
+  explicit Planner(const Disturbance &disturbance) : disturbance(disturbance) {}
+
   Expected<Program> plan(RecurrenceOp recurrence) {
     for (mlir::Operation &op : *recurrence.getBody().begin())
       if (Error error = place(op))
@@ -71,11 +73,33 @@ private:
     }
     if (isa<InputOp, ParamOp, StateOp, OutputOp, NextOp>(op))
       return Error::success();
-    Action<Number> action = makeAction<Number>(&op, [&](mlir::Value value) { return slots.lookup(value); });
+    bool isProduct = isa<MatvecOp, VecmatOp, OuterOp, DotOp, CgOp>(op);
+    DenseMap<mlir::Value, Slot> taken;
+    if (isProduct && disturbance.operands != 0)
+      for (mlir::Value operand : op.getOperands())
+        if (auto [copy, isNew] = taken.try_emplace(operand, slots.lookup(operand)); isNew) {
+          copy->second.offset = program.numbers;
+          program.numbers += copy->second.count();
+          disturb(slots.lookup(operand), copy->second, disturbance.operands);
+        }
+    Action<Number> action = makeAction<Number>(&op, [&](mlir::Value value) {
+      auto copy = taken.find(value);
+      return copy == taken.end() ? slots.lookup(value) : copy->second;
+    });
     if (!action)
       return makeError("op '" + op.getName().getStringRef() + "' has no meaning for one token");
     program.actions.push_back(std::move(action));
+    if (disturbance.values != 0)
+      disturb(slots.lookup(op.getResult(0)), slots.lookup(op.getResult(0)), disturbance.values);
     return Error::success();
+  }
+
+  void disturb(Slot from, Slot to, double size) {
+    program.actions.push_back([from, to, size, noise = noise](Number *numbers) {
+      for (int64_t i = 0; i < from.count(); ++i)
+        setNumber(numbers[to.offset + i], noise->disturb(valueOf(numbers[from.offset + i]), size),
+                  slopeOf(numbers[from.offset + i]));
+    });
   }
 
   template <typename T> T declare(StringRef name, mlir::Value value, bool shared = false) {
@@ -89,6 +113,8 @@ private:
 
   Program program;
   DenseMap<mlir::Value, Slot> slots;
+  Disturbance disturbance;
+  std::shared_ptr<Noise> noise = std::make_shared<Noise>();
 };
 
 Expected<Array> makeZeros(StringRef label, Role role, const Sizes &sizes, ArrayRef<int64_t> shape) {
@@ -236,10 +262,11 @@ private:
 } // namespace
 
 template <typename Number>
-static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &data, const Data *direction) {
+static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &data, const Data *direction,
+                                          const Disturbance &disturbance = {}) {
   if (Error error = checkData(recurrence, data))
     return std::move(error);
-  Expected<Program<Number>> program = Planner<Number>().plan(recurrence);
+  Expected<Program<Number>> program = Planner<Number>(disturbance).plan(recurrence);
   if (!program)
     return program.takeError();
   return Runner<Number>(*program, data, direction).run();
@@ -247,6 +274,14 @@ static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &d
 
 Expected<Results> interpreter::interpret(RecurrenceOp recurrence, const Data &data) {
   Expected<Derivative> results = runRecurrence<double>(recurrence, data, nullptr);
+  if (!results)
+    return results.takeError();
+  return std::move(results->values);
+}
+
+Expected<Results> interpreter::interpretDisturbed(RecurrenceOp recurrence, const Data &data,
+                                                  const Disturbance &disturbance) {
+  Expected<Derivative> results = runRecurrence<double>(recurrence, data, nullptr, disturbance);
   if (!results)
     return results.takeError();
   return std::move(results->values);

@@ -2,12 +2,18 @@
 // be read: it shares no code with them, and each op does what its description says in the plainest way.
 #pragma once
 #include "Data/Data.h"
+#include "Interpreter/Disturbance.h"
 
 namespace recur::interpreter {
 
 /// Runs the recurrence. An error says what does not fit: a missing array, a shape, an op without a meaning for one
 /// token.
 llvm::Expected<Results> interpret(dgps::RecurrenceOp recurrence, const Data &data);
+
+/// The same with errors like those of rounding. Terms that cancel are disturbed by themselves, so that the results say
+/// what cancels, and whatever is ill-conditioned shows it.
+llvm::Expected<Results> interpretDisturbed(dgps::RecurrenceOp recurrence, const Data &data,
+                                           const Disturbance &disturbance);
 
 /// What a recurrence gives, and the derivative of that along a direction.
 struct Derivative {

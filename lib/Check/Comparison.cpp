@@ -1,0 +1,73 @@
+#include "Check/Comparison.h"
+#include "Interpreter/DGPSInterpreter.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::check;
+using interpreter::NamedArrays;
+using interpreter::relativeRms;
+using interpreter::Results;
+using interpreter::Sizes;
+
+std::string check::describeGrowth(const Results &results, const Sizes &sizes) {
+  std::string description;
+  int64_t earliest = sizes.tokens;
+  for (const auto &[name, array] : results.outputs) {
+    int64_t perToken = int64_t(array.values.size()) / std::max<int64_t>(1, sizes.batch * sizes.tokens);
+    for (auto [i, value] : enumerate(array.values)) {
+      int64_t token = int64_t(i) / perToken % sizes.tokens;
+      if (std::isfinite(value) || token >= earliest)
+        continue;
+      earliest = token;
+      description = formatv("output '{0}' is {1} from token {2} on", name,
+                            std::isnan(value) ? "no number" : "beyond float64", token)
+                        .str();
+    }
+  }
+  if (!description.empty())
+    return description;
+  for (const auto &[name, array] : results.final)
+    if (!all_of(array.values, [](double value) { return std::isfinite(value); }))
+      return "state '" + name + "' is not finite after the last token";
+  return {};
+}
+
+/// A stage rounds about as often as the interpreter is disturbed, but elsewhere; its own program is disturbed where it
+/// rounds, by the largest error of a rounding each time.
+double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &name, const Array &want) const {
+  double most = 4 * relativeRms((tokenwise.*arrays).at(name), want);
+  if (ofProgram)
+    most = std::max(most, std::min(mostOfProgram, 2 * relativeRms(((*ofProgram).*arrays).at(name), want)));
+  return std::isfinite(most) ? most : 0;
+}
+
+Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, const PreparedStage &stage,
+                                                const interpreter::Data &data) {
+  Expected<Results> tokenwise = interpreter::interpretDisturbed(recurrence, data, stage.rounding);
+  if (!tokenwise)
+    return tokenwise.takeError();
+  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands};
+  if (stage.runDisturbed) {
+    Expected<Results> ofProgram = stage.runDisturbed(data);
+    if (!ofProgram)
+      return ofProgram.takeError();
+    errors.ofProgram = std::move(*ofProgram);
+  }
+  return errors;
+}
+
+Comparison check::compare(const Results &got, const Results &want, double limit, const RoundingErrors &rounding) {
+  Comparison comparison;
+  for (auto arrays : {&Results::outputs, &Results::final}) {
+    if ((got.*arrays).size() != (want.*arrays).size())
+      comparison.add("the arrays", INFINITY, limit);
+    for (const auto &[name, array] : want.*arrays) {
+      auto other = (got.*arrays).find(name);
+      double error = other == (got.*arrays).end() ? INFINITY : relativeRms(other->second, array);
+      comparison.add(name, error, std::max(limit, rounding.mostOf(arrays, name, array)));
+    }
+  }
+  return comparison;
+}

@@ -1,0 +1,43 @@
+// What a stage of `recurc check` gives against what the token-by-token interpreter does, array by array.
+//
+// How far an array may be off follows from the data: the interpreter runs once more with random errors of the size of
+// the stage's roundings, and an array may be off by a few times what they make of it. So a sum whose terms cancel, a
+// state that has decayed to nothing, or an iteration that is ill-conditioned is judged by what arithmetic can do on it.
+#pragma once
+#include "Check/CheckStages.h"
+
+namespace recur::check {
+
+/// The first value that is not finite, in words; empty if there is none.
+std::string describeGrowth(const interpreter::Results &results, const interpreter::Sizes &sizes);
+
+/// How much of its limit each array's error takes, and the error and the limit where that is most.
+struct Comparison {
+  double error = 0, limit = 0;
+  std::string array;
+  void add(const std::string &name, double newError, double newLimit) {
+    if (!array.empty() && newError / newLimit <= error / limit)
+      return;
+    error = newError, limit = newLimit, array = name;
+  }
+};
+
+/// The errors that rounding makes token by token, and those that it makes in the stage's own program where its terms
+/// cancel. Of the latter no more than what leaves a 64th of the terms: a form that cancels more is a bad one.
+struct RoundingErrors {
+  interpreter::Results tokenwise;
+  std::optional<interpreter::Results> ofProgram;
+  double mostOfProgram = 0;
+
+  /// How far rounding may move an array.
+  double mostOf(interpreter::NamedArrays interpreter::Results::*arrays, const std::string &name,
+                const Array &want) const;
+};
+llvm::Expected<RoundingErrors> measureRounding(dgps::RecurrenceOp recurrence, const PreparedStage &stage,
+                                               const interpreter::Data &data);
+
+/// Compares array by array: one that vanishes, or is ill-conditioned, widens no limit but its own.
+Comparison compare(const interpreter::Results &got, const interpreter::Results &want, double limit,
+                   const RoundingErrors &rounding);
+
+} // namespace recur::check
