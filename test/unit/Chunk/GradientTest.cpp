@@ -64,14 +64,13 @@ protected:
     return direction;
   }
 
-  GradientError judge(mlir::ModuleOp module, mlir::ModuleOp chunked, const Data &data, unsigned seed,
-                      Rounding rounding = Rounding::exact) {
+  GradientError judge(mlir::ModuleOp module, mlir::ModuleOp chunked, const Data &data, unsigned seed) {
     dgps::RecurrenceOp recurrence = recurrenceOf(module);
     Results cotangents = drawCotangents(get(interpret(recurrence, data)), seed + 1);
     std::vector<chunk::ProgramOp> programs = programsOf(chunked);
     if (programs.size() != 2)
       return {INFINITY, "nothing"};
-    Data gradient = get(interpretGradient(programs[0], programs[1], data, cotangents, {rounding, {}}));
+    Data gradient = get(interpretGradient(programs[0], programs[1], data, cotangents));
     return get(GradientJudge::create(recurrence, data, cotangents, drawDirection(data, seed + 2))).judge(gradient);
   }
 };
