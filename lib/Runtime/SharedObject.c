@@ -8,15 +8,15 @@ void __cxa_finalize(void *object);
 int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *object);
 
 /* Its address says which object a function belongs to. */
-HIDDEN void *__dso_handle = &__dso_handle;
+HIDDEN void *__dso_handle = (void *)&__dso_handle;
 
 static void call(void *function) { ((void (*)(void))function)(); }
 
-HIDDEN int atexit(void (*function)(void)) { return __cxa_atexit(call, (void *)function, &__dso_handle); }
+HIDDEN int atexit(void (*function)(void)) { return __cxa_atexit(call, (void *)function, (void *)&__dso_handle); }
 
 HIDDEN int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
-  return __register_atfork(prepare, parent, child, &__dso_handle);
+  return __register_atfork(prepare, parent, child, (void *)&__dso_handle);
 }
 
 /* Calls what atexit took, before the object is unloaded, and forgets what pthread_atfork took. */
-__attribute__((destructor)) static void finish(void) { __cxa_finalize(&__dso_handle); }
+__attribute__((destructor)) static void finish(void) { __cxa_finalize((void *)&__dso_handle); }
