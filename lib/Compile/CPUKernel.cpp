@@ -30,12 +30,16 @@ public:
     return Error::success();
   }
 
-  Expected<std::unique_ptr<llvm::Module>> translate(LLVMContext &llvmContext) {
+  /// The module in LLVM IR, optimised.
+  Expected<std::unique_ptr<llvm::Module>> translate(LLVMContext &llvmContext, const Target &target) {
     Expected<std::unique_ptr<llvm::Module>> translated = translateToLLVMIR(*module, llvmContext);
     if (!translated && !message.empty()) {
       consumeError(translated.takeError());
       return createStringError(message);
     }
+    if (translated)
+      if (Error error = codegen::optimize(**translated, target, codegen::Vectors::Chosen))
+        return std::move(error);
     return translated;
   }
 
@@ -66,11 +70,9 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const P
   if (Error error = lowering.run("tile", "lowered", pipeline))
     return std::move(error);
   LLVMContext context;
-  auto module = lowering.translate(context);
+  auto module = lowering.translate(context, pipeline.target);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen))
-    return std::move(error);
   auto object = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Object);
   if (!object)
     return object.takeError();
@@ -93,11 +95,9 @@ Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const Pipe
   if (stage == CPUStage::tile || stage == CPUStage::lowered)
     return lowering.print();
   LLVMContext context;
-  auto module = lowering.translate(context);
+  auto module = lowering.translate(context, pipeline.target);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen))
-    return std::move(error);
   if (stage == CPUStage::llvm)
     return codegen::printIR(**module);
   return codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly);
