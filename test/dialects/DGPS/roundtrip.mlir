@@ -44,7 +44,7 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   %11 = dgps.softplus %10 : <3>
   // CHECK-NEXT:    %12 = dgps.elu %11 : <3>
   %12 = dgps.elu %11 : <3>
-  // CHECK-NEXT:    %{{.*}} = dgps.stop %12 : <3>
+  // CHECK-NEXT:    %13 = dgps.stop %12 : <3>
   %stopped = dgps.stop %12 : <3>
   // CHECK-NEXT:    %13 = dgps.add %12, %mu : <3>, <3>
   %13 = dgps.add %12, %mu : <3>, <3>
