@@ -80,12 +80,22 @@ typedef struct recur_compilation recur_compilation;
 
 /* Compiles `bytes` bytes of text, which need not end in a zero. Null only where there is no memory for the result. */
 recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_compile_options *options);
+/* What the text declares, without sizes: the artifact "json" is a list of recurrences, each an object with `name`, `dims`
+ * (`name`, `size` or null, `has_default`), `consts` (`name`, `value` or null), and `inputs`, `params`, `states` and `outputs`
+ * in order (`name`, `shared`, `shape`: a list of numbers and names of dims, or null where the text leaves it out). Of the
+ * options only `source_name` and `recurrence` matter. */
+recur_compilation *recur_describe(const char *source, int64_t bytes, const recur_compile_options *options);
+/* What the compiler understood: the artifact "text" is what `recurc explain` prints, "json" a list of what its `--json`
+ * gives for each recurrence. Dims need no size; with a target the report has the plans on it. */
+recur_compilation *recur_explain(const char *source, int64_t bytes, const recur_compile_options *options);
 /* Null is fine. */
 void recur_compilation_free(recur_compilation *compilation);
 
 recur_compile_status recur_compilation_status(const recur_compilation *compilation);
 /* In the order of the source; those that are not about it come last. */
 const recur_diagnostic *recur_compilation_diagnostics(const recur_compilation *compilation, int64_t *count);
+/* The same as recurc prints them, with the lines of the source and carets. */
+const char *recur_compilation_text(const recur_compilation *compilation);
 /* Bytes, with a zero behind them; null for an artifact that was not asked for, or not made. `bytes` may be null. */
 const char *recur_compilation_artifact(const recur_compilation *compilation, const char *artifact, int64_t *bytes);
 

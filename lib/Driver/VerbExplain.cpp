@@ -13,9 +13,6 @@ using namespace recur;
 using namespace recur::driver;
 using namespace recur::explain;
 
-/// Taken for a dim without a size; what explain finds out does not depend on it.
-static constexpr int64_t assumedDim = 64;
-
 static bool looksLikeErrorCode(StringRef text) {
   return text.size() == 5 && toUpper(text.front()) == 'R' && all_of(text.drop_front(), isDigit);
 }
@@ -57,7 +54,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
     if (Error error = (*specification)->describe().takeError())
       return std::move(error);
   frontend::InstantiationOptions instantiation = options->instantiation;
-  instantiation.assumedDim = assumedDim;
+  instantiation.assumedDim = kAssumedDim;
   if (Error error = (*specification)->compile(instantiation))
     return std::move(error);
   if (Error error = provoke(args))

@@ -9,6 +9,9 @@
 
 namespace recur::explain {
 
+/// Taken for a dim without a size; what explain finds out does not depend on it.
+inline constexpr int64_t kAssumedDim = 64;
+
 struct ExplainOptions {
   /// Dims whose size nobody gave; the report says that it was assumed.
   std::vector<std::string> assumedDims;

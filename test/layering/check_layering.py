@@ -18,6 +18,7 @@ RUNTIME_HEADERS = (RUNTIME_HEADER, "include/recur/CUDA.h")
 ALLOWED = {
     "tools": ["Driver", "Pipelines", "Reduce", "Interpreter"],
     "Driver": ["Explain", "Check", "Engine", "Compile", "Data", PUBLIC],
+    "API": ["Explain", "Check", "Engine", "Compile", "Data", PUBLIC],
     "Explain": ["Compile", "Engine", "Interpreter", "Data"],
     "Check": ["Compile", "Engine", "Interpreter", "Data"],
     "Engine": ["Compile", "Data", RUNTIME_HEADER],

@@ -277,6 +277,57 @@ TEST(Compiler, RefusesEveryOptionMisused) {
   recur_compilation_free(nullptr);
 }
 
+TEST(Compiler, DescribesWithoutSizes) {
+  std::string text = "recurrence a {\n  dim K, N = 2\n  const c = 3\n  shared input x: [N, K]\n  input g: scalar\n"
+                     "  param w: [4]\n  state S: [K]\n  S = g * S + w[0] * x[0]\n  output y = S\n}\n";
+  recur_compile_options options = usual();
+  Compilation compilation(recur_describe(text.data(), int64_t(text.size()), &options));
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  EXPECT_STREQ(recur_compilation_artifact(compilation.get(), "json", nullptr),
+               R"([{"consts":[{"name":"c","value":3}],)"
+               R"("dims":[{"has_default":false,"name":"K","size":null},{"has_default":true,"name":"N","size":2}],)"
+               R"("inputs":[{"name":"x","shape":["N","K"],"shared":true},{"name":"g","shape":[],"shared":false}],)"
+               R"("name":"a","outputs":[{"name":"y","shape":null,"shared":false}],)"
+               R"("params":[{"name":"w","shape":[4],"shared":false}],)"
+               R"("states":[{"name":"S","shape":["K"],"shared":false}]}])");
+  options.recurrence = "b";
+  Compilation refused(recur_describe(text.data(), int64_t(text.size()), &options));
+  EXPECT_EQ(recur_compilation_status(refused.get()), RECUR_REFUSED);
+  EXPECT_EQ(messageOf(refused), "--recurrence: the file has no recurrence 'b'; did you mean 'a'?");
+  EXPECT_STREQ(recur_compilation_text(refused.get()),
+               "error: --recurrence: the file has no recurrence 'b'; did you mean 'a'?\n");
+}
+
+TEST(Compiler, ExplainsWithAndWithoutATarget) {
+  std::string text = sum("a", 2);
+  recur_compile_options options = usual();
+  Compilation compilation(recur_explain(text.data(), int64_t(text.size()), &options));
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  std::string report = recur_compilation_artifact(compilation.get(), "text", nullptr);
+  EXPECT_THAT(report, HasSubstr("K = 64"));
+  EXPECT_THAT(recur_compilation_artifact(compilation.get(), "json", nullptr), StartsWith("[{"));
+  options.target = "x86-64-v3";
+  Compilation planned(recur_explain(text.data(), int64_t(text.size()), &options));
+  std::string longer = recur_compilation_artifact(planned.get(), "text", nullptr);
+  EXPECT_THAT(longer, StartsWith(report));
+  EXPECT_GT(longer.size(), report.size());
+  EXPECT_THAT(recur_compilation_artifact(planned.get(), "json", nullptr), HasSubstr("\"kernels\":"));
+}
+
+TEST(Compiler, ShowsTheLineOfAMistake) {
+  std::string text = "recurrence a {\n  input x: scalar\n  output y = z\n}\n";
+  recur_compile_options options = usual();
+  options.source_name = "a.recur";
+  for (auto *function : {recur_compile, recur_explain}) {
+    Compilation compilation(function(text.data(), int64_t(text.size()), &options));
+    EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_REFUSED);
+    EXPECT_STREQ(recur_compilation_text(compilation.get()),
+                 "a.recur:3:14: error: 'z' is not declared [R0201]\n    output y = z\n               ^\n"
+                 "help: declare it: as an input or param if the caller gives it, as a state if tokens keep it, with "
+                 "let or const otherwise\n");
+  }
+}
+
 TEST(Compiler, NamesItsTargets) {
   EXPECT_STREQ(recur_compiler_target(0), "host");
   EXPECT_EQ(recur_compiler_target(-1), nullptr);

@@ -1,29 +1,17 @@
-// The C API: what the C++ library gives, as data that a program in any language can read.
-#include "Compile/Artifacts.h"
+#include "API/Compilation.h"
+#include "Codegen/Embed/Combine.h"
 #include "Compile/Choices.h"
 #include "Compile/Source.h"
+#include "Support/DiagnosticRenderer.h"
 #include "Support/Errors.h"
 #include "mlir/IR/Diagnostics.h"
-#include "recur/Compiler.h"
 #include "llvm/ADT/StringExtras.h"
-#include <deque>
 #include <new>
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::api;
 using namespace recur::compile;
-
-#define RECUR_EXPORTED extern "C" __attribute__((visibility("default")))
-
-struct recur_compilation {
-  recur_compile_status status = RECUR_COMPILED;
-  std::vector<recur_diagnostic> diagnostics;
-  std::vector<Artifact> artifacts;
-  std::deque<std::string> texts; // that the diagnostics point to
-  std::deque<std::vector<recur_remark>> remarks;
-
-  const char *keep(StringRef text) { return texts.emplace_back(text.str()).c_str(); }
-};
 
 //===----------------------------------------------------------------------===//
 // Diagnostics
@@ -54,11 +42,13 @@ static void add(recur_compilation &to, const SourceBuffer &source, const Diagnos
   to.diagnostics.push_back(diagnostic);
 }
 
-static void add(recur_compilation &to, recur_severity severity, StringRef message) {
+void api::add(recur_compilation &to, recur_severity severity, StringRef message) {
   recur_diagnostic diagnostic = {};
   diagnostic.severity = severity;
   diagnostic.message = to.keep(message);
   to.diagnostics.push_back(diagnostic);
+  if (severity == RECUR_ERROR)
+    to.rendered += "error: " + message.str() + "\n";
 }
 
 static void refuse(recur_compilation &result, Error error) {
@@ -77,15 +67,6 @@ static void refuse(recur_compilation &result, Error error) {
 //===----------------------------------------------------------------------===//
 // Options
 //===----------------------------------------------------------------------===//
-
-namespace {
-struct Request {
-  frontend::InstantiationOptions instantiation;
-  PipelineOptions pipeline;
-  KernelNames names;
-  std::vector<std::string> emit;
-};
-} // namespace
 
 static StringRef orEmpty(const char *text) { return text ? text : ""; }
 
@@ -137,44 +118,17 @@ static Expected<Request> readOptions(const recur_compile_options &options) {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-static Error compileTo(recur_compilation &result, const SourceBuffer &source, const Request &request,
-                       DiagnosticEngine &diagnostics) {
-  std::unique_ptr<mlir::MLIRContext> context = makeContext();
-  std::string faults; // of passes
-  mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-      faults += "\n" + diagnostic.str();
-    return mlir::success();
-  });
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  {
-    std::shared_lock<std::shared_mutex> lock(codegen::getLinkerMutex());
-    if (!request.instantiation.onlyRecurrence.empty())
-      if (Error error = describeSource(source, request.instantiation, diagnostics).takeError())
-        return error;
-    Expected<mlir::OwningOpRef<mlir::ModuleOp>> compiled =
-        compileSource(source, request.instantiation, *context, diagnostics);
-    if (!compiled)
-      return compiled.takeError();
-    module = std::move(*compiled);
-  }
-  if (request.emit.empty())
-    return Error::success();
-  auto recurrences = to_vector(module->getOps<dgps::RecurrenceOp>());
-  Expected<Emission> emission = emitArtifacts(recurrences, request.pipeline, request.names, request.emit);
-  if (!emission) {
-    Error error = emission.takeError();
-    if (!error.isA<InternalError>())
-      return error;
-    return make_error<InternalError>(toString(std::move(error)) + faults);
-  }
-  result.artifacts = std::move(emission->artifacts);
-  for (const std::string &note : emission->notes)
-    add(result, RECUR_NOTE, note);
-  return Error::success();
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> api::makeModule(const SourceBuffer &source, const Request &request,
+                                                            mlir::MLIRContext &context, DiagnosticEngine &diagnostics,
+                                                            std::vector<frontend::RecurrenceInfo> *info) {
+  std::shared_lock<std::shared_mutex> lock(codegen::getLinkerMutex());
+  if (!request.instantiation.onlyRecurrence.empty())
+    if (Error error = describeSource(source, request.instantiation, diagnostics).takeError())
+      return std::move(error);
+  return compileSource(source, request.instantiation, context, diagnostics, info);
 }
 
-RECUR_EXPORTED recur_compilation *recur_compile(const char *text, int64_t bytes, const recur_compile_options *options) {
+recur_compilation *api::perform(const char *text, int64_t bytes, const recur_compile_options *options, Work work) {
   auto *result = new (std::nothrow) recur_compilation;
   if (!result)
     return nullptr;
@@ -189,15 +143,53 @@ RECUR_EXPORTED recur_compilation *recur_compile(const char *text, int64_t bytes,
   }
   SourceBuffer source(request->names.sourceName, std::string(text, size_t(bytes)));
   DiagnosticEngine diagnostics;
-  Error error = compileTo(*result, source, *request, diagnostics);
+  Error error = work(*result, source, *request, diagnostics);
   std::vector<recur_diagnostic> notes = std::move(result->diagnostics);
   result->diagnostics.clear();
   for (const Diagnostic &diagnostic : diagnostics.getDiagnostics())
     add(*result, source, diagnostic);
+  raw_string_ostream rendered(result->rendered);
+  renderDiagnostics(rendered, source, diagnostics);
   append_range(result->diagnostics, notes);
   refuse(*result, std::move(error));
   return result;
 }
+
+static Error emit(recur_compilation &result, const SourceBuffer &source, Request &request,
+                  DiagnosticEngine &diagnostics) {
+  std::unique_ptr<mlir::MLIRContext> context = makeContext();
+  std::string faults; // of passes
+  mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      faults += "\n" + diagnostic.str();
+    return mlir::success();
+  });
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = makeModule(source, request, *context, diagnostics);
+  if (!module)
+    return module.takeError();
+  if (request.emit.empty())
+    return Error::success();
+  auto recurrences = to_vector((*module)->getOps<dgps::RecurrenceOp>());
+  Expected<Emission> emission = emitArtifacts(recurrences, request.pipeline, request.names, request.emit);
+  if (!emission) {
+    Error error = emission.takeError();
+    if (!error.isA<InternalError>())
+      return error;
+    return make_error<InternalError>(toString(std::move(error)) + faults);
+  }
+  result.artifacts = std::move(emission->artifacts);
+  for (const std::string &note : emission->notes)
+    add(result, RECUR_NOTE, note);
+  return Error::success();
+}
+
+RECUR_EXPORTED recur_compilation *recur_compile(const char *text, int64_t bytes, const recur_compile_options *options) {
+  return perform(text, bytes, options, emit);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
 
 RECUR_EXPORTED void recur_compilation_free(recur_compilation *compilation) { delete compilation; }
 
@@ -209,6 +201,10 @@ RECUR_EXPORTED const recur_diagnostic *recur_compilation_diagnostics(const recur
                                                                      int64_t *count) {
   *count = int64_t(compilation->diagnostics.size());
   return compilation->diagnostics.data();
+}
+
+RECUR_EXPORTED const char *recur_compilation_text(const recur_compilation *compilation) {
+  return compilation->rendered.c_str();
 }
 
 RECUR_EXPORTED const char *recur_compilation_artifact(const recur_compilation *compilation, const char *name,

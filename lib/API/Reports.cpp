@@ -1,0 +1,135 @@
+// What recurc says of a specification, for programs: its declaration, and the report of explain.
+#include "API/Compilation.h"
+#include "Compile/Source.h"
+#include "Explain/Explain.h"
+#include "Explain/PlanReport.h"
+#include "Support/Errors.h"
+#include "dialects/DGPS/DGPS.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::api;
+using namespace recur::explain;
+using frontend::RecurrenceInfo;
+
+static void add(recur_compilation &to, StringRef artifact, std::string bytes) {
+  to.artifacts.push_back({artifact.str(), std::move(bytes)});
+}
+
+//===----------------------------------------------------------------------===//
+// Declaration
+//===----------------------------------------------------------------------===//
+
+/// A side is a number where it is known whatever the dims are, else the name of a dim or const.
+static json::Value printShape(const frontend::ValueInfo &value) {
+  if (!value.hasShape)
+    return nullptr;
+  json::Array sides;
+  for (const frontend::ShapeEntry &side : value.shape) {
+    if (!side.isDim && side.value)
+      sides.push_back(*side.value);
+    else
+      sides.push_back(side.name);
+  }
+  return sides;
+}
+
+static json::Array printValues(ArrayRef<frontend::ValueInfo> values) {
+  json::Array list;
+  for (const frontend::ValueInfo &value : values)
+    list.push_back(json::Object{{"name", value.name}, {"shared", value.shared}, {"shape", printShape(value)}});
+  return list;
+}
+
+static json::Value printDeclaration(const RecurrenceInfo &recurrence) {
+  json::Array dims, constants;
+  for (const frontend::DimInfo &dim : recurrence.dims)
+    dims.push_back(json::Object{{"name", dim.name}, {"size", dim.value}, {"has_default", dim.hasDefault}});
+  for (const frontend::ConstInfo &constant : recurrence.constants)
+    constants.push_back(json::Object{{"name", constant.name}, {"value", constant.value}});
+  return json::Object{{"name", recurrence.name},
+                      {"dims", std::move(dims)},
+                      {"consts", std::move(constants)},
+                      {"inputs", printValues(recurrence.inputs)},
+                      {"params", printValues(recurrence.params)},
+                      {"states", printValues(recurrence.states)},
+                      {"outputs", printValues(recurrence.outputs)}};
+}
+
+static Error describe(recur_compilation &result, const SourceBuffer &source, Request &request,
+                      DiagnosticEngine &diagnostics) {
+  Expected<std::vector<RecurrenceInfo>> recurrences =
+      compile::describeSource(source, request.instantiation, diagnostics);
+  if (!recurrences)
+    return recurrences.takeError();
+  json::Array list;
+  for (const RecurrenceInfo &recurrence : *recurrences)
+    list.push_back(printDeclaration(recurrence));
+  add(result, "json", formatv("{0}", json::Value(std::move(list))));
+  return Error::success();
+}
+
+RECUR_EXPORTED recur_compilation *recur_describe(const char *text, int64_t bytes,
+                                                 const recur_compile_options *options) {
+  return perform(text, bytes, options, describe);
+}
+
+//===----------------------------------------------------------------------===//
+// Explain
+//===----------------------------------------------------------------------===//
+
+static std::vector<std::string> listAssumedDims(ArrayRef<RecurrenceInfo> infos, StringRef recurrence) {
+  std::vector<std::string> dims;
+  for (const RecurrenceInfo &info : infos)
+    if (info.name == recurrence)
+      for (const frontend::DimInfo &dim : info.dims)
+        if (dim.assumed)
+          dims.push_back(dim.name);
+  return dims;
+}
+
+static Error explainTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool wantsPlans,
+                       DiagnosticEngine &diagnostics) {
+  std::unique_ptr<mlir::MLIRContext> context = compile::makeContext();
+  mlir::ScopedDiagnosticHandler silent(context.get(), [](mlir::Diagnostic &) { return mlir::success(); });
+  request.instantiation.assumedDim = kAssumedDim;
+  std::vector<RecurrenceInfo> infos;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = makeModule(source, request, *context, diagnostics, &infos);
+  if (!module)
+    return module.takeError();
+  if (failed(runStages(**module, nullptr, *findStage("recurrence"), request.pipeline)))
+    return make_error<InternalError>("the passes of stage 'recurrence' failed");
+  std::string text;
+  json::Array list;
+  for (dgps::RecurrenceOp recurrence : (*module)->getOps<dgps::RecurrenceOp>()) {
+    ExplainOptions options;
+    options.pipeline = request.pipeline;
+    options.assumedDims = listAssumedDims(infos, recurrence.getSymName());
+    text += (text.empty() ? "" : "\n") + explainText(recurrence, options);
+    json::Value report = explainJson(recurrence, options);
+    if (wantsPlans) {
+      Expected<std::string> plansText = explainPlansText(recurrence, request.pipeline);
+      if (!plansText)
+        return plansText.takeError();
+      Expected<json::Value> plans = explainPlansJson(recurrence, request.pipeline);
+      if (!plans)
+        return plans.takeError();
+      text += *plansText;
+      (*report.getAsObject())["kernels"] = std::move(*plans);
+    }
+    list.push_back(std::move(report));
+  }
+  add(result, "text", std::move(text));
+  add(result, "json", formatv("{0}", json::Value(std::move(list))));
+  return Error::success();
+}
+
+RECUR_EXPORTED recur_compilation *recur_explain(const char *text, int64_t bytes, const recur_compile_options *options) {
+  return perform(
+      text, bytes, options,
+      [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
+        return explainTo(result, source, request, options->target != nullptr, diagnostics);
+      });
+}
