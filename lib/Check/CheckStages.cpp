@@ -71,10 +71,29 @@ static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp re
                        }};
 }
 
-/// The largest relative error of one rounding.
-static double unitRoundoff(DataType type) {
+double check::unitRoundoff(DataType type) {
   return type == DataType::BF16 ? 0x1p-9 : type == DataType::F16 ? 0x1p-12 : 0x1p-24;
 }
+
+interpreter::Rounding check::getRounding(DataType type) {
+  switch (type) {
+  case DataType::F32:
+    return interpreter::Rounding::f32;
+  case DataType::BF16:
+    return interpreter::Rounding::bf16;
+  case DataType::F16:
+    return interpreter::Rounding::f16;
+  case DataType::F64: // of no target
+    return interpreter::Rounding::exact;
+  }
+  llvm_unreachable("a type of data");
+}
+
+double check::getRoundedLimit(DataType type) {
+  return type == DataType::F32 ? 1e-5 : type == DataType::BF16 ? 2e-2 : type == DataType::F16 ? 2.5e-3 : 1e-11;
+}
+
+double check::getLargestRounded(DataType type) { return type == DataType::F16 ? 1e3 : 1e30; }
 
 /// The chunkwise form, rounding as the target would: float32, or products of bf16 or f16 operands with float32 sums. A
 /// rounded operand is off by half a unit in the last place, and the errors of a chunk's products add up by their
@@ -85,29 +104,13 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   if (!module)
     return module.takeError();
   interpreter::ChunkOptions rounding, disturbed;
-  double limit = 1e-5, largest = 1e30;
+  rounding.rounding = getRounding(options.dataType);
   disturbed.disturbance = unitRoundoff(options.dataType);
-  switch (options.dataType) {
-  case DataType::F32:
-    rounding.rounding = interpreter::Rounding::f32;
-    break;
-  case DataType::BF16:
-    rounding.rounding = interpreter::Rounding::bf16;
-    limit = 2e-2;
-    break;
-  case DataType::F16:
-    rounding.rounding = interpreter::Rounding::f16;
-    limit = 2.5e-3, largest = 1e3; // what is multiplied may be larger than the results
-    break;
-  case DataType::F64: // of no target
-    limit = 1e-11;
-    break;
-  }
-  return PreparedStage{limit,
+  return PreparedStage{getRoundedLimit(options.dataType),
                        [module = *module, rounding](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
                        },
-                       largest,
+                       getLargestRounded(options.dataType),
                        {unitRoundoff(DataType::F32), disturbed.disturbance},
                        [module = *module, disturbed](const interpreter::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);

@@ -1,6 +1,7 @@
 // What `recurc check` compares with the interpreter: the one place to add a stage to.
 #pragma once
 #include "Data/Data.h"
+#include "Interpreter/ChunkArithmetic.h"
 #include "Interpreter/Disturbance.h"
 #include "Pipelines/Stages.h"
 #include <functional>
@@ -33,5 +34,15 @@ struct CheckStage {
 
 /// From the top down.
 llvm::ArrayRef<CheckStage> getCheckStages();
+
+/// The largest relative error of one rounding.
+double unitRoundoff(DataType type);
+/// How chunk programs round that are for data of the type: to float32, or the operands of products to the type.
+interpreter::Rounding getRounding(DataType type);
+/// What a chunk's products may be off by when they round so.
+double getRoundedLimit(DataType type);
+/// What results may be at most, that nothing on the way leaves the type: what is multiplied may be larger than they
+/// are.
+double getLargestRounded(DataType type);
 
 } // namespace recur::check

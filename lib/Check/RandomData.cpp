@@ -1,8 +1,7 @@
 #include "Check/RandomData.h"
+#include "Check/Random.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
-#include <cmath>
-#include <random>
 
 using namespace llvm;
 using namespace recur;
@@ -15,19 +14,6 @@ using interpreter::Role;
 using interpreter::Sizes;
 
 namespace {
-
-/// The standard's distributions differ from library to library; its generators do not.
-class Random {
-public:
-  explicit Random(uint64_t seed) : generator(seed) {}
-
-  /// In (0, 1].
-  double uniform() { return (double(generator() >> 11) + 1) * 0x1p-53; }
-  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
-
-private:
-  std::mt19937_64 generator;
-};
 
 /// Fills one array after the other.
 class Filler {

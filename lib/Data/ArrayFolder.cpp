@@ -9,9 +9,16 @@ using namespace recur;
 using namespace recur::data;
 using interpreter::Role;
 
-std::string ArrayDeclaration::getFileName() const { return (getWord(role) + "." + name + ".npy").str(); }
+std::string ArrayDeclaration::getFileName() const {
+  return (getWord(role) + (sharesName ? ".final." : ".") + name + ".npy").str();
+}
 
-static bool isRead(Role role) { return role != Role::Output && role != Role::Final; }
+std::string ArrayDeclaration::getGradientFileName() const {
+  return (role == Role::Initial ? "gradient.initial." : "gradient.") + name + ".npy";
+}
+
+static bool isCotangent(Role role) { return role == Role::OutputCotangent || role == Role::FinalCotangent; }
+static bool isRead(Role role) { return role != Role::Output && role != Role::Final && !isCotangent(role); }
 
 static Error makeExtraFileError(StringRef path, StringRef fileName, ArrayRef<ArrayDeclaration> declarations) {
   std::vector<std::string> known;
@@ -29,7 +36,8 @@ static Error makeExtraFileError(StringRef path, StringRef fileName, ArrayRef<Arr
   return makeError(path + ": it belongs to no declaration; take it out of the folder");
 }
 
-Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<ArrayDeclaration> declarations) {
+Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<ArrayDeclaration> declarations,
+                                                  bool wantsCotangents) {
   if (!sys::fs::is_directory(folder))
     return makeError("cannot read folder '" + folder +
                      "': " + (sys::fs::exists(folder) ? "it is a file" : "there is none of that name"));
@@ -47,18 +55,20 @@ Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<Arr
     return path.str().str();
   };
   for (const std::string &fileName : present)
-    if (none_of(declarations,
-                [&](const ArrayDeclaration &declaration) { return declaration.getFileName() == fileName; }))
+    if (none_of(declarations, [&](const ArrayDeclaration &declaration) {
+          return declaration.getFileName() == fileName ||
+                 (isRead(declaration.role) && declaration.getGradientFileName() == fileName);
+        }))
       return makeExtraFileError(getPath(fileName), fileName, declarations);
 
   std::vector<ArrayFile> files;
   for (const ArrayDeclaration &declaration : declarations) {
-    if (!isRead(declaration.role))
+    if (!isRead(declaration.role) && !(wantsCotangents && isCotangent(declaration.role)))
       continue;
     std::string fileName = declaration.getFileName(), path = getPath(fileName);
     if (!present.count(fileName)) {
-      if (declaration.role == Role::Initial)
-        continue; // it starts from zero
+      if (declaration.role == Role::Initial || isCotangent(declaration.role))
+        continue; // it is zero
       return makeError(path + ": the file is missing; " + getWord(declaration.role) + " '" + declaration.name +
                        "' is read from it");
     }
@@ -74,6 +84,8 @@ Expected<interpreter::Data> data::readArrays(ArrayRef<ArrayFile> files, const in
   interpreter::Data data;
   data.sizes = sizes;
   for (const ArrayFile &file : files) {
+    if (isCotangent(file.role))
+      continue;
     Expected<Array> array = npy::read(file.path);
     if (!array)
       return array.takeError();
@@ -83,6 +95,34 @@ Expected<interpreter::Data> data::readArrays(ArrayRef<ArrayFile> files, const in
     arrays[file.name] = std::move(*array);
   }
   return data;
+}
+
+Expected<interpreter::Results> data::readCotangents(ArrayRef<ArrayFile> files) {
+  interpreter::Results cotangents;
+  for (const ArrayFile &file : files) {
+    if (!isCotangent(file.role))
+      continue;
+    Expected<Array> array = npy::read(file.path);
+    if (!array)
+      return array.takeError();
+    (file.role == Role::OutputCotangent ? cotangents.outputs : cotangents.final)[file.name] = std::move(*array);
+  }
+  return cotangents;
+}
+
+std::vector<OutputFile> data::printGradient(StringRef folder, const interpreter::Data &gradient, DataType type) {
+  std::vector<OutputFile> files;
+  auto add = [&](Role role, const interpreter::NamedArrays &arrays) {
+    for (const auto &[name, array] : arrays) {
+      SmallString<128> path(folder);
+      sys::path::append(path, ArrayDeclaration{role, name}.getGradientFileName());
+      files.push_back({path.str().str(), npy::print(array, type)});
+    }
+  };
+  add(Role::Input, gradient.inputs);
+  add(Role::Param, gradient.params);
+  add(Role::Initial, gradient.initial);
+  return files;
 }
 
 std::vector<OutputFile> data::printResults(StringRef folder, const interpreter::Results &results, DataType type) {

@@ -1,5 +1,6 @@
 // Folders of .npy files: `input.q.npy`, `param.mu.npy` and `initial.S.npy` are read, `output.o.npy` and `final.S.npy`
-// written.
+// written; for a gradient `cotangent.o.npy` and `cotangent.S.npy` are read, `gradient.q.npy`, `gradient.mu.npy` and
+// `gradient.initial.S.npy` written.
 #pragma once
 #include "Data/Data.h"
 #include "Data/Npy.h"
@@ -18,16 +19,26 @@ struct ArrayFile {
 struct ArrayDeclaration {
   interpreter::Role role;
   std::string name;
+  bool sharesName = false; // a state whose cotangent is told from that of the output of its name: cotangent.final.S.npy
   std::string getFileName() const;
+  /// That of the gradient of an input, a param or an initial state; a folder may hold what a run backward left there.
+  std::string getGradientFileName() const;
 };
 
 /// Finds the files of `declarations` in the folder and reads their headers. Files that are not .npy are left alone, and
-/// so are those of outputs and final states; any other .npy is an error, and so is a missing input or param.
-llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder,
-                                                  llvm::ArrayRef<ArrayDeclaration> declarations);
+/// so are those of outputs and final states, and of cotangents unless they are wanted; any other .npy is an error, and
+/// so is a missing input or param.
+llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder, llvm::ArrayRef<ArrayDeclaration> declarations,
+                                                  bool wantsCotangents = false);
 
-/// Reads the files' elements.
+/// Reads the elements of the files of inputs, params and initial states.
 llvm::Expected<interpreter::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const interpreter::Sizes &sizes);
+
+/// Reads the elements of the files of cotangents.
+llvm::Expected<interpreter::Results> readCotangents(llvm::ArrayRef<ArrayFile> files);
+
+/// `gradient.q.npy` of inputs and params, `gradient.initial.S.npy` of states.
+std::vector<OutputFile> printGradient(llvm::StringRef folder, const interpreter::Data &gradient, DataType type);
 
 std::vector<OutputFile> printResults(llvm::StringRef folder, const interpreter::Results &results, DataType type);
 

@@ -24,6 +24,9 @@ StringRef interpreter::getWord(Role role) {
     return "output";
   case Role::Final:
     return "final";
+  case Role::OutputCotangent:
+  case Role::FinalCotangent:
+    return "cotangent";
   }
   llvm_unreachable("a role");
 }
@@ -36,6 +39,7 @@ ArrayRef<StringRef> interpreter::getLeadingNames(Role role) {
   switch (role) {
   case Role::Input:
   case Role::Output:
+  case Role::OutputCotangent:
     return token;
   case Role::SharedInput:
     return sharedToken;
@@ -43,6 +47,7 @@ ArrayRef<StringRef> interpreter::getLeadingNames(Role role) {
     return head;
   case Role::Initial:
   case Role::Final:
+  case Role::FinalCotangent:
     return state;
   }
   llvm_unreachable("a role");
@@ -101,6 +106,14 @@ static std::optional<Declared> findDeclared(dgps::RecurrenceOp recurrence, Role 
     for (dgps::StateOp state : recurrence.getStates())
       if (state.getName() == name)
         return Declared{Role::Initial, getShape(state)};
+  } else if (role == Role::FinalCotangent) {
+    for (dgps::StateOp state : recurrence.getStates())
+      if (state.getName() == name)
+        return Declared{Role::FinalCotangent, getShape(state)};
+  } else if (role == Role::OutputCotangent) {
+    for (dgps::OutputOp output : recurrence.getOutputs())
+      if (output.getName() == name)
+        return Declared{Role::OutputCotangent, getShape(output.getValue())};
   }
   return std::nullopt;
 }
@@ -115,7 +128,10 @@ Expected<Sizes> interpreter::inferSizes(dgps::RecurrenceOp recurrence, ArrayRef<
     std::optional<Declared> declared = findDeclared(recurrence, array.role, array.name);
     if (!declared)
       return makeError(array.label + ": the recurrence has no " +
-                       (array.role == Role::Initial ? "state" : getWord(array.role)) + " '" + array.name + "'");
+                       (array.role == Role::Initial || array.role == Role::FinalCotangent ? "state"
+                        : array.role == Role::OutputCotangent                             ? "output"
+                                                                                          : getWord(array.role)) +
+                       " '" + array.name + "'");
     ArrayRef<StringRef> leading = getLeadingNames(declared->role);
     if (array.shape.size() != leading.size() + declared->shape.size() ||
         array.shape.drop_front(leading.size()) != declared->shape)

@@ -32,9 +32,9 @@ struct Results {
 };
 
 /// What an array of a recurrence stands for.
-enum class Role { Input, SharedInput, Param, Initial, Output, Final };
+enum class Role { Input, SharedInput, Param, Initial, Output, Final, OutputCotangent, FinalCotangent };
 
-/// `input`, `param`, `initial`, `output` or `final`: the word that files and messages use.
+/// `input`, `param`, `initial`, `output`, `final` or `cotangent`: the word that files and messages use.
 llvm::StringRef getWord(Role role);
 
 /// The sizes that come before an array's own shape: `B, T, H` for an input.

@@ -21,13 +21,21 @@ std::vector<ArrayDeclaration> driver::getArrayDeclarations(const RecurrenceInfo 
     declarations.push_back({Role::Output, output.name});
   for (const ValueInfo &state : recurrence.states)
     declarations.push_back({Role::Final, state.name});
+  for (const ValueInfo &output : recurrence.outputs)
+    declarations.push_back({Role::OutputCotangent, output.name});
+  for (const ValueInfo &state : recurrence.states)
+    declarations.push_back({Role::FinalCotangent, state.name, any_of(recurrence.outputs, [&](const ValueInfo &output) {
+                              return output.name == state.name;
+                            })});
   return declarations;
 }
 
 static const ValueInfo *findValue(const RecurrenceInfo &recurrence, const ArrayFile &file) {
-  const std::vector<ValueInfo> &values = file.role == Role::Param     ? recurrence.params
-                                         : file.role == Role::Initial ? recurrence.states
-                                                                      : recurrence.inputs;
+  bool isState = file.role == Role::Initial || file.role == Role::FinalCotangent;
+  const std::vector<ValueInfo> &values = file.role == Role::Param             ? recurrence.params
+                                         : isState                            ? recurrence.states
+                                         : file.role == Role::OutputCotangent ? recurrence.outputs
+                                                                              : recurrence.inputs;
   auto value = find_if(values, [&](const ValueInfo &value) { return value.name == file.name; });
   return value == values.end() ? nullptr : &*value;
 }

@@ -53,8 +53,9 @@ def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, V
             HelpText<"type of the data: f32 (default), bf16 or f16">,
             HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's)">;
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
-defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), host", TargetGroup, [RunVerb]>;
+defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chunk, host", TargetGroup, [RunVerb]>;
 
+def backward : Switch<"backward", "of the gradient: check it, run it or explain it", PlanGroup, [ExplainVerb, CheckVerb, RunVerb]>;
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 

@@ -1,6 +1,7 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
 #include "Check/CheckStages.h"
 #include "Check/Comparison.h"
+#include "Check/GradientStages.h"
 #include "Check/RandomData.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
@@ -24,6 +25,7 @@ struct CheckOptions {
   std::vector<int64_t> tokens = {0, 1, 5, 64, 65, 200};
   bool compiles = false; // --target is given
   bool provokeDifference = false;
+  bool backward = false; // gradients
 };
 
 struct StageReport {
@@ -33,6 +35,20 @@ struct StageReport {
   std::vector<int64_t> notCompared = {}; // lengths whose results are beyond the stage's numbers
   std::string worstArray = {};
   bool passes() const { return error <= limit; } // false for a NaN
+
+  /// Keeps the length at which most of the limit is taken; not a number is most of all.
+  void add(const Comparison &comparison, int64_t tokens) {
+    if (!worstArray.empty() && comparison.error / comparison.limit <= error / limit)
+      return;
+    error = comparison.error;
+    limit = comparison.limit;
+    worstArray = comparison.array;
+    worstTokens = tokens;
+  }
+  void addNotCompared(int64_t tokens) {
+    if (!is_contained(notCompared, tokens))
+      notCompared.push_back(tokens);
+  }
 };
 
 struct RecurrenceReport {
@@ -54,6 +70,9 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
     if (StringRef(arg->getValue()).getAsInteger(10, options.seed))
       return makeError("--seed: '" + Twine(arg->getValue()) + "' is not a whole number of at least 0");
   options.compiles = args.hasArg(OPT_target);
+  options.backward = args.hasArg(OPT_backward);
+  if (options.compiles && options.backward)
+    return makeError("--backward: there are no kernels of gradients; leave --target out to check the chunk programs");
   if (const opt::Arg *arg = args.getLastArg(OPT_tokens)) {
     options.tokens.clear();
     for (StringRef item : split(arg->getValue(), ',')) {
@@ -88,11 +107,68 @@ static Error assumeDims(Specification &specification, frontend::InstantiationOpt
   return Error::success();
 }
 
+/// True, and in the report, where the results leave the numbers of float64: then no stage is compared.
+static bool noteGrowth(RecurrenceReport &report, const Results &want, const Sizes &sizes) {
+  std::string growth = describeGrowth(want, sizes);
+  if (growth.empty())
+    return false;
+  if (report.growth.empty())
+    report.growth = formatv("the values of '{0}' grow without bound token by token, at T = {1}: {2}",
+                            report.recurrence.getSymName(), sizes.tokens, growth)
+                        .str();
+  for (StageReport &stage : report.stages)
+    stage.addNotCompared(sizes.tokens);
+  return true;
+}
+
+/// Adds to the report how gradients compare with dual numbers, on tame data and on hard.
+static Error checkGradients(RecurrenceReport &report, const CheckOptions &options, const PipelineOptions &pipeline) {
+  std::vector<PreparedGradient> prepared;
+  for (const GradientStage &stage : getGradientStages()) {
+    Expected<PreparedGradient> ready = stage.prepare(report.recurrence, pipeline);
+    if (!ready)
+      return ready.takeError();
+    report.stages.push_back({stage.name, 0, ready->limit});
+    prepared.push_back(std::move(*ready));
+  }
+  for (int64_t tokens : options.tokens)
+    for (const Difficulty &difficulty : {Difficulty(), getHardDifficulty()}) {
+      Sizes sizes = report.sizes;
+      sizes.tokens = tokens;
+      Expected<JudgedGradient> drawn = makeJudgedGradient(report.recurrence, sizes, options.seed + tokens, difficulty);
+      if (!drawn)
+        return drawn.takeError();
+      if (noteGrowth(report, drawn->want, sizes))
+        continue;
+      for (auto [stage, ready] : zip(report.stages, prepared)) {
+        if (ready.largest && drawn->largest > *ready.largest) {
+          stage.addNotCompared(tokens);
+          continue;
+        }
+        Expected<interpreter::Data> gradient = ready.run(drawn->data, drawn->cotangents);
+        if (!gradient)
+          return gradient.takeError();
+        if (options.provokeDifference && !gradient->inputs.empty() && !gradient->inputs.begin()->second.values.empty())
+          gradient->inputs.begin()->second.values.back() += 1;
+        Expected<Comparison> comparison = compareGradient(report.recurrence, ready, *drawn, *gradient);
+        if (!comparison)
+          return comparison.takeError();
+        stage.add(*comparison, tokens);
+      }
+    }
+  return Error::success();
+}
+
 static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence, const CheckOptions &options,
                                                   const PipelineOptions &pipeline) {
   RecurrenceReport report{recurrence, {/*batch=*/2, /*tokens=*/0, /*heads=*/4, /*groups=*/4}, {}};
   if (any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); }))
     report.sizes.groups = 2;
+  if (options.backward) {
+    if (Error error = checkGradients(report, options, pipeline))
+      return std::move(error);
+    return report;
+  }
   std::vector<PreparedStage> prepared;
   for (const CheckStage &stage : getCheckStages()) {
     if (stage.needsTarget && !options.compiles)
@@ -116,21 +192,14 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
     Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted);
     if (!drawn)
       return drawn.takeError();
-    if (std::string growth = describeGrowth(drawn->want, sizes); !growth.empty()) {
-      if (report.growth.empty())
-        report.growth = formatv("the values of '{0}' grow without bound token by token, at T = {1}: {2}",
-                                recurrence.getSymName(), tokens, growth)
-                            .str();
-      for (StageReport &stage : report.stages)
-        stage.notCompared.push_back(tokens);
+    if (noteGrowth(report, drawn->want, sizes))
       continue;
-    }
     std::vector<std::pair<interpreter::Disturbance, RoundingErrors>> measured;
     for (auto [stage, ready] : zip(report.stages, prepared)) {
       if (ready.largest && drawn->largest > *ready.largest) {
         note("stage '" + stage.name + "' is not compared at T = " + Twine(tokens) +
              ", where the results leave the range of its numbers");
-        stage.notCompared.push_back(tokens);
+        stage.addNotCompared(tokens);
         continue;
       }
       Expected<Results> results = ready.run(drawn->data);
@@ -153,13 +222,7 @@ static Expected<RecurrenceReport> checkRecurrence(dgps::RecurrenceOp recurrence,
         known = std::prev(measured.end());
       }
       Comparison comparison = compare(*results, drawn->want, limit, known->second);
-      // The length at which most of the limit is taken; not a number is most of all.
-      if (stage.worstArray.empty() || !(comparison.error / comparison.limit <= stage.error / stage.limit)) {
-        stage.error = comparison.error;
-        stage.limit = comparison.limit;
-        stage.worstArray = comparison.array;
-        stage.worstTokens = tokens;
-      }
+      stage.add(comparison, tokens);
     }
   }
   return report;

@@ -3,6 +3,7 @@
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
 #include "Explain/Explain.h"
+#include "Explain/GradientReport.h"
 #include "Explain/PlanReport.h"
 #include "Support/ErrorCodes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -67,6 +68,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
     ExplainOptions explain = makeExplainOptions(**specification, recurrence, *pipeline);
+    bool wantsGradient = args.hasArg(OPT_backward);
     // Only of a target that is asked for: the rest of the report is the same on every machine.
     bool wantsPlans = args.hasArg(OPT_target);
     if (args.hasArg(OPT_json)) {
@@ -77,9 +79,21 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
           return plans.takeError();
         (*report.getAsObject())["kernels"] = std::move(*plans);
       }
+      if (wantsGradient) {
+        Expected<json::Value> gradient = explainGradientJson(recurrence, *pipeline);
+        if (!gradient)
+          return gradient.takeError();
+        (*report.getAsObject())["gradient"] = std::move(*gradient);
+      }
       list.push_back(std::move(report));
     } else {
       text += (text.empty() ? "" : "\n") + explainText(recurrence, explain);
+      if (wantsGradient) {
+        Expected<std::string> gradient = explainGradientText(recurrence, *pipeline);
+        if (!gradient)
+          return gradient.takeError();
+        text += *gradient;
+      }
       if (!wantsPlans)
         continue;
       Expected<std::string> plans = explainPlansText(recurrence, *pipeline);

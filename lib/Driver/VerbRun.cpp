@@ -1,12 +1,15 @@
 // recurc run: a recurrence on a folder of .npy files.
 #include "Compile/Choices.h"
+#include "Compile/GradientPrograms.h"
 #include "Data/ArrayFolder.h"
 #include "Driver/DimInference.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
 #include "Engine/HostEngine.h"
+#include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
+#include "Interpreter/GradientJudge.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -29,10 +32,12 @@ static Expected<DataType> parseOutputType(const opt::InputArgList &args, bool is
   return *type;
 }
 
-static Error checkEngine(StringRef engine) {
-  if (engine == "interpreter" || engine == "host")
+static Error checkEngine(StringRef engine, bool backward) {
+  if (engine == "host" && backward)
+    return makeError("--backward: there are no kernels of gradients; take --engine=interpreter or --engine=chunk");
+  if (engine == "interpreter" || engine == "chunk" || engine == "host")
     return Error::success();
-  return makeUnknownValueError("--engine", engine, {"interpreter", "host"});
+  return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "host"});
 }
 
 /// The only recurrence of the file, or the one that --recurrence names.
@@ -65,19 +70,52 @@ static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence,
   return (*engine)->run(data);
 }
 
+/// The chunkwise form in float64.
+static Expected<interpreter::Results> runChunks(dgps::RecurrenceOp recurrence, const interpreter::Data &data) {
+  if (Error error = interpreter::checkData(recurrence, data))
+    return std::move(error);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
+  module->push_back(recurrence->clone());
+  if (mlir::failed(runStages(*module, nullptr, *findStage("chunk"), {})))
+    return make_error<InternalError>("the passes of stage 'chunk' failed");
+  return interpreter::interpret(*module->getOps<chunk::ProgramOp>().begin(), data);
+}
+
+/// By dual numbers, one run for each number, or by the gradient's chunk program.
+static Expected<interpreter::Data> runGradient(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
+                                               const interpreter::Results &cotangents, StringRef engine) {
+  if (Error error = interpreter::checkData(recurrence, data))
+    return std::move(error);
+  // A state that starts from zero has a gradient too.
+  interpreter::Data complete = data;
+  for (dgps::StateOp state : recurrence.getStates()) {
+    auto shape = getFullShape(interpreter::Role::Initial, data.sizes, dgps::shapeOf(state));
+    complete.initial.try_emplace(state.getName().str(),
+                                 Array{{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))});
+  }
+  if (engine == "interpreter")
+    return interpreter::computeGradient(recurrence, complete, cotangents);
+  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, {});
+  if (!programs)
+    return programs.takeError();
+  return interpreter::interpretGradient(programs->program, programs->gradient, complete, cotangents);
+}
+
 Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
     return options.takeError();
   StringRef engine = args.getLastArgValue(OPT_engine, "interpreter");
-  if (Error error = checkEngine(engine))
+  bool backward = args.hasArg(OPT_backward);
+  if (Error error = checkEngine(engine, backward))
     return std::move(error);
   Expected<Plan> plan = args.hasArg(OPT_plan) ? compile::parsePlan(args.getLastArgValue(OPT_plan)) : Plan::Auto;
   if (!plan)
     return plan.takeError();
   if (args.hasArg(OPT_plan) && engine != "host")
-    return makeError(
-        "--plan: the engine 'interpreter' goes token by token; plans are of kernels, so take --engine=host");
+    return makeError("--plan: the engine '" + engine + "' goes " +
+                     (engine == "chunk" ? "chunk by chunk" : "token by token") +
+                     "; plans are of kernels, so take --engine=host");
   Expected<DataType> type = parseOutputType(args, engine == "host");
   if (!type)
     return type.takeError();
@@ -91,7 +129,8 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<frontend::RecurrenceInfo> info = chooseRecurrence(**specification);
   if (!info)
     return info.takeError();
-  Expected<std::vector<ArrayFile>> files = openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info));
+  Expected<std::vector<ArrayFile>> files =
+      openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info), backward);
   if (!files)
     return files.takeError();
 
@@ -114,8 +153,20 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<interpreter::Data> data = readArrays(*files, *sizes);
   if (!data)
     return data.takeError();
-  Expected<interpreter::Results> results =
-      engine == "host" ? runCompiled(recurrence, *data, *type, *plan) : interpreter::interpret(recurrence, *data);
+  if (backward) {
+    Expected<interpreter::Results> cotangents = readCotangents(*files);
+    if (!cotangents)
+      return cotangents.takeError();
+    Expected<interpreter::Data> gradient = runGradient(recurrence, *data, *cotangents, engine);
+    if (!gradient)
+      return gradient.takeError();
+    if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *type)))
+      return std::move(error);
+    return ExitCode::Fine;
+  }
+  Expected<interpreter::Results> results = engine == "host"    ? runCompiled(recurrence, *data, *type, *plan)
+                                           : engine == "chunk" ? runChunks(recurrence, *data)
+                                                               : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
   if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *type)))

@@ -32,7 +32,8 @@ private:
   Text of(mlir::Value value);
   Text expression(mlir::Operation *op, unsigned result);
   Text map(chunk::MapOp map);
-  std::string decay(chunk::DecayedOpInterface op);
+  std::string decay(chunk::DecayedOpInterface op) { return decayFactor(op.getDecaySteps(), !op.inLogSpace()); }
+  std::string decayFactor(mlir::Value steps, bool linear);
   std::string nameFor(mlir::Operation *op);
 
   DenseMap<mlir::Value, std::string> names;
@@ -52,8 +53,8 @@ Text EquationWriter::of(mlir::Value value) {
 }
 
 /// The factor of a token: exp(g) where the steps are logarithms.
-std::string EquationWriter::decay(chunk::DecayedOpInterface op) {
-  return op.inLogSpace() ? "exp(" + in(op.getDecaySteps()) + ")" : in(op.getDecaySteps());
+std::string EquationWriter::decayFactor(mlir::Value steps, bool linear) {
+  return linear ? in(steps) : "exp(" + in(steps) + ")";
 }
 
 Text EquationWriter::map(chunk::MapOp map) {
@@ -113,7 +114,7 @@ static std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps)
 
 Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
   return mlir::TypeSwitch<mlir::Operation *, Text>(op)
-      .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp>(
+      .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp>(
           [](auto declared) { return Text{declared.getName().str()}; })
       .Case([](chunk::ConstantOp constant) {
         return Text{algebra::Printer::number(constant.getNumber()),
@@ -138,6 +139,35 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         return Text{in(op.getMatrix(), Level::Operand) + " @ " + in(op.getValues(), Level::Operand) + decayed,
                     Level::Product};
       })
+      .Case([&](chunk::ApplyTransposedOp op) {
+        std::string decayed = op.getDecay() ? " decayed by " + decayFactor(op.getDecay(), op.getLinear()) : "";
+        return Text{in(op.getMatrix(), Level::Operand) + "^T @ " + in(op.getValues(), Level::Operand) + decayed,
+                    Level::Product};
+      })
+      .Case([&](chunk::SolveTransposedOp op) {
+        std::string decayed =
+            op.getDecay() ? ", channels decayed by " + decayFactor(op.getDecay(), op.getLinear()) : "";
+        return Text{
+            fmt::format("solve((I + {})^T, {}{})", in(op.getMatrix(), Level::Product), in(op.getValues()), decayed)};
+      })
+      .Case([&](chunk::DecayCotangentOp op) {
+        return Text{fmt::format("range_sums({}(<{}, {}>), {}, {})", visibility(op.getPoints(), op.getSteps()),
+                                in(op.getRows()), in(op.getColumns()), in(op.getMatrix()),
+                                decayFactor(op.getDecay(), op.getLinear()))};
+      })
+      .Case([&](chunk::ReverseScanOp op) {
+        std::string step = op.getDecay() ? decayFactor(op.getDecay(), op.getLinear()) : "1";
+        return Text{fmt::format("reverse_scan({}, a = {}, b = {}){}", in(op.getState()), step, in(op.getAdditions()),
+                                result == 1 ? " at the start" : "")};
+      })
+      .Case([&](chunk::FollowingOp op) {
+        return Text{fmt::format("following({}, {}){}", in(op.getState()), in(op.getRows()),
+                                result == 1 ? " at the start" : "")};
+      })
+      .Case([&](chunk::InsertOp op) {
+        return Text{fmt::format("insert({}, {} of {})", in(op.getOperand()), op.getIndex(), op.getSize())};
+      })
+      .Case([&](chunk::ReshapeStateOp op) { return of(op.getState()); })
       .Case([&](chunk::SolveOp op) {
         std::string decayed = op.getDecay() ? ", channels decayed by " + decay(op) : "";
         return Text{
@@ -192,11 +222,11 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
 }
 
 std::string EquationWriter::nameFor(mlir::Operation *op) {
-  StringRef letter = isa<chunk::InteractionOp>(op) ? "A"
-                     : isa<chunk::SolveOp>(op)     ? "U"
-                     : isa<chunk::InverseOp>(op)   ? "T"
-                     : isa<chunk::TokenLoopOp>(op) ? "Y"
-                                                   : "x";
+  StringRef letter = isa<chunk::InteractionOp>(op)                       ? "A"
+                     : isa<chunk::SolveOp, chunk::SolveTransposedOp>(op) ? "U"
+                     : isa<chunk::InverseOp>(op)                         ? "T"
+                     : isa<chunk::TokenLoopOp>(op)                       ? "Y"
+                                                                         : "x";
   std::string name;
   do
     name = letter.str() + std::to_string(++counters[letter]);
@@ -206,8 +236,9 @@ std::string EquationWriter::nameFor(mlir::Operation *op) {
 
 std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
   for (mlir::Operation &op : program.getBody().front())
-    mlir::TypeSwitch<mlir::Operation *>(&op).Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp>(
-        [&](auto one) { declared.insert(one.getName()); });
+    mlir::TypeSwitch<mlir::Operation *>(&op)
+        .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::OutputOp>(
+            [&](auto one) { declared.insert(one.getName()); });
   std::vector<std::string> equations;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto output = dyn_cast<chunk::OutputOp>(op)) {
@@ -218,7 +249,7 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
       equations.push_back(next.getStateOp().getName().str() + "' = " + in(next.getValue()));
       continue;
     }
-    if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::ConstantOp>(op))
+    if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::ConstantOp>(op))
       continue;
     // A scan gives all its values and the last: one name for both.
     if (isa<chunk::ScanOp, chunk::TropicalScanOp>(op) && !op.getResult(0).use_empty() && !op.getResult(1).use_empty()) {

@@ -96,9 +96,11 @@ private:
 
   void disturb(Slot from, Slot to, double size) {
     program.actions.push_back([from, to, size, noise = noise](Number *numbers) {
-      for (int64_t i = 0; i < from.count(); ++i)
-        setNumber(numbers[to.offset + i], noise->disturb(valueOf(numbers[from.offset + i]), size),
-                  slopeOf(numbers[from.offset + i]));
+      for (int64_t i = 0; i < from.count(); ++i) {
+        double value = noise->disturb(valueOf(numbers[from.offset + i]), size);
+        double slope = slopeOf(numbers[from.offset + i]);
+        setNumber(numbers[to.offset + i], value, slope == 0 ? slope : noise->disturb(slope, size));
+      }
     });
   }
 
@@ -301,8 +303,9 @@ static Error checkDirection(RecurrenceOp recurrence, const Data &data, const Dat
   return Error::success();
 }
 
-Expected<Derivative> interpreter::interpretAlong(RecurrenceOp recurrence, const Data &data, const Data &direction) {
+Expected<Derivative> interpreter::interpretAlong(RecurrenceOp recurrence, const Data &data, const Data &direction,
+                                                 const Disturbance &disturbance) {
   if (Error error = checkDirection(recurrence, data, direction))
     return std::move(error);
-  return runRecurrence<Dual>(recurrence, data, &direction);
+  return runRecurrence<Dual>(recurrence, data, &direction, disturbance);
 }

@@ -23,6 +23,8 @@ struct Derivative {
 /// Runs the recurrence on numbers that carry their derivative: `direction` says how fast each input, param and initial
 /// state changes, and the slopes how fast the results do. What the direction leaves out does not change. This is the
 /// judge of gradients, and shares nothing with what derives them: dual numbers go from token to token as the values do.
-llvm::Expected<Derivative> interpretAlong(dgps::RecurrenceOp recurrence, const Data &data, const Data &direction);
+/// With a disturbance the values have errors like those of rounding, and the slopes have their own.
+llvm::Expected<Derivative> interpretAlong(dgps::RecurrenceOp recurrence, const Data &data, const Data &direction,
+                                          const Disturbance &disturbance = {});
 
 } // namespace recur::interpreter

@@ -14,26 +14,46 @@ struct GradientError {
 /// and initial state alone, so that a small gradient is not lost beside large ones.
 class GradientJudge {
 public:
-  static llvm::Expected<GradientJudge> create(dgps::RecurrenceOp recurrence, const Data &data,
-                                              const Results &cotangents, Data direction);
+  /// Below this, float64 loses digits.
+  static constexpr double smallestFloat64 = 1e-280;
 
-  /// The largest difference of a derivative and its counterpart from the gradient, relative to the root of the summed
+  /// With a disturbance the derivatives have errors like those of rounding.
+  static llvm::Expected<GradientJudge> create(dgps::RecurrenceOp recurrence, const Data &data,
+                                              const Results &cotangents, Data direction,
+                                              const Disturbance &disturbance = {});
+
+  /// The differences of the derivatives and their counterparts from the gradient, relative to the root of the summed
   /// squares of the terms of both sums: to what rounding the terms would do. Infinite where just one of them is finite.
+  /// Terms below `vanishing` are as good as zero: their numbers have lost digits on their way there.
+  std::vector<GradientError> judgeEach(const Data &gradient, double vanishing = smallestFloat64) const;
+  /// The largest of them.
   GradientError judge(const Data &gradient) const;
 
-  /// The largest difference of the derivatives of two judges of one direction, measured as `judge` does.
-  double compare(const GradientJudge &other) const;
+  /// For each derivative, how far the terms of two judges of one direction are apart, measured as `judge` does: the
+  /// root of the summed squares of their differences, or their sum where that is more. What errors of the terms do to
+  /// a derivative is about that, while one sum of them may be small by chance.
+  std::vector<double> spread(const GradientJudge &other) const;
+  /// The same of two gradients.
+  std::vector<double> spread(const Data &gradient, const Data &other) const;
 
 private:
   struct Part {
     std::string name;
     NamedArrays Data::*arrays; // null: all of them
     std::string array;
+    Results slopes;
     double derivative, size; // size: the root of the summed squares of its terms
   };
+  /// The part of the direction that moves.
+  Data directionOf(const Part &part) const;
 
   Data direction;
+  Results cotangents;
   std::vector<Part> parts;
 };
+
+/// The gradient of `sum cotangents * results`, one run of dual numbers for each number of the data: of use where these
+/// are few. Cotangents that are left out are zero. There is a gradient for each array of the data.
+llvm::Expected<Data> computeGradient(dgps::RecurrenceOp recurrence, const Data &data, const Results &cotangents);
 
 } // namespace recur::interpreter

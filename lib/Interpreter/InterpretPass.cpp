@@ -26,6 +26,7 @@ static Array addDimensions(Array array, Role role) {
   case Role::Input:
   case Role::SharedInput:
   case Role::Output:
+  case Role::OutputCotangent:
     array.shape.insert(array.shape.begin(), 1);
     array.shape.insert(array.shape.begin() + std::min<size_t>(2, array.shape.size()), 1);
     break;
@@ -34,6 +35,7 @@ static Array addDimensions(Array array, Role role) {
     break;
   case Role::Initial:
   case Role::Final:
+  case Role::FinalCotangent:
     array.shape.insert(array.shape.begin(), 2, 1);
     break;
   }

@@ -51,7 +51,8 @@ static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, co
   switch (role) {
   case Role::Input:
   case Role::SharedInput:
-  case Role::Output: {
+  case Role::Output:
+  case Role::OutputCotangent: {
     bool shared = role == Role::SharedInput;
     int64_t heads = shared ? sizes.groups : sizes.heads, own = shared ? head / (sizes.heads / sizes.groups) : head;
     return {array->values.data() + (batch * sizes.tokens * heads + own) * width, sizes.tokens, heads * width};
@@ -60,6 +61,7 @@ static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, co
     return {array->values.data() + head * width, 1, 0};
   case Role::Initial:
   case Role::Final:
+  case Role::FinalCotangent:
     return {array->values.data() + (batch * sizes.heads + head) * width, 1, 0};
   }
   llvm_unreachable("a role");

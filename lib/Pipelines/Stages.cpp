@@ -39,6 +39,14 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Of the CTA that takes a head of a sequence.
 static constexpr int64_t teamThreads = 256;
 
+void recur::populateGradients(mlir::OpPassManager &passes) {
+  passes.addPass(chunk::createDifferentiatePass());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+}
+
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());

@@ -43,6 +43,9 @@ mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const St
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
 
+/// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient.
+void populateGradients(mlir::OpPassManager &passes);
+
 /// Makes each stage known to recur-opt as the pipeline `to-STAGE`.
 void registerStagePipelines();
 

@@ -99,7 +99,8 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const interprete
   if (!gradient)
     return {Mistake::Crashed, llvm::toString(gradient.takeError())};
   // Derivatives that move much with their data move as much with every rounding on the way.
-  double condition = judge->compare(*nudged) / step;
+  std::vector<double> spread = judge->spread(*nudged);
+  double condition = *llvm::max_element(spread) / step;
   double limit = std::max(1e-9, 1e-12 * condition);
   interpreter::GradientError error = judge->judge(*gradient);
   if (error.error <= limit)
