@@ -1,11 +1,8 @@
 // From a chunk program to an object file with one kernel.
 //
-// The kernel is `void SYMBOL(const recur_array *arrays, int64_t tokens, void *workspace)`, where recur_array is
-// `struct { void *data; int64_t token_stride; }`. It processes one sequence of one (batch, head), from token 0 to
-// tokens - 1. `data` points at the first token of this batch and head; `token_stride` is in elements; the elements of a
-// token are dense and row-major. The arrays come in this order, each group in the order of declaration: inputs, params,
-// initial states, outputs, final states. A null initial state is zero; a null output or final state is not wanted.
-// States are float32, the rest has the kernel's type of data. The workspace is aligned to 64 bytes.
+// The kernel is a recur_kernel, with its arrays in the order that ABI/KernelSignature.h says. It processes one sequence
+// of one (batch, head), from token 0 to tokens - 1. The elements of a token are dense and row-major; states are
+// float32, the rest has the kernel's type of data.
 #pragma once
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"

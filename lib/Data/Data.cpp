@@ -11,24 +11,27 @@ using namespace recur::interpreter;
 // Shapes
 //===----------------------------------------------------------------------===//
 
-StringRef interpreter::getWord(Role role) {
+Role interpreter::getRole(abi::Role role, bool isShared) {
   switch (role) {
-  case Role::Input:
-  case Role::SharedInput:
-    return "input";
-  case Role::Param:
-    return "param";
-  case Role::Initial:
-    return "initial";
-  case Role::Output:
-    return "output";
-  case Role::Final:
-    return "final";
-  case Role::OutputCotangent:
-  case Role::FinalCotangent:
-    return "cotangent";
+  case abi::Role::Input:
+    return isShared ? Role::SharedInput : Role::Input;
+  case abi::Role::Param:
+    return Role::Param;
+  case abi::Role::Initial:
+    return Role::Initial;
+  case abi::Role::Output:
+    return Role::Output;
+  case abi::Role::Final:
+    return Role::Final;
   }
   llvm_unreachable("a role");
+}
+
+StringRef interpreter::getWord(Role role) {
+  for (const abi::RoleFacts &facts : abi::roles)
+    if (role == getRole(facts.role, role == Role::SharedInput))
+      return facts.name;
+  return "cotangent"; // what no kernel is given
 }
 
 ArrayRef<StringRef> interpreter::getLeadingNames(Role role) {

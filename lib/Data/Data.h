@@ -1,6 +1,7 @@
 // What a recurrence is run on and what it gives: named arrays with the sizes they share. Every engine takes and gives
 // these.
 #pragma once
+#include "ABI/KernelSignature.h"
 #include "Data/Array.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/Support/Error.h"
@@ -33,6 +34,7 @@ struct Results {
 
 /// What an array of a recurrence stands for.
 enum class Role { Input, SharedInput, Param, Initial, Output, Final, OutputCotangent, FinalCotangent };
+Role getRole(abi::Role role, bool isShared);
 
 /// `input`, `param`, `initial`, `output`, `final` or `cotangent`: the word that files and messages use.
 llvm::StringRef getWord(Role role);

@@ -95,17 +95,7 @@ Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recu
 }
 
 static Role getRole(const codegen::ArgumentField &field) {
-  switch (field.kind) {
-  case RECUR_INPUT:
-    return field.array->isShared ? Role::SharedInput : Role::Input;
-  case RECUR_PARAM:
-    return Role::Param;
-  case RECUR_OUTPUT:
-    return Role::Output;
-  case RECUR_STATE:
-    return field.isFinal ? Role::Final : Role::Initial;
-  }
-  llvm_unreachable("a kind of array");
+  return interpreter::getRole(field.role, field.array->isShared);
 }
 
 Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, const HostCall &how) const {
@@ -114,8 +104,7 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
   if (isPacked)
     stateSizes.batch = int64_t(how.offsets.size()) - 1;
   auto getShape = [&](const codegen::ArgumentField &field) {
-    return interpreter::getFullShape(getRole(field), field.kind == RECUR_STATE ? stateSizes : data.sizes,
-                                     field.array->shape);
+    return interpreter::getFullShape(getRole(field), field.isState() ? stateSizes : data.sizes, field.array->shape);
   };
   std::vector<codegen::ArgumentField> fields = codegen::getArgumentFields(interface);
   std::vector<KernelArray> arrays;
@@ -126,18 +115,17 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
     if (!count || *count > (int64_t(1) << 33))
       return makeError(interpreter::getWord(getRole(field)) + " '" + field.array->name + "' of shape " +
                        printShape(shape) + " is too large");
-    arrays.emplace_back(*count, field.kind == RECUR_STATE ? DataType::F32 : interface.dataType);
-    const interpreter::NamedArrays &given = field.kind == RECUR_INPUT   ? data.inputs
-                                            : field.kind == RECUR_PARAM ? data.params
-                                                                        : data.initial;
-    bool isRead = field.kind != RECUR_OUTPUT && !field.isFinal;
+    arrays.emplace_back(*count, field.isState() ? DataType::F32 : interface.dataType);
+    const interpreter::NamedArrays &given = field.role == abi::Role::Input   ? data.inputs
+                                            : field.role == abi::Role::Param ? data.params
+                                                                             : data.initial;
     auto found = given.find(field.array->name);
-    if (!isRead)
+    if (!field.isRead())
       arrays.back().poison();
-    bool isGiven = isRead && found != given.end();
+    bool isGiven = field.isRead() && found != given.end();
     if (isGiven)
       arrays.back().write(found->second.values);
-    bool isZero = field.kind == RECUR_STATE && !field.isFinal && !isGiven;
+    bool isZero = field.role == abi::Role::Initial && !isGiven;
     arguments.push_back({isZero ? nullptr : arrays.back().data(), {0, 0, 0}});
   }
   recur_call call = {};
@@ -166,10 +154,10 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
     return makeError(recur_message());
   interpreter::Results results;
   for (auto [field, array] : zip(fields, arrays)) {
-    if (field.kind != RECUR_OUTPUT && !field.isFinal)
+    if (field.isRead())
       continue;
     SmallVector<int64_t, 6> shape = getShape(field);
-    interpreter::NamedArrays &into = field.isFinal ? results.final : results.outputs;
+    interpreter::NamedArrays &into = field.isState() ? results.final : results.outputs;
     into[field.array->name] = Array{{shape.begin(), shape.end()}, array.read()};
   }
   return results;

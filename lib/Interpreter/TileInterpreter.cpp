@@ -26,19 +26,19 @@ Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int6
 
 std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program) {
   std::vector<KernelArray> arrays;
-  auto add = [&](Role role, StringRef name, ArrayRef<int64_t> shape) {
-    arrays.push_back({role, name.str(), SmallVector<int64_t>(shape)});
-  };
-  for (chunk::InputOp input : program.getInputs())
-    add(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), chunk::shapePerToken(input));
-  for (chunk::ParamOp param : program.getParams())
-    add(Role::Param, param.getName(), chunk::shapePerToken(param));
-  for (chunk::StateOp state : program.getStates())
-    add(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
-  for (chunk::OutputOp output : program.getOutputs())
-    add(Role::Output, output.getName(), chunk::shapePerToken(output.getValue()));
-  for (chunk::StateOp state : program.getStates())
-    add(Role::Final, state.getName(), chunk::tensorOf(state).getShape());
+  abi::forEachArrayOf(program, [&](const abi::RoleFacts &facts, auto op) {
+    bool isShared = false;
+    ArrayRef<int64_t> shape;
+    if constexpr (std::is_same_v<decltype(op), chunk::StateOp>)
+      shape = chunk::tensorOf(op).getShape();
+    else if constexpr (std::is_same_v<decltype(op), chunk::OutputOp>)
+      shape = chunk::shapePerToken(op.getValue());
+    else
+      shape = chunk::shapePerToken(op);
+    if constexpr (std::is_same_v<decltype(op), chunk::InputOp>)
+      isShared = op.getShared();
+    arrays.push_back({getRole(facts.role, isShared), op.getName().str(), SmallVector<int64_t>(shape)});
+  });
   return arrays;
 }
 

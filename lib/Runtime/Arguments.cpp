@@ -4,13 +4,8 @@
 #include <cstdint>
 
 using namespace recur::runtime;
+namespace abi = recur::abi;
 
-const char *recur::runtime::getWord(Role role) {
-  static constexpr const char *words[roleCount] = {"input", "param", "initial state", "output", "final state"};
-  return words[int(role)];
-}
-
-static constexpr int32_t kinds[roleCount] = {RECUR_INPUT, RECUR_PARAM, RECUR_STATE, RECUR_OUTPUT, RECUR_STATE};
 static constexpr const char *dimensionNames[3] = {"B", "T", "H"};
 
 static void countElements(Argument &argument, const Call &resolved) {
@@ -81,7 +76,7 @@ static bool isInjective(const Argument &argument) {
 }
 
 static recur_status resolveArgument(Argument &argument, const Call &resolved) {
-  const char *name = resolved.recurrence->name, *word = getWord(argument.role), *array = argument.info->name;
+  const char *name = resolved.recurrence->name, *word = argument.getWord(), *array = argument.info->name;
   for (int i = 0; i < 3; ++i)
     if (argument.strides[i] < 0)
       return fail(RECUR_BAD_STRIDE,
@@ -118,13 +113,12 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
   const recur_recurrence *recurrence = resolved.recurrence;
   const recur_call *call = resolved.call;
   resolved.argumentCount = 0;
-  for (int role = 0; role < roleCount; ++role)
-    for (int32_t i = 0; i < recurrence->array_count; ++i)
-      if (recurrence->arrays[i].kind == kinds[role]) {
-        Argument &argument = resolved.arguments[resolved.argumentCount++];
-        argument.info = &recurrence->arrays[i];
-        argument.role = Role(role);
-      }
+  auto kindOf = [&](int64_t i) { return recurrence->arrays[i].kind; };
+  abi::forEachArray(recurrence->array_count, kindOf, [&](const abi::RoleFacts &facts, int64_t i) {
+    Argument &argument = resolved.arguments[resolved.argumentCount++];
+    argument.info = &recurrence->arrays[i];
+    argument.role = facts.role;
+  });
   if (call->argument_count != resolved.argumentCount)
     return fail(RECUR_BAD_SIZE, "%s has %d arguments, but argument_count is %lld", recurrence->name,
                 int(resolved.argumentCount), (long long)call->argument_count);

@@ -1,15 +1,13 @@
 // A call whose arguments were checked: every stride filled in, every array known by its role.
 #pragma once
-#include "recur/Runtime.h"
+#include "ABI/KernelSignature.h"
 
 namespace recur::runtime {
 
-/// In the order in which kernels and callers have them.
-enum class Role { Input, Param, Initial, Output, Final };
-constexpr int roleCount = 5;
+using abi::Role;
 
 constexpr int32_t mostArguments = 128;
-constexpr int64_t alignment = 64;
+constexpr int64_t alignment = abi::workspaceAlignment;
 
 struct Argument {
   const recur_array_info *info;
@@ -22,7 +20,8 @@ struct Argument {
   int64_t spanBytes;         // from the first byte to behind the last; 0 when there are no elements
   bool isTransposed = false; // a state that the caller has with its sides swapped
 
-  bool isWritten() const { return role == Role::Output || role == Role::Final; }
+  bool isWritten() const { return abi::getFacts(role).isWritten; }
+  const char *getWord() const { return abi::getFacts(role).word; } // for messages
   char *at(int64_t sequence, int64_t token, int64_t head) const {
     return data + (sequence * strides[0] + token * strides[1] + head * strides[2]) * elementBytes;
   }
@@ -69,8 +68,5 @@ int64_t countWorkspaceBytes(const Call &resolved);
 recur_status resolveArguments(Call &resolved);
 /// Then whether anything that is written shares memory with anything else.
 recur_status checkOverlaps(const Call &resolved);
-
-/// `input`, `param`, `initial state`, `output` or `final state`, for messages.
-const char *getWord(Role role);
 
 } // namespace recur::runtime

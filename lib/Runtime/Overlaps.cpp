@@ -95,8 +95,7 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
     for (int32_t i = 0; i < resolved.argumentCount; ++i) {
       const Argument &argument = resolved.arguments[i];
       if (argument.isWritten() && argument.spanBytes && overlap(block, argument))
-        return fail(RECUR_OVERLAP, "%s: %s lies in the %s '%s'", name, table, getWord(argument.role),
-                    argument.info->name);
+        return fail(RECUR_OVERLAP, "%s: %s lies in the %s '%s'", name, table, argument.getWord(), argument.info->name);
     }
   }
   return RECUR_OK;
@@ -111,14 +110,14 @@ recur_status recur::runtime::checkOverlaps(const Call &resolved) {
       continue;
     uintptr_t begin = reinterpret_cast<uintptr_t>(a.data), space = reinterpret_cast<uintptr_t>(workspace.data);
     if (workspace.spanBytes && begin < space + workspace.spanBytes && space < begin + a.spanBytes)
-      return fail(RECUR_OVERLAP, "%s: the %s '%s' lies in the workspace", name, getWord(a.role), a.info->name);
+      return fail(RECUR_OVERLAP, "%s: the %s '%s' lies in the workspace", name, a.getWord(), a.info->name);
     for (int32_t j = 0; j < i; ++j) {
       const Argument &b = resolved.arguments[j];
       if (!b.spanBytes || (!a.isWritten() && !b.isWritten()) || isSameState(a, b) || !overlap(a, b))
         continue;
       const Argument &written = a.isWritten() ? a : b, &other = a.isWritten() ? b : a;
-      return fail(RECUR_OVERLAP, "%s: the %s '%s' shares memory with the %s '%s'", name, getWord(written.role),
-                  written.info->name, getWord(other.role), other.info->name);
+      return fail(RECUR_OVERLAP, "%s: the %s '%s' shares memory with the %s '%s'", name, written.getWord(),
+                  written.info->name, other.getWord(), other.info->name);
     }
   }
   return checkTables(resolved, workspace);

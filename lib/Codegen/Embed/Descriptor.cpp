@@ -84,7 +84,10 @@ private:
 
 Constant *DescriptorWriter::getKernel(StringRef symbol) {
   Type *pointer = PointerType::getUnqual(context);
-  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, Type::getInt64Ty(context), pointer}, false);
+  SmallVector<Type *> parameters;
+  for (bool isPointer : abi::pointerParameters)
+    parameters.push_back(isPointer ? pointer : Type::getInt64Ty(context));
+  auto *type = FunctionType::get(Type::getVoidTy(context), parameters, false);
   return cast<Constant>(module.getOrInsertFunction(symbol, type).getCallee());
 }
 

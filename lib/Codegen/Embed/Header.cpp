@@ -11,8 +11,6 @@ using namespace recur::codegen;
 
 static StringRef getElementType(DataType type) { return type == DataType::F32 ? "float" : "uint16_t"; }
 
-static bool isRead(const ArgumentField &field) { return field.kind != RECUR_OUTPUT && !field.isFinal; }
-
 static void printDims(raw_ostream &os, const KernelInterface &interface) {
   interleave(interface.dims, os, [&](const auto &dim) { os << dim.first << " = " << dim.second; }, ", ");
 }
@@ -42,9 +40,9 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
 
 static std::string getNote(const ArgumentField &field) {
   std::string note;
-  if (field.kind == RECUR_STATE && !field.isFinal)
+  if (field.role == abi::Role::Initial)
     note = "; null: zeros";
-  else if (!isRead(field))
+  else if (!field.isRead())
     note = "; null: not wanted";
   if (field.isRenamed)
     note += "; for '" + field.array->name + "', a name that is taken";
@@ -60,8 +58,8 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, Ar
      << "  int64_t B, T, H; /* sequences, tokens, heads */\n"
      << "  int64_t Hq;      /* groups of heads that share inputs; divides H; 0 stands for H */\n";
   for (const ArgumentField &field : fields) {
-    StringRef type = field.kind == RECUR_STATE ? "float" : getElementType(interface.dataType);
-    os << "  " << (isRead(field) ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
+    StringRef type = field.isState() ? "float" : getElementType(interface.dataType);
+    os << "  " << (field.isRead() ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
        << getNote(field) << " */\n";
   }
   for (const ArgumentField &field : fields)
@@ -91,7 +89,7 @@ static inline recur_call {0}_call(const {0}_args *args, recur_argument arguments
 )",
                 name, upper);
   for (auto [i, field] : enumerate(fields))
-    os << "  arguments[" << i << "].data = " << (isRead(field) ? "(void *)" : "") << "args->" << field.name << ";\n"
+    os << "  arguments[" << i << "].data = " << (field.isRead() ? "(void *)" : "") << "args->" << field.name << ";\n"
        << "  arguments[" << i << "].strides = args->" << field.getStridesName() << ";\n";
   os << "  call.arguments = arguments;\n"
      << "  call.argument_count = " << upper << "_ARGUMENTS;\n";

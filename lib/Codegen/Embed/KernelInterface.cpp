@@ -32,40 +32,31 @@ recur_dtype recur::codegen::getRuntimeType(DataType type) {
 }
 
 std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterface &interface) {
-  static constexpr struct {
-    recur_kind kind;
-    bool isFinal;
-    StringRef prefix;
-  } groups[] = {{RECUR_INPUT, false, ""},
-                {RECUR_PARAM, false, ""},
-                {RECUR_STATE, false, "initial_"},
-                {RECUR_OUTPUT, false, ""},
-                {RECUR_STATE, true, "final_"}};
   StringSet<> taken;
   for (StringRef size : {"B", "T", "H", "Hq"})
     taken.insert(size);
   for (StringRef field : callFields)
     taken.insert(field);
   std::vector<ArgumentField> fields;
-  for (auto [kind, isFinal, prefix] : groups)
-    for (const InterfaceArray &array : interface.arrays)
-      if (array.kind == kind) {
-        std::string name = makeFieldName((prefix + array.name).str());
-        // `x` beside `x_strides` would take the name of x's strides.
-        while (taken.contains(name) || taken.contains(name + "_strides"))
-          name += "_";
-        taken.insert(name);
-        taken.insert(name + "_strides");
-        fields.push_back({&array, kind, isFinal, name, name != (prefix + array.name).str()});
-      }
+  const std::vector<InterfaceArray> &arrays = interface.arrays;
+  auto kindOf = [&](int64_t i) { return arrays[i].kind; };
+  abi::forEachArray(int64_t(arrays.size()), kindOf, [&](const abi::RoleFacts &facts, int64_t i) {
+    std::string plain = facts.prefix + arrays[i].name, name = makeFieldName(plain);
+    // `x` beside `x_strides` would take the name of x's strides.
+    while (taken.contains(name) || taken.contains(name + "_strides"))
+      name += "_";
+    taken.insert(name);
+    taken.insert(name + "_strides");
+    fields.push_back({&arrays[i], facts.role, name, name != plain});
+  });
   return fields;
 }
 
 std::string recur::codegen::printFullShape(const ArgumentField &field) {
-  StringRef leading = field.kind == RECUR_PARAM   ? "[H"
-                      : field.kind == RECUR_STATE ? "[B, H"
-                      : field.array->isShared     ? "[B, T, Hq"
-                                                  : "[B, T, H";
+  StringRef leading = field.role == abi::Role::Param ? "[H"
+                      : field.isState()              ? "[B, H"
+                      : field.array->isShared        ? "[B, T, Hq"
+                                                     : "[B, T, H";
   std::string text = leading.str();
   for (int64_t size : field.array->shape)
     text += ", " + std::to_string(size);

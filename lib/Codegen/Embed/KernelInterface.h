@@ -1,7 +1,7 @@
 // What a compiled recurrence looks like to its caller, from which its header, its manifest and its descriptor are made.
 #pragma once
+#include "ABI/KernelSignature.h"
 #include "Target/DataType.h"
-#include "recur/Runtime.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -71,13 +71,14 @@ recur_dtype getRuntimeType(DataType type);
 /// is taken, by another field or by C, is changed.
 struct ArgumentField {
   const InterfaceArray *array;
-  recur_kind kind;
-  bool isFinal; // of a state: what it is afterwards
+  abi::Role role;
   std::string name;
   bool isRenamed; // because its name is taken
+  bool isState() const { return array->kind == RECUR_STATE; }
+  bool isRead() const { return !abi::getFacts(role).isWritten; }
   std::string getStridesName() const { return name + "_strides"; }
 };
-/// In the order in which kernels take them: inputs, params, initial states, outputs, final states.
+/// In the order in which kernels take them.
 std::vector<ArgumentField> getArgumentFields(const KernelInterface &interface);
 
 /// What follows the arrays in the struct of arguments, beside the sizes: the fields of recur_call by the same names.

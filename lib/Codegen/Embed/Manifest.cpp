@@ -7,20 +7,6 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::codegen;
 
-static StringRef getRoleName(const ArgumentField &field) {
-  switch (field.kind) {
-  case RECUR_INPUT:
-    return "input";
-  case RECUR_PARAM:
-    return "param";
-  case RECUR_OUTPUT:
-    return "output";
-  case RECUR_STATE:
-    return field.isFinal ? "final" : "initial";
-  }
-  llvm_unreachable("a kind of array");
-}
-
 static json::Value printRecurrence(const KernelInterface &interface) {
   json::Object dims;
   for (const auto &[name, size] : interface.dims)
@@ -31,12 +17,12 @@ static json::Value printRecurrence(const KernelInterface &interface) {
     arguments.push_back(json::Object{
         {"name", field.array->name},
         {"field", field.name},
-        {"role", getRoleName(field)},
-        {"dtype", getName(field.kind == RECUR_STATE ? DataType::F32 : interface.dataType)},
+        {"role", abi::getFacts(field.role).name},
+        {"dtype", getName(field.isState() ? DataType::F32 : interface.dataType)},
         {"shared", field.array->isShared},
         {"shape", std::move(shape)},
         {"full_shape", printFullShape(field)},
-        {"optional", field.kind == RECUR_STATE || field.kind == RECUR_OUTPUT},
+        {"optional", field.isState() || !field.isRead()},
     });
   }
   for (const InterfaceKernel &kernel : interface.kernels) {

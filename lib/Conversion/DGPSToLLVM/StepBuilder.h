@@ -1,5 +1,6 @@
 // How the step kernel of a recurrence is built: what its values are, and where they lie.
 #pragma once
+#include "ABI/KernelSignature.h"
 #include "Conversion/DGPSToLLVM/LoopBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -47,6 +48,7 @@ private:
   void buildOutput(dgps::OutputOp output, IR *token);
   void finishToken();
 
+  llvm::ArrayRef<Place> placesOf(abi::Role role) const { return arrays[int(role)]; }
   Item shapeOf(mlir::Value value);
   IR *allocateVector(int64_t count);
   IR *allocateMatrix(int64_t count);
@@ -73,7 +75,7 @@ private:
   using StateSet = llvm::SmallPtrSet<mlir::Operation *, 4>;
   llvm::DenseMap<mlir::Value, StateSet> lazyReads; // states whose places a value without place reads
   llvm::DenseMap<mlir::Operation *, IR *> buffers; // allocated once, before the loop over tokens
-  llvm::SmallVector<Place> inputs, params, initial, outputs, final;
+  llvm::SmallVector<Place> arrays[abi::roleCount];
   llvm::SmallVector<StatePlace> states;
 };
 

@@ -40,7 +40,7 @@ IR *StepBuilder::allocateMatrix(int64_t count) {
   workspaceBytes += (count * int64_t(sizeof(float)) + 63) / 64 * 64;
   IRBuilder<>::InsertPointGuard guard(b);
   b.SetInsertPointPastAllocas(function);
-  return b.CreateInBoundsGEP(b.getInt8Ty(), function->getArg(2), b.getInt64(offset));
+  return b.CreateInBoundsGEP(b.getInt8Ty(), function->getArg(abi::WorkspaceParameter), b.getInt64(offset));
 }
 
 Element StepBuilder::readFrom(const Item &item, IR *buffer) {
@@ -82,18 +82,14 @@ IR *StepBuilder::placeAnywhere(Item &item) {
 
 void StepBuilder::readArrays() {
   int64_t index = 0;
-  auto read = [&](size_t count, SmallVector<Place> &places) {
-    for (size_t i = 0; i < count; ++i, ++index) {
-      IR *pair = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), function->getArg(0), index * 16);
-      places.push_back({b.CreateLoad(b.getPtrTy(), pair),
-                        b.CreateLoad(b.getInt64Ty(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), pair, 8))});
-    }
+  auto offset = [&](IR *pointer, int64_t bytes) {
+    return bytes ? b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), pointer, bytes) : pointer;
   };
-  read(recurrence.getInputs().size(), inputs);
-  read(recurrence.getParams().size(), params);
-  read(recurrence.getStates().size(), initial);
-  read(recurrence.getOutputs().size(), outputs);
-  read(recurrence.getStates().size(), final);
+  abi::forEachArrayOf(recurrence, [&](const abi::RoleFacts &facts, auto) {
+    IR *array = offset(function->getArg(abi::ArraysParameter), index++ * abi::arrayBytes);
+    arrays[int(facts.role)].push_back({b.CreateLoad(b.getPtrTy(), offset(array, abi::dataOffset)),
+                                       b.CreateLoad(b.getInt64Ty(), offset(array, abi::tokenStrideOffset))});
+  });
 }
 
 void StepBuilder::copyFromMemory(mlir::Value value, Place from, IR *token) {
@@ -114,6 +110,7 @@ void StepBuilder::copyFromMemory(mlir::Value value, Place from, IR *token) {
 
 /// A state lies where the caller wants it at the end, if anywhere, so that it is not copied.
 void StepBuilder::loadInitialStates() {
+  ArrayRef<Place> initial = placesOf(abi::Role::Initial), final = placesOf(abi::Role::Final);
   for (auto [i, op] : enumerate(recurrence.getStates())) {
     Item item = shapeOf(op.getResult());
     IR *own = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
@@ -127,6 +124,7 @@ void StepBuilder::loadInitialStates() {
 }
 
 void StepBuilder::storeFinalStates() {
+  ArrayRef<Place> final = placesOf(abi::Role::Final);
   for (auto [i, state] : enumerate(states)) {
     Item item = shapeOf(state.op.getResult());
     if (item.rank < 2)
@@ -143,7 +141,7 @@ void StepBuilder::buildOutput(OutputOp output, IR *token) {
       break;
     ++index;
   }
-  Place to = outputs[index];
+  Place to = placesOf(abi::Role::Output)[index];
   Item item = items.at(output.getValue());
   b.when(b.CreateIsNotNull(to.pointer), [&] {
     IR *start = b.CreateInBoundsGEP(b.getStoredType(storage), to.pointer, b.CreateNSWMul(token, to.stride));
@@ -174,7 +172,7 @@ void StepBuilder::finishToken() {
 }
 
 Error StepBuilder::buildToken(IR *token) {
-  for (auto [op, from] : zip(recurrence.getInputs(), inputs))
+  for (auto [op, from] : zip(recurrence.getInputs(), placesOf(abi::Role::Input)))
     copyFromMemory(op.getResult(), from, token);
   for (StatePlace &state : states) {
     Item item = shapeOf(state.op.getResult());
@@ -199,11 +197,11 @@ Error StepBuilder::buildToken(IR *token) {
 
 Error StepBuilder::build() {
   readArrays();
-  for (auto [op, from] : zip(recurrence.getParams(), params))
+  for (auto [op, from] : zip(recurrence.getParams(), placesOf(abi::Role::Param)))
     copyFromMemory(op.getResult(), from, nullptr);
   loadInitialStates();
   Error error = Error::success();
-  b.loop(function->getArg(1), [&](IR *token) {
+  b.loop(function->getArg(abi::TokensParameter), [&](IR *token) {
     if (!error)
       error = buildToken(token);
   });
@@ -216,11 +214,14 @@ Expected<StepKernel> recur::makeStepKernel(RecurrenceOp recurrence, DataType sto
                                            LLVMContext &context) {
   auto module = std::make_unique<Module>(symbol, context);
   Type *pointer = PointerType::getUnqual(context);
-  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, Type::getInt64Ty(context), pointer}, false);
+  SmallVector<Type *> parameters;
+  for (bool isPointer : abi::pointerParameters)
+    parameters.push_back(isPointer ? pointer : Type::getInt64Ty(context));
+  auto *type = FunctionType::get(Type::getVoidTy(context), parameters, false);
   auto *function = Function::Create(type, Function::ExternalLinkage, symbol, *module);
   function->setDoesNotThrow();
-  function->addParamAttr(2, Attribute::NoAlias);
-  function->addParamAttr(2, Attribute::getWithAlignment(context, Align(64)));
+  function->addParamAttr(abi::WorkspaceParameter, Attribute::NoAlias);
+  function->addParamAttr(abi::WorkspaceParameter, Attribute::getWithAlignment(context, Align(abi::workspaceAlignment)));
   StepBuilder builder(recurrence, storage, function);
   if (Error error = builder.build())
     return std::move(error);

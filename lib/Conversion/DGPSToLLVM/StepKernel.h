@@ -13,10 +13,9 @@ struct StepKernel {
   int64_t workspaceBytes;
 };
 
-/// Makes the function `void symbol(const recur_array *arrays, int64_t tokens, void *workspace)`, which runs one head of
-/// one sequence. `arrays` are pairs of a pointer and a token stride in elements: inputs, params, initial states,
-/// outputs, final states. Inputs, params and outputs have the type `storage` in memory; all arithmetic is float32. The
-/// error names the op that has no meaning here.
+/// Makes a recur_kernel of this name, with the arrays in the order that ABI/KernelSignature.h says. Inputs, params and
+/// outputs have the type `storage` in memory; all arithmetic is float32. The error names the op that has no meaning
+/// here.
 llvm::Expected<StepKernel> makeStepKernel(dgps::RecurrenceOp recurrence, DataType storage, llvm::StringRef symbol,
                                           llvm::LLVMContext &context);
 

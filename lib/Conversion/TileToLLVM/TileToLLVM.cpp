@@ -1,4 +1,5 @@
 // Kernels to functions, op by op.
+#include "ABI/KernelSignature.h"
 #include "Conversion/TileToLLVM/Emitter.h"
 #include "Conversion/TileToLLVM/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -11,6 +12,7 @@ namespace recur::tile {
 
 using namespace mlir;
 using namespace recur::tile;
+namespace abi = recur::abi;
 
 namespace {
 
@@ -67,24 +69,30 @@ struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<Conv
 LogicalResult KernelLowering::run() {
   MLIRContext *context = builder.getContext();
   auto pointer = LLVM::LLVMPointerType::get(context);
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, builder.getI64Type(), pointer});
+  SmallVector<Type> parameters;
+  for (bool isPointer : abi::pointerParameters)
+    parameters.push_back(isPointer ? Type(pointer) : builder.getI64Type());
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
   auto function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), type);
-  for (unsigned argument : {0u, 2u})
+  for (unsigned argument : {abi::ArraysParameter, abi::WorkspaceParameter})
     function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
-  function.setArgAttr(2, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(64));
+  function.setArgAttr(abi::WorkspaceParameter, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(abi::workspaceAlignment));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
-  workspace = function.getArgument(2);
+  workspace = function.getArgument(abi::WorkspaceParameter);
   Block &body = kernel.getBody().front();
   for (BlockArgument array : body.getArguments().drop_back()) {
-    // struct { void *data; int64_t token_stride; }
-    Value entry = emitter.offset(function.getArgument(0), int64_t(array.getArgNumber()) * 2, builder.getI64Type());
-    Place where{emitter.load(entry, builder.getI64Type()), cast<TileType>(array.getType()), {}};
-    where.pointer = LLVM::LoadOp::create(builder, kernel.getLoc(), pointer, entry);
-    where.rowStride = emitter.load(emitter.offset(entry, 1, builder.getI64Type()), builder.getI64Type());
+    auto at = [&](int64_t offset) {
+      return emitter.offset(function.getArgument(abi::ArraysParameter), array.getArgNumber() * abi::arrayBytes + offset,
+                            builder.getI8Type());
+    };
+    Place where{{}, cast<TileType>(array.getType()), {}};
+    where.pointer = LLVM::LoadOp::create(builder, kernel.getLoc(), pointer, at(abi::dataOffset));
+    where.rowStride = emitter.load(at(abi::tokenStrideOffset), builder.getI64Type());
     places[array] = where;
   }
-  values.map(body.getArguments().back(), function.getArgument(1));
+  values.map(body.getArguments().back(), function.getArgument(abi::TokensParameter));
   if (failed(lower(body)))
     return failure();
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());

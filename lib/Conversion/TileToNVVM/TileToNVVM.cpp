@@ -1,4 +1,5 @@
 // Kernels to functions, op by op, and the barriers between ops.
+#include "ABI/LaunchWords.h"
 #include "Conversion/TileToNVVM/Passes.h"
 #include "Conversion/TileToNVVM/Team.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -13,6 +14,7 @@ namespace recur::tile {
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::tile::nvvm;
+namespace abi = recur::abi;
 
 namespace {
 
@@ -34,10 +36,6 @@ public:
   LogicalResult run();
 
 private:
-  /// What a launch passes: 64-bit words, of which the first are these. Then come those of each array.
-  enum HeaderWord { Tokens, Heads, Offsets, Workspace, WorkspaceStride, HeaderWords };
-  enum ArrayWord { Data, SequenceStride, TokenStride, HeadStride, Group, RowStride, ColumnStride, ArrayWords };
-
   void beginFunction();
   CallerArray findArray(BlockArgument array);
   Value word(int64_t index, Type type);
@@ -122,7 +120,7 @@ void KernelLowering::beginFunction() {
       LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
                              (kernel.getSymName() + "_shared").str(), Attribute(), /*alignment=*/128, sharedSpace);
   auto pointer = LLVM::LLVMPointerType::get(context);
-  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), HeaderWords + ArrayWords * arrayCount);
+  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), abi::countWords(int(arrayCount)));
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
   function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(words));
@@ -136,34 +134,34 @@ void KernelLowering::beginFunction() {
   team.begin();
   shared = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
   Value unit = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
-  Value heads = team.narrow(word(Heads, builder.getI64Type()));
+  Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
-  Value own = team.multiplyWide(team.widen(unit), word(WorkspaceStride, builder.getI64Type()));
-  scratch = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, word(Workspace, pointer));
+  Value own = team.multiplyWide(team.widen(unit), word(abi::WorkspaceStrideWord, builder.getI64Type()));
+  scratch = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, word(abi::WorkspaceWord, pointer));
   scratch = team.offset(scratch, own, byte);
 }
 
 CallerArray KernelLowering::findArray(BlockArgument argument) {
   Location loc = kernel.getLoc();
   auto type = cast<TileType>(argument.getType());
-  auto array = [&](ArrayWord index) {
-    return word(HeaderWords + ArrayWords * argument.getArgNumber() + index, builder.getI64Type());
+  auto array = [&](abi::ArrayWord index) {
+    return word(abi::getWord(int(argument.getArgNumber()), index), builder.getI64Type());
   };
   auto globalPointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
   auto generic = LLVM::LLVMPointerType::get(builder.getContext());
-  Value data = word(HeaderWords + ArrayWords * argument.getArgNumber() + Data, generic);
+  Value data = word(abi::getWord(int(argument.getArgNumber()), abi::DataWord), generic);
   data = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, data);
-  CallerArray found{{}, type, array(TokenStride), {}};
-  Value own = arith::DivUIOp::create(builder, loc, head, team.narrow(array(Group)));
-  Value offset = team.multiplyWide(sequence, array(SequenceStride));
+  CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
+  Value own = arith::DivUIOp::create(builder, loc, head, team.narrow(array(abi::GroupWord)));
+  Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
   offset = team.addWide(offset, team.multiplyWide(firstToken, found.tokenStride));
-  offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(HeadStride)));
+  offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
   Value isAbsent = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, data, null);
   found.pointer = team.select(isAbsent, null, team.offset(data, offset, type.getElementType()));
   if (type.getRank() > 2)
-    found.innerStrides = {array(RowStride), array(ColumnStride)};
+    found.innerStrides = {array(abi::RowStrideWord), array(abi::ColumnStrideWord)};
   return found;
 }
 
@@ -174,7 +172,7 @@ LogicalResult KernelLowering::run() {
   // Packed sequences lie between offsets; others have all tokens.
   Type word64 = builder.getI64Type();
   auto generic = LLVM::LLVMPointerType::get(builder.getContext());
-  Value offsets = word(Offsets, generic), all = word(Tokens, word64);
+  Value offsets = word(abi::OffsetsWord, generic), all = word(abi::TokensWord, word64);
   Value null = LLVM::ZeroOp::create(builder, loc, generic);
   Value isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
   auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, isPacked, /*withElseRegion=*/true);

@@ -1,4 +1,5 @@
 // A checked call becomes one launch.
+#include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/Library.h"
 #include "Runtime/Call.h"
 #include "Runtime/Message.h"
@@ -6,6 +7,7 @@
 #include <pthread.h>
 
 using namespace recur::runtime;
+namespace abi = recur::abi;
 
 namespace {
 
@@ -23,11 +25,6 @@ constexpr int mostLoaded = 1024;
 Loaded loaded[mostLoaded];
 int loadedCount;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
-/// What a kernel's code reads: 64-bit words, of which the first are these, and then those of each array. The lowering
-/// of tile plans to NVVM has the same lists.
-enum HeaderWord { Tokens, Heads, Offsets, Workspace, WorkspaceStride, HeaderWords };
-enum ArrayWord { Data, SequenceStride, TokenStride, HeadStride, Group, RowStride, ColumnStride, ArrayWords };
 
 } // namespace
 
@@ -85,7 +82,7 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved, c
   for (int32_t i = 0; i < resolved.argumentCount; ++i) {
     const Argument &argument = resolved.arguments[i];
     if (argument.spanBytes && !isOnDevice(argument.data))
-      return fail(RECUR_BAD_POINTER, "%s: the %s '%s' is not memory of a GPU", name, getWord(argument.role),
+      return fail(RECUR_BAD_POINTER, "%s: the %s '%s' is not memory of a GPU", name, argument.getWord(),
                   argument.info->name);
   }
   if (countWorkspaceBytes(resolved) && !isOnDevice(resolved.call->workspace))
@@ -101,13 +98,13 @@ static void fillWords(int64_t *words, const Argument &argument, const Call &reso
   const recur_array_info &info = *argument.info;
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT, isState = info.kind == RECUR_STATE;
   bool isPacked = resolved.call->sequence_offsets != nullptr;
-  words[Data] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
-  words[SequenceStride] = isState || (hasTokens && !isPacked) ? argument.strides[0] : 0;
-  words[TokenStride] = hasTokens ? argument.strides[1] : 0;
-  words[HeadStride] = argument.strides[2];
-  words[Group] = info.shared ? resolved.heads / resolved.groups : 1;
-  words[RowStride] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;
-  words[ColumnStride] = argument.isTransposed ? info.shape[0] : 1;
+  words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
+  words[abi::SequenceStrideWord] = isState || (hasTokens && !isPacked) ? argument.strides[0] : 0;
+  words[abi::TokenStrideWord] = hasTokens ? argument.strides[1] : 0;
+  words[abi::HeadStrideWord] = argument.strides[2];
+  words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
+  words[abi::RowStrideWord] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;
+  words[abi::ColumnStrideWord] = argument.isTransposed ? info.shape[0] : 1;
 }
 
 recur_status recur_cuda_forward(const recur_cuda_kernel *kernel, const recur_call *call, const int64_t *device_offsets,
@@ -139,14 +136,14 @@ recur_status recur_cuda_forward(const recur_cuda_kernel *kernel, const recur_cal
   pthread_mutex_unlock(&mutex);
   if (status)
     return status;
-  int64_t words[HeaderWords + ArrayWords * mostArguments];
-  words[Tokens] = call->T;
-  words[Heads] = resolved.heads;
-  words[Offsets] = reinterpret_cast<int64_t>(device_offsets);
-  words[Workspace] = reinterpret_cast<int64_t>(call->workspace);
-  words[WorkspaceStride] = resolved.slotBytes;
+  int64_t words[abi::countWords(mostArguments)];
+  words[abi::TokensWord] = call->T;
+  words[abi::HeadsWord] = resolved.heads;
+  words[abi::OffsetsWord] = reinterpret_cast<int64_t>(device_offsets);
+  words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(call->workspace);
+  words[abi::WorkspaceStrideWord] = resolved.slotBytes;
   for (int32_t i = 0; i < resolved.argumentCount; ++i)
-    fillWords(words + HeaderWords + ArrayWords * i, resolved.arguments[i], resolved);
+    fillWords(words + abi::getWord(i, abi::DataWord), resolved.arguments[i], resolved);
   void *parameters[] = {words};
   if (CUresult error = cuda->launch(function, unsigned(units), 1, 1, unsigned(kernel->threads), 1, 1,
                                     unsigned(kernel->shared_bytes), stream, parameters, nullptr))
