@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 3
+#define RECUR_ABI_VERSION 4
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -25,7 +25,7 @@ typedef enum recur_status {
   RECUR_BAD_OFFSETS = 6,     /* sequence offsets decrease or lie outside of the tokens */
   RECUR_SMALL_WORKSPACE = 7, /* the workspace is smaller than the query says */
   RECUR_NO_PLAN = 8,         /* the kernel was compiled without the plan that is asked for */
-  RECUR_WRONG_MACHINE = 9,   /* this processor lacks instructions that the kernel was compiled for */
+  RECUR_WRONG_MACHINE = 9,   /* the kernel was compiled for another machine than the one that it is to run on */
   RECUR_WRONG_VERSION = 10,  /* the kernel and the runtime are of different versions */
   RECUR_DEVICE_ERROR = 11    /* a GPU's driver is missing, or refuses what it is asked for */
 } recur_status;
@@ -43,6 +43,12 @@ typedef enum recur_plan {
   RECUR_PLAN_SCAN = 4,      /* as chunk, where every element of every state goes by itself */
   RECUR_PLAN_TOKEN_LOOP = 5 /* as chunk, but for a state that goes token by token */
 } recur_plan;
+
+/* Where calls run, and where their arrays and workspace lie. */
+typedef enum recur_device {
+  RECUR_CPU = 0, /* this machine's processors */
+  RECUR_CUDA = 1 /* the NVIDIA GPU of the current context */
+} recur_device;
 
 /* ---- What a compiled kernel says of itself ---- */
 
@@ -80,8 +86,15 @@ typedef struct recur_summary_info {
   float apply_cost;   /* of `apply`, over the same */
 } recur_summary_info;
 
+/* A launch on a GPU: a CTA for each head of each sequence. */
+typedef struct recur_launch_info {
+  const char *symbol;   /* in the image */
+  int32_t threads;      /* of a CTA */
+  int32_t shared_bytes; /* of a CTA */
+} recur_launch_info;
+
 typedef struct recur_kernel_info {
-  recur_kernel run;
+  recur_kernel run;        /* null for a GPU */
   int64_t workspace_bytes; /* of `run` and of the kernels in `summaries` */
   int64_t tokens_from;     /* left to itself, the runtime takes the last kernel that is meant for so few tokens */
   int32_t plan;            /* recur_plan */
@@ -91,6 +104,9 @@ typedef struct recur_kernel_info {
    * states that it needs. */
   const recur_summary_info *summaries;
   int32_t summary_count;
+
+  int32_t launch_count; /* for a GPU: what the kernel consists of, one after another */
+  const recur_launch_info *launches;
 } recur_kernel_info;
 
 /* Bits of `recur_recurrence.features`. */
@@ -113,7 +129,7 @@ typedef struct recur_kernel_info {
 /* Lies in the object that recurc made, under the name `NAME_recurrence`. */
 typedef struct recur_recurrence {
   uint32_t abi_version; /* RECUR_ABI_VERSION */
-  uint32_t features;    /* what the processor must have */
+  uint32_t features;    /* what the processor must have; of a GPU its compute capability, 90 for 9.0 */
   int32_t array_count;
   int32_t kernel_count;
   const recur_array_info *arrays; /* inputs, params, states, outputs */
@@ -121,7 +137,9 @@ typedef struct recur_recurrence {
   const char *name;
   const char *target;                  /* as given to recurc */
   const char *compiler;                /* its version */
-  const struct recur_recurrence *next; /* the same for processors that lack something of `features`; null: none */
+  const struct recur_recurrence *next; /* the same for another target; null: none */
+  const void *image;                   /* for a GPU: the code of its kernels, a cubin, or PTX with a zero at its end */
+  int32_t device;                      /* recur_device */
 } recur_recurrence;
 
 /* ---- Calls ---- */
@@ -169,6 +187,12 @@ typedef struct recur_call {
 
   void *workspace; /* 64-byte aligned */
   int64_t workspace_bytes;
+
+  /* For a GPU. Threads have no meaning there; packed sequences have their offsets twice, the second time in memory of
+   * the GPU, which must be the same numbers when the work is done. */
+  void *stream; /* a CUstream, which the work is put into; null: the default stream */
+  const int64_t *device_offsets;
+  int32_t device; /* recur_device */
 } recur_call;
 
 /* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; for
@@ -178,13 +202,26 @@ int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_cal
 
 /* Checks everything, and then computes. On any status but RECUR_OK nothing was written. Allocates nothing, and may be
  * called from several threads at the same time. Kernels round to nearest and flush subnormal numbers to zero; every
- * thread that they run on has its own floating-point mode back afterwards. */
+ * thread that they run on has its own floating-point mode back afterwards.
+ *
+ * On a GPU the work is put into the call's stream and not waited for; arrays and workspace must be memory of the
+ * current context's device. Nothing is synchronised, and a graph can capture the call, once the recurrence is loaded.
+ */
 recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call);
 
-/* The one that calls use on this processor: of the recurrence and what follows by `next`, the first whose instructions
- * it has; null when there is none. Where the environment variable RECUR_TARGET names the target of one of several, it
- * is the only one that counts. */
+/* The one that calls on a recur_device use: of the recurrence and what follows by `next`, the first for such a device
+ * that the one here can run; null when there is none. Where the environment variable RECUR_TARGET names the target of
+ * one of several for the device, it is the only one that counts. */
+const recur_recurrence *recur_select_for(const recur_recurrence *recurrence, int32_t device);
+/* The same for this machine's processors. */
 const recur_recurrence *recur_select(const recur_recurrence *recurrence);
+
+/* Loads the kernels for the current context of the device, which the first call does otherwise; a graph can capture no
+ * call before. Nothing to do for processors. */
+recur_status recur_load(const recur_recurrence *recurrence, int32_t device);
+/* Forgets what was loaded of the recurrence, in every context. Call it when no work of it is under way, before its
+ * memory is used for anything else, as when a shared object is closed. */
+void recur_unload(const recur_recurrence *recurrence);
 
 /* How many threads the runtime's own pool has, the caller's among them. The pool starts when a call first needs it,
  * with as many as the environment variable RECUR_THREADS says, or else as there are processors for this program. */

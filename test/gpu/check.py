@@ -27,14 +27,19 @@ class ArrayInfo(ctypes.Structure):
 class KernelInfo(ctypes.Structure):
     _fields_ = [("run", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64), ("tokens_from", ctypes.c_int64),
                 ("plan", ctypes.c_int32), ("chunk", ctypes.c_int32), ("summaries", ctypes.c_void_p),
-                ("summary_count", ctypes.c_int32)]
+                ("summary_count", ctypes.c_int32), ("launch_count", ctypes.c_int32), ("launches", ctypes.c_void_p)]
+
+
+class LaunchInfo(ctypes.Structure):
+    _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32)]
 
 
 class Recurrence(ctypes.Structure):
     _fields_ = [("abi_version", ctypes.c_uint32), ("features", ctypes.c_uint32), ("array_count", ctypes.c_int32),
                 ("kernel_count", ctypes.c_int32), ("arrays", ctypes.POINTER(ArrayInfo)),
                 ("kernels", ctypes.POINTER(KernelInfo)), ("name", ctypes.c_char_p), ("target", ctypes.c_char_p),
-                ("compiler", ctypes.c_char_p), ("next", ctypes.c_void_p)]
+                ("compiler", ctypes.c_char_p), ("next", ctypes.c_void_p), ("image", ctypes.c_char_p),
+                ("device", ctypes.c_int32)]
 
 
 class Argument(ctypes.Structure):
@@ -46,12 +51,8 @@ class Call(ctypes.Structure):
                 ("arguments", ctypes.POINTER(Argument)), ("argument_count", ctypes.c_int64),
                 ("states_transposed", ctypes.c_int32), ("plan", ctypes.c_int32), ("sequence_offsets", ctypes.c_void_p),
                 ("sequence_count", ctypes.c_int64), ("threads", ctypes.c_int32), ("parallel_for", ctypes.c_void_p),
-                ("parallel_context", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)]
-
-
-class Kernel(ctypes.Structure):
-    _fields_ = [("recurrence", ctypes.POINTER(Recurrence)), ("image", ctypes.c_char_p), ("symbol", ctypes.c_char_p),
-                ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32)]
+                ("parallel_context", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64),
+                ("stream", ctypes.c_void_p), ("device_offsets", ctypes.c_void_p), ("device", ctypes.c_int32)]
 
 
 class Device:
@@ -127,11 +128,11 @@ class Case:
             shape = (list(a["shape"]) + [0, 0])[:2]
             info.name, info.kind, info.dtype = a["name"].encode(), KINDS[a["role"]], dtype
             info.shared, info.rank, info.shape = int(a["shared"]), len(a["shape"]), (ctypes.c_int64 * 2)(*shape)
-        self.kernel_info = KernelInfo(None, description["workspace"], 0, 2, description["chunk"], None, 0)
-        self.recurrence = Recurrence(runtime.abi, 0, len(arrays), 1, self.arrays, ctypes.pointer(self.kernel_info),
-                                     description["name"].encode(), b"sm_90a", b"test", None)
-        self.kernel = Kernel(ctypes.pointer(self.recurrence), image, description["symbol"].encode(), description["threads"],
-                             description["shared"])
+        self.launch = LaunchInfo(description["symbol"].encode(), description["threads"], description["shared"])
+        self.kernel_info = KernelInfo(None, description["workspace"], 0, 2, description["chunk"], None, 0, 1,
+                                      ctypes.cast(ctypes.pointer(self.launch), ctypes.c_void_p))
+        self.recurrence = Recurrence(runtime.abi, 90, len(arrays), 1, self.arrays, ctypes.pointer(self.kernel_info),
+                                     description["name"].encode(), b"sm_90a", b"test", None, image, 1)
 
     def run(self, data, sizes, transposed=False):
         B, T, H, Hq = sizes
@@ -158,13 +159,13 @@ class Case:
             pointers.append(pointer)
             argument.data = pointer
         call = Call(B=B, T=T, H=H, Hq=Hq, arguments=arguments, argument_count=len(arguments),
-                    states_transposed=int(transposed))
-        size = self.runtime.recur_cuda_workspace_size(ctypes.byref(self.kernel), ctypes.byref(call))
+                    states_transposed=int(transposed), device=1)
+        size = self.runtime.recur_workspace_size(ctypes.byref(self.recurrence), ctypes.byref(call))
         if size < 0:
             raise RuntimeError(self.runtime.recur_message().decode())
         call.workspace, call.workspace_bytes = self.device.allocate(size), size
         pointers.append(call.workspace)
-        if self.runtime.recur_cuda_forward(ctypes.byref(self.kernel), ctypes.byref(call), None, None):
+        if self.runtime.recur_forward(ctypes.byref(self.recurrence), ctypes.byref(call)):
             raise RuntimeError(self.runtime.recur_message().decode())
         self.device.check(self.device.cuda.cuCtxSynchronize())
         given = {}
@@ -178,7 +179,7 @@ class Case:
 def load_runtime(path):
     runtime = ctypes.CDLL(path)
     runtime.recur_message.restype = ctypes.c_char_p
-    runtime.recur_cuda_workspace_size.restype = ctypes.c_int64
+    runtime.recur_workspace_size.restype = ctypes.c_int64
     return runtime
 
 

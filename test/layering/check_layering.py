@@ -12,7 +12,6 @@ from sources import read, tracked_files
 
 PUBLIC = "include/recur"
 RUNTIME_HEADER = "include/recur/Runtime.h"
-RUNTIME_HEADERS = (RUNTIME_HEADER, "include/recur/CUDA.h")
 
 # Layer -> layers. `X` and `Y` are placeholders: the part of a folder's name, for example DGPSToChunk.
 ALLOWED = {
@@ -55,7 +54,7 @@ def layer_of(path):
     parts = PurePosixPath(path).parts
     if parts[0] == "tools":
         return "tools"
-    if path in RUNTIME_HEADERS:
+    if path == RUNTIME_HEADER:
         return RUNTIME_HEADER
     if parts[:2] == ("include", "recur"):
         return PUBLIC

@@ -14,14 +14,17 @@ static_assert(offsetof(recur_array_info, kind) == 8 && offsetof(recur_array_info
               offsetof(recur_array_info, shape) == 24 && sizeof(recur_array_info) == 40);
 static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recur_kernel_info, tokens_from) == 16 &&
               offsetof(recur_kernel_info, plan) == 24 && offsetof(recur_kernel_info, summaries) == 32 &&
-              offsetof(recur_kernel_info, summary_count) == 40 && sizeof(recur_kernel_info) == 48);
+              offsetof(recur_kernel_info, summary_count) == 40 && offsetof(recur_kernel_info, launches) == 48 &&
+              sizeof(recur_kernel_info) == 56);
+static_assert(offsetof(recur_launch_info, threads) == 8 && sizeof(recur_launch_info) == 16);
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
               offsetof(recur_summary_info, apply_cost) == 48 && sizeof(recur_summary_info) == 56);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
-              sizeof(recur_recurrence) == 64);
+              offsetof(recur_recurrence, image) == 64 && offsetof(recur_recurrence, device) == 72 &&
+              sizeof(recur_recurrence) == 80);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -53,7 +56,7 @@ static uint32_t getFeatureBits(ArrayRef<std::string> features) {
 namespace {
 class DescriptorWriter {
 public:
-  explicit DescriptorWriter(Module &module) : module(module), context(module.getContext()) {}
+  DescriptorWriter(Module &module, StringRef image);
   void write(const KernelInterface &interface);
 
 private:
@@ -70,17 +73,28 @@ private:
   Constant *makeString(StringRef text) { return makeData(ConstantDataArray::getString(context, text)); }
   Constant *makeTable(ArrayRef<Constant *> rows) {
     if (rows.empty())
-      return ConstantPointerNull::get(PointerType::getUnqual(context));
+      return null();
     return makeData(ConstantArray::get(ArrayType::get(rows.front()->getType(), rows.size()), rows));
   }
 
+  Constant *null() { return ConstantPointerNull::get(PointerType::getUnqual(context)); }
   Constant *getKernel(StringRef symbol);
   Constant *makeSummary(const InterfaceSummary &summary);
+  Constant *makeKernel(const InterfaceKernel &kernel);
 
   Module &module;
   LLVMContext &context;
+  Constant *image;
 };
 } // namespace
+
+DescriptorWriter::DescriptorWriter(Module &module, StringRef bytes)
+    : module(module), context(module.getContext()), image(null()) {
+  if (bytes.empty())
+    return;
+  image = makeString(bytes);
+  cast<GlobalVariable>(image)->setAlignment(Align(64));
+}
 
 Constant *DescriptorWriter::getKernel(StringRef symbol) {
   Type *pointer = PointerType::getUnqual(context);
@@ -100,6 +114,17 @@ Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
                      float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost)});
 }
 
+Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
+  std::vector<Constant *> summaries, launches;
+  for (const InterfaceSummary &summary : kernel.summaries)
+    summaries.push_back(makeSummary(summary));
+  for (const InterfaceLaunch &launch : kernel.launches)
+    launches.push_back(makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes)}));
+  return makeStruct({launches.empty() ? getKernel(kernel.symbol) : null(), int64(kernel.workspaceBytes),
+                     int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk), makeTable(summaries),
+                     int32(summaries.size()), int32(launches.size()), makeTable(launches)});
+}
+
 void DescriptorWriter::write(const KernelInterface &interface) {
   std::vector<Constant *> arrays, kernels;
   for (const InterfaceArray &array : interface.arrays) {
@@ -110,28 +135,23 @@ void DescriptorWriter::write(const KernelInterface &interface) {
                                  int32(array.isShared), int32(shape.size()),
                                  ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
   }
-  for (const InterfaceKernel &kernel : interface.kernels) {
-    std::vector<Constant *> summaries;
-    for (const InterfaceSummary &summary : kernel.summaries)
-      summaries.push_back(makeSummary(summary));
-    kernels.push_back(
-        makeStruct({getKernel(kernel.symbol), int64(kernel.workspaceBytes), int64(kernel.tokensFrom),
-                    int32(kernel.plan), int32(kernel.chunk), makeTable(summaries), int32(summaries.size())}));
-  }
-  auto *pointer = PointerType::getUnqual(context);
-  Constant *next = ConstantPointerNull::get(pointer);
+  for (const InterfaceKernel &kernel : interface.kernels)
+    kernels.push_back(makeKernel(kernel));
+  Constant *next = null();
   if (std::string symbol = interface.getNextDescriptorSymbol(); !symbol.empty())
-    next = new GlobalVariable(module, pointer, /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, symbol);
+    next =
+        new GlobalVariable(module, next->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, symbol);
+  int64_t features = interface.device == RECUR_CPU ? getFeatureBits(interface.features) : interface.capability;
   Constant *descriptor =
-      makeStruct({int32(RECUR_ABI_VERSION), int32(getFeatureBits(interface.features)), int32(arrays.size()),
-                  int32(kernels.size()), makeTable(arrays), makeTable(kernels), makeString(interface.name),
-                  makeString(interface.target), makeString(interface.compiler), next});
+      makeStruct({int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()),
+                  makeTable(arrays), makeTable(kernels), makeString(interface.name), makeString(interface.target),
+                  makeString(interface.compiler), next, image, int32(interface.device)});
   new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, descriptor,
                      interface.getDescriptorSymbol());
 }
 
-void recur::codegen::addDescriptors(Module &module, ArrayRef<KernelInterface> interfaces) {
-  DescriptorWriter writer(module);
+void recur::codegen::addDescriptors(Module &module, ArrayRef<KernelInterface> interfaces, StringRef image) {
+  DescriptorWriter writer(module, image);
   for (const KernelInterface &interface : interfaces)
     writer.write(interface);
 }

@@ -75,6 +75,9 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, Ar
   void *parallel_context;
   void *workspace; /* 64-byte aligned */
   int64_t workspace_bytes;
+  int32_t device; /* RECUR_CPU; or RECUR_CUDA, with arrays and workspace in memory of a GPU */
+  void *stream;   /* on a GPU: a CUstream, which the work is put into and not waited for; null: the default stream */
+  const int64_t *device_offsets; /* on a GPU: sequence_offsets once more, in its memory */
 )" << "} "
      << name << "_args;\n\n";
 }

@@ -30,14 +30,21 @@ struct InterfaceSummary {
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 
-struct InterfaceKernel {
+/// A recur_launch_info.
+struct InterfaceLaunch {
   std::string symbol;
+  int64_t threads, sharedBytes; // of a CTA
+};
+
+struct InterfaceKernel {
+  std::string symbol; // of a processor's kernel
   recur_plan plan;
   int64_t chunk = 0;      // tokens in a chunk; 0 for plans without
   int64_t tokensFrom = 0; // left to itself, the runtime takes the last kernel that is meant for so few tokens
   int64_t workspaceBytes = 0;
   std::vector<InterfaceSummary> summaries = {}; // of the plan `segment`
   int64_t segmentBytes = 0;                     // of the plan `segment`: for each segment of a sequence
+  std::vector<InterfaceLaunch> launches = {};   // of a GPU's kernel
 };
 
 struct KernelInterface {
@@ -49,7 +56,9 @@ struct KernelInterface {
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
   std::string target, triple, cpu;
+  recur_device device = RECUR_CPU;
   std::vector<std::string> features;     // of the processor, by LLVM's names
+  int64_t capability = 0;                // of the GPU, 90 for 9.0
   std::string compiler;                  // version
   std::string variant;                   // ends the symbols of all but the first of several targets
   std::vector<std::string> lowerTargets; // besides, each with symbols of its own
@@ -82,9 +91,9 @@ struct ArgumentField {
 std::vector<ArgumentField> getArgumentFields(const KernelInterface &interface);
 
 /// What follows the arrays in the struct of arguments, beside the sizes: the fields of recur_call by the same names.
-inline constexpr llvm::StringLiteral callFields[] = {"states_transposed", "plan",      "sequence_offsets",
-                                                     "sequence_count",    "threads",   "parallel_for",
-                                                     "parallel_context",  "workspace", "workspace_bytes"};
+inline constexpr llvm::StringLiteral callFields[] = {
+    "states_transposed", "plan",      "sequence_offsets", "sequence_count", "threads", "parallel_for",
+    "parallel_context",  "workspace", "workspace_bytes",  "device",         "stream",  "device_offsets"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);
@@ -99,7 +108,8 @@ std::string printManifest(llvm::ArrayRef<KernelInterface> interfaces);
 /// for one that it does not ask for.
 uint32_t getFeatureBit(llvm::StringRef feature);
 
-/// Adds the recur_recurrence of each, which refers to the kernels by their symbols.
-void addDescriptors(llvm::Module &module, llvm::ArrayRef<KernelInterface> interfaces);
+/// Adds the recur_recurrence of each, which refers to a processor's kernels by their symbols. The image has those of a
+/// GPU.
+void addDescriptors(llvm::Module &module, llvm::ArrayRef<KernelInterface> interfaces, llvm::StringRef image = "");
 
 } // namespace recur::codegen

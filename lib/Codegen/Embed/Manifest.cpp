@@ -26,10 +26,17 @@ static json::Value printRecurrence(const KernelInterface &interface) {
     });
   }
   for (const InterfaceKernel &kernel : interface.kernels) {
-    json::Object object{{"plan", getPlanName(kernel.plan)},
-                        {"symbol", kernel.symbol},
-                        {"tokens_from", kernel.tokensFrom},
-                        {"workspace_bytes_per_thread", kernel.workspaceBytes}};
+    json::Object object{
+        {"plan", getPlanName(kernel.plan)},
+        {"symbol", kernel.symbol},
+        {"tokens_from", kernel.tokensFrom},
+        {kernel.launches.empty() ? "workspace_bytes_per_thread" : "workspace_bytes_per_cta", kernel.workspaceBytes}};
+    json::Array launches;
+    for (const InterfaceLaunch &launch : kernel.launches)
+      launches.push_back(
+          json::Object{{"symbol", launch.symbol}, {"threads", launch.threads}, {"shared_bytes", launch.sharedBytes}});
+    if (!launches.empty())
+      object["launches"] = std::move(launches);
     if (kernel.chunk)
       object["chunk"] = kernel.chunk;
     if (kernel.plan == RECUR_PLAN_SEGMENT)

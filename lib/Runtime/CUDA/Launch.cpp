@@ -1,78 +1,62 @@
-// A checked call becomes one launch.
+// A checked call becomes the launches of a kernel.
 #include "ABI/LaunchWords.h"
-#include "Runtime/CUDA/Library.h"
-#include "Runtime/Call.h"
-#include "Runtime/Message.h"
-#include "recur/CUDA.h"
-#include <pthread.h>
+#include "Runtime/CUDA/Loaded.h"
+#include "Runtime/Common/Machine.h"
+#include "Runtime/Common/Message.h"
 
 using namespace recur::runtime;
 namespace abi = recur::abi;
 
 namespace {
 
-constexpr int contextError = 201;       // CUDA_ERROR_INVALID_CONTEXT
-constexpr int memoryTypeAttribute = 2;  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-constexpr unsigned deviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
-constexpr int sharedBytesAttribute = 8; // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-
-/// A kernel that was loaded into a context.
-struct Loaded {
-  const recur_cuda_kernel *kernel;
-  void *context, *function;
-};
-constexpr int mostLoaded = 1024;
-Loaded loaded[mostLoaded];
-int loadedCount;
-pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+constexpr int contextError = 201;                       // CUDA_ERROR_INVALID_CONTEXT
+constexpr int majorAttribute = 75, minorAttribute = 76; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+constexpr int memoryTypeAttribute = 2;                  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
+constexpr unsigned deviceMemory = 2;                    // CU_MEMORYTYPE_DEVICE
 
 } // namespace
 
-static recur_status failOf(const CUDALibrary &cuda, const char *name, const char *what, CUresult error) {
+recur_status recur::runtime::failOf(const CUDALibrary &cuda, const char *name, const char *what, CUresult error) {
   const char *text = nullptr;
   if (cuda.getErrorName(error, &text) != 0 || !text)
     text = "an unknown error";
   return fail(RECUR_DEVICE_ERROR, "%s: %s: %s", name, what, text);
 }
 
-static recur_status load(const CUDALibrary &cuda, const recur_cuda_kernel *kernel, void *context, void **function) {
-  const char *name = kernel->recurrence->name;
-  for (int i = 0; i < loadedCount; ++i)
-    if (loaded[i].kernel == kernel && loaded[i].context == context) {
-      *function = loaded[i].function;
-      return RECUR_OK;
-    }
-  if (loadedCount == mostLoaded)
-    return fail(RECUR_DEVICE_ERROR, "%s: %d kernels are loaded, and there is room for no more", name, mostLoaded);
-  void *module = nullptr;
-  if (CUresult error = cuda.loadModule(&module, kernel->image))
-    return failOf(cuda, name, "the kernel cannot be loaded", error);
-  if (CUresult error = cuda.getFunction(function, module, kernel->symbol))
-    return failOf(cuda, name, "the kernel is not in its image", error);
-  if (CUresult error = cuda.setAttribute(*function, sharedBytesAttribute, kernel->shared_bytes))
-    return failOf(cuda, name, "the device has too little shared memory", error);
-  loaded[loadedCount++] = {kernel, context, *function};
-  return RECUR_OK;
+/// Of the current context's device, 90 for 9.0; 0 where there is none.
+static uint32_t getCapability(const CUDALibrary &cuda) {
+  int device = 0, major = 0, minor = 0;
+  if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&major, majorAttribute, device) ||
+      cuda.getDeviceAttribute(&minor, minorAttribute, device))
+    return 0;
+  return uint32_t(10 * major + minor);
 }
 
-/// The checks that a CPU's calls go through. Every CTA has a workspace of its own.
-static recur_status resolve(Call &resolved, recur_call &copy, const recur_cuda_kernel *kernel, const recur_call *call) {
-  if (!kernel)
-    return fail(RECUR_NULL_POINTER, "the kernel is null");
-  if (!call)
-    return fail(RECUR_NULL_POINTER, "the call is null");
-  copy = *call;
-  copy.threads = INT32_MAX;
-  return resolveSizes(resolved, kernel->recurrence, &copy);
+static bool canRun(const recur_recurrence *recurrence) {
+  const CUDALibrary *cuda = getCUDALibrary();
+  return cuda && getCapability(*cuda) == recurrence->features;
 }
 
-int64_t recur_cuda_workspace_size(const recur_cuda_kernel *kernel, const recur_call *call) {
-  Call resolved;
-  recur_call copy;
-  return resolve(resolved, copy, kernel, call) ? -1 : countWorkspaceBytes(resolved);
+static recur_status refuse(const recur_recurrence *recurrence) {
+  const CUDALibrary *cuda = getCUDALibrary();
+  if (!cuda)
+    return RECUR_DEVICE_ERROR;
+  void *context = nullptr;
+  if (CUresult error = cuda->getCurrentContext(&context); error || !context)
+    return failOf(*cuda, recurrence->name, "no context is current", error ? error : contextError);
+  uint32_t capability = getCapability(*cuda), wanted = recurrence->features;
+  return fail(RECUR_WRONG_MACHINE,
+              "%s was compiled for '%s', a GPU of compute capability %u.%u, and the current context's has %u.%u",
+              recurrence->name, recurrence->target, wanted / 10, wanted % 10, capability / 10, capability % 10);
 }
 
-static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved, const int64_t *offsets) {
+/// Every CTA has a workspace of its own.
+static void plan(Call &resolved) {
+  resolved.slots = resolved.sequences * resolved.heads;
+  resolved.slotBytes = getKernelBytes(resolved.recurrence, resolved.plan, nullptr);
+}
+
+static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   const char *name = resolved.recurrence->name;
   auto isOnDevice = [&](const void *data) {
     unsigned type = 0;
@@ -87,8 +71,13 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved, c
   }
   if (countWorkspaceBytes(resolved) && !isOnDevice(resolved.call->workspace))
     return fail(RECUR_BAD_POINTER, "%s: the workspace is not memory of a GPU", name);
+  const int64_t *offsets = resolved.call->device_offsets;
   if (bool(offsets) != bool(resolved.call->sequence_offsets))
-    return fail(RECUR_NULL_POINTER, "%s: sequence_offsets are given twice, in memory of the host and of the GPU", name);
+    return fail(
+        RECUR_NULL_POINTER,
+        "%s: offsets are given twice, as sequence_offsets in memory of the host and as device_offsets in memory "
+        "of the GPU; one of them is null",
+        name);
   if (offsets && !isOnDevice(offsets))
     return fail(RECUR_BAD_POINTER, "%s: device_offsets is not memory of a GPU", name);
   return RECUR_OK;
@@ -107,46 +96,50 @@ static void fillWords(int64_t *words, const Argument &argument, const Call &reso
   words[abi::ColumnStrideWord] = argument.isTransposed ? info.shape[0] : 1;
 }
 
-recur_status recur_cuda_forward(const recur_cuda_kernel *kernel, const recur_call *call, const int64_t *device_offsets,
-                                void *stream) {
-  Call resolved;
-  recur_call copy;
-  if (recur_status status = resolve(resolved, copy, kernel, call))
-    return status;
-  if (recur_status status = resolveArguments(resolved))
-    return status;
-  if (recur_status status = checkOverlaps(resolved))
-    return status;
-  const char *name = resolved.recurrence->name;
+/// Of the longest sequence.
+static int64_t countTokens(const Call &resolved) {
+  int64_t most = 0;
+  for (int64_t i = 0; i < resolved.sequences; ++i) {
+    int64_t tokens = getSequence(resolved, i).tokens;
+    most = tokens > most ? tokens : most;
+  }
+  return most;
+}
+
+static recur_status execute(const Call &resolved) {
+  const recur_recurrence *recurrence = resolved.recurrence;
+  const recur_call *call = resolved.call;
+  const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
   int64_t units = resolved.sequences * resolved.heads;
   if (units > INT32_MAX)
-    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", name, (long long)units);
+    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", recurrence->name,
+                (long long)units);
   if (units == 0)
     return RECUR_OK;
-  const CUDALibrary *cuda = getCUDALibrary();
-  if (!cuda)
-    return RECUR_DEVICE_ERROR;
+  if (recur_status status = checkMemory(cuda, resolved))
+    return status;
   void *context = nullptr, *function = nullptr;
-  if (CUresult error = cuda->getCurrentContext(&context); error || !context)
-    return failOf(*cuda, name, "no context is current", error ? error : contextError);
-  if (recur_status status = checkMemory(*cuda, resolved, device_offsets))
-    return status;
-  pthread_mutex_lock(&mutex);
-  recur_status status = load(*cuda, kernel, context, &function);
-  pthread_mutex_unlock(&mutex);
-  if (status)
-    return status;
+  if (CUresult error = cuda.getCurrentContext(&context))
+    return failOf(cuda, recurrence->name, "no context is current", error);
   int64_t words[abi::countWords(mostArguments)];
   words[abi::TokensWord] = call->T;
   words[abi::HeadsWord] = resolved.heads;
-  words[abi::OffsetsWord] = reinterpret_cast<int64_t>(device_offsets);
+  words[abi::OffsetsWord] = reinterpret_cast<int64_t>(call->device_offsets);
   words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(call->workspace);
   words[abi::WorkspaceStrideWord] = resolved.slotBytes;
   for (int32_t i = 0; i < resolved.argumentCount; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), resolved.arguments[i], resolved);
   void *parameters[] = {words};
-  if (CUresult error = cuda->launch(function, unsigned(units), 1, 1, unsigned(kernel->threads), 1, 1,
-                                    unsigned(kernel->shared_bytes), stream, parameters, nullptr))
-    return failOf(*cuda, name, "the kernel cannot be launched", error);
+  const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, countTokens(resolved));
+  for (int32_t i = 0; i < kernel.launch_count; ++i) {
+    const recur_launch_info &launch = kernel.launches[i];
+    if (recur_status status = findFunction(cuda, recurrence, &launch, context, &function))
+      return status;
+    if (CUresult error = cuda.launch(function, unsigned(units), 1, 1, unsigned(launch.threads), 1, 1,
+                                     unsigned(launch.shared_bytes), call->stream, parameters, nullptr))
+      return failOf(cuda, recurrence->name, "the kernel cannot be launched", error);
+  }
   return RECUR_OK;
 }
+
+const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute};

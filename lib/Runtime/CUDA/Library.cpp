@@ -1,5 +1,5 @@
 #include "Runtime/CUDA/Library.h"
-#include "Runtime/Message.h"
+#include "Runtime/Common/Message.h"
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -24,7 +24,12 @@ static void open() {
   CUresult (*initialize)(unsigned) = nullptr;
   find(handle, "cuInit", initialize);
   find(handle, "cuCtxGetCurrent", library.getCurrentContext);
+  find(handle, "cuCtxPushCurrent_v2", library.pushContext);
+  find(handle, "cuCtxPopCurrent_v2", library.popContext);
+  find(handle, "cuCtxGetDevice", library.getCurrentDevice);
+  find(handle, "cuDeviceGetAttribute", library.getDeviceAttribute);
   find(handle, "cuModuleLoadData", library.loadModule);
+  find(handle, "cuModuleUnload", library.unloadModule);
   find(handle, "cuModuleGetFunction", library.getFunction);
   find(handle, "cuFuncSetAttribute", library.setAttribute);
   find(handle, "cuLaunchKernel", library.launch);

@@ -8,6 +8,26 @@ int cuCtxGetCurrent(void **context) {
   *context = fakeCUDA.context;
   return 0;
 }
+int cuCtxPushCurrent_v2(void *context) {
+  fakeCUDA.context = context;
+  return 0;
+}
+int cuCtxPopCurrent_v2(void **context) {
+  *context = fakeCUDA.context;
+  return 0;
+}
+int cuCtxGetDevice(int *device) {
+  *device = 3;
+  return fakeCUDA.context ? 0 : 201;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  *value = attribute == 75 ? fakeCUDA.capability / 10 : fakeCUDA.capability % 10;
+  return device == 3 ? 0 : 101;
+}
+int cuModuleUnload(void *) {
+  ++fakeCUDA.unloads;
+  return 0;
+}
 int cuModuleLoadData(void **module, const void *image) {
   ++fakeCUDA.loads;
   *module = const_cast<void *>(image);

@@ -7,7 +7,8 @@
 struct FakeCUDA {
   void *context;
   const void *hostMemory; // all other memory is the device's
-  int loads, launches;
+  int loads, unloads, launches;
+  int capability = 90;
   int sharedBytes; // as set for the function
   int errorOfLoad;
   unsigned grid, threads, launchShared;

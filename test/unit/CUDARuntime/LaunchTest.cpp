@@ -1,6 +1,7 @@
 // What a call on a GPU's memory becomes: the words that a kernel is launched with, and what is refused before.
+#include "ABI/LaunchWords.h"
 #include "FakeCUDA.h"
-#include "recur/CUDA.h"
+#include "recur/Runtime.h"
 #include "gmock/gmock.h"
 
 using ::testing::ElementsAre;
@@ -11,16 +12,17 @@ constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 
                                        {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
                                        {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
                                        {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
-constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0};
-constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 0,     4,        1,     arrays,
-                                         &kernelInfo,       "gdn", "sm_90a", "0.1", nullptr};
+constexpr recur_launch_info launches[] = {{"gdn", 256, 1000}};
+constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches};
+constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,    &kernelInfo, "gdn",
+                                         "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA};
 
 class Launch : public ::testing::Test {
 protected:
   Launch() {
     fakeCUDA = FakeCUDA();
     fakeCUDA.context = &fakeCUDA;
-    fakeCUDA.wordCount = 5 + 7 * 5;
+    fakeCUDA.wordCount = recur::abi::countWords(5);
     call.B = 2;
     call.T = 70;
     call.H = 4;
@@ -33,25 +35,28 @@ protected:
     call.argument_count = 5;
     call.workspace = workspace;
     call.workspace_bytes = sizeof workspace;
+    call.device = RECUR_CUDA;
+    call.stream = this;
   }
+  ~Launch() override { recur_unload(&recurrence); }
 
   recur_status forward(const int64_t *deviceOffsets = nullptr) {
-    return recur_cuda_forward(&kernel, &call, deviceOffsets, this);
+    call.device_offsets = deviceOffsets;
+    return recur_forward(&recurrence, &call);
   }
   std::vector<int64_t> wordsOf(int array) const {
-    auto begin = fakeCUDA.words.begin() + 5 + 7 * array;
-    return {begin, begin + 7};
+    auto begin = fakeCUDA.words.begin() + recur::abi::getWord(array, recur::abi::DataWord);
+    return {begin, begin + recur::abi::arrayWords};
   }
   static int64_t at(const void *data) { return reinterpret_cast<int64_t>(data); }
 
-  recur_cuda_kernel kernel = {&recurrence, "image", "gdn", 256, 1000};
   recur_call call = {};
   recur_argument arguments[5] = {};
   alignas(64) char q[2 * 70 * 2 * 8 * 2], mu[4 * 2], o[2 * 70 * 4 * 6 * 2], S[2 * 4 * 48 * 4], workspace[8 * 640];
 };
 
 TEST_F(Launch, ACTAForEachHeadOfEachSequence) {
-  EXPECT_EQ(recur_cuda_workspace_size(&kernel, &call), 8 * 640);
+  EXPECT_EQ(recur_workspace_size(&recurrence, &call), 8 * 640);
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
   EXPECT_EQ(fakeCUDA.grid, 8u);
   EXPECT_EQ(fakeCUDA.threads, 256u);
@@ -73,9 +78,6 @@ TEST_F(Launch, WordsSayWhereArraysLie) {
 
 TEST_F(Launch, TransposedStatesAreReadAcross) {
   call.states_transposed = 1;
-  alignas(64) static char larger[8 * (640 + 6 * 8 * 4)];
-  call.workspace = larger;
-  call.workspace_bytes = sizeof larger;
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
   EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 1, 6));
 }
@@ -95,7 +97,9 @@ TEST_F(Launch, PackedSequencesBeginWhereTheirOffsetsSay) {
   EXPECT_EQ(wordsOf(0)[1], 0) << "tokens of all sequences lie one behind another";
   EXPECT_EQ(wordsOf(4)[1], 4 * 48);
   EXPECT_EQ(forward(), RECUR_NULL_POINTER);
-  EXPECT_STREQ(recur_message(), "gdn: sequence_offsets are given twice, in memory of the host and of the GPU");
+  EXPECT_STREQ(recur_message(),
+               "gdn: offsets are given twice, as sequence_offsets in memory of the host and as device_offsets in "
+               "memory of the GPU; one of them is null");
 }
 
 TEST_F(Launch, AKernelIsLoadedOnceInAContext) {
@@ -107,6 +111,51 @@ TEST_F(Launch, AKernelIsLoadedOnceInAContext) {
   ASSERT_EQ(forward(), RECUR_OK);
   EXPECT_EQ(fakeCUDA.loads, 2);
   EXPECT_EQ(fakeCUDA.launches, 3);
+}
+
+TEST_F(Launch, AGraphCanCaptureACallOfWhatWasLoaded) {
+  ASSERT_EQ(recur_load(&recurrence, RECUR_CUDA), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.loads, 1);
+  EXPECT_EQ(fakeCUDA.launches, 0);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.loads, 1);
+}
+
+TEST_F(Launch, WhatIsUnloadedIsLoadedAgain) {
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  recur_unload(&recurrence);
+  EXPECT_EQ(fakeCUDA.unloads, 1);
+  ASSERT_EQ(forward(), RECUR_OK);
+  EXPECT_EQ(fakeCUDA.loads, 2);
+}
+
+TEST_F(Launch, AKernelIsForOneKindOfMachine) {
+  fakeCUDA.capability = 80;
+  EXPECT_EQ(forward(), RECUR_WRONG_MACHINE);
+  EXPECT_STREQ(recur_message(), "gdn was compiled for 'sm_90a', a GPU of compute capability 9.0, and the current "
+                                "context's has 8.0");
+  call.device = RECUR_CPU;
+  EXPECT_EQ(forward(), RECUR_WRONG_MACHINE);
+  EXPECT_STREQ(recur_message(), "gdn was compiled for 'sm_90a' alone; set the call's device to RECUR_CUDA, with arrays "
+                                "in memory of a GPU, or add a processor to --target");
+  call.device = 2;
+  EXPECT_EQ(forward(), RECUR_WRONG_MACHINE);
+  EXPECT_STREQ(recur_message(), "gdn: there is no device of the number 2; see recur_device");
+}
+
+TEST_F(Launch, OfSeveralTargetsTheCallsDeviceDecides) {
+  recur_recurrence processor = recurrence;
+  processor.features = 0;
+  processor.device = RECUR_CPU;
+  processor.target = "x86-64";
+  processor.next = &recurrence;
+  EXPECT_EQ(recur_select_for(&processor, RECUR_CUDA), &recurrence);
+  EXPECT_EQ(recur_select(&processor), &processor);
+  EXPECT_EQ(recur_forward(&processor, &call), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.launches, 1);
+  processor.next = nullptr;
+  EXPECT_EQ(recur_forward(&processor, &call), RECUR_WRONG_MACHINE);
+  EXPECT_STREQ(recur_message(), "gdn was compiled for processors alone; add a GPU, such as sm_90a, to --target");
 }
 
 TEST_F(Launch, NothingToDoIsNoLaunch) {
@@ -135,10 +184,9 @@ TEST_F(Launch, WhatIsCheckedOnACPUIsCheckedHere) {
 }
 
 TEST_F(Launch, WhatTheDriverRefusesIsSaid) {
-  recur_cuda_kernel other = {&recurrence, "another image", "gdn", 256, 1000};
   fakeCUDA.errorOfLoad = 209;
-  EXPECT_EQ(recur_cuda_forward(&other, &call, nullptr, nullptr), RECUR_DEVICE_ERROR);
-  EXPECT_STREQ(recur_message(), "gdn: the kernel cannot be loaded: CUDA_ERROR_NO_BINARY_FOR_GPU");
+  EXPECT_EQ(forward(), RECUR_DEVICE_ERROR);
+  EXPECT_STREQ(recur_message(), "gdn: the kernels cannot be loaded: CUDA_ERROR_NO_BINARY_FOR_GPU");
   fakeCUDA.context = nullptr;
   EXPECT_EQ(forward(), RECUR_DEVICE_ERROR);
   EXPECT_STREQ(recur_message(), "gdn: no context is current: CUDA_ERROR_INVALID_CONTEXT");

@@ -2,7 +2,7 @@
 #pragma once
 #include "Compile/CPUKernel.h"
 #include "Data/Data.h"
-#include "Runtime/Features.h"
+#include "Runtime/CPU/Features.h"
 #include "recur/Runtime.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -201,7 +201,7 @@ TEST_F(Misuse, Plans) {
 TEST_F(Misuse, KernelsOfAnotherVersionOrMachine) {
   recur_recurrence other = attention;
   other.abi_version = RECUR_ABI_VERSION + 1;
-  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 4, this runtime of 3", &other);
+  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 5, this runtime of 4", &other);
   other = attention;
   other.features = 1u << 31; // no such feature yet
   expectRefused(RECUR_WRONG_MACHINE, "attention was compiled for 'host', and this processor lacks instructions",

@@ -1,5 +1,5 @@
 // What the processor has, and what the system lets a program use of it.
-#include "Runtime/Features.h"
+#include "Runtime/CPU/Features.h"
 #include "TestRecurrence.h"
 #include <cstddef>
 #include <cstdlib>

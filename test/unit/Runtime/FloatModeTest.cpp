@@ -1,5 +1,5 @@
 // The floating-point mode that kernels run in, and that their caller, and every thread that they run on, has back.
-#include "Runtime/Segments.h"
+#include "Runtime/CPU/Segments.h"
 #include "TestRecurrence.h"
 #include <gtest/gtest.h>
 #include <pmmintrin.h>

@@ -1,6 +1,6 @@
 // The plan `segment`: when it is chosen, how sequences are cut, what workspace that takes, and that segments give what
 // the whole sequence does.
-#include "Runtime/Segments.h"
+#include "Runtime/CPU/Segments.h"
 #include "TestRecurrence.h"
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@ struct Processors {
 };
 
 recur_kernel_info makeKernel(const recur_summary_info &summary) {
-  return {nullptr, 0, 0, RECUR_PLAN_SEGMENT, 64, &summary, 1};
+  return {nullptr, 0, 0, RECUR_PLAN_SEGMENT, 64, &summary, 1, 0, nullptr};
 }
 
 recur_summary_info makeCosts(float cost, float applyCost) {

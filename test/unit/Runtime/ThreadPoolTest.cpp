@@ -1,4 +1,4 @@
-#include "Runtime/ThreadPool.h"
+#include "Runtime/CPU/ThreadPool.h"
 #include "TestRecurrence.h"
 #include <atomic>
 #include <gtest/gtest.h>

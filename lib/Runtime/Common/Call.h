@@ -33,7 +33,10 @@ struct Cut {
   int64_t first = 0, rest = 0;
 };
 
+struct Machine;
+
 struct Call {
+  const Machine *machine;
   const recur_recurrence *recurrence;
   const recur_call *call;
   int64_t sequences; // N
@@ -60,6 +63,13 @@ Sequence getSequence(const Call &call, int64_t index);
 /// The kernel for a whole sequence of so many tokens, forced or chosen; null when the forced plan is not there.
 const recur_kernel_info *chooseKernel(const recur_recurrence *recurrence, int32_t plan, int64_t tokens);
 
+/// The largest workspace of any kernel that the call may choose: the same whatever the lengths of its sequences.
+int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan, const recur_kernel_info *segmented);
+
+/// An error where the description is no one, or of another version.
+recur_status checkRecurrence(const recur_recurrence *recurrence);
+/// An error where no kernel runs on the recur_device.
+recur_status checkDevice(const recur_recurrence *recurrence, int32_t device);
 /// Checks the descriptor and the sizes, and says how much workspace there must be. Does not look at arguments.
 recur_status resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call);
 /// The workspace that there must be.

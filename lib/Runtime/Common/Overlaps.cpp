@@ -1,8 +1,8 @@
 // Whether what is written shares memory with anything else, the call's own tables among it. Arrays may lie interleaved
 // in one buffer, as slices of a fused projection do: then the ranges of their addresses overlap while their elements do
 // not.
-#include "Runtime/Call.h"
-#include "Runtime/Message.h"
+#include "Runtime/Common/Call.h"
+#include "Runtime/Common/Message.h"
 
 using namespace recur::runtime;
 
@@ -85,7 +85,10 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
                 {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
                 {"'sequence_offsets'",
                  makeBlock(call->sequence_offsets,
-                           call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)}};
+                           call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
+                {"'device_offsets'",
+                 makeBlock(call->device_offsets,
+                           call->device_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)}};
   const char *name = resolved.recurrence->name;
   for (const auto &[table, block] : tables) {
     if (!block.spanBytes)

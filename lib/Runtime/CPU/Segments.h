@@ -8,7 +8,7 @@
 // s b chunks, so that it takes as long as a summary does. A sequence of N chunks on m processors then takes the time of
 // N (1 + s) / (m + s) chunks: for one head and s = 1.3 it is 0.7 N with two processors and N / 4 with eight.
 #pragma once
-#include "Runtime/Call.h"
+#include "Runtime/Common/Call.h"
 
 namespace recur::runtime {
 

@@ -1,4 +1,4 @@
-#include "Runtime/Features.h"
+#include "Runtime/CPU/Features.h"
 #include "recur/Runtime.h"
 #include <cerrno>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 // The checks of the arrays themselves: pointers, alignment and strides.
-#include "Runtime/Call.h"
-#include "Runtime/Message.h"
+#include "Runtime/Common/Call.h"
+#include "Runtime/Common/Message.h"
 #include <cstdint>
 
 using namespace recur::runtime;

@@ -1,26 +1,11 @@
 // The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
-#include "Runtime/Call.h"
-#include "Runtime/Features.h"
-#include "Runtime/Message.h"
-#include "Runtime/Segments.h"
+#include "Runtime/Common/Machine.h"
+#include "Runtime/Common/Message.h"
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 using namespace recur::runtime;
 
-const recur_recurrence *recur_select(const recur_recurrence *recurrence) {
-  const char *forced = recurrence && recurrence->next ? getenv("RECUR_TARGET") : nullptr;
-  bool isKnown = false;
-  for (const recur_recurrence *one = recurrence; forced && one; one = one->next)
-    isKnown |= strcmp(one->target, forced) == 0;
-  for (const recur_recurrence *one = recurrence; one; one = one->next)
-    if (hasFeatures(one->features) && (!isKnown || strcmp(one->target, forced) == 0))
-      return one;
-  return nullptr;
-}
-
-static recur_status checkDescriptor(const recur_recurrence *recurrence) {
+recur_status recur::runtime::checkRecurrence(const recur_recurrence *recurrence) {
   if (!recurrence)
     return fail(RECUR_NULL_POINTER, "the recurrence is null; pass the address of NAME_recurrence");
   if (recurrence->abi_version != RECUR_ABI_VERSION)
@@ -33,17 +18,7 @@ static recur_status checkDescriptor(const recur_recurrence *recurrence) {
     arguments += recurrence->arrays[i].kind == RECUR_STATE; // initial and final
   if (recurrence->array_count < 0 || arguments > mostArguments || recurrence->kernel_count < 1)
     return fail(RECUR_WRONG_VERSION, "%s: the kernel's description is damaged; build it again", recurrence->name);
-  if (recur_select(recurrence))
-    return RECUR_OK;
-  if (isAMXRefused(recurrence->features))
-    return fail(RECUR_WRONG_MACHINE,
-                "%s was compiled for '%s', and the system does not let this program use AMX (arch_prctl with "
-                "ARCH_REQ_XCOMP_PERM fails); build with a --target without it, such as x86-64-v4, or with several",
-                recurrence->name, recurrence->target);
-  return fail(RECUR_WRONG_MACHINE,
-              "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
-              "such as x86-64-v3",
-              recurrence->name, recurrence->target);
+  return RECUR_OK;
 }
 
 static recur_status checkSizes(const recur_recurrence *recurrence, const recur_call *call) {
@@ -135,8 +110,8 @@ const recur_kernel_info *recur::runtime::chooseKernel(const recur_recurrence *re
   return best;
 }
 
-/// The largest workspace of any kernel that the call may choose: the same whatever the lengths of its sequences.
-static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan, const recur_kernel_info *segmented) {
+int64_t recur::runtime::getKernelBytes(const recur_recurrence *recurrence, int32_t plan,
+                                       const recur_kernel_info *segmented) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
     const recur_kernel_info &kernel = recurrence->kernels[i];
@@ -149,11 +124,13 @@ static int64_t getKernelBytes(const recur_recurrence *recurrence, int32_t plan, 
 }
 
 recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call) {
-  if (recur_status status = checkDescriptor(recurrence))
+  if (recur_status status = checkRecurrence(recurrence))
     return status;
-  recurrence = recur_select(recurrence);
   if (!call)
     return fail(RECUR_NULL_POINTER, "%s: the call is null", recurrence->name);
+  if (recur_status status = checkDevice(recurrence, call->device))
+    return status;
+  recurrence = recur_select_for(recurrence, call->device);
   char plans[64];
   if (recur_status status = checkSizes(recurrence, call))
     return status;
@@ -170,23 +147,16 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.sequences = call->sequence_offsets ? call->sequence_count : call->B;
   resolved.heads = call->H;
   resolved.groups = call->Hq ? call->Hq : call->H;
-  int64_t units = resolved.sequences * resolved.heads;
-  int64_t threads = call->threads ? call->threads : recur_thread_count();
-  resolveSegments(resolved);
-  if (resolved.segmented && units) // every segment may be worked on by itself
-    units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
-  resolved.slots = units < threads ? units : threads;
-  resolved.slotBytes = getKernelBytes(recurrence, resolved.plan, resolved.segmented);
-  for (int32_t i = 0; call->states_transposed && i < recurrence->array_count; ++i) {
-    const recur_array_info &info = recurrence->arrays[i];
-    if (info.kind == RECUR_STATE && info.rank == 2)
-      resolved.slotBytes += roundUp(info.shape[0] * info.shape[1] * int64_t(sizeof(float)));
-  }
+  resolved.segmented = nullptr;
+  resolved.cut = {};
+  resolved.records = resolved.recordBytes = 0;
+  resolved.machine = findMachine(call->device);
+  resolved.machine->plan(resolved);
   int64_t bytes, records;
   if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes) ||
       __builtin_mul_overflow(resolved.records, resolved.recordBytes, &records) ||
       __builtin_add_overflow(bytes, records, &bytes))
-    return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld threads is too large", recurrence->name,
+    return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld heads at the same time is too large", recurrence->name,
                 (long long)resolved.slots);
   return RECUR_OK;
 }

@@ -1,5 +1,5 @@
 // Plain pthreads, and nothing of the C++ library that must be linked: C programs link this with their C compiler.
-#include "Runtime/ThreadPool.h"
+#include "Runtime/CPU/ThreadPool.h"
 #include "recur/Runtime.h"
 #include <cstdlib>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-#include "Runtime/Parts.h"
-#include "Runtime/Segments.h"
+#include "Runtime/CPU/Parts.h"
+#include "Runtime/CPU/Segments.h"
 #include <cstring>
 
 using namespace recur::runtime;

@@ -1,6 +1,6 @@
 // One head of one sequence, or a segment of it, handed to a kernel.
 #pragma once
-#include "Runtime/Call.h"
+#include "Runtime/Common/Call.h"
 
 namespace recur::runtime {
 

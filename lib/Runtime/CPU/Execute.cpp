@@ -1,9 +1,11 @@
 // Hands each head of each sequence to a kernel, or each segment of it.
-#include "Runtime/FloatMode.h"
-#include "Runtime/Message.h"
-#include "Runtime/Parts.h"
-#include "Runtime/Segments.h"
-#include "Runtime/ThreadPool.h"
+#include "Runtime/CPU/Features.h"
+#include "Runtime/CPU/FloatMode.h"
+#include "Runtime/CPU/Parts.h"
+#include "Runtime/CPU/Segments.h"
+#include "Runtime/CPU/ThreadPool.h"
+#include "Runtime/Common/Machine.h"
+#include "Runtime/Common/Message.h"
 
 using namespace recur::runtime;
 
@@ -178,24 +180,41 @@ static void runWave(const Call &call, const Wave &wave) {
 }
 
 //===----------------------------------------------------------------------===//
-// Entries
+// The machine
 //===----------------------------------------------------------------------===//
 
-int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call) {
-  Call resolved;
-  if (resolveSizes(resolved, recurrence, call) != RECUR_OK)
-    return -1;
-  return countWorkspaceBytes(resolved);
+static bool canRun(const recur_recurrence *recurrence) { return hasFeatures(recurrence->features); }
+
+static recur_status refuse(const recur_recurrence *recurrence) {
+  if (isAMXRefused(recurrence->features))
+    return fail(RECUR_WRONG_MACHINE,
+                "%s was compiled for '%s', and the system does not let this program use AMX (arch_prctl with "
+                "ARCH_REQ_XCOMP_PERM fails); build with a --target without it, such as x86-64-v4, or with several",
+                recurrence->name, recurrence->target);
+  return fail(RECUR_WRONG_MACHINE,
+              "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
+              "such as x86-64-v3",
+              recurrence->name, recurrence->target);
 }
 
-recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call) {
-  Call resolved;
-  if (recur_status status = resolveSizes(resolved, recurrence, call))
-    return status;
-  if (recur_status status = resolveArguments(resolved))
-    return status;
-  if (recur_status status = checkOverlaps(resolved))
-    return status;
+static void plan(Call &resolved) {
+  const recur_recurrence *recurrence = resolved.recurrence;
+  const recur_call *call = resolved.call;
+  int64_t units = resolved.sequences * resolved.heads;
+  int64_t threads = call->threads ? call->threads : recur_thread_count();
+  resolveSegments(resolved);
+  if (resolved.segmented && units) // every segment may be worked on by itself
+    units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
+  resolved.slots = units < threads ? units : threads;
+  resolved.slotBytes = getKernelBytes(recurrence, resolved.plan, resolved.segmented);
+  for (int32_t i = 0; call->states_transposed && i < recurrence->array_count; ++i) {
+    const recur_array_info &info = recurrence->arrays[i];
+    if (info.kind == RECUR_STATE && info.rank == 2)
+      resolved.slotBytes += roundUp(info.shape[0] * info.shape[1] * int64_t(sizeof(float)));
+  }
+}
+
+static recur_status execute(const Call &resolved) {
   int64_t units = resolved.sequences * resolved.heads;
   if (resolved.cut.rest == 0) {
     runTasks({&resolved, runUnit, units});
@@ -208,3 +227,5 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
   }
   return RECUR_OK;
 }
+
+const Machine recur::runtime::processors = {canRun, refuse, plan, execute};

@@ -1,4 +1,4 @@
-#include "Runtime/Message.h"
+#include "Runtime/Common/Message.h"
 #include <cstdarg>
 #include <cstdio>
 

@@ -1,6 +1,6 @@
-#include "Runtime/Segments.h"
-#include "Runtime/FloatMode.h"
-#include "Runtime/ThreadPool.h"
+#include "Runtime/CPU/Segments.h"
+#include "Runtime/CPU/FloatMode.h"
+#include "Runtime/CPU/ThreadPool.h"
 #include <cstdlib>
 
 using namespace recur::runtime;
@@ -150,9 +150,6 @@ static const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurr
 
 void recur::runtime::resolveSegments(Call &resolved) {
   const recur_call *call = resolved.call;
-  resolved.segmented = nullptr;
-  resolved.cut = {};
-  resolved.records = resolved.recordBytes = 0;
   bool isForced = resolved.plan == RECUR_PLAN_SEGMENT;
   const recur_kernel_info *kernel = findSegmentKernel(resolved.recurrence);
   if (!kernel || (!isForced && resolved.plan != RECUR_PLAN_AUTO) || resolved.sequences == 0 || resolved.heads == 0)

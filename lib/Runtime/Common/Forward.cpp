@@ -1,0 +1,22 @@
+// The entries that every kind of machine has: checks, and then the machine's own part.
+#include "Runtime/Common/Machine.h"
+
+using namespace recur::runtime;
+
+int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call) {
+  Call resolved;
+  if (resolveSizes(resolved, recurrence, call) != RECUR_OK)
+    return -1;
+  return countWorkspaceBytes(resolved);
+}
+
+recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call) {
+  Call resolved;
+  if (recur_status status = resolveSizes(resolved, recurrence, call))
+    return status;
+  if (recur_status status = resolveArguments(resolved))
+    return status;
+  if (recur_status status = checkOverlaps(resolved))
+    return status;
+  return resolved.machine->execute(resolved);
+}
