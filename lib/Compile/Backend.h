@@ -51,7 +51,7 @@ public:
   virtual std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                              Listings &listings) const = 0;
   /// The code of a module of the last stage of modules, with `--stop-after=binary`.
-  virtual llvm::Expected<std::string> generateCode(mlir::ModuleOp lowered, const Target &target,
+  virtual llvm::Expected<std::string> generateCode(mlir::ModuleOp lowered, const PipelineOptions &pipeline,
                                                    llvm::StringRef form) const = 0;
 };
 

@@ -60,7 +60,7 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pi
   }
   auto write = [&](const Stage &stage, StringRef form, std::string path) -> Error {
     Expected<std::string> content =
-        stage.populate ? printModule(module) : backend->generateCode(module, pipeline.target, form);
+        stage.populate ? printModule(module) : backend->generateCode(module, pipeline, form);
     if (!content)
       return content.takeError();
     files.push_back({std::move(path), std::move(*content)});

@@ -48,7 +48,8 @@ public:
                                      Listings &listings) const override {
     return std::make_unique<CPUKernelMaker>(pipeline, objectName, listings);
   }
-  Expected<std::string> generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) const override;
+  Expected<std::string> generateCode(mlir::ModuleOp lowered, const PipelineOptions &pipeline,
+                                     StringRef form) const override;
 };
 
 } // namespace
@@ -98,14 +99,16 @@ Expected<KernelResources> CPUBackend::measureProgram(chunk::ProgramOp program, c
   return KernelResources{*bytes};
 }
 
-Expected<std::string> CPUBackend::generateCode(mlir::ModuleOp lowered, const Target &target, StringRef form) const {
+Expected<std::string> CPUBackend::generateCode(mlir::ModuleOp lowered, const PipelineOptions &pipeline,
+                                               StringRef form) const {
   LLVMContext context;
   Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, target, codegen::Vectors::Chosen))
+  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen, pipeline.effort))
     return std::move(error);
-  return codegen::emitCode(**module, target, form == "obj" ? CodeForm::Object : CodeForm::Assembly);
+  return codegen::emitCode(**module, pipeline.target, form == "obj" ? CodeForm::Object : CodeForm::Assembly,
+                           pipeline.effort);
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,18 +152,18 @@ Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(ArrayRef<codegen::Kerne
   for (Function &function : all)
     if (!function.isDeclaration())
       function.setLinkage(GlobalValue::InternalLinkage);
-  if (Error error = codegen::optimize(all, pipeline.target, codegen::Vectors::Found))
+  if (Error error = codegen::optimize(all, pipeline.target, codegen::Vectors::Found, pipeline.effort))
     return std::move(error);
   if (listings.wantsLLVM)
     listings.llvmIR = codegen::printIR(all) + listings.llvmIR;
   if (listings.wantsAssembly) {
     std::unique_ptr<Module> copy = CloneModule(all);
-    Expected<std::string> assembly = codegen::emitCode(*copy, pipeline.target, CodeForm::Assembly);
+    Expected<std::string> assembly = codegen::emitCode(*copy, pipeline.target, CodeForm::Assembly, pipeline.effort);
     if (!assembly)
       return assembly.takeError();
     listings.assembly = *assembly + listings.assembly;
   }
-  Expected<std::string> object = codegen::emitCode(all, pipeline.target, CodeForm::Object);
+  Expected<std::string> object = codegen::emitCode(all, pipeline.target, CodeForm::Object, pipeline.effort);
   if (!object)
     return object.takeError();
   objects.insert(objects.begin(), {objectName, std::move(*object)});

@@ -31,14 +31,14 @@ public:
   }
 
   /// The module in LLVM IR, optimised.
-  Expected<std::unique_ptr<llvm::Module>> translate(LLVMContext &llvmContext, const Target &target) {
+  Expected<std::unique_ptr<llvm::Module>> translate(LLVMContext &llvmContext, const PipelineOptions &pipeline) {
     Expected<std::unique_ptr<llvm::Module>> translated = translateToLLVMIR(*module, llvmContext);
     if (!translated && !message.empty()) {
       consumeError(translated.takeError());
       return createStringError(message);
     }
     if (translated)
-      if (Error error = codegen::optimize(**translated, target, codegen::Vectors::Chosen))
+      if (Error error = codegen::optimize(**translated, pipeline.target, codegen::Vectors::Chosen, pipeline.effort))
         return std::move(error);
     return translated;
   }
@@ -70,10 +70,10 @@ Expected<KernelObject> recur::compileCPUKernel(chunk::ProgramOp program, const P
   if (Error error = lowering.run("tile", "lowered", pipeline))
     return std::move(error);
   LLVMContext context;
-  auto module = lowering.translate(context, pipeline.target);
+  auto module = lowering.translate(context, pipeline);
   if (!module)
     return module.takeError();
-  auto object = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Object);
+  auto object = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Object, pipeline.effort);
   if (!object)
     return object.takeError();
   result.object = std::move(*object);
@@ -95,10 +95,10 @@ Expected<std::string> recur::printCPUKernel(chunk::ProgramOp program, const Pipe
   if (stage == CPUStage::tile || stage == CPUStage::lowered)
     return lowering.print();
   LLVMContext context;
-  auto module = lowering.translate(context, pipeline.target);
+  auto module = lowering.translate(context, pipeline);
   if (!module)
     return module.takeError();
   if (stage == CPUStage::llvm)
     return codegen::printIR(**module);
-  return codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly);
+  return codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly, pipeline.effort);
 }

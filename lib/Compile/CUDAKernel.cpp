@@ -40,9 +40,9 @@ Expected<CUDAKernel> compile::compileCUDAKernel(dgps::RecurrenceOp recurrence, P
   auto module = translateToLLVMIR(**plan, context);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen))
+  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen, pipeline.effort))
     return std::move(error);
-  auto ptx = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly);
+  auto ptx = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly, pipeline.effort);
   if (!ptx)
     return ptx.takeError();
   result.ptx = std::move(*ptx);

@@ -72,4 +72,5 @@ def help : Switch<"help", "print this", DiagnosticsGroup, everywhere>;
 def help_short : Flag<["-"], "h">, Alias<help>, Visibility<everywhere>;
 def version : Switch<"version", "print the version", DiagnosticsGroup, [TopLevel]>;
 
+defm effort : Valued<"effort", "NAME", "full (default), or quick: kernels compile in a fifth of the time and run slower", DevelopersGroup, [BuildVerb, CheckVerb, RunVerb]>;
 defm provoke : Valued<"provoke", "KIND", "fail as if by a fault in recurc: error, crash or (check) difference", DevelopersGroup, withSpec>;

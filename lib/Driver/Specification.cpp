@@ -75,7 +75,23 @@ Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::Input
     const opt::Arg *arg = args.getLastArg(option);
     return arg ? std::optional<StringRef>(arg->getValue()) : std::nullopt;
   };
-  return compile::parsePipeline({word(OPT_target), word(OPT_dtype), word(OPT_plan), word(OPT_chunk)});
+  Expected<Effort> effort = parseEffort(args);
+  if (!effort)
+    return effort.takeError();
+  Expected<PipelineOptions> options =
+      compile::parsePipeline({word(OPT_target), word(OPT_dtype), word(OPT_plan), word(OPT_chunk)});
+  if (options)
+    options->effort = *effort;
+  return options;
+}
+
+Expected<Effort> driver::parseEffort(const opt::InputArgList &args) {
+  StringRef name = args.getLastArgValue(OPT_effort, "full");
+  if (name == "full")
+    return Effort::Full;
+  if (name == "quick")
+    return Effort::Quick;
+  return makeUnknownValueError("--effort", name, {"full", "quick"});
 }
 
 //===----------------------------------------------------------------------===//

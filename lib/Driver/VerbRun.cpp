@@ -56,12 +56,9 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
 
 /// By kernels of the host, whose data is of the type that is written.
 static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
-                                                  DataType type, Plan plan) {
+                                                  const PipelineOptions &options) {
   if (Error error = interpreter::checkData(recurrence, data))
     return std::move(error);
-  PipelineOptions options;
-  options.dataType = type;
-  options.plan = plan;
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
@@ -116,6 +113,9 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
     return makeError("--plan: the engine '" + engine + "' goes " +
                      (engine == "chunk" ? "chunk by chunk" : "token by token") +
                      "; plans are of kernels, so take --engine=host");
+  Expected<Effort> effort = parseEffort(args);
+  if (!effort)
+    return effort.takeError();
   Expected<DataType> type = parseOutputType(args, engine == "host");
   if (!type)
     return type.takeError();
@@ -164,7 +164,11 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
       return std::move(error);
     return ExitCode::Fine;
   }
-  Expected<interpreter::Results> results = engine == "host"    ? runCompiled(recurrence, *data, *type, *plan)
+  PipelineOptions pipeline;
+  pipeline.dataType = *type;
+  pipeline.plan = *plan;
+  pipeline.effort = *effort;
+  Expected<interpreter::Results> results = engine == "host"    ? runCompiled(recurrence, *data, pipeline)
                                            : engine == "chunk" ? runChunks(recurrence, *data)
                                                                : interpreter::interpret(recurrence, *data);
   if (!results)

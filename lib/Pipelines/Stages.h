@@ -2,6 +2,7 @@
 // and recur-opt both go through here.
 #pragma once
 #include "Target/DataType.h"
+#include "Target/Effort.h"
 #include "Target/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -18,6 +19,7 @@ struct PipelineOptions {
   DataType dataType = DataType::F32; // of inputs, params and outputs
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
+  Effort effort = Effort::Full; // of the compiler for the code
   std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };
 

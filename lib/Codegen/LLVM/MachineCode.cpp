@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace recur::codegen;
 
-static Expected<std::unique_ptr<TargetMachine>> makeMachine(const recur::Target &target) {
+static Expected<std::unique_ptr<TargetMachine>> makeMachine(const recur::Target &target, recur::Effort effort) {
   static std::once_flag once;
   std::call_once(once, [] {
     InitializeAllTargetInfos();
@@ -26,9 +26,9 @@ static Expected<std::unique_ptr<TargetMachine>> makeMachine(const recur::Target 
   if (!found)
     return createStringError("this compiler has no code generator for '%s': %s", target.triple.c_str(),
                              message.c_str());
+  auto level = effort == recur::Effort::Full ? CodeGenOptLevel::Aggressive : CodeGenOptLevel::None;
   return std::unique_ptr<TargetMachine>(found->createTargetMachine(triple, target.cpu, target.codeFeatures,
-                                                                   TargetOptions(), Reloc::PIC_, std::nullopt,
-                                                                   CodeGenOptLevel::Aggressive));
+                                                                   TargetOptions(), Reloc::PIC_, std::nullopt, level));
 }
 
 static void setTarget(Module &module, const recur::Target &target, TargetMachine &machine) {
@@ -62,11 +62,13 @@ static void runPasses(Module &module, TargetMachine &machine, const PipelineTuni
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
 }
 
-Error recur::codegen::optimize(Module &module, const recur::Target &target, Vectors vectors) {
-  auto machine = makeMachine(target);
+Error recur::codegen::optimize(Module &module, const recur::Target &target, Vectors vectors, Effort effort) {
+  auto machine = makeMachine(target, effort);
   if (!machine)
     return machine.takeError();
   setTarget(module, target, **machine);
+  if (effort == Effort::Quick)
+    return Error::success();
   PipelineTuningOptions tuning;
   if (vectors == Vectors::Chosen) {
     tuning.LoopVectorization = tuning.SLPVectorization = false;
@@ -81,8 +83,9 @@ Error recur::codegen::optimize(Module &module, const recur::Target &target, Vect
   return Error::success();
 }
 
-Expected<std::string> recur::codegen::emitCode(Module &module, const recur::Target &target, CodeForm form) {
-  auto machine = makeMachine(target);
+Expected<std::string> recur::codegen::emitCode(Module &module, const recur::Target &target, CodeForm form,
+                                               Effort effort) {
+  auto machine = makeMachine(target, effort);
   if (!machine)
     return machine.takeError();
   SmallString<0> code;

@@ -1,5 +1,6 @@
 // LLVM IR to machine code of a target.
 #pragma once
+#include "Target/Effort.h"
 #include "Target/Target.h"
 #include "llvm/Support/Error.h"
 
@@ -17,11 +18,12 @@ enum class Vectors {
 
 enum class CodeForm { Object, Assembly };
 
-/// Makes the module one for the target: triple, data layout, and what each function may use. Then optimises it.
-llvm::Error optimize(llvm::Module &module, const Target &target, Vectors vectors);
+/// Makes the module one for the target: triple, data layout, and what each function may use. Then optimises it,
+/// unless it is to be quick.
+llvm::Error optimize(llvm::Module &module, const Target &target, Vectors vectors, Effort effort);
 
 /// Position-independent code of an optimised module, as bytes or text. The module is spent afterwards.
-llvm::Expected<std::string> emitCode(llvm::Module &module, const Target &target, CodeForm form);
+llvm::Expected<std::string> emitCode(llvm::Module &module, const Target &target, CodeForm form, Effort effort);
 
 /// The module as text.
 std::string printIR(const llvm::Module &module);

@@ -72,7 +72,7 @@ protected:
   }
 
   /// Calls `test(engine, plan)` for each plan that the recurrence has a kernel of.
-  template <typename Test> void forEachPlan(Test test, DataType type = DataType::F32) {
+  template <typename Test> void forEachPlan(Test test, Effort effort, DataType type = DataType::F32) {
     auto plans = compile::listKernelPlans(recurrence, {});
     ASSERT_TRUE(bool(plans)) << llvm::toString(plans.takeError());
     unsigned tested = 0;
@@ -86,6 +86,7 @@ protected:
       PipelineOptions pipeline;
       pipeline.plan = plan;
       pipeline.dataType = type;
+      pipeline.effort = effort;
       auto engine = HostEngine::create(recurrence, pipeline);
       ASSERT_TRUE(bool(engine)) << llvm::toString(engine.takeError());
       test(**engine, plan);
@@ -180,29 +181,36 @@ protected:
 
 TEST_P(ExamplePlans, ComputeWhatTheInterpreterDoes) {
   ASSERT_NO_FATAL_FAILURE(open({16, 9}));
-  forEachPlan([&](const HostEngine &engine, Plan) {
-    unsigned compared = 0;
-    for (bool isHard : {false, true})
-      for (int64_t tokens : {0, 1, 5, 63, 64, 65, 200}) {
-        SCOPED_TRACE(testing::Message() << "T=" << tokens << (isHard ? ", hard data" : ""));
-        compared += compareWithInterpreter(recurrence, {2, tokens, 2, 1}, tokens, DataType::F32, isHard,
-                                           [&](const Data &data) { return run(engine, data); });
-      }
-    EXPECT_EQ(compared, 14u) << "not every case was compared";
-  });
+  forEachPlan(
+      [&](const HostEngine &engine, Plan) {
+        unsigned compared = 0;
+        for (bool isHard : {false, true})
+          for (int64_t tokens : {0, 1, 5, 63, 64, 65, 200}) {
+            SCOPED_TRACE(testing::Message() << "T=" << tokens << (isHard ? ", hard data" : ""));
+            compared += compareWithInterpreter(recurrence, {2, tokens, 2, 1}, tokens, DataType::F32, isHard,
+                                               [&](const Data &data) { return run(engine, data); });
+          }
+        EXPECT_EQ(compared, 14u) << "not every case was compared";
+      },
+      Effort::Quick);
 }
 
-// Kernels take longer to compile than to run, so all of this is asked of the same ones.
+// Kernels with all of LLVM's optimisations take longer to compile than to run, so all of this is asked of the same
+// ones.
 TEST_P(ExamplePlans, GiveTheSameBits) {
   ASSERT_NO_FATAL_FAILURE(open({12, 20}));
-  forEachPlan([&](const HostEngine &engine, Plan plan) {
-    expectSameBitsHoweverCalled(engine);
-    expectSameBitsOfPackedSequences(engine);
-    expectNothingOfLaterTokens(engine);
-    // A sequence is cut into segments by its length, so there only the rounding of a token depends on later ones.
-    if (plan != Plan::Segment)
-      expectSameBitsWithoutLaterTokens(engine);
-  });
+  forEachPlan(
+      [&](const HostEngine &engine, Plan plan) {
+        EXPECT_TRUE(compareWithInterpreter(recurrence, {2, 200, 2, 1}, 15, DataType::F32, /*isHard=*/true,
+                                           [&](const Data &data) { return run(engine, data); }));
+        expectSameBitsHoweverCalled(engine);
+        expectSameBitsOfPackedSequences(engine);
+        expectNothingOfLaterTokens(engine);
+        // A sequence is cut into segments by its length, so there only the rounding of a token depends on later ones.
+        if (plan != Plan::Segment)
+          expectSameBitsWithoutLaterTokens(engine);
+      },
+      Effort::Full);
 }
 
 /// With sizes that make pairs of bf16 where the processor has them.
@@ -213,7 +221,7 @@ TEST_P(ExamplePlans, GiveATokenNothingOfALaterOneThatIsNoNumber) {
         if (plan != Plan::Step)
           expectNothingOfLaterTokens(engine);
       },
-      DataType::BF16);
+      Effort::Quick, DataType::BF16);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplePlans, ::testing::ValuesIn(findExamples()), nameOf);

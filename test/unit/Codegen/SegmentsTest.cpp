@@ -23,6 +23,7 @@ TEST_P(ManySegments, ComputeWhatTheInterpreterDoes) {
   dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
   PipelineOptions pipeline;
   pipeline.chunk = 16;
+  pipeline.effort = Effort::Quick;
   pipeline.plan = Plan::Segment;
   auto plans = compile::listKernelPlans(recurrence, pipeline);
   ASSERT_TRUE(bool(plans)) << llvm::toString(plans.takeError());

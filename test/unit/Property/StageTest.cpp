@@ -1,9 +1,9 @@
 // Every stage that `recurc check` knows computes what the token-by-token interpreter does, on random recurrences, data,
-// lengths and chunk sizes; kernels with every type of data. A stage joins by its row in check::getCheckStages().
+// lengths and chunk sizes; kernels with every type of data on every target. A stage joins by its row in
+// check::getCheckStages().
 #include "Check/CheckStages.h"
-#include "Compile/KernelPlans.h"
+#include "DrawKernels.h"
 #include "Engine/HostEngine.h"
-#include "PickPlan.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
@@ -47,7 +47,7 @@ static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions opt
 }
 
 static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
-                           const interpreter::Data &given, uint64_t planNumber) {
+                           const interpreter::Data &given, uint64_t seed) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
@@ -66,8 +66,9 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
     diagnostics += "\n" + diagnostic.str();
     return mlir::success();
   });
+  Random random(seed);
   if (stage.needsTarget)
-    options.plan = pickPlan(compiled->recurrence, planNumber);
+    options.plan = pickPlan(compiled->recurrence, options, random);
   auto prepared = stage.prepare(compiled->recurrence, options);
   if (!prepared)
     return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
@@ -92,7 +93,7 @@ class Stages : public testing::TestWithParam<check::CheckStage> {};
 TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
   const check::CheckStage &stage = GetParam();
   unsigned failures = 0;
-  Seeds seeds = pickSeeds(40000, stage.needsTarget ? 60 : 2000); // kernels are compiled for each
+  Seeds seeds = pickSeeds(40000, stage.needsTarget ? 120 : 2000); // kernels are compiled for each
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
     Random random(seed);
@@ -103,7 +104,7 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
     if (seed % 5 == 2)
       options.chunk = 1 + int64_t(seed / 5 % 7);
     if (stage.needsTarget)
-      options.dataType = std::array{DataType::F32, DataType::BF16, DataType::F16}[seed % 3];
+      drawKernelOptions(random, options);
     interpreter::Data data = drawData(drawn, seed, sizes);
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
@@ -115,7 +116,7 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
     auto fails = [&](llvm::StringRef candidate) {
       return findMistake(stage, candidate, options, data, seed).kind == mistake.kind;
     };
-    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", type " << int(options.dataType) << ", "
+    ADD_FAILURE() << "T = " << sizes.tokens << ", C = " << *options.chunk << ", " << describeOptions(options) << ", "
                   << describeFailure(seed, mistake.message, text, fails);
   }
 }

@@ -1,0 +1,51 @@
+// How the kernels of a drawn recurrence are made.
+#pragma once
+#include "Compile/KernelPlans.h"
+#include "property/Random.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace recur::property {
+
+/// Every type of data on every processor that this one can stand for, and now and then a list of them. LLVM's
+/// optimisations are ten times as much work as all the rest, and so for some only.
+inline void drawKernelOptions(Random &random, PipelineOptions &options) {
+  options.dataType = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
+  std::vector<Target> targets;
+  for (const Target &target : getTargets())
+    if (target.runsHere && !explainNoVectorKernels(target) &&
+        (options.dataType != DataType::F16 || llvm::is_contained(target.features, "f16c")))
+      targets.push_back(target);
+  if (targets.empty())
+    return;
+  options.target = random.pick(targets);
+  if (random.chance(0.2) && !options.target.isHost())
+    for (const Target &target : targets)
+      if (!target.isHost() && target.features.size() < options.target.features.size())
+        options.lowerTargets = {target};
+  options.effort = random.chance(0.2) ? Effort::Full : Effort::Quick;
+}
+
+/// One of the plans that kernels of the recurrence have.
+inline Plan pickPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, Random &random) {
+  std::vector<Plan> has = {Plan::Auto};
+  if (auto kernels = compile::listKernelPlans(recurrence, options)) {
+    for (Plan plan : {Plan::Step, Plan::Chunk, Plan::Segment, Plan::Scan, Plan::TokenLoop})
+      if (llvm::any_of(*kernels, [wanted = compile::getRuntimePlan(plan)](const compile::KernelPlan &kernel) {
+            return kernel.plan == wanted && kernel.whyNot.empty();
+          }))
+        has.push_back(plan);
+  } else {
+    llvm::consumeError(kernels.takeError()); // compiling it will say the same
+  }
+  return random.pick(has);
+}
+
+/// For messages: `bf16, target x86-64-v4,x86-64-v3, optimised`.
+inline std::string describeOptions(const PipelineOptions &options) {
+  std::string text = getName(options.dataType).str() + ", target " + options.target.name;
+  for (const Target &lower : options.lowerTargets)
+    text += "," + lower.name;
+  return text + (options.effort == Effort::Full ? ", optimised" : "");
+}
+
+} // namespace recur::property
