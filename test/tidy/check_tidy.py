@@ -74,6 +74,8 @@ def main():
     cache = os.path.join(build, "tidy-cache")
     os.makedirs(cache, exist_ok=True)
     deps, hashes = dependencies(build), Hashes()
+    # What is generated counts as headers of the system, which are not looked at: they are most of what a source includes.
+    generated = [f"--extra-arg=-isystem{os.path.join(build, folder)}" for folder in ("", "lib", "include")]
 
     def check(path):
         entry = entries[path]
@@ -81,7 +83,7 @@ def main():
         mark = name and os.path.join(cache, name)
         if mark and os.path.exists(mark):
             return path, None, ""
-        ran = subprocess.run([arguments.tidy, "--quiet", "-p", build, path], capture_output=True, text=True)
+        ran = subprocess.run([arguments.tidy, "--quiet", "-p", build, *generated, path], capture_output=True, text=True)
         clean = ran.returncode == 0
         if clean and mark:
             with open(mark, "w", encoding="utf-8"):
