@@ -80,14 +80,19 @@ typedef struct recur_compilation recur_compilation;
 
 /* Compiles `bytes` bytes of text, which need not end in a zero. Null only where there is no memory for the result. */
 recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_compile_options *options);
-/* What the text declares, without sizes: the artifact "json" is a list of recurrences, each an object with `name`, `dims`
- * (`name`, `size` or null, `has_default`), `consts` (`name`, `value` or null), and `inputs`, `params`, `states` and `outputs`
- * in order (`name`, `shared`, `shape`: a list of numbers and names of dims, or null where the text leaves it out). Of the
- * options only `source_name` and `recurrence` matter. */
+/* What the text declares, without sizes: the artifact "json" is a list of recurrences, each an object with `name`,
+ * `dims`
+ * (`name`, `size` or null, `has_default`), `consts` (`name`, `value` or null), and `inputs`, `params`, `states` and
+ * `outputs` in order (`name`, `shared`, `shape`: a list of numbers and names of dims, or null where the text leaves it
+ * out). Of the options only `source_name` and `recurrence` matter. */
 recur_compilation *recur_describe(const char *source, int64_t bytes, const recur_compile_options *options);
 /* What the compiler understood: the artifact "text" is what `recurc explain` prints, "json" a list of what its `--json`
  * gives for each recurrence. Dims need no size; with a target the report has the plans on it. */
 recur_compilation *recur_explain(const char *source, int64_t bytes, const recur_compile_options *options);
+/* Every stage, and with a target its kernels, against the token-by-token interpreter, on drawn data: the artifact
+ * "text" is the table that `recurc check` prints, "json" a list of what its `--json` gives for each recurrence, where
+ * `pass` says whether all agree. Dims without a size get one, as a note says. */
+recur_compilation *recur_check(const char *source, int64_t bytes, const recur_compile_options *options);
 /* Null is fine. */
 void recur_compilation_free(recur_compilation *compilation);
 

@@ -1,5 +1,6 @@
-// What recurc says of a specification, for programs: its declaration, and the report of explain.
+// What recurc says of a specification, for programs: its declaration, and the reports of explain and check.
 #include "API/Compilation.h"
+#include "Check/RecurrenceCheck.h"
 #include "Compile/Source.h"
 #include "Explain/Explain.h"
 #include "Explain/PlanReport.h"
@@ -131,5 +132,48 @@ RECUR_EXPORTED recur_compilation *recur_explain(const char *text, int64_t bytes,
       text, bytes, options,
       [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
         return explainTo(result, source, request, options->target != nullptr, diagnostics);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Check
+//===----------------------------------------------------------------------===//
+
+static Error checkTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool compiles,
+                     DiagnosticEngine &diagnostics) {
+  auto note = [&](const Twine &message) { add(result, RECUR_NOTE, message.str()); };
+  Expected<std::vector<RecurrenceInfo>> described = compile::describeSource(source, request.instantiation, diagnostics);
+  if (!described)
+    return described.takeError();
+  if (std::string assumed = check::assumeDims(*described, request.instantiation.dims); !assumed.empty())
+    note("checked with " + assumed);
+  std::unique_ptr<mlir::MLIRContext> context = compile::makeContext();
+  mlir::ScopedDiagnosticHandler silent(context.get(), [](mlir::Diagnostic &) { return mlir::success(); });
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = makeModule(source, request, *context, diagnostics);
+  if (!module)
+    return module.takeError();
+  check::CheckOptions options;
+  options.compiles = compiles;
+  std::string text, growth;
+  json::Array list;
+  for (dgps::RecurrenceOp recurrence : (*module)->getOps<dgps::RecurrenceOp>()) {
+    Expected<check::RecurrenceReport> report = check::checkRecurrence(recurrence, options, request.pipeline, note);
+    if (!report)
+      return report.takeError();
+    text += check::printAsText(*report, options);
+    list.push_back(check::printAsJSON(*report, options));
+    if (report->passes() && growth.empty())
+      growth = report->growth;
+  }
+  add(result, "text", std::move(text));
+  add(result, "json", formatv("{0}", json::Value(std::move(list))));
+  return growth.empty() ? Error::success() : makeError(growth);
+}
+
+RECUR_EXPORTED recur_compilation *recur_check(const char *text, int64_t bytes, const recur_compile_options *options) {
+  return perform(
+      text, bytes, options,
+      [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
+        return checkTo(result, source, request, options->target != nullptr, diagnostics);
       });
 }

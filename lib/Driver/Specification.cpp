@@ -173,11 +173,3 @@ std::vector<dgps::RecurrenceOp> Specification::getRecurrences() {
   auto recurrences = module->getOps<dgps::RecurrenceOp>();
   return {recurrences.begin(), recurrences.end()};
 }
-
-std::string driver::printDims(dgps::RecurrenceOp recurrence) {
-  std::string text;
-  for (mlir::NamedAttribute dim : recurrence.getDims())
-    if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
-      text += (text.empty() ? "" : ", ") + dim.getName().str() + " = " + std::to_string(size.getInt());
-  return text;
-}

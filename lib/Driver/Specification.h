@@ -55,7 +55,4 @@ private:
   std::vector<frontend::RecurrenceInfo> info;
 };
 
-/// `K = 128, V = 64`: the dims that the recurrence was instantiated with.
-std::string printDims(dgps::RecurrenceOp recurrence);
-
 } // namespace recur::driver

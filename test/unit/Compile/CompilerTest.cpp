@@ -314,6 +314,23 @@ TEST(Compiler, ExplainsWithAndWithoutATarget) {
   EXPECT_THAT(recur_compilation_artifact(planned.get(), "json", nullptr), HasSubstr("\"kernels\":"));
 }
 
+TEST(Compiler, ChecksEveryStage) {
+  std::string text = sum("a", 2);
+  recur_compile_options options = usual();
+  options.target = "x86-64";
+  Compilation compilation(recur_check(text.data(), int64_t(text.size()), &options));
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  EXPECT_EQ(messageOf(compilation), "checked with K = 8");
+  EXPECT_THAT(recur_compilation_artifact(compilation.get(), "text", nullptr),
+              StartsWith("a: K = 8, B = 2, H = 4, Hq = 4, T = 0, 1, 5, 64, 65, 200, seed 0\n"));
+  EXPECT_THAT(recur_compilation_artifact(compilation.get(), "json", nullptr), HasSubstr("\"pass\":true"));
+  // What grows beyond all numbers is no fault of the compiler, and no result either.
+  text = "recurrence b {\n  input x\n  state s\n  s = 3 * s * s + 2 * s + x\n  output o = s\n}\n";
+  Compilation grows(recur_check(text.data(), int64_t(text.size()), &options));
+  EXPECT_EQ(recur_compilation_status(grows.get()), RECUR_REFUSED);
+  EXPECT_THAT(messageOf(grows), HasSubstr("the values of 'b' grow without bound token by token"));
+}
+
 TEST(Compiler, ShowsTheLineOfAMistake) {
   std::string text = "recurrence a {\n  input x: scalar\n  output y = z\n}\n";
   recur_compile_options options = usual();
