@@ -12,8 +12,8 @@ config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".recur", ".test"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(config.recur_build_root, "test")
-# golden/ and Inputs/ hold data; unit/ and fuzz/ are built by CMake.
-config.excludes = ["Inputs", "golden", "unit", "fuzz"]
+# golden/ and Inputs/ hold data; unit/ and fuzz/ are built by CMake; python/ is pytest's.
+config.excludes = ["Inputs", "golden", "unit", "fuzz", "python"]
 if importlib.util.find_spec("psutil"):  # lit can only stop a hanging test with its help
     lit_config.maxIndividualTestTime = config.recur_timeout
 

@@ -1,0 +1,357 @@
+#include "Call.h"
+#include "Errors.h"
+
+namespace nb = nanobind;
+using namespace recur::python;
+
+//===----------------------------------------------------------------------===//
+// Signature
+//===----------------------------------------------------------------------===//
+
+Signature::Signature(std::string name, nb::list dimNames, nb::list inputList, nb::list paramList, nb::list stateList)
+    : name(std::move(name)) {
+  for (nb::handle dim : dimNames)
+    dims.push_back(nb::cast<std::string>(dim));
+  inputs = readValues(inputList);
+  params = readValues(paramList);
+  states = readValues(stateList);
+}
+
+std::vector<Declared> Signature::readValues(nb::list values) const {
+  std::vector<Declared> result;
+  for (nb::handle value : values) {
+    Declared &declared = result.emplace_back();
+    declared.name = nb::cast<std::string>(value[0]);
+    declared.isShared = nb::cast<bool>(value[1]);
+    for (nb::handle side : nb::cast<nb::sequence>(value[2])) {
+      Side &read = declared.shape.emplace_back();
+      if (nb::isinstance<nb::int_>(side)) {
+        read.size = nb::cast<int64_t>(side);
+        continue;
+      }
+      std::string dim = nb::cast<std::string>(side);
+      for (size_t place = 0; place < dims.size(); ++place)
+        if (dims[place] == dim)
+          read.dim = int32_t(place);
+      if (read.dim < 0)
+        raiseArgument(name + ": a side of '" + declared.name + "' is named '" + dim + "', which is no dim");
+    }
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays of the caller's
+//===----------------------------------------------------------------------===//
+
+void Call::refuse(const std::string &message) const { raiseArgument(signature.name + ": " + message); }
+
+std::string Call::printShape(const Declared &declared, Kind kind) const {
+  std::string text = kind.isState            ? (isPacked ? "[sequences, H" : "[B, H")
+                     : getLeading(kind) == 1 ? "[H"
+                     : declared.isShared     ? "[B, T, Hq"
+                                             : "[B, T, H";
+  std::vector<Side> shape = declared.shape;
+  if (kind.isState && statesTransposed && shape.size() == 2)
+    std::swap(shape[0], shape[1]);
+  for (const Side &side : shape)
+    text += ", " + (side.dim >= 0 ? signature.dims[size_t(side.dim)] : std::to_string(side.size));
+  return text + "]";
+}
+
+static std::string printShape(const View &view) {
+  if (view.sides > View::mostSides)
+    return "of " + std::to_string(view.sides) + " sides";
+  std::string text = "[";
+  for (int side = 0; side < view.sides; ++side)
+    text += (side ? ", " : "") + std::to_string(view.shape[side]);
+  return text + "]";
+}
+
+static std::string printType(nb::handle object) {
+  nb::object type = nb::getattr(object, "dtype", nb::none());
+  return type.is_none() ? nb::cast<std::string>(nb::str(nb::handle(Py_TYPE(object.ptr())).attr("__name__")))
+                        : nb::cast<std::string>(nb::str(type));
+}
+
+/// Whether the elements of one token, or of one head, lie one after another.
+static bool isDenseFrom(const View &view, int leading) {
+  int64_t expected = 1;
+  for (int side = view.sides; side-- > leading; expected *= view.shape[side])
+    if (view.shape[side] > 1 && view.strides[side] != expected)
+      return false;
+  return true;
+}
+
+/// Whether the ABI has a stride for each side before those: 0 stands for dense there, and none is negative.
+static bool hasStrides(const View &view, int leading) {
+  for (int side = 0; side < leading; ++side)
+    if (view.shape[side] > 1 && view.strides[side] <= 0)
+      return false;
+  return true;
+}
+
+static bool isEmpty(const View &view) {
+  for (int side = 0; side < view.sides; ++side)
+    if (view.shape[side] == 0)
+      return true;
+  return false;
+}
+
+void Call::makeDense(View &view, const std::string &name, Type to, const char *why) {
+  if (!notice.is_none())
+    notice(signature.name + ": " + name + " is copied: " + why);
+  view.makeDense(to);
+}
+
+View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
+  View &view = views.emplace_back();
+  int leading = getLeading(kind);
+  std::string what = std::string("the ") + kind.word + " '" + declared.name + "'";
+  if (object.is_none())
+    refuse(what + " is missing");
+  if (!view.open(object))
+    refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
+  if (!view.isOnCPU)
+    refuse(what + " is not in the processor's memory; its kernels are for the processor");
+  bool isFloat = view.type == Type::F32 || (!kind.isState && (view.type == Type::BF16 || view.type == Type::F16));
+  if (!isFloat)
+    refuse(what + " has elements of " + printType(object) + "; " +
+           (kind.isState ? "states are float32" : "there are kernels for float32, bfloat16 and float16"));
+  if (view.sides != leading + int(declared.shape.size()))
+    refuse(what + " has the shape " + ::printShape(view) + "; it should be " + printShape(declared, kind));
+  readSizes(view, declared, kind);
+  if (isEmpty(view))
+    return view;
+  if (!isDenseFrom(view, leading))
+    makeDense(view, declared.name, view.type, "the elements of one token are not one after another");
+  else if (!hasStrides(view, leading))
+    makeDense(view, declared.name, view.type, "a stride is zero or negative");
+  else if (!view.isAligned)
+    makeDense(view, declared.name, view.type, "it is not aligned to its elements");
+  return view;
+}
+
+void Call::readSide(Size &size, const std::string &what, int64_t value, const std::string &from) {
+  if (!size.value) {
+    size.value = value;
+    size.from = from;
+  } else if (*size.value != value) {
+    refuse(what + " is " + std::to_string(value) + " in '" + from + "', but " + std::to_string(*size.value) + " in '" +
+           size.from + "'");
+  }
+}
+
+void Call::readSizes(const View &view, const Declared &declared, Kind kind) {
+  const std::string &from = declared.name;
+  int leading = getLeading(kind);
+  if (leading == 3) {
+    readSide(batch, "B", view.shape[0], from);
+    readSide(tokens, "T", view.shape[1], from);
+    if (declared.isShared)
+      readSide(groups, "Hq", view.shape[2], from);
+    else
+      readSide(heads, "H", view.shape[2], from);
+  } else {
+    if (kind.isState && isPacked && view.shape[0] != int64_t(offsets.size()) - 1)
+      refuse("the initial state '" + from + "' is of " + std::to_string(view.shape[0]) +
+             " sequences, and the offsets of " + std::to_string(offsets.size() - 1));
+    if (kind.isState && !isPacked)
+      readSide(batch, "B", view.shape[0], from);
+    readSide(heads, "H", view.shape[leading - 1], from);
+  }
+  bool swaps = kind.isState && statesTransposed && declared.shape.size() == 2;
+  for (size_t side = 0; side < declared.shape.size(); ++side) {
+    const Side &expected = declared.shape[swaps ? 1 - side : side];
+    int64_t actual = view.shape[size_t(leading) + side];
+    if (expected.dim >= 0)
+      readSide(dims[size_t(expected.dim)], signature.dims[size_t(expected.dim)], actual, from);
+    else if (expected.size != actual)
+      refuse(std::string("the ") + kind.word + " '" + from + "' has the shape " + ::printShape(view) +
+             "; it should be " + printShape(declared, kind));
+  }
+}
+
+void Call::readOffsets(nb::handle object) {
+  View view;
+  if (!view.open(object))
+    refuse("the offsets are no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
+  if ((view.type != Type::I64 && view.type != Type::I32) || !view.isOnCPU)
+    refuse("the offsets have elements of " + printType(object) +
+           "; they are int64 or int32, in the processor's memory");
+  if (view.sides != 1 || view.shape[0] < 1)
+    refuse("the offsets have the shape " + ::printShape(view) + "; they are [sequences + 1], from 0 to T");
+  for (int64_t i = 0; i < view.shape[0]; ++i) {
+    int64_t at = i * view.strides[0];
+    offsets.push_back(view.type == Type::I64 ? static_cast<const int64_t *>(view.data)[at]
+                                             : static_cast<const int32_t *>(view.data)[at]);
+  }
+  isPacked = true;
+}
+
+/// One type goes to a kernel of that type. Where float32 is beside 16 bits, all is computed from float32, which holds
+/// both; results are of the 16 bits.
+void Call::chooseType() {
+  const View *wide = nullptr, *narrow = nullptr;
+  const std::string *narrowName = nullptr;
+  auto visit = [&](const std::vector<View *> &given, const std::vector<Declared> &declared) {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (given[i]->type == Type::F32) {
+        wide = given[i];
+      } else if (!narrow) {
+        narrow = given[i];
+        narrowName = &declared[i].name;
+      } else if (narrow->type != given[i]->type) {
+        refuse("'" + declared[i].name + "' is " + getTypeName(given[i]->type) + ", but '" + *narrowName + "' is " +
+               getTypeName(narrow->type) + "; of 16 bits there is one type in a call");
+      }
+    }
+  };
+  visit(inputs, signature.inputs);
+  visit(params, signature.params);
+  resultType = narrow ? narrow->type : Type::F32;
+  type = wide ? Type::F32 : resultType;
+  auto convert = [&](const std::vector<View *> &given, const std::vector<Declared> &declared) {
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i]->type != type)
+        makeDense(*given[i], declared[i].name, type, "others are float32");
+  };
+  convert(inputs, signature.inputs);
+  convert(params, signature.params);
+}
+
+Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
+           nb::object notice)
+    : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), dims(signature.dims.size()) {
+  if (given.size() != signature.inputs.size() + signature.params.size())
+    refuse("there are " + std::to_string(given.size()) + " arrays for " +
+           std::to_string(signature.inputs.size() + signature.params.size()) + " inputs and params");
+  if (!offsets.is_none())
+    readOffsets(offsets);
+  size_t at = 0;
+  for (const Declared &declared : signature.inputs)
+    inputs.push_back(&read(given[at++], declared, {"input"}));
+  for (const Declared &declared : signature.params)
+    params.push_back(&read(given[at++], declared, {"param"}));
+  if (isPacked && *batch.value != 1)
+    refuse("B is " + std::to_string(*batch.value) + " in '" + batch.from +
+           "'; with offsets it is 1, and sequences lie along T");
+  for (size_t state = 0; state < signature.states.size(); ++state) {
+    nb::object array = initial.is_none() ? nb::none() : nb::object(initial[state]);
+    initials.push_back(array.is_none() ? nullptr : &read(array, signature.states[state], {"initial state", true}));
+  }
+  if (!heads.value)
+    heads = groups;
+  if (!groups.value)
+    groups = heads;
+  chooseType();
+}
+
+//===----------------------------------------------------------------------===//
+// What a call makes
+//===----------------------------------------------------------------------===//
+
+nb::tuple Call::getKey() const {
+  nb::list sizes;
+  for (const Size &dim : dims)
+    sizes.append(dim.value ? nb::object(nb::int_(*dim.value)) : nb::none());
+  return nb::make_tuple(nb::tuple(sizes), getTypeName(type), getTypeName(resultType));
+}
+
+nb::tuple Call::getShape(const recur_array_info &array) const {
+  nb::list shape;
+  if (array.kind == RECUR_STATE) {
+    shape.append(isPacked ? int64_t(offsets.size()) - 1 : *batch.value);
+    shape.append(*heads.value);
+  } else {
+    shape.append(*batch.value);
+    shape.append(*tokens.value);
+    shape.append(*heads.value);
+  }
+  bool swaps = array.kind == RECUR_STATE && statesTransposed && array.rank == 2;
+  for (int32_t side = 0; side < array.rank; ++side)
+    shape.append(array.shape[swaps ? 1 - side : side]);
+  return nb::tuple(shape);
+}
+
+nb::tuple Call::getShapes(const Kernel &kernel) const {
+  nb::list outputs, states;
+  for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
+    outputs.append(getShape(*array));
+  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
+    states.append(getShape(*array));
+  return nb::make_tuple(outputs, states);
+}
+
+recur_argument Call::makeArgument(const View &view, int leading) const {
+  static char nothing[64] __attribute__((aligned(64))); // what an empty array points to may be null
+  recur_argument argument = {isEmpty(view) ? nothing : view.data, {0, 0, 0}};
+  if (isEmpty(view))
+    return argument;
+  // Where there is one element, its stride means nothing, and may be odd.
+  auto stride = [&](int side) { return side >= 0 && view.shape[side] > 1 ? view.strides[side] : 0; };
+  argument.strides.b = leading >= 2 ? stride(0) : 0;
+  argument.strides.t = leading == 3 ? stride(1) : 0;
+  argument.strides.h = stride(leading - 1);
+  return argument;
+}
+
+recur_argument Call::readResult(nb::handle object, const recur_array_info &array, const char *kind) {
+  recur_argument none = {};
+  if (object.is_none())
+    return none;
+  View &view = views.emplace_back();
+  std::string what = std::string("out: the ") + kind + " '" + array.name + "'";
+  if (!view.open(object))
+    refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
+  if (view.isReadOnly)
+    refuse(what + " is read-only");
+  if (!view.isOnCPU)
+    refuse(what + " is not in the processor's memory; its kernels are for the processor");
+  if (int32_t(view.type) != array.dtype)
+    refuse(what + " has elements of " + printType(object) + "; they will be " + getTypeName(Type(array.dtype)));
+  nb::tuple shape = getShape(array);
+  bool fits = size_t(view.sides) == shape.size();
+  for (int side = 0; fits && side < view.sides; ++side)
+    fits = view.shape[side] == nb::cast<int64_t>(shape[size_t(side)]);
+  if (!fits)
+    refuse(what + " has the shape " + ::printShape(view) + "; it will be " +
+           nb::cast<std::string>(nb::str(nb::list(shape))));
+  int leading = array.kind == RECUR_STATE ? 2 : 3;
+  if (!isEmpty(view) && (!isDenseFrom(view, leading) || !hasStrides(view, leading) || !view.isAligned))
+    refuse(what +
+           " has strides that kernels cannot write: the elements of one token lie one after another, and no stride is "
+           "zero or negative");
+  return makeArgument(view, leading);
+}
+
+void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
+  std::vector<recur_argument> arguments;
+  for (const View *view : inputs)
+    arguments.push_back(makeArgument(*view, 3));
+  for (const View *view : params)
+    arguments.push_back(makeArgument(*view, 1));
+  for (const View *view : initials)
+    arguments.push_back(view ? makeArgument(*view, 2) : recur_argument{});
+  size_t place = 0;
+  for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
+    arguments.push_back(readResult(outputs[place++], *array, "output"));
+  place = 0;
+  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
+    arguments.push_back(readResult(finals[place++], *array, "final state"));
+  recur_call call = {};
+  call.B = *batch.value;
+  call.T = *tokens.value;
+  call.H = *heads.value;
+  call.Hq = *groups.value;
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  call.states_transposed = statesTransposed;
+  call.plan = plan;
+  call.threads = threads;
+  if (isPacked) {
+    call.sequence_offsets = offsets.data();
+    call.sequence_count = int64_t(offsets.size()) - 1;
+  }
+  kernel.forward(call);
+}

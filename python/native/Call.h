@@ -1,0 +1,90 @@
+// A call as a caller writes it: arrays of whatever library, from which sizes are read.
+#pragma once
+#include "Kernel.h"
+#include "View.h"
+#include <deque>
+#include <optional>
+
+namespace recur::python {
+
+/// A side of a declared shape: a dim, by its place, or a number.
+struct Side {
+  int32_t dim = -1;
+  int64_t size = 0;
+};
+
+struct Declared {
+  std::string name;
+  bool isShared = false;
+  bool hasShape = true; // an output's may be known to the compiler alone
+  std::vector<Side> shape;
+};
+
+/// What a recurrence takes, in the order of declaration.
+class Signature {
+public:
+  /// Each value is `(name, shared, sides)`, each side the name of a dim or a number.
+  Signature(std::string name, nanobind::list dims, nanobind::list inputs, nanobind::list params, nanobind::list states);
+
+  std::string name;
+  std::vector<std::string> dims;
+  std::vector<Declared> inputs, params, states;
+
+private:
+  std::vector<Declared> readValues(nanobind::list values) const;
+};
+
+/// What is known of a size, and from where.
+struct Size {
+  std::optional<int64_t> value;
+  std::string from;
+};
+
+class Call {
+public:
+  /// `given`: inputs and params in order; `initial`: a state each, or None. `notice(name, why)` is called before an
+  /// array is copied, unless it is None.
+  Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
+       bool statesTransposed, nanobind::object notice);
+  Call(const Call &) = delete;
+
+  /// The sizes of the dims that arrays have, by name, the type that the kernel has, and the type that results have.
+  nanobind::tuple getKey() const;
+  /// H and Hq.
+  nanobind::tuple getHeads() const { return nanobind::make_tuple(*heads.value, *groups.value); }
+  /// The shapes of outputs, and of final states.
+  nanobind::tuple getShapes(const Kernel &kernel) const;
+  /// Computes into `outputs` and `finals`, each an array or None.
+  void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads);
+
+private:
+  struct Kind {
+    const char *word;
+    bool isState = false;
+  };
+  View &read(nanobind::handle object, const Declared &declared, Kind kind);
+  void readSizes(const View &view, const Declared &declared, Kind kind);
+  void readSide(Size &size, const std::string &what, int64_t value, const std::string &from);
+  void readOffsets(nanobind::handle object);
+  void chooseType();
+  void makeDense(View &view, const std::string &name, Type type, const char *why);
+  [[noreturn]] void refuse(const std::string &message) const;
+  std::string printShape(const Declared &declared, Kind kind) const;
+  /// How many sides come before those of a token.
+  int getLeading(Kind kind) const { return kind.isState ? 2 : kind.word[0] == 'p' ? 1 : 3; }
+  recur_argument makeArgument(const View &view, int leading) const;
+  nanobind::tuple getShape(const recur_array_info &array) const;
+  recur_argument readResult(nanobind::handle object, const recur_array_info &array, const char *kind);
+
+  const Signature &signature;
+  nanobind::object notice;
+  std::deque<View> views; // keep the memory
+  std::vector<View *> inputs, params, initials;
+  std::vector<int64_t> offsets;
+  bool isPacked = false, statesTransposed;
+  Type type = Type::F32, resultType = Type::F32;
+  Size batch, tokens, heads, groups;
+  std::vector<Size> dims;
+};
+
+} // namespace recur::python

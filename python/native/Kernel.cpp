@@ -1,0 +1,110 @@
+#include "Kernel.h"
+#include "Errors.h"
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace nb = nanobind;
+using namespace recur::python;
+
+/// Loads from memory: the bytes that were checked are those that run, whatever becomes of the file. The loader knows
+/// what it has loaded by its name, and the numbers of closed files come again, so that each time the name is spelt
+/// anew.
+static void *loadFromMemory(const char *bytes, size_t count) {
+  static std::atomic<uint32_t> loads{0};
+  int file = memfd_create("recur-kernel", MFD_CLOEXEC);
+  if (file < 0)
+    return nullptr;
+  std::string path = "/proc/self/fd/";
+  for (uint32_t number = ++loads; number; number >>= 1)
+    path += number & 1 ? "./" : "/";
+  path += std::to_string(file);
+  size_t written = 0;
+  for (ssize_t some; written < count && (some = write(file, bytes + written, count - written)) > 0;)
+    written += size_t(some);
+  void *library = written == count ? dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  close(file);
+  return library;
+}
+
+Kernel::Kernel(nb::bytes code, const std::string &name, const std::string &descriptor) {
+  void *library = loadFromMemory(code.c_str(), code.size());
+  if (!library) {
+    const char *problem = dlerror();
+    raise("LoadError", name + " cannot be loaded: " + (problem ? problem : std::strerror(errno)));
+  }
+  recurrence = static_cast<const recur_recurrence *>(dlsym(library, descriptor.c_str()));
+  if (!recurrence)
+    raise("LoadError", name + " has no '" + descriptor + "'");
+  if (recurrence->abi_version != RECUR_ABI_VERSION)
+    raise("LoadError", name + " is of version " + std::to_string(recurrence->abi_version) +
+                           " of the runtime's interface, and this package of version " +
+                           std::to_string(RECUR_ABI_VERSION));
+}
+
+std::vector<const recur_array_info *> Kernel::getArrays(recur_kind kind) const {
+  std::vector<const recur_array_info *> found;
+  for (int32_t i = 0; i < recurrence->array_count; ++i)
+    if (recurrence->arrays[i].kind == kind)
+      found.push_back(&recurrence->arrays[i]);
+  return found;
+}
+
+int64_t Kernel::count(recur_kind kind) const { return int64_t(getArrays(kind).size()); }
+
+nb::list Kernel::listArrays() const {
+  static constexpr const char *kinds[] = {"input", "param", "state", "output"};
+  static constexpr const char *types[] = {"float32", "bfloat16", "float16"};
+  nb::list list;
+  for (int32_t i = 0; i < recurrence->array_count; ++i) {
+    const recur_array_info &array = recurrence->arrays[i];
+    nb::list shape;
+    for (int32_t side = 0; side < array.rank; ++side)
+      shape.append(array.shape[side]);
+    list.append(nb::make_tuple(array.name, kinds[array.kind], types[array.dtype], array.shared != 0, nb::tuple(shape)));
+  }
+  return list;
+}
+
+namespace {
+struct Room {
+  void *memory = nullptr;
+  int64_t bytes = 0;
+  ~Room() { std::free(memory); }
+};
+} // namespace
+
+void *recur::python::getWorkspace(int64_t bytes) {
+  static thread_local Room room;
+  if (bytes > room.bytes || !room.memory) {
+    std::free(room.memory);
+    room.bytes = (bytes + 63) / 64 * 64 + 64;
+    room.memory = std::aligned_alloc(64, size_t(room.bytes));
+    if (!room.memory)
+      room.bytes = 0;
+  }
+  return room.memory;
+}
+
+void Kernel::forward(recur_call &call) const {
+  std::string problem;
+  {
+    nb::gil_scoped_release released;
+    call.workspace_bytes = recur_workspace_size(recurrence, &call);
+    if (call.workspace_bytes < 0) {
+      problem = recur_message();
+    } else {
+      call.workspace = getWorkspace(call.workspace_bytes);
+      if (!call.workspace)
+        problem = "there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes";
+      else if (recur_forward(recurrence, &call) != RECUR_OK)
+        problem = recur_message();
+    }
+  }
+  if (!problem.empty())
+    raiseArgument(problem);
+}

@@ -1,0 +1,48 @@
+// What recur/_native shows to the package. Users see recur/__init__.py.
+#include "Call.h"
+#include "Compiler.h"
+#include "Errors.h"
+#include "JAX.h"
+#include "Kernel.h"
+#include "View.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace recur::python;
+
+NB_MODULE(_native, module) {
+  module.attr("abi_version") = RECUR_ABI_VERSION;
+  module.def("thread_count", &recur_thread_count);
+  module.def("set_thread_count", [](int32_t count) { return recur_set_thread_count(count) != 0; }, "count"_a);
+
+  nb::class_<View>(module, "View")
+      .def_ro("dtype", &View::typeName)
+      .def_static("from_pointer", &View::fromPointer, "data"_a, "type"_a, "shape"_a, "strides"_a, "owner"_a,
+                  nb::rv_policy::take_ownership);
+
+  nb::class_<Compiler>(module, "Compiler")
+      .def(nb::init<const std::string &>(), "path"_a)
+      .def("perform", &Compiler::perform, "what"_a, "source"_a, "options"_a)
+      .def_prop_ro("version", &Compiler::getVersion);
+
+  nb::class_<Kernel>(module, "Kernel")
+      .def(nb::init<nb::bytes, const std::string &, const std::string &>(), "code"_a, "name"_a, "descriptor"_a)
+      .def_prop_ro("arrays", &Kernel::listArrays)
+      .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
+      .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
+      .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; });
+
+  nb::class_<Signature>(module, "Signature")
+      .def(nb::init<std::string, nb::list, nb::list, nb::list, nb::list>(), "name"_a, "dims"_a, "inputs"_a, "params"_a,
+           "states"_a);
+
+  nb::class_<Call>(module, "Call")
+      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object>(), nb::keep_alive<1, 2>(),
+           "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(), "states_transposed"_a, "notice"_a.none())
+      .def_prop_ro("key", &Call::getKey)
+      .def_prop_ro("heads", &Call::getHeads)
+      .def("shapes", &Call::getShapes, "kernel"_a)
+      .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0);
+
+  addJAX(module);
+}

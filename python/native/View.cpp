@@ -1,0 +1,233 @@
+#include "View.h"
+#include "Errors.h"
+#include <cstring>
+
+namespace nb = nanobind;
+using namespace recur::python;
+
+static constexpr struct {
+  Type type;
+  const char *name;
+  int64_t bytes;
+} types[] = {{Type::F32, "float32", 4},
+             {Type::BF16, "bfloat16", 2},
+             {Type::F16, "float16", 2},
+             {Type::I64, "int64", 8},
+             {Type::I32, "int32", 4}};
+
+const char *recur::python::getTypeName(Type type) {
+  for (const auto &known : types)
+    if (known.type == type)
+      return known.name;
+  return "another type";
+}
+
+/// A format of Python's struct module, as a buffer has it.
+static Type getTypeOfFormat(const char *format, Py_ssize_t bytes) {
+  if (format && (*format == '=' || *format == '<' || *format == '^')) // as NumPy marks what is not aligned
+    ++format;
+  if (!format || !format[0] || format[1])
+    return Type::Other;
+  switch (format[0]) {
+  case 'f':
+    return Type::F32;
+  case 'e':
+    return Type::F16;
+  case 'l':
+  case 'q':
+    return bytes == 8 ? Type::I64 : Type::Other;
+  case 'i':
+    return bytes == 4 ? Type::I32 : Type::Other;
+  default:
+    return Type::Other;
+  }
+}
+
+static Type getTypeOfDLPack(nb::dlpack::dtype type) {
+  if (type.lanes != 1)
+    return Type::Other;
+  switch (nb::dlpack::dtype_code(type.code)) {
+  case nb::dlpack::dtype_code::Float:
+    return type.bits == 32 ? Type::F32 : type.bits == 16 ? Type::F16 : Type::Other;
+  case nb::dlpack::dtype_code::Bfloat:
+    return type.bits == 16 ? Type::BF16 : Type::Other;
+  case nb::dlpack::dtype_code::Int:
+    return type.bits == 64 ? Type::I64 : type.bits == 32 ? Type::I32 : Type::Other;
+  default:
+    return Type::Other;
+  }
+}
+
+bool View::closeBuffer() {
+  PyBuffer_Release(&buffer);
+  buffer = {};
+  return false;
+}
+
+bool View::openBuffer(nb::handle object) {
+  if (!PyObject_CheckBuffer(object.ptr()))
+    return false;
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_STRIDED_RO | PyBUF_FORMAT)) {
+    PyErr_Clear();
+    return false;
+  }
+  data = buffer.buf;
+  type = getTypeOfFormat(buffer.format, buffer.itemsize);
+  sides = buffer.ndim;
+  if (sides > mostSides)
+    return true; // of no argument's rank, as is said later
+  isReadOnly = buffer.readonly;
+  isAligned = buffer.itemsize == 0 || uintptr_t(data) % uintptr_t(buffer.itemsize) == 0;
+  for (int side = 0; side < sides; ++side) {
+    shape[side] = buffer.shape[side];
+    if (buffer.itemsize) {
+      if (buffer.shape[side] > 1 && buffer.strides[side] % buffer.itemsize)
+        return closeBuffer(); // a field of a record: its elements are no array of elements
+      strides[side] = buffer.strides[side] / buffer.itemsize;
+    }
+  }
+  return true;
+}
+
+bool View::openDLPack(nb::handle object) {
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(object, array, /*convert=*/false)) {
+    PyErr_Clear();
+    return false;
+  }
+  imported = std::move(array);
+  isOnCPU = imported.device_type() == nb::device::cpu::value;
+  data = const_cast<void *>(static_cast<const void *>(imported.data()));
+  type = getTypeOfDLPack(imported.dtype());
+  sides = int(imported.ndim());
+  if (sides > mostSides)
+    return true;
+  for (int side = 0; side < sides; ++side) {
+    shape[side] = int64_t(imported.shape(side));
+    strides[side] = imported.stride(side);
+  }
+  for (const auto &known : types)
+    if (known.type == type)
+      isAligned = uintptr_t(data) % uintptr_t(known.bytes) == 0;
+  return true;
+}
+
+bool View::open(nb::handle object) {
+  if (nb::isinstance<View>(object)) {
+    takeOver(nb::cast<View &>(object));
+    owner = nb::borrow(object);
+    return true;
+  }
+  if (openBuffer(object))
+    return true;
+  // NumPy shows no bfloat16, which is a type of a package's beside it; its bits it does.
+  nb::object elements = nb::getattr(object, "dtype", nb::none());
+  nb::object name = nb::getattr(elements, "name", nb::none());
+  if (nb::isinstance<nb::str>(name) && nb::hasattr(object, "view") &&
+      !std::strcmp(nb::cast<const char *>(name), "bfloat16") && nb::hasattr(object, "__array_interface__") &&
+      openBuffer(object.attr("view")("uint16"))) {
+    type = Type::BF16;
+    return true;
+  }
+  return nb::hasattr(object, "__dlpack__") && openDLPack(object);
+}
+
+View *View::fromPointer(uintptr_t data, const std::string &type, nb::sequence shape, nb::sequence strides,
+                        nb::object owner) {
+  auto view = std::make_unique<View>();
+  view->data = reinterpret_cast<void *>(data);
+  view->typeName = type;
+  int64_t bytes = 1;
+  for (const auto &known : types)
+    if (type == known.name) {
+      view->type = known.type;
+      bytes = known.bytes;
+    }
+  view->isAligned = data % uintptr_t(bytes) == 0;
+  view->sides = int(nb::len(shape));
+  for (int side = 0; side < view->sides && side < mostSides; ++side) {
+    view->shape[side] = nb::cast<int64_t>(shape[side]);
+    view->strides[side] = nb::cast<int64_t>(strides[side]);
+  }
+  view->owner = std::move(owner);
+  return view.release();
+}
+
+void View::takeOver(View &other) {
+  data = other.data;
+  type = other.type;
+  sides = other.sides;
+  std::memcpy(shape, other.shape, sizeof shape);
+  std::memcpy(strides, other.strides, sizeof strides);
+  isReadOnly = other.isReadOnly;
+  isOnCPU = other.isOnCPU;
+  isAligned = other.isAligned;
+}
+
+View::View(View &&other) noexcept {
+  takeOver(other);
+  buffer = other.buffer;
+  other.buffer = {};
+  imported = std::move(other.imported);
+  owner = std::move(other.owner);
+  copied = std::move(other.copied);
+}
+
+static float widen(uint16_t bits, Type type) {
+  uint32_t wide = uint32_t(bits) << 16;
+  float value;
+  if (type == Type::F16) {
+    // The exponent's bias goes from 15 to 127 by a product, which is right for subnormal numbers too.
+    uint32_t exponent = bits >> 10 & 31;
+    wide = uint32_t(bits & 0x7fff) << 13;
+    std::memcpy(&value, &wide, sizeof value);
+    value *= 0x1p112f;
+    if (exponent == 31) { // infinities and NaN
+      wide = 0x7f800000u | uint32_t(bits & 0x3ff) << 13;
+      std::memcpy(&value, &wide, sizeof value);
+    }
+    return bits >> 15 ? -value : value;
+  }
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+void View::makeDense(Type to) {
+  int64_t from = 1, bytes = 1, count = 1;
+  for (const auto &known : types) {
+    from = known.type == type ? known.bytes : from;
+    bytes = known.type == to ? known.bytes : bytes;
+  }
+  for (int side = 0; side < sides; ++side)
+    count *= shape[side];
+  auto memory = std::make_unique<char[]>(size_t(count * bytes + 64));
+  char *base = memory.get() + (64 - uintptr_t(memory.get()) % 64);
+  int64_t at[mostSides] = {};
+  for (int64_t element = 0; element < count; ++element) {
+    int64_t offset = 0;
+    for (int side = 0; side < sides; ++side)
+      offset += at[side] * strides[side];
+    const char *source = static_cast<const char *>(data) + offset * from;
+    if (type == to) {
+      std::memcpy(base + element * bytes, source, size_t(bytes));
+    } else {
+      uint16_t bits;
+      std::memcpy(&bits, source, sizeof bits);
+      float value = widen(bits, type);
+      std::memcpy(base + element * bytes, &value, sizeof value);
+    }
+    for (int side = sides; side-- && ++at[side] == shape[side];)
+      at[side] = 0;
+  }
+  for (int64_t side = sides, stride = 1; side--; stride *= shape[side])
+    strides[side] = stride;
+  data = base;
+  type = to;
+  isAligned = true;
+  copied = std::move(memory);
+}
+
+View::~View() {
+  if (buffer.obj)
+    PyBuffer_Release(&buffer);
+}

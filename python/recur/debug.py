@@ -1,0 +1,14 @@
+"""Switches that say what happens inside. They start as the environment variable ``RECUR_DEBUG`` lists them."""
+
+import os
+import warnings
+
+from .errors import CopyWarning
+
+#: Whether a :class:`recur.CopyWarning` is given before an array is copied (``RECUR_DEBUG=copies``).
+copies: bool = "copies" in os.environ.get("RECUR_DEBUG", "").split(",")
+
+
+def warn_of_copy(message: str) -> None:
+    """Called before an array is copied."""
+    warnings.warn(message, CopyWarning, stacklevel=4)

@@ -1,0 +1,84 @@
+"""What can go wrong, as exceptions and warnings. Nothing of the package prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Error(Exception):
+    """Whatever this package raises."""
+
+
+class ArgumentError(Error, TypeError, ValueError):
+    """An argument of a call is missing, unknown, or of the wrong type, shape, place or stride."""
+
+
+class CheckError(Error):
+    """A stage of the compiler, or a kernel, differs from the interpreter. As a string it is the table."""
+
+
+class LoadError(Error):
+    """A shared object could not be loaded, or a file is not what it should be."""
+
+
+class CompilerFault(Error):
+    """A fault in the compiler itself, not in what it was given."""
+
+
+class NoGradientError(Error, NotImplementedError):
+    """A derivative is asked for, and the recurrence has no kernel of it."""
+
+
+class CacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on disk."""
+
+
+class CopyWarning(UserWarning):
+    """Under ``recur.debug.copies``: an array was copied, for kernels cannot read it where it lies."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of the source. Lines and columns count from 1, columns in bytes; 0 is nowhere."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A note at another place, or a suggestion with the text to put there."""
+
+    severity: str
+    place: Place
+    message: str
+    replacement: str | None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """What the compiler says of one place of the source."""
+
+    severity: str
+    place: Place
+    code: str | None
+    message: str
+    remarks: tuple[Remark, ...]
+
+
+class CompileError(Error):
+    """The compiler refuses a text or an option.
+
+    As a string it is what ``recurc`` prints, with the lines of the source and carets.
+    """
+
+    def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__(text.rstrip("\n"))
+        self.diagnostics = diagnostics
+
+    @property
+    def code(self) -> str | None:
+        """The code of the first error, such as ``"R0107"``, which ``recurc explain R0107`` explains."""
+        return next((d.code for d in self.diagnostics if d.severity == "error"), None)

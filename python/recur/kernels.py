@@ -1,0 +1,137 @@
+"""Kernels for sizes, a type and a target: from memory, from the cache on disk, or compiled."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import platform
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native, cache, compiler
+from .declaration import Declaration
+from .errors import LoadError
+
+#: The names of types in NumPy, and of `recurc build --dtype`.
+DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that the machine code depends on."""
+
+    source: str
+    source_name: str
+    recurrence: str
+    dims: tuple[tuple[str, int], ...]
+    consts: tuple[tuple[str, float], ...]
+    dtype: str
+    target: str
+    plan: str
+    chunk: int
+
+    def to_key(self) -> dict[str, Any]:
+        """The same for the cache, with the compiler, and this processor where the target is this processor."""
+        key = {name: value for name, value in vars(self).items() if name != "source_name"}
+        key["compiler"] = compiler.identify()
+        key["abi"] = _native.abi_version
+        if "host" in self.target.split(","):
+            key["host"] = identify_processor()
+        return key
+
+
+@functools.cache
+def identify_processor() -> str:
+    """The processor's name and what it can do, for kernels of the target `host`."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            facts = dict(line.split(":", 1) for line in file.read(1 << 14).split("\n\n")[0].splitlines() if ":" in line)
+    except OSError:
+        return platform.processor()
+    facts = {name.strip(): value.strip() for name, value in facts.items()}
+    return "; ".join(facts.get(name, "") for name in ("vendor_id", "cpu family", "model", "stepping", "flags"))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A kernel, and its key as a text: the same text is the same kernel in any process."""
+
+    kernel: _native.Kernel
+    key: str
+    declaration: Declaration
+
+
+_loaded: dict[Request, Loaded] = {}
+_locks: dict[Request, threading.Lock] = {}
+
+
+def _compile(request: Request) -> bytes:
+    """The shared object of a request, with its facts behind it."""
+    artifacts, _ = compiler.perform(
+        "compile",
+        request.source,
+        source_name=request.source_name,
+        recurrence=request.recurrence,
+        dims=dict(request.dims),
+        consts=dict(request.consts),
+        target=request.target,
+        dtype=DTYPES[request.dtype],
+        plan=request.plan,
+        chunk=request.chunk or None,
+        emit="so,manifest",
+    )
+    (manifest,) = json.loads(artifacts["manifest"])["recurrences"]
+    described, _ = compiler.perform("describe", request.source, recurrence=request.recurrence)
+    return cache.pack(
+        artifacts["so"],
+        {
+            "descriptor": manifest["descriptor"],
+            "declaration": json.loads(described["json"])[0],
+            "dims": manifest["dims"],
+            "dtype": request.dtype,
+            "target": request.target,
+        },
+    )
+
+
+def get(request: Request) -> Loaded:
+    """The kernel, compiled where neither this process nor the cache has it. Safe from several threads."""
+    found = _loaded.get(request)
+    if found:
+        return found
+    with _locks.setdefault(request, threading.Lock()):  # one step under the interpreter's lock
+        found = _loaded.get(request)
+        if not found:
+            key = request.to_key()
+            content = cache.obtain(key, lambda: _compile(request))
+            found = _loaded[request] = _load(content, request.source_name)[0]
+    return found
+
+
+def _load(content: bytes, name: str) -> tuple[Loaded, dict[str, Any]]:
+    facts = cache.unpack(content, name)
+    kernel = _native.Kernel(content, name, facts["descriptor"])
+    return Loaded(kernel, hashlib.sha256(content).hexdigest(), Declaration.from_json(facts["declaration"])), facts
+
+
+def save(request: Request, path: str) -> None:
+    """Writes the shared object to a file of the caller's."""
+    content = cache.obtain(request.to_key(), lambda: _compile(request))
+    try:
+        cache.write_whole(path, content)
+    except OSError as error:
+        raise LoadError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def load_file(path: str) -> tuple[Loaded, dict[str, Any]]:
+    """A shared object that :func:`save` wrote, and its facts. The compiler is not needed."""
+    try:
+        with open(path, "rb") as file:
+            loaded, facts = _load(file.read(), path)
+    except OSError as error:
+        raise LoadError(f"{path} cannot be read: {error.strerror}") from None
+    if not loaded.kernel.runs_here:
+        raise LoadError(f"{path} is for {loaded.kernel.target}, of which this processor lacks instructions")
+    return loaded, facts

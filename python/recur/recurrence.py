@@ -1,0 +1,411 @@
+"""A recurrence as a function of arrays."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import html
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from . import _native, compiler, debug, kernels
+from .declaration import Declaration, Value
+from .errors import ArgumentError, CheckError
+
+#: Recurrences by their handles, which operators of other libraries carry.
+REGISTRY: dict[str, Recurrence] = {}
+
+_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed")
+
+
+class Explanation(str):
+    """The report of the compiler, which a notebook shows as it is laid out."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Recurrence:
+    """A recurrence, to be called on arrays. :func:`recur.load`, :func:`recur.define` and :mod:`recur.library` give them.
+
+    Inputs are given by place or by name, in the order of the text, then params. ``B`` sequences of ``T`` tokens with ``H``
+    heads each lie in arrays ``[B, T, H, ...]``, params in ``[H, ...]``; a ``shared`` input has ``Hq`` groups of heads in
+    place of ``H``. NumPy's arrays give NumPy's, PyTorch's tensors PyTorch's, JAX's arrays JAX's; whatever else has a
+    buffer or DLPack gives NumPy's.
+    """
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        source: str | None,
+        source_name: str,
+        *,
+        dims: Mapping[str, int] | None = None,
+        consts: Mapping[str, float] | None = None,
+        target: str = "host",
+        plan: str = "auto",
+        chunk: int = 0,
+        loaded: kernels.Loaded | None = None,
+        dtype: str | None = None,
+    ) -> None:
+        self.declaration = declaration
+        self.source = source
+        self.source_name = source_name
+        self.target = target
+        self.plan = plan
+        self.chunk = chunk
+        self._dims = dict(dims or {})
+        self._consts = dict(consts or {})
+        self._only = loaded  # of a shared object, which has one size and type
+        self._only_dtype = dtype
+        self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
+        self._check_names("dim", self._dims, declaration.dims)
+        self._check_names("const", self._consts, declaration.consts)
+        # A side may be a const, which is then a size that arrays have.
+        sides = {side for v in (*declaration.inputs, *declaration.params, *declaration.states) for side in v.shape or ()}
+        self._sizes = [*declaration.dims, *(name for name in declaration.consts if name in sides)]
+
+        def list_values(values: tuple[Value, ...]) -> list[tuple[str, bool, tuple[int | str, ...]]]:
+            return [(v.name, v.shared, v.shape or ()) for v in values]
+
+        self.signature = _native.Signature(
+            declaration.name,
+            self._sizes,
+            list_values(declaration.inputs),
+            list_values(declaration.params),
+            list_values(declaration.states),
+        )
+        self._given = [v.name for v in (*declaration.inputs, *declaration.params)]
+        self._places = {name: place for place, name in enumerate(self._given)}
+        self._states = [v.name for v in declaration.states]
+        self._outputs = [v.name for v in declaration.outputs]
+        made_of = (source or loaded and loaded.key, declaration.name, self._dims, self._consts, target, plan, chunk)
+        #: The same for the same text and options in every process.
+        self.handle = f"{declaration.name}-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
+        REGISTRY[self.handle] = self
+        self.__name__ = self.__qualname__ = declaration.name
+        self.__doc__ = self._describe()
+
+    # ---- What it is ----
+
+    @property
+    def name(self) -> str:
+        """As the text declares it."""
+        return self.declaration.name
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """The sizes that were fixed."""
+        return dict(self._dims)
+
+    @property
+    def consts(self) -> dict[str, float]:
+        """The consts that were set."""
+        return dict(self._consts)
+
+    def _describe(self) -> str:
+        lines = [f"The recurrence ``{self.name}``.", ""]
+        for title, values in (
+            ("Inputs", self.declaration.inputs),
+            ("Params", self.declaration.params),
+            ("States", self.declaration.states),
+            ("Outputs", self.declaration.outputs),
+        ):
+            if values:
+                lines.append(f"{title}: " + ", ".join(("shared " if v.shared else "") + str(v) for v in values) + ".")
+        return "\n".join(lines)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        parameter = inspect.Parameter
+        return inspect.Signature(
+            [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in self._given]
+            + [
+                parameter(name, parameter.KEYWORD_ONLY, default=False if name in ("final", "states_transposed") else None)
+                for name in _KEYWORDS
+            ]
+        )
+
+    def __repr__(self) -> str:
+        chosen = {**self._dims, **self._consts}
+        extras = "".join(f", {name}={value}" for name, value in chosen.items())
+        return f"<recurrence {self.name}({', '.join(self._given)}){extras} for {self.target}>"
+
+    def with_options(
+        self,
+        *,
+        dims: Mapping[str, int] | None = None,
+        consts: Mapping[str, float] | None = None,
+        target: str | None = None,
+        plan: str | None = None,
+        chunk: int | None = None,
+    ) -> Recurrence:
+        """The same with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk."""
+        if self._only:
+            raise ArgumentError(f"{self.name}: a saved kernel has no options; load the text of the recurrence")
+        return Recurrence(
+            self.declaration,
+            self.source,
+            self.source_name,
+            dims={**self._dims, **(dims or {})},
+            consts={**self._consts, **(consts or {})},
+            target=self.target if target is None else target,
+            plan=self.plan if plan is None else plan,
+            chunk=self.chunk if chunk is None else chunk,
+        )
+
+    def _check_names(self, kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in known:
+                raise ArgumentError(f"{self.name}: there is no {kind} '{name}'" + _suggest(name, known))
+
+    def explain(self, *, target: str | None = None, **dims: int) -> Explanation:
+        """What the compiler understood: classes of states, axes, the chunkwise form; with a target also its plans."""
+        return Explanation(self._report("explain", target, dims)["text"].decode())
+
+    def explain_json(self, *, target: str | None = None, **dims: int) -> Any:
+        """The same as data, with the fields of ``recurc explain --json``."""
+        import json
+
+        return json.loads(self._report("explain", target, dims)["json"])[0]
+
+    def check(self, *, dtype: str = "float32", **dims: int) -> Explanation:
+        """Holds every stage of the compiler and the kernels for this recurrence's target against the token-by-token
+        interpreter, on drawn data. Gives the table; raises :class:`recur.CheckError` with it where a stage differs."""
+        import json
+
+        report = self._report("check", self.target, dims, dtype=kernels.DTYPES[dtype], plan=self.plan, chunk=self.chunk or None)
+        table = Explanation(report["text"].decode())
+        if not all(result["pass"] for result in json.loads(report["json"])):
+            raise CheckError(table)
+        return table
+
+    def _report(self, what: str, target: str | None, dims: Mapping[str, int], **options: Any) -> dict[str, bytes]:
+        if self.source is None:
+            raise ArgumentError(f"{self.name}: a saved kernel has no text to {what}; load the text of the recurrence")
+        artifacts, _ = compiler.perform(
+            what,
+            self.source,
+            source_name=self.source_name,
+            recurrence=self.name,
+            dims={**self._dims, **dims},
+            consts=self._consts,
+            target=target,
+            **options,
+        )
+        return artifacts
+
+    def stub(self) -> str:
+        """The text of a ``.pyi`` file that declares a function of this name with these arguments."""
+        given = "".join(f"    {name}: _Array,\n" for name in self._given)
+        states = f"_Array | Mapping[str, _Array | None] | None = ..., # {', '.join(self._states)}"
+        return (
+            "from collections.abc import Mapping\nfrom typing import Any\n\n_Array = Any\n\n"
+            f"def {self.name}(\n{given}    *,\n    initial: {states}\n"
+            f"    final: bool | {states.replace(' | None = ...', ' = ...')}\n"
+            "    out: _Array | Mapping[str, _Array] | None = ...,\n    offsets: _Array | None = ...,\n"
+            "    states_transposed: bool = ...,\n) -> Any: ...\n"
+        )
+
+    # ---- Calls ----
+
+    def _bind(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """Inputs and params in order."""
+        if len(arrays) > len(self._given):
+            raise ArgumentError(
+                f"{self.name}: {len(arrays)} arrays are given, and it takes {len(self._given)}: {', '.join(self._given)}"
+            )
+        given = list(arrays)
+        if named or len(given) < len(self._given):
+            given += [None] * (len(self._given) - len(given))
+            for name, array in named.items():
+                place = self._places.get(name)
+                if place is None:
+                    known = [*self._given, *_KEYWORDS]
+                    raise ArgumentError(f"{self.name}: there is no argument '{name}'" + _suggest(name, known))
+                if place < len(arrays):
+                    raise ArgumentError(f"{self.name}: the argument '{name}' is given twice, by place and by name")
+                given[place] = array
+        return given
+
+    def _by_name(self, what: str, given: Any, names: Sequence[str]) -> list[Any] | None:
+        """One for each name, of a mapping, or of the thing itself where there is one name."""
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            for name in given:
+                if name not in names:
+                    raise ArgumentError(f"{self.name}: {what} names '{name}', which is none of {', '.join(names)}")
+            return [given.get(name) for name in names]
+        if len(names) != 1:
+            raise ArgumentError(f"{self.name}: {what} is of several ({', '.join(names)}): give a mapping of names to arrays")
+        return [given]
+
+    def list_initials(self, initial: Any) -> list[Any] | None:
+        """An initial state, or None, for each state in order; None where there are none at all."""
+        return self._by_name("initial", initial, self._states)
+
+    def list_outputs(self, out: Any) -> list[Any] | None:
+        """The same of arrays to write outputs to."""
+        return self._by_name("out", out, self._outputs)
+
+    def list_finals(self, final: Any) -> list[Any]:
+        """The same of arrays to write final states to."""
+        return self._by_name("final", final, self._states) or [None] * len(self._states)
+
+    def notice(self) -> Callable[[str], None] | None:
+        """What is told of copies."""
+        return debug.warn_of_copy if debug.copies else None
+
+    def request(self, sizes: Mapping[str, int], dtype: str) -> kernels.Request:
+        """What to compile for these sizes of dims and this type."""
+        if self.source is None:
+            raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
+        if dtype not in kernels.DTYPES:
+            raise ArgumentError(f"{self.name}: there are no kernels for {dtype}, only for {', '.join(kernels.DTYPES)}")
+        self._check_names("dim", sizes, self.declaration.dims)
+        dims = {}
+        for name, default in self.declaration.dims.items():
+            size = sizes.get(name, self._dims.get(name, default))
+            if size is None:
+                raise ArgumentError(
+                    f"{self.name}: the size of the dim '{name}' is in no array; fix it by with_options(dims={{'{name}': ...}})"
+                )
+            if name in self._dims and self._dims[name] != size:
+                raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but was fixed as {self._dims[name]}")
+            dims[name] = int(size)
+        return kernels.Request(
+            self.source,
+            self.source_name,
+            self.name,
+            tuple(dims.items()),
+            tuple((name, float(value)) for name, value in sorted(self._consts.items())),
+            dtype,
+            self.target,
+            self.plan,
+            self.chunk,
+        )
+
+    def obtain(self, key: tuple[Any, ...]) -> kernels.Loaded:
+        """The kernel for `Call.key`: the sizes of dims that arrays have, and the type."""
+        found = self._kernels.get(key)
+        if found is None:
+            known = {name: size for name, size in zip(self._sizes, key[0]) if size is not None}
+            found = self._kernels[key] = self.obtain_for(known, key[1])
+        return found
+
+    def obtain_for(self, known: Mapping[str, int], dtype: str) -> kernels.Loaded:
+        """The kernel for these sizes, which arrays have, and this type."""
+        if self._only:
+            if dtype != self._only_dtype:
+                raise ArgumentError(f"{self.name}: the saved kernel is for {self._only_dtype}, and the arrays are {dtype}")
+            for name, size in known.items():
+                if self._dims.get(name, size) != size:
+                    raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
+            return self._only
+        return kernels.get(self.request({name: size for name, size in known.items() if name in self.declaration.dims}, dtype))
+
+    def __call__(
+        self,
+        *arrays: Any,
+        initial: Any = None,
+        final: Any = False,
+        out: Any = None,
+        offsets: Any = None,
+        states_transposed: bool = False,
+        **named: Any,
+    ) -> Any:
+        """Computes the outputs.
+
+        initial: the states before the first token, as a mapping of names to float32 arrays ``[B, H, ...]``, or as the
+            array itself where there is one state. What is left out is zero.
+        final: True to give the states after the last token too, last in the result: the array where there is one
+            state, else a mapping. An array, or a mapping, to write them to; it may be the initial one.
+        out: arrays to write outputs to, as a mapping, or the array itself where there is one output.
+        offsets: of packed sequences, ``[sequences + 1]`` integers from 0 to T: sequence ``i`` is the tokens from
+            ``offsets[i]`` up to but without ``offsets[i + 1]``. B is 1, and states are ``[sequences, H, ...]``.
+        states_transposed: states of rank 2, initial and final, have their sides swapped.
+
+        The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused.
+        Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
+        """
+        given = self._bind(arrays, named)
+        for array in given:
+            family = type(array).__module__
+            if family == "numpy":
+                continue
+            if family.startswith("jax"):
+                from . import jax as jax_calls
+
+                return jax_calls.call(self, given, initial, final, out, offsets, states_transposed)
+            if family.startswith("torch"):
+                from . import torch as torch_calls
+
+                return torch_calls.call(self, given, initial, final, out, offsets, states_transposed)
+        return self.call_on_memory(given, initial, final, out, offsets, states_transposed)
+
+    def call_on_memory(
+        self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+    ) -> Any:
+        """The call on whatever shows its memory, with NumPy's arrays as results."""
+        initials = self.list_initials(initial)
+        call = _native.Call(self.signature, given, initials, offsets, states_transposed, self.notice())
+        key = call.key
+        loaded = self._kernels.get(key) or self.obtain(key)
+        output_shapes, state_shapes = call.shapes(loaded.kernel)
+        wanted = self.list_outputs(out)
+        dtype, result = key[1], key[2]
+        if wanted is None:
+            computed = outputs = [numpy.empty(shape, _find_type(dtype, given)) for shape in output_shapes]
+        else:
+            outputs = [
+                numpy.empty(shape, _find_type(result, given)) if array is None else array
+                for array, shape in zip(wanted, output_shapes)
+            ]
+            computed = outputs if dtype == result else [numpy.empty(shape, numpy.float32) for shape in output_shapes]
+        finals: list[Any]
+        if final is True:
+            finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
+        elif final is False or final is None:
+            finals = [None] * len(self._states)
+        else:
+            finals = self.list_finals(final)
+        call.run(loaded.kernel, computed, finals)
+        if dtype != result:
+            if wanted is None:
+                outputs = [array.astype(_find_type(result, given)) for array in computed]
+            else:
+                for array, value in zip(outputs, computed):
+                    numpy.copyto(array, value, casting="unsafe")
+        return self.arrange(outputs, finals, final is not False and final is not None)
+
+    def arrange(self, outputs: Sequence[Any], finals: Sequence[Any], with_states: bool) -> Any:
+        """Results as a call gives them."""
+        if with_states:
+            return (*outputs, finals[0] if len(finals) == 1 else dict(zip(self._states, finals)))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def _suggest(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}" if known else ""
+
+
+def _find_type(name: str, given: Sequence[Any]) -> Any:
+    """NumPy's type of that name; NumPy itself has no bfloat16, so that it is that of an argument."""
+    if name != "bfloat16":
+        return numpy.float32 if name == "float32" else numpy.float16
+    for array in given:
+        if isinstance(array, numpy.ndarray) and array.dtype.name == name:
+            return array.dtype
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ArgumentError("bfloat16 results need the package ml_dtypes, which gives NumPy that type") from None
+    return ml_dtypes.bfloat16

@@ -1,0 +1,79 @@
+"""Runs the tests of the Python package in an environment of their own, which is made where it is not there yet.
+
+The environment has NumPy, JAX and what building the package takes, from the registry that pip is set up for, and the
+package itself, built here around the compiler of a build folder. Where this Python's own packages have PyTorch, its tests
+run too: `--torch` takes them from there. What was skipped is named at the end. Options
+that are none of these go to pytest.
+"""
+
+import argparse
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.10", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy"]
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} fails:\n{done.stdout}{done.stderr}")
+
+
+def make_environment(folder, with_torch):
+    """A virtual environment; a file in it says what it was made of, so that the next run finds it done."""
+    python = folder / "bin" / "python"
+    made_of = "\n".join([sys.version, str(with_torch), *NEEDED])
+    stamp = folder / "made-of"
+    if not stamp.exists() or stamp.read_text() != made_of:
+        run(sys.executable, "-m", "venv", "--clear", *(["--system-site-packages"] if with_torch else []), folder)
+        run(python, "-m", "pip", "install", "--quiet", *NEEDED)
+        stamp.write_text(made_of)
+    return python
+
+
+def digest(build):
+    """Of everything that the package is made of."""
+    hashed = hashlib.sha256()
+    parts = [build / "lib/API/librecur_compiler_bundle.so", build / "lib/Runtime/librecur_runtime.a", ROOT / "pyproject.toml"]
+    for folder in ("python", "examples", "include"):
+        parts += [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    for path in sorted(parts):
+        hashed.update(str(path).encode() + path.read_bytes())
+    return hashed.hexdigest()
+
+
+def install_package(python, build, folder):
+    stamp, wanted = folder / "package", digest(build)
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    environment = {**os.environ, "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
+    run(
+        python, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--force-reinstall",
+        f"--config-settings=build-dir={folder}/package-build", f"--config-settings=cmake.define.RECUR_BUILD={build}", ROOT, env=environment,
+    )  # fmt: skip
+    stamp.write_text(wanted)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with RecurCompilerBundle and RecurRuntime")
+    parser.add_argument("--junit", help="where to leave the counts")
+    parser.add_argument("--torch", action="store_true", help="take PyTorch from this Python's own packages")
+    arguments, rest = parser.parse_known_args()
+    folder = arguments.build.resolve() / ("python-torch" if arguments.torch else "python")
+    python = make_environment(folder, arguments.torch)
+    install_package(python, arguments.build.resolve(), folder)
+    environment = {**os.environ, "RECUR_CACHE": str(folder / "cache")}
+    environment.pop("PYTHONPATH", None)
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", "test/python"]
+    if arguments.junit:
+        command.append(f"--junit-xml={arguments.junit}")
+    return subprocess.run([*map(str, command), *rest], cwd=ROOT, env=environment).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""What the compiler says, as Python sees it: its errors are those of recurc, to the letter."""
+
+import pathlib
+import shlex
+
+import pytest
+from conftest import ROOT, run_python
+
+import recur
+
+EXAMPLES = sorted((ROOT / "test" / "errors").glob("*.recur"))
+
+
+def compile_example(path):
+    """With the options of its first line."""
+    text = path.read_bytes().decode(errors="surrogateescape")
+    options = {"dims": {}, "consts": {}, "source_name": path.name, "recurrence": None}
+    first = text.split("\n", 1)[0]
+    words = shlex.split(first[len("# options: ") :]) if first.startswith("# options: ") else []
+    while words:
+        word = words.pop(0)
+        if word.startswith("--recurrence="):
+            options["recurrence"] = word.split("=")[1]
+            continue
+        name, value = words.pop(0).split("=")
+        options["dims" if word == "--dim" else "consts"][name] = int(value) if word == "--dim" else float(value)
+    recur.compiler.perform("compile", text, **options)
+
+
+def is_text(path):
+    try:
+        path.read_bytes().decode()
+        return b"\0" not in path.read_bytes()
+    except UnicodeDecodeError:
+        return False
+
+
+def test_errors_are_the_compilers():
+    refused = 0
+    for path in filter(is_text, EXAMPLES):
+        expected = path.with_suffix(".expected").read_text()
+        try:
+            compile_example(path)
+        except recur.CompileError as error:
+            # What cannot be instantiated at all is said about the options, and not about the source.
+            if error.diagnostics[0].place.line:
+                assert str(error) + "\n" == expected, path.name
+                assert error.code in expected
+                refused += 1
+    assert refused > 150
+
+
+def test_an_error_is_data():
+    with pytest.raises(recur.CompileError) as raised:
+        recur.define("recurrence a {\n  input beta: scalar\n  output y = betta\n}\n", source_name="a.recur").explain()
+    (diagnostic,) = raised.value.diagnostics
+    assert raised.value.code == diagnostic.code == "R0201"
+    assert diagnostic.message == "'betta' is not declared"
+    assert (diagnostic.place.line, diagnostic.place.column, diagnostic.place.end_column) == (3, 14, 19)
+    assert diagnostic.remarks[0].message == "did you mean 'beta'?"
+    assert diagnostic.remarks[0].replacement == "beta"
+
+
+def test_a_mistake_of_syntax_is_found_at_once():
+    with pytest.raises(recur.CompileError, match=r"R0\d\d\d"):
+        recur.define("recurrence {")
+
+
+def test_files(tmp_path):
+    path = tmp_path / "two.recur"
+    path.write_text("recurrence a {\n  output o = 1\n}\nrecurrence b {\n  output o = 2\n}\n")
+    with pytest.raises(recur.ArgumentError) as raised:
+        recur.load(path)
+    assert str(raised.value) == f"{path} has 2 recurrences (a, b); name one of them by recurrence="
+    assert recur.load(path, recurrence="b").name == "b"
+    with pytest.raises(recur.CompileError) as refused:
+        recur.load(path, recurrence="c")
+    assert str(refused.value).startswith("error: --recurrence: the file has no recurrence 'c'")
+    with pytest.raises(recur.LoadError) as missing:
+        recur.load(tmp_path / "none.recur")
+    assert str(missing.value) == f"{tmp_path / 'none.recur'} cannot be read: No such file or directory"
+
+
+def test_options_that_are_refused(gdn, inputs):
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn.with_options(consts={"scal": 1.0})
+    assert str(raised.value) == "gated_delta_net: there is no const 'scal'; did you mean 'scale'?"
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn.with_options(dims={"Q": 1})
+    assert str(raised.value) == "gated_delta_net: there is no dim 'Q'; there are K, V"
+    with pytest.raises(recur.CompileError, match="--target: "):
+        gdn.with_options(target="z80")(**inputs)
+    with pytest.raises(recur.CompileError, match="--plan: 'gated_delta_net' has no kernel of plan 'scan'"):
+        gdn.with_options(plan="scan")(**inputs)
+
+
+def test_explain(gdn):
+    report = gdn.explain(K=128, V=64)
+    assert "dims           K = 128, V = 64" in report and "is delta" in report
+    assert report._repr_html_().startswith("<pre>recurrence gated_delta_net\n") and repr(report) == str(report)
+    assert len(gdn.explain(K=128, V=64, target="x86-64-v3")) > len(report)
+    assert gdn.explain_json(K=128, V=64)["recurrence"] == "gated_delta_net"
+    with pytest.raises(recur.CompileError):
+        gdn.explain(Q=3)
+
+
+def test_check(gdn, monkeypatch):
+    table = gdn.check(K=16, V=8)
+    assert table.startswith("gated_delta_net: K = 16, V = 8, B = 2, H = 4, Hq = 2, T = 0, 1, 5, 64, 65, 200, seed 0\n")
+    assert "host step" in table and "FAIL" not in table
+    assert gdn.check(dtype="bfloat16", K=8, V=8) != gdn.check(K=8, V=8)
+    monkeypatch.setattr(
+        recur.compiler, "perform", lambda *_, **__: ({"text": b"the table", "json": b'[{"pass": true}, {"pass": false}]'}, [])
+    )
+    with pytest.raises(recur.CheckError, match="^the table$"):
+        gdn.check()
+
+
+def test_a_compiler_that_is_not_there(tmp_path):
+    message = run_python(
+        "import recur\ntry: recur.define('')\nexcept recur.LoadError as error: print(error)", RECUR_COMPILER=str(tmp_path / "no")
+    )
+    assert message == f"{tmp_path / 'no'}: cannot open shared object file: No such file or directory\n"
+
+
+def test_the_library_is_the_examples(gdn):
+    assert recur.library.names() == sorted(path.stem for path in (ROOT / "examples").glob("*.recur"))
+    assert set(recur.library.names()) <= set(dir(recur.library))
+    with pytest.raises(AttributeError) as raised:
+        recur.library.gated_delta_nets
+    assert str(raised.value) == "recur.library has no recurrence 'gated_delta_nets'; dir(recur.library) lists them"
+
+
+def test_nothing_is_printed(gdn, inputs, capfd):
+    gdn(**inputs)
+    gdn.explain()
+    with pytest.raises(recur.CompileError):
+        recur.define("recurrence")
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_the_compiler_has_a_number():
+    assert len(recur.compiler.identify()) == 40
+    assert pathlib.Path(recur.compiler._PATH).exists()
