@@ -50,6 +50,7 @@ void recur::populateGradients(mlir::OpPassManager &passes) {
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;

@@ -23,16 +23,21 @@ Value Planner::factors(Value decay, bool linear) {
 }
 
 void Planner::plan(chunk::CumulativeDecayOp op) {
-  Value steps = get(op.getDecay()), result = make(op);
+  Value steps = get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
-  bool flat = tileOf(steps).getRank() == 1;
-  auto finish = [&](Scalars &s, Value running) { return linear || flat ? running : s.exp(running); };
+  bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;
   bool exclusive = op.getRange() == chunk::DecayRange::Before || op.getRange() == chunk::DecayRange::After;
-  scan({steps}, {}, total ? Value() : result, total ? dropTokens(result) : Value(), rowsOf(steps), linear ? 1 : 0,
-       op.getRange() == chunk::DecayRange::After, [&](Scalars &s, ValueRange x) {
-         Value next = linear ? s.mul(x[1], x[0]) : s.add(x[1], x[0]);
-         return std::pair(next, total ? next : finish(s, exclusive ? x[1] : next));
-       });
+  double start = linear ? 1 : 0;
+  auto body = [=](Scalars &s, ValueRange x) {
+    Value next = linear ? s.mul(x[1], x[0]) : s.add(x[1], x[0]);
+    Value running = exclusive && !total ? x[1] : next;
+    return std::pair(next, linear || flat || total ? running : s.exp(running));
+  };
+  if (!flat && !total && leaveToReader(op, {{steps}, {}, start, isReverse, body}))
+    return;
+  Value result = make(op);
+  scan({steps}, {}, total ? Value() : result, total ? dropTokens(result) : Value(), rowsOf(steps), start, isReverse,
+       body);
   if (!linear && (flat || total)) // vectors of tokens, where the scan goes number by number
     map({result}, result, rowsOf(result), [](Scalars &s, ValueRange x) { return s.exp(x[0]); });
 }
@@ -52,6 +57,12 @@ Value Planner::blockDecay(Value factors, bool before) {
   return known = result;
 }
 
+/// The factors so far, or none where a token is the last of its block.
+static Value restOfBlock(Scalars &s, Value running) {
+  Value place = arith::AndIOp::create(s.builder, s.loc, s.index(0), s.integer(blockTokens - 1));
+  return s.select(s.equal(place, s.integer(blockTokens - 1)), s.number(1), running);
+}
+
 /// The product of the factors after a token to the end of its block.
 Value Planner::blockRest(Value factors) {
   Value &known = shared.decayRest[factors];
@@ -59,11 +70,28 @@ Value Planner::blockRest(Value factors) {
     return known;
   Value result = alloc(tileOf(factors).getShape());
   scan({factors}, {}, result, {}, rowsOf(factors), 1, true, [&](Scalars &s, ValueRange x) {
-    Value place = arith::AndIOp::create(s.builder, s.loc, s.index(0), s.integer(blockTokens - 1));
-    Value base = s.select(s.equal(place, s.integer(blockTokens - 1)), s.number(1), x[1]);
+    Value base = restOfBlock(s, x[1]);
     return std::pair(s.mul(base, x[0]), base);
   });
   return known = result;
+}
+
+/// The writes times the factors after them to the end of their block: in one pass where no other interaction has these
+/// factors.
+void Planner::scaleToBlockEnd(chunk::InteractionOp op, Value columns, Value factors, Value result) {
+  int64_t writesPerToken = op.getSteps().size();
+  auto others =
+      llvm::count_if(op.getDecay().getUsers(), [](Operation *user) { return isa<chunk::InteractionOp>(user); });
+  if (!machine.isCTA() && writesPerToken == 1 && others == 1)
+    return scan({factors, columns}, {}, result, {}, rowsOf(factors), 1, true, [&](Scalars &s, ValueRange x) {
+      Value base = restOfBlock(s, x[2]);
+      return std::pair(s.mul(base, x[0]), s.mul(base, x[1]));
+    });
+  for (int64_t j = 0; j < writesPerToken; ++j) {
+    Value to = slot(result, j, writesPerToken);
+    map({slot(columns, j, writesPerToken), blockRest(factors)}, to, rowsOf(to),
+        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  }
 }
 
 /// Multiplies each element by the decay between its write and its row, and puts 0 where the row does not see the write.
@@ -73,7 +101,7 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
   for (int64_t j = 0; j < rowsPerToken; ++j) {
     int64_t point = op.getPoints()[j];
     Value rows = slot(result, j, rowsPerToken);
-    auto visibility = [&](Scalars &s) { // earlier tokens, and what is seen
+    auto visibility = [=](Scalars &s) mutable { // earlier tokens, and what is seen
       Value column = s.index(1), token = column;
       if (writesPerToken > 1)
         token = arith::DivUIOp::create(s.builder, s.loc, column, s.integer(writesPerToken));
@@ -91,12 +119,14 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
           [&](Scalars &s, ValueRange x) { return s.select(visibility(s).second, x[0], s.number(0)); });
       continue;
     }
-    scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, [&](Scalars &s, ValueRange x) {
+    auto body = [=](Scalars &s, ValueRange x) mutable {
       auto [earlier, seen] = visibility(s);
       Value next = s.select(earlier, s.mul(x[2], x[1]), s.number(1));
       Value factor = point == chunk::beforeDecay ? x[2] : next;
       return std::pair(next, s.select(seen, s.mul(x[0], factor), s.number(0)));
-    });
+    };
+    if (rowsPerToken > 1 || !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
+      scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, body);
   }
 }
 
@@ -118,11 +148,7 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
     map({slot(rows, j, rowsPerToken), blockDecay(factors, point == chunk::beforeDecay)}, to, rowsOf(to),
         [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
   }
-  for (int64_t j = 0; j < writesPerToken; ++j) {
-    Value to = slot(scaledColumns, j, writesPerToken);
-    map({slot(columns, j, writesPerToken), blockRest(factors)}, to, rowsOf(to),
-        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
-  }
+  scaleToBlockEnd(op, columns, factors, scaledColumns);
   Value writes = transpose(scaledColumns, rowsOf(columns));
   Value through = blockDecay(factors, false), rowCount = rowsOf(result);
   for (int64_t first = blockTokens; first < chunk; first += blockTokens) {

@@ -134,6 +134,16 @@ private:
   mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Operation *pass,
                            llvm::DenseMap<mlir::Value, mlir::Value> &elements);
   void planElementwise(chunk::MapOp op);
+  /// A scan that is left to the pass of the maps that read what it gives, and nothing else does.
+  struct LeftScan {
+    llvm::SmallVector<Input> inputs;
+    mlir::Value result; // the tile that it works in, if it is one of the inputs
+    double start;
+    bool reverse;
+    std::function<std::pair<mlir::Value, mlir::Value>(Scalars &, mlir::ValueRange)> body;
+  };
+  bool leaveToReader(mlir::Value value, LeftScan scan);
+  void planInScan(chunk::MapOp op, llvm::ArrayRef<mlir::Value> leaves, mlir::Value scanned);
   void plan(chunk::ExtractOp op);
   void plan(chunk::BroadcastOp op);
   void plan(chunk::InterleaveOp op);
@@ -143,6 +153,7 @@ private:
   mlir::Value factors(mlir::Value decay, bool linear);
   mlir::Value blockDecay(mlir::Value factors, bool before);
   mlir::Value blockRest(mlir::Value factors);
+  void scaleToBlockEnd(chunk::InteractionOp op, mlir::Value columns, mlir::Value factors, mlir::Value result);
   void plan(chunk::CumulativeDecayOp op);
   void plan(chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value factors);
@@ -159,6 +170,13 @@ private:
   ProductOp product(mlir::Value left, bool transposed, mlir::Value right, mlir::Value result, mlir::Value rows,
                     mlir::Value inner);
   mlir::Value transposedColumns(mlir::Value columns);
+  /// What a product is added to, which it then starts from: rows that were read, the factors that scale them, if any,
+  /// and the map that adds the two.
+  struct Start {
+    mlir::Value rows, scale;
+    chunk::MapOp sum;
+  };
+  std::optional<Start> startOf(chunk::ApplyOp op);
   void findTriangle(mlir::Operation *op);
 
   // Pairs.cpp: the factors of products of bf16.
@@ -199,6 +217,9 @@ private:
   bool inTokenLoop = false; // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> passes; // of elementwise maps
+  llvm::DenseMap<mlir::Value, LeftScan> leftScans;
+  llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
+  llvm::DenseSet<mlir::Operation *> sumsOfStarts;
   llvm::DenseSet<mlir::Value> transposedMatrices;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> triangles; // values known to be zero above their tokens
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.

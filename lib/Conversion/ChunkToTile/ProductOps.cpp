@@ -44,12 +44,48 @@ void Planner::findTriangle(Operation *op) {
   }
 }
 
+std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
+  if (machine.isCTA() || inTokenLoop || op.getDecay() || !op.getResult().hasOneUse())
+    return std::nullopt;
+  auto sum = dyn_cast<chunk::MapOp>(*op->user_begin());
+  if (!sum || sum.getFunction() != chunk::Function::Add || sum->getBlock() != op->getBlock())
+    return std::nullopt;
+  Type type = op.getResult().getType();
+  Value rows = sum.getOperands()[sum.getOperands()[0] == op.getResult()], scale;
+  auto scaled = rows.getDefiningOp<chunk::MapOp>();
+  if (scaled && scaled.getFunction() == chunk::Function::Mul && rows.hasOneUse())
+    for (auto [a, b] : {std::pair(0, 1), {1, 0}})
+      if (Value factor = scaled.getOperands()[a]; chunk::tensorOf(factor).getRank() == 1 &&
+                                                  scaled.getOperands()[b].getType() == type &&
+                                                  (tiles.contains(factor) || chunk::constantNumber(factor)))
+        scale = factor, rows = scaled.getOperands()[b];
+  // The rows are spent: nothing else reads them, and they were read by now.
+  if (!rows.getDefiningOp<chunk::ReadOp>() || !rows.hasOneUse() || !tiles.contains(rows) || rows.getType() != type ||
+      sum.getResult().getType() != type)
+    return std::nullopt;
+  for (Operation *map : {sum.getOperation(), scale ? scaled.getOperation() : nullptr})
+    if (map && passes.insert({map, sum}).first->second != sum)
+      return std::nullopt; // it is computed elsewhere
+  sumsOfStarts.insert(sum);
+  return Start{rows, scale, sum};
+}
+
 void Planner::plan(chunk::ApplyOp op) {
   auto triangle = triangles.find(op.getMatrix());
-  Value result = make(op);
+  std::optional<Start> start = startOf(op);
+  Value result = start ? get(start->rows) : make(op), startScale = start && start->scale ? get(start->scale) : Value();
+  auto begin = [&](ProductOp product) {
+    if (start)
+      product.getPlusMutable().assign(result);
+    if (startScale)
+      product.getRowScaleMutable().assign(startScale);
+    return product;
+  };
+  if (start)
+    set(start->sum.getResult(), result);
   if (takesPairs(op)) {
     Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]), left = rounded(op.getMatrix());
-    product(left, false, paired(op.getValues(), rows), result, rowsOf(result), rows)
+    begin(product(left, false, paired(op.getValues(), rows), result, rowsOf(result), rows))
         .setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
     return;
   }
@@ -60,7 +96,7 @@ void Planner::plan(chunk::ApplyOp op) {
                          builder.getDenseI64ArrayAttr(*op.getPoints()), builder.getDenseI64ArrayAttr(*op.getSteps()));
     return;
   }
-  ProductOp gathered = product(matrix, false, values, result, rowsOf(result), rowsOf(values));
+  ProductOp gathered = begin(product(matrix, false, values, result, rowsOf(result), rowsOf(values)));
   if (triangle != triangles.end())
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
 }

@@ -68,7 +68,49 @@ Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
   return elements;
 }
 
+bool Planner::leaveToReader(Value value, LeftScan scan) {
+  if (machine.isCTA() || inTokenLoop || !value.hasOneUse())
+    return false;
+  auto reader = dyn_cast<chunk::MapOp>(*value.user_begin());
+  if (!reader || !chunk::isElementwise(reader.getFunction()) || reader.getResult().getType() != value.getType() ||
+      reader->getBlock() != value.getParentBlock() || isPaired(reader))
+    return false;
+  auto pass = dyn_cast<chunk::MapOp>(passOf(reader));
+  if (!pass || isPaired(pass) || !mapsInScans.insert(pass).second)
+    return false;
+  leftScans.insert({value, std::move(scan)});
+  return true;
+}
+
+/// The element of the scan is one of those that the map is made of; the others are inputs of the scan besides its own.
+void Planner::planInScan(chunk::MapOp op, ArrayRef<Value> leaves, Value scanned) {
+  const LeftScan &left = leftScans.find(scanned)->second;
+  SmallVector<Input> inputs = left.inputs;
+  for (Value leaf : leaves)
+    if (leaf != scanned)
+      inputs.push_back(get(leaf));
+  if (left.result)
+    set(op.getResult(), left.result);
+  Value result = left.result ? left.result : make(op.getResult());
+  scan(inputs, {}, result, {}, rowsOf(result), left.start, left.reverse, [&](Scalars &s, ValueRange x) {
+    size_t own = left.inputs.size();
+    SmallVector<Value> arguments(x.take_front(own));
+    arguments.push_back(x.back());
+    auto [next, given] = left.body(s, arguments);
+    DenseMap<Value, Value> known{{scanned, given}};
+    for (Value leaf : leaves)
+      if (leaf != scanned)
+        known[leaf] = x[own++];
+    return std::pair(next, buildElement(s, op.getResult(), op, known));
+  });
+}
+
 void Planner::planElementwise(chunk::MapOp op) {
+  SmallVector<Value> leaves;
+  gatherLeaves(op.getResult(), op, leaves);
+  for (Value leaf : leaves)
+    if (leftScans.contains(leaf))
+      return planInScan(op, leaves, leaf);
   Elements elements = elementsOf(op.getResult(), op);
   Value result = make(op.getResult());
   map(elements.inputs, result, rowsOf(result), elements.build);
@@ -78,7 +120,7 @@ static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x
 
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
-    if (passOf(op) == op && !isPaired(op))
+    if (passOf(op) == op && !isPaired(op) && !sumsOfStarts.contains(op))
       planElementwise(op);
     return;
   }

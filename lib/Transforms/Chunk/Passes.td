@@ -149,6 +149,33 @@ def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {
   }];
 }
 
+def SpreadScalesPass : Pass<"chunk-spread-scales", "::recur::chunk::ProgramOp"> {
+  let summary = "a constant that scales a sum goes to its terms";
+  let description = [{
+    Where a constant scales the sum of what was read of a state and what an interaction made of values, it scales the two
+    instead. Below this level the matrix is scaled in the pass that masks it, what was read as the product starts from it,
+    and no pass over the sum is left.
+
+    Before:
+    ```mlir
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+    %y = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %z = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    %o = chunk.map mul %c, %z : tensor<1xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+    %B = chunk.map mul %c, %A : tensor<1xf32>, tensor<8x8xf32>
+    %y = chunk.apply %B, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %z = chunk.map mul %c, %x : tensor<1xf32>, tensor<8x2xf32>
+    %o = chunk.map add %z, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
 def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
   let summary = "derive what a segment of tokens does to each state";
   let description = [{

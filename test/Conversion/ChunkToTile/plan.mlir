@@ -1,7 +1,7 @@
 // RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile=symbol=kernel | FileCheck %s
 
-// A state that is read and advanced lies transposed and advances in place; a chain of maps is one pass; what lies above
-// the diagonal is neither computed nor multiplied. Products fetch the next chunk's inputs, and one that leaves others time
+// A state that is read and advanced lies transposed and advances in place; a product starts from what it is added to; what
+// lies above the diagonal is neither computed nor multiplied. Products fetch the next chunk's inputs, and one that leaves others time
 // after it the rows that this chunk's output is stored to.
 // CHECK-LABEL: tile.kernel @kernel required 3 workspace
 chunk.program @linear {} chunk 64 {
@@ -19,10 +19,10 @@ chunk.program @linear {} chunk 64 {
   // CHECK: tile.transpose
   // CHECK: tile.product {{.*}} result_triangle [1, 1]
   %A = chunk.interaction %q, %k inclusive : tensor<64x30xf32>, tensor<64x30xf32>
-  // CHECK: tile.product {{.*}} left_triangle [1, 1] ahead %arg0
+  // CHECK: tile.product {{.*}} into [[SUM:%.*]] rows {{.*}} plus [[SUM]] left_triangle [1, 1] ahead %arg0
   %present = chunk.apply %A, %v : tensor<64x64xf32>, tensor<64x20xf32>
-  // CHECK: tile.map
-  // CHECK: arith.addf
+  // CHECK: tile.map [[SUM]] into
+  // CHECK-NEXT: ^bb0
   // CHECK-NEXT: math.exp
   %sum = chunk.map add %past, %present : tensor<64x20xf32>, tensor<64x20xf32>
   %o = chunk.map exp %sum : tensor<64x20xf32>

@@ -52,9 +52,10 @@ TEST_P(Equality, PassesKeepTheMeaning) {
   const std::pair<const char *, Add> pipelines[] = {
       {"common-interactions", [&](auto &passes) { passes.addPass(chunk::createCommonInteractionsPass()); }},
       {"dead-streams", [&](auto &passes) { passes.addPass(chunk::createDeadStreamsPass()); }},
-      {"decay-reads, advance-last",
+      {"decay-reads, spread-scales, advance-last",
        [&](auto &passes) {
          passes.addPass(chunk::createDecayReadsPass());
+         passes.addPass(chunk::createSpreadScalesPass());
          passes.addPass(chunk::createAdvanceLastPass());
        }},
       {"solve-form, split",

@@ -54,6 +54,7 @@ protected:
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
+    clean.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
     EXPECT_TRUE(mlir::succeeded(clean.run(*result.module)));
     result.arrays = listKernelArrays(programOf(*result.module));
     mlir::PassManager passes(&context);
