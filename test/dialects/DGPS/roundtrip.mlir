@@ -45,47 +45,47 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   // CHECK-NEXT:    %12 = dgps.elu %11 : <3>
   %12 = dgps.elu %11 : <3>
   // CHECK-NEXT:    %13 = dgps.stop %12 : <3>
-  %stopped = dgps.stop %12 : <3>
-  // CHECK-NEXT:    %13 = dgps.add %12, %mu : <3>, <3>
-  %13 = dgps.add %12, %mu : <3>, <3>
-  // CHECK-NEXT:    %14 = dgps.sub %13, %g : <3>, <scalar>
-  %14 = dgps.sub %13, %g : <3>, <scalar>
-  // CHECK-NEXT:    %15 = dgps.mul %g, %14 : <scalar>, <3>
-  %15 = dgps.mul %g, %14 : <scalar>, <3>
-  // CHECK-NEXT:    %16 = dgps.div %15, %0 : <3>, <scalar>
-  %16 = dgps.div %15, %0 : <3>, <scalar>
-  // CHECK-NEXT:    %17 = dgps.max %16, %1 : <3>, <3>
-  %17 = dgps.max %16, %1 : <3>, <3>
-  // CHECK-NEXT:    %18 = dgps.min %17, %2 : <3>, <3>
-  %18 = dgps.min %17, %2 : <3>, <3>
-  // CHECK-NEXT:    %19 = dgps.extract %k[1] : <2x3>
-  %19 = dgps.extract %k[1] : <2x3>
-  // CHECK-NEXT:    %20 = dgps.outer %v, %19 : <2>, <3>
-  %20 = dgps.outer %v, %19 : <2>, <3>
-  // CHECK-NEXT:    %21 = dgps.dot %q, %19 : <3>
-  %21 = dgps.dot %q, %19 : <3>
-  // CHECK-NEXT:    %22 = dgps.sum %20 : <2x3>
-  %22 = dgps.sum %20 : <2x3>
-  // CHECK-NEXT:    %23 = dgps.softmax %18 : <3>
-  %23 = dgps.softmax %18 : <3>
-  // CHECK-NEXT:    %24 = dgps.matvec %S, %23 : <2x3>, <3>
-  %24 = dgps.matvec %S, %23 : <2x3>, <3>
-  // CHECK-NEXT:    %25 = dgps.vecmat %24, %S : <2>, <2x3>
-  %25 = dgps.vecmat %24, %S : <2>, <2x3>
-  // CHECK-NEXT:    %26 = dgps.scale_cols %S, %25 : <2x3>, <3>
-  %26 = dgps.scale_cols %S, %25 : <2x3>, <3>
-  // CHECK-NEXT:    %27 = dgps.scale_rows %v, %26 : <2>, <2x3>
-  %27 = dgps.scale_rows %v, %26 : <2>, <2x3>
-  // CHECK-NEXT:    %28 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
-  %28 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
-  // CHECK-NEXT:    %29 = dgps.cg %G, %28 ridge %g iterations 1 : <3x3>, <3>, <scalar>
-  %29 = dgps.cg %G, %28 ridge %g iterations 1 : <3x3>, <3>, <scalar>
-  // CHECK-NEXT:    dgps.output "o" %29 : <3>
-  dgps.output "o" %29 : <3>
-  // CHECK-NEXT:    dgps.output "p" %27 : <2x3>
-  dgps.output "p" %27 : <2x3>
-  // CHECK-NEXT:    dgps.next %S, %20 : <2x3>
-  dgps.next %S, %20 : <2x3>
+  %13 = dgps.stop %12 : <3>
+  // CHECK-NEXT:    %14 = dgps.add %12, %mu : <3>, <3>
+  %14 = dgps.add %12, %mu : <3>, <3>
+  // CHECK-NEXT:    %15 = dgps.sub %14, %g : <3>, <scalar>
+  %15 = dgps.sub %14, %g : <3>, <scalar>
+  // CHECK-NEXT:    %16 = dgps.mul %g, %15 : <scalar>, <3>
+  %16 = dgps.mul %g, %15 : <scalar>, <3>
+  // CHECK-NEXT:    %17 = dgps.div %16, %0 : <3>, <scalar>
+  %17 = dgps.div %16, %0 : <3>, <scalar>
+  // CHECK-NEXT:    %18 = dgps.max %17, %1 : <3>, <3>
+  %18 = dgps.max %17, %1 : <3>, <3>
+  // CHECK-NEXT:    %19 = dgps.min %18, %2 : <3>, <3>
+  %19 = dgps.min %18, %2 : <3>, <3>
+  // CHECK-NEXT:    %20 = dgps.extract %k[1] : <2x3>
+  %20 = dgps.extract %k[1] : <2x3>
+  // CHECK-NEXT:    %21 = dgps.outer %v, %20 : <2>, <3>
+  %21 = dgps.outer %v, %20 : <2>, <3>
+  // CHECK-NEXT:    %22 = dgps.dot %q, %20 : <3>
+  %22 = dgps.dot %q, %20 : <3>
+  // CHECK-NEXT:    %23 = dgps.sum %21 : <2x3>
+  %23 = dgps.sum %21 : <2x3>
+  // CHECK-NEXT:    %24 = dgps.softmax %19 : <3>
+  %24 = dgps.softmax %19 : <3>
+  // CHECK-NEXT:    %25 = dgps.matvec %S, %24 : <2x3>, <3>
+  %25 = dgps.matvec %S, %24 : <2x3>, <3>
+  // CHECK-NEXT:    %26 = dgps.vecmat %25, %S : <2>, <2x3>
+  %26 = dgps.vecmat %25, %S : <2>, <2x3>
+  // CHECK-NEXT:    %27 = dgps.scale_cols %S, %26 : <2x3>, <3>
+  %27 = dgps.scale_cols %S, %26 : <2x3>, <3>
+  // CHECK-NEXT:    %28 = dgps.scale_rows %v, %27 : <2>, <2x3>
+  %28 = dgps.scale_rows %v, %27 : <2>, <2x3>
+  // CHECK-NEXT:    %29 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
+  %29 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
+  // CHECK-NEXT:    %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  // CHECK-NEXT:    dgps.output "o" %30 : <3>
+  dgps.output "o" %30 : <3>
+  // CHECK-NEXT:    dgps.output "p" %28 : <2x3>
+  dgps.output "p" %28 : <2x3>
+  // CHECK-NEXT:    dgps.next %S, %21 : <2x3>
+  dgps.next %S, %21 : <2x3>
   // CHECK-NEXT:    dgps.next %G, %G : <3x3>
   dgps.next %G, %G : <3x3>
 }
