@@ -136,11 +136,14 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
                        }};
 }
 
-/// The plan of one core as it is built for the target, in float64 but for constants, which it has as float32: a decay
-/// of 0.9 is off by 3e-8 in each token, so the limit is that of float32.
-static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence,
-                                                          const PipelineOptions &options) {
+/// The plan of one core or CTA as it is built for the target, in float64 but for constants, which it has as float32: a
+/// decay of 0.9 is off by 3e-8 in each token, so the limit is that of float32.
+static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &given) {
   auto module = copyAlone(recurrence);
+  Expected<PipelineOptions> completed = completeFor(**module, given);
+  if (!completed)
+    return completed.takeError();
+  const PipelineOptions &options = *completed;
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
@@ -153,9 +156,20 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
                        /*largest=*/std::numeric_limits<double>::max()};
 }
 
+/// Kernels that this machine cannot run are compiled all the same.
+static Expected<std::optional<PreparedStage>> compileOnly(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
+                                                          const std::string &reason) {
+  Listings listings;
+  if (Error error = compileKernels(recurrence, options, {}, listings).takeError())
+    return std::move(error);
+  PreparedStage stage{0, nullptr};
+  stage.whyNotRun = "the kernels for '" + options.target.name + "' were compiled and not run: " + reason;
+  return stage;
+}
+
 /// The kernels, compiled and run in this process.
-static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
-                                                          const PipelineOptions &options) {
+static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp recurrence,
+                                                             const PipelineOptions &options) {
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
@@ -169,7 +183,7 @@ static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp rec
 /// Those of one plan, where nothing else is asked for and there are some.
 static Expected<std::optional<PreparedStage>>
 prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
-  if (options.plan != Plan::Auto)
+  if (options.plan != Plan::Auto || !options.target.isCPU())
     return std::nullopt;
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
   if (!plans)
@@ -179,9 +193,23 @@ prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, A
                [&](const KernelPlan &plan) { return plan.plan == getRuntimePlan(candidate) && plan.isAvailable(); })) {
       PipelineOptions forced = options;
       forced.plan = candidate;
-      return prepareHost(recurrence, forced);
+      return prepareKernels(recurrence, forced);
     }
   return std::nullopt;
+}
+
+static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
+                                                          const PipelineOptions &options) {
+  return options.target.isCPU() ? prepareKernels(recurrence, options) : std::nullopt;
+}
+
+static Expected<std::optional<PreparedStage>> prepareDevice(dgps::RecurrenceOp recurrence,
+                                                            const PipelineOptions &options) {
+  if (options.target.isCPU())
+    return std::nullopt;
+  if (std::optional<std::string> reason = explainNoDevice(options.target))
+    return compileOnly(recurrence, options, *reason);
+  return prepareKernels(recurrence, options);
 }
 
 static Expected<std::optional<PreparedStage>> prepareHostStep(dgps::RecurrenceOp recurrence,
@@ -206,6 +234,7 @@ static constexpr CheckStage stages[] = {
     {"chunk rounded", prepareRounded},
     {"segments", prepareSegments},
     {"tile", prepareTile},
+    {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU
     {"host", prepareHost, /*needsTarget=*/true},
     {"host step", prepareHostStep, /*needsTarget=*/true},
     {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop

@@ -11,6 +11,7 @@ namespace recur::check {
 /// A stage made ready for one recurrence: it can be run on any data.
 struct PreparedStage {
   double limit; // the largest relative RMS error that passes
+  /// Null where it was made ready as far as this machine can, which `whyNotRun` says.
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
   /// Of a stage that does not compute in float64: results above this are beyond its numbers.
   std::optional<double> largest = std::nullopt;
@@ -20,6 +21,7 @@ struct PreparedStage {
   /// Its own program with such errors in place of rounding, where its terms may cancel that do not token by token: the
   /// writes of a chunk, of which little may be left at its end.
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> runDisturbed = nullptr;
+  std::string whyNotRun = {};
 };
 
 struct CheckStage {

@@ -96,7 +96,9 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
     Expected<std::optional<PreparedStage>> ready = stage.prepare(recurrence, pipeline);
     if (!ready)
       return ready.takeError();
-    if (*ready) {
+    if (*ready && !(*ready)->whyNotRun.empty()) {
+      note((*ready)->whyNotRun);
+    } else if (*ready) {
       report.stages.push_back({stage.name, 0, (*ready)->limit});
       prepared.push_back(std::move(**ready));
     }

@@ -1,11 +1,12 @@
 #include "Compile/Artifacts.h"
 #include "Codegen/Embed/Names.h"
+#include "Support/Errors.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-static constexpr StringRef names[] = {"obj", "lib", "so", "header", "manifest", "asm", "llvm"};
+static constexpr StringRef names[] = {"obj", "lib", "so", "header", "manifest", "asm", "llvm", "ptx", "cubin"};
 
 ArrayRef<StringRef> compile::getArtifactNames() { return names; }
 
@@ -20,12 +21,24 @@ static Expected<std::string> make(StringRef artifact, const Kernels &kernels, co
     return codegen::printHeader(kernels.interfaces);
   if (artifact == "manifest")
     return codegen::printManifest(kernels.interfaces);
-  return artifact == "asm" ? listings.assembly : listings.llvmIR;
+  return artifact == "asm"    ? listings.assembly
+         : artifact == "llvm" ? listings.llvmIR
+         : artifact == "ptx"  ? listings.ptx
+                              : listings.cubin;
+}
+
+static bool hasGPU(const PipelineOptions &pipeline) {
+  auto isGPU = [](const Target &target) { return !target.isCPU(); };
+  return isGPU(pipeline.target) || any_of(pipeline.lowerTargets, isGPU);
 }
 
 Expected<Emission> compile::emitArtifacts(ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
                                           const KernelNames &kernelNames, ArrayRef<std::string> wanted) {
+  for (StringRef artifact : {"ptx", "cubin"})
+    if (is_contained(wanted, artifact) && !hasGPU(pipeline))
+      return makeError("--emit: '" + artifact + "' is of GPUs, and there is none in --target");
   Listings listings;
+  listings.wantsCubin = is_contained(wanted, "cubin");
   listings.wantsAssembly = is_contained(wanted, "asm");
   listings.wantsLLVM = is_contained(wanted, "llvm");
   std::shared_lock<std::shared_mutex> lock(codegen::getLinkerMutex());

@@ -9,7 +9,8 @@ struct Artifact {
   std::string bytes;
 };
 
-/// Those that this version makes, by the names of --emit: obj, lib, so, header, manifest, asm, llvm.
+/// Those that this version makes, by the names of --emit: obj, lib, so, header, manifest, asm, llvm, and
+/// of GPUs ptx and cubin.
 llvm::ArrayRef<llvm::StringRef> getArtifactNames();
 
 struct Emission {

@@ -12,12 +12,24 @@ namespace recur::compile {
 /// Texts to look at, made along with the code where they are asked for.
 struct Listings {
   bool wantsAssembly = false, wantsLLVM = false;
+  bool wantsCubin = false; // an error where none can be made
   std::string assembly, llvmIR;
+  std::string ptx, cubin;         // of GPUs, where there is one among the targets
+  int64_t registers = 0;          // of a GPU's thread, at most; 0 where not known
+  std::vector<std::string> notes; // what the caller should know
+  /// What belongs to another target goes behind this one's.
+  void append(Listings other);
 };
 
 /// What a kernel needs of its caller.
 struct KernelResources {
-  int64_t workspaceBytes = 0; // for each head that is worked on at the same time
+  int64_t workspaceBytes = 0;                          // for each head that is worked on at the same time
+  std::vector<codegen::InterfaceLaunch> launches = {}; // on a GPU
+};
+
+/// A line of a report.
+struct Remark {
+  std::string about, text;
 };
 
 /// Makes the kernels of one target, one after another, and in the end the objects that hold them.
@@ -38,8 +50,16 @@ public:
   virtual ~Backend() = default;
   /// An error where the target has no kernels for what is asked for, such as a type of data.
   virtual llvm::Error check(const PipelineOptions &pipeline) const = 0;
-  /// Why the target has no kernel that takes a chunk of tokens at a time; none where it has.
-  virtual std::optional<std::string> explainNoPrograms(const Target &target) const = 0;
+  /// What calls of its kernels run on.
+  virtual recur_device getDevice() const = 0;
+  /// Why the target has no kernels of a plan, whatever the recurrence; none where it has. RECUR_PLAN_CHUNK stands for
+  /// all that a chunk program becomes.
+  virtual std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const = 0;
+  /// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program.
+  virtual int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const = 0;
+  /// The options with what they leave to the target: how many tokens a chunk of the recurrence has.
+  virtual llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence,
+                                                   const PipelineOptions &pipeline) const = 0;
   /// The target when a program may choose among several, and run on another machine than this one.
   virtual Target makePortable(const Target &target) const = 0;
   /// The resources of kernels, without making them. An error says which op has no kernel.
@@ -47,18 +67,28 @@ public:
                                                       const PipelineOptions &pipeline) const = 0;
   virtual llvm::Expected<KernelResources> measureProgram(chunk::ProgramOp program,
                                                          const PipelineOptions &pipeline) const = 0;
+  /// What a report says of the kernels beside their plans.
+  virtual llvm::Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
+                                                             const PipelineOptions &pipeline) const = 0;
   /// `objectName` is that of the object with the descriptors.
   virtual std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                              Listings &listings) const = 0;
+  /// What generateCode makes, by the names of --emit, the usual first.
+  virtual llvm::ArrayRef<llvm::StringRef> getCodeForms() const = 0;
   /// The code of a module of the last stage of modules, with `--stop-after=binary`.
   virtual llvm::Expected<std::string> generateCode(mlir::ModuleOp lowered, const PipelineOptions &pipeline,
                                                    llvm::StringRef form) const = 0;
 };
 
 /// The backend of a target; an error where this version has none.
-llvm::Expected<const Backend *> findBackend(const Target &target);
+const Backend &getBackend(const Target &target);
 
 /// Processors: an object of LLVM's for each kernel, and one for the descriptors and the kernels of plan `step`.
 const Backend &getCPUBackend();
+/// NVIDIA GPUs: an image of all kernels.
+const Backend &getCUDABackend();
+
+/// The backend's completion for all recurrences of a module at once: the smallest chunk that one of them is given.
+llvm::Expected<PipelineOptions> completeFor(mlir::ModuleOp module, const PipelineOptions &pipeline);
 
 } // namespace recur::compile

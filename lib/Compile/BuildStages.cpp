@@ -8,12 +8,14 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-ArrayRef<StringRef> compile::getStageForms(const Stage &stage) {
-  static constexpr StringRef module[] = {"mlir"}, code[] = {"obj", "asm"};
-  return stage.populate ? ArrayRef<StringRef>(module) : ArrayRef<StringRef>(code);
+ArrayRef<StringRef> compile::getStageForms(const Stage &stage, const Target &target) {
+  static constexpr StringRef module[] = {"mlir"};
+  return stage.populate ? ArrayRef<StringRef>(module) : getBackend(target).getCodeForms();
 }
 
-static StringRef getSuffix(StringRef form) { return form == "mlir" ? ".mlir" : form == "obj" ? ".o" : ".s"; }
+static std::string getSuffix(StringRef form) {
+  return form == "obj" ? ".o" : form == "asm" ? ".s" : ("." + form).str();
+}
 
 static std::string printModule(mlir::ModuleOp module) {
   std::string text;
@@ -24,43 +26,31 @@ static std::string printModule(mlir::ModuleOp module) {
 }
 
 /// `1-recurrence.mlir`: sorted by name, the files are in the order of the stages.
-static std::string getDumpPath(StringRef folder, const Stage &stage) {
+static std::string getDumpPath(StringRef folder, const Stage &stage, const Target &target) {
   SmallString<128> path(folder);
   sys::path::append(path, Twine(&stage - getStages().begin() + 1) + "-" + stage.name +
-                              getSuffix(getStageForms(stage).front()));
+                              getSuffix(getStageForms(stage, target).front()));
   return path.str().str();
 }
 
 const Stage &compile::findLowestStage(const PipelineOptions &pipeline) {
-  Expected<const Backend *> backend = findBackend(pipeline.target);
-  if (backend && !(*backend)->explainNoPrograms(pipeline.target))
-    return getStages().back();
-  consumeError(backend.takeError());
-  return *findStage("tile");
+  bool hasPrograms = !getBackend(pipeline.target).explainNoPlan(pipeline.target, RECUR_PLAN_CHUNK);
+  return hasPrograms ? getStages().back() : *findStage("tile");
 }
 
-/// The backend of a target that has the stage, which is below the plans.
-static Expected<const Backend *> findStageBackend(const Target &target, const Stage &stage) {
-  Expected<const Backend *> backend = findBackend(target);
-  if (backend)
-    if (std::optional<std::string> reason = (*backend)->explainNoPrograms(target))
-      return makeError("--stop-after: the target has no stage '" + stage.name + "': " + *reason);
-  return backend;
-}
-
-Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pipeline, const StageOutput &output,
+Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &given, const StageOutput &output,
                                 std::vector<OutputFile> &files) {
   const Stage &to = *output.to;
-  const Backend *backend = nullptr;
-  if (&to > findStage("tile")) {
-    Expected<const Backend *> found = findStageBackend(pipeline.target, to);
-    if (!found)
-      return found.takeError();
-    backend = *found;
-  }
+  const Backend &backend = getBackend(given.target);
+  if (&to > findStage("tile"))
+    if (std::optional<std::string> reason = backend.explainNoPlan(given.target, RECUR_PLAN_CHUNK))
+      return makeError("--stop-after: the target has no stage '" + to.name + "': " + *reason);
+  Expected<PipelineOptions> completed = completeFor(module, given);
+  if (!completed)
+    return completed.takeError();
+  const PipelineOptions &pipeline = *completed;
   auto write = [&](const Stage &stage, StringRef form, std::string path) -> Error {
-    Expected<std::string> content =
-        stage.populate ? printModule(module) : backend->generateCode(module, pipeline, form);
+    Expected<std::string> content = stage.populate ? printModule(module) : backend.generateCode(module, pipeline, form);
     if (!content)
       return content.takeError();
     files.push_back({std::move(path), std::move(*content)});
@@ -69,7 +59,8 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pi
   Error error = Error::success();
   auto dump = [&](const Stage &stage) {
     if (!output.dumpFolder.empty() && !error)
-      error = write(stage, getStageForms(stage).front(), getDumpPath(output.dumpFolder, stage));
+      error = write(stage, getStageForms(stage, pipeline.target).front(),
+                    getDumpPath(output.dumpFolder, stage, pipeline.target));
   };
   if (mlir::failed(runStages(module, output.from, to, pipeline, dump))) {
     // What somebody else wrote may say what this target has no form of.
@@ -81,6 +72,6 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &pi
     dump(to);
   for (const std::string &form : output.emit)
     if (!error)
-      error = write(to, form, output.base == "-" ? "-" : (output.base + getSuffix(form)).str());
+      error = write(to, form, output.base == "-" ? "-" : output.base + getSuffix(form));
   return error;
 }

@@ -6,7 +6,7 @@
 namespace recur::compile {
 
 /// What can be written of a stage, by the names of --emit, the usual first.
-llvm::ArrayRef<llvm::StringRef> getStageForms(const Stage &stage);
+llvm::ArrayRef<llvm::StringRef> getStageForms(const Stage &stage, const Target &target);
 
 struct StageOutput {
   const Stage *from = nullptr;   // where the module is; null: as the front end made it

@@ -2,6 +2,7 @@
 #include "Codegen/LLVM/Translate.h"
 #include "Compile/Backend.h"
 #include "Compile/CPUKernel.h"
+#include "Compile/KernelPlans.h"
 #include "Conversion/DGPSToLLVM/StepKernel.h"
 #include "Support/Errors.h"
 #include "llvm/IR/Module.h"
@@ -38,12 +39,24 @@ private:
 class CPUBackend : public Backend {
 public:
   Error check(const PipelineOptions &pipeline) const override;
-  std::optional<std::string> explainNoPrograms(const Target &target) const override {
-    return explainNoVectorKernels(target);
+  recur_device getDevice() const override { return RECUR_CPU; }
+  std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const override {
+    return plan == RECUR_PLAN_STEP ? std::nullopt : explainNoVectorKernels(target);
+  }
+  int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override;
+  Expected<PipelineOptions> complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override {
+    return pipeline;
   }
   Target makePortable(const Target &target) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
+  Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp, const PipelineOptions &) const override {
+    return std::vector<Remark>();
+  }
+  ArrayRef<StringRef> getCodeForms() const override {
+    static constexpr StringRef forms[] = {"obj", "asm"};
+    return forms;
+  }
   std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                      Listings &listings) const override {
     return std::make_unique<CPUKernelMaker>(pipeline, objectName, listings);
@@ -81,6 +94,32 @@ Target CPUBackend::makePortable(const Target &target) const {
     if (codegen::getFeatureBit(feature))
       features[feature] = true;
   return makeHostTarget("x86-64", features, /*tuning=*/target.cpu);
+}
+
+static int64_t countStateBytes(chunk::ProgramOp program) {
+  int64_t bytes = 0;
+  for (chunk::StateOp state : program.getStates())
+    bytes += chunk::tensorOf(state).getNumElements() * int64_t(sizeof(float));
+  return bytes;
+}
+
+/// What was measured on AVX-512 with states of 16 x 16 to 128 x 128: a chunk takes its passes however few tokens it
+/// has; a token by itself goes through the state, which is slow from the second-level cache and fast from the first.
+/// Decays of channels cost a chunk several passes more, and a token nothing.
+int64_t CPUBackend::getFirstTokens(chunk::ProgramOp program, recur_plan plan) const {
+  constexpr int64_t firstCacheBytes = 40 * 1024, tinyBytes = 8 * 1024;
+  constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, ofChannels = 1024;
+  if (plan == RECUR_PLAN_SEGMENT)
+    return 2 * int64_t(program.getChunk()) + 1; // two chunks are not cut
+  if (plan != RECUR_PLAN_CHUNK)
+    return ofScan;
+  int64_t bytes = countStateBytes(program);
+  if (bytes > firstCacheBytes)
+    return ofLargeStates;
+  bool hasChannels = false;
+  program.walk(
+      [&](chunk::InteractionOp op) { hasChannels |= op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1; });
+  return !hasChannels ? ofSmallStates : bytes > tinyBytes ? ofChannels : noTokens;
 }
 
 Expected<KernelResources> CPUBackend::measureStep(dgps::RecurrenceOp recurrence,

@@ -1,50 +1,56 @@
 #include "Compile/CUDAKernel.h"
-#include "Codegen/LLVM/MachineCode.h"
-#include "Codegen/LLVM/Translate.h"
 #include "Compile/KernelPlans.h"
+#include "Compile/ProgramLowering.h"
 #include "dialects/Tile/Tile.h"
-#include "llvm/IR/LLVMContext.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-static constexpr int64_t chunks[] = {64, 32, 16};
-
-static tile::KernelOp getKernel(mlir::ModuleOp module) { return *module.getOps<tile::KernelOp>().begin(); }
-
-/// The plan with the largest chunk that fits.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>> makePlan(dgps::RecurrenceOp recurrence, PipelineOptions &pipeline) {
-  if (pipeline.chunk)
-    return copyTo("tile", recurrence, pipeline);
-  for (int64_t chunk : chunks) {
-    pipeline.chunk = chunk;
-    auto plan = copyTo("tile", recurrence, pipeline);
-    if (!plan || getKernel(**plan).getWorkspace() == 0 || chunk == std::end(chunks)[-1])
-      return plan;
+static CUDAPlan describe(mlir::ModuleOp plans) {
+  CUDAPlan plan;
+  for (auto kernel : plans.getOps<tile::KernelOp>()) {
+    plan.launches.push_back({kernel.getSymName().str(), int64_t(*kernel.getThreads()), int64_t(*kernel.getShared())});
+    plan.workspaceBytes = std::max(plan.workspaceBytes, int64_t(kernel.getWorkspace()));
   }
-  llvm_unreachable("there are chunks");
+  return plan;
 }
 
-Expected<CUDAKernel> compile::compileCUDAKernel(dgps::RecurrenceOp recurrence, PipelineOptions pipeline) {
-  auto plan = makePlan(recurrence, pipeline);
-  if (!plan)
-    return plan.takeError();
-  tile::KernelOp kernel = getKernel(**plan);
-  CUDAKernel result{
-      kernel.getSymName().str(),     {}, *pipeline.chunk, int64_t(*kernel.getThreads()), int64_t(*kernel.getShared()),
-      int64_t(kernel.getWorkspace())};
-  if (mlir::failed(runStages(**plan, findStage("tile"), *findStage("lowered"), pipeline)))
-    return createStringError("the passes of stage 'lowered' failed");
-  LLVMContext context;
-  auto module = translateToLLVMIR(**plan, context);
-  if (!module)
-    return module.takeError();
-  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen, pipeline.effort))
+Expected<CUDAPlan> compile::planCUDAKernel(chunk::ProgramOp program, const PipelineOptions &pipeline) {
+  ProgramLowering lowering(program);
+  if (Error error = lowering.run("chunk", "tile", pipeline))
     return std::move(error);
-  auto ptx = codegen::emitCode(**module, pipeline.target, codegen::CodeForm::Assembly, pipeline.effort);
-  if (!ptx)
-    return ptx.takeError();
-  result.ptx = std::move(*ptx);
-  return result;
+  return describe(lowering.getModule());
+}
+
+Expected<std::unique_ptr<Module>> compile::compileCUDAKernel(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                                             LLVMContext &context, CUDAPlan &plan) {
+  ProgramLowering lowering(program);
+  if (Error error = lowering.run("chunk", "tile", pipeline))
+    return std::move(error);
+  plan = describe(lowering.getModule());
+  if (Error error = lowering.run("tile", "lowered", pipeline))
+    return std::move(error);
+  return lowering.translate(context, pipeline.target, cudaEffort);
+}
+
+Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
+  std::vector<int64_t> sizes = {64, 32, 16};
+  if (pipeline.chunk)
+    sizes = {*pipeline.chunk};
+  std::vector<TriedChunk> tried;
+  for (int64_t chunk : sizes) {
+    PipelineOptions options = pipeline;
+    options.chunk = chunk;
+    auto module = copyTo("chunk", recurrence, options);
+    if (!module)
+      return module.takeError();
+    Expected<CUDAPlan> plan = planCUDAKernel(*(**module).getOps<chunk::ProgramOp>().begin(), options);
+    if (!plan)
+      return plan.takeError();
+    tried.push_back({chunk, std::move(*plan)});
+    if (tried.back().plan.workspaceBytes == 0)
+      break;
+  }
+  return tried;
 }

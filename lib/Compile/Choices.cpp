@@ -58,7 +58,7 @@ Expected<Plan> compile::parsePlan(std::optional<StringRef> name) {
                             {"token-loop", Plan::TokenLoop}});
 }
 
-/// The targets of a comma list, those that ask for most first.
+/// The targets of a comma list: processors, those that ask for most first, and then GPUs.
 static Expected<std::vector<Target>> parseTargets(StringRef list) {
   std::vector<Target> found;
   for (StringRef name : split(list, ',')) {
@@ -67,13 +67,11 @@ static Expected<std::vector<Target>> parseTargets(StringRef list) {
       return makeUnknownValueError("--target", name, getTargetNames());
     if (is_contained(map_range(found, [](const Target &other) { return StringRef(other.name); }), name))
       return makeError("--target: '" + name + "' is given twice");
-    if (!target->isCPU() && list.contains(','))
-      return makeError("--target: several targets are processors of one kind, among which a program chooses when it "
-                       "runs; give '" +
-                       name + "' by itself");
     found.push_back(std::move(*target));
   }
   llvm::sort(found, [](const Target &a, const Target &b) {
+    if (a.kind != b.kind)
+      return a.isCPU();
     return a.features.size() != b.features.size() ? a.features.size() > b.features.size() : a.name < b.name;
   });
   return found;

@@ -70,32 +70,6 @@ std::optional<std::string> compile::explainNoPlan(chunk::ProgramOp program, recu
   return reason + "; take " + codegen::getPlanName(main).str();
 }
 
-static int64_t countStateBytes(chunk::ProgramOp program) {
-  int64_t bytes = 0;
-  for (chunk::StateOp state : program.getStates())
-    bytes += chunk::tensorOf(state).getNumElements() * int64_t(sizeof(float));
-  return bytes;
-}
-
-/// What was measured on AVX-512 with states of 16 x 16 to 128 x 128: a chunk takes its passes however few tokens it
-/// has; a token by itself goes through the state, which is slow from the second-level cache and fast from the first.
-/// Decays of channels cost a chunk several passes more, and a token nothing.
-int64_t compile::getFirstTokens(chunk::ProgramOp program, recur_plan plan) {
-  constexpr int64_t firstCacheBytes = 40 * 1024, tinyBytes = 8 * 1024;
-  constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, ofChannels = 1024;
-  if (plan == RECUR_PLAN_SEGMENT)
-    return 2 * int64_t(program.getChunk()) + 1; // two chunks are not cut
-  if (plan != RECUR_PLAN_CHUNK)
-    return ofScan;
-  int64_t bytes = countStateBytes(program);
-  if (bytes > firstCacheBytes)
-    return ofLargeStates;
-  bool hasChannels = false;
-  program.walk(
-      [&](chunk::InteractionOp op) { hasChannels |= op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1; });
-  return !hasChannels ? ofSmallStates : bytes > tinyBytes ? ofChannels : noTokens;
-}
-
 dgps::RecurrenceOp RecurrencePlans::getRecurrence() { return *stepModule->getOps<dgps::RecurrenceOp>().begin(); }
 chunk::ProgramOp RecurrencePlans::getProgram() { return *chunkModule->getOps<chunk::ProgramOp>().begin(); }
 
@@ -119,20 +93,23 @@ static Error addSegments(chunk::ProgramOp program, const Backend &backend, const
   return Error::success();
 }
 
-static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend, const PipelineOptions &pipeline) {
+static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend) {
+  const PipelineOptions &pipeline = decided.pipeline;
   chunk::ProgramOp program = decided.getProgram();
   Expected<KernelResources> resources = backend.measureProgram(program, pipeline);
-  std::string noKernel =
-      resources ? backend.explainNoPrograms(pipeline.target).value_or("") : toString(resources.takeError());
+  std::string noKernel = resources ? backend.explainNoPlan(pipeline.target, RECUR_PLAN_CHUNK).value_or("")
+                                   : toString(resources.takeError());
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
     KernelPlan found{plan, explainNoPlan(program, plan).value_or("")};
+    if (found.isAvailable() && plan == RECUR_PLAN_SEGMENT && noKernel.empty())
+      found.whyNot = backend.explainNoPlan(pipeline.target, plan).value_or("");
     if (found.isAvailable()) {
       found.whyNot = noKernel;
       found.isRefusedByTarget = !noKernel.empty();
     }
     if (found.isAvailable()) {
       found.chunk = program.getChunk();
-      found.tokensFrom = getFirstTokens(program, plan);
+      found.tokensFrom = backend.getFirstTokens(program, plan);
       found.workspaceBytes = resources->workspaceBytes;
       if (plan == RECUR_PLAN_SEGMENT)
         if (Error error = addSegments(program, backend, pipeline, found, decided.segments))
@@ -144,21 +121,27 @@ static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend, con
 }
 
 Expected<RecurrencePlans> compile::decidePlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
-  Expected<const Backend *> backend = findBackend(pipeline.target);
-  if (!backend)
-    return backend.takeError();
+  const Backend &backend = getBackend(pipeline.target);
+  Expected<PipelineOptions> completed = backend.complete(recurrence, pipeline);
+  if (!completed)
+    return completed.takeError();
   RecurrencePlans decided;
+  decided.pipeline = std::move(*completed);
   for (auto [stage, module] : {std::pair("recurrence", &decided.stepModule), {"chunk", &decided.chunkModule}}) {
-    auto copy = copyTo(stage, recurrence, pipeline);
+    auto copy = copyTo(stage, recurrence, decided.pipeline);
     if (!copy)
       return copy.takeError();
     *module = std::move(*copy);
   }
-  Expected<KernelResources> step = (*backend)->measureStep(decided.getRecurrence(), pipeline);
-  if (!step)
-    return step.takeError();
-  decided.plans.push_back({RECUR_PLAN_STEP, "", false, 0, step->workspaceBytes});
-  if (Error error = addChunkPlans(decided, **backend, pipeline))
+  KernelPlan step{RECUR_PLAN_STEP, backend.explainNoPlan(pipeline.target, RECUR_PLAN_STEP).value_or("")};
+  if (step.isAvailable()) {
+    Expected<KernelResources> resources = backend.measureStep(decided.getRecurrence(), decided.pipeline);
+    if (!resources)
+      return resources.takeError();
+    step.workspaceBytes = resources->workspaceBytes;
+  }
+  decided.plans.push_back(std::move(step));
+  if (Error error = addChunkPlans(decided, backend))
     return std::move(error);
   return std::move(decided);
 }

@@ -1,4 +1,4 @@
-// The plans that a recurrence can be computed by on a CPU, and why it cannot by the others.
+// The plans that a recurrence can be computed by on a target, and why it cannot by the others.
 //
 // Every recurrence has a kernel of plan `step`, and one that takes a chunk of tokens at a time. The latter is named
 // after the state that is hardest to take so: `token-loop` where a state goes token by token (all that does not depend
@@ -14,10 +14,6 @@
 #include "llvm/Support/Error.h"
 
 namespace recur::compile {
-
-/// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program:
-/// fewer are faster token by token, and for `segment` there must be something to cut.
-int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan);
 
 /// More tokens than a sequence has: a plan from which on is never taken where it is not asked for.
 inline constexpr int64_t noTokens = int64_t(1) << 40;
@@ -36,6 +32,7 @@ struct KernelPlan {
 /// What is decided about a recurrence once, for everything that explains, builds, checks or measures its kernels.
 struct RecurrencePlans {
   std::vector<KernelPlan> plans;                 // every plan but `auto`, in the order of recur_plan
+  PipelineOptions pipeline;                      // with what was left to the target
   mlir::OwningOpRef<mlir::ModuleOp> stepModule;  // with the recurrence that the kernel of plan `step` is made from
   mlir::OwningOpRef<mlir::ModuleOp> chunkModule; // with the program of those that take a chunk at a time
   SegmentPrograms segments;                      // where there is the plan `segment`
@@ -43,7 +40,7 @@ struct RecurrencePlans {
   chunk::ProgramOp getProgram();
 };
 
-/// For the options' target. An error for a target without a backend.
+/// For the options' target.
 llvm::Expected<RecurrencePlans> decidePlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
 
 /// The plans alone.

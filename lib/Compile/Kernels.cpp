@@ -38,6 +38,8 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   interface.triple = target.triple;
   interface.cpu = target.cpu;
   interface.features = target.features;
+  interface.device = getBackend(target).getDevice();
+  interface.capability = target.cta.capability;
   interface.compiler = RECUR_VERSION;
   return interface;
 }
@@ -86,7 +88,7 @@ static Error addSummaries(SegmentPrograms &segments, const KernelInterface &inte
 /// Makes the kernels of the decided plans: of the one that is asked for, or of all, each for more tokens than the last.
 static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker &maker, KernelInterface &interface) {
   std::string symbol = interface.getSymbol() + "_chunk";
-  bool hasMain = false;
+  std::optional<std::vector<codegen::InterfaceLaunch>> launches; // of the main kernel, once it is made
   std::vector<KernelPlan> plans = decided.plans;
   auto segment = find_if(plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT; });
   std::rotate(segment, segment + 1, plans.end());
@@ -102,9 +104,13 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
       interface.kernels.push_back(std::move(kernel));
       continue;
     }
-    if (!std::exchange(hasMain, true))
-      if (Error error = maker.addProgram(decided.getProgram(), symbol).takeError())
-        return error;
+    if (!launches) {
+      Expected<KernelResources> main = maker.addProgram(decided.getProgram(), symbol);
+      if (!main)
+        return main.takeError();
+      launches = std::move(main->launches);
+    }
+    kernel.launches = *launches;
     if (plan.plan == RECUR_PLAN_SEGMENT)
       if (Error error = addSummaries(decided.segments, interface, maker, kernel))
         return error;
@@ -115,16 +121,14 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
 
 static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, PipelineOptions pipeline,
                                           const KernelNames &names, StringRef variant, Listings &listings) {
-  Expected<const Backend *> backend = findBackend(pipeline.target);
-  if (!backend)
-    return backend.takeError();
-  if (Error error = (*backend)->check(pipeline))
+  const Backend &backend = getBackend(pipeline.target);
+  if (Error error = backend.check(pipeline))
     return std::move(error);
   if (!pipeline.lowerTargets.empty() || !variant.empty())
-    pipeline.target = (*backend)->makePortable(pipeline.target);
+    pipeline.target = backend.makePortable(pipeline.target);
   recur_plan wanted = getRuntimePlan(pipeline.plan);
   Kernels kernels;
-  std::unique_ptr<KernelMaker> maker = (*backend)->start(pipeline, ("recur_kernels" + variant + ".o").str(), listings);
+  std::unique_ptr<KernelMaker> maker = backend.start(pipeline, ("recur_kernels" + variant + ".o").str(), listings);
   for (dgps::RecurrenceOp recurrence : recurrences) {
     KernelInterface interface = describe(recurrence, pipeline, names, variant);
     Expected<RecurrencePlans> decided = decidePlans(recurrence, pipeline);
@@ -142,6 +146,7 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
   if (!objects)
     return objects.takeError();
   kernels.objects = std::move(*objects);
+  append_range(kernels.notes, listings.notes);
   return std::move(kernels);
 }
 
@@ -152,7 +157,10 @@ Expected<Kernels> compile::compileKernels(ArrayRef<dgps::RecurrenceOp> recurrenc
   while (all && !lower.lowerTargets.empty()) {
     lower.target = lower.lowerTargets.front();
     lower.lowerTargets.erase(lower.lowerTargets.begin());
-    Listings own{listings.wantsAssembly, listings.wantsLLVM, "", ""};
+    Listings own;
+    own.wantsAssembly = listings.wantsAssembly;
+    own.wantsLLVM = listings.wantsLLVM;
+    own.wantsCubin = listings.wantsCubin;
     Expected<Kernels> kernels =
         compileForTarget(recurrences, lower, names, codegen::getVariant(lower.target.name), own);
     if (!kernels)
@@ -160,8 +168,7 @@ Expected<Kernels> compile::compileKernels(ArrayRef<dgps::RecurrenceOp> recurrenc
     for (codegen::ObjectFile &object : kernels->objects)
       all->objects.push_back(std::move(object));
     append_range(all->notes, kernels->notes);
-    listings.assembly += own.assembly;
-    listings.llvmIR += own.llvmIR;
+    listings.append(std::move(own));
   }
   return all;
 }

@@ -43,10 +43,10 @@ def define : JoinedOrSeparate<["-"], "D">, MetaVarName<"NAME=NUMBER">, Group<Spe
              HelpText<"give a const another number">;
 defm recurrence : Valued<"recurrence", "NAME", "take this recurrence of the file only", SpecGroup, withSpec>;
 
-defvar withTarget = [BuildVerb, ExplainVerb, CheckVerb];
+defvar withTarget = withSpec;
 def target : Joined<["--"], "target=">, MetaVarName<"NAME">, Group<TargetGroup>, Visibility<withTarget>,
              HelpText<"what to compile for; see 'recurc targets' (default: host)">,
-             HelpTextForVariants<[BuildVerb], "what to compile for; see 'recurc targets' (default: host); of NAME,NAME a program takes the best that its processor has">;
+             HelpTextForVariants<[BuildVerb], "what to compile for; see 'recurc targets' (default: host); of NAME,NAME a program takes the best that its processor or GPU has">;
 def target_separate : Separate<["--"], "target">, Alias<target>, Group<TargetGroup>, Visibility<withTarget>;
 defm prefix : Valued<"prefix", "PREFIX", "put PREFIX before every name in the header and the object", TargetGroup, [BuildVerb]>;
 def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, Visibility<withSpec>,

@@ -28,9 +28,6 @@ struct BuildOptions {
 };
 } // namespace
 
-static constexpr StringRef artifacts[] = {"obj", "lib",  "so",  "header", "manifest",
-                                          "asm", "llvm", "ptx", "cubin",  "mlir"};
-
 /// The file's name without its folder and suffix.
 static std::string makeBase(StringRef path) { return path == "-" ? "out" : sys::path::stem(path).str(); }
 
@@ -44,14 +41,15 @@ static Error parseKernelOptions(const opt::InputArgList &args, BuildOptions &opt
   return Error::success();
 }
 
-static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, const SpecOptions &spec) {
+static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, const SpecOptions &spec,
+                                                const Target &target) {
   BuildOptions options;
   for (StringRef list : args.getAllArgValues(OPT_emit))
     for (StringRef artifact : split(list, ',')) {
-      if (!is_contained(artifacts, artifact))
-        return makeUnknownValueError("--emit", artifact, artifacts);
-      if (artifact == "ptx" || artifact == "cubin")
-        return makeError("--emit: '" + artifact + "' is of GPUs, for which this version makes no kernels");
+      std::vector<StringRef> known(getArtifactNames());
+      known.push_back("mlir");
+      if (!is_contained(known, artifact))
+        return makeUnknownValueError("--emit", artifact, known);
       options.emit.push_back(artifact.str());
     }
   if (Error error = parseKernelOptions(args, options))
@@ -62,11 +60,11 @@ static Expected<BuildOptions> parseBuildOptions(const opt::InputArgList &args, c
       return stage.takeError();
     options.stopAfter = *stage;
     for (const std::string &artifact : options.emit)
-      if (!is_contained(getStageForms(**stage), artifact))
+      if (!is_contained(getStageForms(**stage, target), artifact))
         return makeError("--emit: '" + artifact + "' is nothing that stage '" + (*stage)->name + "' gives; it gives " +
-                         join(getStageForms(**stage), " and "));
+                         join(getStageForms(**stage, target), " and "));
     if (options.emit.empty())
-      options.emit = {getStageForms(**stage).front().str()};
+      options.emit = {getStageForms(**stage, target).front().str()};
   } else if (options.writes("mlir")) {
     return makeError("--emit: 'mlir' is what a stage gives: name it with --stop-after, for example --stop-after=" +
                      getLastModuleStage().name);
@@ -90,8 +88,9 @@ static std::string getPath(StringRef base, StringRef artifact) {
     sys::path::append(path, "lib" + sys::path::filename(base) + ".a");
     return path.str().str();
   }
-  static constexpr std::pair<StringRef, StringRef> suffixes[] = {{"obj", ".o"},         {"so", ".so"}, {"header", ".h"},
-                                                                 {"manifest", ".json"}, {"asm", ".s"}, {"llvm", ".ll"}};
+  static constexpr std::pair<StringRef, StringRef> suffixes[] = {
+      {"obj", ".o"}, {"so", ".so"},   {"header", ".h"}, {"manifest", ".json"},
+      {"asm", ".s"}, {"llvm", ".ll"}, {"ptx", ".ptx"},  {"cubin", ".cubin"}};
   return (base + find_if(suffixes, [&](const auto &entry) { return entry.first == artifact; })->second).str();
 }
 
@@ -132,7 +131,7 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<PipelineOptions> pipeline = parsePipelineOptionsOfTargets(args);
   if (!pipeline)
     return pipeline.takeError();
-  Expected<BuildOptions> build = parseBuildOptions(args, *options);
+  Expected<BuildOptions> build = parseBuildOptions(args, *options, pipeline->target);
   if (!build)
     return build.takeError();
   if (build->stopAfter && !pipeline->lowerTargets.empty())

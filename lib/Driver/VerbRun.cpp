@@ -28,16 +28,47 @@ static Expected<DataType> parseOutputType(const opt::InputArgList &args, bool is
   if (!type)
     return makeUnknownValueError("--dtype", given, {"f64", "f32", "f16", "bf16"});
   if (isCompiled && *type == DataType::F64)
-    return makeError("--dtype: the engine 'host' has no f64; it has f32, bf16 and f16");
+    return makeError("--dtype: kernels have no f64; they have f32, bf16 and f16");
   return *type;
 }
 
-static Error checkEngine(StringRef engine, bool backward) {
-  if (engine == "host" && backward)
+/// `kernels` for those of a target, by default the host.
+static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
+  bool hasTarget = args.hasArg(OPT_target);
+  StringRef engine = args.getLastArgValue(OPT_engine, hasTarget ? "host" : "interpreter");
+  if (!is_contained({"interpreter", "chunk", "host"}, engine))
+    return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "host"});
+  if (hasTarget && args.hasArg(OPT_engine))
+    return makeError("--target: it says whose kernels to run, and --engine=" + engine +
+                     " is given; leave one of them out");
+  bool isCompiled = engine == "host";
+  if (isCompiled && args.hasArg(OPT_backward))
     return makeError("--backward: there are no kernels of gradients; take --engine=interpreter or --engine=chunk");
-  if (engine == "interpreter" || engine == "chunk" || engine == "host")
-    return Error::success();
-  return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "host"});
+  if (args.hasArg(OPT_plan) && !isCompiled)
+    return makeError("--plan: the engine '" + engine + "' goes " +
+                     (engine == "chunk" ? "chunk by chunk" : "token by token") +
+                     "; plans are of kernels, so take --engine=host");
+  return isCompiled ? StringRef("kernels") : engine;
+}
+
+/// What kernels are made for and how; data is of the type that is written, which may be one that kernels have not.
+static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &args, DataType type) {
+  auto word = [&](OptionID option) -> std::optional<StringRef> {
+    const opt::Arg *arg = args.getLastArg(option);
+    return arg ? std::optional<StringRef>(arg->getValue()) : std::nullopt;
+  };
+  Expected<PipelineOptions> options = compile::parsePipeline({word(OPT_target), std::nullopt, word(OPT_plan), {}});
+  if (options && !options->lowerTargets.empty())
+    return makeError("--target: one target is taken here, but '" + args.getLastArgValue(OPT_target) +
+                     "' names several");
+  if (!options)
+    return options;
+  options->dataType = type;
+  Expected<Effort> effort = parseEffort(args);
+  if (!effort)
+    return effort.takeError();
+  options->effort = *effort;
+  return options;
 }
 
 /// The only recurrence of the file, or the one that --recurrence names.
@@ -54,7 +85,7 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
                    " recurrences; choose one with --recurrence: " + join(names, ", "));
 }
 
-/// By kernels of the host, whose data is of the type that is written.
+/// By kernels, whose data is of the type that is written.
 static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
                                                   const PipelineOptions &options) {
   if (Error error = interpreter::checkData(recurrence, data))
@@ -102,23 +133,16 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
     return options.takeError();
-  StringRef engine = args.getLastArgValue(OPT_engine, "interpreter");
+  Expected<StringRef> engine = parseEngine(args);
+  if (!engine)
+    return engine.takeError();
   bool backward = args.hasArg(OPT_backward);
-  if (Error error = checkEngine(engine, backward))
-    return std::move(error);
-  Expected<Plan> plan = args.hasArg(OPT_plan) ? compile::parsePlan(args.getLastArgValue(OPT_plan)) : Plan::Auto;
-  if (!plan)
-    return plan.takeError();
-  if (args.hasArg(OPT_plan) && engine != "host")
-    return makeError("--plan: the engine '" + engine + "' goes " +
-                     (engine == "chunk" ? "chunk by chunk" : "token by token") +
-                     "; plans are of kernels, so take --engine=host");
-  Expected<Effort> effort = parseEffort(args);
-  if (!effort)
-    return effort.takeError();
-  Expected<DataType> type = parseOutputType(args, engine == "host");
+  Expected<DataType> type = parseOutputType(args, *engine == "kernels");
   if (!type)
     return type.takeError();
+  Expected<PipelineOptions> pipeline = parseKernelOptions(args, *type);
+  if (!pipeline)
+    return pipeline.takeError();
   for (auto [id, name] : {std::pair(OPT_in_folder, "--in"), {OPT_out_folder, "--out"}})
     if (!args.hasArg(id))
       return makeError(Twine(name) + "=DIR is missing");
@@ -157,20 +181,16 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
     Expected<interpreter::Results> cotangents = readCotangents(*files);
     if (!cotangents)
       return cotangents.takeError();
-    Expected<interpreter::Data> gradient = runGradient(recurrence, *data, *cotangents, engine);
+    Expected<interpreter::Data> gradient = runGradient(recurrence, *data, *cotangents, *engine);
     if (!gradient)
       return gradient.takeError();
     if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *type)))
       return std::move(error);
     return ExitCode::Fine;
   }
-  PipelineOptions pipeline;
-  pipeline.dataType = *type;
-  pipeline.plan = *plan;
-  pipeline.effort = *effort;
-  Expected<interpreter::Results> results = engine == "host"    ? runCompiled(recurrence, *data, pipeline)
-                                           : engine == "chunk" ? runChunks(recurrence, *data)
-                                                               : interpreter::interpret(recurrence, *data);
+  Expected<interpreter::Results> results = *engine == "kernels" ? runCompiled(recurrence, *data, *pipeline)
+                                           : *engine == "chunk" ? runChunks(recurrence, *data)
+                                                                : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
   if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *type)))

@@ -1,6 +1,6 @@
 // recurc targets
-#include "Compile/Backend.h"
 #include "Driver/Verbs.h"
+#include "Engine/Memory.h"
 #include "Target/Target.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -9,9 +9,7 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
 
-static constexpr StringRef notBuilt = "this version makes no kernels for GPUs";
-
-static bool canBuild(const Target &target) { return !errorToBool(compile::findBackend(target).takeError()); }
+static bool runsHere(const Target &target) { return !engine::explainNoDevice(target); }
 
 static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
@@ -21,10 +19,9 @@ static void printAsJSON(ArrayRef<Target> targets) {
                         {"triple", target.triple},
                         {"cpu", target.cpu},
                         {"features", json::Array(target.features)},
-                        {"runs_here", target.runsHere},
-                        {"can_build", canBuild(target)}};
-    if (!canBuild(target))
-      object["reason"] = notBuilt;
+                        {"runs_here", runsHere(target)}};
+    if (std::optional<std::string> reason = engine::explainNoDevice(target))
+      object["reason"] = *reason;
     list.push_back(std::move(object));
   }
   outs() << formatv("{0:2}", json::Value(json::Object{{"targets", std::move(list)}})) << '\n';
@@ -34,10 +31,7 @@ static void printAsText(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     outs() << target.name;
     outs().indent(15 - std::min<size_t>(target.name.size(), 14)) << getName(target.kind) << "  ";
-    outs() << (!target.isCPU()   ? notBuilt
-               : target.isHost() ? target.cpu
-               : target.runsHere ? "runs here"
-                                 : "does not run here");
+    outs() << (target.isHost() ? target.cpu : runsHere(target) ? "runs here" : "does not run here");
     if (!target.features.empty())
       outs() << ": " << join(target.features, " ");
     outs() << '\n';

@@ -15,11 +15,11 @@ using interpreter::Role;
 
 struct HostEngine::Code {
   std::unique_ptr<orc::LLJIT> jit;
-  const recur_recurrence *recurrence;
+  const recur_recurrence *recurrence = nullptr;
 };
 
 HostEngine::HostEngine() : code(std::make_unique<Code>()) {}
-HostEngine::~HostEngine() = default;
+HostEngine::~HostEngine() { recur_unload(code->recurrence); }
 
 //===----------------------------------------------------------------------===//
 // Numbers as the kernels have them
@@ -58,6 +58,7 @@ public:
   }
   void poison() { std::fill(bytes.begin(), bytes.end(), char(0xFF)); }
   void *data() { return bytes.data(); }
+  int64_t size() const { return count * getByteSize(type); }
 
 private:
   DataType type;
@@ -72,12 +73,16 @@ private:
 
 Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recurrence,
                                                          const PipelineOptions &pipeline) {
+  // Not compiled for nothing.
+  if (Error error = openMemory(pipeline.target).takeError())
+    return std::move(error);
   Listings listings;
   Expected<Kernels> kernels = compileKernels(recurrence, pipeline, {}, listings);
   if (!kernels)
     return kernels.takeError();
   std::shared_ptr<HostEngine> engine(new HostEngine());
   engine->interface = kernels->interfaces.front();
+  engine->target = pipeline.target;
   engine->plan = getRuntimePlan(pipeline.plan);
   engine->notes = std::move(kernels->notes);
   Expected<std::unique_ptr<orc::LLJIT>> jit = orc::LLJITBuilder().create();
@@ -107,6 +112,9 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
     return interpreter::getFullShape(getRole(field), field.isState() ? stateSizes : data.sizes, field.array->shape);
   };
   std::vector<codegen::ArgumentField> fields = codegen::getArgumentFields(interface);
+  Expected<std::unique_ptr<Memory>> memory = openMemory(target);
+  if (!memory)
+    return memory.takeError();
   std::vector<KernelArray> arrays;
   std::vector<recur_argument> arguments;
   for (const codegen::ArgumentField &field : fields) {
@@ -126,7 +134,10 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
     if (isGiven)
       arrays.back().write(found->second.values);
     bool isZero = field.role == abi::Role::Initial && !isGiven;
-    arguments.push_back({isZero ? nullptr : arrays.back().data(), {0, 0, 0}});
+    Expected<void *> place = isZero ? nullptr : (*memory)->give(arrays.back().data(), arrays.back().size());
+    if (!place)
+      return place.takeError();
+    arguments.push_back({*place, {0, 0, 0}});
   }
   recur_call call = {};
   call.B = data.sizes.batch;
@@ -139,23 +150,37 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
   call.threads = how.threads;
   call.parallel_for = how.parallelFor;
   call.parallel_context = how.parallelContext;
+  call.device = interface.device;
+  std::vector<int64_t> offsets = how.offsets;
   if (isPacked) {
     call.sequence_offsets = how.offsets.data();
     call.sequence_count = stateSizes.batch;
+    Expected<void *> place = (*memory)->give(offsets.data(), int64_t(offsets.size() * sizeof(int64_t)));
+    if (!place)
+      return place.takeError();
+    if (call.device != RECUR_CPU)
+      call.device_offsets = static_cast<const int64_t *>(*place);
   }
   int64_t bytes = recur_workspace_size(code->recurrence, &call);
   if (bytes < 0)
     return makeError(recur_message());
   std::unique_ptr<void, void (*)(void *)> workspace(aligned_alloc(64, size_t(bytes) + 64), free);
   std::memset(workspace.get(), 0xFF, size_t(bytes));
-  call.workspace = workspace.get();
+  Expected<void *> space = (*memory)->give(workspace.get(), bytes);
+  if (!space)
+    return space.takeError();
+  call.workspace = *space;
   call.workspace_bytes = bytes;
   if (recur_forward(code->recurrence, &call) != RECUR_OK)
     return makeError(recur_message());
+  if (Error error = (*memory)->wait())
+    return std::move(error);
   interpreter::Results results;
-  for (auto [field, array] : zip(fields, arrays)) {
+  for (auto [field, array, argument] : zip(fields, arrays, arguments)) {
     if (field.isRead())
       continue;
+    if (Error error = (*memory)->take(array.data(), argument.data, array.size()))
+      return std::move(error);
     SmallVector<int64_t, 6> shape = getShape(field);
     interpreter::NamedArrays &into = field.isState() ? results.final : results.outputs;
     into[field.array->name] = Array{{shape.begin(), shape.end()}, array.read()};

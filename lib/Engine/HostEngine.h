@@ -1,7 +1,8 @@
-// Runs compiled kernels in this process, on the same data as the interpreters.
+// Runs compiled kernels from this process, on its processor or a GPU, on the same data as the interpreters.
 #pragma once
 #include "Compile/Kernels.h"
 #include "Data/Data.h"
+#include "Engine/Memory.h"
 #include "recur/Runtime.h"
 
 namespace recur::engine {
@@ -32,6 +33,7 @@ private:
   struct Code;
   std::unique_ptr<Code> code;
   codegen::KernelInterface interface;
+  Target target;
   recur_plan plan = RECUR_PLAN_AUTO;
   std::vector<std::string> notes;
 };

@@ -16,7 +16,7 @@ struct PlanReport {
   std::vector<KernelPlan> plans;
   int64_t stateBytes = 0; // of one head
   int64_t cacheBytes = 0; // of the second level, where known
-  std::string noKernels;  // why the target has none at all
+  std::vector<Remark> remarks;
 };
 } // namespace
 
@@ -34,15 +34,14 @@ static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
 static Expected<PlanReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   PlanReport report;
   report.stateBytes = countStateBytes(recurrence);
-  if (Error error = findBackend(pipeline.target).takeError()) {
-    consumeError(std::move(error));
-    report.noKernels = "this version makes no kernels for GPUs";
-    return report;
-  }
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, pipeline);
   if (!plans)
     return plans.takeError();
   report.plans = std::move(*plans);
+  Expected<std::vector<Remark>> remarks = getBackend(pipeline.target).explainKernels(recurrence, pipeline);
+  if (!remarks)
+    return remarks.takeError();
+  report.remarks = std::move(*remarks);
   if (pipeline.target.isHost())
     report.cacheBytes = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
   return report;
@@ -61,6 +60,8 @@ static std::string explainChoice(const PlanReport &report, const KernelPlan &pla
     return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
                        "twelfth of the time",
                        plan.tokensFrom);
+  if (isMain(plan) && plan.tokensFrom == 0)
+    return "auto takes it always";
   if (isMain(plan) && plan.tokensFrom == noTokens)
     return "auto does not take it: going token by token is faster";
   if (isMain(plan))
@@ -92,8 +93,6 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
     return report.takeError();
   std::string text = fmt::format("\nplans for {}\n", pipeline.target.name);
   auto line = [&](StringRef name, const std::string &what) { text += fmt::format("  {:<15}{}\n", name.str(), what); };
-  if (!report->noKernels.empty())
-    line("none", report->noKernels);
   for (const KernelPlan &plan : report->plans) {
     StringRef name = codegen::getPlanName(plan.plan);
     if (!plan.whyNot.empty())
@@ -108,6 +107,8 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
     if (plan.isAvailable())
       line("", explainChoice(*report, plan));
   }
+  for (const Remark &remark : report->remarks)
+    line(remark.about, remark.text);
   line("memory", fmt::format("states {} a head; workspaces are of each head that is worked on at the same time",
                              printBytes(report->stateBytes)));
   if (report->cacheBytes)
@@ -140,7 +141,10 @@ Expected<json::Value> explain::explainPlansJson(dgps::RecurrenceOp recurrence, c
       {"target", pipeline.target.name}, {"plans", std::move(plans)}, {"state_bytes_per_head", report->stateBytes}};
   if (report->cacheBytes)
     result["second_level_cache_bytes"] = report->cacheBytes;
-  if (!report->noKernels.empty())
-    result["reason"] = report->noKernels;
+  json::Array remarks;
+  for (const Remark &remark : report->remarks)
+    remarks.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
+  if (!remarks.empty())
+    result["remarks"] = std::move(remarks);
   return json::Value(std::move(result));
 }

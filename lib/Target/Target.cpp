@@ -110,7 +110,8 @@ static Target makeHopper() {
   target.kind = TargetKind::GPU;
   target.triple = "nvptx64-nvidia-cuda";
   target.codeFeatures = "+ptx85"; // which drivers from 555 on take
-  target.cta = {/*threads=*/1024, /*sharedBytes=*/227 * 1024, /*registers=*/64 * 1024, /*registersPerThread=*/255};
+  target.cta = {/*threads=*/1024, /*sharedBytes=*/227 * 1024, /*registers=*/64 * 1024, /*registersPerThread=*/255,
+                /*capability=*/90};
   return target;
 }
 

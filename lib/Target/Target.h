@@ -32,6 +32,7 @@ struct CTALimits {
   int64_t sharedBytes = 0;
   int64_t registers = 0;          // of 32 bits, of all threads together
   int64_t registersPerThread = 0; // at most
+  int64_t capability = 0;         // of the GPU, 90 for compute capability 9.0
 };
 
 struct Target {

@@ -1,5 +1,5 @@
 # recur_add_library(NAME SPEC file.recur
-#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
+#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|sm_90a ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
 #                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the
@@ -22,12 +22,6 @@ function(recur_add_library name)
   if(NOT ARG_TARGETS)
     set(ARG_TARGETS host)
   endif()
-  foreach(target IN LISTS ARG_TARGETS)
-    if(target MATCHES "^sm_")
-      message(FATAL_ERROR "recur_add_library(${name}): '${target}' is a GPU, for which this version makes no kernels; "
-                          "TARGETS takes host, x86-64, x86-64-v3, x86-64-v4 and x86-64-v4-amx")
-    endif()
-  endforeach()
   list(JOIN ARG_TARGETS "," targets)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if("C" IN_LIST languages)

@@ -1,9 +1,8 @@
 // Every specification of examples/ becomes a kernel that the assembler has nothing against. On a machine without a GPU
 // that is all; with RECUR_GPU_CASES=DIR the kernels are left there with data and what must come out, for
 // test/gpu/check.py on one that has a GPU.
+#include "Compile/Kernels.h"
 #include "../Codegen/Judging.h"
-#include "Codegen/NVPTX/Assembler.h"
-#include "Compile/CUDAKernel.h"
 #include "Compile/KernelPlans.h"
 #include "Data/ArrayFolder.h"
 #include "Interpreter/TileInterpreter.h"
@@ -55,7 +54,8 @@ void leaveData(dgps::RecurrenceOp recurrence, DataType type, int64_t tokens, con
 }
 
 /// What a launch must be told, for a script: the kernel, and its arrays in their order.
-std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const compile::CUDAKernel &kernel) {
+std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const codegen::InterfaceKernel &kernel) {
+  const codegen::InterfaceLaunch &launch = kernel.launches.front();
   PipelineOptions pipeline;
   auto program = compile::copyTo("chunk", recurrence, pipeline);
   if (!program)
@@ -69,11 +69,11 @@ std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const c
   }
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"name", example.getName()},
-                                                                         {"symbol", kernel.symbol},
+                                                                         {"symbol", launch.symbol},
                                                                          {"type", ::getName(example.type)},
                                                                          {"chunk", kernel.chunk},
-                                                                         {"threads", kernel.threads},
-                                                                         {"shared", kernel.sharedBytes},
+                                                                         {"threads", launch.threads},
+                                                                         {"shared", launch.sharedBytes},
                                                                          {"workspace", kernel.workspaceBytes},
                                                                          {"arrays", std::move(arrays)}});
   return text;
@@ -88,18 +88,20 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   PipelineOptions pipeline;
   pipeline.target = *findTarget("sm_90a");
   pipeline.dataType = GetParam().type;
-  auto kernel = compile::compileCUDAKernel(recurrence, pipeline);
-  ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
+  compile::Listings listings;
+  listings.wantsCubin = true;
+  auto kernels = compile::compileKernels(recurrence, pipeline, {}, listings);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  EXPECT_FALSE(listings.cubin.empty());
+  const codegen::KernelInterface &interface = kernels->interfaces.front();
+  ASSERT_EQ(interface.kernels.size(), 1u);
+  ASSERT_EQ(interface.kernels.front().launches.size(), 1u);
   const char *folder = std::getenv("RECUR_GPU_CASES");
-  if (!folder) {
-    auto cubin = assemble(kernel->ptx, "sm_90a");
-    ASSERT_TRUE(bool(cubin)) << llvm::toString(cubin.takeError());
-    EXPECT_FALSE(cubin->bytes.empty());
+  if (!folder)
     return;
-  }
   std::string base = std::string(folder) + "/" + GetParam().getName();
-  write(base + ".ptx", kernel->ptx);
-  write(base + ".json", describe(recurrence, GetParam(), *kernel));
+  write(base + ".ptx", listings.ptx);
+  write(base + ".json", describe(recurrence, GetParam(), interface.kernels.front()));
   for (int64_t tokens : {0, 1, 5, 63, 64, 65, 200})
     leaveData(recurrence, GetParam().type, tokens, base + "/" + std::to_string(tokens));
 }

@@ -102,7 +102,7 @@ TEST(Target, SaysWhatItsMachineHas) {
   EXPECT_FALSE(gpu.isCPU());
   EXPECT_EQ(gpu.cta.threads, 1024);
   EXPECT_EQ(gpu.cta.sharedBytes, 232448);
-  EXPECT_FALSE(gpu.runsHere);
+  EXPECT_EQ(gpu.cta.capability, 90);
 }
 
 TEST(DataType, HasANameASizeAndItsRounding) {

@@ -1,0 +1,29 @@
+// A copy of one chunk program on its way down, for backends.
+#pragma once
+#include "Pipelines/Stages.h"
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+
+namespace recur::compile {
+
+class ProgramLowering {
+public:
+  explicit ProgramLowering(chunk::ProgramOp program);
+
+  /// Runs the passes from one stage to another. The error is what they said.
+  llvm::Error run(llvm::StringRef from, llvm::StringRef to, const PipelineOptions &pipeline);
+  /// Of stage `lowered`: the module in LLVM IR, optimised.
+  llvm::Expected<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &context, const Target &target,
+                                                          Effort effort);
+
+  mlir::ModuleOp getModule() { return *module; }
+  std::string print();
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string message; // what passes said when one failed
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace recur::compile
