@@ -1,0 +1,288 @@
+"""flash-linear-attention's calls, against loops over tokens in float64."""
+
+import math
+
+import numpy
+import pytest
+from conftest import FLOAT, error_of
+
+import recur
+from recur import fla
+
+B, T, H, K, V = 2, 37, 4, 8, 6
+random = numpy.random.default_rng(3)
+
+
+def normal(*shape):
+    return random.standard_normal(shape).astype(FLOAT)
+
+
+def unit(array):
+    return array / numpy.sqrt((array.astype(float) ** 2).sum(-1, keepdims=True) + 1e-6)
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+def softplus(x):
+    return numpy.log1p(numpy.exp(x))
+
+
+def loop(step, arrays, initial=None, heads=H):
+    """Goes over the tokens: `step(S, token)` gives the state [K, V] and the output, of one head."""
+    arrays = {name: numpy.asarray(array, float) for name, array in arrays.items()}
+    batch, tokens = arrays["v"].shape[:2]
+    states = numpy.zeros((batch, heads, K, V)) if initial is None else initial.astype(float)
+    o = numpy.zeros((batch, tokens, heads, V))
+    for b in range(batch):
+        for h in range(heads):
+            for t in range(tokens):
+                token = {n: a[b, t, h * a.shape[2] // heads] for n, a in arrays.items()}
+                states[b, h], o[b, t, h] = step(states[b, h], token, h)
+    return o, states
+
+
+def agrees(result, want, limit=2e-5):
+    for array, reference in zip(result, want):
+        assert array.shape == reference.shape and error_of(array, reference) < limit
+
+
+def delta(S, k, v, beta=1.0, read=None):
+    return S + beta * numpy.outer(k, v - (k if read is None else read) @ S)
+
+
+@pytest.fixture
+def data():
+    return {
+        "q": normal(B, T, H, K), "k": unit(normal(B, T, H, K)).astype(FLOAT), "v": normal(B, T, H, V), "g": -abs(normal(B, T, H)),
+        "beta": random.uniform(0, 1, (B, T, H)).astype(FLOAT),
+    }  # fmt: skip
+
+
+H0 = normal(B, H, K, V)
+
+
+@pytest.mark.parametrize("normalize, scale, initial", [(False, None, None), (True, 0.7, H0)])
+def test_gated_delta_rule(data, normalize, scale, initial):
+    prepare = unit if normalize else (lambda x: x)
+    factor = K**-0.5 if scale is None else scale
+
+    def step(S, x, h):
+        S = delta(numpy.exp(x["g"]) * S, prepare(x["k"]), x["v"], x["beta"])
+        return S, factor * prepare(x["q"]) @ S
+
+    want = loop(step, data, initial)
+    options = {"scale": scale, "initial_state": initial, "output_final_state": True, "use_qk_l2norm_in_kernel": normalize}
+    agrees(fla.chunk_gated_delta_rule(**data, **options), want)
+    agrees(fla.fused_recurrent_gated_delta_rule(**data, **options), want)
+    assert fla.chunk_gated_delta_rule(**data)[1] is None
+
+
+def test_grouped_values_and_decays_of_channels(data):
+    data = {**data, "q": data["q"][:, :, :2], "k": data["k"][:, :, :2], "gk": -abs(normal(B, T, H, K)), "gv": -abs(normal(B, T, H, V))}
+
+    def step(S, x, h):
+        S = numpy.exp(x["g"]) * numpy.exp(x["gk"])[:, None] * S * numpy.exp(x["gv"])
+        S = delta(S, x["k"], x["v"], x["beta"])
+        return S, K**-0.5 * x["q"] @ S
+
+    agrees(fla.fused_recurrent_gated_delta_rule(**data, output_final_state=True), loop(step, data))
+    del data["beta"], data["g"], data["gv"]
+    step = lambda S, x, h: ((S := delta(numpy.exp(x["gk"])[:, None] * S, x["k"], x["v"])), K**-0.5 * x["q"] @ S)
+    agrees(fla.fused_recurrent_gated_delta_rule(**data, output_final_state=True), loop(step, data))
+
+
+def test_delta_rule(data):
+    del data["g"]
+    step = lambda S, x, h: ((S := delta(S, x["k"], x["v"], x["beta"])), K**-0.5 * x["q"] @ S)
+    agrees(fla.chunk_delta_rule(**data, output_final_state=True), loop(step, data))
+
+
+def test_packed_sequences(data):
+    one = {name: array[:1] for name, array in data.items()}
+    offsets = numpy.array([0, 10, T])
+    o, S = fla.chunk_gated_delta_rule(**one, initial_state=H0, output_final_state=True, cu_seqlens=offsets)
+    for i in range(2):
+        part = {name: array[:, offsets[i] : offsets[i + 1]] for name, array in one.items()}
+        want = fla.chunk_gated_delta_rule(**part, initial_state=H0[i : i + 1], output_final_state=True)
+        agrees((o[:, offsets[i] : offsets[i + 1]], S[i : i + 1]), want, 1e-6)
+
+
+@pytest.mark.parametrize("gate", ["given", "softplus", "bounded"])
+def test_kda(data, gate):
+    data["g"] = -abs(normal(B, T, H, K))
+    A_log, dt_bias = normal(H), normal(H * K)
+    options = {} if gate == "given" else {"use_gate_in_kernel": True, "A_log": A_log, "dt_bias": dt_bias}
+    if gate == "bounded":
+        options |= {"safe_gate": True, "lower_bound": -5.0, "use_beta_sigmoid_in_kernel": True, "allow_neg_eigval": True}
+
+    def step(S, x, h):
+        g, beta = x["g"], x["beta"]
+        moved = g + dt_bias.reshape(H, K)[h]
+        if gate == "softplus":
+            g = -numpy.exp(A_log[h]) * softplus(moved)
+        if gate == "bounded":
+            g, beta = -5 * sigmoid(numpy.exp(A_log[h]) * moved), 2 * sigmoid(beta)
+        S = delta(numpy.exp(g)[:, None] * S, x["k"], x["v"], beta)
+        return S, K**-0.5 * x["q"] @ S
+
+    want = loop(step, data, H0)
+    agrees(fla.chunk_kda(**data, **options, initial_state=H0, output_final_state=True), want, 5e-5)
+    turned = fla.chunk_kda(**data, **options, initial_state=H0.swapaxes(2, 3), output_final_state=True, state_v_first=True)
+    agrees((turned[0], turned[1].swapaxes(2, 3)), want, 5e-5)
+
+
+def test_gla(data):
+    del data["beta"]
+    data["g"] = -abs(normal(B, T, H, K))
+    step = lambda S, x, h: ((S := numpy.exp(x["g"])[:, None] * S + numpy.outer(x["k"], x["v"])), K**-0.5 * x["q"] @ S)
+    want = loop(step, data, H0)
+    agrees(fla.chunk_gla(**data, initial_state=H0, output_final_state=True), want)
+    data["gk"] = data.pop("g")
+    agrees(fla.fused_recurrent_gla(**data, initial_state=H0, output_final_state=True), want)
+    data["gv"] = -abs(normal(B, T, H, V))
+    step = lambda S, x, h: ((S := numpy.exp(x["gk"])[:, None] * S * numpy.exp(x["gv"]) + numpy.outer(x["k"], x["v"])), K**-0.5 * x["q"] @ S)
+    agrees(fla.fused_recurrent_gla(**data, output_final_state=True), loop(step, data))
+
+
+@pytest.mark.parametrize("gates", ["", "g", "gamma", "g gamma"])
+def test_simple_gla(data, gates):
+    gamma = -abs(normal(H))
+    g = data.pop("g")
+    del data["beta"]
+    given = {**data, **({"g": g} if "g" in gates.split() else {})}
+
+    def step(S, x, h):
+        S = numpy.exp(x.get("g", 0) + (gamma[h] if "gamma" in gates else 0)) * S + numpy.outer(x["k"], x["v"])
+        return S, K**-0.5 * x["q"] @ S
+
+    options = {"g_gamma": gamma} if "gamma" in gates else {}
+    agrees(fla.chunk_simple_gla(**given, **options, output_final_state=True), loop(step, given))
+
+
+def test_linear_attention(data):
+    data = {"q": abs(data["q"]), "k": abs(data["k"]), "v": data["v"]}
+    step = lambda S, x, h: ((S := S + numpy.outer(x["k"], x["v"])), K**-0.5 * x["q"] @ S)
+    o, S = loop(step, data)
+    agrees(fla.chunk_linear_attn(**data, normalize=False, output_final_state=True), (o, S))
+    sums = (K**-0.5 * data["q"] * data["k"].cumsum(1)).sum(-1, keepdims=True)
+    agrees(fla.chunk_linear_attn(**data, output_final_state=True), (o / (sums + 1e-10), S))
+
+
+def test_rwkv7(data):
+    kappa = data["k"]
+    given = {"k": normal(B, T, H, K), "v": data["v"], "a": -kappa, "b": kappa * random.uniform(0, 1, (B, T, H, K)).astype(FLOAT), "w": normal(B, T, H, K)}
+
+    def step(S, x, h):
+        S = numpy.exp(-numpy.exp(x["w"]))[:, None] * S + numpy.outer(x["b"], x["a"] @ S) + numpy.outer(x["k"], x["v"])
+        return S, x["r"] @ S
+
+    want = loop(step, {**given, "r": data["q"]})
+    agrees(fla.chunk_rwkv7(r=data["q"], **given), want)
+    given["log_w"] = -numpy.exp(given.pop("w"))
+    agrees(fla.chunk_rwkv7(r=data["q"], **given), want)
+
+
+@pytest.mark.parametrize("decays", [True, False])
+def test_gated_delta_product(data, decays):
+    N = 3
+    k, v, beta = unit(normal(B, T * N, H, K)).astype(FLOAT), normal(B, T * N, H, V), random.uniform(0, 1, (B, T * N, H)).astype(FLOAT)
+    g = data["g"] if decays else None
+    split = lambda a: a.reshape(B, T, N, H, *a.shape[3:]).swapaxes(2, 3)
+
+    def step(S, x, h):
+        S = numpy.exp(x["g"]) * S if decays else S
+        for j in range(N):
+            S = delta(S, x["k"][j], x["v"][j], x["beta"][j])
+        return S, K**-0.5 * x["q"] @ S
+
+    want = loop(step, {"q": data["q"], "k": split(k), "v": split(v), "beta": split(beta), "g": data["g"]})
+    agrees(fla.chunk_gated_delta_product(data["q"], k, v, g, beta, N, output_final_state=True), want)
+    with pytest.raises(recur.ArgumentError, match="T is 37 in 'q', so that keys, values and strengths of 2 steps have 74 places along T, not 111"):
+        fla.chunk_gated_delta_product(data["q"], k, v, g, beta, 2)
+
+
+def test_comba(data):
+    p = 0.5 * data["k"]
+    step = lambda S, x, h: ((S := numpy.exp(x["g"]) * S + x["beta"] * numpy.outer(x["k"], x["v"] - x["p"] @ S)), K**-0.5 * x["q"] @ S)
+    agrees(fla.chunk_comba(**data, p=p, output_final_state=True), loop(step, {**data, "p": p}))
+
+
+def test_mesa_net(data):
+    lamb = numpy.full((H, K), 0.5, FLOAT) + random.uniform(0, 1, (H, K)).astype(FLOAT)
+    o, G, S = fla.chunk_mesa_net(**data, lamb=lamb, output_final_state=True)
+    grams = numpy.zeros((B, H, K, K))
+
+    def step(S, x, h):
+        gram = step.gram = numpy.exp(x["g"]) * step.gram + x["beta"] * numpy.outer(x["k"], x["k"])
+        S = numpy.exp(x["g"]) * S + x["beta"] * numpy.outer(x["k"], x["v"])
+        return S, numpy.linalg.solve(gram + numpy.diag(lamb[h]), x["q"]) @ S
+
+    for b in range(B):
+        for h in range(H):
+            step.gram = numpy.zeros((K, K))
+            one = {n: a[b : b + 1, :, h : h + 1] for n, a in data.items()}
+            want, state = loop(lambda S, x, _, h=h: step(S, x, h), one, heads=1)
+            assert error_of(o[b : b + 1, :, h : h + 1], want) < 1e-4
+            assert error_of(S[b, h], state[0, 0]) < 1e-5
+            grams[b, h] = step.gram
+    assert error_of(G, grams) < 1e-5
+    again = fla.chunk_mesa_net(**data, lamb=lamb, h_kk_init=G, h_kv_init=S, output_final_state=True)
+    assert not numpy.allclose(again[0], o)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_mamba(full):
+    x, dt, A, states = normal(B, T, H, V), normal(B, T, H), -abs(normal(H)), normal(B, H, V, K)
+    Bs, C = normal(B, T, 2, K), normal(B, T, 2, K)
+    D, z, bias = normal(H, V), normal(B, T, H, V), normal(H)
+    options = {"D": D, "z": z, "dt_bias": bias, "dt_softplus": True, "dt_limit": (0.1, 1.5), "initial_states": states} if full else {}
+    if not full:
+        dt = abs(dt)
+
+    def step(S, t, h):
+        size = numpy.clip(softplus(t["dt"] + bias[h]), 0.1, 1.5) if full else t["dt"]
+        S = numpy.exp(size * A[h]) * S + size * numpy.outer(t["B"], t["v"])
+        y = t["C"] @ S
+        return S, (y + D[h] * t["v"]) * t["z"] * sigmoid(t["z"]) if full else y
+
+    want = loop(step, {"v": x, "dt": dt, "B": Bs, "C": C, "z": z}, states.swapaxes(2, 3) if full else None)
+    y, last = fla.mamba_chunk_scan_combined(x, dt, A, Bs, C, 64, **options, return_final_states=True)
+    agrees((y, last.swapaxes(2, 3)), want)
+    assert numpy.array_equal(fla.mamba_chunk_scan_combined(x, dt, A, Bs, C, 64, **options), y)
+
+
+MISTAKES = [
+    (lambda d: fla.chunk_gated_delta_rule(**d, head_first=True), "head_first=True is not taken: transpose to [B, T, H, ...]"),
+    (lambda d: fla.chunk_kda(**d, use_gate_in_kernel=True), "chunk_kda: use_gate_in_kernel needs A_log"),
+    (
+        lambda d: fla.chunk_kda(**d, use_gate_in_kernel=True, A_log=normal(H), safe_gate=True),
+        "chunk_kda: safe_gate needs a lower_bound",
+    ),
+    (lambda d: fla.chunk_rwkv7(d["q"], d["k"], d["v"], d["k"], d["k"]), "chunk_rwkv7: give one of w and log_w"),
+    (lambda d: fla.fused_recurrent_gla(d["q"], d["k"], d["v"], reverse=True), "fused_recurrent_gla: reverse=True is not taken: turn the tokens around"),
+    (
+        lambda d: fla.mamba_chunk_scan_combined(d["v"], d["g"], normal(H), d["k"], d["q"], 64, seq_idx=d["g"]),
+        "mamba_chunk_scan_combined: seq_idx is not taken: give cu_seqlens",
+    ),
+    (lambda d: fla.chunk_delta_rule(d["q"], d["k"], d["v"], None), "delta_rule: the input 'beta' is missing"),
+]
+
+
+@pytest.mark.parametrize("mistake, message", MISTAKES, ids=range(len(MISTAKES)))
+def test_message(data, mistake, message):
+    with pytest.raises(recur.ArgumentError) as raised:
+        mistake(data)
+    assert str(raised.value) == message
+
+
+def test_on_tensors(data):
+    torch = pytest.importorskip("torch")
+    tensors = {name: torch.from_numpy(array) for name, array in data.items()}
+    narrow = {name: tensors[name].bfloat16() for name in "qkv"}
+    o, S = fla.chunk_gated_delta_rule(**{**tensors, **narrow}, initial_state=torch.from_numpy(H0).bfloat16(), output_final_state=True)
+    want, _ = fla.chunk_gated_delta_rule(**data, initial_state=H0)
+    assert o.dtype == torch.bfloat16 and S.dtype == torch.float32
+    assert error_of(o.float().numpy(), want) < 1e-2
+    assert math.isclose(float(fla.chunk_gated_delta_rule(**tensors, scale=1.0)[0].sum()), K**0.5 * float(fla.chunk_gated_delta_rule(**tensors)[0].sum()), rel_tol=1e-4)
