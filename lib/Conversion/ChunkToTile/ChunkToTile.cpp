@@ -43,7 +43,7 @@ Value Planner::make(Value value) {
   SmallVector<int64_t> shape(chunk::tensorOf(value).getShape());
   if (shape.empty())
     shape.push_back(1);
-  if (transposedMatrices.contains(value))
+  if (structure.isTransposed(value))
     std::swap(shape[0], shape[1]);
   Value tile = alloc(shape);
   set(value, tile);
@@ -83,7 +83,6 @@ LogicalResult Planner::plan(Operation *op) {
   loc = op->getLoc();
   auto done = [&](auto op) {
     plan(op);
-    findTriangle(op);
     return success();
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -97,11 +96,8 @@ LogicalResult Planner::plan(Operation *op) {
       .Case([&](chunk::StateFreeOp op) {
         if (failed(plan(op.getBody().front())))
           return failure();
-        for (auto [result, value] : llvm::zip(op.getResults(), op.getBody().front().getTerminator()->getOperands())) {
+        for (auto [result, value] : llvm::zip(op.getResults(), op.getBody().front().getTerminator()->getOperands()))
           set(result, get(value));
-          if (auto triangle = triangles.find(value); triangle != triangles.end())
-            triangles[result] = std::pair(triangle->second);
-        }
         return success();
       })
       .Default([](Operation *op) { return op->emitOpError("has no plan"); });
@@ -165,7 +161,6 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   builder.setInsertionPointToStart(&body);
   Value zero = constant(0), one = constant(1);
   firstOp = zero.getDefiningOp();
-  chooseLayouts();
   for (auto [param, array] : llvm::zip(params, paramArrays))
     LoadOp::create(builder, loc, array, zero, one, make(param));
   // A state as the caller has it: one row of its sizes.
@@ -174,7 +169,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   };
   for (auto [state, array] : llvm::zip(states, initialArrays)) {
     Value tile = make(state);
-    if (!transposedMatrices.contains(state)) {
+    if (!structure.isTransposed(state)) {
       LoadOp::create(builder, loc, array, zero, one, asRow(tile, state));
       continue;
     }
@@ -205,7 +200,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   }
   for (auto [state, array] : llvm::zip(states, finalArrays)) {
     Value tile = tiles[state];
-    if (transposedMatrices.contains(state))
+    if (structure.isTransposed(state))
       tile = transpose(tile, constant(tileOf(tile).getSize(0)));
     StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
   }

@@ -169,7 +169,6 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
 void Planner::plan(chunk::InteractionOp op) {
   Value steps = op.getDecay() ? factors(op.getDecay(), op.getLinear()) : Value();
   std::pair<int64_t, int64_t> triangle(op.getPoints().size(), op.getSteps().size());
-  triangles[op] = triangle;
   if (steps && tileOf(steps).getRank() > 1)
     return planChannels(op, steps);
   int64_t inner = chunk::tensorOf(op.getRows()).getShape()[1];

@@ -16,33 +16,20 @@ bool Planner::takesPairs(int64_t rows, int64_t inner) {
   return machine.isCTA() || (machine.hasPairs && inner % 2 == 0);
 }
 
-/// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
-/// what the chunk's writes add to it are large numbers that cancel: those stay f32. So do states that systems are
-/// solved with.
-bool Planner::roundsStates() {
-  if (!roundsAllStates) {
-    roundsAllStates = true;
-    program.walk([&](chunk::ReadOp op) {
-      *roundsAllStates &= chunk::tensorOf(op.getRows()).getShape().back() >= int64_t(program.getChunk());
-    });
-    program.walk([&](chunk::CgOp) { roundsAllStates = false; });
-  }
-  return *roundsAllStates;
-}
 bool Planner::takesPairs(chunk::ReadOp op) {
   int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
-  return roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
+  return structure.roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
 }
 bool Planner::takesPairs(chunk::ApplyOp op) {
   // An odd token's pair has the column beyond it, which nothing but a triangle promises to be zero.
-  return roundsStates() && !op.getDecay() && triangles.contains(op.getMatrix()) &&
+  return structure.roundsStates() && !op.getDecay() && structure.findTriangle(op.getMatrix()) &&
          takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
 bool Planner::takesPairs(chunk::AdvanceOp op) {
   ArrayRef<int64_t> state = chunk::tensorOf(op.getState()).getShape();
   ArrayRef<int64_t> values = chunk::tensorOf(op.getValues()).getShape();
   bool isWhole = !machine.hasAMX || values[0] % 2 == 0; // in rows, which have whole pairs of tokens
-  return roundsStates() && values.size() == 2 && isWhole && takesPairs(std::min(state[0], state[1]));
+  return structure.roundsStates() && values.size() == 2 && isWhole && takesPairs(std::min(state[0], state[1]));
 }
 
 /// The two operands of a product of each row with its number.
@@ -64,7 +51,7 @@ bool Planner::isPaired(chunk::MapOp op) {
   if (!advance || advance->getBlock() != op->getBlock() || !takesPairs(advance))
     return false;
   // What AMX has on the left lies in rows, which are made of the map's result.
-  bool isLeft = (advance.getValues() == op.getResult()) != transposedMatrices.contains(advance.getResult());
+  bool isLeft = (advance.getValues() == op.getResult()) != structure.isTransposed(advance.getResult());
   return !machine.hasAMX || !isLeft;
 }
 

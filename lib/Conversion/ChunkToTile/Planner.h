@@ -7,6 +7,8 @@
 // Decays of tokens are turned into factors once a chunk; the decay between a write and a row is the product of the
 // factors in between, in running form. Only what scales a whole state is summed as logarithms first.
 #pragma once
+#include "Analysis/ChunkStructure.h"
+#include "Analysis/ElementwisePasses.h"
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/Tile/Tile.h"
 
@@ -68,9 +70,10 @@ struct PlanMachine {
 class Planner {
 public:
   Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
-      : program(program), builder(builder), loc(program.getLoc()), machine(machine) {}
+      : program(program), builder(builder), loc(program.getLoc()), machine(machine), structure(program),
+        passes([this](chunk::MapOp map) { return isPaired(map); }) {}
 
-  /// Program.cpp: makes the kernel, in front of the program.
+  /// ChunkToTile.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
 
 private:
@@ -103,7 +106,7 @@ private:
   mlir::ArrayAttr dimsOf(llvm::ArrayRef<Input> inputs);
   mlir::Value transpose(mlir::Value tile, mlir::Value rows);
 
-  // Program.cpp: values.
+  // ChunkToTile.cpp: values.
   mlir::LogicalResult plan(mlir::Block &block);
   mlir::LogicalResult plan(mlir::Operation *op);
   mlir::Value get(mlir::Value value);
@@ -116,10 +119,6 @@ private:
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
 
-  // Arrange.cpp: before ops are planned.
-  /// Which matrices without tokens lie transposed.
-  void chooseLayouts();
-
   // TokenOps.cpp
   void plan(chunk::MapOp op);
   /// What is computed in a pass from tiles: of their elements, in this order, the code makes the element.
@@ -128,8 +127,6 @@ private:
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
   Elements elementsOf(mlir::Value value, mlir::Operation *pass);
-  /// The op in whose pass over elements a map is computed, which may be itself.
-  mlir::Operation *passOf(chunk::MapOp op);
   void gatherLeaves(mlir::Value value, mlir::Operation *pass, llvm::SmallVectorImpl<mlir::Value> &leaves);
   mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Operation *pass,
                            llvm::DenseMap<mlir::Value, mlir::Value> &elements);
@@ -177,12 +174,10 @@ private:
     chunk::MapOp sum;
   };
   std::optional<Start> startOf(chunk::ApplyOp op);
-  void findTriangle(mlir::Operation *op);
 
   // Pairs.cpp: the factors of products of bf16.
   /// Whether a product with so many rows and, if that is known, inner indices takes pairs.
   bool takesPairs(int64_t rows, int64_t inner = 2);
-  bool roundsStates();
   bool takesPairs(chunk::ReadOp op);
   bool takesPairs(chunk::ApplyOp op);
   bool takesPairs(chunk::AdvanceOp op);
@@ -207,7 +202,8 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   PlanMachine machine;
-  std::optional<bool> roundsAllStates; // as soon as it was asked
+  analysis::ChunkStructure structure;
+  analysis::ElementwisePasses passes;
   mlir::Type dataType;                 // of the caller's inputs and outputs
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
   mlir::Operation *lastLoad = nullptr; // of this chunk: inputs are loaded at its beginning
@@ -216,12 +212,9 @@ private:
   mlir::Value tokens;       // in this chunk
   bool inTokenLoop = false; // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> passes; // of elementwise maps
   llvm::DenseMap<mlir::Value, LeftScan> leftScans;
   llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
   llvm::DenseSet<mlir::Operation *> sumsOfStarts;
-  llvm::DenseSet<mlir::Value> transposedMatrices;
-  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> triangles; // values known to be zero above their tokens
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest, paired,

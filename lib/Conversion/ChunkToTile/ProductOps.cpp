@@ -21,29 +21,6 @@ Value Planner::transposedColumns(Value columns) {
   return known;
 }
 
-/// A matrix of the tokens stays zero above its tokens when it is scaled, or combined with another such.
-void Planner::findTriangle(Operation *op) {
-  auto known = [&](Value value) { return triangles.find(value); };
-  if (auto map = dyn_cast<chunk::MapOp>(op)) {
-    auto first = known(map.getOperands().front()), last = known(map.getOperands().back()), none = triangles.end();
-    auto function = map.getFunction();
-    if (function == chunk::Function::Neg && first != none)
-      triangles[map.getResult()] = std::pair(first->second);
-    if (function == chunk::Function::Mul && map.getResult().getType() == map.getOperands().front().getType() &&
-        first != none)
-      triangles[map.getResult()] = std::pair(first->second);
-    else if (function == chunk::Function::Mul && map.getResult().getType() == map.getOperands().back().getType() &&
-             last != none)
-      triangles[map.getResult()] = std::pair(last->second);
-    if ((function == chunk::Function::Add || function == chunk::Function::Sub) && first != none && last != none &&
-        first->second == last->second)
-      triangles[map.getResult()] = std::pair(first->second);
-  } else if (auto rows = dyn_cast<chunk::DeinterleaveOp>(op)) {
-    if (auto from = known(rows.getOperand()); from != triangles.end() && from->second.first == int64_t(rows.getSteps()))
-      triangles[rows.getResult()] = std::pair<int64_t, int64_t>(1, from->second.second);
-  }
-}
-
 std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
   if (machine.isCTA() || inTokenLoop || op.getDecay() || !op.getResult().hasOneUse())
     return std::nullopt;
@@ -63,15 +40,14 @@ std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
   if (!rows.getDefiningOp<chunk::ReadOp>() || !rows.hasOneUse() || !tiles.contains(rows) || rows.getType() != type ||
       sum.getResult().getType() != type)
     return std::nullopt;
-  for (Operation *map : {sum.getOperation(), scale ? scaled.getOperation() : nullptr})
-    if (map && passes.insert({map, sum}).first->second != sum)
-      return std::nullopt; // it is computed elsewhere
+  if (!passes.assign(sum, sum) || (scale && !passes.assign(scaled, sum)))
+    return std::nullopt; // it is computed elsewhere
   sumsOfStarts.insert(sum);
   return Start{rows, scale, sum};
 }
 
 void Planner::plan(chunk::ApplyOp op) {
-  auto triangle = triangles.find(op.getMatrix());
+  std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix());
   std::optional<Start> start = startOf(op);
   Value result = start ? get(start->rows) : make(op), startScale = start && start->scale ? get(start->scale) : Value();
   auto begin = [&](ProductOp product) {
@@ -86,7 +62,7 @@ void Planner::plan(chunk::ApplyOp op) {
   if (takesPairs(op)) {
     Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]), left = rounded(op.getMatrix());
     begin(product(left, false, paired(op.getValues(), rows), result, rowsOf(result), rows))
-        .setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
+        .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
     return;
   }
   Value matrix = get(op.getMatrix()), values = get(op.getValues());
@@ -97,8 +73,8 @@ void Planner::plan(chunk::ApplyOp op) {
     return;
   }
   ProductOp gathered = begin(product(matrix, false, values, result, rowsOf(result), rowsOf(values)));
-  if (triangle != triangles.end())
-    gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->second.first, triangle->second.second});
+  if (triangle)
+    gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
 }
 
 void Planner::plan(chunk::SolveOp op) {
@@ -125,11 +101,10 @@ void Planner::plan(chunk::InverseOp op) {
   map({}, result, rowsOf(result),
       [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
   SolveOp::create(builder, loc, matrix, result, rowsOf(result));
-  triangles[op] = {1, 1};
 }
 
 void Planner::plan(chunk::ReadOp op) {
-  bool transposed = transposedMatrices.contains(op.getState()), otherWay = transposed == op.getLeft();
+  bool transposed = structure.isTransposed(op.getState()), otherWay = transposed == op.getLeft();
   int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
   Value result = make(op);
   if (!otherWay && takesPairs(op)) {
@@ -147,7 +122,7 @@ void Planner::plan(chunk::AdvanceOp op) {
   Value state = get(op.getState());
   Value rowScale = op.getRowDecay() ? dropTokens(get(op.getRowDecay())) : Value();
   Value columnScale = op.getColumnDecay() ? dropTokens(get(op.getColumnDecay())) : Value();
-  bool transposed = transposedMatrices.contains(op.getResult());
+  bool transposed = structure.isTransposed(op.getResult());
   if (transposed)
     std::swap(rowScale, columnScale);
   Value result = state;

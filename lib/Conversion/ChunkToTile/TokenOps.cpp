@@ -6,32 +6,9 @@ using namespace recur;
 using namespace recur::tile;
 using chunk::Function;
 
-/// An elementwise function whose readers are all computed in one pass over as many elements is computed in that pass: a
-/// map's, or that of a scan that adds it up.
-Operation *Planner::passOf(chunk::MapOp op) {
-  auto [known, isNew] = passes.insert({op, op});
-  if (!isNew || !chunk::isElementwise(op.getFunction()))
-    return known->second;
-  Operation *pass = nullptr;
-  for (OpOperand &use : op.getResult().getUses()) {
-    Operation *reader = use.getOwner(), *readers = nullptr;
-    // Rows that are scaled as they are put in pairs have no pass over their elements.
-    if (auto map = dyn_cast<chunk::MapOp>(reader); map && chunk::isElementwise(map.getFunction()) &&
-                                                   map.getResult().getType() == op.getResult().getType() &&
-                                                   !isPaired(map))
-      readers = passOf(map);
-    else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
-      readers = scan;
-    if (!readers || reader->getBlock() != op->getBlock() || (pass && pass != readers))
-      return op;
-    pass = readers;
-  }
-  return passes[op] = pass ? pass : op;
-}
-
 void Planner::gatherLeaves(Value value, Operation *pass, SmallVectorImpl<Value> &leaves) {
   auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (producer && passOf(producer) == pass) {
+  if (producer && passes.of(producer) == pass) {
     for (Value operand : producer.getOperands())
       gatherLeaves(operand, pass, leaves);
     return;
@@ -44,7 +21,7 @@ Value Planner::buildElement(Scalars &scalars, Value value, Operation *pass, Dens
   if (Value known = elements.lookup(value))
     return known;
   auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (producer && passOf(producer) == pass) {
+  if (producer && passes.of(producer) == pass) {
     SmallVector<Value> operands;
     for (Value operand : producer.getOperands())
       operands.push_back(buildElement(scalars, operand, pass, elements));
@@ -75,7 +52,7 @@ bool Planner::leaveToReader(Value value, LeftScan scan) {
   if (!reader || !chunk::isElementwise(reader.getFunction()) || reader.getResult().getType() != value.getType() ||
       reader->getBlock() != value.getParentBlock() || isPaired(reader))
     return false;
-  auto pass = dyn_cast<chunk::MapOp>(passOf(reader));
+  auto pass = dyn_cast<chunk::MapOp>(passes.of(reader));
   if (!pass || isPaired(pass) || !mapsInScans.insert(pass).second)
     return false;
   leftScans.insert({value, std::move(scan)});
@@ -120,7 +97,7 @@ static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x
 
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
-    if (passOf(op) == op && !isPaired(op) && !sumsOfStarts.contains(op))
+    if (passes.of(op) == op && !isPaired(op) && !sumsOfStarts.contains(op))
       planElementwise(op);
     return;
   }

@@ -1,0 +1,35 @@
+// What is true of the matrices of a chunk program on every machine: how they lie best, where they are zero, and whether
+// they may be rounded.
+#pragma once
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace recur::analysis {
+
+/// A matrix of the tokens that is zero where a column's token comes after a row's.
+struct Triangle {
+  int64_t rowsPerToken, columnsPerToken;
+  bool operator==(const Triangle &) const = default;
+};
+
+class ChunkStructure {
+public:
+  explicit ChunkStructure(chunk::ProgramOp program);
+
+  /// Whether a matrix without tokens, a state or what becomes of one, lies transposed.
+  bool isTransposed(mlir::Value matrix) const { return transposed.contains(matrix); }
+  std::optional<Triangle> findTriangle(mlir::Value matrix) const;
+  /// Whether states may be rounded where they are factors of products.
+  bool roundsStates() const { return allowsRounding; }
+
+private:
+  void chooseLayouts(chunk::ProgramOp program);
+  void findTriangles(mlir::Operation *op);
+
+  llvm::DenseSet<mlir::Value> transposed;
+  llvm::DenseMap<mlir::Value, Triangle> triangles;
+  bool allowsRounding = true;
+};
+
+} // namespace recur::analysis

@@ -1,0 +1,29 @@
+#include "Analysis/ElementwisePasses.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::analysis;
+
+Operation *ElementwisePasses::of(chunk::MapOp map) {
+  auto [known, isNew] = passes.insert({map, map});
+  if (!isNew || !chunk::isElementwise(map.getFunction()))
+    return known->second;
+  Operation *pass = nullptr;
+  for (OpOperand &use : map.getResult().getUses()) {
+    Operation *reader = use.getOwner(), *readers = nullptr;
+    if (auto next = dyn_cast<chunk::MapOp>(reader); next && chunk::isElementwise(next.getFunction()) &&
+                                                    next.getResult().getType() == map.getResult().getType() &&
+                                                    !isMadeElsewhere(next))
+      readers = of(next);
+    else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
+      readers = scan;
+    if (!readers || reader->getBlock() != map->getBlock() || (pass && pass != readers))
+      return map;
+    pass = readers;
+  }
+  return passes[map] = pass ? pass : map;
+}
+
+bool ElementwisePasses::assign(chunk::MapOp map, Operation *pass) {
+  return passes.insert({map, pass}).first->second == pass;
+}

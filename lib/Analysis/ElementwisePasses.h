@@ -1,0 +1,25 @@
+// Which elementwise functions of a chunk program are computed in one pass over their elements.
+#pragma once
+#include "dialects/Chunk/Chunk.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace recur::analysis {
+
+class ElementwisePasses {
+public:
+  /// `isMadeElsewhere` says of which maps a machine computes the elements while it does something else with them.
+  explicit ElementwisePasses(std::function<bool(chunk::MapOp)> isMadeElsewhere)
+      : isMadeElsewhere(std::move(isMadeElsewhere)) {}
+
+  /// The op in whose pass over elements a map is computed, which may be itself: where all of its readers are computed
+  /// in one pass over as many elements, be it a map's or that of a scan that adds it up, it is that pass.
+  mlir::Operation *of(chunk::MapOp map);
+  /// Has the map computed in the pass of this op, unless another pass has been given out.
+  bool assign(chunk::MapOp map, mlir::Operation *pass);
+
+private:
+  std::function<bool(chunk::MapOp)> isMadeElsewhere;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> passes;
+};
+
+} // namespace recur::analysis
