@@ -93,6 +93,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
   for (const CheckStage &stage : getCheckStages()) {
     if (stage.needsTarget && !options.compiles)
       continue;
+    if (!options.only.empty() && !is_contained(options.only, stage.name))
+      continue;
     Expected<std::optional<PreparedStage>> ready = stage.prepare(recurrence, pipeline);
     if (!ready)
       return ready.takeError();
@@ -111,7 +113,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       wanted.type = pipeline.dataType; // what is measured is the kernel, not the rounding of what it is given
     for (const PreparedStage &stage : prepared)
       wanted.largest = std::min(wanted.largest, stage.largest.value_or(INFINITY));
-    Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted);
+    Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted,
+                                                options.isHard ? getHardDifficulty() : Difficulty());
     if (!drawn)
       return drawn.takeError();
     if (noteGrowth(report, drawn->want, sizes))

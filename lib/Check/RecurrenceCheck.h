@@ -15,6 +15,8 @@ struct CheckOptions {
   bool compiles = false; // for a target
   bool provokeDifference = false;
   bool backward = false; // gradients
+  bool isHard = false;   // data with strong decays, large gains and keys that are much alike
+  std::vector<std::string> only = {}; // the stages to compare, where not all
 };
 
 /// How far a stage is off where that takes most of its limit.

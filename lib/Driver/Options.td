@@ -60,6 +60,8 @@ defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan o
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 
 defm seed : Valued<"seed", "N", "start of the random numbers (default: 0)", CheckGroup, [CheckVerb]>;
+def hard : Switch<"hard", "draw decays down to e^-20 a token, gains to 2 and keys that are much alike", CheckGroup, [CheckVerb]>;
+defm stages : Valued<"stages", "LIST", "compare these alone, by their names in the table (default: all)", CheckGroup, [CheckVerb]>;
 defm tokens : Valued<"tokens", "LIST", "sequence lengths to check (default: 0,1,5,64,65,200)", CheckGroup, [CheckVerb]>;
 
 defm stop_after : Valued<"stop-after", "STAGE", "go down to this stage and no further", StagesGroup, [BuildVerb]>;

@@ -1,4 +1,5 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
+#include "Check/CheckStages.h"
 #include "Check/RecurrenceCheck.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
@@ -21,6 +22,21 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
   options.backward = args.hasArg(OPT_backward);
   if (options.compiles && options.backward)
     return makeError("--backward: there are no kernels of gradients; leave --target out to check the chunk programs");
+  options.isHard = args.hasArg(OPT_hard);
+  if (options.backward)
+    for (OptionID id : {OPT_hard, OPT_stages})
+      if (const opt::Arg *arg = args.getLastArg(id))
+        return makeError("--backward: it takes no " + arg->getSpelling().rtrim('=') +
+                         "; gradients are checked on tame and on hard data, at every stage");
+  if (const opt::Arg *arg = args.getLastArg(OPT_stages))
+    for (StringRef name : split(arg->getValue(), ',')) {
+      std::vector<StringRef> known;
+      for (const CheckStage &stage : getCheckStages())
+        known.push_back(stage.name);
+      if (!is_contained(known, name))
+        return makeUnknownValueError("--stages", name, known);
+      options.only.push_back(name.str());
+    }
   if (const opt::Arg *arg = args.getLastArg(OPT_tokens)) {
     options.tokens.clear();
     for (StringRef item : split(arg->getValue(), ',')) {

@@ -1,0 +1,244 @@
+// Times kernels of shared objects that recurc made for a GPU: replays of a graph that holds one call, as a line of CSV
+// for each library. It needs the GPU and its driver alone.
+#include "recur/Runtime.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Pointer = unsigned long long;
+constexpr int replays = 30;
+constexpr size_t flushedBytes = size_t(256) << 20;
+
+[[noreturn]] void stop(const std::string &what) {
+  fprintf(stderr, "gpu-bench: error: %s\n", what.c_str());
+  exit(1);
+}
+
+/// A function of the driver, which must succeed.
+template <typename... Parameters> class Driver {
+public:
+  Driver(void *library, const char *name)
+      : name(name), function(reinterpret_cast<int (*)(Parameters...)>(dlsym(library, name))) {
+    if (!function)
+      stop(std::string("the driver has no ") + name);
+  }
+  void operator()(Parameters... parameters) const {
+    if (int error = function(parameters...))
+      stop(std::string(name) + " fails with error " + std::to_string(error));
+  }
+
+private:
+  const char *name;
+  int (*function)(Parameters...);
+};
+
+void *openLibrary(const char *path) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    stop(dlerror());
+  return library;
+}
+
+struct CUDA {
+  void *library = openLibrary("libcuda.so.1");
+  Driver<unsigned> initialize{library, "cuInit"};
+  Driver<void **, int> retainContext{library, "cuDevicePrimaryCtxRetain"};
+  Driver<void *> setContext{library, "cuCtxSetCurrent"};
+  Driver<Pointer *, size_t> allocate{library, "cuMemAlloc_v2"};
+  Driver<Pointer> free{library, "cuMemFree_v2"};
+  Driver<Pointer, const void *, size_t> upload{library, "cuMemcpyHtoD_v2"};
+  Driver<Pointer, unsigned char, size_t, void *> fill{library, "cuMemsetD8Async"};
+  Driver<Pointer, Pointer, size_t, void *> copy{library, "cuMemcpyDtoDAsync_v2"};
+  Driver<void **, unsigned> makeStream{library, "cuStreamCreate"};
+  Driver<void *> synchronize{library, "cuStreamSynchronize"};
+  Driver<void *, int> beginCapture{library, "cuStreamBeginCapture_v2"};
+  Driver<void *, void **> endCapture{library, "cuStreamEndCapture"};
+  Driver<void **, void *, unsigned long long> instantiate{library, "cuGraphInstantiateWithFlags"};
+  Driver<void *, void *> launchGraph{library, "cuGraphLaunch"};
+  Driver<void **, unsigned> makeEvent{library, "cuEventCreate"};
+  Driver<void *, void *> record{library, "cuEventRecord"};
+  Driver<float *, void *, void *> getTime{library, "cuEventElapsedTime"};
+
+  void *stream = nullptr, *before = nullptr, *after = nullptr;
+  Pointer flushed = 0;
+
+  CUDA() {
+    void *context = nullptr;
+    initialize(0);
+    retainContext(&context, 0);
+    setContext(context);
+    makeStream(&stream, 1); // apart from the default stream
+    makeEvent(&before, 0);
+    makeEvent(&after, 0);
+    allocate(&flushed, flushedBytes);
+  }
+
+  /// The median of the times in milliseconds; the caches are overwritten before each where it is to be cold.
+  template <typename Work> double time(bool isCold, Work work) const {
+    std::vector<float> times(replays);
+    for (float &one : times) {
+      if (isCold)
+        fill(flushed, 0, flushedBytes, stream);
+      record(before, stream);
+      work();
+      record(after, stream);
+      synchronize(stream);
+      getTime(&one, before, after);
+    }
+    std::nth_element(times.begin(), times.begin() + replays / 2, times.end());
+    return times[replays / 2];
+  }
+};
+
+/// A library of one recurrence, with its own copy of the runtime.
+struct Library {
+  void *handle;
+  const recur_recurrence *recurrence;
+  decltype(&recur_forward) forward;
+  decltype(&recur_load) load;
+  decltype(&recur_workspace_size) getWorkspaceSize;
+  decltype(&recur_message) getMessage;
+
+  Library(const char *path, const std::string &symbol) : handle(openLibrary(path)) {
+    auto find = [&](const std::string &name, auto &found) {
+      found = reinterpret_cast<std::decay_t<decltype(found)>>(dlsym(handle, name.c_str()));
+      if (!found)
+        stop(std::string(path) + " has no " + name);
+    };
+    find(symbol + "_recurrence", recurrence);
+    find("recur_forward", forward);
+    find("recur_load", load);
+    find("recur_workspace_size", getWorkspaceSize);
+    find("recur_message", getMessage);
+  }
+  void check(recur_status status) const {
+    if (status != RECUR_OK)
+      stop(getMessage());
+  }
+};
+
+struct Shape {
+  long long B, T, H;
+};
+
+/// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows.
+struct Arrays {
+  const CUDA &cuda;
+  std::vector<recur_argument> arguments;
+  std::vector<Pointer> places;
+  int64_t bytes = 0; // that the call reads and writes
+
+  Arrays(const CUDA &cuda, const recur_recurrence &recurrence, Shape shape) : cuda(cuda) {
+    for (int32_t kind : {RECUR_INPUT, RECUR_PARAM, RECUR_STATE, RECUR_OUTPUT, RECUR_STATE})
+      for (int32_t i = 0; i < recurrence.array_count; ++i)
+        if (recurrence.arrays[i].kind == kind)
+          add(recurrence.arrays[i], shape);
+  }
+  ~Arrays() {
+    for (Pointer place : places)
+      cuda.free(place);
+  }
+
+private:
+  void add(const recur_array_info &info, Shape shape) {
+    if (info.kind == RECUR_STATE) {
+      arguments.push_back({nullptr, {0, 0, 0}}); // from zero, and not wanted
+      return;
+    }
+    int64_t own = 1, count = info.kind == RECUR_PARAM ? shape.H : shape.B * shape.T * shape.H;
+    for (int32_t i = 0; i < info.rank; ++i)
+      own *= info.shape[i];
+    count *= own;
+    bool isWide = info.dtype == RECUR_F32;
+    std::vector<unsigned char> numbers(size_t(count) * (isWide ? 4 : 2));
+    unsigned state = unsigned(arguments.size()) + 1;
+    for (int64_t i = 0; i < count; ++i) {
+      state = state * 1664525u + 1013904223u;
+      float drawn = float(state >> 8) / float(1 << 24);
+      float value = info.rank == 0 ? -0.14f * drawn : (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
+      unsigned bits;
+      memcpy(&bits, &value, 4);
+      if (isWide)
+        memcpy(&numbers[size_t(i) * 4], &bits, 4);
+      else
+        writeHalf(&numbers[size_t(i) * 2], bits, value, info.dtype);
+    }
+    Pointer place = 0;
+    cuda.allocate(&place, std::max<size_t>(numbers.size(), 1));
+    cuda.upload(place, numbers.data(), numbers.size());
+    places.push_back(place);
+    bytes += int64_t(numbers.size());
+    arguments.push_back({reinterpret_cast<void *>(place), {0, 0, 0}});
+  }
+  static void writeHalf(unsigned char *to, unsigned bits, float value, int32_t dtype) {
+    uint16_t half = uint16_t(bits >> 16);
+    if (dtype == RECUR_F16) {
+      _Float16 narrow = _Float16(value);
+      memcpy(&half, &narrow, 2);
+    }
+    memcpy(to, &half, 2);
+  }
+};
+
+} // namespace
+
+/// NAME LIBRARY SYMBOL FLOPS: the flops are of a token of a head.
+static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRate, double matrixRate) {
+  Library library(words[1], words[2]);
+  Arrays arrays(cuda, *library.recurrence, shape);
+  recur_call call = {};
+  call.B = shape.B, call.T = shape.T, call.H = shape.H;
+  call.arguments = arrays.arguments.data();
+  call.argument_count = int64_t(arrays.arguments.size());
+  call.device = RECUR_CUDA;
+  call.stream = cuda.stream;
+  call.workspace_bytes = library.getWorkspaceSize(library.recurrence, &call);
+  if (call.workspace_bytes < 0)
+    stop(library.getMessage());
+  Pointer workspace = 0;
+  cuda.allocate(&workspace, size_t(std::max<int64_t>(call.workspace_bytes, 1)));
+  call.workspace = reinterpret_cast<void *>(workspace);
+  library.check(library.load(library.recurrence, RECUR_CUDA));
+  void *graph = nullptr, *replay = nullptr;
+  cuda.beginCapture(cuda.stream, 2); // of this thread's calls alone
+  recur_status status = library.forward(library.recurrence, &call);
+  cuda.endCapture(cuda.stream, &graph);
+  library.check(status);
+  cuda.instantiate(&replay, graph, 0);
+  auto run = [&] { cuda.launchGraph(replay, cuda.stream); };
+  run();
+  cuda.synchronize(cuda.stream);
+  double cold = cuda.time(true, run), warm = cuda.time(false, run);
+  double flops = atof(words[3]) * double(shape.B * shape.T * shape.H);
+  double ceiling = std::max(double(arrays.bytes) / copyRate, flops / matrixRate) * 1e3;
+  printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", words[0], shape.B, shape.T, shape.H, cold, warm, ceiling,
+         double(arrays.bytes), flops);
+  fflush(stdout);
+  cuda.free(workspace);
+}
+
+int main(int argc, char **argv) {
+  if (argc < 9 || (argc - 5) % 4 != 0) {
+    fprintf(stderr, "Usage: gpu-bench-run B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
+                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n");
+    return 1;
+  }
+  CUDA cuda;
+  constexpr size_t half = size_t(1) << 30;
+  Pointer from = 0, to = 0;
+  cuda.allocate(&from, half);
+  cuda.allocate(&to, half);
+  double copyRate = 2 * double(half) / (cuda.time(false, [&] { cuda.copy(to, from, half, cuda.stream); }) * 1e-3);
+  cuda.free(from);
+  cuda.free(to);
+  printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n# copies at %.2f TB/s\n", copyRate * 1e-12);
+  Shape shape = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3])};
+  for (int i = 5; i + 3 < argc; i += 4)
+    benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12);
+}
