@@ -2,6 +2,8 @@
 
 import pathlib
 import shlex
+import subprocess
+import zlib
 
 import pytest
 from conftest import ROOT, run_python
@@ -108,7 +110,7 @@ def test_check(gdn, monkeypatch):
     table = gdn.check(K=16, V=8)
     assert table.startswith("gated_delta_net: K = 16, V = 8, B = 2, H = 4, Hq = 2, T = 0, 1, 5, 64, 65, 200, seed 0\n")
     assert "host step" in table and "FAIL" not in table
-    assert gdn.check(dtype="bfloat16", K=8, V=8) != gdn.check(K=8, V=8)
+    assert gdn.check(dtype="bfloat16", K=16, V=8) != table
     monkeypatch.setattr(
         recur.compiler, "perform", lambda *_, **__: ({"text": b"the table", "json": b'[{"pass": true}, {"pass": false}]'}, [])
     )
@@ -143,3 +145,14 @@ def test_nothing_is_printed(gdn, inputs, capfd):
 def test_the_compiler_has_a_number():
     assert len(recur.compiler.identify()) == 40
     assert pathlib.Path(recur.compiler._PATH).exists()
+
+
+def test_the_compiler_needs_nothing_but_the_c_library():
+    done = subprocess.run(["ldd", recur.compiler._PATH], capture_output=True, text=True, check=True)
+    needed = {line.split()[0].split("/")[-1].split(".")[0] for line in done.stdout.splitlines()}
+    assert needed <= {"linux-vdso", "libm", "libc", "ld-linux-x86-64"}
+
+
+def test_a_wheel_of_it_is_small():
+    content = pathlib.Path(recur.compiler._PATH).read_bytes()
+    assert len(zlib.compress(content, 1)) < 60 << 20
