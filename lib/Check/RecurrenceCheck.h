@@ -14,8 +14,8 @@ struct CheckOptions {
   std::vector<int64_t> tokens = {0, 1, 5, 64, 65, 200};
   bool compiles = false; // for a target
   bool provokeDifference = false;
-  bool backward = false; // gradients
-  bool isHard = false;   // data with strong decays, large gains and keys that are much alike
+  bool backward = false;              // gradients
+  bool isHard = false;                // data with strong decays, large gains and keys that are much alike
   std::vector<std::string> only = {}; // the stages to compare, where not all
 };
 
