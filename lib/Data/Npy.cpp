@@ -1,4 +1,5 @@
 #include "Data/Npy.h"
+#include "Support/Errors.h"
 #include "fmt/format.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,10 +16,6 @@ constexpr StringLiteral magic("\x93NUMPY");
 // Headers grow with the rank only; NumPy itself refuses longer ones.
 constexpr uint64_t maxHeaderLength = 10000;
 constexpr size_t maxRank = 32;
-
-template <typename... Args> Error makeError(fmt::format_string<Args...> format, Args &&...args) {
-  return createStringError(inconvertibleErrorCode(), StringRef(fmt::format(format, std::forward<Args>(args)...)));
-}
 
 StringRef getDescr(DataType type) {
   switch (type) {
@@ -44,8 +41,9 @@ Expected<DataType> parseDescr(StringRef descr) {
   if (descr == "<V2" || descr == "|V2")
     return DataType::BF16;
   if (descr.starts_with(">"))
-    return makeError("its numbers are big-endian (dtype '{}'); save it as little-endian, a.astype('<f8')", descr.str());
-  return makeError("dtype '{}' is not one of '<f8', '<f4', '<f2' and '<V2' (bfloat16)", descr.str());
+    return makeError(
+        fmt::format("its numbers are big-endian (dtype '{}'); save it as little-endian, a.astype('<f8')", descr.str()));
+  return makeError(fmt::format("dtype '{}' is not one of '<f8', '<f4', '<f2' and '<V2' (bfloat16)", descr.str()));
 }
 
 /// Reads the Python dictionary literal that a header is.
@@ -94,7 +92,9 @@ public:
   }
 
 private:
-  static Error malformed(const std::string &what) { return makeError("its .npy header is malformed: {}", what); }
+  static Error malformed(const std::string &what) {
+    return makeError(fmt::format("its .npy header is malformed: {}", what));
+  }
 
   static std::string printable(StringRef text) {
     std::string result;
@@ -163,9 +163,13 @@ void writeElement(char *to, double value, DataType type) {
   }
 }
 
-Error inFile(StringRef path, Error error) { return makeError("{}: {}", path.str(), toString(std::move(error))); }
+Error inFile(StringRef path, Error error) {
+  return makeError(fmt::format("{}: {}", path.str(), toString(std::move(error))));
+}
 
-Error cannotRead(StringRef path, std::error_code code) { return makeError("{}: {}", path.str(), code.message()); }
+Error cannotRead(StringRef path, std::error_code code) {
+  return makeError(fmt::format("{}: {}", path.str(), code.message()));
+}
 
 } // namespace
 
@@ -176,7 +180,7 @@ Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
     return makeError("the file is truncated: it ends inside its .npy header");
   uint8_t version = bytes[6];
   if (version < 1 || version > 3)
-    return makeError("it has version {} of the .npy format, and only 1, 2 and 3 are known", version);
+    return makeError(fmt::format("it has version {} of the .npy format, and only 1, 2 and 3 are known", version));
   uint64_t lengthBytes = version == 1 ? 2 : 4;
   if (bytes.size() < 8 + lengthBytes)
     return makeError("the file is truncated: it ends inside its .npy header");
@@ -184,7 +188,7 @@ Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
       version == 1 ? support::endian::read16le(bytes.data() + 8) : support::endian::read32le(bytes.data() + 8);
   uint64_t start = 8 + lengthBytes;
   if (length > maxHeaderLength)
-    return makeError("its .npy header is malformed: a length of {} bytes cannot be right", length);
+    return makeError(fmt::format("its .npy header is malformed: a length of {} bytes cannot be right", length));
   if (start + length > bytes.size())
     return makeError("the file is truncated: it ends inside its .npy header");
 
@@ -203,14 +207,15 @@ Expected<npy::Header> npy::parseHeader(StringRef bytes, uint64_t fileSize) {
 
   std::optional<int64_t> count = countElements(header.shape);
   if (!count || *count > std::numeric_limits<int64_t>::max() / 8)
-    return makeError("its shape {} has more elements than memory can hold", printShape(header.shape));
+    return makeError(fmt::format("its shape {} has more elements than memory can hold", printShape(header.shape)));
   uint64_t expected = header.dataOffset + uint64_t(*count) * getByteSize(header.type);
   if (fileSize < expected)
-    return makeError("the file is truncated: shape {} of {} needs {} bytes, and it has {}", printShape(header.shape),
-                     getName(header.type).str(), expected, fileSize);
+    return makeError(fmt::format("the file is truncated: shape {} of {} needs {} bytes, and it has {}",
+                                 printShape(header.shape), getName(header.type).str(), expected, fileSize));
   if (fileSize > expected)
-    return makeError("{} bytes follow its last element: shape {} of {} needs {} bytes, and it has {}",
-                     fileSize - expected, printShape(header.shape), getName(header.type).str(), expected, fileSize);
+    return makeError(fmt::format("{} bytes follow its last element: shape {} of {} needs {} bytes, and it has {}",
+                                 fileSize - expected, printShape(header.shape), getName(header.type).str(), expected,
+                                 fileSize));
   return header;
 }
 
@@ -234,7 +239,7 @@ Expected<npy::Header> npy::readHeader(StringRef path) {
   if (std::error_code code = sys::fs::status(path, status))
     return cannotRead(path, code);
   if (status.type() != sys::fs::file_type::regular_file)
-    return makeError("{}: it is not a regular file", path.str());
+    return makeError(fmt::format("{}: it is not a regular file", path.str()));
   uint64_t size = status.getSize();
   ErrorOr<std::unique_ptr<MemoryBuffer>> start =
       MemoryBuffer::getFileSlice(path, std::min<uint64_t>(size, maxHeaderLength + 12), 0);

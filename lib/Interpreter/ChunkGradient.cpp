@@ -1,11 +1,10 @@
 // The gradient of a chunk program: forward over the chunks for their states, then backward over them.
 #include "Interpreter/ChunkRunner.h"
+#include "Support/Errors.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
-
-static Error makeError(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
 /// Moves the array of the name to `to`, with zeros if there is none.
 static void takeOrZero(const NamedArrays &from, const std::string &name, ArrayRef<int64_t> shape, Array &to) {

@@ -49,7 +49,8 @@ void SpreadScalesPass::spread(MapOp scaled) {
   for (auto [a, b] : {std::pair(0, 1), {1, 0}}) {
     Value constant = scaled.getOperands()[a];
     auto sum = scaled.getOperands()[b].getDefiningOp<MapOp>();
-    if (!constantNumber(constant) || !sum || sum.getFunction() != Function::Add || !sum->hasOneUse() ||
+    bool isNumber = constantNumber(constant) && tensorOf(constant).getRank() == 1; // not a row of channels
+    if (!isNumber || !sum || sum.getFunction() != Function::Add || !sum->hasOneUse() ||
         sum.getResult().getType() != scaled.getResult().getType())
       continue;
     for (auto [first, second] : {std::pair(0, 1), {1, 0}}) {

@@ -78,3 +78,21 @@ chunk.program @stays {} chunk 8 {
   chunk.output "t" %t : tensor<8x2xf32>
   chunk.next %S, %S : tensor<2x3xf32>
 }
+
+// A row of constants is of the channels of what was read, of which the matrix has none.
+// CHECK-LABEL: chunk.program @channels
+// CHECK: %[[Z:.*]] = chunk.map add
+// CHECK-NEXT: chunk.map mul %{{.*}}, %[[Z]] : tensor<1x2xf32>, tensor<8x2xf32>
+chunk.program @channels {} chunk 8 {
+  %c = chunk.constant 0.5 : tensor<1x2xf32>
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %A = chunk.interaction %q, %q inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+  %y = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %z = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
+  %o = chunk.map mul %c, %z : tensor<1x2xf32>, tensor<8x2xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %S, %S : tensor<2x3xf32>
+}
