@@ -50,7 +50,8 @@ void recur::populateGradients(mlir::OpPassManager &passes) {
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
+  if (options.target.isCPU()) // whose plans scale a matrix as they mask it
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
   tile::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;

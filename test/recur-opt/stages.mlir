@@ -16,3 +16,12 @@ dgps.recurrence @twice {} {
   dgps.output "a" %a : <scalar>
   dgps.output "b" %b : <scalar>
 }
+
+// What the plan of a core computes in one pass and that of a CTA would in two is left together for a CTA.
+// RUN: recur-opt --to-tile=target=x86-64-v4 --dump-pass-pipeline %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=CORE
+// RUN: recur-opt --to-tile=target=sm_90a --dump-pass-pipeline %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=CTA --implicit-check-not=spread-scales
+// CORE: chunk-decay-reads
+// CORE: chunk-spread-scales
+// CORE: convert-chunk-to-tile
+// CTA: chunk-decay-reads
+// CTA: convert-chunk-to-tile
