@@ -125,8 +125,10 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   CUDAKernelMaker maker(options, "", listings);
   if (Error error = maker.addProgram(*(**module).getOps<chunk::ProgramOp>().begin(), "kernel").takeError())
     return std::move(error);
-  if (Error error = maker.finish({}).takeError())
-    return std::move(error);
+  if (Error error = maker.finish({}).takeError()) {
+    remarks.push_back({"refused", toString(std::move(error))}); // build says the same
+    return remarks;
+  }
   if (listings.registers)
     remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
                                                 pipeline.target.cta.registersPerThread)});
