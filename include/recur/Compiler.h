@@ -34,13 +34,13 @@ typedef struct recur_compile_options {
   int64_t dim_count;
   const recur_constant *constants; /* values of consts */
   int64_t constant_count;
-  const char *target; /* null: "host"; or a comma list of processors, among which a program chooses when it runs */
+  const char *target; /* null: "host"; or a comma list, among which a program chooses when it runs */
   const char *dtype;  /* null: "f32"; or "bf16", "f16" */
   const char *plan;   /* null: "auto" */
   const char *prefix; /* before every name in C; null: none */
   /* A comma list of artifacts: "obj" (a relocatable object), "lib" (a static library), "so" (a shared object with the
-   * runtime in it, which needs nothing but the C library), "header", "manifest" (JSON), "asm", "llvm". Null: nothing
-   * but the diagnostics. */
+   * runtime in it, which needs nothing but the C library), "header", "manifest" (JSON), "asm", "llvm", and of GPUs
+   * "ptx", "cubin". Null: nothing but the diagnostics. */
   const char *emit;
 } recur_compile_options;
 
