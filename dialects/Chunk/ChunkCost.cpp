@@ -68,6 +68,8 @@ int64_t MapOp::getFlops() {
 
 // Moving numbers about is counted in bytes alone.
 int64_t ExtractOp::getFlops() { return 0; }
+int64_t SliceOp::getFlops() { return 0; }
+int64_t ConcatOp::getFlops() { return 0; }
 int64_t BroadcastOp::getFlops() { return 0; }
 int64_t InterleaveOp::getFlops() { return 0; }
 int64_t DeinterleaveOp::getFlops() { return 0; }

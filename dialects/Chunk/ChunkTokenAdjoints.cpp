@@ -24,6 +24,10 @@ static Value pullThroughFunction(ValueBuilder &build, Function function, Value x
     return build.select(x, d, build.select(build.neg(x), build.neg(d), Value()));
   case Function::Sigmoid: // 1 - y would have no digits left where y is near one
     return build.mul(d, build.mul(y, build.map(Function::Sigmoid, build.neg(x))));
+  case Function::Sin:
+    return build.mul(d, build.map(Function::Cos, x));
+  case Function::Cos:
+    return build.neg(build.mul(d, build.map(Function::Sin, x)));
   case Function::Tanh: { // nor would 1 - y^2
     Value twice = build.add(x, x);
     Value slope = build.mul(build.map(Function::Sigmoid, twice), build.map(Function::Sigmoid, build.neg(twice)));
@@ -135,6 +139,39 @@ LogicalResult ExtractOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   adjoints.add(
       build, getOperand(),
       InsertOp::create(builder, getLoc(), adjoints.of(getResult()), getIndex(), tensorOf(getOperand()).getDimSize(1)));
+  return success();
+}
+
+LogicalResult SliceOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  // Zeros before it and behind it.
+  ValueBuilder build(builder, getLoc());
+  Value d = adjoints.of(getResult());
+  SmallVector<int64_t> rest(shapePerToken(getOperand()));
+  SmallVector<Value, 3> parts;
+  int64_t behind = rest[0] - int64_t(getBegin()) - int64_t(getSize());
+  auto addZeros = [&](int64_t count) {
+    rest[0] = count;
+    if (count)
+      parts.push_back(build.constant(0, makeTokens(getContext(), 1, rest)));
+  };
+  addZeros(getBegin());
+  parts.push_back(d);
+  addZeros(behind);
+  RankedTensorType type = makeTokens(getContext(), tensorOf(d).getDimSize(0), shapePerToken(getOperand()));
+  adjoints.add(build, getOperand(), ConcatOp::create(builder, getLoc(), type, parts));
+  return success();
+}
+
+LogicalResult ConcatOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  Value d = adjoints.of(getResult());
+  SmallVector<int64_t> places = getPlaces();
+  for (auto [index, operand] : llvm::enumerate(getOperands())) {
+    bool isPart = tensorOf(operand).getRank() < tensorOf(getResult()).getRank();
+    Value part = isPart ? ExtractOp::create(builder, getLoc(), d, places[index]).getResult()
+                        : SliceOp::create(builder, getLoc(), d, places[index], places[index + 1] - places[index]);
+    adjoints.add(build, operand, part);
+  }
   return success();
 }
 

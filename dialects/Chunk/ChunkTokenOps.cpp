@@ -71,7 +71,7 @@ LogicalResult BroadcastOp::verify() {
 // MapOp
 //===----------------------------------------------------------------------===//
 
-bool recur::chunk::isUnary(Function function) { return function <= Function::Elu || function == Function::Stop; }
+bool recur::chunk::isUnary(Function function) { return function <= Function::Elu || function >= Function::Stop; }
 bool recur::chunk::isBinary(Function function) { return function >= Function::Add && function <= Function::Min; }
 
 static double evaluate(Function function, double x) {
@@ -90,6 +90,10 @@ static double evaluate(Function function, double x) {
     return std::abs(x);
   case Function::Sigmoid:
     return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
+  case Function::Sin:
+    return std::sin(x);
+  case Function::Cos:
+    return std::cos(x);
   case Function::Tanh:
     return std::tanh(x);
   case Function::Softplus:
@@ -264,7 +268,7 @@ OpFoldResult MapOp::fold(FoldAdaptor adaptor) {
 }
 
 //===----------------------------------------------------------------------===//
-// Extract, interleave, deinterleave
+// Extract, slice, concat
 //===----------------------------------------------------------------------===//
 
 RECUR_INFER(ExtractOp) {
@@ -279,7 +283,91 @@ RECUR_INFER(ExtractOp) {
   return success();
 }
 
-OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) { return adaptor.getOperand(); }
+RECUR_INFER(SliceOp) {
+  RankedTensorType type = tensorOf(operands[0]);
+  SliceOpAdaptor adaptor(operands, attributes, properties, regions);
+  int64_t begin = adaptor.getBegin(), size = adaptor.getSize();
+  if (type.getRank() < 2)
+    return emitOptionalError(loc, "a scalar of each token has no elements to slice");
+  if (size < 1)
+    return emitOptionalError(loc, "a slice has at least one element, but the size of this one is ", size);
+  if (begin < 0 || begin > type.getDimSize(1) - size)
+    return emitOptionalError(loc, size, " from ", begin, " on are not within ", type,
+                             ", whose first size after the tokens is ", type.getDimSize(1));
+  SmallVector<int64_t> perToken(type.getShape().drop_front());
+  perToken[0] = size;
+  types.push_back(makeTokens(context, type.getDimSize(0), perToken));
+  return success();
+}
+
+SmallVector<int64_t> ConcatOp::getPlaces() {
+  SmallVector<int64_t> places{0};
+  for (Value operand : getOperands()) {
+    bool isPart = tensorOf(operand).getRank() < tensorOf(getResult()).getRank();
+    places.push_back(places.back() + (isPart ? 1 : tensorOf(operand).getDimSize(1)));
+  }
+  return places;
+}
+
+LogicalResult ConcatOp::verify() {
+  RankedTensorType result = tensorOf(getResult());
+  if (getOperands().empty())
+    return emitOpError("needs at least one operand");
+  if (result.getRank() < 2)
+    return emitOpError("gives a vector or a matrix of each token, but its result is a scalar");
+  for (Value operand : getOperands()) {
+    RankedTensorType type = tensorOf(operand);
+    bool isPart = type.getRank() + 1 == result.getRank();
+    bool fits = isPart || type.getRank() == result.getRank();
+    if (!fits || type.getShape().drop_front(isPart ? 1 : 2) != result.getShape().drop_front(2))
+      return emitOpError() << "cannot make " << type << " a part of " << result;
+    if (type.getDimSize(0) != 1 && type.getDimSize(0) != result.getDimSize(0))
+      return emitOpError() << "has " << result.getDimSize(0) << " tokens, but an operand has " << type.getDimSize(0);
+  }
+  if (int64_t parts = getPlaces().back(); parts != result.getDimSize(1))
+    return emitOpError() << "has " << parts << (result.getRank() == 2 ? " elements" : " rows")
+                         << " in its operands, but " << result << " has " << result.getDimSize(1);
+  return success();
+}
+
+/// The operand of the concatenation that is its elements or rows [begin, begin + size) and nothing else.
+static Value findPart(Value value, int64_t begin, int64_t size, Type type) {
+  auto concat = value.getDefiningOp<ConcatOp>();
+  if (!concat)
+    return {};
+  SmallVector<int64_t> places = concat.getPlaces();
+  for (auto [index, operand] : llvm::enumerate(concat.getOperands()))
+    if (places[index] == begin && places[index + 1] == begin + size && operand.getType() == type)
+      return operand;
+  return {};
+}
+
+OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
+  if (Value part = findPart(getOperand(), getIndex(), 1, getType()))
+    return part;
+  return adaptor.getOperand();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  if (getType() == getOperand().getType())
+    return getOperand();
+  if (Value part = findPart(getOperand(), getBegin(), getSize(), getType()))
+    return part;
+  return adaptor.getOperand();
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
+  if (getOperands().size() == 1 && getOperands()[0].getType() == getType())
+    return getOperands()[0];
+  Attribute first = adaptor.getOperands().front();
+  return llvm::all_of(adaptor.getOperands(), [&](Attribute operand) { return operand && operand == first; })
+             ? OpFoldResult(first)
+             : OpFoldResult();
+}
+
+//===----------------------------------------------------------------------===//
+// Interleave, deinterleave
+//===----------------------------------------------------------------------===//
 
 RECUR_INFER(InterleaveOp) {
   if (operands.empty())

@@ -31,7 +31,7 @@ def Chunk_MapOp : Chunk_PureOp<"map"> {
   let summary = "a function of one token's values, for every token";
   let description = [{
     Each function means what the `dgps` op of its name means for one token. Elementwise: `neg exp expm1 log sqrt abs
-    sigmoid tanh softplus elu stop` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
+    sigmoid sin cos tanh softplus elu stop` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
     are equal, or one is a scalar of each token and goes with any; `select` of three, which gives the second where the
     first is above zero and the third elsewhere. Products: `outer dot matvec vecmat scale_cols scale_rows`;
     `sum` of all of a token's elements, `softmax` of its vector. A token dimension of 1 goes with any.
@@ -58,6 +58,42 @@ def Chunk_ExtractOp : Chunk_PureOp<"extract"> {
   let results = (outs Chunk_Tokens:$result);
   let assemblyFormat = "$operand `[` $index `]` attr-dict `:` type($operand)";
   let hasFolder = 1;
+}
+
+def Chunk_SliceOp : Chunk_PureOp<"slice"> {
+  let summary = "some elements of each token's vector, or some rows of its matrix";
+  let description = [{
+    `size` of them from `begin` on. Verified: there is at least one, and all lie within the first size after the tokens.
+
+    Example: `%q = chunk.slice %qk[0 for 64] : tensor<64x128xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$operand, I64Attr:$begin, I64Attr:$size);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operand `[` $begin `for` $size `]` attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def Chunk_ConcatOp : Chunk_Op<"concat", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,
+                                         DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>]> {
+  let summary = "values of each token one after the other along the first dimension after the tokens";
+  let description = [{
+    An operand of one dimension less than the result is one element of each token's vector, or one row of its matrix. A
+    token dimension of 1 goes with any.
+
+    Verified: there is an operand; each has the rank of the result or one less; the last dimension of a matrix is the same;
+    the sizes add up; the token dimensions are those of the result or 1.
+
+    Example: `%qk = chunk.concat %q, %k : tensor<64x128xf32>, tensor<1x128xf32> to tensor<64x256xf32>`
+  }];
+  let arguments = (ins Variadic<Chunk_Tokens>:$operands);
+  let results = (outs Chunk_Tokens:$result);
+  let assemblyFormat = "$operands attr-dict `:` type($operands) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Where each operand begins in the first dimension after the tokens, and behind them where the last one ends.
+    ::llvm::SmallVector<int64_t> getPlaces();
+  }];
 }
 
 def Chunk_BroadcastOp : Chunk_Op<"broadcast", [Pure, DeclareOpInterfaceMethods<Chunk_CostOpInterface, ["getFlops"]>,

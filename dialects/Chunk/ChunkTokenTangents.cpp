@@ -13,6 +13,10 @@ static Value buildSlope(ValueBuilder &build, Function function, Value x, Value y
     return build.add(y, build.number(1));
   case Function::Sigmoid: // 1 - y would have no digits left where y is near one
     return build.mul(y, build.map(Function::Sigmoid, build.neg(x)));
+  case Function::Sin:
+    return build.map(Function::Cos, x);
+  case Function::Cos:
+    return build.neg(build.map(Function::Sin, x));
   case Function::Tanh:
     return build.sub(build.number(1), build.mul(y, y));
   case Function::Softplus:
@@ -103,6 +107,23 @@ void MapOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
 
 void ExtractOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   tangents.set(getResult(), ExtractOp::create(builder, getLoc(), tangents.of(getOperand()), getIndex()));
+}
+
+void SliceOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
+  tangents.set(getResult(), SliceOp::create(builder, getLoc(), tangents.of(getOperand()), getBegin(), getSize()));
+}
+
+void ConcatOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
+  ValueBuilder build(builder, getLoc());
+  SmallVector<Value> moved = llvm::map_to_vector(getOperands(), [&](Value operand) {
+    Value tangent = tangents.of(operand);
+    return tangent ? tangent : build.constant(0, makeTokens(getContext(), 1, shapePerToken(operand)));
+  });
+  int64_t tokens = 1;
+  for (Value tangent : moved)
+    tokens = std::max(tokens, tensorOf(tangent).getDimSize(0));
+  RankedTensorType type = makeTokens(getContext(), tokens, shapePerToken(getResult()));
+  tangents.set(getResult(), build.fit(ConcatOp::create(builder, getLoc(), type, moved), getResult()));
 }
 
 void BroadcastOp::buildTangent(OpBuilder &builder, Tangents &tangents) {

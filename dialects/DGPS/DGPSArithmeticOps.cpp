@@ -68,6 +68,8 @@ double Expm1Op::applyToElement(ArrayRef<double> x) { return std::expm1(x[0]); }
 double LogOp::applyToElement(ArrayRef<double> x) { return std::log(x[0]); }
 double SqrtOp::applyToElement(ArrayRef<double> x) { return std::sqrt(x[0]); }
 double AbsOp::applyToElement(ArrayRef<double> x) { return std::abs(x[0]); }
+double SinOp::applyToElement(ArrayRef<double> x) { return std::sin(x[0]); }
+double CosOp::applyToElement(ArrayRef<double> x) { return std::cos(x[0]); }
 double TanhOp::applyToElement(ArrayRef<double> x) { return std::tanh(x[0]); }
 double StopOp::applyToElement(ArrayRef<double> x) { return x[0]; }
 double EluOp::applyToElement(ArrayRef<double> x) { return x[0] > 0 ? x[0] : std::expm1(x[0]); }
@@ -125,6 +127,8 @@ RECUR_FOLD_BY_VALUE(LogOp)
 RECUR_FOLD_BY_VALUE(SqrtOp)
 RECUR_FOLD_BY_VALUE(AbsOp)
 RECUR_FOLD_BY_VALUE(SigmoidOp)
+RECUR_FOLD_BY_VALUE(SinOp)
+RECUR_FOLD_BY_VALUE(CosOp)
 RECUR_FOLD_BY_VALUE(TanhOp)
 RECUR_FOLD_BY_VALUE(SoftplusOp)
 RECUR_FOLD_BY_VALUE(EluOp)

@@ -179,6 +179,8 @@ def DGPS_LogOp : DGPS_UnaryOp<"log", "the natural logarithm", "%l = dgps.log %a 
 def DGPS_SqrtOp : DGPS_UnaryOp<"sqrt", "the square root", "%n = dgps.sqrt %a : <scalar>">;
 def DGPS_AbsOp : DGPS_UnaryOp<"abs", "the magnitude", "%n = dgps.abs %a : <128>">;
 def DGPS_SigmoidOp : DGPS_UnaryOp<"sigmoid", "1 / (1 + exp(-x)), without overflow", "%a = dgps.sigmoid %f : <128>">;
+def DGPS_SinOp : DGPS_UnaryOp<"sin", "the sine", "%s = dgps.sin %x : <128>">;
+def DGPS_CosOp : DGPS_UnaryOp<"cos", "the cosine", "%c = dgps.cos %x : <128>">;
 def DGPS_TanhOp : DGPS_UnaryOp<"tanh", "the hyperbolic tangent", "%a = dgps.tanh %x : <128>">;
 def DGPS_SoftplusOp : DGPS_UnaryOp<"softplus", "log(1 + exp(x)), without overflow", "%d = dgps.softplus %x : <scalar>">;
 def DGPS_EluOp : DGPS_UnaryOp<"elu", "x above zero, exp(x) - 1 below", "%f = dgps.elu %q : <128>">;
@@ -221,6 +223,42 @@ def DGPS_ExtractOp : DGPS_PureOp<"extract"> {
   let arguments = (ins DGPS_RealType:$operand, I64Attr:$index);
   let assemblyFormat = "$operand `[` $index `]` attr-dict `:` type($operand)";
   let hasFolder = 1;
+}
+
+def DGPS_SliceOp : DGPS_PureOp<"slice"> {
+  let summary = "some elements of a vector, or some rows of a matrix";
+  let description = [{
+    `size` of them from `begin` on. Verified: there is at least one, and all lie within the first dimension.
+
+    Example: `%q = dgps.slice %qk[0 for 64] : <128>`
+  }];
+  let arguments = (ins DGPS_RealType:$operand, I64Attr:$begin, I64Attr:$size);
+  let assemblyFormat = "$operand `[` $begin `for` $size `]` attr-dict `:` type($operand)";
+  let hasFolder = 1;
+}
+
+def DGPS_ConcatOp : DGPS_Op<"concat", [Pure]> {
+  let summary = "values one after the other along the first dimension";
+  let description = [{
+    Vectors become a longer vector, matrices one with the rows of all. An operand of one dimension less than the result is
+    one element of it, or one row: numbers become a vector, and vectors the rows of a matrix.
+
+    Verified: there is an operand; each has the rank of the result or one less; the other dimension is the same, and the
+    first sizes add up.
+
+    Example: `%qk = dgps.concat %q, %k : !dgps.real<64>, !dgps.real<64> to <128>`, `%M = dgps.concat %a, %b : !dgps.real<64>, !dgps.real<64> to <2x64>`
+  }];
+  let arguments = (ins Variadic<DGPS_RealType>:$operands);
+  let results = (outs DGPS_RealType:$result);
+  let assemblyFormat = "$operands attr-dict `:` type($operands) `to` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// How many elements or rows of the result an operand is.
+    static int64_t countParts(::llvm::ArrayRef<int64_t> operand, ::llvm::ArrayRef<int64_t> result) {
+      return operand.size() < result.size() ? 1 : operand.front();
+    }
+  }];
 }
 
 def DGPS_OuterOp : DGPS_PureOp<"outer"> {

@@ -34,6 +34,42 @@ RECUR_INFER(ExtractOp) {
   return success();
 }
 
+RECUR_INFER(SliceOp) {
+  RealType type = real(operands[0]);
+  if (type.isScalar())
+    return emitOptionalError(loc, "a scalar has no elements to slice");
+  SliceOpAdaptor adaptor(operands, attributes, properties, regions);
+  int64_t begin = adaptor.getBegin(), size = adaptor.getSize(), whole = type.getShape()[0];
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = size;
+  if (size < 1)
+    return emitOptionalError(loc, "a slice has at least one element, but the size of this one is ", size);
+  if (begin < 0 || begin > whole - size)
+    return emitOptionalError(loc, size, " from ", begin, " on are not within ", type, ", whose first size is ", whole);
+  types.push_back(RealType::get(context, shape));
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  ArrayRef<int64_t> result = real(getResult()).getShape();
+  if (getOperands().empty())
+    return emitOpError("needs at least one operand");
+  if (result.empty())
+    return emitOpError("gives a vector or a matrix, but its result is a scalar");
+  int64_t parts = 0;
+  for (Value operand : getOperands()) {
+    ArrayRef<int64_t> shape = real(operand).getShape();
+    bool isPart = shape.size() + 1 == result.size();
+    if ((!isPart && shape.size() != result.size()) || shape.drop_front(isPart ? 0 : 1) != result.drop_front())
+      return emitOpError() << "cannot make " << real(operand) << " a part of " << real(getResult());
+    parts += countParts(shape, result);
+  }
+  if (parts != result[0])
+    return emitOpError() << "has " << parts << (result.size() == 1 ? " elements" : " rows") << " in its operands, but "
+                         << real(getResult()) << " has " << result[0];
+  return success();
+}
+
 RECUR_INFER(OuterOp) {
   types.push_back(RealType::get(context, {real(operands[0]).getShape()[0], real(operands[1]).getShape()[0]}));
   return success();
@@ -93,7 +129,44 @@ RECUR_INFER(CgOp) {
   return success();
 }
 
-OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) { return adaptor.getOperand(); }
+/// The operand of the concatenation that is its elements or rows [begin, begin + size) and nothing else.
+static Value findPart(Value value, int64_t begin, int64_t size, Type type) {
+  auto concat = value.getDefiningOp<ConcatOp>();
+  if (!concat)
+    return {};
+  int64_t at = 0;
+  for (Value operand : concat.getOperands()) {
+    int64_t parts = ConcatOp::countParts(real(operand).getShape(), real(value).getShape());
+    if (at == begin && parts == size && operand.getType() == type)
+      return operand;
+    at += parts;
+  }
+  return {};
+}
+
+OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
+  if (Value part = findPart(getOperand(), getIndex(), 1, getType()))
+    return part;
+  return adaptor.getOperand();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  if (getType() == getOperand().getType())
+    return getOperand();
+  if (Value part = findPart(getOperand(), getBegin(), getSize(), getType()))
+    return part;
+  return adaptor.getOperand();
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
+  if (getOperands().size() == 1 && getOperands()[0].getType() == getType())
+    return getOperands()[0];
+  // One number throughout.
+  Attribute first = adaptor.getOperands().front();
+  return llvm::all_of(adaptor.getOperands(), [&](Attribute operand) { return operand && operand == first; })
+             ? OpFoldResult(first)
+             : OpFoldResult();
+}
 
 OpFoldResult SumOp::fold(FoldAdaptor adaptor) {
   if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getOperand()))

@@ -49,7 +49,7 @@ private:
         .Case<ExpOp, SigmoidOp, SoftplusOp, SqrtOp, AbsOp, SoftmaxOp>([](auto) { return Demand::Positive; })
         .Case([](ConstantOp constant) { return constant.getNumber() < 0 ? Demand::Negative : Demand::Positive; })
         .Case([&](NegOp neg) { return opposite(signOf(neg.getOperand(), depth + 1)); })
-        .Case<BroadcastOp, ExtractOp, SumOp>([&](auto same) { return signOf(same.getOperand(), depth + 1); })
+        .Case<BroadcastOp, ExtractOp, SliceOp, SumOp>([&](auto same) { return signOf(same.getOperand(), depth + 1); })
         .Case<MulOp, OuterOp, DotOp>([&](auto product) {
           Demand lhs = signOf(product.getLhs(), depth + 1), rhs = signOf(product.getRhs(), depth + 1);
           if (!isa<OuterOp>(product) && product.getLhs() == product.getRhs())
@@ -114,7 +114,11 @@ private:
           demand(state.getNext().getValue(), sign);
         })
         .Case([&](NegOp neg) { demand(neg.getOperand(), opposite(sign)); })
-        .Case<BroadcastOp, ExtractOp, SumOp>([&](auto same) { demand(same.getOperand(), sign); })
+        .Case<BroadcastOp, ExtractOp, SliceOp, SumOp>([&](auto same) { demand(same.getOperand(), sign); })
+        .Case([&](ConcatOp concat) {
+          for (mlir::Value part : concat.getOperands())
+            demand(part, sign);
+        })
         .Case<AddOp, MaxOp, MinOp>([&](auto both) {
           demand(both.getLhs(), sign);
           demand(both.getRhs(), sign);
@@ -211,7 +215,7 @@ public:
 private:
   /// The declared value that an atom is, or is an element of.
   static mlir::Operation *findDeclaration(const algebra::Atom *atom) {
-    while (atom->isFunction("extract")) {
+    while (atom->isFunction("extract") || atom->isFunction("slice")) {
       const algebra::Term *term = atom->arguments[0]->single();
       if (!term || term->monomial->factors.size() != 1)
         return nullptr;
@@ -220,6 +224,8 @@ private:
     if (atom->kind != algebra::Atom::Kind::Leaf)
       return nullptr;
     mlir::Operation *op = atom->leaf.getDefiningOp();
+    while (auto slice = dyn_cast_or_null<SliceOp>(op))
+      op = slice.getOperand().getDefiningOp();
     return isa_and_nonnull<InputOp, ParamOp>(op) ? op : nullptr;
   }
 

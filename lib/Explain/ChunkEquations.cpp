@@ -125,6 +125,17 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       .Case([&](chunk::ExtractOp op) {
         return Text{fmt::format("{}[{}]", in(op.getOperand(), Level::Operand), op.getIndex())};
       })
+      .Case([&](chunk::SliceOp op) {
+        return Text{fmt::format("{}[{}..{}]", in(op.getOperand(), Level::Operand), op.getBegin(),
+                                op.getBegin() + op.getSize())};
+      })
+      .Case([&](chunk::ConcatOp op) {
+        bool stacks = chunk::tensorOf(op.getOperands().front()).getRank() < chunk::tensorOf(op.getResult()).getRank();
+        std::string parts;
+        for (mlir::Value operand : op.getOperands())
+          parts += (parts.empty() ? "" : ", ") + in(operand);
+        return Text{fmt::format("{}({})", stacks ? "stack" : "concat", parts)};
+      })
       .Case([&](chunk::CumulativeDecayOp op) {
         std::string steps = op.getLinear() ? in(op.getDecay()) : "exp(" + in(op.getDecay()) + ")";
         return Text{fmt::format("{}({})", stringifyDecayRange(op.getRange()).str(), steps)};

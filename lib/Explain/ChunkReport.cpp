@@ -19,8 +19,8 @@ static double flopsOf(mlir::Operation &op) {
       .Case([](dgps::CgOp cg) {
         return double(cg.getIterations()) * (2 * elements(cg.getMatrix()) + 10 * elements(cg.getVector()));
       })
-      .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp, dgps::ConstantOp, dgps::BroadcastOp, dgps::ExtractOp>(
-          [](auto) { return 0; })
+      .Case<dgps::InputOp, dgps::ParamOp, dgps::StateOp, dgps::ConstantOp, dgps::BroadcastOp, dgps::ExtractOp,
+            dgps::SliceOp, dgps::ConcatOp>([](auto) { return 0; })
       .Default([](mlir::Operation *other) { return other->getNumResults() ? elements(other->getResult(0)) : 0; });
 }
 

@@ -59,6 +59,30 @@ static Array extract(const Array &from, int64_t index) {
   return result;
 }
 
+static Array slice(const Array &from, int64_t begin, int64_t size) {
+  Array result;
+  result.shape = from.shape;
+  result.shape[1] = size;
+  int64_t width = *countElements(ArrayRef(from.shape).drop_front(2)), whole = from.shape[1] * width;
+  for (int64_t t = 0; t < from.shape[0]; ++t) {
+    auto first = from.values.begin() + t * whole + begin * width;
+    result.values.insert(result.values.end(), first, first + size * width);
+  }
+  return result;
+}
+
+static Array concatenate(ArrayRef<const Array *> parts, ArrayRef<int64_t> shape) {
+  Array result;
+  result.shape = shape.vec();
+  for (int64_t t = 0; t < shape[0]; ++t)
+    for (const Array *part : parts) {
+      int64_t width = *countElements(ArrayRef(part->shape).drop_front());
+      auto first = part->values.begin() + (part->shape[0] == 1 ? 0 : t * width); // 1: the same for every token
+      result.values.insert(result.values.end(), first, first + width);
+    }
+  return result;
+}
+
 static Array advance(const Arithmetic &arithmetic, const Array &state, const Array &values, const Array &keys,
                      const Array *columns, const Array *rows) {
   Array writes = multiply(arithmetic, values, true, keys, false, /*roundOperands=*/true);
@@ -122,6 +146,13 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return give(map, evaluateMap(arithmetic, map.getFunction(), operands));
       })
       .Case([&](ExtractOp op) { return give(op, extract(of(op.getOperand()), op.getIndex())); })
+      .Case([&](SliceOp op) { return give(op, slice(of(op.getOperand()), op.getBegin(), op.getSize())); })
+      .Case([&](ConcatOp op) {
+        std::vector<int64_t> shape = tensorOf(op).getShape().vec();
+        shape[0] = countRows(tensorOf(op));
+        return give(op,
+                    concatenate(map_to_vector(op.getOperands(), [&](mlir::Value part) { return &of(part); }), shape));
+      })
       .Case([&](BroadcastOp op) {
         std::vector<int64_t> shape = tensorOf(op).getShape().vec();
         shape[0] = countRows(tensorOf(op));

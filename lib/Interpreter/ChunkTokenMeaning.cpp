@@ -28,6 +28,10 @@ static double evaluate(Function function, double a, double b) {
     return std::fabs(a);
   case Function::Sigmoid: // exp is only taken of numbers that are not positive, so it cannot overflow
     return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a));
+  case Function::Sin:
+    return std::sin(a);
+  case Function::Cos:
+    return std::cos(a);
   case Function::Tanh:
     return std::tanh(a);
   case Function::Softplus:

@@ -133,7 +133,7 @@ static void conjugateGradients(const Dual *matrix, const Dual *x, const Dual *ri
 //===----------------------------------------------------------------------===//
 
 template <typename Number> static Action<Number> makeUnaryAction(mlir::Operation *op, Slot a, Slot result) {
-  using std::exp, std::expm1, std::log, std::sqrt, std::fabs, std::tanh;
+  using std::exp, std::expm1, std::log, std::sqrt, std::fabs, std::tanh, std::sin, std::cos;
   return llvm::TypeSwitch<mlir::Operation *, Action<Number>>(op)
       .Case([&](NegOp) { return elementwise<Number>(a, result, [](Number x) { return Number(-x); }); })
       .Case([&](ExpOp) { return elementwise<Number>(a, result, [](Number x) { return Number(exp(x)); }); })
@@ -141,6 +141,8 @@ template <typename Number> static Action<Number> makeUnaryAction(mlir::Operation
       .Case([&](LogOp) { return elementwise<Number>(a, result, [](Number x) { return Number(log(x)); }); })
       .Case([&](SqrtOp) { return elementwise<Number>(a, result, [](Number x) { return Number(sqrt(x)); }); })
       .Case([&](AbsOp) { return elementwise<Number>(a, result, [](Number x) { return Number(fabs(x)); }); })
+      .Case([&](SinOp) { return elementwise<Number>(a, result, [](Number x) { return Number(sin(x)); }); })
+      .Case([&](CosOp) { return elementwise<Number>(a, result, [](Number x) { return Number(cos(x)); }); })
       .Case([&](TanhOp) { return elementwise<Number>(a, result, [](Number x) { return Number(tanh(x)); }); })
       .Case([&](SigmoidOp) { return elementwise<Number>(a, result, [](Number x) { return Number(sigmoid(x)); }); })
       .Case([&](SoftplusOp) { return elementwise<Number>(a, result, [](Number x) { return Number(softplus(x)); }); })
@@ -198,6 +200,21 @@ Action<Number> interpreter::makeAction(mlir::Operation *op, llvm::function_ref<S
         int64_t from = slotOf(extract.getOperand()).offset + int64_t(extract.getIndex()) * result.count();
         return
             [result, from](Number *numbers) { std::copy_n(numbers + from, result.count(), numbers + result.offset); };
+      })
+      .Case([&](SliceOp slice) {
+        Slot a = slotOf(slice.getOperand());
+        int64_t width = a.count() / llvm::cast<RealType>(slice.getOperand().getType()).getShape()[0];
+        int64_t from = a.offset + int64_t(slice.getBegin()) * width;
+        return
+            [result, from](Number *numbers) { std::copy_n(numbers + from, result.count(), numbers + result.offset); };
+      })
+      .Case([&](ConcatOp concat) {
+        auto parts = llvm::map_to_vector(concat.getOperands(), [&](mlir::Value value) { return slotOf(value); });
+        return [result, parts](Number *numbers) {
+          Number *to = numbers + result.offset;
+          for (Slot part : parts)
+            to = std::copy_n(numbers + part.offset, part.count(), to);
+        };
       })
       .Case([&](OuterOp outer) {
         return [result, a = slotOf(outer.getLhs()), b = slotOf(outer.getRhs())](Number *numbers) {

@@ -62,6 +62,8 @@ inline Dual expm1(const Dual &x) { return follow(x, std::expm1(x.value), std::ex
 inline Dual log(const Dual &x) { return follow(x, std::log(x.value), 1 / x.value); }
 inline Dual sqrt(const Dual &x) { return follow(x, std::sqrt(x.value), 0.5 / std::sqrt(x.value)); }
 inline Dual fabs(const Dual &x) { return follow(x, std::fabs(x.value), double(x.value > 0) - double(x.value < 0)); }
+inline Dual sin(const Dual &x) { return follow(x, std::sin(x.value), std::cos(x.value)); }
+inline Dual cos(const Dual &x) { return follow(x, std::cos(x.value), -std::sin(x.value)); }
 inline Dual tanh(const Dual &x) {
   // 1 - tanh(x)^2 would lose the digits of a small slope.
   return follow(x, std::tanh(x.value), 1 / (std::cosh(x.value) * std::cosh(x.value)));

@@ -89,6 +89,8 @@ static Scalar findFunction(mlir::Operation *op) {
       .Case([](math::LogOp) -> S { return [](double a, double, double) { return std::log(a); }; })
       .Case([](math::Log1pOp) -> S { return [](double a, double, double) { return std::log1p(a); }; })
       .Case([](math::SqrtOp) -> S { return [](double a, double, double) { return std::sqrt(a); }; })
+      .Case([](math::SinOp) -> S { return [](double a, double, double) { return std::sin(a); }; })
+      .Case([](math::CosOp) -> S { return [](double a, double, double) { return std::cos(a); }; })
       .Case([](math::TanhOp) -> S { return [](double a, double, double) { return std::tanh(a); }; })
       .Case([](math::AbsFOp) -> S { return [](double a, double, double) { return std::fabs(a); }; })
       .Case([](arith::AddIOp) -> S { return guarded<[](double a, double b) { return int32_t(a) + int32_t(b); }>; })

@@ -99,3 +99,24 @@ chunk.program @advance {} chunk 2 {
 }
 check.run @advance (v = [[1, 0], [0, 1]], k = [[1, 1], [2, 3]], row = [1, 100], column = [2, 10], S = [[1, 2], [3, 4]])
   gives (S = [[3, 21], [602, 4003]])
+
+// Parts of each token's value, and values of parts; what is the same for every token goes with any.
+chunk.program @parts {} chunk 2 {
+  %s = chunk.input "s" : tensor<2xf32>
+  %v = chunk.input "v" : tensor<2x3xf32>
+  %w = chunk.param "w" : tensor<1x2xf32>
+  %end = chunk.slice %v[1 for 2] : tensor<2x3xf32>
+  %longer = chunk.concat %w, %s, %end : tensor<1x2xf32>, tensor<2xf32>, tensor<2x2xf32> to tensor<2x5xf32>
+  %rows = chunk.concat %end, %w : tensor<2x2xf32>, tensor<1x2xf32> to tensor<2x2x2xf32>
+  %row = chunk.slice %rows[1 for 1] : tensor<2x2x2xf32>
+  %taller = chunk.concat %row, %end : tensor<2x1x2xf32>, tensor<2x2xf32> to tensor<2x2x2xf32>
+  chunk.output "end" %end : tensor<2x2xf32>
+  chunk.output "longer" %longer : tensor<2x5xf32>
+  chunk.output "rows" %rows : tensor<2x2x2xf32>
+  chunk.output "taller" %taller : tensor<2x2x2xf32>
+}
+check.run @parts (s = [7, 8], v = [[1, 2, 3], [4, 5, 6]], w = [10, 20])
+  gives (end = [[2, 3], [5, 6]],
+         longer = [[10, 20, 7, 2, 3], [10, 20, 8, 5, 6]],
+         rows = [[[2, 3], [10, 20]], [[5, 6], [10, 20]]],
+         taller = [[[10, 20], [2, 3]], [[10, 20], [5, 6]]])

@@ -20,6 +20,29 @@ dgps.recurrence @extract {} {
 }
 check.run @extract (v = [[5, 6, 7]], m = [[[1, 2, 3], [4, 5, 6]]]) gives (element = [7], row = [[4, 5, 6]])
 
+dgps.recurrence @parts {} {
+  %s = dgps.input "s" : <scalar>
+  %v = dgps.input "v" : <3>
+  %m = dgps.input "m" : <3x2>
+  %w = dgps.input "w" : <2>
+  %middle = dgps.slice %v[1 for 2] : <3>
+  %below = dgps.slice %m[1 for 2] : <3x2>
+  %longer = dgps.concat %middle, %s, %v : !dgps.real<2>, !dgps.real<scalar>, !dgps.real<3> to <6>
+  %stacked = dgps.concat %w, %middle : !dgps.real<2>, !dgps.real<2> to <2x2>
+  %taller = dgps.concat %below, %w : !dgps.real<2x2>, !dgps.real<2> to <3x2>
+  dgps.output "middle" %middle : <2>
+  dgps.output "below" %below : <2x2>
+  dgps.output "longer" %longer : <6>
+  dgps.output "stacked" %stacked : <2x2>
+  dgps.output "taller" %taller : <3x2>
+}
+check.run @parts (s = [7], v = [[1, 2, 3]], m = [[[1, 2], [3, 4], [5, 6]]], w = [[8, 9]])
+  gives (middle = [[2, 3]],
+         below = [[[3, 4], [5, 6]]],
+         longer = [[2, 3, 7, 1, 2, 3]],
+         stacked = [[[8, 9], [2, 3]]],
+         taller = [[[3, 4], [5, 6], [8, 9]]])
+
 dgps.recurrence @products {} {
   %m = dgps.input "m" : <2x3>
   %a = dgps.input "a" : <2>

@@ -138,6 +138,24 @@ const Poly *Expressions::expand(Operation *op) {
           return operand(0);
         return algebra.function("extract", dgps::shapeOf(extract.getResult()).size(), operand(0), extract.getIndex());
       })
+      .Case([&](dgps::SliceOp slice) -> const Poly * {
+        bool isVector = dgps::shapeOf(slice.getResult()).size() == 1;
+        if (isVector && operand(0)->axes == Axis::None)
+          return operand(0);
+        return isVector ? algebra.function("slice", 1, operand(0), sliceParameter(slice.getBegin(), slice.getSize()))
+                        : opaque(op);
+      })
+      .Case([&](dgps::ConcatOp concat) -> const Poly * {
+        // A vector of equal elements does not say how many they are.
+        SmallVector<const Poly *, 4> parts;
+        for (auto [index, part] : llvm::enumerate(op->getOperands())) {
+          parts.push_back(operand(index));
+          if (dgps::shapeOf(part).size() != (parts.back()->axes == Axis::None ? 0 : 1))
+            return opaque(op);
+        }
+        ArrayRef<int64_t> shape = dgps::shapeOf(concat.getResult());
+        return shape.size() == 1 ? algebra.function("concat", 1, parts, shape[0]) : opaque(op);
+      })
       .Case([&](dgps::OuterOp) { return product(op, transposed); })
       .Case([&](dgps::DotOp dot) -> const Poly * {
         const Poly *terms = product(op, same);

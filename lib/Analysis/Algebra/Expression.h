@@ -105,6 +105,11 @@ public:
   void Profile(llvm::FoldingSetNodeID &id) const;
 };
 
+/// The elements [begin, begin + size) that the function "slice" takes, as its parameter.
+inline int64_t sliceParameter(int64_t begin, int64_t size) { return begin << 24 | size; }
+inline int64_t sliceBegin(int64_t parameter) { return parameter >> 24; }
+inline int64_t sliceSize(int64_t parameter) { return parameter & 0xFFFFFF; }
+
 inline bool dependsOn(const llvm::SmallBitVector &states, unsigned state) {
   return state < states.size() && states.test(state);
 }

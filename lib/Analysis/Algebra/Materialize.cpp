@@ -31,6 +31,10 @@ static int64_t sizeAlong(const Factor &factor, Axis axis) {
   case Atom::Kind::Function:
     if (atom->name == "extract")
       return sizeAlong(atom->arguments[0], Axis::Col);
+    if (atom->name == "slice")
+      return sliceSize(atom->parameter);
+    if (atom->name == "concat")
+      return atom->parameter;
     for (const Poly *argument : atom->arguments)
       if (int64_t size = sizeAlong(argument, factor.axis == Axis::Both ? axis : Axis::Row))
         return size;
@@ -148,6 +152,16 @@ Value Materializer::build(const Atom *atom, int64_t size) {
     // Only inputs and params are indexed, and they are leaves.
     Value base = atom->arguments[0]->terms[0].monomial->factors[0].atom->leaf;
     return ExtractOp::create(builder, loc, base, atom->parameter);
+  }
+  if (atom->name == "slice") {
+    Value whole = getVector(atom->arguments[0], sizeAlong(atom->arguments[0], Axis::Row));
+    return SliceOp::create(builder, loc, whole, sliceBegin(atom->parameter), sliceSize(atom->parameter));
+  }
+  if (atom->name == "concat") {
+    SmallVector<Value> parts;
+    for (const Poly *part : atom->arguments)
+      parts.push_back(get(part, part->axes == Axis::None ? 0 : sizeAlong(part, Axis::Row)));
+    return ConcatOp::create(builder, loc, RealType::get(builder.getContext(), atom->parameter), parts);
   }
   if (atom->name == "softmax")
     return SoftmaxOp::create(builder, loc, getVector(atom->arguments[0], size));

@@ -137,6 +137,14 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
       .Case([&](dgps::ExtractOp extract) {
         return Text{operand(0, Level::Operand) + "[" + std::to_string(extract.getIndex()) + "]"};
       })
+      .Case([&](dgps::SliceOp slice) {
+        return Text{operand(0, Level::Operand) + "[" + std::to_string(slice.getBegin()) + ".." +
+                    std::to_string(slice.getBegin() + slice.getSize()) + "]"};
+      })
+      .Case([&](dgps::ConcatOp concat) {
+        bool stacks = dgps::shapeOf(concat.getOperands().front()).size() < dgps::shapeOf(concat.getResult()).size();
+        return call(stacks ? "stack" : "concat");
+      })
       .Case([&](dgps::CgOp cg) {
         return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text + ", ridge = " +
                     text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) + ")"};
@@ -226,6 +234,9 @@ Printer::Text Printer::text(const Atom *atom) const {
     return textOfSum(atom);
   if (atom->name == "extract")
     return {printOperand(atom->arguments[0]) + "[" + std::to_string(atom->parameter) + "]"};
+  if (atom->name == "slice")
+    return {printOperand(atom->arguments[0]) + "[" + std::to_string(sliceBegin(atom->parameter)) + ".." +
+            std::to_string(sliceBegin(atom->parameter) + sliceSize(atom->parameter)) + "]"};
   if (atom->name == "value") // a short name for what it holds
     return text(atom->arguments[0]);
   SmallVector<std::string, 3> arguments;

@@ -88,9 +88,9 @@ LogicalResult Planner::plan(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp, chunk::NextOp, chunk::ConstantOp,
             chunk::YieldOp>([](auto) { return success(); }) // the kernel's, or where they are read
-      .Case<chunk::MapOp, chunk::ExtractOp, chunk::BroadcastOp, chunk::InterleaveOp, chunk::DeinterleaveOp,
-            chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp, chunk::InverseOp,
-            chunk::ReadOp, chunk::AdvanceOp, chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp,
+      .Case<chunk::MapOp, chunk::ExtractOp, chunk::SliceOp, chunk::ConcatOp, chunk::BroadcastOp, chunk::InterleaveOp,
+            chunk::DeinterleaveOp, chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp,
+            chunk::InverseOp, chunk::ReadOp, chunk::AdvanceOp, chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp,
             chunk::TropicalScanOp, chunk::PreviousOp, chunk::LastOp>([&](auto op) { return done(op); })
       .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
       .Case([&](chunk::StateFreeOp op) {

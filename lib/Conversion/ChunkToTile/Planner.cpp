@@ -39,6 +39,10 @@ Value Scalars::apply(Function function, ValueRange operands) {
     return math::AbsFOp::create(builder, loc, a);
   case Function::Sigmoid: // 1 / (1 + infinity) is the 0 that it should be
     return div(number(1), add(number(1), exp(arith::NegFOp::create(builder, loc, a))));
+  case Function::Sin:
+    return math::SinOp::create(builder, loc, a);
+  case Function::Cos:
+    return math::CosOp::create(builder, loc, a);
   case Function::Tanh:
     return math::TanhOp::create(builder, loc, a);
   case Function::Softplus: {

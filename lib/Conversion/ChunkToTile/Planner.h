@@ -142,6 +142,8 @@ private:
   bool leaveToReader(mlir::Value value, LeftScan scan);
   void planInScan(chunk::MapOp op, llvm::ArrayRef<mlir::Value> leaves, mlir::Value scanned);
   void plan(chunk::ExtractOp op);
+  void plan(chunk::SliceOp op);
+  void plan(chunk::ConcatOp op);
   void plan(chunk::BroadcastOp op);
   void plan(chunk::InterleaveOp op);
   void plan(chunk::DeinterleaveOp op);

@@ -168,6 +168,30 @@ void Planner::plan(chunk::ExtractOp op) {
   copy(part, result, rowsOf(result));
 }
 
+void Planner::plan(chunk::SliceOp op) {
+  Value from = get(op.getOperand()), result = make(op);
+  SmallVector<int64_t> shape(tileOf(from).getShape());
+  shape[1] = op.getSize();
+  // Rows of their own begin where the processor likes them to.
+  copy(view(from, shape, tileOf(from).getStrides(), op.getBegin() * tileOf(from).getStride(1)), result, rowsOf(result));
+}
+
+void Planner::plan(chunk::ConcatOp op) {
+  Value result = make(op);
+  TileType type = tileOf(result);
+  SmallVector<int64_t> places = op.getPlaces();
+  for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
+    SmallVector<int64_t> shape(type.getShape()), strides(type.getStrides());
+    if (chunk::tensorOf(operand).getRank() < type.getRank()) {
+      shape.erase(shape.begin() + 1);
+      strides.erase(strides.begin() + 1);
+    } else {
+      shape[1] = places[index + 1] - places[index];
+    }
+    copy(get(operand), view(result, shape, strides, places[index] * type.getStride(1)), rowsOf(result));
+  }
+}
+
 void Planner::plan(chunk::BroadcastOp op) {
   Value result = make(op);
   copy(get(op.getOperand()), result, rowsOf(result));

@@ -60,6 +60,16 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
         Value tokens = operand(op.getOperand());
         return ExtractOp::create(builder, loc, tokens, op.getIndex());
       })
+      .Case([&](dgps::SliceOp op) -> Value {
+        Value tokens = operand(op.getOperand());
+        return SliceOp::create(builder, loc, tokens, op.getBegin(), op.getSize());
+      })
+      .Case([&](dgps::ConcatOp op) -> Value {
+        SmallVector<Value> parts = llvm::map_to_vector(op.getOperands(), operand);
+        Value longest = *llvm::max_element(
+            parts, [](Value a, Value b) { return tensorOf(a).getDimSize(0) < tensorOf(b).getDimSize(0); });
+        return ConcatOp::create(builder, loc, shapeLike(longest, dgps::shapeOf(op.getResult())), parts);
+      })
       .Case(
           [&](dgps::MatvecOp op) -> Value { return product(op.getMatrix(), operand(op.getVector()), /*left=*/false); })
       .Case([&](dgps::VecmatOp op) -> Value { return product(op.getMatrix(), operand(op.getVector()), /*left=*/true); })

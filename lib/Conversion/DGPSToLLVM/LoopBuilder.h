@@ -32,6 +32,8 @@ public:
   Value *exp(Value *x);
   Value *expm1(Value *x);
   Value *log(Value *x);
+  Value *sin(Value *x);
+  Value *cos(Value *x);
   Value *tanh(Value *x);
   Value *sigmoid(Value *x);
   Value *softplus(Value *x);

@@ -58,6 +58,8 @@ static Value *build(LoopBuilder &b, Value *x, Value *(VectorMath<LoopCode>::*fun
 Value *LoopBuilder::exp(Value *x) { return build(*this, x, &VectorMath<LoopCode>::exp); }
 Value *LoopBuilder::expm1(Value *x) { return build(*this, x, &VectorMath<LoopCode>::expm1); }
 Value *LoopBuilder::log(Value *x) { return build(*this, x, &VectorMath<LoopCode>::log); }
+Value *LoopBuilder::sin(Value *x) { return build(*this, x, &VectorMath<LoopCode>::sin); }
+Value *LoopBuilder::cos(Value *x) { return build(*this, x, &VectorMath<LoopCode>::cos); }
 Value *LoopBuilder::tanh(Value *x) { return build(*this, x, &VectorMath<LoopCode>::tanh); }
 Value *LoopBuilder::sigmoid(Value *x) { return build(*this, x, &VectorMath<LoopCode>::sigmoid); }
 Value *LoopBuilder::softplus(Value *x) { return build(*this, x, &VectorMath<LoopCode>::softplus); }

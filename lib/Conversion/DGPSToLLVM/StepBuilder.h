@@ -63,6 +63,7 @@ private:
   IR *applyFunction(mlir::Operation *op, llvm::ArrayRef<IR *> x);
   Item makeSoftmax(dgps::SoftmaxOp op);
   Item makeCg(dgps::CgOp op);
+  void makeConcat(dgps::ConcatOp op, Item &item);
   bool isLazy(mlir::Operation *op, const Item &item);
   StatePlace *findStateToUpdateInPlace(mlir::Operation *op);
 

@@ -15,6 +15,8 @@ IR *StepBuilder::applyFunction(mlir::Operation *op, ArrayRef<IR *> x) {
       .Case([&](LogOp) { return b.log(x[0]); })
       .Case([&](SqrtOp) { return b.CreateUnaryIntrinsic(Intrinsic::sqrt, x[0]); })
       .Case([&](AbsOp) { return b.absolute(x[0]); })
+      .Case([&](SinOp) { return b.sin(x[0]); })
+      .Case([&](CosOp) { return b.cos(x[0]); })
       .Case([&](TanhOp) { return b.tanh(x[0]); })
       .Case([&](SigmoidOp) { return b.sigmoid(x[0]); })
       .Case([&](SoftplusOp) { return b.softplus(x[0]); })
@@ -102,6 +104,20 @@ Item StepBuilder::makeCg(CgOp op) {
   return item;
 }
 
+/// The parts, one after the other in a place of their own.
+void StepBuilder::makeConcat(ConcatOp op, Item &item) {
+  IR *place = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
+  int64_t offset = 0;
+  for (mlir::Value operand : op.getOperands()) {
+    const Item &part = items.at(operand);
+    IR *first = b.getInt64(offset);
+    forEach(part, [&](IR *i, IR *j, IR *flat) { b.storeFloat(part.element(i, j), place, b.CreateAdd(first, flat)); });
+    offset += part.count();
+  }
+  item.element = readFrom(item, place);
+  buffers[op] = place;
+}
+
 /// Whether a matrix needs no place. Scalars and vectors always get one: they are small, and computed once.
 bool StepBuilder::isLazy(mlir::Operation *op, const Item &item) {
   if (item.rank < 2 || !isa<ElementwiseOpInterface, OuterOp, ScaleColsOp, ScaleRowsOp, BroadcastOp, ConstantOp>(op))
@@ -153,6 +169,18 @@ Error StepBuilder::buildOp(mlir::Operation *op) {
             item.element = [this, from = at(extract.getOperand()), row = int64_t(extract.getIndex())](IR *, IR *j) {
               return from.rank == 2 ? from.element(b.getInt64(row), j) : from.element(nullptr, b.getInt64(row));
             };
+            return true;
+          })
+          .Case([&](SliceOp slice) {
+            item.element = [this, from = at(slice.getOperand()), begin = int64_t(slice.getBegin())](IR *i, IR *j) {
+              IR *first = b.getInt64(begin);
+              return from.rank == 2 ? from.element(b.CreateAdd(i, first), j)
+                                    : from.element(nullptr, b.CreateAdd(j, first));
+            };
+            return true;
+          })
+          .Case([&](ConcatOp concat) {
+            makeConcat(concat, item);
             return true;
           })
           .Case([&](OuterOp outer) {
@@ -246,6 +274,7 @@ Error StepBuilder::buildOp(mlir::Operation *op) {
         lazyReads[result].insert(copy.begin(), copy.end());
       }
     }
+  } else if (isa<ConcatOp>(op)) { // has a place
   } else if (StatePlace *state = findStateToUpdateInPlace(op)) {
     place(item, state->pointer);
     state->next = state->pointer;

@@ -219,6 +219,10 @@ SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<
       result = log(operand(0));
     } else if (isa<math::Log1pOp>(op)) {
       result = log1p(operand(0));
+    } else if (isa<math::SinOp>(op)) {
+      result = sin(operand(0));
+    } else if (isa<math::CosOp>(op)) {
+      result = cos(operand(0));
     } else if (isa<math::TanhOp>(op)) {
       result = tanh(operand(0));
     } else { // an elementwise op of arith or math, on vectors

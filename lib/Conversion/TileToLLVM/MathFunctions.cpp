@@ -61,4 +61,6 @@ Value Emitter::exp(Value x) { return mathOf(*this, x).exp(x); }
 Value Emitter::expm1(Value x) { return mathOf(*this, x).expm1(x); }
 Value Emitter::log(Value x) { return mathOf(*this, x).log(x); }
 Value Emitter::log1p(Value x) { return mathOf(*this, x).log1p(x); }
+Value Emitter::sin(Value x) { return mathOf(*this, x).sin(x); }
+Value Emitter::cos(Value x) { return mathOf(*this, x).cos(x); }
 Value Emitter::tanh(Value x) { return mathOf(*this, x).tanh(x); }

@@ -1,5 +1,6 @@
 // Maps, scans and reductions: loop nests whose last dimension is computed in vectors. Rows of tiles are padded to whole
-// vectors, so what is computed beyond the last column goes where nothing is looked at.
+// vectors, so what is computed beyond the last column goes where nothing is looked at; a map of a part of rows, behind
+// which another part lies, stops at its last column.
 #include "Conversion/TileToLLVM/Emitter.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
@@ -74,12 +75,25 @@ static int64_t vectorsInStep(Emitter &e, MapOp op, int64_t columns) {
   return count;
 }
 
+/// Whether a tile is a part of rows that begins within a vector. Then what comes behind the last column is another
+/// part, or another row.
+static bool beginsWithinVector(Value tile, int64_t lanes) {
+  int64_t offset = 0;
+  while (auto view = tile.getDefiningOp<ViewOp>()) {
+    offset += view.getOffset();
+    tile = view.getSource();
+  }
+  return offset % lanes != 0;
+}
+
 void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims(), sizes};
   int64_t last = sizes.size() - 1;
   bool scalar = result.type.getStride(last) != 1 || inputs.isScattered() || (last == 0 && sizes[0] == 1);
   int64_t lanes = scalar ? 1 : e.lanes();
+  bool isPart = llvm::any_of(
+      op->getOperands(), [&](Value tile) { return isa<TileType>(tile.getType()) && beginsWithinVector(tile, lanes); });
   SmallVector<Index> at;
   auto overColumns = [&](Index begin, Index end, int64_t lanes) {
     e.loop(begin, end, lanes, [&](Value column) {
@@ -93,10 +107,13 @@ void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &re
     if (last == 0 || scalar)
       return overColumns(0, last == 0 ? Index(rows) : Index(sizes[last]), lanes);
     int64_t wide = lanes * vectorsInStep(e, op, sizes[last]), inStep = sizes[last] / wide * wide;
+    int64_t inVectors = isPart ? sizes[last] / lanes * lanes : sizes[last];
     if (inStep)
       overColumns(0, inStep, wide);
-    if (inStep < sizes[last])
-      overColumns(inStep, sizes[last], lanes);
+    if (inStep < inVectors)
+      overColumns(inStep, inVectors, lanes);
+    if (inVectors < sizes[last])
+      overColumns(inVectors, sizes[last], 1);
   });
 }
 

@@ -54,4 +54,6 @@ Value TeamCode::exp(Value x) { return mathOf(*this).exp(x); }
 Value TeamCode::expm1(Value x) { return mathOf(*this).expm1(x); }
 Value TeamCode::log(Value x) { return mathOf(*this).log(x); }
 Value TeamCode::log1p(Value x) { return mathOf(*this).log1p(x); }
+Value TeamCode::sin(Value x) { return mathOf(*this).sin(x); }
+Value TeamCode::cos(Value x) { return mathOf(*this).cos(x); }
 Value TeamCode::tanh(Value x) { return mathOf(*this).tanh(x); }

@@ -186,6 +186,8 @@ SmallVector<Value> TeamCode::body(Region &region, ValueRange arguments, ArrayRef
                        .Case([&](math::ExpM1Op) { return expm1(operand()); })
                        .Case([&](math::LogOp) { return log(operand()); })
                        .Case([&](math::Log1pOp) { return log1p(operand()); })
+                       .Case([&](math::SinOp) { return sin(operand()); })
+                       .Case([&](math::CosOp) { return cos(operand()); })
                        .Case([&](math::TanhOp) { return tanh(operand()); })
                        .Default([&](Operation *op) { return builder.clone(*op, map)->getResult(0); });
     map.map(op.getResult(0), result);

@@ -115,6 +115,8 @@ public:
   mlir::Value expm1(mlir::Value x);
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
+  mlir::Value sin(mlir::Value x);
+  mlir::Value cos(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
 };
 

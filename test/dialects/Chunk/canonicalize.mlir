@@ -130,3 +130,25 @@ chunk.program @choices {} chunk 8 {
   // CHECK: chunk.output "w" %w
   chunk.output "w" %third : tensor<8x2xf32>
 }
+
+// -----
+
+// A part of what was put together is that part.
+// CHECK-LABEL: chunk.program @parts
+chunk.program @parts {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %p = chunk.param "p" : tensor<1x3xf32>
+  %whole = chunk.concat %p, %k : tensor<1x3xf32>, tensor<8x3xf32> to tensor<8x6xf32>
+  %rows = chunk.concat %k, %k : tensor<8x3xf32>, tensor<8x3xf32> to tensor<8x2x3xf32>
+  // CHECK: chunk.output "a" %k : tensor<8x3xf32>
+  %a = chunk.slice %whole[3 for 3] : tensor<8x6xf32>
+  chunk.output "a" %a : tensor<8x3xf32>
+  // CHECK: chunk.output "b" %k : tensor<8x3xf32>
+  %b = chunk.extract %rows[1] : tensor<8x2x3xf32>
+  chunk.output "b" %b : tensor<8x3xf32>
+  // What has one row for all tokens is not the part, which has one for each.
+  // CHECK: %[[C:.*]] = chunk.slice %{{.*}}[0 for 3] : tensor<8x6xf32>
+  // CHECK: chunk.output "c" %[[C]] : tensor<8x3xf32>
+  %c = chunk.slice %whole[0 for 3] : tensor<8x6xf32>
+  chunk.output "c" %c : tensor<8x3xf32>
+}

@@ -226,6 +226,69 @@ chunk.program @p {} chunk 8 {
 // -----
 
 chunk.program @p {} chunk 8 {
+  %g = chunk.input "g" : tensor<8xf32>
+  // expected-error@+1 {{a scalar of each token has no elements to slice}}
+  %x = chunk.slice %g[0 for 1] : tensor<8xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  // expected-error@+1 {{a slice has at least one element, but the size of this one is 0}}
+  %x = chunk.slice %k[1 for 0] : tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  // expected-error@+1 {{3 from 1 on are not within 'tensor<8x3xf32>', whose first size after the tokens is 3}}
+  %x = chunk.slice %k[1 for 3] : tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.concat' op needs at least one operand}}
+  %x = "chunk.concat"() : () -> tensor<8x3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %g = chunk.input "g" : tensor<8xf32>
+  // expected-error@+1 {{'chunk.concat' op gives a vector or a matrix of each token, but its result is a scalar}}
+  %x = chunk.concat %g : tensor<8xf32> to tensor<8xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  // expected-error@+1 {{'chunk.concat' op cannot make 'tensor<8x3xf32>' a part of 'tensor<8x2x4xf32>'}}
+  %x = chunk.concat %k, %k : tensor<8x3xf32>, tensor<8x3xf32> to tensor<8x2x4xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  // expected-error@+1 {{'chunk.concat' op has 16 tokens, but an operand has 8}}
+  %x = chunk.concat %k, %k : tensor<8x3xf32>, tensor<8x3xf32> to tensor<16x6xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  // expected-error@+1 {{'chunk.concat' op has 6 elements in its operands, but 'tensor<8x7xf32>' has 7}}
+  %x = chunk.concat %k, %k : tensor<8x3xf32>, tensor<8x3xf32> to tensor<8x7xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
   %k = chunk.input "k" : tensor<8x3xf32>
   // expected-error@+1 {{'chunk.broadcast' op cannot make 16 tokens of 8}}
   %x = chunk.broadcast %k : tensor<8x3xf32> to tensor<16x3xf32>

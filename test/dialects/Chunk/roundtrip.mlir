@@ -64,6 +64,10 @@ chunk.program @everything_else {} chunk 8 {
   // CHECK: chunk.extract %k[1] : tensor<8x2x3xf32>
   %k0 = chunk.extract %k[0] : tensor<8x2x3xf32>
   %k1 = chunk.extract %k[1] : tensor<8x2x3xf32>
+  // CHECK: chunk.slice %{{.*}}[1 for 2] : tensor<8x3xf32>
+  %part = chunk.slice %k1[1 for 2] : tensor<8x3xf32>
+  // CHECK: chunk.concat %{{.*}}, %p : tensor<8x2xf32>, tensor<1x3xf32> to tensor<8x5xf32>
+  %whole = chunk.concat %part, %p : tensor<8x2xf32>, tensor<1x3xf32> to tensor<8x5xf32>
   // CHECK: chunk.broadcast %p : tensor<1x3xf32> to tensor<8x3xf32>
   %ps = chunk.broadcast %p : tensor<1x3xf32> to tensor<8x3xf32>
   // CHECK: chunk.interleave %{{.*}}, %{{.*}} : tensor<8x3xf32>, tensor<8x3xf32>

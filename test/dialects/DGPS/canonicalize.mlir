@@ -134,3 +134,39 @@ dgps.recurrence @unused {} {
   // CHECK-NEXT: dgps.param "p" : <3>
   %p = dgps.param "p" : <3>
 }
+
+// A part of what was put together is that part, and the whole of one thing is it.
+// CHECK-LABEL: @parts
+// CHECK-NEXT: %[[G:.*]] = dgps.constant 2.000000e+00 : <5>
+dgps.recurrence @parts {} {
+  %s = dgps.input "s" : <scalar>
+  %x = dgps.input "x" : <4>
+  %y = dgps.input "y" : <4>
+  %xsy = dgps.concat %x, %s, %y : !dgps.real<4>, !dgps.real<scalar>, !dgps.real<4> to <9>
+  %rows = dgps.concat %x, %y : !dgps.real<4>, !dgps.real<4> to <2x4>
+  // CHECK: dgps.output "a" %y : <4>
+  %a = dgps.slice %xsy[5 for 4] : <9>
+  dgps.output "a" %a : <4>
+  // CHECK: dgps.output "b" %s : <scalar>
+  %b = dgps.extract %xsy[4] : <9>
+  dgps.output "b" %b : <scalar>
+  // CHECK: dgps.output "c" %y : <4>
+  %c = dgps.extract %rows[1] : <2x4>
+  dgps.output "c" %c : <4>
+  // CHECK: dgps.output "d" %x : <4>
+  %d = dgps.slice %x[0 for 4] : <4>
+  dgps.output "d" %d : <4>
+  // CHECK: dgps.output "e" %x : <4>
+  %e = dgps.concat %x : !dgps.real<4> to <4>
+  dgps.output "e" %e : <4>
+  // A part that is another's in part is not taken apart.
+  // CHECK: %[[F:.*]] = dgps.slice %{{.*}}[3 for 2] : <9>
+  // CHECK: dgps.output "f" %[[F]] : <2>
+  %f = dgps.slice %xsy[3 for 2] : <9>
+  dgps.output "f" %f : <2>
+  // CHECK: dgps.output "g" %[[G]] : <5>
+  %two = dgps.constant 2.0 : <scalar>
+  %twos = dgps.constant 2.0 : <4>
+  %g = dgps.concat %twos, %two : !dgps.real<4>, !dgps.real<scalar> to <5>
+  dgps.output "g" %g : <5>
+}

@@ -156,6 +156,86 @@ dgps.recurrence @extract_before {} {
 
 // -----
 
+dgps.recurrence @slice_of_scalar {} {
+  %x = dgps.input "x" : <scalar>
+  // expected-error @+1 {{a scalar has no elements to slice}}
+  %z = dgps.slice %x[0 for 1] : <scalar>
+}
+
+// -----
+
+dgps.recurrence @empty_slice {} {
+  %x = dgps.input "x" : <3>
+  // expected-error @+1 {{a slice has at least one element, but the size of this one is 0}}
+  %z = dgps.slice %x[0 for 0] : <3>
+}
+
+// -----
+
+dgps.recurrence @slice_outside {} {
+  %x = dgps.input "x" : <2x3>
+  // expected-error @+1 {{2 from 1 on are not within '!dgps.real<2x3>', whose first size is 2}}
+  %z = dgps.slice %x[1 for 2] : <2x3>
+}
+
+// -----
+
+dgps.recurrence @slice_before {} {
+  %x = dgps.input "x" : <3>
+  // expected-error @+1 {{2 from -1 on are not within '!dgps.real<3>', whose first size is 3}}
+  %z = dgps.slice %x[-1 for 2] : <3>
+}
+
+// -----
+
+dgps.recurrence @concat_of_nothing {} {
+  // expected-error @+1 {{'dgps.concat' op needs at least one operand}}
+  %z = "dgps.concat"() : () -> !dgps.real<3>
+}
+
+// -----
+
+dgps.recurrence @concat_to_scalar {} {
+  %x = dgps.input "x" : <scalar>
+  // expected-error @+1 {{'dgps.concat' op gives a vector or a matrix, but its result is a scalar}}
+  %z = dgps.concat %x : !dgps.real<scalar> to <scalar>
+}
+
+// -----
+
+dgps.recurrence @concat_of_other_columns {} {
+  %x = dgps.input "x" : <2x3>
+  %y = dgps.input "y" : <2>
+  // expected-error @+1 {{'dgps.concat' op cannot make '!dgps.real<2>' a part of '!dgps.real<3x3>'}}
+  %z = dgps.concat %x, %y : !dgps.real<2x3>, !dgps.real<2> to <3x3>
+}
+
+// -----
+
+dgps.recurrence @concat_of_matrix {} {
+  %x = dgps.input "x" : <2x3>
+  // expected-error @+1 {{'dgps.concat' op cannot make '!dgps.real<2x3>' a part of '!dgps.real<6>'}}
+  %z = dgps.concat %x : !dgps.real<2x3> to <6>
+}
+
+// -----
+
+dgps.recurrence @concat_of_too_few {} {
+  %x = dgps.input "x" : <2>
+  // expected-error @+1 {{'dgps.concat' op has 4 elements in its operands, but '!dgps.real<5>' has 5}}
+  %z = dgps.concat %x, %x : !dgps.real<2>, !dgps.real<2> to <5>
+}
+
+// -----
+
+dgps.recurrence @concat_of_too_many_rows {} {
+  %x = dgps.input "x" : <2>
+  // expected-error @+1 {{'dgps.concat' op has 2 rows in its operands, but '!dgps.real<1x2>' has 1}}
+  %z = dgps.concat %x, %x : !dgps.real<2>, !dgps.real<2> to <1x2>
+}
+
+// -----
+
 dgps.recurrence @cg_square {} {
   %x = dgps.input "x" : <3>
   %G = dgps.input "G" : <2x3>

@@ -80,6 +80,10 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   %29 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
   // CHECK-NEXT:    %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
   %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  // CHECK-NEXT:    %31 = dgps.slice %G[1 for 2] : <3x3>
+  %31 = dgps.slice %G[1 for 2] : <3x3>
+  // CHECK-NEXT:    %32 = dgps.concat %31, %30 : !dgps.real<2x3>, !dgps.real<3> to <3x3>
+  %32 = dgps.concat %31, %30 : !dgps.real<2x3>, !dgps.real<3> to <3x3>
   // CHECK-NEXT:    dgps.output "o" %30 : <3>
   dgps.output "o" %30 : <3>
   // CHECK-NEXT:    dgps.output "p" %28 : <2x3>

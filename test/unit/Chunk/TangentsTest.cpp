@@ -136,7 +136,8 @@ protected:
 TEST_F(TangentsOf, EveryOp) {
   const std::string scalars = "tensor<4xf32>", vectors = "tensor<4x3xf32>", square = "tensor<4x4xf32>";
   std::vector<std::pair<std::string, std::string>> ops; // and the type of what they give
-  for (const char *function : {"neg", "exp", "expm1", "abs", "sigmoid", "tanh", "softplus", "elu", "softmax"})
+  for (const char *function :
+       {"neg", "exp", "expm1", "abs", "sigmoid", "sin", "cos", "tanh", "softplus", "elu", "softmax"})
     ops.push_back({"chunk.map " + std::string(function) + " %x : tensor<4x3xf32>", vectors});
   for (const char *function : {"log", "sqrt"})
     ops.push_back({"chunk.map " + std::string(function) + " %p : tensor<4x3xf32>", vectors});
@@ -147,7 +148,11 @@ TEST_F(TangentsOf, EveryOp) {
       ops.push_back({"chunk.map " + std::string(function) + " " + operands, vectors});
   ops.insert(
       ops.end(),
-      {{"chunk.map div %x, %p : tensor<4x3xf32>, tensor<4x3xf32>", vectors},
+      {{"chunk.slice %x[1 for 2] : tensor<4x3xf32>", "tensor<4x2xf32>"},
+       {"chunk.concat %s, %x, %m : tensor<4xf32>, tensor<4x3xf32>, tensor<1x3xf32> to tensor<4x7xf32>",
+        "tensor<4x7xf32>"},
+       {"chunk.concat %x, %m : tensor<4x3xf32>, tensor<1x3xf32> to tensor<4x2x3xf32>", "tensor<4x2x3xf32>"},
+       {"chunk.map div %x, %p : tensor<4x3xf32>, tensor<4x3xf32>", vectors},
        {"chunk.map select %x, %y, %s : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4xf32>", vectors},
        {"chunk.map select %s, %n, %m : tensor<4xf32>, tensor<1xf32>, tensor<1x3xf32>", vectors},
        {"chunk.map sum %x : tensor<4x3xf32>", scalars},

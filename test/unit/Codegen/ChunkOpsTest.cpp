@@ -106,6 +106,21 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            chunk.output "r" %r : tensor<24x5x3xf32>
            chunk.output "e" %e : tensor<24x3xf32>
            chunk.output "f" %f : tensor<24xf32>)",
+                             // Parts of values, and values of parts.
+                             R"(%a = chunk.input "a" : tensor<24x37xf32>
+           %p = chunk.param "p" : tensor<1x5xf32>
+           %part = chunk.slice %a[3 for 29] : tensor<24x37xf32>
+           %twice = chunk.map add %part, %part : tensor<24x29xf32>, tensor<24x29xf32>
+           %one = chunk.extract %a[36] : tensor<24x37xf32>
+           %whole = chunk.concat %p, %twice, %one : tensor<1x5xf32>, tensor<24x29xf32>, tensor<24xf32> to tensor<24x35xf32>
+           %rows = chunk.concat %part, %twice, %part : tensor<24x29xf32>, tensor<24x29xf32>, tensor<24x29xf32> to tensor<24x3x29xf32>
+           %last = chunk.slice %rows[1 for 2] : tensor<24x3x29xf32>
+           %tall = chunk.concat %last, %twice : tensor<24x2x29xf32>, tensor<24x29xf32> to tensor<24x3x29xf32>
+           %same = chunk.concat %p, %p : tensor<1x5xf32>, tensor<1x5xf32> to tensor<24x10xf32>
+           chunk.output "whole" %whole : tensor<24x35xf32>
+           chunk.output "last" %last : tensor<24x2x29xf32>
+           chunk.output "tall" %tall : tensor<24x3x29xf32>
+           chunk.output "same" %same : tensor<24x10xf32>)",
                              // Several rows and writes a token, and what they see.
                              R"(%k0 = chunk.input "k0" : tensor<24x5xf32>
            %k1 = chunk.input "k1" : tensor<24x5xf32>
@@ -285,6 +300,7 @@ INSTANTIATE_TEST_SUITE_P(
         FunctionCase{"exp", std::exp, -86, 88, 2e-7, 0}, FunctionCase{"exp", std::exp, -200, -86, 0, 1e-36},
         FunctionCase{"expm1", std::expm1, -30, 80, 3e-7, 0}, FunctionCase{"expm1", std::expm1, -1e-3, 1e-3, 3e-7, 0},
         FunctionCase{"log", std::log, 1e-6, 4, 2e-7, 1e-8}, FunctionCase{"log", std::log, 4, 1e30, 2e-7, 0},
+        FunctionCase{"sin", std::sin, -1e4, 1e4, 0, 1.7e-7}, FunctionCase{"cos", std::cos, -1e4, 1e4, 0, 1.7e-7},
         FunctionCase{"tanh", std::tanh, -12, 12, 4e-7, 0}, FunctionCase{"tanh", std::tanh, -1e-2, 1e-2, 4e-7, 0},
         FunctionCase{"sigmoid", sigmoid, -80, 80, 4e-7, 0}, FunctionCase{"softplus", softplus, -40, 40, 4e-7, 1e-38},
         FunctionCase{"elu", elu, -20, 20, 3e-7, 0}, FunctionCase{"sqrt", std::sqrt, 0, 100, 1e-7, 0}));

@@ -91,7 +91,8 @@ protected:
 };
 
 TEST_F(DualTest, EveryFunctionHasTheSlopeOfADifference) {
-  for (const char *function : {"neg", "exp", "expm1", "log", "sqrt", "abs", "sigmoid", "tanh", "softplus", "elu"}) {
+  for (const char *function :
+       {"neg", "exp", "expm1", "log", "sqrt", "abs", "sigmoid", "sin", "cos", "tanh", "softplus", "elu"}) {
     SCOPED_TRACE(function);
     expectSlopesOfDifferences(
         fmt::format(R"(dgps.recurrence @op {{}} {{
