@@ -37,7 +37,7 @@ static Error makeExtraFileError(StringRef path, StringRef fileName, ArrayRef<Arr
 }
 
 Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<ArrayDeclaration> declarations,
-                                                  bool wantsCotangents) {
+                                                  bool wantsCotangents, bool othersToo) {
   if (!sys::fs::is_directory(folder))
     return makeError("cannot read folder '" + folder +
                      "': " + (sys::fs::exists(folder) ? "it is a file" : "there is none of that name"));
@@ -55,7 +55,7 @@ Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<Arr
     return path.str().str();
   };
   for (const std::string &fileName : present)
-    if (none_of(declarations, [&](const ArrayDeclaration &declaration) {
+    if (!othersToo && none_of(declarations, [&](const ArrayDeclaration &declaration) {
           return declaration.getFileName() == fileName ||
                  (isRead(declaration.role) && declaration.getGradientFileName() == fileName);
         }))

@@ -26,10 +26,10 @@ struct ArrayDeclaration {
 };
 
 /// Finds the files of `declarations` in the folder and reads their headers. Files that are not .npy are left alone, and
-/// so are those of outputs and final states, and of cotangents unless they are wanted; any other .npy is an error, and
-/// so is a missing input or param.
+/// so are those of outputs and final states, and of cotangents unless they are wanted; any other .npy is an error
+/// unless `othersToo`, and so is a missing input or param.
 llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder, llvm::ArrayRef<ArrayDeclaration> declarations,
-                                                  bool wantsCotangents = false);
+                                                  bool wantsCotangents = false, bool othersToo = false);
 
 /// Reads the elements of the files of inputs, params and initial states.
 llvm::Expected<interpreter::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const interpreter::Sizes &sizes);

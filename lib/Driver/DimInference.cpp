@@ -30,6 +30,21 @@ std::vector<ArrayDeclaration> driver::getArrayDeclarations(const RecurrenceInfo 
   return declarations;
 }
 
+std::vector<ArrayDeclaration> driver::getArrayDeclarations(dgps::RecurrenceOp recurrence) {
+  std::vector<ArrayDeclaration> declarations;
+  for (dgps::InputOp input : recurrence.getInputs())
+    declarations.push_back({input.getShared() ? Role::SharedInput : Role::Input, input.getName().str()});
+  for (dgps::ParamOp param : recurrence.getParams())
+    declarations.push_back({Role::Param, param.getName().str()});
+  for (dgps::StateOp state : recurrence.getStates())
+    declarations.push_back({Role::Initial, state.getName().str()});
+  for (dgps::OutputOp output : recurrence.getOutputs())
+    declarations.push_back({Role::Output, output.getName().str()});
+  for (dgps::StateOp state : recurrence.getStates())
+    declarations.push_back({Role::Final, state.getName().str()});
+  return declarations;
+}
+
 static const ValueInfo *findValue(const RecurrenceInfo &recurrence, const ArrayFile &file) {
   bool isState = file.role == Role::Initial || file.role == Role::FinalCotangent;
   const std::vector<ValueInfo> &values = file.role == Role::Param             ? recurrence.params

@@ -5,7 +5,9 @@
 
 namespace recur::driver {
 
-/// What the recurrence reads and writes, for openFolder.
+/// What the recurrence reads and writes, for openFolder. The program has states beside those that its text declares,
+/// where it counts tokens or delays values.
+std::vector<data::ArrayDeclaration> getArrayDeclarations(dgps::RecurrenceOp recurrence);
 std::vector<data::ArrayDeclaration> getArrayDeclarations(const frontend::RecurrenceInfo &recurrence);
 
 /// Adds to `dims` each dim that is the side of an array. Where two files disagree, or a file and `dims`, the message

@@ -153,8 +153,9 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<frontend::RecurrenceInfo> info = chooseRecurrence(**specification);
   if (!info)
     return info.takeError();
+  StringRef folder = args.getLastArgValue(OPT_in_folder);
   Expected<std::vector<ArrayFile>> files =
-      openFolder(args.getLastArgValue(OPT_in_folder), getArrayDeclarations(*info), backward);
+      openFolder(folder, getArrayDeclarations(*info), backward, /*othersToo=*/info->hasImplicitStates);
   if (!files)
     return files.takeError();
 
@@ -167,6 +168,10 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (Error error = provoke(args))
     return std::move(error);
   dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  if (info->hasImplicitStates)
+    files = openFolder(folder, getArrayDeclarations(recurrence), backward);
+  if (!files)
+    return files.takeError();
 
   std::vector<interpreter::Given> given;
   for (const ArrayFile &file : *files)

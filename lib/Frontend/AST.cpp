@@ -40,6 +40,8 @@ llvm::StringRef describe(DeclarationKind kind) {
     return "an output";
   case DeclarationKind::LoopVariable:
     return "a loop variable";
+  case DeclarationKind::Argument:
+    return "an argument";
   }
   llvm_unreachable("every kind is listed");
 }

@@ -25,11 +25,11 @@ struct Declaration;
 //===----------------------------------------------------------------------===//
 
 struct Expr {
-  enum Kind : uint8_t { Error, Number, Name, Negate, Binary, Call, Index };
+  enum Kind : uint8_t { Error, Number, Name, Negate, Binary, Call, Index, Slice };
 
   Kind kind;
   bool parenthesized = false; // the range then takes the parentheses in
-  bool hasIndex = false;      // this or an operand is an Index
+  bool hasIndex = false;      // this or an operand is an Index or a Slice, or a call of a function of the file's own
   uint16_t depth = 1;
   SourceRange range;
   // Filled by sema.
@@ -85,8 +85,11 @@ struct CallExpr : Expr {
   llvm::StringRef callee;
   SourceRange calleeRange;
   llvm::ArrayRef<Argument> arguments;
-  const BuiltinInfo *builtin = nullptr; // Filled by sema.
-  int64_t iterations = 0;               // Filled by sema, for cg.
+  // Filled by sema.
+  const BuiltinInfo *builtin = nullptr;
+  int64_t count = 0;                            // the iterations of cg
+  llvm::ArrayRef<Declaration *> boundArguments; // of a function of the file's own: what its arguments are here
+  Expr *body = nullptr;                         // and its expression, with these
   CallExpr(SourceRange range, llvm::StringRef callee, SourceRange calleeRange, llvm::ArrayRef<Argument> arguments)
       : Expr(Call, range), callee(callee), calleeRange(calleeRange), arguments(arguments) {}
   static bool classof(const Expr *e) { return e->kind == Call; }
@@ -103,12 +106,22 @@ struct IndexExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == Index; }
 };
 
+/// x[a..b]: from element or row a up to, but not including, b.
+struct SliceExpr : Expr {
+  Expr *base, *lower, *upper;
+  SliceExpr(SourceRange range, Expr *base, Expr *lower, Expr *upper)
+      : Expr(Slice, range), base(base), lower(lower), upper(upper) {
+    hasIndex = true;
+  }
+  static bool classof(const Expr *e) { return e->kind == Slice; }
+};
+
 //===----------------------------------------------------------------------===//
 // Statements
 //===----------------------------------------------------------------------===//
 
 struct Statement {
-  enum Kind : uint8_t { Declare, Assign, For };
+  enum Kind : uint8_t { Declare, Assign, For, Restart };
   Kind kind;
   SourceRange range;
   uint32_t numNodes = 1; // expression nodes within; what one execution costs when a loop unrolls
@@ -122,7 +135,7 @@ struct ShapeSyntax {
   llvm::ArrayRef<Expr *> entries;
 };
 
-enum class DeclarationKind : uint8_t { Dim, Const, Input, Param, State, Let, Output, LoopVariable };
+enum class DeclarationKind : uint8_t { Dim, Const, Input, Param, State, Let, Output, LoopVariable, Argument };
 /// "input", "state", ...
 llvm::StringRef spell(DeclarationKind kind);
 /// "an input", "a state", ...
@@ -135,15 +148,17 @@ struct Declaration : Statement {
   llvm::StringRef name;
   SourceRange nameRange;
   ShapeSyntax shapeSyntax;
-  Expr *init = nullptr; // of a Const, Let, Output; the default of a Dim
+  Expr *init = nullptr;    // of a Const, Let, Output; the default of a Dim; of an Argument, what the call gives
+  Expr *element = nullptr; // of an Output whose elements are given one by one: which one this is
   // Filled by sema.
   bool used = false;
   bool updated = false; // of a State
   bool assumed = false; // of a Dim: its value is an assumption
   bool known = false;   // of a Dim, Const: `number` holds its value
   Shape shape;
-  double number = 0;  // of a Dim, Const; of a LoopVariable, in the current iteration
-  uint32_t index = 0; // of a Dim: its place among the dims; of any value: emission's slot
+  double number = 0;      // of a Dim, Const; of a LoopVariable, in the current iteration
+  uint32_t index = 0;     // of a Dim: its place among the dims; of any value: emission's slot
+  uint32_t loopDepth = 0; // how many loops it is declared in
 
   Declaration(DeclarationKind declarationKind, llvm::StringRef name, SourceRange nameRange)
       : Statement(Declare, nameRange), declarationKind(declarationKind), name(name), nameRange(nameRange) {}
@@ -164,7 +179,7 @@ struct AssignStatement : Statement {
   llvm::StringRef name;
   SourceRange nameRange;
   Expr *value;
-  Declaration *state = nullptr; // Filled by sema.
+  Declaration *target = nullptr; // Filled by sema: a State, or a Let that stands before the loop.
   AssignStatement(SourceRange range, llvm::StringRef name, SourceRange nameRange, Expr *value)
       : Statement(Assign, range), name(name), nameRange(nameRange), value(value) {}
   static bool classof(const Statement *s) { return s->kind == Assign; }
@@ -181,6 +196,21 @@ struct ForStatement : Statement {
   static bool classof(const Statement *s) { return s->kind == For; }
 };
 
+/// restart EXPR: where EXPR is one, the states are zero again before this token.
+struct RestartStatement : Statement {
+  Expr *value;
+  RestartStatement(SourceRange range, Expr *value) : Statement(Restart, range), value(value) {}
+  static bool classof(const Statement *s) { return s->kind == Restart; }
+};
+
+/// fn name(a, b) = EXPR
+struct Function {
+  llvm::StringRef name;
+  SourceRange nameRange, range;
+  llvm::ArrayRef<Declaration *> arguments; // as they are named; each call binds arguments of its own
+  Expr *body = nullptr;
+};
+
 struct Recurrence {
   llvm::StringRef name;
   SourceRange nameRange;
@@ -189,6 +219,8 @@ struct Recurrence {
   bool damaged = false; // a syntax error hides part of it; what depends on the whole is not checked
   // Filled by sema.
   std::vector<Declaration *> dims;
+  bool hasImplicitStates = false;    // of delays or the count of tokens
+  Declaration *tokenCount = nullptr; // the state that `token` is, where the recurrence uses it
 };
 
 /// A parsed file, and the memory of its tree.
@@ -206,6 +238,7 @@ public:
   const SourceBuffer &getBuffer() const { return buffer; }
 
   std::vector<std::unique_ptr<Recurrence>> recurrences;
+  std::vector<Function *> functions;
 
 private:
   const SourceBuffer &buffer;

@@ -11,6 +11,9 @@ namespace {
 double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
+double logaddexp(double a, double b) { return std::max(a, b) + softplus(-std::abs(a - b)); }
+
+constexpr llvm::StringRef kNormKeywords[] = {"eps"};
 constexpr llvm::StringRef kCgKeywords[] = {"ridge", "iterations"};
 constexpr llvm::StringRef kDgpsKeywords[] = {"read", "value", "solve", "decay", "gain", "write", "atk"};
 
@@ -24,14 +27,24 @@ const BuiltinInfo kBuiltins[] = {
     {Builtin::Relu, "relu", 1, "relu(a)", {}, [](double x) { return std::max(x, 0.0); }},
     {Builtin::Elu, "elu", 1, "elu(a)", {}, [](double x) { return x > 0 ? x : std::expm1(x); }},
     {Builtin::Stop, "stop", 1, "stop(a)", {}, [](double x) { return x; }},
+    {Builtin::Sin, "sin", 1, "sin(a)", {}, [](double x) { return std::sin(x); }},
+    {Builtin::Cos, "cos", 1, "cos(a)", {}, [](double x) { return std::cos(x); }},
     {Builtin::Tanh, "tanh", 1, "tanh(a)", {}, [](double x) { return std::tanh(x); }},
     {Builtin::Softplus, "softplus", 1, "softplus(a)", {}, softplus},
     {Builtin::LogSigmoid, "logsigmoid", 1, "logsigmoid(a)", {}, [](double x) { return -softplus(-x); }},
     {Builtin::Max, "max", 2, "max(a, b)", {}, nullptr, [](double a, double b) { return std::max(a, b); }},
     {Builtin::Min, "min", 2, "min(a, b)", {}, nullptr, [](double a, double b) { return std::min(a, b); }},
+    {Builtin::LogAddExp, "logaddexp", 2, "logaddexp(a, b)", {}, nullptr, logaddexp},
+    {Builtin::Pow, "pow", 2, "pow(a, p)", {}, nullptr, [](double a, double p) { return std::pow(a, p); }},
     {Builtin::Sum, "sum", 1, "sum(a)"},
     {Builtin::Softmax, "softmax", 1, "softmax(a)"},
     {Builtin::L2Norm, "l2norm", 1, "l2norm(a)"},
+    {Builtin::RMSNorm, "rmsnorm", 1, "rmsnorm(a, eps = 1e-6)", kNormKeywords},
+    {Builtin::LayerNorm, "layernorm", 1, "layernorm(a, eps = 1e-6)", kNormKeywords},
+    {Builtin::Concat, "concat", 1, "concat(a, b, ...)", {}, nullptr, nullptr, true},
+    {Builtin::Stack, "stack", 1, "stack(a, b, ...)", {}, nullptr, nullptr, true},
+    {Builtin::Delay, "delay", 2, "delay(a, n)"},
+    {Builtin::Conv, "conv", 2, "conv(a, w)"},
     {Builtin::Outer, "outer", 2, "outer(a, b)"},
     {Builtin::Dot, "dot", 2, "dot(a, b)"},
     {Builtin::Diag, "diag", 1, "diag(a)"},

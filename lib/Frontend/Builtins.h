@@ -18,14 +18,24 @@ enum class Builtin : uint8_t {
   Relu,
   Elu,
   Stop,
+  Sin,
+  Cos,
   Tanh,
   Softplus,
   LogSigmoid,
   Max,
   Min,
+  LogAddExp,
+  Pow,
   Sum,
   Softmax,
   L2Norm,
+  RMSNorm,
+  LayerNorm,
+  Concat,
+  Stack,
+  Delay,
+  Conv,
   Outer,
   Dot,
   Diag,
@@ -45,6 +55,8 @@ struct BuiltinInfo {
   // For the elementwise ones, the function on numbers; compile-time arithmetic uses it.
   double (*unary)(double) = nullptr;
   double (*binary)(double, double) = nullptr;
+
+  bool isVariadic = false; // takes as many unnamed arguments or more
 
   bool isElementwise() const { return unary || binary; }
 };

@@ -42,6 +42,8 @@ std::optional<double> ConstantEvaluator::evaluateBinary(const BinaryExpr *expr) 
 }
 
 std::optional<double> ConstantEvaluator::evaluateCall(const CallExpr *expr) {
+  if (expr->body)
+    return evaluate(expr->body);
   if (!expr->builtin || !expr->builtin->isElementwise())
     return std::nullopt;
   double values[2] = {};
@@ -62,6 +64,8 @@ std::optional<double> ConstantEvaluator::evaluate(const Expr *expr) {
     break;
   case Expr::Name: {
     const Declaration *declaration = cast<NameExpr>(expr)->declaration;
+    if (declaration && declaration->is(DeclarationKind::Argument))
+      return evaluate(declaration->init);
     if (declaration && declaration->isNumber() && declaration->known)
       value = declaration->number;
     break;
@@ -78,6 +82,7 @@ std::optional<double> ConstantEvaluator::evaluate(const Expr *expr) {
     break;
   case Expr::Error:
   case Expr::Index:
+  case Expr::Slice:
     break;
   }
   if (value && !std::isfinite(*value)) {
@@ -86,6 +91,11 @@ std::optional<double> ConstantEvaluator::evaluate(const Expr *expr) {
     return std::nullopt;
   }
   return value;
+}
+
+std::optional<double> ConstantEvaluator::tryToEvaluate(const Expr *expr) {
+  DiagnosticEngine ignored;
+  return ConstantEvaluator(ignored).evaluate(expr);
 }
 
 std::optional<int64_t> ConstantEvaluator::evaluateInteger(const Expr *expr, llvm::StringRef what) {
@@ -120,6 +130,8 @@ bool ConstantEvaluator::requireConstant(const Expr *expr, llvm::StringRef what, 
     }
     if (declaration->isNumber())
       return true;
+    if (declaration->is(DeclarationKind::Argument))
+      return requireConstant(declaration->init, what, allowLoopVariables);
     Diagnostic &diagnostic = refuse(what + " must be known at compile time, and '" + declaration->name + "' is " +
                                     describe(declaration->declarationKind));
     diagnostic.note(declaration->nameRange, "declared here");
@@ -136,6 +148,8 @@ bool ConstantEvaluator::requireConstant(const Expr *expr, llvm::StringRef what, 
   }
   case Expr::Call: {
     auto *call = cast<CallExpr>(expr);
+    if (call->body)
+      return requireConstant(call->body, what, allowLoopVariables);
     if (!call->builtin)
       return false;
     if (!call->builtin->isElementwise()) {
@@ -148,6 +162,7 @@ bool ConstantEvaluator::requireConstant(const Expr *expr, llvm::StringRef what, 
     return true;
   }
   case Expr::Index:
+  case Expr::Slice:
     refuse(what + " must be known at compile time, and an element is known at run time");
     return false;
   }

@@ -17,6 +17,9 @@ public:
   /// reported, here or earlier. A result that is not finite is an error.
   std::optional<double> evaluate(const Expr *expr);
 
+  /// As `evaluate`, but reports nothing.
+  static std::optional<double> tryToEvaluate(const Expr *expr);
+
   /// As `evaluate`, for what must be a whole number; `what` begins the message ("the index").
   std::optional<int64_t> evaluateInteger(const Expr *expr, llvm::StringRef what);
 

@@ -2,6 +2,8 @@
 
 #include "dialects/DGPS/DGPS.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 
 namespace recur::frontend {
@@ -33,6 +35,7 @@ void Emitter::emit() {
                                        builder.getDictionaryAttr(dims));
   builder.setInsertionPointToEnd(&op.getBody().front());
   emitBody(recurrence.body);
+  emitDelayedStates();
   for (const Declaration *state : states)
     dgps::NextOp::create(builder, getLocation(lastUpdate.lookup(state)), initialValues.lookup(state),
                          values.lookup(state));
@@ -46,12 +49,15 @@ void Emitter::emitBody(llvm::ArrayRef<Statement *> body) {
       break;
     case Statement::Assign: {
       auto *assign = cast<AssignStatement>(statement);
-      values[assign->state] = emit(assign->value);
-      lastUpdate[assign->state] = assign->nameRange;
+      values[assign->target] = emit(assign->value);
+      lastUpdate[assign->target] = assign->nameRange;
       break;
     }
     case Statement::For:
       emitFor(cast<ForStatement>(statement));
+      break;
+    case Statement::Restart:
+      emitRestart(cast<RestartStatement>(statement));
       break;
     }
   }
@@ -71,6 +77,7 @@ void Emitter::emitDeclaration(Declaration *declaration) {
   case DeclarationKind::Dim:
   case DeclarationKind::Const:
   case DeclarationKind::LoopVariable:
+  case DeclarationKind::Argument:
     break; // numbers are written where they are used
   case DeclarationKind::Input:
     values[declaration] = dgps::InputOp::create(builder, loc, getType(declaration->shape), name,
@@ -80,8 +87,8 @@ void Emitter::emitDeclaration(Declaration *declaration) {
     values[declaration] = dgps::ParamOp::create(builder, loc, getType(declaration->shape), name);
     break;
   case DeclarationKind::State:
-    values[declaration] = initialValues[declaration] =
-        dgps::StateOp::create(builder, loc, getType(declaration->shape), name);
+    initialValues[declaration] = dgps::StateOp::create(builder, loc, getType(declaration->shape), name);
+    values[declaration] = kept(initialValues[declaration]);
     lastUpdate[declaration] = declaration->nameRange;
     states.push_back(declaration);
     break;
@@ -90,9 +97,37 @@ void Emitter::emitDeclaration(Declaration *declaration) {
     nameAfter(values[declaration], name, loc);
     break;
   case DeclarationKind::Output:
+    if (declaration->element)
+      return emitElements(declaration);
     dgps::OutputOp::create(builder, loc, name, emit(declaration->init));
     break;
   }
+}
+
+/// One element or row of an output, which is given when the last one is there.
+void Emitter::emitElements(const Declaration *output) {
+  auto &given = elements[output];
+  given.push_back({*evaluator.evaluateInteger(output->element, "a place"), emit(output->init)});
+  if (int64_t(given.size()) != getValue(output->shape.getExtent(0)))
+    return;
+  llvm::sort(given, llvm::less_first());
+  llvm::SmallVector<Value> parts = llvm::map_to_vector(given, [](auto &element) { return element.second; });
+  mlir::Location loc = getLocation(output->nameRange);
+  Value whole = dgps::ConcatOp::create(builder, loc, getType(output->shape), parts);
+  dgps::OutputOp::create(builder, loc, builder.getStringAttr(output->name), whole);
+}
+
+Emitter::Value Emitter::kept(Value state) {
+  return keep ? Value(dgps::MulOp::create(builder, state.getLoc(), keep, state)) : state;
+}
+
+/// The states that are declared so far; those that follow see it when they are.
+void Emitter::emitRestart(const RestartStatement *restart) {
+  mlir::Location loc = getLocation(restart->range);
+  Value one = emitNumber(loc, 1);
+  keep = dgps::SubOp::create(builder, loc, one, emit(restart->value));
+  for (const Declaration *state : states)
+    values[state] = kept(initialValues[state]);
 }
 
 void Emitter::emitFor(ForStatement *loop) {
@@ -124,6 +159,13 @@ Emitter::Value Emitter::emit(const Expr *expr) {
     return emitBinary(cast<BinaryExpr>(expr));
   case Expr::Call:
     return emitCall(cast<CallExpr>(expr));
+  case Expr::Slice: {
+    auto *slice = cast<SliceExpr>(expr);
+    Value base = emit(slice->base);
+    int64_t begin = *evaluator.evaluateInteger(slice->lower, "a bound");
+    int64_t end = *evaluator.evaluateInteger(slice->upper, "a bound");
+    return dgps::SliceOp::create(builder, getLocation(expr->range), base, begin, end - begin);
+  }
   case Expr::Index: {
     auto *index = cast<IndexExpr>(expr);
     Value base = emit(index->base);
@@ -137,6 +179,8 @@ Emitter::Value Emitter::emit(const Expr *expr) {
 Emitter::Value Emitter::emitName(const NameExpr *expr) {
   if (expr->declaration->isNumber())
     return emitNumber(getLocation(expr->range), expr->declaration->number);
+  if (expr->declaration == recurrence.tokenCount)
+    return emitTokenCount(expr->declaration);
   return values.lookup(expr->declaration);
 }
 
@@ -164,6 +208,8 @@ Emitter::Value Emitter::emitBinary(const BinaryExpr *expr) {
 Emitter::Value Emitter::emitProduct(mlir::Location loc, const BinaryExpr *expr) {
   Value lhs = emit(expr->lhs), rhs = emit(expr->rhs);
   Shape a = expr->lhs->shape, b = expr->rhs->shape;
+  if (a.isMatrix() && b.isMatrix())
+    return emitMatrixProduct(loc, lhs, rhs);
   if (a.isMatrix())
     return b.isDiagonal() ? Value(dgps::ScaleColsOp::create(builder, loc, lhs, rhs))
                           : Value(dgps::MatvecOp::create(builder, loc, lhs, rhs));
@@ -171,6 +217,35 @@ Emitter::Value Emitter::emitProduct(mlir::Location loc, const BinaryExpr *expr) 
     return a.isDiagonal() ? Value(dgps::ScaleRowsOp::create(builder, loc, lhs, rhs))
                           : Value(dgps::VecmatOp::create(builder, loc, lhs, rhs));
   return dgps::MulOp::create(builder, loc, lhs, rhs);
+}
+
+/// An outer product times a matrix is an outer product, so that a state keeps its form, and scalar factors stay
+/// outside. Any other product is made row by row.
+Emitter::Value Emitter::emitMatrixProduct(mlir::Location loc, Value lhs, Value rhs) {
+  for (bool left : {true, false}) {
+    auto scaled = (left ? lhs : rhs).getDefiningOp<dgps::MulOp>();
+    for (unsigned i = 0; scaled && i < 2; ++i)
+      if (Value scale = scaled->getOperand(i); dgps::shapeOf(scale).empty()) {
+        Value matrix = scaled->getOperand(1 - i);
+        Value product = emitMatrixProduct(loc, left ? matrix : lhs, left ? rhs : matrix);
+        return dgps::MulOp::create(builder, loc, scale, product);
+      }
+  }
+  if (auto outer = rhs.getDefiningOp<dgps::OuterOp>()) {
+    Value read = dgps::MatvecOp::create(builder, loc, lhs, outer.getLhs());
+    return dgps::OuterOp::create(builder, loc, read, outer.getRhs());
+  }
+  if (auto outer = lhs.getDefiningOp<dgps::OuterOp>()) {
+    Value read = dgps::VecmatOp::create(builder, loc, outer.getRhs(), rhs);
+    return dgps::OuterOp::create(builder, loc, outer.getLhs(), read);
+  }
+  llvm::SmallVector<Value> rows;
+  for (int64_t i = 0; i < dgps::shapeOf(lhs)[0]; ++i) {
+    Value row = dgps::ExtractOp::create(builder, loc, lhs, i);
+    rows.push_back(dgps::VecmatOp::create(builder, loc, row, rhs));
+  }
+  auto type = dgps::RealType::get(builder.getContext(), {dgps::shapeOf(lhs)[0], dgps::shapeOf(rhs)[1]});
+  return dgps::ConcatOp::create(builder, loc, type, rows);
 }
 
 } // namespace recur::frontend

@@ -8,6 +8,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace recur::frontend {
 
@@ -28,10 +30,15 @@ private:
   void emitBody(llvm::ArrayRef<Statement *> body);
   void emitDeclaration(Declaration *declaration);
   void emitFor(ForStatement *loop);
+  void emitRestart(const RestartStatement *restart);
+  /// What the token finds of a state: nothing, where it restarts.
+  Value kept(Value state);
   Value emit(const Expr *expr);
   Value emitName(const NameExpr *expr);
   Value emitBinary(const BinaryExpr *expr);
   Value emitProduct(mlir::Location loc, const BinaryExpr *expr);
+  Value emitMatrixProduct(mlir::Location loc, Value lhs, Value rhs);
+  void emitElements(const Declaration *output);
   Value emitNumber(mlir::Location loc, double value);
   mlir::Location getLocation(SourceRange range);
   mlir::Type getType(Shape shape);
@@ -39,7 +46,17 @@ private:
 
   // EmitCall.cpp
   Value emitCall(const CallExpr *call);
+  Value emitFunctionCall(const CallExpr *call);
   Value emitDgps(mlir::Location loc, const CallExpr *call);
+  Value emitPow(mlir::Location loc, Value base, double power);
+  Value emitNorm(mlir::Location loc, const CallExpr *call);
+
+  // EmitDelay.cpp
+  Value emitTokenCount(const Declaration *declaration);
+  Value emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source);
+  Value emitConv(mlir::Location loc, const CallExpr *call);
+  std::string findStateName(llvm::StringRef base, size_t tokens);
+  void emitDelayedStates();
 
   const SourceBuffer &buffer;
   const Recurrence &recurrence;
@@ -49,6 +66,15 @@ private:
   std::vector<const Declaration *> states;
   llvm::DenseMap<const Declaration *, Value> initialValues; // of the states
   llvm::DenseMap<const Declaration *, SourceRange> lastUpdate;
+  /// What loops have given of outputs, element by element.
+  llvm::DenseMap<const Declaration *, llvm::SmallVector<std::pair<int64_t, Value>>> elements;
+  /// The states that keep a value, and what this token finds in them: what it was one token back, two, and so on.
+  struct DelayedValue {
+    Value state, found;
+  };
+  llvm::MapVector<Value, llvm::SmallVector<DelayedValue>> delayLines;
+  llvm::StringSet<> stateNames; // that are taken
+  Value keep;                   // zero where the token restarts, else one; null in a recurrence that never does
 };
 
 } // namespace recur::frontend

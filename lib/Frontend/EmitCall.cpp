@@ -2,11 +2,17 @@
 
 #include "dialects/DGPS/DGPS.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/ErrorHandling.h"
+
+#include <cmath>
 
 namespace recur::frontend {
 
 Emitter::Value Emitter::emitCall(const CallExpr *call) {
+  if (call->body)
+    return emitFunctionCall(call);
   mlir::Location loc = getLocation(call->range);
   // The size of ones is not a value, and dgps orders its operands itself.
   if (call->builtin->id == Builtin::Ones)
@@ -14,7 +20,24 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
   if (call->builtin->id == Builtin::Dgps)
     return emitDgps(loc, call);
 
+  if (call->builtin->id == Builtin::Conv)
+    return emitConv(loc, call);
+  if (call->builtin->id == Builtin::RMSNorm || call->builtin->id == Builtin::LayerNorm)
+    return emitNorm(loc, call);
+  if (call->builtin->isVariadic) {
+    llvm::SmallVector<Value> parts =
+        llvm::map_to_vector(call->arguments, [&](const Argument &argument) { return emit(argument.value); });
+    return dgps::ConcatOp::create(builder, loc, getType(call->shape), parts);
+  }
+
   Value a = emit(call->arguments[0].value);
+  // Whole numbers and powers known at compile time are no values.
+  if (call->builtin->id == Builtin::Delay) {
+    const Expr *source = call->arguments[0].value;
+    return emitDelay(loc, a, *evaluator.evaluateInteger(call->arguments[1].value, "a delay"), source);
+  }
+  if (call->builtin->id == Builtin::Pow)
+    return emitPow(loc, a, *evaluator.evaluate(call->arguments[1].value));
   Value b = call->builtin->numPositional > 1 ? emit(call->arguments[1].value) : Value();
   switch (call->builtin->id) {
   case Builtin::Exp:
@@ -39,6 +62,10 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return dgps::EluOp::create(builder, loc, a);
   case Builtin::Stop:
     return dgps::StopOp::create(builder, loc, a);
+  case Builtin::Sin:
+    return dgps::SinOp::create(builder, loc, a);
+  case Builtin::Cos:
+    return dgps::CosOp::create(builder, loc, a);
   case Builtin::Tanh:
     return dgps::TanhOp::create(builder, loc, a);
   case Builtin::Softplus:
@@ -52,6 +79,13 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return dgps::MaxOp::create(builder, loc, a, b);
   case Builtin::Min:
     return dgps::MinOp::create(builder, loc, a, b);
+  case Builtin::LogAddExp: {
+    // The larger, and what the other adds to it: no exponential is above one.
+    Value larger = dgps::MaxOp::create(builder, loc, a, b);
+    Value apart = dgps::AbsOp::create(builder, loc, dgps::SubOp::create(builder, loc, a, b).getResult());
+    Value rest = dgps::SoftplusOp::create(builder, loc, dgps::NegOp::create(builder, loc, apart).getResult());
+    return dgps::AddOp::create(builder, loc, larger, rest);
+  }
   case Builtin::Sum:
     return dgps::SumOp::create(builder, loc, a);
   case Builtin::Softmax:
@@ -71,13 +105,68 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return a; // the product that it stands in knows
   case Builtin::Cg: {
     Value ridge = emit(call->getKeyword("ridge"));
-    return dgps::CgOp::create(builder, loc, a, b, ridge, call->iterations);
+    return dgps::CgOp::create(builder, loc, a, b, ridge, call->count);
   }
   case Builtin::Ones:
   case Builtin::Dgps:
+  case Builtin::Pow:
+  case Builtin::RMSNorm:
+  case Builtin::LayerNorm:
+  case Builtin::Concat:
+  case Builtin::Stack:
+  case Builtin::Delay:
+  case Builtin::Conv:
     break;
   }
   llvm_unreachable("every function is listed");
+}
+
+/// The function's expression, with the arguments of this call.
+Emitter::Value Emitter::emitFunctionCall(const CallExpr *call) {
+  for (Declaration *argument : call->boundArguments)
+    values[argument] = emit(argument->init);
+  return emit(call->body);
+}
+
+/// A whole power by squaring, halves by a square root, and any other power as exp(p * log(a)), which is NaN below zero.
+Emitter::Value Emitter::emitPow(mlir::Location loc, Value base, double power) {
+  auto multiply = [&](Value a, Value b) -> Value { return a ? Value(dgps::MulOp::create(builder, loc, a, b)) : b; };
+  double size = std::abs(power), whole = std::floor(size);
+  bool isHalf = size - whole == 0.5;
+  if (power == 0)
+    return dgps::ConstantOp::create(builder, loc, 1.0, dgps::shapeOf(base));
+  if ((size != whole && !isHalf) || size > 1024) {
+    Value logarithm = dgps::LogOp::create(builder, loc, base);
+    Value exponent = dgps::MulOp::create(builder, loc, emitNumber(loc, power), logarithm);
+    return dgps::ExpOp::create(builder, loc, exponent);
+  }
+  Value result = isHalf ? Value(dgps::SqrtOp::create(builder, loc, base)) : Value(), square = base;
+  for (int64_t rest = int64_t(whole); rest; rest >>= 1) {
+    if (rest & 1)
+      result = multiply(result, square);
+    if (rest > 1)
+      square = multiply(square, square);
+  }
+  if (power > 0)
+    return result;
+  return dgps::DivOp::create(builder, loc, emitNumber(loc, 1), result);
+}
+
+/// a / sqrt(mean of the squares + eps), of a itself or of what is left without its mean.
+Emitter::Value Emitter::emitNorm(mlir::Location loc, const CallExpr *call) {
+  Value a = emit(call->arguments[0].value);
+  Value count = emitNumber(loc, double(dgps::shapeOf(a)[0]));
+  if (call->builtin->id == Builtin::LayerNorm) {
+    Value sum = dgps::SumOp::create(builder, loc, a);
+    Value mean = dgps::DivOp::create(builder, loc, sum, count);
+    a = dgps::SubOp::create(builder, loc, a, mean);
+  }
+  Value squares = dgps::DotOp::create(builder, loc, a, a);
+  Value mean = dgps::DivOp::create(builder, loc, squares, count);
+  const Expr *eps = call->getKeyword("eps");
+  Value guarded = dgps::AddOp::create(builder, loc, mean, eps ? emit(eps) : emitNumber(loc, 1e-6));
+  Value size = dgps::SqrtOp::create(builder, loc, guarded);
+  return dgps::DivOp::create(builder, loc, a, size);
 }
 
 /// With D = decay: online is S@diag(D) + gain * outer(v - (S@diag(D)) @ read, atk * write), offline is

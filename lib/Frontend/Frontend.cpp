@@ -32,11 +32,24 @@ ShapeEntry describeEntry(const Expr *entry, const llvm::StringMap<const Declarat
   return result;
 }
 
+/// Those that the loop gives element by element. Their shape is known when the loop is unrolled.
+void describeOutputs(const ForStatement &loop, RecurrenceInfo &info) {
+  for (const Statement *statement : loop.body) {
+    if (auto *inner = llvm::dyn_cast<ForStatement>(statement))
+      describeOutputs(*inner, info);
+    else if (auto *output = llvm::dyn_cast<Declaration>(statement); output && output->is(DeclarationKind::Output))
+      info.outputs.push_back({output->name.str(), false, /*hasShape=*/false, {}});
+  }
+}
+
 RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
   RecurrenceInfo info;
   info.name = recurrence.name.str();
+  info.hasImplicitStates = recurrence.hasImplicitStates;
   llvm::StringMap<const Declaration *> names;
   for (const Statement *statement : recurrence.body) {
+    if (auto *loop = llvm::dyn_cast<ForStatement>(statement))
+      describeOutputs(*loop, info);
     auto *declaration = llvm::dyn_cast<Declaration>(statement);
     if (!declaration)
       continue;
@@ -74,6 +87,7 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
       break;
     case DeclarationKind::Let:
     case DeclarationKind::LoopVariable:
+    case DeclarationKind::Argument:
       break;
     }
   }

@@ -59,6 +59,7 @@ struct RecurrenceInfo {
   std::vector<DimInfo> dims;
   std::vector<ConstInfo> constants;
   std::vector<ValueInfo> inputs, params, states, outputs; // in the order of the source
+  bool hasImplicitStates = false; // of delays or the count of tokens; they are in the program only
 };
 
 /// Lists what the file declares. Dims without value are fine here. Syntax errors are reported; what else is wrong with

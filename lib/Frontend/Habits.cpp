@@ -13,27 +13,27 @@ static constexpr llvm::StringLiteral conditionHelp =
     "a recurrence has no conditions; max(a, b), min(a, b) and relu(a) choose between values, an input m of zeros and "
     "ones does in m * a + (1 - m) * b";
 
-std::string getHelpForDelay(StringRef value, StringRef shape) {
-  std::string text = "what " + value.str() + " was a token before is kept in a state: declare state before";
-  return text + (shape == "scalar" ? "" : ": " + shape.str()) + ", use it, and then write before = " + value.str();
+std::string getHelpForDelay(StringRef value) {
+  return "what " + value.str() + " was a token before is delay(" + value.str() + ", 1)";
 }
 
 std::string getHelpForFunction(StringRef name) {
-  static constexpr llvm::StringLiteral delays[] = {"conv1d", "causal_conv1d", "shift",   "roll",
-                                                   "delay",  "prev",          "previous"};
+  static constexpr llvm::StringLiteral delays[] = {"shift", "roll", "prev", "previous", "lag", "token_shift"};
   if (llvm::is_contained(delays, name))
-    return getHelpForDelay("k", "[K]");
+    return getHelpForDelay("k");
   return llvm::StringSwitch<StringRef>(name)
       .Cases({"eye", "identity"}, "multiply it out: S @ (eye(K) - b * outer(k, k)) is S - b * outer(S @ k, k)")
-      .Cases({"cos", "sin", "tan", "atan", "atan2", "acos", "asin", "erf", "cosh", "sinh", "atanh", "floor", "ceil",
-              "round", "sign"},
+      .Cases({"conv1d", "causal_conv1d", "Conv1d", "convolve", "short_conv"},
+             "write conv(x, w) with w: [W] or [W, K] for x: [K]; the last weight is that of the token itself")
+      .Case("tan", "write sin(a) / cos(a)")
+      .Case("sinh", "write 0.5 * (exp(a) - exp(-a))")
+      .Case("cosh", "write 0.5 * (exp(a) + exp(-a))")
+      .Cases({"atan", "atan2", "acos", "asin", "erf", "atanh", "floor", "ceil", "round", "sign"},
              "compute it outside, and pass the result as an input")
       .Cases({"rand", "randn", "dropout", "bernoulli"}, "draw it outside, and pass the result as an input")
       .Case("range", "a loop runs over lower..upper: for j in 0..N { ... }")
-      .Cases({"rmsnorm", "rms_norm", "RMSNorm"},
-             "of a vector x of K elements write x / sqrt(dot(x, x) / K + eps), with const eps = 1e-6")
-      .Cases({"layernorm", "layer_norm", "LayerNorm"},
-             "of a vector x of K elements write let c = x - sum(x) / K, then c / sqrt(dot(c, c) / K + eps)")
+      .Cases({"rms_norm", "RMSNorm"}, "write rmsnorm(a)")
+      .Cases({"layer_norm", "LayerNorm"}, "write layernorm(a)")
       .Case("norm", "the length of a vector a is sqrt(dot(a, a)); l2norm(a) divides it by that")
       .Case("normalize", "write l2norm(a)")
       .Cases({"mean", "average"}, "the mean of a vector a of K elements is sum(a) / K")
@@ -52,7 +52,7 @@ std::string getHelpForFunction(StringRef name) {
       .Cases({"where", "select", "cond"}, conditionHelp)
       .Cases({"cumsum", "cumprod", "cummax", "logcumsumexp", "scan"},
              "what runs over the tokens is a state: declare state c, and write c = c + a")
-      .Cases({"pow", "power", "square"}, "write a * a for a square, exp(p * log(a)) for a power")
+      .Cases({"power", "square"}, "write a * a for a square, pow(a, p) for a power")
       .Case("rsqrt", "write 1 / sqrt(a)")
       .Case("reciprocal", "write 1 / a")
       .Case("exp2", "write exp(0.6931471805599453 * a)")
@@ -69,9 +69,12 @@ std::string getHelpForFunction(StringRef name) {
       .Case("leaky_relu", "write max(a, 0.01 * a)")
       .Case("log_softmax", "write log(softmax(a))")
       .Case("logsumexp", "write log(sum(exp(a)))")
-      .Case("logaddexp", "write max(a, b) + log(1 + exp(-abs(a - b)))")
-      .Cases({"cat", "concat", "concatenate", "stack", "split", "unbind", "reshape", "view", "unsqueeze", "squeeze"},
-             "a value keeps its shape: declare each part as an input of its own")
+      .Cases({"cat", "concatenate", "hstack"}, "write concat(a, b)")
+      .Case("vstack", "vectors become rows with stack(a, b), matrices stand one below the other with concat(A, B)")
+      .Cases({"split", "chunk", "unbind", "narrow", "slice"},
+             "a part of a vector, or some rows of a matrix, is x[a..b]")
+      .Cases({"reshape", "view", "unsqueeze", "squeeze", "flatten"},
+             "a value keeps its shape; x[a..b] takes a part of it, concat and stack put parts together")
       .Cases({"float", "int", "bool", "tensor", "array"}, "every value is a real number already: leave it out")
       .Case("print", "to see a value, make it an output: output name = ...")
       .Default("")
@@ -85,7 +88,7 @@ StringRef getHelpForStatement(StringRef word) {
       .Cases({"while", "loop", "foreach", "repeat"},
              "a loop is over a range known at compile time: for j in 0..N { ... }")
       .Cases({"def", "fn", "func", "function", "lambda", "class", "struct"},
-             "there are no functions of one's own: name values with let, or write a recurrence")
+             "a function stands before the recurrences, outside of their braces: fn f(a, b) = a * b")
       .Cases({"import", "from", "include", "using"}, "nothing is imported: every function is there, by its plain name")
       .Cases({"var", "val", "auto", "float", "double", "int", "tensor"},
              "a local name is declared by let alone: let x = ...")

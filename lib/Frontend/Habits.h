@@ -18,8 +18,8 @@ llvm::StringRef getHelpForName(llvm::StringRef name);
 /// The same for `value.member` and `module.function`.
 std::string getHelpForMember(llvm::StringRef value, llvm::StringRef member);
 
-/// How to have what a value was a token before: `k[t-1]`, where k is of this shape.
-std::string getHelpForDelay(llvm::StringRef value, llvm::StringRef shape);
+/// How to have what a value was a token before: `k[t-1]`.
+std::string getHelpForDelay(llvm::StringRef value);
 
 } // namespace recur::frontend
 

@@ -115,8 +115,10 @@ Token Lexer::lexName() {
                        .Case("state", TokenKind::KwState)
                        .Case("let", TokenKind::KwLet)
                        .Case("output", TokenKind::KwOutput)
+                       .Case("restart", TokenKind::KwRestart)
                        .Case("for", TokenKind::KwFor)
                        .Case("scalar", TokenKind::KwScalar)
+                       .Case("fn", TokenKind::KwFn)
                        .Case("in", TokenKind::KwIn)
                        .Default(TokenKind::Identifier);
   return make(kind, begin);
@@ -218,7 +220,7 @@ Token Lexer::lexPunctuation() {
   case '*':
     if (peek() == '*')
       return ++position, makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '**'",
-                                   "write a * a for a square, exp(p * log(a)) for a power");
+                                   "write a * a for a square, pow(a, p) for a power");
     return make(TokenKind::Star, begin);
   case '=':
     if (peek() == '=')
@@ -234,7 +236,7 @@ Token Lexer::lexPunctuation() {
                      "there is no transpose: x @ S is S transposed times x");
   case '^':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '^'",
-                     "write a * a for a square, exp(p * log(a)) for a power");
+                     "write a * a for a square, pow(a, p) for a power");
   case '<':
   case '>':
   case '!':

@@ -117,16 +117,21 @@ Expr *Parser::parsePostfix() {
           .help("index one dimension at a time: A[i][j]");
       return nullptr;
     }
-    if (token.is(TokenKind::Colon) || token.is(TokenKind::DotDot)) {
-      report(ErrorCode::UnclosedParenthesis, token.range, "expected ']' before " + describe(token))
+    if (token.is(TokenKind::Colon)) {
+      report(ErrorCode::UnclosedParenthesis, token.range, "expected ']' before ':'")
           .note(opening, "it would close this one")
-          .help("there are no slices: declare each part as an input of its own");
+          .help("a slice is written with two points: " + buffer.getText(expr->range) + "[0..n]", token.range, "..");
       return nullptr;
     }
+    Expr *upper = nullptr;
+    if (consumeIf(TokenKind::DotDot) && !(upper = parseExpression()))
+      return nullptr;
     if (!expectClosing(TokenKind::RightBracket, opening))
       return nullptr;
     --nesting;
-    expr = makeExpr<IndexExpr>({expr, index}, SourceRange{expr->range.begin, lastEnd}, expr, index);
+    SourceRange range{expr->range.begin, lastEnd};
+    expr = upper ? makeExpr<SliceExpr>({expr, index, upper}, range, expr, index, upper)
+                 : static_cast<Expr *>(makeExpr<IndexExpr>({expr, index}, range, expr, index));
   }
   return expr;
 }
@@ -194,7 +199,7 @@ Expr *Parser::parseCall(const Token &callee) {
   if (!call || isTooDeep(depth + 1, callee.range))
     return nullptr;
   call->depth = uint16_t(depth + 1);
-  call->hasIndex = hasIndex;
+  call->hasIndex = hasIndex || !findBuiltin(callee.text);
   return call;
 }
 

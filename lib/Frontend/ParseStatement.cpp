@@ -32,6 +32,13 @@ void Parser::parseStatement(Statements &body) {
     return parseDefinition(DeclarationKind::Output, body);
   case TokenKind::KwFor:
     return parseFor(body);
+  case TokenKind::KwRestart: {
+    uint32_t begin = token.range.begin;
+    advance();
+    Expr *value = parseExpressionOrError();
+    body.push_back(finish(file->make<RestartStatement>(SourceRange(), value), begin));
+    return;
+  }
   case TokenKind::Identifier:
     if (peek().is(TokenKind::Equals))
       return parseAssignment(body);
@@ -47,6 +54,11 @@ void Parser::parseStatement(Statements &body) {
 }
 
 void Parser::reportNotAStatement(Statements &body) {
+  if (token.is(TokenKind::KwFn)) {
+    report(ErrorCode::ExpectedStatement, token.range, "'fn' does not begin a statement")
+        .help("a function stands before the recurrences, outside of their braces");
+    return;
+  }
   if (token.is(TokenKind::KwIn) || token.is(TokenKind::KwScalar)) {
     report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement");
     return;
@@ -169,7 +181,7 @@ void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
   }
 }
 
-/// const x = 1 / K     let r = EXPR     output o: [V] = EXPR
+/// const x = 1 / K     let r = EXPR     output o: [V] = EXPR     output o[j]: [V] = EXPR
 void Parser::parseDefinition(DeclarationKind kind, Statements &body) {
   uint32_t begin = token.range.begin;
   advance();
@@ -179,6 +191,15 @@ void Parser::parseDefinition(DeclarationKind kind, Statements &body) {
   Declaration *declaration = makeDeclaration(kind, name);
   body.push_back(declaration);
   declaration->init = file->make<ErrorExpr>(name.range);
+  if (kind == DeclarationKind::Output && token.is(TokenKind::LeftBracket)) {
+    SourceRange opening = token.range;
+    advance();
+    declaration->element = parseExpression();
+    if (!declaration->element || !expectClosing(TokenKind::RightBracket, opening)) {
+      declaration->element = file->make<ErrorExpr>(opening);
+      return skipToStatement();
+    }
+  }
   if (kind == DeclarationKind::Output && consumeIf(TokenKind::Colon) && !parseShape(declaration->shapeSyntax))
     return skipToStatement();
   if (!consumeIf(TokenKind::Equals)) {

@@ -103,7 +103,7 @@ void Parser::skipToStatement() {
 }
 
 void Parser::skipToRecurrence() {
-  while (!token.is(TokenKind::EndOfFile) && !token.is(TokenKind::KwRecurrence))
+  while (!token.is(TokenKind::EndOfFile) && !token.is(TokenKind::KwRecurrence) && !token.is(TokenKind::KwFn))
     advance();
 }
 
@@ -113,12 +113,17 @@ std::unique_ptr<File> Parser::parseFile() {
       parseRecurrence();
       continue;
     }
+    if (token.is(TokenKind::KwFn)) {
+      parseFunction();
+      continue;
+    }
     bool strayBrace = token.is(TokenKind::RightBrace);
     Diagnostic &diagnostic =
         report(ErrorCode::ExpectedRecurrence, token.range, "expected 'recurrence' before " + describe(token));
     if (strayBrace)
       diagnostic.help("this '}' closes nothing: remove it");
-    else if (token.text == "import" || token.text == "from")
+    else if (llvm::StringRef(getHelpForStatement(token.text)).contains("fn ") || token.text == "import" ||
+             token.text == "from")
       diagnostic.help(getHelpForStatement(token.text));
     else
       diagnostic.help("every statement belongs to a recurrence: recurrence name { ... }");
@@ -129,6 +134,50 @@ std::unique_ptr<File> Parser::parseFile() {
     diagnostics.report(ErrorCode::EmptyFile, {0, 0}, "the file holds no recurrence")
         .help("write recurrence name { ... }; docs/language.md begins with an example");
   return std::move(file);
+}
+
+/// fn name(a, b) = EXPR
+void Parser::parseFunction() {
+  uint32_t begin = token.range.begin;
+  advance();
+  Token name;
+  bool isNamed = expectName(name, "the name of the function");
+  llvm::SmallVector<Declaration *> arguments;
+  auto malformed = [&](const llvm::Twine &missing) {
+    report(ErrorCode::MalformedFunction, here(), "expected " + missing + " before " + describe(token))
+        .help("write fn " + (isNamed ? name.text : "f") + "(a, b) = a * b");
+    lostStatements = true; // what calls it is not understood
+    skipToRecurrence();
+  };
+  if (!isNamed) {
+    lostStatements = true;
+    return skipToRecurrence();
+  }
+  if (!consumeIf(TokenKind::LeftParen))
+    return malformed("'('");
+  do {
+    Token argument;
+    if (!token.is(TokenKind::Identifier))
+      return malformed("the name of an argument");
+    expectName(argument, "the name of an argument");
+    arguments.push_back(makeDeclaration(DeclarationKind::Argument, argument));
+  } while (consumeIf(TokenKind::Comma));
+  if (!consumeIf(TokenKind::RightParen))
+    return malformed("')'");
+  if (!consumeIf(TokenKind::Equals))
+    return malformed("'='");
+  Function *function = file->make<Function>();
+  function->name = name.text;
+  function->nameRange = name.range;
+  function->arguments = file->copy<Declaration *>(arguments);
+  function->body = parseExpression();
+  if (!function->body) {
+    nesting = 0;
+    lostStatements = true;
+    return skipToRecurrence();
+  }
+  function->range = {begin, lastEnd};
+  file->functions.push_back(function);
 }
 
 void Parser::parseRecurrence() {

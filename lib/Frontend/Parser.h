@@ -34,6 +34,7 @@ private:
   void skipToStatement();
   void skipToRecurrence();
   void parseRecurrence();
+  void parseFunction();
   bool parseBody(SourceRange opening, Statements &body);
 
   // ParseStatement.cpp

@@ -97,15 +97,41 @@ std::vector<Recurrence *> selectRecurrences(File &file, llvm::StringRef only, Di
 
 } // namespace
 
+static void checkFunctionNames(const File &file, DiagnosticEngine &diagnostics) {
+  llvm::StringMap<const Function *> byName;
+  for (const Function *function : file.functions) {
+    if (findBuiltin(function->name))
+      diagnostics
+          .report(ErrorCode::ShadowsBuiltin, function->nameRange,
+                  "'" + function->name + "' is the name of a built-in function")
+          .help("choose another name, such as " + function->name + "_");
+    auto [first, isNew] = byName.try_emplace(function->name, function);
+    if (!isNew)
+      diagnostics
+          .report(ErrorCode::DuplicateFunction, function->nameRange,
+                  "a function named '" + function->name + "' exists already")
+          .note(first->second->nameRange, "the other one");
+    llvm::StringMap<const Declaration *> arguments;
+    for (const Declaration *argument : function->arguments) {
+      auto [other, isNewArgument] = arguments.try_emplace(argument->name, argument);
+      if (!isNewArgument)
+        diagnostics
+            .report(ErrorCode::DuplicateName, argument->nameRange, "'" + argument->name + "' is declared already")
+            .note(other->second->nameRange, "it is an argument, declared here");
+    }
+  }
+}
+
 std::vector<Recurrence *> analyze(File &file, const InstantiationOptions &options, DiagnosticEngine &diagnostics) {
   std::vector<Recurrence *> selected = selectRecurrences(file, options.onlyRecurrence, diagnostics);
+  checkFunctionNames(file, diagnostics);
   if (!selected.empty())
     checkOptions(selected, options, diagnostics);
   std::vector<std::unique_ptr<RecurrenceChecker>> checkers;
   for (Recurrence *recurrence : selected) {
     if (diagnostics.isFull())
       return selected;
-    checkers.push_back(std::make_unique<RecurrenceChecker>(*recurrence, file.getBuffer(), options, diagnostics));
+    checkers.push_back(std::make_unique<RecurrenceChecker>(file, *recurrence, options, diagnostics));
     checkers.back()->check();
   }
   // In a file with errors a name may look unused only because its use was not understood.

@@ -5,6 +5,7 @@
 #include "Frontend/ConstantEvaluator.h"
 #include "Frontend/Frontend.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -17,9 +18,10 @@ std::vector<Recurrence *> analyze(File &file, const InstantiationOptions &option
 /// Checks one recurrence, statement after statement.
 class RecurrenceChecker {
 public:
-  RecurrenceChecker(Recurrence &recurrence, const SourceBuffer &buffer, const InstantiationOptions &options,
+  RecurrenceChecker(File &file, Recurrence &recurrence, const InstantiationOptions &options,
                     DiagnosticEngine &diagnostics)
-      : recurrence(recurrence), buffer(buffer), options(options), diagnostics(diagnostics), evaluator(diagnostics) {}
+      : file(file), recurrence(recurrence), buffer(file.getBuffer()), options(options), diagnostics(diagnostics),
+        evaluator(diagnostics) {}
 
   void check();
   void warnAboutUnused();
@@ -30,6 +32,8 @@ private:
   void declare(Declaration *declaration);
   Declaration *lookup(llvm::StringRef name) const { return names.lookup(name); }
   Declaration *resolve(NameExpr *expr);
+  Declaration *resolveArgument(NameExpr *expr);
+  Declaration *getTokenCount();
   void reportUnknown(llvm::StringRef name, SourceRange range);
   bool reportIfDeclaredLater(llvm::StringRef name, SourceRange range);
   void reportUnknownState(AssignStatement *assign);
@@ -44,7 +48,9 @@ private:
   void checkConst(Declaration *declaration);
   void checkOutput(Declaration *declaration);
   void checkAssign(AssignStatement *assign);
+  bool mayBeAssigned(const Declaration &declaration) const;
   void checkFor(ForStatement *loop);
+  void checkRestart(RestartStatement *restart);
   void requireNumber(Expr *expr, llvm::StringRef what);
   Shape resolveShape(const ShapeSyntax &syntax);
   Extent resolveExtent(Expr *entry);
@@ -57,6 +63,9 @@ private:
   Shape checkValue(Expr *expr);
   Shape checkUncached(Expr *expr);
   Shape checkIndex(IndexExpr *expr);
+  Shape checkSlice(SliceExpr *expr);
+  Extent findSizeOfSlice(const SliceExpr *expr);
+  bool checkPlace(Expr *expr, llvm::StringRef what);
   NameExpr *findUnknownName(Expr *expr) const;
   bool reportIfIndexOfToken(IndexExpr *expr);
   Shape checkElementwise(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs);
@@ -67,7 +76,7 @@ private:
 
   // SemaProduct.cpp
   Shape checkProduct(BinaryExpr *expr);
-  Shape refuseMatrixProduct(BinaryExpr *expr);
+  Shape checkMatrixProduct(BinaryExpr *expr);
   void reportMatrixVector(BinaryExpr *expr, Expr *matrix, Expr *vector);
   void reportDiagMismatch(BinaryExpr *expr, Extent wanted, bool alsoFitsOtherSide);
 
@@ -82,10 +91,25 @@ private:
   bool requireVector(CallExpr *call, unsigned argument);
   bool requireAxis(CallExpr *call, llvm::StringRef keyword, Extent wanted, bool allowScalar, bool allowVector);
 
+  // SemaPlaces.cpp: functions that put values one after the other, in a token or over the tokens
+  Shape checkParts(CallExpr *call);
+  Shape checkDelay(CallExpr *call);
+  Shape checkConv(CallExpr *call);
+  Shape checkPow(CallExpr *call);
+  Shape checkNorm(CallExpr *call);
+
+  // SemaFunction.cpp
+  const Function *findFunction(llvm::StringRef name, uint32_t before) const;
+  Shape checkFunctionCall(CallExpr *call, const Function &function);
+  Expr *cloneExpr(const Expr *expr);
+
   // SemaUnroll.cpp
   bool checkUnrolled(llvm::ArrayRef<Statement *> body, bool inLoop);
   bool checkUnrolledLoop(ForStatement *loop);
   bool checkIndices(const Expr *expr);
+  bool checkSliceBounds(const SliceExpr *expr);
+  bool addElement(Declaration *output);
+  void checkElements();
 
   // SemaShape.cpp
   std::optional<int64_t> getValue(Extent extent) const;
@@ -108,6 +132,7 @@ private:
   /// The outer product that `expr` is, up to scalar factors, or null.
   static const CallExpr *findOuter(const Expr *expr);
 
+  File &file;
   Recurrence &recurrence;
   const SourceBuffer &buffer;
   const InstantiationOptions &options;
@@ -122,7 +147,15 @@ private:
   std::vector<Declaration *> declarations; // all of them, in order
   std::vector<llvm::StringRef> *loopLocals = nullptr;
   ForStatement *loop = nullptr;
+  RestartStatement *restart = nullptr;
+  uint32_t loopDepth = 0;
   uint64_t unrolledNodes = 0;
+  llvm::MapVector<Declaration *, llvm::SmallVector<int64_t>> elements; // of outputs that loops give
+  llvm::ArrayRef<Declaration *> functionArguments; // while the body of a function is checked, what it knows
+  bool inFunction = false;
+  unsigned functionDepth = 0;     // of the expressions of functions that are being checked
+  uint64_t functionNodes = 0;     // in all copies of functions' expressions
+  Statement *statement = nullptr; // the one that is being checked
 };
 
 } // namespace recur::frontend

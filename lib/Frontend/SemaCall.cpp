@@ -10,6 +10,9 @@ using llvm::dyn_cast;
 
 Shape RecurrenceChecker::checkCall(CallExpr *call) {
   call->builtin = findBuiltin(call->callee);
+  if (!call->builtin)
+    if (const Function *function = findFunction(call->callee, call->range.begin))
+      return checkFunctionCall(call, *function);
   if (!call->builtin) {
     for (const Argument &argument : call->arguments)
       check(argument.value);
@@ -26,6 +29,18 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
         diagnostic.help("a product is written with '*'");
       return Shape();
     }
+    if (const Function *function = findFunction(call->callee, ~0u)) {
+      bool isItself = function->range.begin <= call->range.begin && call->range.end <= function->range.end;
+      diagnostics
+          .report(ErrorCode::UnknownFunction, call->calleeRange,
+                  "the function '" + call->callee + "' is used " + (isItself ? "in itself" : "before its declaration"))
+          .note(function->nameRange, "declared here")
+          .help(isItself ? "a function cannot call itself; what goes on from token to token is a state"
+                         : "move the function up");
+      return Shape();
+    }
+    if (recurrence.damaged) // the function may be in the part that could not be parsed
+      return Shape();
     Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownFunction, call->calleeRange,
                                                 "there is no function '" + call->callee + "'");
     if (std::string help = getHelpForFunction(call->callee); !help.empty()) {
@@ -35,10 +50,13 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
     NearestName nearest(call->callee);
     for (const BuiltinInfo &builtin : getBuiltins())
       nearest.offer(builtin.name);
+    for (const Function *function : file.functions)
+      nearest.offer(function->name);
     if (!nearest.get().empty())
       diagnostic.help("did you mean '" + nearest.get() + "'?", call->calleeRange, nearest.get());
     else
-      diagnostic.help("docs/language.md lists the functions; there are no functions of one's own");
+      diagnostic.help("docs/language.md lists the functions; one of your own stands before the recurrences: fn " +
+                      call->callee + "(a, b) = a * b");
     return Shape();
   }
   return checkArguments(call) ? checkBuiltin(call) : Shape();
@@ -102,11 +120,12 @@ bool RecurrenceChecker::checkArguments(CallExpr *call) {
       ok = false;
     }
   }
-  if (numPositional != builtin.numPositional && !hasUnknown) {
+  bool isEnough = builtin.isVariadic && numPositional >= builtin.numPositional;
+  if (numPositional != builtin.numPositional && !isEnough && !hasUnknown) {
     diagnostics
         .report(ErrorCode::WrongArgumentCount, call->range,
-                "'" + builtin.name + "' takes " + llvm::Twine(builtin.numPositional) +
-                    (builtin.keywords.empty() ? "" : " unnamed") +
+                "'" + builtin.name + "' takes " + (builtin.isVariadic ? "at least " : "") +
+                    llvm::Twine(builtin.numPositional) + (builtin.keywords.empty() ? "" : " unnamed") +
                     (builtin.numPositional == 1 ? " argument" : " arguments") + ", and " + llvm::Twine(numPositional) +
                     (numPositional == 1 ? " is given" : " are given"))
         .help(getHelpForArguments(builtin, numPositional));
@@ -136,12 +155,25 @@ Shape RecurrenceChecker::checkBuiltin(CallExpr *call) {
   switch (call->builtin->id) {
   case Builtin::Max:
   case Builtin::Min:
+  case Builtin::LogAddExp:
     return checkElementwise(call->callee, call->range, argument(0), argument(1));
   case Builtin::Sum:
     return argument(0)->shape.isUnknown() ? Shape() : Shape::scalar();
   case Builtin::Softmax:
   case Builtin::L2Norm:
     return requireVector(call, 0) ? argument(0)->shape : Shape();
+  case Builtin::RMSNorm:
+  case Builtin::LayerNorm:
+    return checkNorm(call);
+  case Builtin::Pow:
+    return checkPow(call);
+  case Builtin::Concat:
+  case Builtin::Stack:
+    return checkParts(call);
+  case Builtin::Delay:
+    return checkDelay(call);
+  case Builtin::Conv:
+    return checkConv(call);
   case Builtin::Diag:
     if (argument(0)->shape.isDiagonal())
       return checkValue(argument(0));
@@ -225,7 +257,7 @@ Shape RecurrenceChecker::checkCg(CallExpr *call) {
               .report(ErrorCode::IterationCount, iterations->range,
                       "this is " + llvm::Twine(*count) + " iterations; there are at least 1 and at most 10000")
               .help("as many iterations as the matrix has rows solve it exactly; fewer are usual");
-        call->iterations = *count;
+        call->count = *count;
       }
   }
   Shape m = matrix->shape, x = vector->shape, r = ridge ? ridge->shape : Shape();

@@ -39,6 +39,8 @@ Shape RecurrenceChecker::checkUncached(Expr *expr) {
     return checkValue(cast<NegateExpr>(expr)->operand);
   case Expr::Index:
     return checkIndex(cast<IndexExpr>(expr));
+  case Expr::Slice:
+    return checkSlice(cast<SliceExpr>(expr));
   case Expr::Call:
     return checkCall(cast<CallExpr>(expr));
   case Expr::Binary: {
@@ -73,7 +75,7 @@ bool RecurrenceChecker::reportIfIndexOfToken(IndexExpr *expr) {
   auto *base = dyn_cast<NameExpr>(expr->base);
   bool isState = base && base->declaration && base->declaration->is(DeclarationKind::State);
   std::string help = isState ? "until it is assigned, " + base->name.str() + " is what it was after the token before"
-                             : getHelpForDelay(quote(expr->base), format(expr->base->shape));
+                             : getHelpForDelay(quote(expr->base, false));
   if (NameExpr *unknown = findUnknownName(expr->index); unknown && !recurrence.damaged) {
     static constexpr llvm::StringLiteral tokens[] = {"t", "n", "i", "s", "step", "time", "token", "pos", "idx"};
     if (!llvm::is_contained(tokens, unknown->name))
@@ -98,14 +100,56 @@ bool RecurrenceChecker::reportIfIndexOfToken(IndexExpr *expr) {
   return true;
 }
 
+/// A number that says where: known at compile time, in each iteration of a loop.
+bool RecurrenceChecker::checkPlace(Expr *expr, llvm::StringRef what) {
+  unsigned errorsBefore = diagnostics.getNumErrors();
+  requireNumber(expr, what);
+  return diagnostics.getNumErrors() == errorsBefore &&
+         evaluator.requireConstant(expr, what, /*allowLoopVariables=*/true);
+}
+
+/// How long a slice is: a dim where the source says so, as in x[0..K] and x[n..n + K], and else a number.
+Extent RecurrenceChecker::findSizeOfSlice(const SliceExpr *expr) {
+  auto dimOf = [](const Expr *size) -> const Declaration * {
+    auto *name = dyn_cast<NameExpr>(size);
+    while (name && name->declaration && name->declaration->is(DeclarationKind::Argument))
+      name = dyn_cast<NameExpr>(name->declaration->init);
+    return name && name->declaration && name->declaration->is(DeclarationKind::Dim) ? name->declaration : nullptr;
+  };
+  auto *first = dyn_cast<NumberExpr>(expr->lower);
+  if (const Declaration *dim = dimOf(expr->upper); dim && first && first->value == 0)
+    return Extent::ofDim(dim->index);
+  if (auto *sum = dyn_cast<BinaryExpr>(expr->upper); sum && sum->op == BinaryOperator::Add)
+    if (const Declaration *dim = dimOf(sum->rhs);
+        dim && buffer.getText(sum->lhs->range) == buffer.getText(expr->lower->range))
+      return Extent::ofDim(dim->index);
+  auto lower = evaluator.tryToEvaluate(expr->lower), upper = evaluator.tryToEvaluate(expr->upper);
+  double length = lower && upper ? *upper - *lower : 0;
+  // What is out of bounds is reported when loops are unrolled.
+  return length >= 1 && length <= kMaxDim ? Extent::ofNumber(uint32_t(length)) : Extent::ofNumber(1);
+}
+
+Shape RecurrenceChecker::checkSlice(SliceExpr *expr) {
+  Shape base = checkValue(expr->base);
+  bool lower = checkPlace(expr->lower, "the bound of a slice"), upper = checkPlace(expr->upper, "the bound of a slice");
+  if (base.isScalar()) {
+    Diagnostic &diagnostic =
+        diagnostics.report(ErrorCode::IndexedScalar, expr->range, "a scalar has no elements to slice");
+    noteShape(diagnostic, expr->base);
+  }
+  if (!lower || !upper || base.isUnknown() || base.isScalar())
+    return Shape();
+  // Without the values of dims there is no length yet.
+  bool isKnown = evaluator.tryToEvaluate(expr->lower) && evaluator.tryToEvaluate(expr->upper);
+  Extent size = isKnown ? findSizeOfSlice(expr) : Extent();
+  return base.isVector() ? Shape::vector(size) : Shape::matrix(size, base.getColumns());
+}
+
 Shape RecurrenceChecker::checkIndex(IndexExpr *expr) {
   Shape base = checkValue(expr->base);
   if (reportIfIndexOfToken(expr))
     return Shape();
-  unsigned errorsBefore = diagnostics.getNumErrors();
-  requireNumber(expr->index, "an index");
-  if (diagnostics.getNumErrors() == errorsBefore)
-    evaluator.requireConstant(expr->index, "an index", /*allowLoopVariables=*/true);
+  checkPlace(expr->index, "an index");
   if (base.isVector())
     return Shape::scalar();
   if (base.isMatrix())

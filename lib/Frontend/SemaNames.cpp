@@ -22,14 +22,21 @@ void RecurrenceChecker::collectDeclarations() {
 
 void RecurrenceChecker::declare(Declaration *declaration) {
   declarations.push_back(declaration);
+  declaration->loopDepth = loopDepth;
+  if (const Function *function = findFunction(declaration->name, ~0u))
+    diagnostics
+        .report(ErrorCode::ShadowsBuiltin, declaration->nameRange,
+                "'" + declaration->name + "' is the name of a function")
+        .note(function->nameRange, "declared here")
+        .help("choose another name, such as " + declaration->name + "_");
   if (findBuiltin(declaration->name))
     diagnostics
         .report(ErrorCode::ShadowsBuiltin, declaration->nameRange,
                 "'" + declaration->name + "' is the name of a built-in function")
         .help("choose another name, such as " + declaration->name + "_");
   if (declaration->is(DeclarationKind::Output)) {
-    Declaration *first = outputs.lookup(declaration->name);
-    if (first && first != declaration)
+    Declaration *first = outputs.try_emplace(declaration->name, declaration).first->second;
+    if (first != declaration)
       diagnostics
           .report(ErrorCode::DuplicateName, declaration->nameRange,
                   "an output named '" + declaration->name + "' exists already")
@@ -125,8 +132,24 @@ void RecurrenceChecker::reportUnknown(llvm::StringRef name, SourceRange range) {
         "const otherwise");
 }
 
+/// The state that counts tokens, which is there from its first use on.
+Declaration *RecurrenceChecker::getTokenCount() {
+  if (!recurrence.tokenCount) {
+    Declaration *count = file.make<Declaration>(DeclarationKind::State, "token", SourceRange());
+    count->shape = Shape::scalar();
+    count->used = count->updated = true;
+    recurrence.tokenCount = count;
+    recurrence.hasImplicitStates = true;
+  }
+  return recurrence.tokenCount;
+}
+
 Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
+  if (inFunction)
+    return resolveArgument(expr);
   Declaration *declaration = lookup(expr->name);
+  if (!declaration && expr->name == "token" && !later.count("token"))
+    return expr->declaration = getTokenCount();
   if (!declaration) {
     reportUnknown(expr->name, expr->range);
     return nullptr;
@@ -164,6 +187,12 @@ void RecurrenceChecker::reportUnknownState(AssignStatement *assign) {
                     ": ...");
 }
 
+/// A state, and within a loop a let that stands before it: the next iteration finds what this one assigns.
+bool RecurrenceChecker::mayBeAssigned(const Declaration &declaration) const {
+  return declaration.is(DeclarationKind::State) ||
+         (declaration.is(DeclarationKind::Let) && declaration.loopDepth < loopDepth);
+}
+
 void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   Declaration *target = lookup(assign->name);
   // What is missing is the declaration, which the value then needs as well.
@@ -184,22 +213,22 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
       reportIfDeclaredLater(assign->name, assign->nameRange);
     return;
   }
-  if (!target->is(DeclarationKind::State)) {
+  if (!mayBeAssigned(*target)) {
     Diagnostic &diagnostic =
         diagnostics
             .report(ErrorCode::NotAssignable, assign->nameRange,
                     "'" + assign->name + "' is " + describe(target->declarationKind) + ", not a state")
             .note(target->nameRange, "declared here");
-    if (target->is(DeclarationKind::Let) && loopLocals)
-      diagnostic.help("what a loop adds up is a state: write state " + assign->name + " instead of let, and " +
-                      assign->name + " = 0 before the loop");
+    if (target->is(DeclarationKind::Let) && loop)
+      diagnostic.help("within an iteration a name keeps its value: declare it before the loop if it is to go from one "
+                      "iteration to the next");
     else if (target->is(DeclarationKind::Let))
       diagnostic.help("a name keeps its value for the whole token: give the new value a name of its own with let");
     else
       diagnostic.help("only states are assigned; for a new value write let with a name of its own");
     return;
   }
-  assign->state = target;
+  assign->target = target;
   target->updated = true;
   if (value.isUnknown() || target->shape.isUnknown() || agree(value, target->shape))
     return;
@@ -208,7 +237,8 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   if (reportIfTransposedOuter(assign->value, target->shape, assign->value->range, message, target))
     return;
   Diagnostic &diagnostic = diagnostics.report(ErrorCode::StateShape, assign->value->range, message)
-                               .note(target->nameRange, "the state is declared here");
+                               .note(target->nameRange, (target->is(DeclarationKind::State) ? "the state" : "the let") +
+                                                            llvm::Twine(" is declared here"));
   noteEqualDims(diagnostic, value, target->shape);
   auto *product = llvm::dyn_cast<BinaryExpr>(assign->value);
   if (target->shape.isMatrix() && product && product->op == BinaryOperator::Product && product->lhs->shape.isMatrix())

@@ -48,7 +48,7 @@ Shape RecurrenceChecker::checkProduct(BinaryExpr *expr) {
     return Shape();
   }
   if (a.isMatrix())
-    return refuseMatrixProduct(expr);
+    return checkMatrixProduct(expr);
 
   Diagnostic &diagnostic = diagnostics.report(ErrorCode::VectorProduct, expr->operatorRange,
                                               "'@' needs a matrix, and both operands are vectors");
@@ -103,35 +103,33 @@ void RecurrenceChecker::reportDiagMismatch(BinaryExpr *expr, Extent wanted, bool
     diagnostic.help("to scale the rows write " + quote(diagonal) + " @ " + quote(other));
 }
 
-Shape RecurrenceChecker::refuseMatrixProduct(BinaryExpr *expr) {
-  Diagnostic &diagnostic =
-      diagnostics.report(ErrorCode::MatrixProduct, expr->operatorRange,
-                         "a product of two matrices, " + format(expr->lhs->shape) + " @ " + format(expr->rhs->shape) +
-                             ": '@' takes a matrix and a vector, or a matrix and a diag");
-  noteShape(diagnostic, expr->lhs);
-  noteShape(diagnostic, expr->rhs);
-  auto isOuter = [](const Expr *operand) {
-    auto *call = llvm::dyn_cast<CallExpr>(operand);
-    return call && call == findOuter(operand);
+/// A product of two matrices is made row by row, or column and row where one side is an outer product.
+Shape RecurrenceChecker::checkMatrixProduct(BinaryExpr *expr) {
+  constexpr int64_t mostRows = 256;
+  Shape a = expr->lhs->shape, b = expr->rhs->shape;
+  auto report = [&](const llvm::Twine &message) -> Diagnostic & {
+    Diagnostic &diagnostic = diagnostics.report(ErrorCode::MatrixProduct, expr->operatorRange, message);
+    noteShape(diagnostic, expr->lhs);
+    noteShape(diagnostic, expr->rhs);
+    return diagnostic;
   };
-  auto argument = [](const Expr *operand, unsigned i) { return llvm::cast<CallExpr>(operand)->arguments[i].value; };
-  const Expr *lhs = expr->lhs, *rhs = expr->rhs;
-  if (isOuter(lhs) && isOuter(rhs))
-    diagnostic.help("with rank one on both sides it is dot(" + quote(argument(lhs, 1), false) + ", " +
-                    quote(argument(rhs, 0), false) + ") * outer(" + quote(argument(lhs, 0), false) + ", " +
-                    quote(argument(rhs, 1), false) + ")");
-  else if (isOuter(rhs))
-    diagnostic.help("the right side has rank one, so write outer(" + quote(lhs) + " @ " + quote(argument(rhs, 0)) +
-                    ", " + quote(argument(rhs, 1), false) + ")");
-  else if (isOuter(lhs))
-    diagnostic.help("the left side has rank one, so write outer(" + quote(argument(lhs, 0), false) + ", " +
-                    quote(argument(lhs, 1)) + " @ " + quote(rhs) + ")");
-  else if (findOuter(rhs) || findOuter(lhs))
-    diagnostic.help("move the scalar factor out: S @ (beta * outer(a, b)) is beta * outer(S @ a, b)");
-  else
-    diagnostic.help("for A @ (B @ x) keep the parentheses round the vector side; a state can be multiplied by "
-                    "diagonal and rank-one matrices only");
-  return Shape();
+  if (!agree(a.getColumns(), b.getRows())) {
+    Diagnostic &diagnostic = report("a product of two matrices, " + format(a) + " @ " + format(b) + ": the left has " +
+                                    format(a.getColumns()) + " columns, the right " + format(b.getRows()) + " rows");
+    noteEqualDims(diagnostic, a.getColumns(), b.getRows());
+    if (const CallExpr *outer = findOuter(expr->rhs); outer && agree(a.getColumns(), b.getColumns()))
+      diagnostic.help("outer(a, b) has the rows of a and the columns of b: write outer(" +
+                      quote(outer->arguments[1].value, false) + ", " + quote(outer->arguments[0].value, false) + ")");
+    return Shape();
+  }
+  auto rows = getValue(a.getRows());
+  if (rows && *rows > mostRows && !findOuter(expr->lhs) && !findOuter(expr->rhs)) {
+    report("a product of two matrices, whose left side has " + llvm::Twine(*rows) + " rows; there are at most " +
+           llvm::Twine(mostRows))
+        .help("for A @ (B @ x) keep the parentheses round the vector side");
+    return Shape();
+  }
+  return makeMatrix(expr->range, a.getRows(), b.getColumns());
 }
 
 } // namespace recur::frontend

@@ -15,7 +15,8 @@ void RecurrenceChecker::check() {
   checkBody(recurrence.body);
   checkOutputsAndUpdates();
   if (diagnostics.getNumErrors() == errorsBefore && !recurrence.damaged)
-    checkUnrolled(recurrence.body, /*inLoop=*/false);
+    if (checkUnrolled(recurrence.body, /*inLoop=*/false))
+      checkElements();
 }
 
 void RecurrenceChecker::checkBody(llvm::ArrayRef<Statement *> body) {
@@ -26,7 +27,8 @@ void RecurrenceChecker::checkBody(llvm::ArrayRef<Statement *> body) {
   }
 }
 
-void RecurrenceChecker::checkStatement(Statement *statement) {
+void RecurrenceChecker::checkStatement(Statement *next) {
+  statement = next;
   switch (statement->kind) {
   case Statement::Declare:
     return checkDeclaration(cast<Declaration>(statement));
@@ -34,19 +36,49 @@ void RecurrenceChecker::checkStatement(Statement *statement) {
     return checkAssign(cast<AssignStatement>(statement));
   case Statement::For:
     return checkFor(cast<ForStatement>(statement));
+  case Statement::Restart:
+    return checkRestart(cast<RestartStatement>(statement));
   }
+}
+
+void RecurrenceChecker::checkRestart(RestartStatement *next) {
+  Shape shape = checkValue(next->value);
+  auto refuse = [&](SourceRange range, const llvm::Twine &message) -> Diagnostic & {
+    return diagnostics.report(ErrorCode::BadRestart, range, message);
+  };
+  if (!shape.isUnknown() && !shape.isScalar())
+    refuse(next->value->range, "'restart' takes a scalar that is 0 or 1, and this is " + formatWithRank(shape))
+        .help("all states begin anew at once: give it one input a token");
+  if (loop)
+    refuse(next->range, "a restart cannot stand in a loop").note(loop->headRange, "the loop");
+  if (restart)
+    refuse(next->range, "a restart stands here already")
+        .note(restart->range, "the other one")
+        .help("to restart for either of two reasons write restart max(a, b)");
+  restart = next;
+  for (const Declaration *state : declarations)
+    if (state->is(DeclarationKind::State) && (state->used || state->updated)) {
+      refuse(next->range, "the state '" + state->name + "' is used before the restart")
+          .note(state->nameRange, "it is declared here")
+          .help("states are zero for the whole token that restarts: move it up, before all that reads or updates one");
+      return;
+    }
+  if (recurrence.hasImplicitStates)
+    refuse(next->range, "what earlier tokens had is used before the restart")
+        .help("nothing is known of them in the token that restarts: move it up, before delay, conv and token");
 }
 
 void RecurrenceChecker::checkDeclaration(Declaration *declaration) {
   DeclarationKind kind = declaration->declarationKind;
-  if (loop && kind != DeclarationKind::Let) {
-    bool isOutput = kind == DeclarationKind::Output;
+  bool isOutput = kind == DeclarationKind::Output;
+  if (loop && kind != DeclarationKind::Let && !declaration->element) {
     diagnostics
         .report(isOutput ? ErrorCode::OutputInLoop : ErrorCode::DeclarationInLoop, declaration->nameRange,
                 describe(kind) + " cannot be declared inside a loop")
         .note(loop->headRange, "the loop")
-        .help(isOutput ? "collect the value in a state, and give the output after the loop"
-                       : "declare it before the loop");
+        .help(isOutput ? "to give an element or a row in each iteration write output " + declaration->name + "[" +
+                             loop->variable->name + "] = ..."
+                       : std::string("declare it before the loop"));
   }
   switch (kind) {
   case DeclarationKind::Dim:
@@ -66,8 +98,9 @@ void RecurrenceChecker::checkDeclaration(Declaration *declaration) {
   case DeclarationKind::Output:
     checkOutput(declaration);
     break;
-  case DeclarationKind::LoopVariable:
-    break; // declared by checkFor
+  case DeclarationKind::LoopVariable: // declared by checkFor
+  case DeclarationKind::Argument:     // by a call
+    break;
   }
   declare(declaration);
 }
@@ -150,6 +183,19 @@ void RecurrenceChecker::checkConst(Declaration *constant) {
 void RecurrenceChecker::checkOutput(Declaration *output) {
   Shape value = checkValue(output->init);
   output->shape = value;
+  if (output->element) {
+    checkPlace(output->element, "the place of an element");
+    if (!loop)
+      diagnostics
+          .report(ErrorCode::OutputElements, output->nameRange,
+                  "the elements of an output are given in a loop, all by one statement")
+          .help("elsewhere give it as a whole: output " + output->name + " = stack(a, b, ...)");
+    if (value.isMatrix())
+      diagnostics
+          .report(ErrorCode::OutputElements, output->init->range,
+                  "an element of an output is a scalar or a vector, and this is " + formatWithRank(value))
+          .help("a value has at most two dimensions");
+  }
   if (!output->shapeSyntax.range.isValid())
     return;
   Shape declared = resolveShape(output->shapeSyntax);
@@ -181,9 +227,16 @@ void RecurrenceChecker::checkFor(ForStatement *statement) {
   auto *outerLoop = loop;
   loopLocals = &locals;
   loop = statement;
+  ++loopDepth;
   statement->variable->shape = Shape::scalar();
+  // The first iteration says how long slices are; that the others agree is seen when the loop is unrolled.
+  if (auto first = evaluator.tryToEvaluate(statement->lower)) {
+    statement->variable->known = true;
+    statement->variable->number = *first;
+  }
   declare(statement->variable);
   checkBody(statement->body);
+  --loopDepth;
   loop = outerLoop;
   loopLocals = outerLocals;
   for (llvm::StringRef name : locals) {
@@ -321,6 +374,7 @@ void RecurrenceChecker::warnAboutUnused() {
       break;
     case DeclarationKind::Output:
     case DeclarationKind::LoopVariable:
+    case DeclarationKind::Argument:
       break;
     }
   }

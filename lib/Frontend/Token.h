@@ -20,8 +20,10 @@ enum class TokenKind : uint8_t {
   KwState,
   KwLet,
   KwOutput,
+  KwRestart,
   KwFor,
   KwScalar,
+  KwFn,
   KwIn,
   // Punctuation
   LeftBrace,

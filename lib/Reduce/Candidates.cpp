@@ -81,6 +81,14 @@ static void dropRecurrences(const Spec &spec, TryCandidate take) {
   }
 }
 
+static void dropFunctions(const Spec &spec, TryCandidate take) {
+  for (size_t i = spec.functions.size(); i-- > 0;) {
+    Spec copy = spec;
+    copy.functions.erase(copy.functions.begin() + i);
+    take(std::move(copy));
+  }
+}
+
 static void dropRuns(const Spec &spec, TryCandidate take) {
   for (size_t list = 0; list < countLists(spec); ++list)
     for (size_t length = getList(spec, list).size(); length > 0; length /= 2)
@@ -451,6 +459,7 @@ static void shortenNames(const Spec &spec, TryCandidate take) {
 llvm::ArrayRef<Shrinker> reduce::getShrinkers() {
   static const Shrinker shrinkers[] = {
       {"recurrences", dropRecurrences},
+      {"functions", dropFunctions},
       {"statements", dropRuns},
       {"names with what uses them", dropWithUsers},
       {"states that become inputs", dropUpdatesOfStates},

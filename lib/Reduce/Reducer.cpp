@@ -44,7 +44,7 @@ static uint64_t measureItems(const std::vector<Item> &items) {
     total += (item.kind == Item::Kind::For ? kLoop : kItem) + measureName(item.name) + item.shared + item.hasShape;
     for (const ExprPtr &size : item.shape)
       total += measureExpr(*size);
-    for (const ExprPtr *expr : {&item.value, &item.begin, &item.end})
+    for (const ExprPtr *expr : {&item.value, &item.element, &item.begin, &item.end})
       if (*expr)
         total += measureExpr(**expr);
     total += measureItems(item.body);
@@ -54,6 +54,8 @@ static uint64_t measureItems(const std::vector<Item> &items) {
 
 uint64_t reduce::measure(const Spec &spec) {
   uint64_t total = 0;
+  for (const Function &function : spec.functions)
+    total += kItem + measureName(function.name) + measureExpr(*function.value);
   for (const Recurrence &recurrence : spec.recurrences)
     total += kLoop + measureName(recurrence.name) + measureItems(recurrence.items);
   return total;

@@ -25,6 +25,10 @@ static ExprPtr convert(const ast::Expr *expr) {
     auto *index = llvm::cast<ast::IndexExpr>(expr);
     return makeExpr(Expr::Kind::Index, "", {convert(index->base), convert(index->index)});
   }
+  case ast::Expr::Slice: {
+    auto *slice = llvm::cast<ast::SliceExpr>(expr);
+    return makeExpr(Expr::Kind::Slice, "", {convert(slice->base), convert(slice->lower), convert(slice->upper)});
+  }
   case ast::Expr::Call: {
     auto *call = llvm::cast<ast::CallExpr>(expr);
     Expr result{Expr::Kind::Call, call->callee.str(), {}, {}, {}};
@@ -54,6 +58,7 @@ static Item::Kind convert(ast::DeclarationKind kind) {
     return Item::Kind::Output;
   case ast::DeclarationKind::Let:
   case ast::DeclarationKind::LoopVariable: // stands only in a loop's head, which is converted by itself
+  case ast::DeclarationKind::Argument:     // and this in a function's
     return Item::Kind::Let;
   }
   return Item::Kind::Let;
@@ -76,6 +81,11 @@ static Item convert(const ast::Statement *statement) {
     item.value = convert(assign->value);
     return item;
   }
+  if (auto *restart = llvm::dyn_cast<ast::RestartStatement>(statement)) {
+    item.kind = Item::Kind::Restart;
+    item.value = convert(restart->value);
+    return item;
+  }
   auto *declaration = llvm::cast<ast::Declaration>(statement);
   item.kind = convert(declaration->declarationKind);
   item.name = declaration->name.str();
@@ -85,6 +95,8 @@ static Item convert(const ast::Statement *statement) {
     item.shape.push_back(convert(size));
   if (declaration->init)
     item.value = convert(declaration->init);
+  if (declaration->element)
+    item.element = convert(declaration->element);
   return item;
 }
 
@@ -95,6 +107,13 @@ std::optional<Spec> reduce::parseSpec(llvm::StringRef text) {
   if (!file || diagnostics.hasErrors())
     return std::nullopt;
   Spec spec;
+  for (const ast::Function *function : file->functions) {
+    Function &out = spec.functions.emplace_back();
+    out.name = function->name.str();
+    for (const ast::Declaration *argument : function->arguments)
+      out.arguments.push_back(argument->name.str());
+    out.value = convert(function->body);
+  }
   for (const auto &recurrence : file->recurrences) {
     Recurrence &out = spec.recurrences.emplace_back();
     out.name = recurrence->name.str();

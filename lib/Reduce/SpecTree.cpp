@@ -108,9 +108,14 @@ void printExpr(llvm::raw_ostream &os, const Expr &expr, Binding needed) {
     os << ')';
     break;
   case Expr::Kind::Index:
+  case Expr::Kind::Slice:
     printExpr(os, *expr.operands[0], Primary);
     os << '[';
     printExpr(os, *expr.operands[1], Sum);
+    if (expr.kind == Expr::Kind::Slice) {
+      os << "..";
+      printExpr(os, *expr.operands[2], Sum);
+    }
     os << ']';
     break;
   }
@@ -160,6 +165,11 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
     break;
   case Item::Kind::Assign:
     break;
+  case Item::Kind::Restart:
+    os << "restart ";
+    printExpr(os, *item.value, Sum);
+    os << '\n';
+    return;
   case Item::Kind::For:
     os << "for " << item.name << " in ";
     printExpr(os, *item.begin, Sum);
@@ -172,6 +182,11 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
     return;
   }
   os << item.name;
+  if (item.element) {
+    os << '[';
+    printExpr(os, *item.element, Sum);
+    os << ']';
+  }
   printShape(os, item);
   if (item.value) {
     os << " = ";
@@ -198,6 +213,14 @@ std::string reduce::print(const Item &item) {
 std::string reduce::print(const Spec &spec) {
   std::string text;
   llvm::raw_string_ostream os(text);
+  for (const Function &function : spec.functions) {
+    os << "fn " << function.name << '(';
+    for (size_t i = 0; i < function.arguments.size(); ++i)
+      os << (i ? ", " : "") << function.arguments[i];
+    os << ") = ";
+    printExpr(os, *function.value, Sum);
+    os << '\n';
+  }
   for (const Recurrence &recurrence : spec.recurrences) {
     os << (text.empty() ? "" : "\n") << "recurrence " << recurrence.name << " {\n";
     for (const Item &item : recurrence.items)
@@ -219,7 +242,7 @@ unsigned reduce::countItems(const std::vector<Item> &items) {
 }
 
 bool reduce::mentionsAnywhere(const Item &item, llvm::StringRef name) {
-  for (const ExprPtr *expr : {&item.value, &item.begin, &item.end})
+  for (const ExprPtr *expr : {&item.value, &item.element, &item.begin, &item.end})
     if (*expr && mentions(*expr, name))
       return true;
   for (const ExprPtr &size : item.shape)
@@ -233,7 +256,7 @@ bool reduce::mentionsAnywhere(const Item &item, llvm::StringRef name) {
 
 void reduce::transformExprs(std::vector<Item> &items, llvm::function_ref<ExprPtr(const ExprPtr &)> change) {
   for (Item &item : items) {
-    for (ExprPtr *expr : {&item.value, &item.begin, &item.end})
+    for (ExprPtr *expr : {&item.value, &item.element, &item.begin, &item.end})
       if (*expr)
         *expr = change(*expr);
     for (ExprPtr &size : item.shape)

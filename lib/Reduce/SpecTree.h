@@ -15,10 +15,10 @@ struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
 
 struct Expr {
-  enum class Kind { Number, Name, Negate, Binary, Call, Index };
+  enum class Kind { Number, Name, Negate, Binary, Call, Index, Slice };
   Kind kind;
   std::string text;                // the number, the name, the operator (`+ - * / @`), the function
-  std::vector<ExprPtr> operands;   // for an index: what is indexed, then the index
+  std::vector<ExprPtr> operands;   // for an index or a slice: what it is of, then the index or the bounds
   std::vector<std::string> labels; // of a call's operands, "" where positional; as many as operands
   std::vector<std::string> shape;  // the sizes' names, where whoever built the tree knows them; printing ignores it
 
@@ -41,13 +41,14 @@ std::string print(const ExprPtr &expr);
 
 /// A declaration or a statement.
 struct Item {
-  enum class Kind { Dim, Const, Input, Param, State, Let, Assign, Output, For };
+  enum class Kind { Dim, Const, Input, Param, State, Let, Assign, Output, For, Restart };
   Kind kind;
   std::string name = {}; // for a loop: its variable
   bool shared = false;
   bool hasShape = false;
   std::vector<ExprPtr> shape = {};        // empty is `scalar`
   ExprPtr value = nullptr;                // may be null for a dim
+  ExprPtr element = nullptr;              // of an output that a loop gives: which element this is
   ExprPtr begin = nullptr, end = nullptr; // of a loop
   std::vector<Item> body = {};
 };
@@ -57,9 +58,16 @@ struct Recurrence {
   std::vector<Item> items;
 };
 
+struct Function {
+  std::string name;
+  std::vector<std::string> arguments;
+  ExprPtr value;
+};
+
 /// A file.
 struct Spec {
   std::vector<Recurrence> recurrences;
+  std::vector<Function> functions = {};
 };
 
 std::string print(const Spec &spec);

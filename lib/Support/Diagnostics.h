@@ -54,6 +54,9 @@ public:
   /// An error without a code, for what is not the author's mistake (a file that cannot be read).
   Diagnostic &error(const llvm::Twine &message);
 
+  /// What was reported last, for further notes.
+  Diagnostic &getLast() { return diagnostics.empty() ? overflow : diagnostics.back(); }
+
   unsigned getNumErrors() const { return numErrors; }
   bool hasErrors() const { return numErrors != 0; }
   /// True once as many errors were reported as are kept: the rest of the input need not be looked at.

@@ -53,7 +53,8 @@ protected:
     ASSERT_TRUE(specification);
     auto all = get(specification->describe());
     ASSERT_EQ(all.size(), 1u);
-    auto files = get(openFolder(folder, getArrayDeclarations(all[0])));
+    auto files =
+        get(openFolder(folder, getArrayDeclarations(all[0]), /*wantsCotangents=*/false, all[0].hasImplicitStates));
     frontend::InstantiationOptions instantiation;
     ASSERT_FALSE(inferDims(all[0], files, instantiation.dims));
     ASSERT_FALSE(specification->compile(instantiation));

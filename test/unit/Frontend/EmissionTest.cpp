@@ -9,6 +9,7 @@ namespace recur::frontend::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// The ops of the recurrence without the declarations that inRecurrence makes, one a line.
 std::string emit(const std::string &statements) {
@@ -76,6 +77,110 @@ TEST(Emission, BuiltinsOfOneOp) {
   for (llvm::StringRef op :
        {"log", "sqrt", "abs", "tanh", "softplus", "elu", "sigmoid", "softmax", "min", "max", "sum"})
     EXPECT_EQ(count(text, ("dgps." + op + " ").str()), 1u) << op.str();
+}
+
+TEST(Emission, PowersBySquaring) {
+  EXPECT_THAT(emit("  output a = pow(k, 3)"),
+              HasSubstr("%0 = dgps.mul %k, %k : <4>, <4>\n    %1 = dgps.mul %k, %0 : <4>, <4>\n    dgps.output"));
+  EXPECT_THAT(emit("  output a = pow(k, -1)"), HasSubstr("%1 = dgps.div %0, %k : <scalar>, <4>"));
+  EXPECT_THAT(emit("  output a = pow(g, 1.5)"), HasSubstr("%0 = dgps.sqrt %g : <scalar>\n    %1 = dgps.mul %0, %g"));
+  EXPECT_THAT(emit("  output a = pow(k, 0)"), HasSubstr("%0 = dgps.constant 1.000000e+00 : <4>\n    dgps.output"));
+  EXPECT_THAT(emit("  output a = pow(g, 0.3)"), HasSubstr("dgps.log %g"));
+}
+
+TEST(Emission, ADelayIsAStateForEachTokenBack) {
+  std::string text = emit("  output a = delay(k, 2) - delay(k, 1)\n  output b = delay(k, 0)");
+  EXPECT_THAT(text, HasSubstr("%k_back1 = dgps.state \"k_back1\" : <4>\n    %k_back2 = dgps.state \"k_back2\" : <4>\n"
+                              "    %0 = dgps.sub %k_back2, %k_back1 : <4>, <4>"));
+  EXPECT_THAT(text, HasSubstr("dgps.output \"b\" %k : <4>"));
+  EXPECT_THAT(text, HasSubstr("dgps.next %k_back1, %k : <4>\n    dgps.next %k_back2, %k_back1 : <4>"));
+  EXPECT_EQ(count(text, "dgps.state"), 3u);
+}
+
+TEST(Emission, ADelayTakesANameThatIsFree) {
+  std::string text = emit("  input k_back1\n  output a = k_back1 * delay(k, 1) + delay(2 * k, 1) + delay(3 * k, 1)");
+  EXPECT_THAT(text, HasSubstr("dgps.state \"k_back1_\" : <4>"));
+  EXPECT_THAT(text, HasSubstr("dgps.state \"value_back1\" : <4>"));
+  EXPECT_THAT(text, HasSubstr("dgps.state \"value_back1_\" : <4>"));
+}
+
+TEST(Emission, AConvolutionWeighsTokens) {
+  std::string text = emit("  param w: [2]\n  output a = conv(k, w)");
+  EXPECT_THAT(text, HasSubstr("%0 = dgps.extract %w[1] : <2>\n    %1 = dgps.mul %0, %k : <scalar>, <4>\n"
+                              "    %2 = dgps.extract %w[0] : <2>\n"));
+  EXPECT_THAT(text, HasSubstr("dgps.mul %2, %k_back1 : <scalar>, <4>"));
+}
+
+TEST(Emission, TheCountOfTokensIsAState) {
+  std::string text = emit("  output a = token * g");
+  EXPECT_THAT(text, HasSubstr("%token = dgps.state \"token\" : <scalar>\n    %0 = dgps.mul %token, %g"));
+  EXPECT_THAT(text, HasSubstr("= dgps.add %token, "));
+  // Whoever has the name already keeps it.
+  EXPECT_THAT(emit("  input token\n  output a = token * g"), Not(HasSubstr("dgps.state \"token\"")));
+}
+
+TEST(Emission, PartsOfValuesAndValuesOfParts) {
+  EXPECT_THAT(
+      emit("  output a = concat(k[1..K], g)"),
+      HasSubstr(
+          "%0 = dgps.slice %k[1 for 3] : <4>\n    %1 = dgps.concat %0, %g : !dgps.real<3>, !dgps.real<scalar> to <4>"));
+  EXPECT_THAT(emit("  output a = stack(k, q)"),
+              HasSubstr("dgps.concat %k, %q : !dgps.real<4>, !dgps.real<4> to <2x4>"));
+  EXPECT_THAT(emit("  output a = concat(S, k)[1..3]"),
+              HasSubstr("dgps.concat %S, %k : !dgps.real<3x4>, !dgps.real<4> to <4x4>"));
+}
+
+TEST(Emission, ProductsOfMatrices) {
+  // One that is outer stays outer, so that the state keeps its form.
+  EXPECT_THAT(emit("  S = S - S @ (beta * outer(k, q))"),
+              HasSubstr("%0 = dgps.outer %k, %q : <4>, <4>\n    %1 = dgps.mul %beta, %0 : <scalar>, <4x4>\n"
+                        "    %2 = dgps.matvec %S, %k : <3x4>, <4>\n    %3 = dgps.outer %2, %q : <3>, <4>\n"
+                        "    %4 = dgps.mul %beta, %3"));
+  std::string text = emit("  param A: [2, V]\n  output a = A @ S");
+  EXPECT_EQ(count(text, "dgps.vecmat"), 2u);
+  EXPECT_THAT(text, HasSubstr(": !dgps.real<4>, !dgps.real<4> to <2x4>"));
+}
+
+TEST(Emission, ALoopCarriesALet) {
+  EXPECT_THAT(
+      emit("  let a = g\n  for j in 0..2 {\n    a = a * beta\n  }\n  output x = a"),
+      HasSubstr("%0 = dgps.mul %g, %beta : <scalar>, <scalar>\n    %1 = dgps.mul %0, %beta : <scalar>, <scalar>\n"
+                "    dgps.output \"x\" %1"));
+}
+
+TEST(Emission, ALoopGivesAnOutput) {
+  EXPECT_THAT(
+      emit("  for j in 0..2 {\n    output x[1 - j]: [K] = j * k\n  }"),
+      HasSubstr("dgps.concat %3, %1 : !dgps.real<4>, !dgps.real<4> to <2x4>\n    dgps.output \"x\" %4 : <2x4>"));
+  EXPECT_THAT(emit("  for i in 0..2 {\n    for j in 0..2 {\n      output x[2 * i + j] = k[j]\n    }\n  }"),
+              HasSubstr("!dgps.real<scalar>, !dgps.real<scalar> to <4>"));
+}
+
+TEST(Emission, FunctionsOfOnesOwn) {
+  auto emitWith = [](const std::string &functions, const std::string &statements) {
+    Compiled result(functions + inRecurrence(statements));
+    EXPECT_EQ(result.render(), "");
+    return result.print();
+  };
+  std::string text =
+      emitWith("fn twice(x) = x + x\nfn gate(x, n) = twice(x) / n + delay(x, n - 3)\n",
+               "  const c = twice(1)\n  output a = gate(k * g, K)\n  output b = ones(V)[0..twice(1)] * c");
+  EXPECT_THAT(text, HasSubstr("= dgps.mul %k, %g : <4>, <scalar>"));
+  EXPECT_EQ(count(text, "dgps.mul %k, %g"), 1u) << "an argument is computed once";
+  EXPECT_THAT(text, HasSubstr("dgps.state \"value_back1\""));
+  EXPECT_THAT(text, HasSubstr("[0 for 2] : <3>"));
+}
+
+TEST(Emission, ARestartIsAFactorOfEveryState) {
+  std::string text =
+      emit("  input first\n  restart first\n  state n\n  n = n + 1\n  output a = n * delay(g, 1) * token");
+  EXPECT_THAT(text,
+              HasSubstr("%1 = dgps.sub %0, %first : <scalar>, <scalar>\n    %2 = dgps.mul %1, %S : <scalar>, <3x4>"));
+  EXPECT_THAT(text, HasSubstr("dgps.mul %1, %n : <scalar>, <scalar>"));
+  EXPECT_THAT(text, HasSubstr("dgps.mul %1, %g_back1 : <scalar>, <scalar>"));
+  EXPECT_THAT(text, HasSubstr("dgps.mul %1, %token : <scalar>, <scalar>"));
+  // What the next token finds in a delay is what came in this one, restart or not.
+  EXPECT_THAT(text, HasSubstr("dgps.next %g_back1, %g : <scalar>"));
 }
 
 TEST(Emission, NumbersAreWrittenWhereTheyAreUsed) {

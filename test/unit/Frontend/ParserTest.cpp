@@ -30,6 +30,10 @@ std::string show(const Expr *expr) {
   }
   case Expr::Index:
     return show(cast<IndexExpr>(expr)->base) + "[" + show(cast<IndexExpr>(expr)->index) + "]";
+  case Expr::Slice: {
+    auto *slice = cast<SliceExpr>(expr);
+    return show(slice->base) + "[" + show(slice->lower) + ".." + show(slice->upper) + "]";
+  }
   }
   return "?";
 }
