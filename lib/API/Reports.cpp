@@ -56,6 +56,7 @@ static json::Value printDeclaration(const RecurrenceInfo &recurrence) {
                       {"inputs", printValues(recurrence.inputs)},
                       {"params", printValues(recurrence.params)},
                       {"states", printValues(recurrence.states)},
+                      {"has_implicit_states", recurrence.hasImplicitStates},
                       {"outputs", printValues(recurrence.outputs)}};
 }
 

@@ -333,12 +333,15 @@ void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t 
     arguments.push_back(makeArgument(*view, 1));
   for (const View *view : initials)
     arguments.push_back(view ? makeArgument(*view, 2) : recur_argument{});
+  // States that the text does not declare, of delays, start as zeros, and nobody gets them.
+  arguments.resize(inputs.size() + params.size() + size_t(kernel.count(RECUR_STATE)));
   size_t place = 0;
   for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
     arguments.push_back(readResult(outputs[place++], *array, "output"));
   place = 0;
   for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
-    arguments.push_back(readResult(finals[place++], *array, "final state"));
+    arguments.push_back(
+        readResult(place < finals.size() ? nb::object(finals[place++]) : nb::none(), *array, "final state"));
   recur_call call = {};
   call.B = *batch.value;
   call.T = *tokens.value;

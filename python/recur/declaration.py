@@ -38,6 +38,8 @@ class Declaration:
     params: tuple[Value, ...]
     states: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    #: Whether there are states that the text does not declare, as those of delays.
+    has_implicit_states: bool = False
 
     @staticmethod
     def from_json(value: dict[str, Any]) -> Declaration:
@@ -56,6 +58,7 @@ class Declaration:
             values("params"),
             values("states"),
             values("outputs"),
+            bool(value.get("has_implicit_states", False)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -72,6 +75,7 @@ class Declaration:
             "params": values(self.params),
             "states": values(self.states),
             "outputs": values(self.outputs),
+            "has_implicit_states": self.has_implicit_states,
         }
 
 

@@ -336,6 +336,7 @@ class Recurrence:
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
         """
         given = self._bind(arrays, named)
+        self.refuse_states(initial, final)
         for array in given:
             family = type(array).__module__
             if family == "numpy":
@@ -384,6 +385,14 @@ class Recurrence:
                 for array, value in zip(outputs, computed):
                     numpy.copyto(array, value, casting="unsafe")
         return self.arrange(outputs, finals, final is not False and final is not None)
+
+    def refuse_states(self, initial: Any, final: Any) -> None:
+        """Where delays have states that cannot be given, a sequence cannot go on from another."""
+        if self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None)):
+            raise ArgumentError(
+                f"{self.name}: it has states that its text does not declare, of delays, so that initial and final states are not "
+                "taken; declare them as states of your own, or call it on whole sequences"
+            )
 
     def arrange(self, outputs: Sequence[Any], finals: Sequence[Any], with_states: bool) -> Any:
         """Results as a call gives them."""

@@ -248,3 +248,17 @@ def test_consts_and_sizes_are_options(inputs):
     assert steps.dims == {"N": 3}
     for plan in ("step", "chunk"):
         assert error_of(gdn.with_options(plan=plan)(**inputs), gdn(**inputs)) < 1e-5
+
+
+def test_delays_have_states_that_nobody_gives():
+    late = recur.define("recurrence late {\n  dim K\n  input x: [K]\n  output o: [K] = delay(x, 2)\n}\n")
+    x = draw()["v"]
+    o = late(x)
+    assert not o[:, :2].any() and numpy.array_equal(o[:, 2:], x[:, :-2])
+    for states in ({"initial": {}}, {"final": True}):
+        with pytest.raises(recur.ArgumentError) as raised:
+            late(x, **states)
+        assert str(raised.value) == (
+            "late: it has states that its text does not declare, of delays, so that initial and final states are not taken; declare "
+            "them as states of your own, or call it on whole sequences"
+        )

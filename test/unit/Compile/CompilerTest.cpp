@@ -283,13 +283,14 @@ TEST(Compiler, DescribesWithoutSizes) {
   recur_compile_options options = usual();
   Compilation compilation(recur_describe(text.data(), int64_t(text.size()), &options));
   ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
-  EXPECT_STREQ(recur_compilation_artifact(compilation.get(), "json", nullptr),
-               R"([{"consts":[{"name":"c","value":3}],)"
-               R"("dims":[{"has_default":false,"name":"K","size":null},{"has_default":true,"name":"N","size":2}],)"
-               R"("inputs":[{"name":"x","shape":["N","K"],"shared":true},{"name":"g","shape":[],"shared":false}],)"
-               R"("name":"a","outputs":[{"name":"y","shape":null,"shared":false}],)"
-               R"("params":[{"name":"w","shape":[4],"shared":false}],)"
-               R"("states":[{"name":"S","shape":["K"],"shared":false}]}])");
+  EXPECT_STREQ(
+      recur_compilation_artifact(compilation.get(), "json", nullptr),
+      R"([{"consts":[{"name":"c","value":3}],)"
+      R"("dims":[{"has_default":false,"name":"K","size":null},{"has_default":true,"name":"N","size":2}],)"
+      R"("has_implicit_states":false,"inputs":[{"name":"x","shape":["N","K"],"shared":true},{"name":"g","shape":[],"shared":false}],)"
+      R"("name":"a","outputs":[{"name":"y","shape":null,"shared":false}],)"
+      R"("params":[{"name":"w","shape":[4],"shared":false}],)"
+      R"("states":[{"name":"S","shape":["K"],"shared":false}]}])");
   options.recurrence = "b";
   Compilation refused(recur_describe(text.data(), int64_t(text.size()), &options));
   EXPECT_EQ(recur_compilation_status(refused.get()), RECUR_REFUSED);
