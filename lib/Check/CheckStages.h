@@ -22,6 +22,9 @@ struct PreparedStage {
   /// writes of a chunk, of which little may be left at its end.
   std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> runDisturbed = nullptr;
   std::string whyNotRun = {};
+  /// How many times as far as token by token: a stage rounds about as often as the interpreter is disturbed, but
+  /// elsewhere.
+  double timesTokenwise = 4;
 };
 
 struct CheckStage {

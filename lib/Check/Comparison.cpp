@@ -34,10 +34,9 @@ std::string check::describeGrowth(const Results &results, const Sizes &sizes) {
   return {};
 }
 
-/// A stage rounds about as often as the interpreter is disturbed, but elsewhere; its own program is disturbed where it
-/// rounds, by the largest error of a rounding each time.
+/// Its own program is disturbed where it rounds, by the largest error of a rounding each time.
 double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &name, const Array &want) const {
-  double most = 4 * relativeRms((tokenwise.*arrays).at(name), want);
+  double most = timesTokenwise * relativeRms((tokenwise.*arrays).at(name), want);
   if (ofProgram)
     most = std::max(most, std::min(mostOfProgram, 2 * relativeRms(((*ofProgram).*arrays).at(name), want)));
   return std::isfinite(most) ? most : 0;
@@ -48,7 +47,7 @@ Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, c
   Expected<Results> tokenwise = interpreter::interpretDisturbed(recurrence, data, stage.rounding);
   if (!tokenwise)
     return tokenwise.takeError();
-  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands};
+  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands, stage.timesTokenwise};
   if (stage.runDisturbed) {
     Expected<Results> ofProgram = stage.runDisturbed(data);
     if (!ofProgram)

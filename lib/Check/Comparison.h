@@ -28,6 +28,7 @@ struct RoundingErrors {
   interpreter::Results tokenwise;
   std::optional<interpreter::Results> ofProgram;
   double mostOfProgram = 0;
+  double timesTokenwise = 4;
 
   /// How far rounding may move an array.
   double mostOf(interpreter::NamedArrays interpreter::Results::*arrays, const std::string &name,

@@ -137,7 +137,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
         limit = std::max(limit, drawn->scaleLimit(limit));
       // Several stages round alike; what is their own program's is measured by itself.
       auto known = find_if(measured, [&, &ready = ready](const auto &one) {
-        return one.first == ready.rounding && !ready.runDisturbed && !one.second.ofProgram;
+        return one.first == ready.rounding && one.second.timesTokenwise == ready.timesTokenwise &&
+               !ready.runDisturbed && !one.second.ofProgram;
       });
       if (known == measured.end()) {
         Expected<RoundingErrors> errors = measureRounding(recurrence, ready, drawn->data);
