@@ -13,7 +13,7 @@ using namespace recur::driver;
 #include "Driver/Options.inc"
 #undef OPTTABLE_PREFIXES_TABLE_CODE
 
-using llvm::opt::DefaultVis;
+using namespace llvm::opt; // of DefaultVis
 static constexpr opt::OptTable::Info optionInfos[] = {
 #define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
 #include "Driver/Options.inc"

@@ -2,6 +2,7 @@
 #include "Engine/CUDADriver.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/SmallVector.h"
+#include <bit>
 
 using namespace llvm;
 using namespace recur;
@@ -30,7 +31,7 @@ public:
     places.push_back(place);
     if (Error error = driver.check(count ? driver.copyToDevice(place, bytes, size_t(count)) : 0, "a copy"))
       return std::move(error);
-    return reinterpret_cast<void *>(place);
+    return std::bit_cast<void *>(place);
   }
   Error take(void *bytes, const void *place, int64_t count) override {
     auto from = reinterpret_cast<CUDAPointer>(place);

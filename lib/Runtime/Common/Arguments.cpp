@@ -4,7 +4,6 @@
 #include <cstdint>
 
 using namespace recur::runtime;
-namespace abi = recur::abi;
 
 static constexpr const char *dimensionNames[3] = {"B", "T", "H"};
 

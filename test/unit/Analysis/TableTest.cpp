@@ -34,6 +34,15 @@ ExpectedState online(std::string name, std::string decay, std::string preconditi
 }
 ExpectedState other(std::string name, std::string stateClass) { return {name, stateClass}; }
 
+/// Its state, and the states of what it delays by up to `earlier` tokens.
+std::vector<ExpectedState> layer(ExpectedState state, llvm::StringRef delayed, size_t earlier) {
+  std::vector<ExpectedState> states = {state};
+  for (char name : delayed)
+    for (size_t back = 1; back <= earlier; ++back)
+      states.push_back(other(name + ("_back" + std::to_string(back)), "diagonal"));
+  return states;
+}
+
 const std::vector<ExpectedRecurrence> &table() {
   static const std::vector<ExpectedRecurrence> rows = {
       {"abc", {offline("Sk", "none"), offline("Sv", "none")}},
@@ -72,9 +81,19 @@ const std::vector<ExpectedRecurrence> &table() {
       {"pgla", {other("A", "diagonal"), offline("S", "columns", "query")}},
       {"pkda", {other("A", "diagonal"), online("S", "columns", "key")}},
       {"pla", {other("A", "diagonal"), offline("S", "none", "query")}},
+      {"kimi_delta_attention_layer", layer({"S", "delta", "columns", "key", true, 1, 1, "post"}, "qkv", 3)},
+      {"mamba2_layer",
+       {{"S", "delta", "scalar", "key and query", false, 1, 1},
+        other("value_back1", "diagonal"),
+        other("value_back2", "diagonal"),
+        other("value_back3", "diagonal")}},
+      {"qwen3_next_layer", layer({"S", "delta", "scalar", "key", true, 1, 1, "post"}, "qkv", 3)},
       {"retnet", {offline("S", "scalar")}},
+      {"rotary_retention", {{"S", "delta", "scalar", "key and query", false, 1, 1}, other("token", "diagonal")}},
+      {"rwkv4", {other("top", "tropical"), other("sum_v", "diagonal"), other("sum_1", "diagonal")}},
       {"rwkv6", {{"S", "delta", "columns", "none", false, 1, 1, "", "before"}}},
       {"rwkv7", {{"S", "delta", "columns", "none", true, 2, 4, "pre"}}},
+      {"rwkv7_layer", layer({"S", "delta", "columns", "key", true, 2, 2, "pre"}, "rkvwa", 1)},
       {"s4", {other("S", "elementwise")}},
   };
   return rows;

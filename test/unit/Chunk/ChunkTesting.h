@@ -22,8 +22,10 @@ protected:
   mlir::OwningOpRef<mlir::ModuleOp> compile(const std::string &name, const std::string &text,
                                             const std::vector<std::pair<std::string, int64_t>> &dims) {
     frontend::InstantiationOptions options;
+    for (const std::string &dim : listDims(text))
+      options.dims[dim] = dims[0].second; // the others as large as the first
     for (auto [dim, size] : dims)
-      if (declaresDim(text, dim))
+      if (options.dims.count(dim))
         options.dims[dim] = size;
     SourceBuffer buffer(name, text);
     DiagnosticEngine diagnostics;
@@ -37,13 +39,18 @@ protected:
     return module;
   }
 
-  /// Whether the `dim` line names it.
-  static bool declaresDim(const std::string &text, const std::string &dim) {
+  /// What the `dim` line names without giving it a size.
+  static std::vector<std::string> listDims(const std::string &text) {
+    std::vector<std::string> dims;
     size_t begin = text.find("dim ");
     if (begin == std::string::npos)
-      return false;
-    std::string line = text.substr(begin, text.find('\n', begin) - begin);
-    return line.find(" " + dim + ",") != std::string::npos || line.ends_with(" " + dim);
+      return dims;
+    llvm::SmallVector<llvm::StringRef> parts;
+    llvm::StringRef(text).substr(begin + 4).split('\n').first.split('#').first.split(parts, ',');
+    for (llvm::StringRef part : parts)
+      if (!part.contains('='))
+        dims.push_back(part.trim().str());
+    return dims;
   }
 
   static dgps::RecurrenceOp recurrenceOf(mlir::ModuleOp module) { return *module.getOps<dgps::RecurrenceOp>().begin(); }

@@ -244,10 +244,10 @@ tile.map %three into %next rows %two dims [array<i64: 0, 1>] : !tile.tile<3x4xf3
     {"OpWithoutMeaningInABody", R"(%t = tile.alloc : !T
 tile.map into %t rows %four dims [] into !T {
   %a = arith.constant 0.5 : f32
-  %b = math.sin %a : f32
+  %b = math.tan %a : f32
   tile.yield %b : f32
 })",
-     "math.sin (plan:4:8): the op has no meaning in a body"},
+     "math.tan (plan:4:8): the op has no meaning in a body"},
     {"OutsideOfABody", R"(%t = tile.alloc : !T
 %c = arith.constant 1 : i32
 tile.map into %t rows %four dims [] into !T {
