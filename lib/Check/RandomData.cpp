@@ -1,5 +1,4 @@
 #include "Check/RandomData.h"
-#include "Check/Random.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
 
@@ -8,102 +7,19 @@ using namespace recur;
 using namespace recur::check;
 using namespace recur::engine;
 using namespace recur::dgps;
-using interpreter::Data;
-using interpreter::NamedArrays;
-using interpreter::Role;
-using interpreter::Sizes;
+using data::Data;
+using data::Difficulty;
+using data::Fill;
+using data::NamedArrays;
+using data::Role;
+using data::Sizes;
 
-namespace {
-
-/// Fills one array after the other.
-class Filler {
-public:
-  Filler(uint64_t seed, const Difficulty &difficulty) : random(seed), difficulty(difficulty) {}
-
-  void fill(MutableArrayRef<double> values, ArrayRef<int64_t> shape, Demand demand) {
-    int64_t rowLength = shape.empty() ? 1 : shape.back();
-    if (rowLength == 0)
-      return;
-    bool isKey = demand == Demand::Key || demand == Demand::PositiveKey;
-    std::vector<double> common(isKey ? rowLength : 0);
-    for (double &value : common)
-      value = draw(demand, 1);
-    double correlation = difficulty.correlation, rest = std::sqrt(1 - correlation * correlation);
-    for (auto [i, value] : enumerate(values)) {
-      value = draw(demand, rowLength);
-      if (isKey && correlation != 0)
-        value = correlation * common[i % rowLength] + rest * value;
-    }
-    if (isKey)
-      for (; !values.empty(); values = values.drop_front(rowLength))
-        normalize(values.take_front(rowLength));
-    else if (demand == Demand::PositiveDefinite && shape.size() == 2 && shape[0] == shape[1])
-      for (; !values.empty(); values = values.drop_front(rowLength * rowLength))
-        multiplyByTransposed(values.take_front(rowLength * rowLength), rowLength);
-  }
-
-private:
-  double drawGate() {
-    // From small to large by powers of two: most gates of trained models are small, and a few forget all.
-    return -difficulty.weakestGate - difficulty.steepestGate * std::exp2(-10 * random.uniform());
-  }
-
-  double draw(Demand demand, int64_t rowLength) {
-    switch (demand) {
-    case Demand::Positive:
-      return 0.1 + 0.9 * random.uniform();
-    case Demand::Negative:
-      return drawGate();
-    case Demand::Logit:
-      return difficulty.steepestGate > 1 && random.uniform() < 0.5 ? drawGate()
-                                                                   : 2 * random.normal() - difficulty.weakestGate;
-    case Demand::Gain:
-      return difficulty.size * difficulty.largestGain * random.uniform();
-    case Demand::Key:
-      return random.normal();
-    case Demand::PositiveKey:
-      return 0.1 + 0.9 * random.uniform();
-    case Demand::PositiveDefinite: // the B of B B^T
-      return random.normal() / std::sqrt(double(rowLength));
-    case Demand::None:
-      return difficulty.size * random.normal() / std::sqrt(double(rowLength));
-    }
-    llvm_unreachable("a demand");
-  }
-
-  void normalize(MutableArrayRef<double> row) const {
-    double square = 0;
-    for (double value : row)
-      square += value * value;
-    for (double &value : row)
-      value *= difficulty.size / std::sqrt(square);
-  }
-
-  /// Replaces a square matrix B by B B^T.
-  static void multiplyByTransposed(MutableArrayRef<double> matrix, int64_t n) {
-    std::vector<double> square(n * n);
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        for (int64_t k = 0; k < n; ++k)
-          square[i * n + j] += matrix[i * n + k] * matrix[j * n + k];
-    llvm::copy(square, matrix.begin());
-  }
-
-  Random random;
-  Difficulty difficulty;
-};
-
-} // namespace
-
-static Data makeData(RecurrenceOp recurrence, const std::map<std::string, Demand> &demands, const Sizes &sizes,
-                     uint64_t seed, const Difficulty &difficulty) {
-  Filler filler(seed, difficulty);
+static Data makeData(RecurrenceOp recurrence, const Demands &demands, const Sizes &sizes, uint64_t seed,
+                     const Difficulty &difficulty) {
+  data::ArrayDrawer drawer(seed, difficulty);
   auto make = [&](Role role, StringRef name, mlir::Value value) {
-    auto full = getFullShape(role, sizes, shapeOf(value));
-    Array array{{full.begin(), full.end()}, std::vector<double>(countElements(full).value_or(0))};
     auto demand = demands.find(name.str());
-    filler.fill(array.values, shapeOf(value), demand == demands.end() ? Demand::None : demand->second);
-    return array;
+    return drawer.draw(role, sizes, shapeOf(value), demand == demands.end() ? Fill::Normal : demand->second);
   };
   Data data;
   data.sizes = sizes;
@@ -139,7 +55,7 @@ static Data nudge(Data data) {
   return data;
 }
 
-static double findLargest(const interpreter::Results &results) {
+double check::findLargest(const data::Results &results) {
   double largest = 0;
   for (const NamedArrays *arrays : {&results.outputs, &results.final})
     for (const auto &[name, array] : *arrays)
@@ -152,19 +68,19 @@ Expected<JudgedData> check::makeJudgedData(RecurrenceOp recurrence, const Sizes 
                                            const Tameness &wanted, const Difficulty &difficulty) {
   // Smaller numbers and weaker correlations are tamer for most recurrences; where all is normalised it takes others.
   constexpr unsigned mostRedraws = 5, mostSeeds = 4;
-  std::map<std::string, Demand> demands = findDemands(recurrence);
+  Demands demands = findDemands(recurrence);
   Difficulty current = difficulty;
   for (unsigned redraws = 0;; ++redraws) {
     Data data = makeData(recurrence, demands, sizes, seed, current);
     if (wanted.type)
       roundData(data, *wanted.type);
-    Expected<interpreter::Results> want = interpreter::interpret(recurrence, data);
+    Expected<data::Results> want = interpreter::interpret(recurrence, data);
     if (!want)
       return want.takeError();
-    Expected<interpreter::Results> nudged = interpreter::interpret(recurrence, nudge(data));
+    Expected<data::Results> nudged = interpreter::interpret(recurrence, nudge(data));
     if (!nudged)
       return nudged.takeError();
-    double condition = interpreter::relativeRms(*nudged, *want) / nudgeSize, largest = findLargest(*want);
+    double condition = data::relativeRms(*nudged, *want) / nudgeSize, largest = findLargest(*want);
     bool isLast = redraws + 1 == mostSeeds * (mostRedraws + 1);
     if (isLast || (condition <= wanted.condition && largest <= wanted.largest))
       return JudgedData{std::move(data), std::move(*want), largest, condition, redraws};

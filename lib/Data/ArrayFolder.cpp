@@ -7,7 +7,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::data;
-using interpreter::Role;
+using data::Role;
 
 std::string ArrayDeclaration::getFileName() const {
   return (getWord(role) + (sharesName ? ".final." : ".") + name + ".npy").str();
@@ -80,8 +80,8 @@ Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<Arr
   return files;
 }
 
-Expected<interpreter::Data> data::readArrays(ArrayRef<ArrayFile> files, const interpreter::Sizes &sizes) {
-  interpreter::Data data;
+Expected<data::Data> data::readArrays(ArrayRef<ArrayFile> files, const data::Sizes &sizes) {
+  data::Data data;
   data.sizes = sizes;
   for (const ArrayFile &file : files) {
     if (isCotangent(file.role))
@@ -89,16 +89,16 @@ Expected<interpreter::Data> data::readArrays(ArrayRef<ArrayFile> files, const in
     Expected<Array> array = npy::read(file.path);
     if (!array)
       return array.takeError();
-    interpreter::NamedArrays &arrays = file.role == Role::Param     ? data.params
-                                       : file.role == Role::Initial ? data.initial
-                                                                    : data.inputs;
+    data::NamedArrays &arrays = file.role == Role::Param     ? data.params
+                                : file.role == Role::Initial ? data.initial
+                                                             : data.inputs;
     arrays[file.name] = std::move(*array);
   }
   return data;
 }
 
-Expected<interpreter::Results> data::readCotangents(ArrayRef<ArrayFile> files) {
-  interpreter::Results cotangents;
+Expected<data::Results> data::readCotangents(ArrayRef<ArrayFile> files) {
+  data::Results cotangents;
   for (const ArrayFile &file : files) {
     if (!isCotangent(file.role))
       continue;
@@ -110,9 +110,9 @@ Expected<interpreter::Results> data::readCotangents(ArrayRef<ArrayFile> files) {
   return cotangents;
 }
 
-std::vector<OutputFile> data::printGradient(StringRef folder, const interpreter::Data &gradient, DataType type) {
+std::vector<OutputFile> data::printGradient(StringRef folder, const data::Data &gradient, DataType type) {
   std::vector<OutputFile> files;
-  auto add = [&](Role role, const interpreter::NamedArrays &arrays) {
+  auto add = [&](Role role, const data::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays) {
       SmallString<128> path(folder);
       sys::path::append(path, ArrayDeclaration{role, name}.getGradientFileName());
@@ -125,9 +125,9 @@ std::vector<OutputFile> data::printGradient(StringRef folder, const interpreter:
   return files;
 }
 
-std::vector<OutputFile> data::printResults(StringRef folder, const interpreter::Results &results, DataType type) {
+std::vector<OutputFile> data::printResults(StringRef folder, const data::Results &results, DataType type) {
   std::vector<OutputFile> files;
-  auto add = [&](Role role, const interpreter::NamedArrays &arrays) {
+  auto add = [&](Role role, const data::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays) {
       SmallString<128> path(folder);
       sys::path::append(path, ArrayDeclaration{role, name}.getFileName());

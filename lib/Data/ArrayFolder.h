@@ -9,7 +9,7 @@
 namespace recur::data {
 
 struct ArrayFile {
-  interpreter::Role role;
+  data::Role role;
   std::string name; // of the input, param, state or output
   std::string path;
   std::vector<int64_t> shape;
@@ -17,7 +17,7 @@ struct ArrayFile {
 
 /// A name that a recurrence declares, and what its file is called.
 struct ArrayDeclaration {
-  interpreter::Role role;
+  data::Role role;
   std::string name;
   bool sharesName = false; // a state whose cotangent is told from that of the output of its name: cotangent.final.S.npy
   std::string getFileName() const;
@@ -32,14 +32,14 @@ llvm::Expected<std::vector<ArrayFile>> openFolder(llvm::StringRef folder, llvm::
                                                   bool wantsCotangents = false, bool othersToo = false);
 
 /// Reads the elements of the files of inputs, params and initial states.
-llvm::Expected<interpreter::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const interpreter::Sizes &sizes);
+llvm::Expected<data::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const data::Sizes &sizes);
 
 /// Reads the elements of the files of cotangents.
-llvm::Expected<interpreter::Results> readCotangents(llvm::ArrayRef<ArrayFile> files);
+llvm::Expected<data::Results> readCotangents(llvm::ArrayRef<ArrayFile> files);
 
 /// `gradient.q.npy` of inputs and params, `gradient.initial.S.npy` of states.
-std::vector<OutputFile> printGradient(llvm::StringRef folder, const interpreter::Data &gradient, DataType type);
+std::vector<OutputFile> printGradient(llvm::StringRef folder, const data::Data &gradient, DataType type);
 
-std::vector<OutputFile> printResults(llvm::StringRef folder, const interpreter::Results &results, DataType type);
+std::vector<OutputFile> printResults(llvm::StringRef folder, const data::Results &results, DataType type);
 
 } // namespace recur::data

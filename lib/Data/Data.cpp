@@ -5,13 +5,13 @@
 
 using namespace llvm;
 using namespace recur;
-using namespace recur::interpreter;
+using namespace recur::data;
 
 //===----------------------------------------------------------------------===//
 // Shapes
 //===----------------------------------------------------------------------===//
 
-Role interpreter::getRole(abi::Role role, bool isShared) {
+Role data::getRole(abi::Role role, bool isShared) {
   switch (role) {
   case abi::Role::Input:
     return isShared ? Role::SharedInput : Role::Input;
@@ -23,18 +23,30 @@ Role interpreter::getRole(abi::Role role, bool isShared) {
     return Role::Output;
   case abi::Role::Final:
     return Role::Final;
+  case abi::Role::OutputCotangent:
+    return Role::OutputCotangent;
+  case abi::Role::FinalCotangent:
+    return Role::FinalCotangent;
+  case abi::Role::InputGradient:
+    return isShared ? Role::SharedInput : Role::Input;
+  case abi::Role::ParamGradient:
+    return Role::Param;
+  case abi::Role::InitialGradient:
+  case abi::Role::KeptOut:
+  case abi::Role::KeptIn:
+    return Role::Initial;
   }
   llvm_unreachable("a role");
 }
 
-StringRef interpreter::getWord(Role role) {
+StringRef data::getWord(Role role) {
   for (const abi::RoleFacts &facts : abi::roles)
     if (role == getRole(facts.role, role == Role::SharedInput))
       return facts.name;
   return "cotangent"; // what no kernel is given
 }
 
-ArrayRef<StringRef> interpreter::getLeadingNames(Role role) {
+ArrayRef<StringRef> data::getLeadingNames(Role role) {
   static constexpr StringRef token[] = {"B", "T", "H"};
   static constexpr StringRef sharedToken[] = {"B", "T", "Hq"};
   static constexpr StringRef head[] = {"H"};
@@ -56,7 +68,7 @@ ArrayRef<StringRef> interpreter::getLeadingNames(Role role) {
   llvm_unreachable("a role");
 }
 
-SmallVector<int64_t, 4> interpreter::getLeadingSizes(Role role, const Sizes &sizes) {
+SmallVector<int64_t, 4> data::getLeadingSizes(Role role, const Sizes &sizes) {
   SmallVector<int64_t, 4> leading;
   for (StringRef name : getLeadingNames(role))
     leading.push_back(name == "B"   ? sizes.batch
@@ -66,7 +78,7 @@ SmallVector<int64_t, 4> interpreter::getLeadingSizes(Role role, const Sizes &siz
   return leading;
 }
 
-SmallVector<int64_t, 6> interpreter::getFullShape(Role role, const Sizes &sizes, ArrayRef<int64_t> shape) {
+SmallVector<int64_t, 6> data::getFullShape(Role role, const Sizes &sizes, ArrayRef<int64_t> shape) {
   SmallVector<int64_t, 6> full(getLeadingSizes(role, sizes));
   full.append(shape.begin(), shape.end());
   return full;
@@ -121,7 +133,7 @@ static std::optional<Declared> findDeclared(dgps::RecurrenceOp recurrence, Role 
   return std::nullopt;
 }
 
-Expected<Sizes> interpreter::inferSizes(dgps::RecurrenceOp recurrence, ArrayRef<Given> arrays) {
+Expected<Sizes> data::inferSizes(dgps::RecurrenceOp recurrence, ArrayRef<Given> arrays) {
   struct Known {
     int64_t size;
     StringRef label;
@@ -182,7 +194,7 @@ static Error checkArrays(dgps::RecurrenceOp recurrence, Role role, const NamedAr
   return Error::success();
 }
 
-Error interpreter::checkSizes(const Sizes &sizes) {
+Error data::checkSizes(const Sizes &sizes) {
   if (sizes.batch < 0 || sizes.tokens < 0 || sizes.heads < 0 || sizes.groups < 0)
     return makeError("the sizes B, T, H and Hq cannot be negative");
   if (sizes.groups == 0 ? sizes.heads != 0 : sizes.heads % sizes.groups != 0)
@@ -190,8 +202,8 @@ Error interpreter::checkSizes(const Sizes &sizes) {
   return Error::success();
 }
 
-Error interpreter::checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes,
-                              ArrayRef<int64_t> shape) {
+Error data::checkArray(Role role, StringRef name, const NamedArrays &arrays, const Sizes &sizes,
+                       ArrayRef<int64_t> shape) {
   auto entry = arrays.find(name.str());
   if (entry == arrays.end())
     return makeError(getWord(role) + " '" + name + "' is missing");
@@ -203,7 +215,7 @@ Error interpreter::checkArray(Role role, StringRef name, const NamedArrays &arra
   return Error::success();
 }
 
-Error interpreter::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
+Error data::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
   const Sizes &sizes = data.sizes;
   if (Error error = checkSizes(sizes))
     return error;
@@ -224,7 +236,7 @@ Error interpreter::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
 // Comparison
 //===----------------------------------------------------------------------===//
 
-double interpreter::relativeRms(const Array &got, const Array &want) {
+double data::relativeRms(const Array &got, const Array &want) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (got.shape != want.shape || got.values.size() != want.values.size())
     return infinity;
@@ -250,7 +262,7 @@ double interpreter::relativeRms(const Array &got, const Array &want) {
   return magnitude == 0 ? std::sqrt(difference) * largest : std::sqrt(difference / magnitude);
 }
 
-double interpreter::relativeRms(const NamedArrays &got, const NamedArrays &want) {
+double data::relativeRms(const NamedArrays &got, const NamedArrays &want) {
   if (got.size() != want.size())
     return std::numeric_limits<double>::infinity();
   double error = 0;
@@ -263,6 +275,6 @@ double interpreter::relativeRms(const NamedArrays &got, const NamedArrays &want)
   return error;
 }
 
-double interpreter::relativeRms(const Results &got, const Results &want) {
+double data::relativeRms(const Results &got, const Results &want) {
   return std::max(relativeRms(got.outputs, want.outputs), relativeRms(got.final, want.final));
 }

@@ -7,7 +7,7 @@
 #include "llvm/Support/Error.h"
 #include <map>
 
-namespace recur::interpreter {
+namespace recur::data {
 
 /// How many sequences, tokens and heads there are, and how many groups of heads share a shared input.
 struct Sizes {
@@ -75,4 +75,4 @@ double relativeRms(const Array &got, const Array &want);
 double relativeRms(const NamedArrays &got, const NamedArrays &want);
 double relativeRms(const Results &got, const Results &want);
 
-} // namespace recur::interpreter
+} // namespace recur::data

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_AST_H
-#define RECUR_FRONTEND_AST_H
+#pragma once
 
 #include "Frontend/Builtins.h"
 #include "Frontend/Shape.h"
@@ -246,5 +245,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_AST_H

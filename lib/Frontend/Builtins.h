@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_BUILTINS_H
-#define RECUR_FRONTEND_BUILTINS_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -66,5 +65,3 @@ llvm::ArrayRef<BuiltinInfo> getBuiltins();
 const BuiltinInfo *findBuiltin(llvm::StringRef name);
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_BUILTINS_H

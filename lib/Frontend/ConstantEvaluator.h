@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_CONSTANTEVALUATOR_H
-#define RECUR_FRONTEND_CONSTANTEVALUATOR_H
+#pragma once
 
 #include "Frontend/AST.h"
 #include "Support/Diagnostics.h"
@@ -17,7 +16,7 @@ public:
   /// reported, here or earlier. A result that is not finite is an error.
   std::optional<double> evaluate(const Expr *expr);
 
-  /// As `evaluate`, but reports nothing.
+  /// Does as `evaluate`, but reports nothing.
   static std::optional<double> tryToEvaluate(const Expr *expr);
 
   /// As `evaluate`, for what must be a whole number; `what` begins the message ("the index").
@@ -38,5 +37,3 @@ private:
 std::string formatNumber(double value);
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_CONSTANTEVALUATOR_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_EMISSION_H
-#define RECUR_FRONTEND_EMISSION_H
+#pragma once
 
 #include "Frontend/AST.h"
 #include "Frontend/ConstantEvaluator.h"
@@ -78,5 +77,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_EMISSION_H

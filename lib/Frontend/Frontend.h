@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_FRONTEND_H
-#define RECUR_FRONTEND_FRONTEND_H
+#pragma once
 
 #include "Support/Diagnostics.h"
 
@@ -78,5 +77,3 @@ mlir::OwningOpRef<mlir::ModuleOp> compile(const SourceBuffer &buffer, const Inst
                                           std::vector<RecurrenceInfo> *info = nullptr);
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_FRONTEND_H

@@ -1,12 +1,11 @@
 // What people write who come from Python, PyTorch or NumPy, and what says the same here.
-#ifndef RECUR_FRONTEND_HABITS_H
-#define RECUR_FRONTEND_HABITS_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
 namespace recur::frontend {
 
-/// For a function of theirs, what to write instead; empty for one that is not known.
+/// What to write instead of a function of another language or library; empty for one that is not known.
 std::string getHelpForFunction(llvm::StringRef name);
 
 /// The same for a word that begins a statement, such as `return` or `if`.
@@ -22,5 +21,3 @@ std::string getHelpForMember(llvm::StringRef value, llvm::StringRef member);
 std::string getHelpForDelay(llvm::StringRef value);
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_HABITS_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_LEXER_H
-#define RECUR_FRONTEND_LEXER_H
+#pragma once
 
 #include "Frontend/Token.h"
 #include "Support/Diagnostics.h"
@@ -34,5 +33,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_LEXER_H

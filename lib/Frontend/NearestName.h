@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_NEARESTNAME_H
-#define RECUR_FRONTEND_NEARESTNAME_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -34,5 +33,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_NEARESTNAME_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_PARSER_H
-#define RECUR_FRONTEND_PARSER_H
+#pragma once
 
 #include "Frontend/AST.h"
 #include "Frontend/Lexer.h"
@@ -79,5 +78,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_PARSER_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_SEMA_H
-#define RECUR_FRONTEND_SEMA_H
+#pragma once
 
 #include "Frontend/AST.h"
 #include "Frontend/ConstantEvaluator.h"
@@ -59,7 +58,7 @@ private:
 
   // SemaExpression.cpp
   Shape check(Expr *expr);
-  /// As `check`, and refuses a diagonal, which is no value by itself.
+  /// Does as `check`, and refuses a diagonal, which is no value by itself.
   Shape checkValue(Expr *expr);
   Shape checkUncached(Expr *expr);
   Shape checkIndex(IndexExpr *expr);
@@ -159,5 +158,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_SEMA_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_SHAPE_H
-#define RECUR_FRONTEND_SHAPE_H
+#pragma once
 
 #include <cassert>
 #include <cstdint>
@@ -62,5 +61,3 @@ private:
 };
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_SHAPE_H

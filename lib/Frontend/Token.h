@@ -1,5 +1,4 @@
-#ifndef RECUR_FRONTEND_TOKEN_H
-#define RECUR_FRONTEND_TOKEN_H
+#pragma once
 
 #include "Support/SourceBuffer.h"
 
@@ -62,5 +61,3 @@ std::string describe(const Token &token);
 llvm::StringRef spell(TokenKind kind);
 
 } // namespace recur::frontend
-
-#endif // RECUR_FRONTEND_TOKEN_H

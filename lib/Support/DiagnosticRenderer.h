@@ -1,5 +1,4 @@
-#ifndef RECUR_SUPPORT_DIAGNOSTICRENDERER_H
-#define RECUR_SUPPORT_DIAGNOSTICRENDERER_H
+#pragma once
 
 #include "Support/Diagnostics.h"
 
@@ -31,5 +30,3 @@ void renderDiagnosticsForStream(llvm::raw_ostream &os, const SourceBuffer &buffe
 void renderDiagnosticsAsJSON(llvm::raw_ostream &os, const SourceBuffer &buffer, const DiagnosticEngine &engine);
 
 } // namespace recur
-
-#endif // RECUR_SUPPORT_DIAGNOSTICRENDERER_H

@@ -1,5 +1,4 @@
-#ifndef RECUR_SUPPORT_DIAGNOSTICS_H
-#define RECUR_SUPPORT_DIAGNOSTICS_H
+#pragma once
 
 #include "Support/ErrorCodes.h"
 #include "Support/SourceBuffer.h"
@@ -37,7 +36,7 @@ struct Diagnostic {
   Diagnostic &note(SourceRange where, const llvm::Twine &text);
   Diagnostic &note(const llvm::Twine &text) { return note(SourceRange(), text); }
   Diagnostic &help(const llvm::Twine &text);
-  /// As `help`, with the replacement that an editor can apply.
+  /// The same, with a replacement that an editor can apply.
   Diagnostic &help(const llvm::Twine &text, SourceRange where, const llvm::Twine &replacement);
 };
 
@@ -61,7 +60,7 @@ public:
   bool hasErrors() const { return numErrors != 0; }
   /// True once as many errors were reported as are kept: the rest of the input need not be looked at.
   bool isFull() const { return numErrors >= maxErrors; }
-  /// In the order of the source, those without a place first.
+  /// All that was reported, in the order of the source; diagnostics without a place come first.
   std::vector<Diagnostic> getDiagnostics() const;
   unsigned getNumDropped() const { return numDropped; }
 
@@ -75,5 +74,3 @@ private:
 };
 
 } // namespace recur
-
-#endif // RECUR_SUPPORT_DIAGNOSTICS_H

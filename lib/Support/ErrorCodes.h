@@ -1,5 +1,4 @@
-#ifndef RECUR_SUPPORT_ERRORCODES_H
-#define RECUR_SUPPORT_ERRORCODES_H
+#pragma once
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -37,5 +36,3 @@ bool isWarning(ErrorCode code);
 std::optional<llvm::StringRef> explainErrorCode(llvm::StringRef code);
 
 } // namespace recur
-
-#endif // RECUR_SUPPORT_ERRORCODES_H

@@ -18,7 +18,7 @@ SourceBuffer::SourceBuffer(std::string name, std::string text) : name(std::move(
       lineStarts.push_back(uint32_t(i + 1));
 }
 
-/// To open one waits until somebody else does. Pipes that this process has open already, as a shell's <(command), have
+/// Whoever opens a pipe waits until somebody else does. Those that this process has open, as a shell's <(command), have
 /// somebody at their other end.
 static bool isUnopenedPipe(llvm::StringRef path) {
   llvm::sys::fs::file_status status;

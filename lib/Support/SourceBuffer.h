@@ -1,5 +1,4 @@
-#ifndef RECUR_SUPPORT_SOURCEBUFFER_H
-#define RECUR_SUPPORT_SOURCEBUFFER_H
+#pragma once
 
 #include "llvm/ADT/StringRef.h"
 
@@ -59,5 +58,3 @@ private:
 };
 
 } // namespace recur
-
-#endif // RECUR_SUPPORT_SOURCEBUFFER_H

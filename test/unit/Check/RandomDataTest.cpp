@@ -7,7 +7,9 @@
 
 using namespace recur;
 using namespace recur::check;
-using interpreter::Data;
+using data::Data;
+using data::Difficulty;
+using data::Fill;
 using ::testing::Each;
 using ::testing::Gt;
 using ::testing::IsEmpty;
@@ -39,7 +41,7 @@ TEST_F(RandomDataTest, ALogDecayIsNegative) {
     %m = dgps.neg %h : <scalar>
     %a = dgps.exp %g : <4>
     %b = dgps.exp %m : <scalar>)"));
-  EXPECT_THAT(demands, UnorderedElementsAre(Pair("g", Demand::Negative), Pair("h", Demand::Positive)));
+  EXPECT_THAT(demands, UnorderedElementsAre(Pair("g", Fill::Negative), Pair("h", Fill::Positive)));
 }
 
 TEST_F(RandomDataTest, ADemandGoesThroughProductsOfKnownSign) {
@@ -52,7 +54,7 @@ TEST_F(RandomDataTest, ADemandGoesThroughProductsOfKnownSign) {
     %a = dgps.exp %p : <scalar>
     %n = dgps.neg %s : <scalar>
     %b = dgps.exp %n : <scalar>)"));
-  EXPECT_THAT(demands, UnorderedElementsAre(Pair("A", Demand::Negative), Pair("x", Demand::Logit)));
+  EXPECT_THAT(demands, UnorderedElementsAre(Pair("A", Fill::Negative), Pair("x", Fill::Logit)));
 }
 
 TEST_F(RandomDataTest, ADivisorIsPositiveThroughItsState) {
@@ -68,8 +70,8 @@ TEST_F(RandomDataTest, ADivisorIsPositiveThroughItsState) {
     %o = dgps.div %k, %d : <4>, <4>
     dgps.output "o" %o : <4>
     dgps.next %A, %A1 : <4>)"));
-  EXPECT_THAT(demands, UnorderedElementsAre(Pair("A", Demand::Positive), Pair("b", Demand::Positive),
-                                            Pair("ridge", Demand::Positive)));
+  EXPECT_THAT(demands, UnorderedElementsAre(Pair("A", Fill::Positive), Pair("b", Fill::Positive),
+                                            Pair("ridge", Fill::Positive)));
 }
 
 TEST_F(RandomDataTest, WhatConjugateGradientsSolveWithIsPositiveDefinite) {
@@ -85,8 +87,8 @@ TEST_F(RandomDataTest, WhatConjugateGradientsSolveWithIsPositiveDefinite) {
     dgps.output "y" %y : <3>
     dgps.next %G, %G1 : <3x3>)");
   EXPECT_THAT(findDemands(recurrence),
-              UnorderedElementsAre(Pair("G", Demand::PositiveDefinite), Pair("b", Demand::Positive),
-                                   Pair("k", Demand::Key), Pair("ridge", Demand::Positive)));
+              UnorderedElementsAre(Pair("G", Fill::PositiveDefinite), Pair("b", Fill::Positive), Pair("k", Fill::Key),
+                                   Pair("ridge", Fill::Positive)));
   Array G = makeRandomData(recurrence, {1, 4, 1, 1}, 0).initial["G"];
   for (int i = 0; i < 3; ++i) {
     EXPECT_GT(G.values[4 * i], 0);
@@ -108,7 +110,7 @@ TEST_F(RandomDataTest, AMatrixWhoseQuadraticFormIsDividedByIsPositiveDefinite) {
     %P1 = dgps.sub %P, %w : <3x3>, <3x3>
     dgps.output "u" %u : <3>
     dgps.next %P, %P1 : <3x3>)"));
-  EXPECT_THAT(demands, UnorderedElementsAre(Pair("P", Demand::PositiveDefinite)));
+  EXPECT_THAT(demands, UnorderedElementsAre(Pair("P", Fill::PositiveDefinite)));
 }
 
 static constexpr const char *gatedDeltaRule = R"(
@@ -128,7 +130,7 @@ static constexpr const char *gatedDeltaRule = R"(
 
 TEST_F(RandomDataTest, WhatADeltaStateErasesWithIsAGain) {
   EXPECT_THAT(findDemands(parse(gatedDeltaRule)),
-              UnorderedElementsAre(Pair("a", Demand::Gain), Pair("b", Demand::Gain), Pair("k", Demand::Key)));
+              UnorderedElementsAre(Pair("a", Fill::Gain), Pair("b", Fill::Gain), Pair("k", Fill::Key)));
 }
 
 TEST_F(RandomDataTest, KeysHaveUnitLengthAndGainsTheirRange) {
@@ -204,6 +206,24 @@ TEST_F(RandomDataTest, NumbersKeepTheirSigns) {
   for (double value : data.inputs["v"].values)
     square += value * value;
   EXPECT_NEAR(square / 400, 1, 0.1);
+}
+
+TEST_F(RandomDataTest, ExtremesAreHitExactlyAsOftenAsAsked) {
+  data::ArrayDrawer drawer(1, {.steepestGate = 20, .largestGain = 2, .extremes = 0.5});
+  auto countOf = [&](Fill fill, double extreme) {
+    std::vector<double> values = drawer.draw(data::Role::Input, {1, 4000, 1, 1}, {}, fill).values;
+    return std::count(values.begin(), values.end(), extreme) / 4000.0;
+  };
+  for (auto [fill, extreme, share] : {std::tuple(Fill::Negative, 0.0, 0.25),
+                                      {Fill::Negative, -20.0, 0.25},
+                                      {Fill::Gain, 0.0, 0.25},
+                                      {Fill::Gain, 2.0, 0.25},
+                                      {Fill::StrongGain, 2.0, 0.25},
+                                      {Fill::Decay, 0.0, 1 / 6.0},
+                                      {Fill::Decay, -1.0, 1 / 6.0},
+                                      {Fill::Normal, 0.0, 0.0},
+                                      {Fill::Zero, 0.0, 1.0}})
+    EXPECT_NEAR(countOf(fill, extreme), share, 0.03) << int(fill) << " " << extreme;
 }
 
 TEST_F(RandomDataTest, TheSeedDecides) {

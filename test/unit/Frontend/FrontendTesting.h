@@ -1,5 +1,4 @@
-#ifndef RECUR_TEST_UNIT_FRONTEND_FRONTENDTESTING_H
-#define RECUR_TEST_UNIT_FRONTEND_FRONTENDTESTING_H
+#pragma once
 
 #include "Frontend/Frontend.h"
 #include "Support/DiagnosticRenderer.h"
@@ -64,5 +63,3 @@ inline std::string inRecurrence(const std::string &statements) {
 }
 
 } // namespace recur::frontend::testing
-
-#endif // RECUR_TEST_UNIT_FRONTEND_FRONTENDTESTING_H

@@ -1,11 +1,12 @@
-// Random numbers that are the same on every machine, so that a seed names a recurrence for good.
+// Random numbers that are the same on every machine, so that a seed names a recurrence, or its data, for good: the
+// standard's distributions differ from library to library.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <vector>
 
-namespace recur::property {
+namespace recur::data {
 
 class Random {
 public:
@@ -21,6 +22,7 @@ public:
   /// 0 .. count-1.
   unsigned below(unsigned count) { return next() % count; }
   bool chance(double probability) { return uniform() < probability; }
+  /// In [0, 1).
   double uniform() { return (next() >> 11) * 0x1.0p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
@@ -34,4 +36,4 @@ private:
   uint64_t state;
 };
 
-} // namespace recur::property
+} // namespace recur::data
