@@ -23,6 +23,8 @@ class OutputOp;
 class NextOp;
 class Tangents;
 class KeptOp;
+class TakeOp;
+class GiveOp;
 class Adjoints;
 
 /// Bytes of all operands and results of an op, in f32.

@@ -49,7 +49,7 @@ static SmallVector<AdvanceOp> findWrites(Value state) {
 }
 
 static Value write(ValueBuilder &build, Value state, Value values, Value keys) {
-  // What only decays so far decays and takes the write at once.
+  // A state that only decays so far decays and takes the write in one op.
   if (auto decayed = state.getDefiningOp<AdvanceOp>(); decayed && decayed.writesNothing())
     return AdvanceOp::create(build.getBuilder(), build.getLoc(), decayed.getState(), values, keys,
                              decayed.getColumnDecay(), decayed.getRowDecay());

@@ -28,6 +28,10 @@ private:
 /// from the last op to the first. Fails where an op has no adjoint, and says which and why.
 mlir::LogicalResult buildAdjoints(mlir::OpBuilder &builder, llvm::ArrayRef<mlir::Operation *> ops, Adjoints &adjoints);
 
+/// A matrix like `matrix`, of the tokens, with `row` as its last row and zeros elsewhere; null if `matrix` is not known
+/// to be one of the tokens. The columns of missing tokens are zero too, which those of a row may not be.
+mlir::Value buildLastRow(ValueBuilder &build, mlir::Value matrix, mlir::Value row);
+
 /// Whether the value is computed from constants alone.
 bool isConstant(mlir::Value value);
 

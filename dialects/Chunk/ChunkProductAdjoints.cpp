@@ -38,7 +38,7 @@ struct Mask {
 static Mask maskOf(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
   return {SmallVector<int64_t>(points), SmallVector<int64_t>(steps)};
 }
-/// What lies strictly below the diagonal, each row taken as a token.
+/// The mask of the elements strictly below the diagonal, where each row is taken as a token.
 static Mask belowDiagonal() { return {{0}, {0}}; }
 
 /// A mask outside of which the matrix is zero, if one is known.
@@ -47,6 +47,39 @@ static std::optional<Mask> findMask(Value matrix) {
     return maskOf(interaction.getPoints(), interaction.getSteps());
   if (matrix.getDefiningOp<InverseOp>())
     return Mask{{1}, {0}};
+  // Rows of a triangle gather rows up to their own token's.
+  auto throughTriangle = [](std::optional<Mask> mask, size_t rowsPerToken) {
+    if (mask)
+      mask->points.assign(rowsPerToken, int64_t(mask->steps.size()));
+    return mask;
+  };
+  if (auto applied = matrix.getDefiningOp<ApplyOp>()) {
+    std::optional<Mask> triangle = findMask(applied.getMatrix());
+    return triangle ? throughTriangle(findMask(applied.getValues()), triangle->points.size()) : std::nullopt;
+  }
+  if (auto solve = matrix.getDefiningOp<SolveOp>()) {
+    std::optional<Mask> mask = findMask(solve.getValues());
+    return throughTriangle(mask, mask ? mask->points.size() : 0);
+  }
+  if (auto interleaved = matrix.getDefiningOp<InterleaveOp>()) {
+    std::optional<Mask> all;
+    for (Value part : interleaved.getOperands()) {
+      std::optional<Mask> mask = findMask(part);
+      if (!mask || mask->points.size() != 1 || (all && all->steps != mask->steps))
+        return std::nullopt;
+      if (all)
+        all->points.push_back(mask->points[0]);
+      else
+        all = mask;
+    }
+    return all;
+  }
+  if (auto part = matrix.getDefiningOp<DeinterleaveOp>()) {
+    std::optional<Mask> all = findMask(part.getOperand());
+    if (!all || all->points.size() != size_t(part.getSteps()))
+      return std::nullopt;
+    return Mask{{all->points[part.getStep()]}, all->steps};
+  }
   auto map = matrix.getDefiningOp<MapOp>();
   if (!map)
     return std::nullopt;
@@ -116,6 +149,18 @@ private:
   bool linear;
 };
 } // namespace
+
+Value recur::chunk::buildLastRow(ValueBuilder &build, Value matrix, Value row) {
+  std::optional<Mask> mask = findMask(matrix);
+  if (!mask)
+    return {};
+  OpBuilder &builder = build.getBuilder();
+  RankedTensorType numbers = makeTensor(builder.getContext(), {tensorOf(matrix).getDimSize(0)});
+  Value one = build.stateConstant(1, makeTensor(builder.getContext(), {}));
+  Value last = FollowingOp::create(builder, build.getLoc(), one, build.constant(0, numbers)).getAll();
+  return ProductBuilder(builder, build.getLoc(), Value(), false)
+      .interact(build.column(last), build.column(row), *mask, /*decays=*/false);
+}
 
 //===----------------------------------------------------------------------===//
 // Interaction, apply, solve, inverse

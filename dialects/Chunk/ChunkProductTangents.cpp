@@ -94,9 +94,15 @@ void ReadOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
 
 void ReshapeStateOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   Value tangent = tangents.of(getState());
-  // Several directions of a vector lie as rows already, whatever shape it takes.
-  if (tensorOf(tangent).getNumElements() == tensorOf(getState()).getNumElements())
-    tangent = ReshapeStateOp::create(builder, getLoc(), getType(), tangent);
+  RankedTensorType from = tensorOf(getState()), to = tensorOf(getResult()), moved = tensorOf(tangent);
+  // A matrix becomes the value of one token, or is it no more: so do its directions, of which there may be more. Those
+  // of a vector lie as rows already, whatever shape it takes.
+  if (from.getNumElements() == moved.getNumElements())
+    tangent = ReshapeStateOp::create(builder, getLoc(), to, tangent);
+  else if (from.getRank() == 2 && to.getRank() == 3)
+    tangent = ValueBuilder(builder, getLoc()).asToken(tangent);
+  else if (from.getRank() == 3 && to.getRank() == 2)
+    tangent = ValueBuilder(builder, getLoc()).asState(tangent);
   tangents.set(getResult(), tangent);
 }
 

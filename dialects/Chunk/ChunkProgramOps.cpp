@@ -23,12 +23,23 @@ SmallVector<StateOp, 8> ProgramOp::getStates() { return llvm::to_vector<8>(getBo
 SmallVector<OutputOp, 8> ProgramOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
 SmallVector<KeptOp, 8> ProgramOp::getKept() { return llvm::to_vector<8>(getBody().getOps<KeptOp>()); }
 
+SmallVector<TakeOp, 8> ProgramOp::getTaken() { return llvm::to_vector<8>(getBody().getOps<TakeOp>()); }
+SmallVector<GiveOp, 8> ProgramOp::getGiven() { return llvm::to_vector<8>(getBody().getOps<GiveOp>()); }
+
 /// `value` must have one row for each of the chunk's tokens.
 static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
   int64_t tokens = tensorOf(value).getDimSize(0);
   if (tokens == chunk)
     return success();
   return op->emitOpError() << "has " << tokens << " tokens, but the chunk has " << chunk;
+}
+
+/// What phases leave to each other has rows of the tokens, unless it is whole.
+static LogicalResult checkLeft(Operation *op, bool isWhole, Value value, int64_t chunk) {
+  RankedTensorType type = tensorOf(value);
+  if (isWhole || (type.getRank() > 0 && (type.getDimSize(0) == 1 || type.getDimSize(0) % chunk == 0)))
+    return success();
+  return op->emitOpError() << "has rows of a chunk of " << chunk << " tokens unless it is whole, but is " << type;
 }
 
 LogicalResult ProgramOp::verify() {
@@ -45,11 +56,24 @@ LogicalResult ProgramOp::verifyRegions() {
   for (OutputOp output : body.getOps<OutputOp>())
     if (failed(checkTokens(output, output.getValue(), getChunk())))
       return failure();
+  if (getKeeps() && (getBackward() || !getOutputs().empty()))
+    return emitOpError() << "keeps its states, which a program does that goes forward and has no outputs";
   llvm::StringMap<Operation *> kept;
   for (KeptOp state : body.getOps<KeptOp>()) {
     if (!getBackward())
       return state.emitOpError() << "is a state of another run, which only a program that runs backward has";
     if (failed(declareOnce(kept, state.getName(), state)))
+      return failure();
+  }
+  llvm::StringMap<Operation *> left;
+  for (Operation &op : body) {
+    auto take = dyn_cast<TakeOp>(op);
+    auto give = dyn_cast<GiveOp>(op);
+    if (!take && !give)
+      continue;
+    if (failed(declareOnce(left, take ? take.getName() : give.getName(), &op)) ||
+        failed(checkLeft(&op, take ? take.getWhole() : give.getWhole(), take ? take.getResult() : give.getValue(),
+                         getChunk())))
       return failure();
   }
   return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(body);
@@ -64,6 +88,7 @@ void InputOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult
 void ParamOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void StateOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void KeptOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+void TakeOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
 LogicalResult ParamOp::verify() {
   if (tensorOf(getResult()).getDimSize(0) != 1)

@@ -22,10 +22,14 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     instantiated with. `summary_of` marks the summary of a segment: running this program over a segment's chunks gives, as
     the final values of its last two states, the map that the segment applies to the state named here. A `backward` program
     runs over the chunks from the last to the first: its states go from each chunk to the one before it, and `chunk.kept`
-    gives the states that another program left at the chunk's start.
+    gives the states that another program left at the chunk's start. A program that `keeps` them leaves its states at the
+    start of each chunk, and gives no outputs. A program may be one phase of several (`chunk-phases`): `chunk.give` leaves
+    values of a chunk to later phases, which `chunk.take` them. An `exact` program has states that systems are solved with:
+    below this level its products are not rounded.
 
-    Verified: names are unique within their kind (inputs and params share one name space with states; outputs have their
-    own); each `chunk.state` has exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
+    Verified: a program that `keeps` states goes forward and has no outputs; names are unique within their kind (inputs and
+    params share one name space with states; outputs have their own, and so have the values given and taken); each
+    `chunk.state` has exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
 
     Example:
     ```mlir
@@ -45,10 +49,12 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims, I64Attr:$chunk, OptionalAttr<StrAttr>:$summary_of,
-                   OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward);
+                   OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward, UnitAttr:$keeps, UnitAttr:$exact);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? (`backward` $backward^)? attr-dict-with-keyword $body
+    $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? (`backward` $backward^)? (`keeps` $keeps^)?
+    (`exact` $exact^)?
+    attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
@@ -61,6 +67,8 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     llvm::SmallVector<StateOp, 8> getStates();
     llvm::SmallVector<OutputOp, 8> getOutputs();
     llvm::SmallVector<KeptOp, 8> getKept();
+    llvm::SmallVector<TakeOp, 8> getTaken();
+    llvm::SmallVector<GiveOp, 8> getGiven();
   }];
 }
 
@@ -78,6 +86,10 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let arguments = (ins StrAttr:$name, UnitAttr:$shared);
   let results = (outs Chunk_Tokens:$result);
   let assemblyFormat = "$name (`shared` $shared^)? attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether it is the cotangent of an output of the program that this one is the gradient of.
+    bool isCotangent() { return getName().starts_with("cotangent."); }
+  }];
 }
 
 def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
@@ -121,6 +133,33 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
   let arguments = (ins StrAttr:$name);
   let results = (outs Chunk_Tensor:$result);
   let assemblyFormat = "$name attr-dict `:` type($result)";
+}
+
+// What phases of one plan leave to each other. A value of the tokens has a row for each of the chunk's tokens, or several;
+// `whole` values have no token dimension. `rounded`: below this level it is kept in the type of the data, not in f32.
+
+def Chunk_TakeOp : Chunk_DeclarationOp<"take", [Pure]> {
+  let summary = "a value of this chunk that an earlier phase left";
+  let description = [{
+    Verified: no two values of one name are given or taken; a value of the tokens has some rows for each of the chunk's
+    tokens, or one row.
+
+    Example: `%S = chunk.take "S" whole rounded : tensor<64x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? attr-dict `:` type($result)";
+}
+
+def Chunk_GiveOp : Chunk_Op<"give", [HasParent<"ProgramOp">]> {
+  let summary = "a value of this chunk that later phases take";
+  let description = [{
+    Verified: as `chunk.take`.
+
+    Example: `chunk.give "S" whole rounded %S : tensor<64x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, Chunk_Tensor:$value);
+  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? $value attr-dict `:` type($value)";
 }
 
 def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["state", "value"]>]> {

@@ -56,6 +56,10 @@ LogicalResult PreviousOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
 
 LogicalResult LastOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
+  if (Value row = buildLastRow(build, getAll(), adjoints.of(getResult()))) {
+    adjoints.add(build, getAll(), row);
+    return success();
+  }
   Value zeros = build.constant(0, tensorOf(getAll()));
   adjoints.add(build, getAll(), FollowingOp::create(builder, getLoc(), adjoints.of(getResult()), zeros).getAll());
   return success();
@@ -144,7 +148,7 @@ LogicalResult TokenLoopOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) 
   SmallVector<Operation *> ops;
   for (Operation &op : token.without_terminator())
     ops.push_back(inside.clone(op, copies));
-  // And back. Several results may be one value.
+  // Then the ops are gone through backwards. Several results may be one value.
   Adjoints own;
   auto yielded = llvm::map_to_vector(token.getTerminator()->getOperands(),
                                      [&](Value value) { return copies.lookupOrDefault(value); });

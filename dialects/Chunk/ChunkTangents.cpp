@@ -49,6 +49,11 @@ Value ValueBuilder::fit(Value tangent, Value result) {
   return type == from ? tangent : BroadcastOp::create(builder, loc, type, tangent).getResult();
 }
 
+Value ValueBuilder::column(Value numbers) {
+  return ConcatOp::create(builder, loc, makeTokens(builder.getContext(), tensorOf(numbers).getDimSize(0), {1}),
+                          numbers);
+}
+
 Value ValueBuilder::asToken(Value state) {
   return ReshapeStateOp::create(builder, loc, makeTokens(builder.getContext(), 1, tensorOf(state).getShape()), state);
 }

@@ -54,6 +54,8 @@ public:
 
   /// A tangent of fewer tokens or of a scalar, for a result that is more, with the tokens and elements of the result.
   mlir::Value fit(mlir::Value tangent, mlir::Value result);
+  /// A number of each token as a vector of one element.
+  mlir::Value column(mlir::Value numbers);
   /// A state as the value of one token, for arithmetic; and back.
   mlir::Value asToken(mlir::Value state);
   mlir::Value asState(mlir::Value token);

@@ -1,8 +1,44 @@
-#include "dialects/Tile/Tile.h"
+#include "dialects/Tile/RegisterTiles.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
+
+/// Tiles in the registers of one team: which there are, and what takes them.
+static LogicalResult checkRegistersOfTeam(KernelOp kernel) {
+  auto isInRegisters = [](Value value) {
+    auto type = dyn_cast<TileType>(value.getType());
+    return type && type.getMemory() == Memory::Registers;
+  };
+  WalkResult walked = kernel.getBody().walk([&](Operation *op) -> WalkResult {
+    if (auto alloc = dyn_cast<AllocOp>(op); alloc && isInRegisters(alloc)) {
+      TileType type = alloc.getType();
+      if (type.getRank() != 2 || !type.getElementType().isF32() ||
+          !spreadOverWarps(type.getSize(0), type.getSize(1), int64_t(*kernel.getThreads()) / 32))
+        return alloc.emitOpError(
+                   "deals out f32 to the warps of a team, as many rows in sixteens and columns in eights to "
+                   "each, not ")
+               << type;
+      return WalkResult::advance();
+    }
+    if (llvm::none_of(op->getOperands(), isInRegisters))
+      return WalkResult::advance();
+    auto map = dyn_cast<MapOp>(op);
+    if (!map && !isa<ProductOp>(op))
+      return op->emitOpError("cannot take tiles in registers, which lie in many threads");
+    if (!map)
+      return WalkResult::advance();
+    if (map.getBlocks())
+      return map.emitOpError("takes tiles in the registers of a team whole, not in blocks");
+    for (auto [input, dims] : llvm::zip(map.getInputs(), map.getDims()))
+      if (isInRegisters(input) && cast<DenseI64ArrayAttr>(dims).asArrayRef() != ArrayRef<int64_t>({0, 1}))
+        return map.emitOpError("walks tiles in registers along different dimensions, which are in different threads");
+    if (map.getResult().getType().getRank() != 2)
+      return map.emitOpError("walks rows and columns of tiles in registers, not ") << map.getResult().getType();
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
 
 LogicalResult KernelOp::verifyRegions() {
   Block &block = getBody().front();
@@ -29,7 +65,7 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("takes 0 to ") << mostSharedBytes << " bytes of shared memory, not " << shared;
   if (!block.getOps<RolesOp>().empty())
     return emitOpError("has either roles or one team of threads");
-  return success();
+  return checkRegistersOfTeam(*this);
 }
 
 static LogicalResult checkTransfer(Operation *op, TileType array, TileType tile) {
@@ -143,8 +179,26 @@ void ProductOp::build(OpBuilder &, OperationState &state, Value left, Value righ
   state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 1, 1, 1};
 }
 
+/// What holds for products of one team, whose warps have a block of the result each.
+static LogicalResult checkOfTeam(ProductOp op) {
+  TileType result = op.getResult().getType();
+  bool isInRegisters = result.getMemory() == Memory::Registers;
+  if (op.getAsync())
+    return op.emitOpError("is asynchronous only in a role");
+  for (Value operand : {op.getLeft(), op.getRight(), op.getPlus(), op.getRowScale(), op.getColumnScale()})
+    if (operand && tileOf(operand).getMemory() == Memory::Registers && operand != op.getResult())
+      return op.emitOpError("takes no tile in registers of its team but its own result, not ") << operand.getType();
+  if (!isInRegisters)
+    return success();
+  if (op.getPlus() && (op.getPlus() != op.getResult() || op.getColumnScale()))
+    return op.emitOpError("adds to its own result in registers, and does not scale its columns");
+  return success();
+}
+
 /// What the matrix units of a GPU can do; see the op's description.
 static LogicalResult checkOnMatrixUnits(ProductOp op) {
+  if (auto kernel = op->getParentOfType<KernelOp>(); kernel && kernel.getThreads())
+    return checkOfTeam(op);
   TileType left = op.getLeft().getType(), right = op.getRight().getType(), result = op.getResult().getType();
   bool inRole = op->getParentOfType<RoleOp>() != nullptr;
   auto isSwizzled = [](TileType type) { return type.getMemory() == Memory::Shared && type.getSwizzle(); };

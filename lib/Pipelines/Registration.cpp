@@ -33,10 +33,10 @@ void recur::registerAllPasses() {
     registerStagePipelines();
     dgps::registerDGPSPasses();
     chunk::registerChunkPasses();
-    registerDGPSToChunkPasses();
-    tile::registerChunkToTilePasses();
-    tile::registerTileToLLVMPasses();
-    tile::registerTileToNVVMPasses();
+    conversion::registerDGPSToChunkPasses();
+    conversion::registerChunkToTilePasses();
+    conversion::registerTileToLLVMPasses();
+    conversion::registerTileToNVVMPasses();
     return true;
   }();
   (void)once;

@@ -12,6 +12,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::conversion;
 
 static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOptions &) {
   passes.addPass(mlir::createCanonicalizerPass());
@@ -36,11 +37,28 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
-/// Of the CTA that takes a head of a sequence.
+/// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
+static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
+
+void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  // With an inverse in bf16 the triangle is gone through once, and what is left is products.
+  if (options.dataType == DataType::BF16)
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  passes.addPass(chunk::createPhasesPass());
+  // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
+  int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone}));
+}
+
+/// How many threads the CTA has that takes one head of a sequence.
 static constexpr int64_t teamThreads = 256;
 
 void recur::populateGradients(mlir::OpPassManager &passes) {
   passes.addPass(chunk::createDifferentiatePass());
+  passes.addPass(chunk::createKeepStatesPass());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -52,7 +70,7 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
   if (options.target.isCPU()) // whose plans scale a matrix as they mask it
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
-  tile::ConvertChunkToTilePassOptions conversion;
+  conversion::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;
   conversion.hasAMX = options.target.vectors.hasAMX;
@@ -61,14 +79,14 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
     conversion.sharedBytes = options.target.cta.sharedBytes;
   }
   conversion.symbol = options.symbol;
-  passes.addPass(tile::createConvertChunkToTilePass(conversion));
+  passes.addPass(createConvertChunkToTilePass(conversion));
 }
 
 static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
   if (!options.target.isCPU()) {
-    passes.addPass(tile::createConvertTileToNVVMPass());
+    passes.addPass(createConvertTileToNVVMPass({options.loadsAhead}));
   } else {
-    tile::ConvertTileToLLVMPassOptions conversion;
+    ConvertTileToLLVMPassOptions conversion;
     conversion.lanes = options.target.vectors.lanes;
     conversion.registers = options.target.vectors.registers;
     conversion.hasBF16 = options.target.vectors.hasBF16;
@@ -76,7 +94,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     conversion.hasAMX = options.target.vectors.hasAMX;
     conversion.productRows = options.target.vectors.productRows;
     conversion.fetchesEvenly = options.target.vectors.fetchesEvenly;
-    passes.addPass(tile::createConvertTileToLLVMPass(conversion));
+    passes.addPass(createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());
   passes.addPass(mlir::createSCFToControlFlowPass());

@@ -20,6 +20,8 @@ struct PipelineOptions {
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk; // 64 when left out
   Effort effort = Effort::Full; // of the compiler for the code
+  bool loadsAhead = true;       // a kernel of a GPU has registers for what its next chunk begins with
+  bool backward = false;        // kernels of the gradient are made too
   std::string symbol;           // of the kernel of a module with one program; the program's name if empty
 };
 
@@ -44,8 +46,12 @@ mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const St
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
+/// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none
+/// stays.
+void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options);
 
-/// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient.
+/// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
+/// of the states which the gradient takes.
 void populateGradients(mlir::OpPassManager &passes);
 
 /// Makes each stage known to recur-opt as the pipeline `to-STAGE`.

@@ -37,7 +37,7 @@ private:
 struct DifferentiatePass : recur::chunk::impl::DifferentiatePassBase<DifferentiatePass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>())) {
-      if (program.getSummaryOf() || program.getBackward())
+      if (program.getSummaryOf() || program.getBackward() || program.getKeeps())
         continue;
       OpBuilder builder(program);
       builder.setInsertionPointAfter(program);
@@ -91,7 +91,7 @@ void Differentiator::turnStates() {
 
 void Differentiator::giveInputs() {
   for (InputOp input : gradient.getInputs()) {
-    if (input.getName().starts_with("cotangent."))
+    if (input.isCotangent())
       continue;
     ValueBuilder build(builder, input.getLoc());
     Value cotangent = adjoints.of(input);

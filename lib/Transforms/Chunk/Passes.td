@@ -75,7 +75,103 @@ def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
   let options = [Option<"form", "form", "std::string", "\"auto\"", "`auto`, `solve` or `inverse`">];
 }
 
-def SplitStateFreePass : Pass<"chunk-split", "::recur::chunk::ProgramOp"> {
+def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramOp"> {
+  let summary = "what advances a state becomes a part without states and one read of each";
+  let description = [{
+    Values that are written to a state are often affine in it: rows are read, scaled, subtracted, solved with or multiplied by
+    matrices of the tokens. Where a matrix of the tokens takes part, such a value becomes the sum of what no state enters and
+    of one read of each state, whose rows no state enters either: of a delta rule, `Y - W S` with `Y = T V`, `W = T K`. That is
+    more work, but what is left to go from chunk to chunk is two products.
+
+    Before:
+    ```mlir
+    %x = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+    %u = chunk.solve %L, %y : tensor<8x8xf32>, tensor<8x2xf32>
+    %S1 = chunk.advance %S, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    ```
+    After:
+    ```mlir
+    %n = chunk.map neg %k : tensor<8x3xf32>
+    %y = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    %w = chunk.solve %L, %n : tensor<8x8xf32>, tensor<8x3xf32>
+    %x = chunk.read %w, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %u = chunk.map add %y, %x : tensor<8x2xf32>, tensor<8x2xf32>
+    %S1 = chunk.advance %S, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    ```
+  }];
+}
+
+def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
+  let summary = "split a program into phases, of which one alone goes from chunk to chunk";
+  let description = [{
+    The phase `_early` has what no state enters and what the states need, `_chain` what the states go through, `_late` what of
+    them and of the inputs becomes outputs. The chunks of the first and the last can be computed in any order or at once.
+    What one phase needs of another it takes (`chunk.take`, `chunk.give`), but for what is made of inputs by elementwise
+    functions, decays and interactions: that is made again. A program whose states go through anything but reads, advances
+    and elementwise functions stays as it is.
+
+    Before:
+    ```mlir
+    chunk.program @sum {} chunk 8 {
+      %q = chunk.input "q" : tensor<8x3xf32>
+      %v = chunk.input "v" : tensor<8x2xf32>
+      %S = chunk.state "S" : tensor<2x3xf32>
+      %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+      chunk.output "o" %o : tensor<8x2xf32>
+      %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+      chunk.next %S, %S1 : tensor<2x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @sum_chain {} chunk 8 exact {
+      %q = chunk.input "q" : tensor<8x3xf32>
+      %v = chunk.input "v" : tensor<8x2xf32>
+      %S = chunk.state "S" : tensor<2x3xf32>
+      %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+      chunk.next %S, %S1 : tensor<2x3xf32>
+      chunk.give "S" whole %S : tensor<2x3xf32>
+    }
+    chunk.program @sum_late {} chunk 8 exact {
+      %S = chunk.take "S" whole : tensor<2x3xf32>
+      %q = chunk.input "q" : tensor<8x3xf32>
+      %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+      chunk.output "o" %o : tensor<8x2xf32>
+    }
+    ```
+  }];
+}
+
+def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
+  let summary = "narrow a program to a part of its channels, where they are apart";
+  let description = [{
+    Two dimensions of values are one where an op takes them together, number by number; a dimension is whole where numbers
+    along it are added up, or are told apart by their place, as tokens are. If a dimension of all states, and of all that
+    leaves the chunk, is not whole, then its channels are apart: the program becomes one for `size` of them, or for `alone`
+    of them if nothing happens in it but that one matrix is read and advanced with rows that are there: then the state can
+    stay in registers, as many rows of it as a product has. Values without that dimension are the same for every part.
+
+    Before, with `size=2`:
+    ```mlir
+    %v = chunk.input "v" : tensor<8x4xf32>
+    %k = chunk.input "k" : tensor<8x3xf32>
+    %S = chunk.state "S" : tensor<4x3xf32>
+    %S1 = chunk.advance %S, %v, %k : tensor<4x3xf32>, tensor<8x4xf32>, tensor<8x3xf32>
+    ```
+    After:
+    ```mlir
+    %v = chunk.input "v" : tensor<8x2xf32>
+    %k = chunk.input "k" : tensor<8x3xf32>
+    %S = chunk.state "S" : tensor<2x3xf32>
+    %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    ```
+  }];
+  let options = [Option<"size", "size", "int64_t", "32", "channels of a part">,
+                 Option<"alone", "alone", "int64_t", "0", "channels of a part of a state that is alone; 0: as of others">];
+}
+
+def SplitStateFreePass : Pass<"chunk-split-state-free", "::recur::chunk::ProgramOp"> {
   let summary = "split a program into its state-free part and its state part";
   let description = [{
     Moves all ops that no state enters into one `chunk.state_free`, whose chunks can be computed at once; what is left is
@@ -255,6 +351,35 @@ def DifferentiatePass : Pass<"chunk-differentiate", "::mlir::ModuleOp"> {
       %all_0, %first = chunk.reverse_scan %gradient.A, %1 : tensor<f32>, tensor<8xf32>
       chunk.output "gradient.x" %all_0 : tensor<8xf32>
       chunk.next %gradient.A, %first : tensor<f32>
+    }
+    ```
+  }];
+}
+
+def KeepStatesPass : Pass<"chunk-keep-states", "::mlir::ModuleOp"> {
+  let summary = "derive the program that leaves the states at each chunk's start";
+  let description = [{
+    Before each gradient (`chunk-differentiate`) comes the program that its kept states are from: the gradient's own program
+    without outputs, so that only what carries the states on is computed.
+
+    Before:
+    ```mlir
+    chunk.program @sum {} chunk 8 {
+      %x = chunk.input "x" : tensor<8xf32>
+      %A = chunk.state "A" : tensor<f32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      %o = chunk.map mul %all, %all : tensor<8xf32>, tensor<8xf32>
+      chunk.output "o" %o : tensor<8xf32>
+      chunk.next %A, %last : tensor<f32>
+    }
+    ```
+    After, behind it, and after `canonicalize`:
+    ```mlir
+    chunk.program @sum_states {} chunk 8 keeps {
+      %x = chunk.input "x" : tensor<8xf32>
+      %A = chunk.state "A" : tensor<f32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      chunk.next %A, %last : tensor<f32>
     }
     ```
   }];

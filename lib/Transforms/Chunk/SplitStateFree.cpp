@@ -39,7 +39,7 @@ void SplitStateFreePass::runOnOperation() {
         given.push_back(result);
         types.push_back(result.getType());
       }
-  // Where the first of them stood the inputs are known; broadcasts and constants in between come first.
+  // The inputs are known where the first free op stands; broadcasts and constants behind it move in front of it.
   Operation *place = free.front();
   for (Operation &op : llvm::make_early_inc_range(block))
     if (isa<InputOp, ParamOp, StateOp>(op) || isa<ConstantOp>(op))

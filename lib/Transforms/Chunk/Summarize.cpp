@@ -73,7 +73,7 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   summary.setSymName((program.getSymName() + "_summary_" + state.getName()).str());
   summary.setSummaryOf(state.getName());
   summary.setSummaryKind(kind);
-  // What only outputs and later states need goes.
+  // Ops that only outputs and later states need are erased.
   auto copy = cast<StateOp>(copies.lookup(state.getResult()).getDefiningOp());
   for (OutputOp output : llvm::make_early_inc_range(summary.getBody().getOps<OutputOp>()))
     output.erase();

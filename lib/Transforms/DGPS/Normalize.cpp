@@ -151,7 +151,7 @@ void NormalizePass::runOnOperation() {
     emitter.emitUpdate();
     for (const Readout &readout : facts.delta->readouts)
       replacements.push_back({readout.value, emitter.emitReadout(readout)});
-    // What uses the whole state after the token, under whichever name.
+    // Ops that use the whole state after the token get the normal form's, under whichever name they had it.
     const Poly *after = expressions.after(index);
     if (after != expressions.before(index))
       for (Operation &op : body)

@@ -8,6 +8,20 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+// expected-error@+1 {{'chunk.program' op keeps its states, which a program does that goes forward and has no outputs}}
+chunk.program @p {} chunk 8 keeps {
+  %x = chunk.input "x" : tensor<8xf32>
+  chunk.output "o" %x : tensor<8xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'chunk.program' op keeps its states, which a program does that goes forward and has no outputs}}
+chunk.program @p {} chunk 8 backward keeps {
+}
+
+// -----
+
 chunk.program @p {} chunk 8 {
   %x = chunk.input "x" : tensor<8xf32>
   // expected-error@+1 {{'chunk.token_loop' op goes from the last token to the first, which only a program that runs backward may}}

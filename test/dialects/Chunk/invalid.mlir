@@ -788,3 +788,20 @@ chunk.program @p {} chunk 8 {
   // expected-error@+1 {{a map from the left must be a square matrix as high as the offset 'tensor<2x3xf32>', but it is 'tensor<2x3xf32>'}}
   %a, %b = chunk.compose left(%S, %S), (%S, %S) : tensor<2x3xf32>, tensor<2x3xf32>
 }
+
+// -----
+
+// What phases leave to each other.
+chunk.program @p {} chunk 8 {
+  // expected-note@+1 {{first declared here}}
+  %x = chunk.take "x" : tensor<16x3xf32>
+  // expected-error@+1 {{'chunk.give' op declares 'x' a second time}}
+  chunk.give "x" %x : tensor<16x3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.take' op has rows of a chunk of 8 tokens unless it is whole, but is 'tensor<12x3xf32>'}}
+  %x = chunk.take "x" : tensor<12x3xf32>
+}

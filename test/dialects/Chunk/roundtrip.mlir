@@ -149,3 +149,15 @@ chunk.program @one_token {} chunk 1 {
   %y = chunk.map mul %x, %p : tensor<1xf32>, tensor<1xf32>
   chunk.output "y" %y : tensor<1xf32>
 }
+
+// A phase of several: what it takes of earlier ones, and leaves to later ones.
+// CHECK-LABEL: chunk.program @phase {} chunk 8 exact {
+// CHECK: %S = chunk.take "S" whole rounded : tensor<5x3xf32>
+// CHECK: %w = chunk.take "w" : tensor<16x3xf32>
+// CHECK: chunk.give "r" rounded %{{.*}} : tensor<16x5xf32>
+chunk.program @phase {} chunk 8 exact {
+  %S = chunk.take "S" whole rounded : tensor<5x3xf32>
+  %w = chunk.take "w" : tensor<16x3xf32>
+  %r = chunk.read %w, %S : tensor<16x3xf32>, tensor<5x3xf32>
+  chunk.give "r" rounded %r : tensor<16x5xf32>
+}

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --split-input-file --chunk-split | FileCheck %s
+// RUN: recur-opt %s --split-input-file --chunk-split-state-free | FileCheck %s
 
 // What no state enters, in one op.
 // CHECK-LABEL: chunk.program @split {} chunk 8 {

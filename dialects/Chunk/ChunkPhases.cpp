@@ -1,0 +1,104 @@
+#include "dialects/Chunk/ChunkPhases.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace recur::chunk;
+
+namespace {
+
+/// Arrays by kind and name.
+class Numbers {
+public:
+  explicit Numbers(ProgramOp program) {
+    for (InputOp input : program.getInputs())
+      add("input", input.getName(), shapePerToken(input));
+    for (ParamOp param : program.getParams())
+      add("param", param.getName(), shapePerToken(param));
+    for (StateOp state : program.getStates())
+      add("initial", state.getName(), tensorOf(state).getShape());
+    for (OutputOp output : program.getOutputs())
+      add("output", output.getName(), shapePerToken(output.getValue()));
+    for (StateOp state : program.getStates())
+      add("final", state.getName(), tensorOf(state).getShape());
+  }
+  void add(StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
+    arrays.try_emplace((kind + "." + name).str(), PhaseArray{count++, SmallVector<int64_t>(shape)});
+  }
+  bool has(StringRef kind, StringRef name) const { return arrays.contains((kind + "." + name).str()); }
+  /// The array, as a phase has it that gives it this shape.
+  PhaseArray find(StringRef kind, StringRef name, ArrayRef<int64_t> shape, int64_t &parts) const {
+    PhaseArray array = arrays.find((kind + "." + name).str())->second;
+    for (auto [dim, sizes] : llvm::enumerate(llvm::zip(array.shape, shape)))
+      if (auto [whole, part] = sizes; whole != part) {
+        array.partDim = int(dim);
+        parts = whole / part;
+      }
+    array.shape.assign(shape.begin(), shape.end());
+    return array;
+  }
+
+private:
+  llvm::StringMap<PhaseArray> arrays;
+  unsigned count = 0;
+};
+
+/// A value that one phase leaves to another, as the phase has it that takes or gives it.
+struct Crossing {
+  StringRef name;
+  bool isWhole, isRounded;
+  Value value;
+  ArrayRef<int64_t> shape() const { return isWhole ? tensorOf(value).getShape() : shapePerToken(value); }
+};
+
+} // namespace
+
+static SmallVector<Crossing> listCrossings(ProgramOp phase) {
+  SmallVector<Crossing> crossings;
+  for (TakeOp op : phase.getTaken())
+    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op});
+  for (GiveOp op : phase.getGiven())
+    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op.getValue()});
+  return crossings;
+}
+
+Phases recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases) {
+  Phases result;
+  Numbers numbers(program);
+  // Phases whose chunks go in any order have no parts, and one of them takes or gives whatever crosses.
+  for (ProgramOp phase : phases)
+    for (const Crossing &crossing : listCrossings(phase))
+      if (phase.getStates().empty() && !numbers.has("left", crossing.name)) {
+        numbers.add("left", crossing.name, crossing.shape());
+        int64_t rows = crossing.isWhole ? 1 : tensorOf(crossing.value).getDimSize(0);
+        result.left.push_back({crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded});
+      }
+  for (ProgramOp phase : phases) {
+    Phase described{phase.getSymName().str(), phase.getStates().empty(), 1, {}};
+    auto add = [&](StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
+      described.arrays.push_back(numbers.find(kind, name, shape, described.parts));
+    };
+    for (InputOp input : phase.getInputs())
+      add("input", input.getName(), shapePerToken(input));
+    for (ParamOp param : phase.getParams())
+      add("param", param.getName(), shapePerToken(param));
+    for (StateOp state : phase.getStates())
+      add("initial", state.getName(), tensorOf(state).getShape());
+    for (OutputOp output : phase.getOutputs())
+      add("output", output.getName(), shapePerToken(output.getValue()));
+    for (StateOp state : phase.getStates())
+      add("final", state.getName(), tensorOf(state).getShape());
+    for (const Crossing &crossing : listCrossings(phase))
+      add("left", crossing.name, crossing.shape());
+    result.phases.push_back(std::move(described));
+  }
+  return result;
+}
+bool recur::chunk::cancels(ProgramOp program) {
+  return program
+      .walk([&](Operation *op) {
+        auto read = dyn_cast<ReadOp>(op);
+        bool mayCancel = read && tensorOf(read.getRows()).getShape().back() < int64_t(program.getChunk());
+        return isa<CgOp>(op) || mayCancel ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}

@@ -1,0 +1,45 @@
+// The arrays of the phases of a plan (`chunk-phases`, `chunk-parts`): which of the program's each phase has, how it is
+// cut into parts, and what phases leave to each other.
+#pragma once
+#include "dialects/Chunk/Chunk.h"
+#include <string>
+#include <vector>
+
+namespace recur::chunk {
+
+/// What a phase leaves of each chunk: some rows of numbers.
+struct LeftArray {
+  std::string name;
+  int64_t rows;                     // of a chunk: some for each of its tokens, or one
+  llvm::SmallVector<int64_t> shape; // of a row
+  bool isRounded;                   // to the type of the data; else f32
+};
+
+/// An array of a phase's kernel.
+struct PhaseArray {
+  unsigned number;                  // among the program's (inputs, params, initial states, outputs, final states), and
+                                    // behind them what phases leave
+  llvm::SmallVector<int64_t> shape; // of a row, of one part
+  int partDim = -1;                 // of the shape, in which parts lie one behind another; -1: the same for every part
+};
+
+struct Phase {
+  std::string name;
+  bool isParallel; // its chunks go in any order
+  int64_t parts;
+  std::vector<PhaseArray> arrays; // in the order of its kernel's
+};
+
+struct Phases {
+  std::vector<LeftArray> left;
+  std::vector<Phase> phases;
+};
+
+/// Describes the phases that a program became.
+Phases describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp> phases);
+
+/// Whether a team's factors stay float32: a system is solved with float32, and where a chunk may replace all of a
+/// state, large numbers cancel.
+bool cancels(ProgramOp program);
+
+} // namespace recur::chunk

@@ -1,0 +1,169 @@
+// A program whose channels have nothing to do with each other, for a part of the channels.
+#include "Transforms/Chunk/Passes.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+namespace recur::chunk {
+#define GEN_PASS_DEF_PARTSPASS
+#include "Transforms/Chunk/Passes.h.inc"
+} // namespace recur::chunk
+
+using namespace mlir;
+using namespace recur::chunk;
+
+namespace {
+
+/// A dimension of a value, as a number.
+using Dim = int64_t;
+
+/// Which dimensions of the values of a program are the same one, and which of them are added up over.
+class Channels {
+public:
+  explicit Channels(ProgramOp program) : program(program) {}
+  /// Makes the program one for the first of so many parts of the channels of its states; nothing if they are not apart.
+  bool narrow(int64_t partSize);
+
+private:
+  Dim dim(Value value, unsigned place) {
+    auto [entry, isNew] = numbers.try_emplace({value, place}, int64_t(values.size()));
+    if (isNew) {
+      values.push_back({value, place});
+      classes.insert(entry->second);
+    }
+    return entry->second;
+  }
+  static int64_t sizeOf(Value value, unsigned place) { return tensorOf(value).getDimSize(place); }
+  void same(Value a, unsigned i, Value b, unsigned j) {
+    if (sizeOf(a, i) == sizeOf(b, j))
+      classes.unionSets(dim(a, i), dim(b, j));
+    else if (sizeOf(a, i) != 1 && sizeOf(b, j) != 1) { // rows of several micro-steps
+      mix(a, i);
+      mix(b, j);
+    }
+  }
+  /// All numbers along the dimension become one, or are told apart by their place.
+  void mix(Value value, unsigned place) { mixed.push_back(dim(value, place)); }
+  void mixAll(Value value) {
+    for (int64_t place = 0; place < tensorOf(value).getRank(); ++place)
+      mix(value, place);
+  }
+  void relate(Operation *op);
+
+  ProgramOp program;
+  llvm::DenseMap<std::pair<Value, unsigned>, Dim> numbers;
+  std::vector<std::pair<Value, unsigned>> values;
+  llvm::EquivalenceClasses<Dim> classes;
+  SmallVector<Dim> mixed;
+};
+
+/// Whether nothing happens but that one matrix is read and advanced, with rows that are there.
+bool isStateAlone(ProgramOp program) {
+  auto states = program.getStates();
+  if (program.getExact() || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
+    return false;
+  return llvm::all_of(program.getBody().front(), [](Operation &op) {
+    auto map = dyn_cast<MapOp>(op);
+    auto read = dyn_cast<ReadOp>(op);
+    auto advance = dyn_cast<AdvanceOp>(op);
+    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp>(op) || (map && map.getFunction() == Function::Add) ||
+           (read && !read.getLeft()) || (advance && !advance.getRowDecay());
+  });
+}
+
+struct PartsPass : recur::chunk::impl::PartsPassBase<PartsPass> {
+  using PartsPassBase::PartsPassBase;
+  void runOnOperation() override {
+    if (getOperation().getStates().empty())
+      return;
+    bool isAlone = alone && isStateAlone(getOperation());
+    Channels(getOperation()).narrow(isAlone ? alone : size);
+  }
+};
+
+} // namespace
+
+void Channels::relate(Operation *op) {
+  auto tokens = [&](Value value) { mix(value, 0); };
+  if (isa<InputOp, ParamOp>(op))
+    return tokens(op->getResult(0));
+  if (isa<StateOp, ConstantOp>(op))
+    return;
+  if (auto take = dyn_cast<TakeOp>(op))
+    return take.getWhole() ? void() : tokens(take);
+  if (isa<GiveOp, OutputOp>(op))
+    return;
+  if (auto next = dyn_cast<NextOp>(op)) {
+    for (int64_t i = 0; i < tensorOf(next.getState()).getRank(); ++i)
+      same(next.getState(), i, next.getValue(), i);
+    return;
+  }
+  if (auto map = dyn_cast<MapOp>(op); map && isElementwise(map.getFunction())) {
+    for (Value operand : map.getOperands())
+      for (int64_t i = 0; i < tensorOf(operand).getRank(); ++i)
+        same(operand, i, map, i);
+    return;
+  }
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    unsigned kept = read.getLeft() ? 1 : 0;
+    same(read.getResult(), 1, read.getState(), kept);
+    mix(read.getState(), 1 - kept);
+    mix(read.getRows(), 1);
+    tokens(read.getRows());
+    return tokens(read.getResult());
+  }
+  if (auto advance = dyn_cast<AdvanceOp>(op)) {
+    Value result = advance.getResult();
+    for (unsigned i : {0, 1})
+      same(result, i, advance.getState(), i);
+    same(result, 0, advance.getValues(), 1);
+    same(result, 1, advance.getKeys(), 1);
+    for (auto [decay, i] : {std::pair(advance.getRowDecay(), 0u), {advance.getColumnDecay(), 1u}})
+      if (decay && tensorOf(decay).getRank() == 2)
+        same(result, i, decay, 1);
+    tokens(advance.getValues());
+    return tokens(advance.getKeys());
+  }
+  for (Value value : op->getOperands())
+    mixAll(value);
+  for (Value value : op->getResults())
+    mixAll(value);
+}
+
+bool Channels::narrow(int64_t partSize) {
+  for (Operation &op : program.getBody().front())
+    relate(&op);
+  llvm::DenseSet<Dim> whole;
+  for (Dim dim : mixed)
+    whole.insert(classes.getLeaderValue(dim));
+  // The channels that every state has, and everything that leaves the chunk.
+  std::optional<Dim> chosen;
+  StateOp first = program.getStates().front();
+  for (int64_t i = 0; i < tensorOf(first).getRank() && !chosen; ++i) {
+    Dim leader = classes.getLeaderValue(dim(first, i));
+    int64_t channels = sizeOf(first, i);
+    if (whole.contains(leader) || channels <= partSize || channels % partSize != 0)
+      continue;
+    auto has = [&](Value value) {
+      for (int64_t j = 0; j < tensorOf(value).getRank(); ++j)
+        if (classes.getLeaderValue(dim(value, j)) == leader)
+          return true;
+      return false;
+    };
+    bool everywhere = llvm::all_of(program.getStates(), has);
+    for (GiveOp give : program.getGiven())
+      everywhere &= has(give.getValue());
+    for (OutputOp output : program.getOutputs())
+      everywhere &= has(output.getValue());
+    if (everywhere)
+      chosen = leader;
+  }
+  if (!chosen)
+    return false;
+  for (auto [value, place] : values) {
+    if (classes.getLeaderValue(dim(value, place)) != *chosen)
+      continue;
+    SmallVector<int64_t> shape(tensorOf(value).getShape());
+    shape[place] = partSize;
+    value.setType(makeTensor(program.getContext(), shape));
+  }
+  return true;
+}

@@ -1,0 +1,85 @@
+// RUN: recur-opt %s --split-input-file --chunk-parts=size=2 | FileCheck %s
+// RUN: recur-opt %s --split-input-file --chunk-parts="size=1 alone=2" | FileCheck %s --check-prefix=ALONE
+
+// Channels of values are apart, those of keys are added up over by the read.
+// CHECK-LABEL: chunk.program @apart
+// CHECK: %w = chunk.take "w" : tensor<8x4xf32>
+// CHECK: %y = chunk.take "y" : tensor<8x2xf32>
+// CHECK: %S = chunk.state "S" : tensor<2x4xf32>
+// CHECK: chunk.read %w, %S : tensor<8x4xf32>, tensor<2x4xf32>
+// CHECK: chunk.advance %S, %{{.*}}, %w rows(%d : tensor<1x2xf32>) : tensor<2x4xf32>, tensor<8x2xf32>, tensor<8x4xf32>
+// CHECK: chunk.give "S" whole %S : tensor<2x4xf32>
+chunk.program @apart {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %y = chunk.take "y" : tensor<8x4xf32>
+  %d = chunk.take "d" : tensor<1x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %u = chunk.map add %y, %x : tensor<8x4xf32>, tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w rows(%d : tensor<1x4xf32>) : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.give "S" whole %S : tensor<4x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
+
+// -----
+
+// The values depend on what is read along them.
+// CHECK-LABEL: chunk.program @together
+// CHECK: chunk.advance {{.*}} : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+chunk.program @together {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x4xf32>
+  %v = chunk.input "v" : tensor<8x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read left %v, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %y = chunk.read %x, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %S1 = chunk.advance %S, %y, %k : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
+
+// -----
+
+// What leaves the chunk has no channels of the state.
+// CHECK-LABEL: chunk.program @summed
+// CHECK: chunk.state "S" : tensor<4x3xf32>
+chunk.program @summed {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x4xf32>
+  %S = chunk.state "S" : tensor<4x3xf32>
+  %x = chunk.read left %v, %S : tensor<8x4xf32>, tensor<4x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<4x3xf32>, tensor<8x4xf32>, tensor<8x3xf32>
+  chunk.output "o" %x : tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<4x3xf32>
+}
+
+// -----
+
+// One state that is read and advanced, and nothing else, has parts of its own size; with a function of what is read it
+// has the others'.
+// CHECK-LABEL: chunk.program @alone
+// CHECK: chunk.state "S" : tensor<2x4xf32>
+// ALONE-LABEL: chunk.program @alone
+// ALONE: chunk.state "S" : tensor<2x4xf32>
+chunk.program @alone {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %y = chunk.take "y" : tensor<8x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %u = chunk.map add %y, %x : tensor<8x4xf32>, tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.give "S" whole %S : tensor<4x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
+
+// -----
+
+// ALONE-LABEL: chunk.program @busy
+// ALONE: chunk.state "S" : tensor<1x4xf32>
+chunk.program @busy {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %u = chunk.map exp %x : tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.give "S" whole %S : tensor<4x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
