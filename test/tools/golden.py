@@ -170,6 +170,20 @@ def rwkv4(x, p, sizes):
     return {"o": out}, final
 
 
+def titans(x, p, sizes):
+    """The paper's order: the surprise is the momentum plus a step down the gradient of |S k - v|^2 / 2, at the old memory."""
+    K, V = sizes["K"], sizes["V"]
+    S, Z, out = zeros(V, K), zeros(V, K), []
+    for t in range(T):
+        k = l2norm(x["k"][t])
+        kept, momentum, step = (sigmoid(x[n][t]) for n in ("alpha", "eta", "theta"))
+        slope = each(lambda a, b: a - b, read(S, k), x["v"][t])
+        Z = [[momentum * z - step * s * kj for z, kj in zip(row, k)] for row, s in zip(Z, slope)]
+        S = [[kept * s + z for s, z in zip(row, surprise)] for row, surprise in zip(S, Z)]
+        out.append([y / math.sqrt(K) for y in read(S, x["q"][t])])
+    return {"o": out}, {"S": S, "Z": Z}
+
+
 # sizes; inputs, shared inputs and params by name, with their shapes
 LAYERS = {
     "qwen3_next_layer": (
@@ -197,6 +211,7 @@ LAYERS = {
         {},
         {"mu_r": "K", "mu_w": "K", "mu_k": "K", "mu_v": "V", "mu_a": "K", "k_k": "K", "k_a": "K", "r_k": "K"},
     ),
+    "titans": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "alpha": "", "eta": "", "theta": ""}, {}, {}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
 }
 

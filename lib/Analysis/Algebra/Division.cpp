@@ -122,7 +122,7 @@ SmallVector<IndexedPart, 2> recur::algebra::collectIndexed(Algebra &algebra, con
   SmallVector<IndexedPart, 2> result;
   for (auto &[indexed, terms] : coefficients)
     result.push_back({indexed, algebra.poly(terms)});
-  // By the degree of the whole, so that what a reader would call the main part comes first.
+  // Parts are sorted by the degree of the whole, so that the one that a reader would call the main part comes first.
   llvm::sort(result, [](const IndexedPart &x, const IndexedPart &y) {
     unsigned dx = x.indexed->degree() + x.coefficient->terms.front().monomial->degree();
     unsigned dy = y.indexed->degree() + y.coefficient->terms.front().monomial->degree();

@@ -19,13 +19,13 @@ public:
   Printer(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence, Style style = Style::Source);
 
   std::string print(const Poly *poly) const { return text(poly).text; }
-  /// As the program spells it.
+  /// The value as the program spells it.
   std::string print(mlir::Value value) const { return text(value).text; }
   /// What an expression is, though it may have a name: for lines that say what the name stands for.
   std::string printMeaning(const Poly *poly) const;
-  /// As a factor of a product: a sum stands in parentheses.
+  /// The text as a factor of a product: a sum stands in parentheses.
   std::string printFactor(const Poly *poly) const { return within(text(poly), Level::Product); }
-  /// As an operand of `@`: a product stands in parentheses too.
+  /// The text as an operand of `@`: a product stands in parentheses too.
   std::string printOperand(const Poly *poly) const { return within(text(poly), Level::Operand); }
   static std::string number(double value);
 

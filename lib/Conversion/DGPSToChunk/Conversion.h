@@ -7,7 +7,7 @@
 
 #include "Analysis/Algebra/Materialize.h"
 #include "Analysis/RecurrenceAnalysis.h"
-#include "dialects/Chunk/Chunk.h"
+#include "dialects/Chunk/ChunkTangents.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
@@ -51,7 +51,30 @@ struct DeltaValues {
   llvm::MapVector<mlir::Value, ReadoutValue> readouts; ///< by the value they compute
 };
 
+/// Several states that go on from one another. Null stands for a factor of zero.
+struct CoupledValues {
+  struct Read {
+    mlir::Value key;
+    llvm::SmallVector<mlir::Value, 2> factors; ///< what the read erases with, by member
+  };
+  struct Write {
+    mlir::Value free; ///< null: zero
+    llvm::SmallVector<Read, 1> reads;
+    mlir::Value write;
+    llvm::SmallVector<mlir::Value, 2> factors; ///< by member
+  };
+  llvm::SmallVector<dgps::StateOp, 2> states;
+  Orientation orientation;
+  int64_t keySize, valueSize;
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> matrix; ///< the factors as they are
+  llvm::SmallVector<DecayValue, 2> decays;                        ///< each member's own factor
+  llvm::SmallVector<unsigned, 2> order;                    ///< of the members, if each goes on from earlier ones alone
+  llvm::SmallVector<std::optional<unsigned>, 2> addedOnes; ///< by member: the one whose new value it adds to its own
+  llvm::SmallVector<Write, 1> writes;
+};
+
 /// Builds the form's expressions as values at the end of the recurrence.
+CoupledValues materialize(const analysis::RecurrenceAnalysis &analysis, const analysis::CoupledForm &form);
 DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
 /// Whether the chunkwise form of this delta state is one of products and solves: scalar erase gains, and reads of one
@@ -97,9 +120,13 @@ private:
   bool needsWholeMatrix(unsigned state) const;
   llvm::SetVector<mlir::Operation *> stateDependents(llvm::ArrayRef<unsigned> states) const;
   void merge(unsigned into, unsigned state);
+  bool needsWholeMatrix(const analysis::CoupledForm &form) const;
+  bool isProduct(mlir::Value matrix, llvm::ArrayRef<unsigned> states) const;
+  void loopCoupled();
   unsigned indexOf(dgps::StateOp state) const;
 
   const analysis::RecurrenceAnalysis &analysis;
+  llvm::SmallVector<bool> needsLoop;             ///< by state: it has no chunk form of its own
   llvm::SmallVector<int> groupOf;                ///< by state; negative: not looped
   llvm::SmallVector<llvm::SmallBitVector> reach; ///< by state: the states that its update reads, directly or not
   llvm::SmallVector<LoopGroup, 2> groups;
@@ -110,6 +137,7 @@ private:
 // The program
 //===----------------------------------------------------------------------===//
 
+class CoupledStates;
 class DeltaState;
 
 /// Builds one program. Works on a scratch copy of the recurrence, to which it adds values.
@@ -121,7 +149,7 @@ public:
   chunk::ProgramOp build();
   llvm::ArrayRef<unsigned> getStatesToLoop() const { return statesToLoop.getArrayRef(); }
 
-  // For the parts. All of these insert at the end of the program made so far.
+  // The parts of the conversion call these, which all insert at the end of the program made so far.
 
   /// The values of all tokens of a dgps value.
   mlir::Value lift(mlir::Value value);
@@ -165,8 +193,16 @@ private:
   bool isDelayed(unsigned state) const;
   /// The states with a chunk form that `value`, as a matrix, is made of.
   llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
-  /// The state that `value` is the whole of, before the token or after it, among those with a chunk form.
+  /// The state that `value` is the whole of, before the token or after it.
+  struct WholeState {
+    unsigned state;
+    bool isAfter;
+  };
+  std::optional<WholeState> findWholeState(mlir::Value value);
+  /// The same among the delta states with a chunk form of their own; it is built then.
   DeltaState *findDeltaState(mlir::Value value, Point &point);
+  /// The chunk form that the state shares with others; null if there is none.
+  CoupledStates *coupledOf(unsigned state);
   mlir::Value liftState(unsigned state, bool after);
   void buildState(unsigned state);
   /// Notes that the states which `matrix` holds need a token loop. What is built goes on with a value of the shape, so
@@ -179,9 +215,10 @@ private:
   int64_t chunk;
   analysis::RecurrenceAnalysis analysis;
   LoopPlan plan;
-  llvm::SmallVector<ScanValues, 2> scans;                   ///< by state; empty where it is no scan
-  llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas; ///< by state; null where there is no chunk form
-  llvm::SmallVector<mlir::Value, 2> states, nexts;          ///< by state: its chunk.state's result, what it becomes
+  llvm::SmallVector<ScanValues, 2> scans;                       ///< by state; empty where it is no scan
+  llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas;     ///< by state; null where there is no chunk form
+  llvm::SmallVector<std::unique_ptr<CoupledStates>, 1> coupled; ///< by form; null where its states go otherwise
+  llvm::SmallVector<mlir::Value, 2> states, nexts;              ///< by state: its chunk.state's result, what it becomes
   enum class Progress { Untouched, Building, Built };
   llvm::SmallVector<Progress, 2> progress;
   llvm::DenseMap<mlir::Value, mlir::Value> lifted;
@@ -231,6 +268,52 @@ private:
   mlir::Value keyDecay, valueDecay; ///< one row for each token; null: nothing decays
   Stream solved, free;
   std::map<std::pair<bool, chunk::DecayRange>, mlir::Value> decayProducts;
+};
+
+/// The chunk form of states that go on from one another: builds all of their writes and advances, and any read of one.
+class CoupledStates {
+public:
+  CoupledStates(ProgramBuilder &program, CoupledValues values) : program(program), values(std::move(values)) {}
+
+  void build();
+  /// A member before each token, or after it, times that token's row; from the value side if `crossed`.
+  mlir::Value read(dgps::StateOp state, bool isAfter, mlir::Value rows, bool crossed);
+  Orientation getOrientation() const { return values.orientation; }
+  llvm::ArrayRef<dgps::StateOp> getStates() const { return values.states; }
+
+private:
+  /// What a member is made of at each token: rows of factors of the chunk's writes, and by member the factors of what
+  /// the states were before the chunk. Null stands for zeros.
+  struct Parts {
+    mlir::Value writes;
+    llvm::SmallVector<mlir::Value, 2> past;
+  };
+
+  void buildInOrder();
+  void buildMember(unsigned member);
+  void buildTogether();
+  void buildWrites();
+  void buildAdvance(unsigned member);
+  mlir::Value interleave(llvm::ArrayRef<mlir::Value> rows);
+  mlir::Value interact(mlir::Value rows, mlir::Value columns, llvm::ArrayRef<int64_t> points, mlir::Value decay = {},
+                       bool linear = false);
+  mlir::Value apply(mlir::Value matrix, mlir::Value columns);
+  mlir::Value seen(unsigned member, bool isAfter, mlir::Value rows, mlir::Value columns);
+  mlir::Value readPast(const Parts &parts, mlir::Value rows, bool crossed);
+  mlir::Value scaledRead(mlir::Value factor, mlir::Value rows, unsigned member, bool crossed);
+  mlir::Value times(mlir::Value factor, mlir::Value value); ///< null is zero
+  mlir::Value factorOf(mlir::Value factor) { return factor ? program.spread(program.lift(factor), {}) : factor; }
+  chunk::ValueBuilder arithmetic() { return {program.getBuilder(), program.getLoc()}; }
+  mlir::Value ones() { return program.spread(program.constant(1), {1}); }
+  mlir::Value writeFactors(unsigned member);
+  mlir::Value number(double value); ///< as a state
+
+  ProgramBuilder &program;
+  CoupledValues values;
+  llvm::SmallVector<mlir::Value, 2> states;                      ///< by member, before the chunk
+  llvm::SmallVector<Parts, 2> before, after;                     ///< by member: before and after each token
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> total; ///< as `past`, after the chunk
+  mlir::Value keys, written;                                     ///< of all writes, token by token
 };
 
 } // namespace recur::conversion

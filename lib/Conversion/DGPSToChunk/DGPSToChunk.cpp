@@ -2,10 +2,10 @@
 #include "Conversion/DGPSToChunk/Conversion.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 
-namespace recur {
+namespace recur::conversion {
 #define GEN_PASS_DEF_CONVERTDGPSTOCHUNKPASS
 #include "Conversion/DGPSToChunk/Passes.h.inc"
-} // namespace recur
+} // namespace recur::conversion
 
 using namespace mlir;
 using namespace recur;
@@ -55,6 +55,12 @@ void ProgramBuilder::buildState(unsigned state) {
     buildTokenLoop(*group);
     for (unsigned member : group->states)
       progress[member] = Progress::Built;
+  } else if (CoupledStates *shared = coupledOf(state)) {
+    for (dgps::StateOp member : shared->getStates())
+      progress[indexOf(member)] = Progress::Building;
+    shared->build();
+    for (dgps::StateOp member : shared->getStates())
+      progress[indexOf(member)] = Progress::Built;
   } else if (deltas[state]) {
     deltas[state]->build(state);
   } else if (isDelayed(state)) {
@@ -67,18 +73,27 @@ void ProgramBuilder::buildState(unsigned state) {
   progress[state] = Progress::Built;
 }
 
+std::optional<ProgramBuilder::WholeState> ProgramBuilder::findWholeState(Value value) {
+  if (auto op = value.getDefiningOp<dgps::StateOp>())
+    return WholeState{indexOf(op), /*isAfter=*/false};
+  if (auto after = afterOf.find(value); after != afterOf.end())
+    return WholeState{after->second, /*isAfter=*/true};
+  return std::nullopt;
+}
+
 DeltaState *ProgramBuilder::findDeltaState(Value value, Point &point) {
-  auto after = afterOf.find(value);
-  auto op = value.getDefiningOp<dgps::StateOp>();
-  if (!op && after == afterOf.end())
-    return nullptr;
-  unsigned state = op ? indexOf(op) : after->second;
-  DeltaState *delta = deltas[state].get();
+  std::optional<WholeState> whole = findWholeState(value);
+  DeltaState *delta = whole ? deltas[whole->state].get() : nullptr;
   if (!delta)
     return nullptr;
-  point = op ? Point{} : Point{true, delta->countWrites()};
-  buildState(state);
+  point = whole->isAfter ? Point{true, delta->countWrites()} : Point{};
+  buildState(whole->state);
   return delta;
+}
+
+CoupledStates *ProgramBuilder::coupledOf(unsigned state) {
+  std::optional<unsigned> form = analysis.getStates()[state].coupled;
+  return form ? coupled[*form].get() : nullptr;
 }
 
 llvm::SetVector<unsigned> ProgramBuilder::deltaStatesIn(Value value) {
@@ -91,7 +106,7 @@ llvm::SetVector<unsigned> ProgramBuilder::deltaStatesIn(Value value) {
     if (!seen.insert(op).second || plan.groupWith(op))
       continue;
     if (auto state = dyn_cast<dgps::StateOp>(op)) {
-      if (deltas[indexOf(state)])
+      if (deltas[indexOf(state)] || coupledOf(indexOf(state)))
         states.insert(indexOf(state));
       continue;
     }
@@ -115,6 +130,14 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
     bool crossed = left != (delta->getValues().orientation == Orientation::Left);
     return delta->read(spreadRows(rows), point, crossed);
   }
+  if (std::optional<WholeState> whole = findWholeState(matrix))
+    if (CoupledStates *shared = coupledOf(whole->state)) {
+      buildState(whole->state);
+      if (!statesToLoop.empty())
+        return spread(constant(0), shape);
+      bool crossed = left != (shared->getOrientation() == Orientation::Left);
+      return shared->read(analysis.getStates()[whole->state].op, whole->isAfter, spreadRows(rows), crossed);
+    }
   Operation *op = matrix.getDefiningOp();
   if (auto outer = dyn_cast<dgps::OuterOp>(op); outer && !plan.groupWith(op)) {
     Value read = lift(left ? outer.getLhs() : outer.getRhs()), other = lift(left ? outer.getRhs() : outer.getLhs());
@@ -183,7 +206,7 @@ Value ProgramBuilder::lift(Value value) {
   auto after = afterOf.find(value);
   auto state = dyn_cast<dgps::StateOp>(op);
   const LoopGroup *group = plan.groupWith(op);
-  if (state || group || (after != afterOf.end() && !deltas[after->second])) {
+  if (state || group || (after != afterOf.end() && !deltas[after->second] && !coupledOf(after->second))) {
     buildState(state ? indexOf(state) : group ? group->states[0] : after->second);
     if (Value known = lifted.lookup(value))
       return known;
@@ -222,8 +245,12 @@ ProgramOp ProgramBuilder::build() {
           dgps::shapeOf(op.getResult(0)) == dgps::shapeOf(dgps::StateOp(facts.op).getResult()))
         afterOf.try_emplace(op.getResult(0), index);
   }
+  for (const analysis::CoupledForm &form : analysis.getCoupledForms()) {
+    bool isLooped = llvm::any_of(form.states, [&](unsigned state) { return plan.isLooped(state); });
+    coupled.push_back(isLooped ? nullptr : std::make_unique<CoupledStates>(*this, materialize(analysis, form)));
+  }
   for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
-    if (plan.isLooped(index))
+    if (plan.isLooped(index) || coupledOf(index))
       continue;
     if (facts.stateClass == StateClass::Delta)
       deltas[index] = std::make_unique<DeltaState>(*this, materialize(analysis, index));
@@ -266,7 +293,7 @@ ProgramOp ProgramBuilder::build() {
   return program;
 }
 
-ProgramOp recur::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk) {
+ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk) {
   // A state that turns out to be needed in a way that its chunk form does not give goes token by token. All states in
   // one loop is always a program, so this ends.
   llvm::SetVector<unsigned> looped;
@@ -286,7 +313,7 @@ ProgramOp recur::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrenc
 }
 
 namespace {
-struct ConvertDGPSToChunkPass : recur::impl::ConvertDGPSToChunkPassBase<ConvertDGPSToChunkPass> {
+struct ConvertDGPSToChunkPass : recur::conversion::impl::ConvertDGPSToChunkPassBase<ConvertDGPSToChunkPass> {
   using ConvertDGPSToChunkPassBase::ConvertDGPSToChunkPassBase;
 
   void runOnOperation() override {

@@ -76,6 +76,45 @@ DeltaValues conversion::materialize(const RecurrenceAnalysis &analysis, unsigned
   return values;
 }
 
+CoupledValues conversion::materialize(const RecurrenceAnalysis &analysis, const CoupledForm &form) {
+  CoupledValues values;
+  for (unsigned state : form.states)
+    values.states.push_back(analysis.getStates()[state].op);
+  FormMaterializer materializer(analysis, values.states.front().getNext().getLoc());
+  ArrayRef<int64_t> shape = dgps::shapeOf(values.states.front().getResult());
+  bool right = form.orientation == Orientation::Right;
+  values.orientation = form.orientation;
+  values.keySize = shape[right ? 1 : 0];
+  values.valueSize = shape[right ? 0 : 1];
+  values.order = form.orderMembers();
+  for (unsigned member = 0; member < form.states.size(); ++member) {
+    const Decay &own = form.matrix[member][member];
+    values.decays.push_back(materializer.decay(own, 0));
+    // What is added must be there.
+    std::optional<unsigned> added = form.findAdded(member);
+    values.addedOnes.push_back(
+        added && llvm::find(values.order, *added) < llvm::find(values.order, member) ? added : std::nullopt);
+    SmallVector<Value, 2> &row = values.matrix.emplace_back();
+    for (const Decay &factor : form.matrix[member])
+      row.push_back(materializer.addend(factor.linear, 0));
+  }
+  auto factors = [&](ArrayRef<const Poly *> polys, bool negated) {
+    SmallVector<Value, 2> result;
+    for (const Poly *poly : polys)
+      result.push_back(materializer.addend(negated ? analysis.getAlgebra().negate(poly) : poly, 0));
+    return result;
+  };
+  for (const CoupledWrite &write : form.writes) {
+    CoupledValues::Write &value = values.writes.emplace_back();
+    value.free = materializer.addend(write.free, values.valueSize);
+    value.write = materializer.vector(write.write, values.keySize);
+    value.factors = factors(write.factors, /*negated=*/false);
+    for (const CoupledRead &read : write.reads)
+      value.reads.push_back({materializer.vector(read.key, values.keySize), factors(read.factors, /*negated=*/true)});
+  }
+  return values;
+}
+
 ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsigned state) {
   const StateFacts &facts = analysis.getStates()[state];
   dgps::StateOp op = facts.op;

@@ -41,7 +41,10 @@ void LoopPlan::chooseLooped(ArrayRef<unsigned> alsoLooped) {
     if (facts.stateClass == StateClass::Tropical)
       looped = facts.tropical->isMin || facts.tropical->shifts.empty();
     if (facts.stateClass == StateClass::Delta)
-      looped = !hasChunkForm(*facts.delta) || needsWholeMatrix(index);
+      looped = !facts.delta || !hasChunkForm(*facts.delta) || needsWholeMatrix(index);
+    needsLoop.push_back(looped);
+    if (facts.coupled && !needsWholeMatrix(analysis.getCoupledForms()[*facts.coupled]))
+      looped = false;
     if (looped || llvm::is_contained(alsoLooped, index)) {
       groupOf[index] = groups.size();
       groups.push_back({{unsigned(index)}, {}});
@@ -52,18 +55,24 @@ void LoopPlan::chooseLooped(ArrayRef<unsigned> alsoLooped) {
       merge(0, state);
 }
 
+/// Whether a product with the matrix is one with the states as they are before or after the token.
+bool LoopPlan::isProduct(Value matrix, ArrayRef<unsigned> states) const {
+  const algebra::Expressions &expressions = analysis.getExpressions();
+  const algebra::Poly *poly = expressions.of(matrix);
+  if (llvm::none_of(states, [&](unsigned state) { return poly->dependsOn(state); }) ||
+      llvm::any_of(states, [&](unsigned state) {
+        return poly == expressions.before(state) || poly == expressions.after(state);
+      }))
+    return true;
+  Operation *op = matrix.getDefiningOp();
+  return passesProducts(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return !isMatrix(operand) || isProduct(operand, states);
+         });
+}
+
 /// Whether the state is used in a way that is no product with vectors.
 bool LoopPlan::needsWholeMatrix(unsigned state) const {
   const DeltaForm &form = *analysis.getStates()[state].delta;
-  const algebra::Expressions &expressions = analysis.getExpressions();
-  auto isProduct = [&](auto &&self, Value matrix) -> bool {
-    const algebra::Poly *poly = expressions.of(matrix);
-    if (!poly->dependsOn(state) || poly == expressions.before(state) || poly == expressions.after(state))
-      return true;
-    Operation *op = matrix.getDefiningOp();
-    return passesProducts(op) &&
-           llvm::all_of(op->getOperands(), [&](Value operand) { return !isMatrix(operand) || self(self, operand); });
-  };
   // A product that is no affine read for the analysis, such as one from the value side of what reads wrote, is one
   // here.
   bool isVector = form.orientation == Orientation::Vector;
@@ -71,8 +80,30 @@ bool LoopPlan::needsWholeMatrix(unsigned state) const {
     if (isVector || !isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op))
       return true;
     return !llvm::all_of(op->getOperands(),
-                         [&](Value operand) { return !isMatrix(operand) || isProduct(isProduct, operand); });
+                         [&](Value operand) { return !isMatrix(operand) || isProduct(operand, state); });
   });
+}
+
+/// Whether what is no matrix is made of one of the states other than by products with vectors.
+bool LoopPlan::needsWholeMatrix(const CoupledForm &form) const {
+  return llvm::any_of(stateDependents(form.states), [&](Operation *op) {
+    if (isMatrix(op->getResult(0)) || llvm::none_of(op->getOperands(), isMatrix))
+      return false;
+    return !isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(op) || !llvm::all_of(op->getOperands(), [&](Value operand) {
+      return !isMatrix(operand) || isProduct(operand, form.states);
+    });
+  });
+}
+
+/// States that share a chunk form have none without each other.
+void LoopPlan::loopCoupled() {
+  for (const CoupledForm &form : analysis.getCoupledForms())
+    if (llvm::any_of(form.states, [&](unsigned state) { return isLooped(state); }))
+      for (unsigned state : form.states)
+        if (needsLoop[state] && !isLooped(state)) {
+          groupOf[state] = groups.size();
+          groups.push_back({{state}, {}});
+        }
 }
 
 /// States between two of a group, and groups that need each other, belong together.
@@ -80,6 +111,7 @@ void LoopPlan::mergeCycles() {
   bool changed = true;
   while (changed) {
     changed = false;
+    loopCoupled();
     for (unsigned group = 0; group < groups.size(); ++group)
       for (unsigned state = 0; state < groupOf.size(); ++state) {
         if (groupOf[state] == int(group))

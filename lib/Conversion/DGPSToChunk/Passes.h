@@ -6,7 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace recur {
+namespace recur::conversion {
 
 #define GEN_PASS_DECL
 #include "Conversion/DGPSToChunk/Passes.h.inc"
@@ -18,4 +18,4 @@ namespace recur {
 /// is.
 chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk);
 
-} // namespace recur
+} // namespace recur::conversion

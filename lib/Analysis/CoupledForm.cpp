@@ -1,0 +1,285 @@
+#include "Analysis/CoupledForm.h"
+#include "Analysis/Algebra/Division.h"
+#include "Analysis/StateReads.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::algebra;
+using namespace recur::analysis;
+
+//===----------------------------------------------------------------------===//
+// The matrix
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned, 2> CoupledForm::orderMembers() const {
+  SmallVector<unsigned, 2> order;
+  auto isReady = [&](unsigned member) {
+    return all_of(seq<unsigned>(0, states.size()), [&](unsigned from) {
+      return from == member || is_contained(order, from) || matrix[member][from].linear->isZero();
+    });
+  };
+  while (order.size() < states.size()) {
+    size_t before = order.size();
+    for (unsigned member = 0; member < states.size(); ++member)
+      if (!is_contained(order, member) && isReady(member))
+        order.push_back(member);
+    if (order.size() == before)
+      return {};
+  }
+  return order;
+}
+
+std::optional<unsigned> CoupledForm::findAdded(unsigned member) const {
+  for (unsigned other = 0; other < states.size(); ++other) {
+    auto isSame = [&](unsigned from) {
+      return from == member || matrix[member][from].linear == matrix[other][from].linear;
+    };
+    if (other != member && matrix[other][member].linear->isZero() && all_of(seq<unsigned>(0, states.size()), isSame) &&
+        all_of(writes, [&](const CoupledWrite &write) { return write.factors[member] == write.factors[other]; }))
+      return other;
+  }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// The form
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class CoupledFormBuilder {
+public:
+  CoupledFormBuilder(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence,
+                     ArrayRef<unsigned> states)
+      : algebra(algebra), expressions(expressions), recurrence(recurrence) {
+    form.states.assign(states.begin(), states.end());
+    for (unsigned state : states)
+      reads.emplace_back(algebra, expressions, state);
+  }
+
+  Expected<CoupledForm> build() {
+    if (Error error = chooseOrientation())
+      return std::move(error);
+    form.matrix.resize(reads.size());
+    for (unsigned member = 0; member < reads.size(); ++member)
+      if (Error error = collect(member))
+        return std::move(error);
+    for (auto &[what, factors] : writes) {
+      Expected<CoupledWrite> write = describe(what.first, what.second);
+      if (!write)
+        return write.takeError();
+      write->factors = factors;
+      form.writes.push_back(std::move(*write));
+    }
+    return std::move(form);
+  }
+
+private:
+  Error chooseOrientation();
+  Error collect(unsigned member);
+  Expected<CoupledWrite> describe(const Poly *value, const Poly *key);
+  Expected<std::optional<unsigned>> memberIn(const Monomial *monomial) const;
+
+  Algebra &algebra;
+  const Expressions &expressions;
+  dgps::RecurrenceOp recurrence;
+  SmallVector<StateReads, 2> reads; ///< by member
+  /// By what is written, but for a scalar factor, and its key: the factors by member.
+  MapVector<std::pair<const Poly *, const Poly *>, SmallVector<const Poly *, 2>> writes;
+  CoupledForm form;
+};
+
+} // namespace
+
+/// On which side the updates read the states; where they do not, on which side the rest of the program does.
+Error CoupledFormBuilder::chooseOrientation() {
+  bool right = false, left = false;
+  for (const StateReads &member : reads) {
+    if (member.numStages() > 1)
+      return noForm("the update is too large to be taken apart", "fewer writes in one token");
+    for (unsigned state : form.states) {
+      right |= member.hasRead(expressions.after(state), Axis::Col);
+      left |= member.hasRead(expressions.after(state), Axis::Row);
+    }
+  }
+  if (right && left)
+    return noForm("the updates read the states from both sides (S @ x and x @ S)", "reads from one side alone");
+  if (!right && !left)
+    for (StateReads &member : reads)
+      member.forEachUse(recurrence, [&](mlir::Value, StateReads::Use use, mlir::Operation *) {
+        right |= use == StateReads::Use::Read;
+        left |= use == StateReads::Use::Crossed;
+      });
+  form.orientation = left && !right ? Orientation::Left : Orientation::Right;
+  for (StateReads &member : reads)
+    member.orientation = form.orientation;
+  return Error::success();
+}
+
+/// The member that the product depends on, which may be none.
+Expected<std::optional<unsigned>> CoupledFormBuilder::memberIn(const Monomial *monomial) const {
+  std::optional<unsigned> found;
+  for (auto [member, state] : enumerate(form.states)) {
+    if (!dependsOn(monomial->states, state))
+      continue;
+    if (found)
+      return noForm("the update multiplies states with each other", "an update that is linear in the states");
+    found = member;
+  }
+  return found;
+}
+
+/// Takes apart what the token makes of the member.
+Error CoupledFormBuilder::collect(unsigned member) {
+  SmallVector<SmallVector<Term, 2>, 2> decays(reads.size());
+  MapVector<const Monomial *, SmallVector<Term, 4>> valuesOfKey;
+  for (const Term &term : reads[member].inRoles(expressions.after(form.states[member]))->terms) {
+    Expected<std::optional<unsigned>> from = memberIn(term.monomial);
+    if (!from)
+      return from.takeError();
+    const Monomial *rest = term.monomial, *read = algebra.oneMonomial();
+    if (*from) {
+      Expected<StateReads::Linear> linear = reads[**from].linearIn(term.monomial);
+      if (!linear)
+        return linear.takeError();
+      rest = linear->rest;
+      if (linear->isState) {
+        if (rest->axes != Axis::None)
+          return noForm("it goes on from states with a factor for each row or column", "factors that are scalars");
+        decays[**from].push_back({rest, term.coefficient});
+        continue;
+      }
+      read = linear->factor;
+    }
+    Algebra::Split parts = algebra.split(rest);
+    if (!parts.both->isOne())
+      return noForm("a matrix that is no outer product is written into the state", "writes that are outer products");
+    valuesOfKey[parts.col].push_back(
+        {algebra.multiply(algebra.multiply(parts.scalar, parts.row), read), term.coefficient});
+  }
+  for (ArrayRef<Term> terms : decays)
+    form.matrix[member].push_back(describeDecay(algebra, algebra.poly(terms)));
+  // What is written under several keys is one write under their sum.
+  MapVector<const Poly *, const Poly *> keyOfValue;
+  for (auto &[key, terms] : valuesOfKey) {
+    Content content = extractContent(algebra, algebra.poly(terms));
+    const Poly *scaled = algebra.multiply(content.scale, algebra.transpose(algebra.poly(key)));
+    auto [entry, isNew] = keyOfValue.try_emplace(content.direction, scaled);
+    if (!isNew)
+      entry->second = algebra.add(entry->second, scaled);
+  }
+  for (auto [value, key] : keyOfValue) {
+    if (key->isZero())
+      continue;
+    Content content = extractContent(algebra, key);
+    absorbUnitNorm(algebra, reads[member].keySize(), content.scale, content.direction);
+    auto [entry, isNew] = writes.try_emplace({value, content.direction});
+    if (isNew)
+      entry->second.assign(reads.size(), algebra.zero());
+    entry->second[member] = algebra.add(entry->second[member], content.scale);
+  }
+  return Error::success();
+}
+
+/// What is written as a free part and reads of the states before the token.
+Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Poly *key) {
+  SmallVector<Term, 4> freeTerms;
+  SmallVector<const Poly *, 2> keys(reads.size(), algebra.zero());
+  for (const Term &term : value->terms) {
+    Expected<std::optional<unsigned>> from = memberIn(term.monomial);
+    if (!from)
+      return from.takeError();
+    if (!*from) {
+      freeTerms.push_back(term);
+      continue;
+    }
+    Expected<StateReads::Linear> linear = reads[**from].linearIn(term.monomial);
+    if (!linear)
+      return linear.takeError();
+    Algebra::Split parts = algebra.split(linear->rest);
+    if (!parts.row->isOne())
+      return noForm("it erases with a gain for each value channel", "a gain that all value channels share");
+    keys[**from] =
+        algebra.add(keys[**from], algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear->key));
+  }
+  CoupledWrite write{algebra.poly(freeTerms), {}, key, {}};
+  for (auto [member, read] : enumerate(keys)) {
+    if (read->isZero())
+      continue;
+    Content content = extractContent(algebra, read);
+    absorbUnitNorm(algebra, reads[member].keySize(), content.scale, content.direction);
+    auto known = find_if(write.reads, [&](const CoupledRead &other) { return other.key == content.direction; });
+    if (known == write.reads.end()) {
+      write.reads.push_back({content.direction, SmallVector<const Poly *, 2>(reads.size(), algebra.zero())});
+      known = std::prev(write.reads.end());
+    }
+    known->factors[member] = content.scale;
+  }
+  return write;
+}
+
+Expected<CoupledForm> recur::analysis::buildCoupledForm(Algebra &algebra, const Expressions &expressions,
+                                                        dgps::RecurrenceOp recurrence, ArrayRef<unsigned> states) {
+  return CoupledFormBuilder(algebra, expressions, recurrence, states).build();
+}
+
+//===----------------------------------------------------------------------===//
+// Which states
+//===----------------------------------------------------------------------===//
+
+/// For each state, the states that it reaches by "its update reads".
+SmallVector<SmallBitVector> recur::analysis::reachableStates(const Expressions &expressions) {
+  unsigned count = expressions.numStates();
+  SmallVector<SmallBitVector> reach(count, SmallBitVector(count));
+  for (unsigned state = 0; state < count; ++state) {
+    reach[state] |= expressions.after(state)->states;
+    reach[state].resize(count);
+  }
+  for (unsigned via = 0; via < count; ++via)
+    for (unsigned from = 0; from < count; ++from)
+      if (reach[from].test(via))
+        reach[from] |= reach[via];
+  return reach;
+}
+
+/// Whether the whole of one matrix is a part of what the other becomes.
+static bool goesOnFrom(const Expressions &expressions, unsigned state, unsigned from) {
+  const Atom *atom = expressions.atomOf(from);
+  return any_of(expressions.after(state)->terms, [&](const Term &term) {
+    return any_of(term.monomial->factors,
+                  [&](const Factor &factor) { return factor.atom == atom && factor.axis == Axis::Both; });
+  });
+}
+
+SmallVector<SmallVector<unsigned, 2>, 1> recur::analysis::findCoupledStates(const Expressions &expressions,
+                                                                            const SmallBitVector &formless) {
+  unsigned count = expressions.numStates();
+  SmallVector<SmallBitVector> reach = reachableStates(expressions);
+  SmallVector<unsigned, 4> groupOf(count);
+  std::iota(groupOf.begin(), groupOf.end(), 0);
+  for (unsigned state : formless.set_bits())
+    for (unsigned other = 0; other < count; ++other)
+      if (other != state &&
+          ((reach[state].test(other) && reach[other].test(state)) || goesOnFrom(expressions, state, other)))
+        std::replace(groupOf.begin(), groupOf.end(), groupOf[other], groupOf[state]);
+  SmallVector<SmallVector<unsigned, 2>, 1> groups;
+  for (unsigned first = 0; first < count; ++first) {
+    SmallVector<unsigned, 2> members;
+    for (unsigned state = 0; state < count; ++state)
+      if (groupOf[state] == groupOf[first])
+        members.push_back(state);
+    auto shapeOf = [&](unsigned state) { return dgps::shapeOf(expressions.state(state).getResult()); };
+    auto isOutside = [&](unsigned state) { return groupOf[state] != groupOf[first]; };
+    // A state between two members would have to come after the one and before the other.
+    auto isBetween = [&](unsigned state) {
+      return isOutside(state) && any_of(members, [&](unsigned member) { return reach[state].test(member); }) &&
+             any_of(members, [&](unsigned member) { return reach[member].test(state); });
+    };
+    if (members.size() > 1 && members.front() == first && shapeOf(first).size() == 2 &&
+        all_of(members, [&](unsigned member) { return shapeOf(member) == shapeOf(first); }) &&
+        none_of(seq<unsigned>(0, count), isBetween))
+      groups.push_back(std::move(members));
+  }
+  return groups;
+}

@@ -1,0 +1,54 @@
+// The normal form of matrix states that go on from one another: together one delta state whose decay is a small matrix.
+//
+//     u_n = free_n + sum over its reads of (sum_b factor_b X_b) key      X as the previous token left it
+//     X_a <- sum_b M_ab X_b + sum_n factor_na outer(u_n, write_n)        M_ab and the factors are scalars
+//
+// A momentum that another state adds up, levels that are merged into each other and states that turn into each other
+// are of this kind. All reads are of the states before the token: what the token does to them first is in the factors.
+#pragma once
+
+#include "Analysis/DeltaForm.h"
+
+namespace recur::analysis {
+
+struct CoupledRead {
+  const algebra::Poly *key;
+  llvm::SmallVector<const algebra::Poly *, 2> factors; ///< by member
+};
+
+struct CoupledWrite {
+  const algebra::Poly *free; ///< what does not read the states: a vector over the value channels
+  llvm::SmallVector<CoupledRead, 1> reads;
+  const algebra::Poly *write;                          ///< the write key
+  llvm::SmallVector<const algebra::Poly *, 2> factors; ///< by member
+};
+
+struct CoupledForm {
+  llvm::SmallVector<unsigned, 2> states; ///< the members
+  Orientation orientation = Orientation::Right;
+  /// By the member that goes on, and the one that it goes on from. A factor may be zero.
+  llvm::SmallVector<llvm::SmallVector<Decay, 2>, 2> matrix;
+  llvm::SmallVector<CoupledWrite, 1> writes;
+
+  bool isOnline() const {
+    return llvm::any_of(writes, [](const CoupledWrite &write) { return !write.reads.empty(); });
+  }
+  /// The members in an order in which each comes after those that it goes on from; empty where there is none.
+  llvm::SmallVector<unsigned, 2> orderMembers() const;
+  /// The member, if there is one, to whose value after the token `member` adds its own decayed one, and nothing else.
+  std::optional<unsigned> findAdded(unsigned member) const;
+};
+
+/// The normal form of the states' updates, which are matrices of one shape, or a NoForm.
+llvm::Expected<CoupledForm> buildCoupledForm(algebra::Algebra &algebra, const algebra::Expressions &expressions,
+                                             dgps::RecurrenceOp recurrence, llvm::ArrayRef<unsigned> states);
+
+/// For each state, the states that it reaches by "its update reads".
+llvm::SmallVector<llvm::SmallBitVector> reachableStates(const algebra::Expressions &expressions);
+
+/// States that have no form by themselves, each with those that it goes on from, as far as their shapes allow that. No
+/// state is in two of the groups.
+llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 1> findCoupledStates(const algebra::Expressions &expressions,
+                                                                       const llvm::SmallBitVector &formless);
+
+} // namespace recur::analysis

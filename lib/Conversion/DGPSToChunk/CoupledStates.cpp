@@ -1,0 +1,302 @@
+// States that go on from one another, over a chunk.
+//
+// With the writes u_i w_i^T and X_b the members before the chunk, member a at a token is
+//
+//     sum_b P_ab X_b + sum_i G_ai u_i w_i^T
+//
+// where the numbers P and G of a token are those of the token before times the token's matrix, plus, in G, the factors
+// of the token's own writes. G is a mask of numbers made by a rule of its own; all else is as for a delta state: a row
+// that reads the states sees interactions with the keys under that mask, and writes that read are a triangular system.
+#include "Conversion/DGPSToChunk/Conversion.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::chunk;
+using namespace recur::conversion;
+
+//===----------------------------------------------------------------------===//
+// Small parts
+//===----------------------------------------------------------------------===//
+
+Value CoupledStates::interleave(ArrayRef<Value> rows) {
+  if (rows.size() == 1)
+    return rows[0];
+  return InterleaveOp::create(program.getBuilder(), program.getLoc(), rows);
+}
+
+Value CoupledStates::times(Value factor, Value value) { return factor && value ? program.mul(factor, value) : Value(); }
+
+Value CoupledStates::number(double value) {
+  return arithmetic().stateConstant(value, makeTensor(program.getBuilder().getContext(), {}));
+}
+
+/// What the rows see of the columns, of which there are as many a token as the matrix of a row's sizes says.
+Value CoupledStates::interact(Value rows, Value columns, ArrayRef<int64_t> points, Value decay, bool linear) {
+  auto steps = llvm::to_vector(llvm::seq<int64_t>(0, tensorOf(columns).getDimSize(0) / program.getChunk()));
+  return InteractionOp::create(program.getBuilder(), program.getLoc(), rows, columns, points, steps, decay, linear);
+}
+
+Value CoupledStates::apply(Value matrix, Value columns) {
+  return ApplyOp::create(program.getBuilder(), program.getLoc(), matrix, columns, DenseI64ArrayAttr(),
+                         DenseI64ArrayAttr(), Value(), false);
+}
+
+/// The member's factors of all writes, token by token; null if it is not written to.
+Value CoupledStates::writeFactors(unsigned member) {
+  SmallVector<Value> factors;
+  bool any = false;
+  for (const CoupledValues::Write &write : values.writes) {
+    Value factor = factorOf(write.factors[member]);
+    any |= bool(factor);
+    factors.push_back(factor ? factor : program.spread(program.constant(0), {}));
+  }
+  return any ? arithmetic().column(interleave(factors)) : Value();
+}
+
+//===----------------------------------------------------------------------===//
+// What the members are made of
+//===----------------------------------------------------------------------===//
+
+// A member adds up its own decayed value, what it gets of members before it in the order, and its own writes:
+//
+//     x_n = a_n x_{n-1} + f_n + d_n,   so   x_{n-1} = sum over j < n of (a_{j+1} .. a_{n-1}) (f_j + d_j)
+//
+// which is an interaction of ones that look before their token's decay, applied to f, and one with the factors d.
+void CoupledStates::buildMember(unsigned member) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  unsigned count = values.states.size();
+  const DecayValue &decay = values.decays[member];
+  Value steps = program.liftRows(decay.steps), own = factorOf(values.matrix[member][member]);
+  // What it gets of others: their values before the token, each with its factor; or one's value after the token.
+  Value fed;
+  SmallVector<Value, 2> fedPast(count);
+  std::optional<unsigned> added = values.addedOnes[member];
+  for (unsigned from = 0; from < count; ++from) {
+    if (from == member || (added && from != *added))
+      continue;
+    Value factor = added ? program.constant(1) : factorOf(values.matrix[member][from]);
+    const Parts &parts = added ? after[from] : before[from];
+    fed = program.add(fed, times(factor, parts.writes));
+    for (unsigned past = 0; past < count; ++past)
+      fedPast[past] = program.add(fedPast[past], times(factor, parts.past[past]));
+  }
+  int64_t writes = values.writes.size();
+  if (fed) {
+    Value earlier = apply(interact(ones(), ones(), beforeDecay, steps, decay.linear), fed);
+    before[member].writes = earlier;
+    after[member].writes = program.add(times(own, earlier), fed);
+  }
+  if (Value factors = added ? Value() : writeFactors(member)) {
+    auto add = [&](Parts &parts, int64_t point) {
+      parts.writes = program.add(parts.writes, interact(ones(), factors, point, steps, decay.linear));
+    };
+    add(before[member], beforeDecay);
+    add(after[member], writes);
+  }
+  for (unsigned past = 0; past < count; ++past) {
+    if (past == member) {
+      auto product = [&](DecayRange range) -> Value {
+        return steps ? CumulativeDecayOp::create(builder, loc, range, steps, decay.linear).getResult()
+                     : program.constant(1);
+      };
+      before[member].past[past] = product(DecayRange::Before);
+      after[member].past[past] = product(DecayRange::Through);
+      total[member][past] = product(DecayRange::Total);
+    } else if (fedPast[past]) {
+      auto scan = ScanOp::create(builder, loc, number(0), program.spread(fedPast[past], {}), steps, decay.linear);
+      before[member].past[past] = PreviousOp::create(builder, loc, number(0), scan.getAll());
+      after[member].past[past] = scan.getAll();
+      total[member][past] = arithmetic().asToken(scan.getLast());
+    }
+  }
+}
+
+void CoupledStates::buildInOrder() {
+  for (unsigned member : values.order)
+    buildMember(member);
+}
+
+// Members that go on from each other: the rows of all of them, token by token, are a triangular system. Its matrix has
+// the factors of a token where a row meets the members one token before, which are what is left of the products with a
+// decay of zero.
+void CoupledStates::buildTogether() {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  MLIRContext *context = builder.getContext();
+  int64_t count = values.states.size(), chunk = program.getChunk();
+  Value forgets = program.spread(program.constant(0), {});
+  auto vectors = [&](ArrayRef<Value> numbers) {
+    return ConcatOp::create(builder, loc, makeTokens(context, chunk, {int64_t(numbers.size())}), numbers).getResult();
+  };
+  Value zeros = program.spread(program.constant(0), {});
+  SmallVector<Value> rows, units, writes, past;
+  Value first = PreviousOp::create(builder, loc, number(1), zeros);
+  for (int64_t member = 0; member < count; ++member) {
+    SmallVector<Value> row, unit;
+    for (int64_t from = 0; from < count; ++from) {
+      Value factor = factorOf(values.matrix[member][from]);
+      row.push_back(factor ? factor : zeros);
+      unit.push_back(program.spread(program.constant(from == member), {}));
+    }
+    rows.push_back(vectors(row));
+    units.push_back(vectors(unit));
+    past.push_back(program.mul(first, rows.back()));
+    Value factors = writeFactors(member);
+    if (!factors)
+      factors = arithmetic().column(interleave(SmallVector<Value>(values.writes.size(), zeros)));
+    writes.push_back(interact(ones(), factors, int64_t(values.writes.size()), forgets, /*linear=*/true));
+  }
+  Value matrix = interact(interleave(rows), interleave(units), SmallVector<int64_t>(count, beforeDecay), forgets,
+                          /*linear=*/true);
+  auto solve = [&](ArrayRef<Value> right) {
+    return SolveOp::create(builder, loc, program.sub(Value(), matrix), interleave(right), DenseI64ArrayAttr(),
+                           DenseI64ArrayAttr(), Value(), false)
+        .getResult();
+  };
+  Value allWrites = solve(writes), allPast = solve(past);
+  // The rows of one member: those of a token itself, and of the token before.
+  auto pick = [&](int64_t member, int64_t point) {
+    SmallVector<Value> unit;
+    for (int64_t other = 0; other < count; ++other)
+      unit.push_back(program.spread(program.constant(other == member), {}));
+    return apply(interact(ones(), arithmetic().column(interleave(unit)), point, forgets, /*linear=*/true), allWrites);
+  };
+  for (int64_t member = 0; member < count; ++member) {
+    after[member].writes = pick(member, count);
+    before[member].writes = pick(member, beforeDecay);
+    Value own = DeinterleaveOp::create(builder, loc, allPast, member, count);
+    for (int64_t from = 0; from < count; ++from) {
+      Value factor = ExtractOp::create(builder, loc, own, from);
+      after[member].past[from] = factor;
+      before[member].past[from] = PreviousOp::create(builder, loc, number(from == member), factor);
+      total[member][from] = arithmetic().asToken(LastOp::create(builder, loc, factor));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reads
+//===----------------------------------------------------------------------===//
+
+Value CoupledStates::scaledRead(Value factor, Value rows, unsigned member, bool crossed) {
+  if (!factor)
+    return {};
+  bool left = (values.orientation == Orientation::Left) != crossed;
+  return program.mul(factor, ReadOp::create(program.getBuilder(), program.getLoc(), rows, states[member], left));
+}
+
+Value CoupledStates::readPast(const Parts &parts, Value rows, bool crossed) {
+  Value result;
+  for (unsigned member = 0; member < states.size(); ++member)
+    result = program.add(result, scaledRead(parts.past[member], rows, member, crossed));
+  return result;
+}
+
+Value CoupledStates::read(dgps::StateOp state, bool isAfter, Value rows, bool crossed) {
+  const Parts &parts = (isAfter ? after : before)[llvm::find(values.states, state) - values.states.begin()];
+  Value result = readPast(parts, rows, crossed);
+  if (parts.writes) {
+    Value dots = interact(rows, crossed ? written : keys, isAfter ? int64_t(values.writes.size()) : 0);
+    result = program.add(result, apply(program.mul(dots, parts.writes), crossed ? keys : written));
+  }
+  if (!result)
+    result = program.spread(program.constant(0), crossed ? values.keySize : values.valueSize);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Writes, and the states after the chunk
+//===----------------------------------------------------------------------===//
+
+void CoupledStates::build() {
+  unsigned count = values.states.size();
+  for (dgps::StateOp state : values.states)
+    states.push_back(program.stateOf(program.indexOf(state)));
+  Parts nothing{{}, SmallVector<Value, 2>(count)};
+  before.assign(count, nothing);
+  after.assign(count, nothing);
+  total.assign(count, nothing.past);
+  if (!values.writes.empty()) {
+    SmallVector<Value> rows;
+    for (const CoupledValues::Write &write : values.writes)
+      rows.push_back(program.liftRows(write.write));
+    keys = interleave(rows);
+  }
+  if (values.order.empty())
+    buildTogether();
+  else
+    buildInOrder();
+  if (!values.writes.empty())
+    buildWrites();
+  for (unsigned member = 0; member < count; ++member)
+    buildAdvance(member);
+}
+
+void CoupledStates::buildWrites() {
+  OpBuilder &builder = program.getBuilder();
+  size_t slots = 0;
+  SmallVector<Value> right;
+  for (const CoupledValues::Write &write : values.writes) {
+    slots = std::max(slots, write.reads.size());
+    right.push_back(program.spread(write.free ? program.lift(write.free) : program.constant(0), values.valueSize));
+  }
+  written = interleave(right);
+  Value matrix;
+  for (size_t slot = 0; slot < slots; ++slot) {
+    // Writes with fewer reads than others read nothing: a row of zeros.
+    SmallVector<Value> rows, masks;
+    SmallVector<SmallVector<Value>, 2> past(states.size());
+    Value noFactor = program.spread(program.constant(0), {});
+    for (const CoupledValues::Write &write : values.writes) {
+      bool reads = slot < write.reads.size();
+      rows.push_back(reads ? program.liftRows(write.reads[slot].key)
+                           : program.spread(program.constant(0), values.keySize));
+      Value mask;
+      SmallVector<Value, 2> factors(states.size());
+      for (unsigned member = 0; reads && member < states.size(); ++member) {
+        Value erase = factorOf(write.reads[slot].factors[member]);
+        mask = program.add(mask, times(erase, before[member].writes));
+        for (unsigned from = 0; from < states.size(); ++from)
+          factors[from] = program.add(factors[from], times(erase, before[member].past[from]));
+      }
+      masks.push_back(mask);
+      for (auto [list, factor] : llvm::zip(past, factors))
+        list.push_back(factor ? program.spread(factor, {}) : noFactor);
+    }
+    Value keyRows = interleave(rows);
+    if (llvm::any_of(masks, [](Value mask) { return bool(mask); })) {
+      Value some = *llvm::find_if(masks, [](Value mask) { return bool(mask); });
+      for (Value &mask : masks)
+        if (!mask) // rows of zeros, whatever they are multiplied by
+          mask = some;
+      Value dots = interact(keyRows, keys, SmallVector<int64_t>(values.writes.size(), 0));
+      matrix = program.add(matrix, program.mul(dots, interleave(masks)));
+    }
+    for (unsigned from = 0; from < states.size(); ++from)
+      if (llvm::any_of(past[from], [&](Value factor) { return factor != noFactor; }))
+        written = program.sub(written, scaledRead(interleave(past[from]), keyRows, from, /*crossed=*/false));
+  }
+  if (matrix)
+    written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                              Value(), false);
+}
+
+void CoupledStates::buildAdvance(unsigned member) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  bool left = values.orientation == Orientation::Left;
+  Value decay = total[member][member] ? total[member][member] : program.constant(0), result;
+  Value factors = after[member].writes ? LastOp::create(builder, loc, after[member].writes).getResult() : Value();
+  Value rows = factors ? program.mul(factors, written) : program.spread(program.constant(0), values.valueSize);
+  Value columns = factors ? keys : program.spread(program.constant(0), values.keySize);
+  if (left)
+    result = AdvanceOp::create(builder, loc, states[member], columns, rows, Value(), decay);
+  else
+    result = AdvanceOp::create(builder, loc, states[member], rows, columns, decay, Value());
+  ValueBuilder sums = arithmetic();
+  for (unsigned from = 0; from < states.size(); ++from)
+    if (Value factor = total[member][from]; factor && from != member)
+      result = sums.asState(sums.add(sums.asToken(result), sums.mul(factor, sums.asToken(states[from]))));
+  program.setNext(program.indexOf(values.states[member]), result);
+}

@@ -1,0 +1,87 @@
+// States that go on from one another: which ones, their matrix, their writes, and why there is none.
+#include "Understand.h"
+
+using namespace recur;
+using namespace recur::analysis;
+using recur::test::Understood;
+
+namespace {
+
+const std::string head = "dim K, V\ninput k: [K], q: [K], v: [V], x: [K], a: scalar, b: scalar, c: scalar\n"
+                         "state S: [V, K], Z: [V, K]\n";
+
+/// The matrix row by row, then each write: its value, key and factors.
+std::string formOf(const std::string &body) {
+  Understood understood(head + body + "\noutput o = S @ q");
+  if (understood.facts->getCoupledForms().size() != 1)
+    return understood.state("S").stateClass == StateClass::General ? understood.state("S").needs : "none";
+  const CoupledForm &form = understood.facts->getCoupledForms()[0];
+  algebra::Printer printer(understood.facts->getAlgebra(), understood.facts->getExpressions(), understood.recurrence,
+                           algebra::Printer::Style::Source);
+  std::string text;
+  for (const auto &row : form.matrix) {
+    for (const Decay &factor : row)
+      text += printer.print(factor.linear) + (&factor == &row.back() ? "; " : ", ");
+  }
+  for (const CoupledWrite &write : form.writes) {
+    text += printer.print(write.free);
+    for (const CoupledRead &read : write.reads) {
+      text += " +";
+      for (const algebra::Poly *factor : read.factors)
+        text += " " + printer.print(factor);
+      text += " @ " + printer.print(read.key);
+    }
+    text += " to " + printer.print(write.write) + " by";
+    for (const algebra::Poly *factor : write.factors)
+      text += " " + printer.print(factor);
+    text += "; ";
+  }
+  return text;
+}
+
+TEST(CoupledForm, MomentumInAnyOrderAndDisguise) {
+  std::string expected = "sigmoid(a), sigmoid(b); 0, sigmoid(b); v + -1 0 @ k to k by c c; ";
+  EXPECT_EQ(formOf("Z = sigmoid(b) * Z + c * outer(v - S @ k, k)\nS = sigmoid(a) * S + Z"), expected);
+  EXPECT_EQ(formOf("let e = S @ k\nS = sigmoid(a) * S\nlet m = sigmoid(b) * Z\nS = S + m - c * outer(e - v, k)\n"
+                   "Z = m + c * outer(v, k) - outer(c * e, k)"),
+            expected);
+  EXPECT_EQ(formOf("let old = S\nS = sigmoid(a) * old + sigmoid(b) * Z\nlet g = outer(v - old @ k, c * k)\nS = S + g\n"
+                   "Z = sigmoid(b) * Z + g"),
+            expected);
+}
+
+TEST(CoupledForm, WhatReadsNothing) {
+  EXPECT_EQ(formOf("S = sigmoid(a) * S + c * Z\nZ = sigmoid(b) * Z + outer(v, k)"),
+            "sigmoid(a), c; 0, sigmoid(b); v to k by 0 1; ");
+}
+
+TEST(CoupledForm, StatesThatTurnIntoEachOther) {
+  EXPECT_EQ(formOf("let old = S\nS = cos(a) * S - sin(a) * Z + outer(v, k)\nZ = sin(a) * old + cos(a) * Z"),
+            "cos(a), -sin(a); sin(a), cos(a); v to k by 1 0; ");
+}
+
+TEST(CoupledForm, ReadsOfBothAndTwoKeys) {
+  EXPECT_EQ(formOf("let u = v - S @ k\nlet w = Z @ x\nS = a * S + outer(u - w, k)\nZ = b * Z + outer(u, x)"),
+            "a, 0; 0, b; v + -1 0 @ k + 0 -1 @ x to k by 1 0; v + -1 0 @ k to x by 0 1; ");
+}
+
+TEST(CoupledForm, WhatOneNeeds) {
+  auto needs = [](const std::string &body) { return formOf(body); };
+  std::string start = "one of the two updates without the other state, or ";
+  EXPECT_EQ(needs("Z = Z @ diag(sigmoid(k)) + outer(v - S @ k, k)\nS = a * S + Z"), start + "factors that are scalars");
+  EXPECT_EQ(needs("Z = b * Z + outer(sigmoid(v) * (v - S @ k), k)\nS = a * S + Z"),
+            start + "a gain that all value channels share");
+  EXPECT_EQ(needs("Z = b * Z + outer(v - S @ k, k) - outer(v, v @ S)\nS = a * S + Z"),
+            start + "reads from one side alone");
+  EXPECT_EQ(needs("Z = b * Z + outer(tanh(S @ k), k)\nS = a * S + Z"), start + "an update that is linear in the state");
+  EXPECT_EQ(needs("Z = b * Z + exp(outer(S @ k, k))\nS = a * S + Z"), start + "an update that is linear in the state");
+}
+
+TEST(CoupledForm, NotWithAStateBetween) {
+  Understood understood("dim K, V\ninput k: [K], q: [K], v: [V]\nstate S: [V, K], Z: [V, K], n: [V]\n"
+                        "n = 0.5 * n + Z @ k\nZ = 0.9 * Z + outer(v, k)\nS = sum(n) * S + Z\noutput o = S @ q");
+  EXPECT_TRUE(understood.facts->getCoupledForms().empty());
+  EXPECT_EQ(understood.classOf("S"), "elementwise");
+}
+
+} // namespace
