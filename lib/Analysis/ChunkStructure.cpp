@@ -7,7 +7,7 @@ using namespace recur::analysis;
 /// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
 /// what the chunk's writes add to it are large numbers that cancel: those are not rounded. Nor are states that systems
 /// are solved with.
-ChunkStructure::ChunkStructure(chunk::ProgramOp program) {
+ChunkStructure::ChunkStructure(chunk::ProgramOp program) : allowsRounding(!program.getExact()) {
   chooseLayouts(program);
   program.walk([&](Operation *op) {
     findTriangles(op);
@@ -24,6 +24,8 @@ void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
   program.walk([&](Operation *op) {
     if (auto state = dyn_cast<chunk::StateOp>(op); state && chunk::tensorOf(state).getRank() == 2)
       matrices.push_back(state);
+    else if (auto kept = dyn_cast<chunk::KeptOp>(op); kept && chunk::tensorOf(kept).getRank() == 2)
+      matrices.push_back(kept);
     else if (auto advance = dyn_cast<chunk::AdvanceOp>(op))
       matrices.push_back(advance);
   });
@@ -38,7 +40,7 @@ void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
     if (!other && (right || !left))
       transposed.insert(matrix);
   }
-  // What becomes of a matrix lies as it does.
+  // A matrix lies as the one does that it was made of.
   auto agree = [&](Value a, Value b) {
     if (transposed.contains(a) == transposed.contains(b))
       return false;

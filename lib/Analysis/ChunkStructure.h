@@ -29,7 +29,7 @@ private:
 
   llvm::DenseSet<mlir::Value> transposed;
   llvm::DenseMap<mlir::Value, Triangle> triangles;
-  bool allowsRounding = true;
+  bool allowsRounding;
 };
 
 } // namespace recur::analysis

@@ -58,7 +58,6 @@ private:
   void moveDecaysToFront();
   void mergeProportional(SmallVectorImpl<Write> &writes);
   const Poly *factorOfPart(const Poly *sum, const Poly *part);
-  void absorbUnitNorm(const Poly *&scaled, const Poly *&key);
   Error describeSteps(const Stage &stage);
   Error findReadouts();
   Expected<AffineValue> explain(const Poly *value, unsigned visibleWrites, bool crossed, const Poly *decayAfter);
@@ -217,7 +216,7 @@ void DeltaFormBuilder::mergeProportional(SmallVectorImpl<Write> &writes) {
       continue;
     Content content = extractContent(algebra, key);
     Write merged{algebra.multiply(content.scale, direction), content.direction};
-    absorbUnitNorm(merged.value, merged.key);
+    absorbUnitNorm(algebra, reads.keySize(), merged.value, merged.key);
     writes.push_back(merged);
   }
   // Simple writes first: a later step may read what an earlier one wrote.
@@ -244,13 +243,11 @@ const Poly *DeltaFormBuilder::factorOfPart(const Poly *sum, const Poly *part) {
   return nullptr;
 }
 
-/// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have
-/// unit length: moves the division there, so that the key stays as well scaled as the author made it.
-void DeltaFormBuilder::absorbUnitNorm(const Poly *&scaled, const Poly *&key) {
+void recur::analysis::absorbUnitNorm(Algebra &algebra, int64_t keySize, const Poly *&scaled, const Poly *&key) {
   const Poly *square = algebra.multiplyWithinLimit(key, key);
   if (!square)
     return;
-  const Poly *norm = algebra.sumOver(square, Axis::Row, reads.keySize());
+  const Poly *norm = algebra.sumOver(square, Axis::Row, keySize);
   for (const Factor &factor : commonFactor(algebra, scaled)->factors) {
     if (!factor.atom->isFunction("inverse") || factor.axis != Axis::None)
       continue;
@@ -319,7 +316,7 @@ Expected<AffineValue> DeltaFormBuilder::explain(const Poly *value, unsigned visi
       Content content = extractContent(algebra, read.key);
       read.scale = algebra.multiply(read.scale, content.scale);
       read.key = content.direction;
-      absorbUnitNorm(read.scale, read.key);
+      absorbUnitNorm(algebra, reads.keySize(), read.scale, read.key);
     }
     read.scale = scaleOfMoved(algebra.multiply(decayAfter, read.scale), place.first, read.point.decayed);
     if (!read.scale)

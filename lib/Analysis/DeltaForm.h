@@ -87,6 +87,11 @@ inline llvm::Error noForm(const llvm::Twine &reason, const llvm::Twine &needs) {
   return llvm::make_error<NoForm>(reason, needs);
 }
 
+/// If all of `scaled` is divided by the length of `key` (up to a constant below the root), the key is meant to have
+/// unit length: moves the division there, so that the key stays as well scaled as the author made it.
+void absorbUnitNorm(algebra::Algebra &algebra, int64_t keySize, const algebra::Poly *&scaled,
+                    const algebra::Poly *&key);
+
 /// The normal form of the state's update, or a NoForm.
 llvm::Expected<DeltaForm> buildDeltaForm(algebra::Algebra &algebra, const algebra::Expressions &expressions,
                                          dgps::RecurrenceOp recurrence, unsigned state);

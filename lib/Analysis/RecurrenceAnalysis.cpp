@@ -102,21 +102,6 @@ static std::string decayInWords(const DeltaForm &form) {
   return form.keyDecay.isAbsent() && form.valueDecay.isAbsent() ? "no decay, and " : "a decay, then ";
 }
 
-/// For each state, the states that it reaches by "its update reads".
-static SmallVector<SmallBitVector> reachableStates(const Expressions &expressions) {
-  unsigned count = expressions.numStates();
-  SmallVector<SmallBitVector> reach(count, SmallBitVector(count));
-  for (unsigned state = 0; state < count; ++state) {
-    reach[state] |= expressions.after(state)->states;
-    reach[state].resize(count);
-  }
-  for (unsigned via = 0; via < count; ++via)
-    for (unsigned from = 0; from < count; ++from)
-      if (reach[from].test(via))
-        reach[from] |= reach[via];
-  return reach;
-}
-
 RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
     : recurrence(cast<dgps::RecurrenceOp>(op)), algebra(std::make_unique<Algebra>()),
       expressions(std::make_unique<Expressions>(*algebra, recurrence)) {
@@ -142,7 +127,42 @@ RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
     facts.feedsOn.reset(state);
     states.push_back(std::move(facts));
   }
+  findCoupled();
   findNormalizers();
+}
+
+/// States that none of the forms of a single state is found for, as one delta state with those that they go on from.
+void RecurrenceAnalysis::findCoupled() {
+  llvm::SmallBitVector formless(states.size());
+  for (auto [index, facts] : enumerate(states))
+    if (facts.stateClass == StateClass::General || facts.stateClass == StateClass::Elementwise)
+      formless.set(index);
+  for (ArrayRef<unsigned> members : findCoupledStates(*expressions, formless)) {
+    Expected<CoupledForm> form = buildCoupledForm(*algebra, *expressions, recurrence, members);
+    if (!form) {
+      handleAllErrors(form.takeError(), [&](const NoForm &error) {
+        for (unsigned member : members)
+          if (formless.test(member) && states[member].stateClass == StateClass::General)
+            states[member].needs = "one of the two updates without the other state, or " + error.needs;
+      });
+      continue;
+    }
+    auto nameOf = [&](unsigned member) { return dgps::StateOp(states[member].op).getName().str(); };
+    for (unsigned member : members) {
+      StateFacts &facts = states[member];
+      std::string others;
+      for (unsigned other : members)
+        if (other != member)
+          others += (others.empty() ? "" : ", ") + nameOf(other);
+      facts.stateClass = StateClass::Delta;
+      facts.coupled = coupled.size();
+      facts.linear = std::nullopt;
+      facts.needs.clear();
+      facts.reason = "with " + others + " it is one state: a decay by a matrix, then rank-one writes " +
+                     (form->isOnline() ? "whose values read them linearly" : "that do not read them");
+    }
+    coupled.push_back(std::move(*form));
+  }
 }
 
 StateFacts RecurrenceAnalysis::classify(unsigned state) {

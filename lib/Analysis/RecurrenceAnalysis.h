@@ -1,6 +1,7 @@
 // What Recur understands of a recurrence: the class of each state and why, and the form that its class computes by.
 #pragma once
 
+#include "Analysis/CoupledForm.h"
 #include "Analysis/DeltaForm.h"
 #include <memory>
 
@@ -39,6 +40,8 @@ struct StateFacts {
   std::optional<LinearForm> linear;
   std::optional<TropicalForm> tropical;
   std::optional<DeltaForm> delta;
+  /// The form that it shares with other states, whether or not it has one of its own.
+  std::optional<unsigned> coupled;
   /// The delta state that this diagonal state normalises: it is one more value channel of it.
   std::optional<unsigned> normalizerOf;
   llvm::SmallBitVector feedsOn; ///< the other states that its update reads
@@ -52,16 +55,19 @@ public:
   algebra::Algebra &getAlgebra() const { return *algebra; }
   const algebra::Expressions &getExpressions() const { return *expressions; }
   llvm::ArrayRef<StateFacts> getStates() const { return states; }
+  llvm::ArrayRef<CoupledForm> getCoupledForms() const { return coupled; }
   dgps::RecurrenceOp getRecurrence() const { return recurrence; }
 
 private:
   StateFacts classify(unsigned state);
+  void findCoupled();
   void findNormalizers();
 
   dgps::RecurrenceOp recurrence;
   std::unique_ptr<algebra::Algebra> algebra;
   std::unique_ptr<algebra::Expressions> expressions;
   llvm::SmallVector<StateFacts, 2> states;
+  llvm::SmallVector<CoupledForm, 1> coupled;
 };
 
 } // namespace recur::analysis

@@ -184,7 +184,7 @@ SmallVector<const Poly *, 4> StateReads::findKeys(dgps::RecurrenceOp recurrence,
         }))
       return;
     keys.insert(extractContent(algebra, poly).direction);
-    // With what scales the key channels of the state where it is read.
+    // The key may also be meant with the factors that scale the state's key channels where it is read.
     for (const Term &term : inRoles(expressions.of(stateValue))->terms) {
       const Factor *itself = find_if(term.monomial->factors, isSelf);
       if (itself == term.monomial->factors.end() || itself->power > 1)

@@ -25,6 +25,9 @@ public:
   /// says which use is not linear or not on one side.
   llvm::Expected<Orientation> chooseOrientation(dgps::RecurrenceOp recurrence);
 
+  /// Whether the value has a product of the state with a vector in which `summed` is the index that is summed over.
+  bool hasRead(const algebra::Poly *value, algebra::Axis summed) const;
+
   /// `value`, an expression of the state's own rows and columns, with the value channels as rows; and back.
   const algebra::Poly *inRoles(const algebra::Poly *value) {
     return orientation == Orientation::Right ? value : algebra.transpose(value);
@@ -61,7 +64,6 @@ private:
   /// The number of the stage that the atom is, if it is one.
   std::optional<unsigned> stageOf(const algebra::Atom *atom) const;
   std::optional<unsigned> stageReadBy(const algebra::Atom *atom, algebra::Axis summed) const;
-  bool hasRead(const algebra::Poly *value, algebra::Axis summed) const;
   llvm::SmallVector<const algebra::Poly *, 4> findKeys(dgps::RecurrenceOp recurrence, unsigned stage, bool crossed);
   bool isAffineRead(mlir::Value value, bool crossed);
   bool holdsStateItself(mlir::Value value) const;

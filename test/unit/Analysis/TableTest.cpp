@@ -33,6 +33,8 @@ ExpectedState online(std::string name, std::string decay, std::string preconditi
   return {name, "delta", decay, preconditioner, true, 1, 2, reads};
 }
 ExpectedState other(std::string name, std::string stateClass) { return {name, stateClass}; }
+/// A state that has its form with others.
+ExpectedState coupled(std::string name, bool online) { return {name, "delta", "matrix", "none", online}; }
 
 /// Its state, and the states of what it delays by up to `earlier` tokens.
 std::vector<ExpectedState> layer(ExpectedState state, llvm::StringRef delayed, size_t earlier) {
@@ -95,6 +97,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"rwkv7", {{"S", "delta", "columns", "none", true, 2, 4, "pre"}}},
       {"rwkv7_layer", layer({"S", "delta", "columns", "key", true, 2, 2, "pre"}, "rkvwa", 1)},
       {"s4", {other("S", "elementwise")}},
+      {"titans", {coupled("S", true), coupled("Z", true)}},
   };
   return rows;
 }
@@ -116,6 +119,13 @@ TEST_P(Table, Row) {
     ASSERT_EQ(understood.classOf(expected.name), expected.stateClass);
     if (expected.stateClass != "delta")
       continue;
+    if (std::optional<unsigned> shared = understood.state(expected.name).coupled) {
+      EXPECT_EQ(expected.decay, "matrix");
+      const CoupledForm &form = understood.facts->getCoupledForms()[*shared];
+      EXPECT_EQ(form.isOnline(), expected.online);
+      EXPECT_EQ(form.writes.size(), expected.steps);
+      continue;
+    }
     const DeltaForm &form = understood.delta(expected.name);
     EXPECT_EQ(decayAxis(form).str(), expected.decay);
     EXPECT_EQ(form.isOnline(), expected.online);

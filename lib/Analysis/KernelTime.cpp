@@ -1,0 +1,181 @@
+#include "Analysis/KernelTime.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::tile;
+using recur::analysis::KernelTime;
+using recur::analysis::MultiprocessorRates;
+
+double KernelTime::getBound() const { return std::max({products, arithmetic, shared, global}); }
+
+llvm::StringRef KernelTime::getBusiest() const {
+  double most = getBound();
+  return most == products     ? "products"
+         : most == arithmetic ? "arithmetic"
+         : most == shared     ? "shared memory"
+                              : "device memory";
+}
+
+namespace {
+
+/// What one op asks for.
+struct Demand {
+  double products16 = 0, products32 = 0, arithmetic = 0, sharedBytes = 0, globalBytes = 0;
+  double steps = 1, stepLatency = 0; // of which each waits for the one before
+};
+
+class TimeEstimate {
+public:
+  TimeEstimate(const MultiprocessorRates &rates, double threads) : rates(rates), threads(threads) {}
+  KernelTime run(KernelOp kernel);
+
+private:
+  void visit(Block &block, double times);
+  Demand demandOf(Operation *op) const;
+  void demandOf(ProductOp op, Demand &demand) const;
+  void demandOf(ScanOp op, Demand &demand) const;
+  void add(const Demand &demand, double times);
+
+  const MultiprocessorRates &rates;
+  double threads, tokens = 1; // of a CTA and of a chunk
+  KernelTime time;
+};
+
+} // namespace
+
+static double countElements(Value tile) { return tile ? double(llvm::product_of(tileOf(tile).getShape())) : 0; }
+static double countTileBytes(Value tile) {
+  return tile ? countElements(tile) * double(tileOf(tile).getElementBytes()) : 0;
+}
+
+/// Functions that are spelled out are about so many instructions long. An element is loaded and stored besides.
+static double countInstructions(Region &body) {
+  constexpr double spelledOut = 16, copies = 2;
+  double count = copies;
+  for (Operation &op : body.front().without_terminator())
+    count += isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op) ? spelledOut
+             : isa<IndexOp, arith::ConstantOp>(op)                             ? 0
+                                                                               : 1;
+  return count;
+}
+
+/// A warp multiplies blocks of about 32 by 32, and reads the factors of each.
+void TimeEstimate::demandOf(ProductOp op, Demand &demand) const {
+  constexpr double block = 32, innerStep = 16, productLatency = 33;
+  double rows = double(tileOf(op.getResult()).getSize(0)), columns = double(tileOf(op.getResult()).getSize(1));
+  double inner = double(tileOf(op.getLeft()).getSize(op.getTransposed() ? 0 : 1));
+  double part = op.getLeftTriangle() || op.getResultTriangle() ? 0.6 : 1; // blocks on the diagonal are whole
+  double count = part * std::max(rows, innerStep) * columns * inner;
+  (op.getLeft().getType().getElementType().isF32() ? demand.products32 : demand.products16) = count;
+  double factors = rows * inner * std::ceil(columns / block) + inner * columns * std::ceil(rows / block);
+  demand.sharedBytes = part * factors * double(op.getLeft().getType().getElementBytes()) +
+                       countTileBytes(op.getResult()) + countTileBytes(op.getPlus());
+  demand.arithmetic = countElements(op.getResult()) * (op.getPlus() ? 3 : 1);
+  demand.steps = std::ceil(part * inner / innerStep);
+  demand.stepLatency = productLatency;
+}
+
+void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
+  constexpr double warp = 32, stepsOfWarp = 6;
+  Value all = op.getAll() ? op.getAll() : op.getInputs()[0];
+  double elements = countElements(all), rows = double(tileOf(all).getSize(0)), columns = elements / rows;
+  demand.arithmetic = elements * countInstructions(op.getBody());
+  demand.steps = columns == 1 ? std::ceil(rows / warp) * stepsOfWarp : rows * std::max(1.0, columns / threads);
+  demand.stepLatency = rates.rowLatency;
+}
+
+Demand TimeEstimate::demandOf(Operation *op) const {
+  Demand demand;
+  for (Value operand : op->getOperands())
+    if (auto type = dyn_cast<TileType>(operand.getType())) {
+      if (type.getMemory() == Memory::Shared)
+        demand.sharedBytes += countTileBytes(operand);
+      if (type.getMemory() == Memory::Local) // which lies in device memory
+        demand.globalBytes += countTileBytes(operand);
+    }
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<ProductOp, ScanOp>([&](auto op) { demandOf(op, demand); })
+      .Case<LoadOp, StoreOp>([&](auto op) {
+        demand.globalBytes += countElements(op.getTile()) * double(op.getArray().getType().getElementBytes());
+        demand.stepLatency = isa<LoadOp>(op) ? rates.globalLatency : 0;
+      })
+      .Case([&](MapOp op) { demand.arithmetic = countElements(op.getResult()) * countInstructions(op.getBody()); })
+      .Case([&](ReduceOp op) {
+        demand.arithmetic = double(llvm::product_of(op.getSizes())) * (countInstructions(op.getBody()) + 1);
+      })
+      .Case([&](SolveOp op) {
+        double size = double(tileOf(op.getMatrix()).getSize(0)), columns = double(tileOf(op.getValues()).getSize(1));
+        demand.products32 = size * size * columns / 2;
+        demand.arithmetic = 8 * size * columns;
+        demand.steps = size;
+        demand.stepLatency = 2 * rates.rowLatency;
+      })
+      .Case<ScaledDotsOp, ScaledSumsOp>([&](auto op) {
+        double terms = countElements(op.getResult()) * double(tileOf(op.getScales()).getShape().back());
+        demand.arithmetic = terms;
+        demand.sharedBytes = sizeof(float) * terms;
+      })
+      .Default([&](Operation *) { demand.arithmetic = demand.sharedBytes / sizeof(float); });
+  return demand;
+}
+
+void TimeEstimate::add(const Demand &demand, double times) {
+  double products = demand.products16 / rates.products16 + demand.products32 / rates.products32;
+  double arithmetic = demand.arithmetic / rates.arithmetic, shared = demand.sharedBytes / rates.sharedBytes,
+         global = demand.globalBytes / rates.globalBytes;
+  time.products += times * products;
+  time.arithmetic += times * arithmetic;
+  time.shared += times * shared;
+  time.global += times * global;
+  double busy = std::max({products, arithmetic, shared, global});
+  time.critical += times * (rates.latency + std::max(busy, demand.steps * demand.stepLatency));
+}
+
+void TimeEstimate::visit(Block &block, double times) {
+  for (Operation &op : block) {
+    if (isa<TileDialect>(op.getDialect())) {
+      if (!isa<AllocOp, ViewOp, YieldOp>(op))
+        add(demandOf(&op), times);
+      continue;
+    }
+    // A loop of a plan runs as often as is known, or else for each of a chunk's tokens.
+    double inside = times;
+    if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      IntegerAttr begin, end, step;
+      bool isKnown = matchPattern(loop.getLowerBound(), m_Constant(&begin)) &&
+                     matchPattern(loop.getUpperBound(), m_Constant(&end)) &&
+                     matchPattern(loop.getStep(), m_Constant(&step));
+      inside *= isKnown ? double(end.getInt() - begin.getInt()) / double(step.getInt()) : tokens;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        visit(inner, inside);
+  }
+}
+
+/// What is around the loop over chunks runs once in a sequence.
+KernelTime TimeEstimate::run(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front()) {
+    auto inTurn = dyn_cast<scf::ForOp>(op);
+    auto atOnce = dyn_cast<scf::ParallelOp>(op);
+    if (!inTurn && !atOnce)
+      continue;
+    Value step = inTurn ? inTurn.getStep() : atOnce.getStep()[0];
+    if (auto cast = step.getDefiningOp<arith::IndexCastOp>())
+      step = cast.getIn();
+    IntegerAttr size;
+    if (matchPattern(step, m_Constant(&size)))
+      tokens = double(size.getInt());
+    visit(op.getRegion(0).front(), 1);
+  }
+  return time;
+}
+
+KernelTime recur::analysis::estimateTime(KernelOp kernel, const MultiprocessorRates &rates) {
+  return TimeEstimate(rates, double(kernel.getThreads().value_or(32))).run(kernel);
+}

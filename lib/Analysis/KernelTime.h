@@ -1,0 +1,37 @@
+// How long the plan of one team takes for a chunk, by what it asks of each unit of a multiprocessor. Ops run one after
+// another, so a CTA's chunk takes the sum of what each op waits for: its busiest unit, or the chain of steps of which
+// each needs the one before, and the way there and back. What a multiprocessor could do at best, with enough CTAs on
+// it, is the busiest unit over all ops.
+//
+// Exponentials and their like are arithmetic: they are spelled out, and the units for them are left alone.
+#pragma once
+#include "dialects/Tile/Tile.h"
+
+namespace recur::analysis {
+
+/// What a multiprocessor of sm_90a does in a cycle, and how many cycles what does next to nothing takes. Those of
+/// latencies and of device memory are fitted to measured kernels.
+struct MultiprocessorRates {
+  double products16 = 2048;   // multiplications of factors of 16 bits
+  double products32 = 340;    // of f32, by three of tf32
+  double arithmetic = 128;    // instructions of a thread
+  double sharedBytes = 128;   // to and from shared memory
+  double globalBytes = 18;    // through the second-level cache, where all multiprocessors are busy
+  double latency = 120;       // of an op: a barrier, and the way from shared memory and back
+  double globalLatency = 900; // of the first byte
+  double rowLatency = 30;     // of a row that needs the one before
+};
+
+/// In cycles, for one whole chunk.
+struct KernelTime {
+  double products = 0, arithmetic = 0, shared = 0, global = 0; // how long each unit is busy
+  double critical = 0;                                         // one op after another
+  /// Of the unit that is busy longest.
+  double getBound() const;
+  /// `products`, `arithmetic`, `shared memory` or `device memory`.
+  llvm::StringRef getBusiest() const;
+};
+
+KernelTime estimateTime(tile::KernelOp kernel, const MultiprocessorRates &rates = {});
+
+} // namespace recur::analysis
