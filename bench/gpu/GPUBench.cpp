@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -147,13 +148,13 @@ struct Arrays {
 
 private:
   void add(const recur_array_info &info, Shape shape) {
-    if (info.kind == RECUR_STATE) {
-      arguments.push_back({nullptr, {0, 0, 0}}); // from zero, and not wanted
-      return;
-    }
     int64_t own = 1, count = info.kind == RECUR_PARAM ? shape.H : shape.B * shape.T * shape.H;
     for (int32_t i = 0; i < info.rank; ++i)
       own *= info.shape[i];
+    if (info.kind == RECUR_STATE) {
+      addState(info.name, shape.T == 1 ? size_t(shape.B * shape.H * own) * sizeof(float) : 0);
+      return;
+    }
     count *= own;
     bool isWide = info.dtype == RECUR_F32;
     std::vector<unsigned char> numbers(size_t(count) * (isWide ? 4 : 2));
@@ -176,6 +177,19 @@ private:
     bytes += int64_t(numbers.size());
     arguments.push_back({reinterpret_cast<void *>(place), {0, 0, 0}});
   }
+  /// A sequence begins at zero, and what it ends with is not wanted. With one token a state is read and written, as
+  /// when tokens come one after another: where the final states are added, the initial ones lie already.
+  void addState(const char *name, size_t size) {
+    auto [place, isNew] = states.try_emplace(name, 0);
+    if (size && isNew) {
+      cuda.allocate(&place->second, size);
+      cuda.fill(place->second, 0x3c, size, cuda.stream); // of 0.0115
+      places.push_back(place->second);
+    }
+    bytes += int64_t(size);
+    arguments.push_back({reinterpret_cast<void *>(place->second), {0, 0, 0}});
+  }
+  std::map<std::string, Pointer> states;
   static void writeHalf(unsigned char *to, unsigned bits, float value, int32_t dtype) {
     uint16_t half = uint16_t(bits >> 16);
     if (dtype == RECUR_F16) {

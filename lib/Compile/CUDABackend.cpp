@@ -8,6 +8,7 @@
 #include "Support/Errors.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -24,16 +25,36 @@ public:
       : pipeline(pipeline), objectName(objectName), listings(listings) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
-  Expected<std::vector<ObjectFile>> finish(ArrayRef<codegen::KernelInterface> interfaces) override;
+  Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
+
+  /// The image of all kernels. What the assembler finds at fault in phases makes the plain plan take their place, then
+  /// one whose registers hold nothing of the next chunk; a kernel of plan `step` is left out for it. Notes say so.
+  Expected<std::string> makeImage();
+
+  struct Made {
+    std::string symbol;
+    CUDAPlan plan;
+    mlir::OwningOpRef<mlir::ModuleOp> source; // with the program
+    PipelineOptions pipeline;
+    std::unique_ptr<Module> code;
+    bool isStep = false;
+    int64_t crowd = 1; // CTAs that registers leave room for on a multiprocessor
+  };
+  ArrayRef<Made> getMade() const { return made; }
 
 private:
-  Expected<std::string> makeImage();
+  Expected<KernelResources> add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel);
+  Error compile(Made &kernel, CUDAForm form);
+  /// PTX, or an error where the kernels do not link.
+  Expected<std::string> emitAll();
+  /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
+  Expected<bool> avoid(ArrayRef<Fault> faults);
 
   PipelineOptions pipeline;
   std::string objectName;
   Listings &listings;
   LLVMContext context;
-  std::unique_ptr<Module> all; // null while there is no kernel
+  std::vector<Made> made;
 };
 
 class CUDABackend : public Backend {
@@ -41,12 +62,11 @@ public:
   recur_device getDevice() const override { return RECUR_CUDA; }
   Error check(const PipelineOptions &pipeline) const override { return Error::success(); }
   std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const override;
-  int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 0; }
+  /// A token is what the plan `step` is for.
+  int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 2; }
   Target makePortable(const Target &target) const override { return target; }
   Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
-  Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override {
-    return make_error<InternalError>("a GPU has no plan 'step'");
-  }
+  Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
   Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
                                                const PipelineOptions &pipeline) const override;
@@ -69,14 +89,17 @@ const Backend &compile::getCUDABackend() {
   return backend;
 }
 
-static KernelResources toResources(CUDAPlan plan) { return {plan.workspaceBytes, std::move(plan.launches)}; }
+/// Launches that leave something say themselves what their CTAs need.
+static KernelResources toResources(CUDAPlan plan) {
+  return {plan.left.empty() ? plan.workspaceBytes : 0, std::move(plan.launches), std::move(plan.left)};
+}
 
 //===----------------------------------------------------------------------===//
 // The backend
 //===----------------------------------------------------------------------===//
 
 std::optional<std::string> CUDABackend::explainNoPlan(const Target &target, recur_plan plan) const {
-  if (plan == RECUR_PLAN_STEP || plan == RECUR_PLAN_SEGMENT)
+  if (plan == RECUR_PLAN_SEGMENT)
     return "this version makes no such kernels for GPUs";
   return std::nullopt;
 }
@@ -92,14 +115,49 @@ Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, c
   return completed;
 }
 
+static chunk::ProgramOp getProgram(mlir::ModuleOp module) { return *module.getOps<chunk::ProgramOp>().begin(); }
+
 Expected<KernelResources> CUDABackend::measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const {
-  Expected<CUDAPlan> plan = planCUDAKernel(program, pipeline);
-  if (!plan)
-    return plan.takeError();
-  return toResources(std::move(*plan));
+  Expected<CUDAKernels> kernels = planCUDAKernels(program, pipeline, CUDAForm::InPhases);
+  if (!kernels)
+    return kernels.takeError();
+  return toResources(std::move(kernels->plan));
+}
+
+/// The plan `step` is the plain one of chunks of one token: what then remains is reads and an update of each state.
+static PipelineOptions getStepOptions(PipelineOptions pipeline) {
+  pipeline.chunk = 1;
+  return pipeline;
+}
+
+Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence,
+                                                   const PipelineOptions &pipeline) const {
+  PipelineOptions options = getStepOptions(pipeline);
+  auto module = copyTo("chunk", recurrence, options);
+  if (!module)
+    return module.takeError();
+  Expected<CUDAKernels> kernels = planCUDAKernels(getProgram(**module), options, CUDAForm::Plain);
+  if (!kernels)
+    return kernels.takeError();
+  return toResources(std::move(kernels->plan));
 }
 
 static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
+
+static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
+  if (launch.chunksAreApart)
+    return "each chunk of each head";
+  if (launch.parts > 1)
+    return fmt::format("each of {} parts of each head of each sequence", launch.parts);
+  return "each head of each sequence";
+}
+
+static std::string describeTime(const codegen::InterfaceLaunch &launch, const analysis::KernelTime &time) {
+  return fmt::format("{}: at best {:.0f} cycles of a multiprocessor for a chunk, by {} (products {:.0f}, arithmetic "
+                     "{:.0f}, shared memory {:.0f}, device memory {:.0f}); about {:.0f} where ops wait for each other",
+                     launch.symbol, time.getBound(), time.getBusiest().str(), time.products, time.arithmetic,
+                     time.shared, time.global, time.critical);
+}
 
 Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &pipeline) const {
@@ -111,29 +169,37 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
     remarks.push_back(
         {"rejected", fmt::format("{} tokens at once: {} of a CTA's tiles would lie in the device's memory", one.chunk,
                                  printKiB(one.plan.workspaceBytes))});
-  const TriedChunk &taken = tried->back();
-  for (const codegen::InterfaceLaunch &launch : taken.plan.launches)
-    remarks.push_back(
-        {"CTA", fmt::format("{} threads for each head of each sequence, {} of {} of shared memory", launch.threads,
-                            printKiB(launch.sharedBytes), printKiB(pipeline.target.cta.sharedBytes))});
   PipelineOptions options = pipeline;
-  options.chunk = taken.chunk;
+  options.chunk = tried->back().chunk;
   Listings listings;
   auto module = copyTo("chunk", recurrence, options);
   if (!module)
     return module.takeError();
   CUDAKernelMaker maker(options, "", listings);
-  if (Error error = maker.addProgram(*(**module).getOps<chunk::ProgramOp>().begin(), "kernel").takeError())
+  if (Error error = maker.addProgram(getProgram(**module), "chunk").takeError())
     return std::move(error);
-  if (Error error = maker.finish({}).takeError()) {
-    remarks.push_back({"refused", toString(std::move(error))}); // build says the same
+  if (Error error = maker.addStep(recurrence, "step").takeError())
+    return std::move(error);
+  Error refused = maker.makeImage().takeError();
+  for (const CUDAKernelMaker::Made &kernel : maker.getMade()) {
+    if (!kernel.plan.whyPlain.empty())
+      remarks.push_back({"rejected", "the plan in phases: " + kernel.plan.whyPlain});
+    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+      remarks.push_back({"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol,
+                                            launch.threads, describeCTAs(launch), printKiB(launch.sharedBytes),
+                                            printKiB(pipeline.target.cta.sharedBytes))});
+    for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
+      remarks.push_back({"time", describeTime(launch, time)});
+  }
+  if (refused) {
+    remarks.push_back({"refused", toString(std::move(refused))}); // build says the same
     return remarks;
   }
   if (listings.registers)
     remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
                                                 pipeline.target.cta.registersPerThread)});
   for (const std::string &note : listings.notes)
-    remarks.push_back({"registers", note});
+    remarks.push_back({"note", note});
   return remarks;
 }
 
@@ -156,6 +222,8 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
   Expected<Cubin> cubin = assemble(*ptx, target.name);
   if (!cubin)
     return cubin.takeError();
+  if (Error error = refuseFaults(cubin->faults))
+    return std::move(error);
   return std::move(cubin->bytes);
 }
 
@@ -163,52 +231,155 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
 // Its kernels
 //===----------------------------------------------------------------------===//
 
-Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp, StringRef) {
-  return make_error<InternalError>("a GPU has no plan 'step'");
+/// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
+static int64_t findCrowd(const codegen::InterfaceLaunch &launch) {
+  constexpr int64_t sharedBytes = 233472, reservedBytes = 1024, registers = 65536, fewRegisters = 80;
+  return std::max<int64_t>(
+      1, std::min(sharedBytes / (launch.sharedBytes + reservedBytes), registers / (fewRegisters * launch.threads)));
+}
+
+static void setCrowd(Module &module, int64_t crowd) {
+  constexpr StringRef attribute = "nvvm.minctasm";
+  for (Function &function : module)
+    if (function.hasFnAttribute(attribute))
+      function.addFnAttr(attribute, std::to_string(crowd));
+}
+
+Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
+  Expected<std::unique_ptr<Module>> code =
+      compileCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form, context, kernel.plan);
+  if (!code)
+    return code.takeError();
+  kernel.code = std::move(*code);
+  return Error::success();
+}
+
+Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel) {
+  kernel.source = std::move(source);
+  kernel.pipeline.symbol = kernel.symbol;
+  if (Error error = compile(kernel, form))
+    return std::move(error);
+  if (kernel.isStep)
+    setCrowd(*kernel.code, kernel.crowd = findCrowd(kernel.plan.launches.front()));
+  made.push_back(std::move(kernel));
+  return toResources(made.back().plan);
+}
+
+Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence, StringRef symbol) {
+  PipelineOptions options = getStepOptions(pipeline);
+  auto module = copyTo("chunk", recurrence, options);
+  if (!module)
+    return module.takeError();
+  return add(std::move(*module), CUDAForm::Plain, {symbol.str(), {}, {}, options, nullptr, /*isStep=*/true});
 }
 
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
-  pipeline.symbol = symbol.str();
-  CUDAPlan plan;
-  Expected<std::unique_ptr<Module>> module = compileCUDAKernel(program, pipeline, context, plan);
-  if (!module)
-    return module.takeError();
-  if (!all)
-    all = std::move(*module);
-  else if (Linker::linkModules(*all, std::move(*module)))
-    return make_error<InternalError>("the kernels do not link");
-  return toResources(std::move(plan));
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
+  module->push_back(program->clone());
+  return add(std::move(module), CUDAForm::InPhases, {symbol.str(), {}, {}, pipeline, nullptr});
+}
+
+Expected<std::string> CUDAKernelMaker::emitAll() {
+  std::unique_ptr<Module> all;
+  for (const Made &kernel : made) {
+    std::unique_ptr<Module> copy = CloneModule(*kernel.code);
+    if (!all)
+      all = std::move(copy);
+    else if (Linker::linkModules(*all, std::move(copy)))
+      return make_error<InternalError>("the kernels do not link");
+  }
+  listings.llvmIR = listings.wantsLLVM ? codegen::printIR(*all) : "";
+  return emitPTX(*all, pipeline.target);
+}
+
+Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
+  for (Made &kernel : made) {
+    std::vector<Fault> own;
+    for (const Fault &fault : faults)
+      if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+            return launch.symbol == fault.kernel;
+          }))
+        own.push_back(fault);
+    bool isInPhases = !kernel.plan.left.empty(), isSpare = kernel.isStep && made.size() > 1;
+    if (!own.empty() && kernel.crowd > 1) {
+      setCrowd(*kernel.code, --kernel.crowd);
+      return true;
+    }
+    bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
+    if (own.empty() || (!isInPhases && !isSpare && !couldWait))
+      continue;
+    std::string why = toString(refuseFaults(own));
+    if (isSpare) {
+      listings.notes.push_back("'" + kernel.symbol + "' is left out: " + why);
+      made.erase(made.begin() + (&kernel - made.data()));
+      return true;
+    }
+    if (couldWait) {
+      listings.notes.push_back("'" + kernel.symbol + "' asks for a chunk only when it comes to it: " + why);
+      kernel.pipeline.loadsAhead = false;
+      std::string whyPlain = kernel.plan.whyPlain;
+      if (Error error = compile(kernel, CUDAForm::Plain))
+        return std::move(error);
+      kernel.plan.whyPlain = std::move(whyPlain);
+      return true;
+    }
+    listings.notes.push_back("'" + kernel.symbol + "' has the plain plan, and not the one in phases: " + why);
+    if (Error error = compile(kernel, CUDAForm::Plain))
+      return std::move(error);
+    kernel.plan.whyPlain = std::move(why);
+    return true;
+  }
+  return false;
 }
 
 /// The cubin; or PTX, which the driver compiles, where nobody asked for a cubin and there is no assembler.
 Expected<std::string> CUDAKernelMaker::makeImage() {
-  if (listings.wantsLLVM)
-    listings.llvmIR += codegen::printIR(*all);
-  Expected<std::string> ptx = emitPTX(*all, pipeline.target);
-  if (!ptx)
-    return ptx.takeError();
-  listings.ptx += *ptx;
   Expected<std::string> assembler = findAssembler();
-  if (!assembler) {
-    if (listings.wantsCubin)
-      return assembler.takeError();
-    listings.notes.push_back(
-        "the kernels for '" + pipeline.target.name +
-        "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
-    return *ptx;
+  while (true) {
+    Expected<std::string> ptx = emitAll();
+    if (!ptx)
+      return ptx.takeError();
+    listings.ptx = *ptx;
+    if (!assembler) {
+      if (listings.wantsCubin)
+        return assembler.takeError();
+      listings.notes.push_back(
+          "the kernels for '" + pipeline.target.name +
+          "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
+      return *ptx;
+    }
+    Expected<Cubin> cubin = assemble(*ptx, pipeline.target.name);
+    if (!cubin)
+      return cubin.takeError();
+    if (cubin->faults.empty()) {
+      listings.cubin = cubin->bytes;
+      listings.registers = cubin->registers;
+      return std::move(cubin->bytes);
+    }
+    Expected<bool> isBetter = avoid(cubin->faults);
+    if (!isBetter)
+      return isBetter.takeError();
+    if (!*isBetter)
+      return refuseFaults(cubin->faults);
   }
-  Expected<Cubin> cubin = assemble(*ptx, pipeline.target.name);
-  if (!cubin)
-    return cubin.takeError();
-  listings.cubin += cubin->bytes;
-  listings.registers = cubin->registers;
-  return std::move(cubin->bytes);
 }
 
-Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(ArrayRef<codegen::KernelInterface> interfaces) {
+Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codegen::KernelInterface> interfaces) {
   Expected<std::string> image = makeImage();
   if (!image)
     return image.takeError();
+  for (codegen::KernelInterface &interface : interfaces) {
+    erase_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) {
+      return none_of(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
+    });
+    for (codegen::InterfaceKernel &kernel : interface.kernels) {
+      const Made &one = *find_if(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
+      KernelResources resources = toResources(one.plan);
+      kernel.workspaceBytes = resources.workspaceBytes;
+      kernel.launches = std::move(resources.launches);
+      kernel.left = std::move(resources.left);
+    }
+  }
   // Data alone, for whatever processor is beside the GPU.
   Target beside = *findTarget("x86-64");
   Module descriptors(objectName, context);

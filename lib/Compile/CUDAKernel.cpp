@@ -1,7 +1,8 @@
 #include "Compile/CUDAKernel.h"
+#include "ABI/LaunchWords.h"
 #include "Compile/KernelPlans.h"
-#include "Compile/ProgramLowering.h"
 #include "dialects/Tile/Tile.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
 using namespace recur;
@@ -11,27 +12,129 @@ static CUDAPlan describe(mlir::ModuleOp plans) {
   CUDAPlan plan;
   for (auto kernel : plans.getOps<tile::KernelOp>()) {
     plan.launches.push_back({kernel.getSymName().str(), int64_t(*kernel.getThreads()), int64_t(*kernel.getShared())});
+    plan.times.push_back(analysis::estimateTime(kernel));
     plan.workspaceBytes = std::max(plan.workspaceBytes, int64_t(kernel.getWorkspace()));
   }
   return plan;
 }
 
-Expected<CUDAPlan> compile::planCUDAKernel(chunk::ProgramOp program, const PipelineOptions &pipeline) {
-  ProgramLowering lowering(program);
-  if (Error error = lowering.run("chunk", "tile", pipeline))
-    return std::move(error);
-  return describe(lowering.getModule());
+/// Adds what launches have of the arrays, and what they leave to each other.
+static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans, DataType dataType) {
+  for (auto [launch, kernel, phase] : zip(plan.launches, plans.getOps<tile::KernelOp>(), phases.phases)) {
+    launch.workspaceBytes = int64_t(kernel.getWorkspace());
+    launch.parts = phase.parts;
+    launch.chunksAreApart = phase.isParallel;
+    for (const chunk::PhaseArray &array : phase.arrays)
+      launch.arrays.push_back(
+          {array.number, array.partDim, array.partDim < 0 ? 0 : array.shape[unsigned(array.partDim)]});
+  }
+  for (const chunk::LeftArray &array : phases.left) {
+    DataType type = array.isRounded && dataType == DataType::BF16 ? dataType : DataType::F32;
+    plan.left.push_back({array.rows, getByteSize(type), llvm::to_vector<2>(array.shape)});
+  }
 }
 
-Expected<std::unique_ptr<Module>> compile::compileCUDAKernel(chunk::ProgramOp program, const PipelineOptions &pipeline,
-                                                             LLVMContext &context, CUDAPlan &plan) {
-  ProgramLowering lowering(program);
-  if (Error error = lowering.run("chunk", "tile", pipeline))
+/// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
+static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline) {
+  auto program = *module.getOps<chunk::ProgramOp>().begin();
+  mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
+  mlir::PassManager passes(module.getContext());
+  populatePhases(passes, pipeline);
+  if (mlir::failed(passes.run(*split)))
+    return createStringError("the program cannot be split into phases");
+  SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
+  if (phases.size() < 2)
+    return std::nullopt;
+  chunk::Phases described = chunk::describePhases(program, phases);
+  StringRef name = pipeline.symbol.empty() ? program.getSymName() : StringRef(pipeline.symbol);
+  for (chunk::ProgramOp phase : phases) {
+    StringRef suffix = phase.getSymName().drop_front(program.getSymName().size());
+    phase.setSymName((name + suffix).str());
+    phase->moveBefore(program);
+  }
+  program.erase();
+  return described;
+}
+
+/// More than this the runtime has no room for.
+static Error checkCounts(const CUDAPlan &plan) {
+  if (plan.left.size() > abi::mostLeft)
+    return createStringError("phases leave " + Twine(plan.left.size()) +
+                             " arrays to each other, and the runtime takes " + Twine(abi::mostLeft));
+  for (const codegen::InterfaceLaunch &launch : plan.launches)
+    if (launch.arrays.size() > abi::mostLaunchArrays)
+      return createStringError("a phase has " + Twine(launch.arrays.size()) + " arrays, and a launch takes " +
+                               Twine(abi::mostLaunchArrays));
+  return Error::success();
+}
+
+/// Without phases where the program has none.
+static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline) {
+  CUDAKernels made;
+  made.lowering = std::make_unique<ProgramLowering>(program);
+  mlir::ModuleOp module = made.lowering->getModule();
+  auto phases = splitIntoPhases(module, pipeline);
+  if (!phases && !made.lowering->getMessage().empty()) {
+    consumeError(phases.takeError());
+    return createStringError(made.lowering->getMessage());
+  }
+  if (!phases)
+    return phases.takeError();
+  made.phases = std::move(*phases);
+  if (!made.phases)
+    return made;
+  pipeline.symbol.clear(); // each has its own
+  if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
-  plan = describe(lowering.getModule());
-  if (Error error = lowering.run("tile", "lowered", pipeline))
+  made.plan = describe(module);
+  addPhases(made.plan, *made.phases, module, pipeline.dataType);
+  if (Error error = checkCounts(made.plan))
     return std::move(error);
-  return lowering.translate(context, pipeline.target, cudaEffort);
+  return made;
+}
+
+Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                               CUDAForm form) {
+  std::string whyPlain;
+  if (form == CUDAForm::InPhases) {
+    Expected<CUDAKernels> made = planPhases(program, pipeline);
+    if (made && made->phases)
+      return made;
+    if (!made)
+      whyPlain = toString(made.takeError());
+  }
+  CUDAKernels made;
+  made.lowering = std::make_unique<ProgramLowering>(program);
+  for (auto copy : made.lowering->getModule().getOps<chunk::ProgramOp>())
+    if (chunk::cancels(copy))
+      copy.setExact(true);
+  if (Error error = made.lowering->run("chunk", "tile", pipeline))
+    return std::move(error);
+  made.plan = describe(made.lowering->getModule());
+  made.plan.whyPlain = std::move(whyPlain);
+  return made;
+}
+
+static Expected<std::unique_ptr<Module>> translate(CUDAKernels &kernels, const PipelineOptions &pipeline,
+                                                   LLVMContext &context) {
+  if (Error error = kernels.lowering->run("tile", "lowered", pipeline))
+    return std::move(error);
+  return kernels.lowering->translate(context, pipeline.target, cudaEffort);
+}
+
+Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                                              CUDAForm form, LLVMContext &context, CUDAPlan &plan) {
+  Expected<CUDAKernels> made = planCUDAKernels(program, pipeline, form);
+  if (!made)
+    return made.takeError();
+  plan = made->plan;
+  Expected<std::unique_ptr<Module>> module = translate(*made, pipeline, context);
+  if (module || !made->phases)
+    return module;
+  std::string whyPlain = toString(module.takeError());
+  module = compileCUDAKernels(program, pipeline, CUDAForm::Plain, context, plan);
+  plan.whyPlain = std::move(whyPlain);
+  return module;
 }
 
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
@@ -45,10 +148,11 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     auto module = copyTo("chunk", recurrence, options);
     if (!module)
       return module.takeError();
-    Expected<CUDAPlan> plan = planCUDAKernel(*(**module).getOps<chunk::ProgramOp>().begin(), options);
-    if (!plan)
-      return plan.takeError();
-    tried.push_back({chunk, std::move(*plan)});
+    Expected<CUDAKernels> kernels =
+        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::InPhases);
+    if (!kernels)
+      return kernels.takeError();
+    tried.push_back({chunk, std::move(kernels->plan)});
     if (tried.back().plan.workspaceBytes == 0)
       break;
   }

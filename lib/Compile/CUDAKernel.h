@@ -1,8 +1,10 @@
 // A chunk program's kernel for an NVIDIA GPU.
 #pragma once
+#include "Analysis/KernelTime.h"
 #include "Codegen/Embed/KernelInterface.h"
+#include "Compile/ProgramLowering.h"
 #include "Pipelines/Stages.h"
-#include "dialects/Chunk/Chunk.h"
+#include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
@@ -13,20 +15,34 @@ namespace recur::compile {
 /// assembler's report is an error for.
 inline constexpr Effort cudaEffort = Effort::Full;
 
+/// How a GPU goes over the chunks. In phases where the program has some that can be compiled (what no state enters and
+/// what becomes of the states for all chunks at once, the states alone from chunk to chunk); plain: one CTA for each
+/// head of each sequence.
+enum class CUDAForm { InPhases, Plain };
+
 /// What the plan of a kernel asks of the GPU.
 struct CUDAPlan {
   std::vector<codegen::InterfaceLaunch> launches;
-  int64_t workspaceBytes = 0; // of a CTA
+  std::vector<codegen::InterfaceLeft> left; // what launches leave to later ones
+  int64_t workspaceBytes = 0;               // of a CTA
+  std::vector<analysis::KernelTime> times;  // of the launches
+  std::string whyPlain;                     // why it is not in phases that the program has; else empty
 };
 
-/// The plain plan of one CTA for each head of each sequence, for the GPU that the options name.
-llvm::Expected<CUDAPlan> planCUDAKernel(chunk::ProgramOp program, const PipelineOptions &pipeline);
+/// A program of stage `chunk` as kernels of the stage `tile`.
+struct CUDAKernels {
+  CUDAPlan plan;
+  std::unique_ptr<ProgramLowering> lowering;
+  std::optional<chunk::Phases> phases; // of which there is a kernel each; none: one kernel
+};
 
-/// The same as LLVM IR, optimised; the kernel has the options' symbol, or the program's name. `plan` receives what it
-/// asks.
-llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernel(chunk::ProgramOp program,
-                                                                const PipelineOptions &pipeline,
-                                                                llvm::LLVMContext &context, CUDAPlan &plan);
+/// Plans kernels for the GPU that the options name; they have the options' symbol, or the program's name.
+llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form);
+
+/// The same as LLVM IR, optimised. `plan` receives what it asks.
+llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(chunk::ProgramOp program,
+                                                                 const PipelineOptions &pipeline, CUDAForm form,
+                                                                 llvm::LLVMContext &context, CUDAPlan &plan);
 
 /// A chunk that a plan was made with.
 struct TriedChunk {

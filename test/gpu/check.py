@@ -27,11 +27,23 @@ class ArrayInfo(ctypes.Structure):
 class KernelInfo(ctypes.Structure):
     _fields_ = [("run", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64), ("tokens_from", ctypes.c_int64),
                 ("plan", ctypes.c_int32), ("chunk", ctypes.c_int32), ("summaries", ctypes.c_void_p),
-                ("summary_count", ctypes.c_int32), ("launch_count", ctypes.c_int32), ("launches", ctypes.c_void_p)]
+                ("summary_count", ctypes.c_int32), ("launch_count", ctypes.c_int32), ("launches", ctypes.c_void_p),
+                ("left", ctypes.c_void_p), ("left_count", ctypes.c_int32)]
+
+
+class LaunchArray(ctypes.Structure):
+    _fields_ = [("number", ctypes.c_int32), ("part_dim", ctypes.c_int32), ("part_size", ctypes.c_int64)]
 
 
 class LaunchInfo(ctypes.Structure):
-    _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32)]
+    _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32),
+                ("workspace_bytes", ctypes.c_int64), ("parts", ctypes.c_int32), ("chunks_are_apart", ctypes.c_int32),
+                ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32)]
+
+
+class LeftInfo(ctypes.Structure):
+    _fields_ = [("rows", ctypes.c_int64), ("element_bytes", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("shape", ctypes.c_int64 * 2)]
 
 
 class Recurrence(ctypes.Structure):
@@ -39,7 +51,7 @@ class Recurrence(ctypes.Structure):
                 ("kernel_count", ctypes.c_int32), ("arrays", ctypes.POINTER(ArrayInfo)),
                 ("kernels", ctypes.POINTER(KernelInfo)), ("name", ctypes.c_char_p), ("target", ctypes.c_char_p),
                 ("compiler", ctypes.c_char_p), ("next", ctypes.c_void_p), ("image", ctypes.c_char_p),
-                ("device", ctypes.c_int32)]
+                ("device", ctypes.c_int32), ("gradient", ctypes.c_void_p)]
 
 
 class Argument(ctypes.Structure):
@@ -52,7 +64,8 @@ class Call(ctypes.Structure):
                 ("states_transposed", ctypes.c_int32), ("plan", ctypes.c_int32), ("sequence_offsets", ctypes.c_void_p),
                 ("sequence_count", ctypes.c_int64), ("threads", ctypes.c_int32), ("parallel_for", ctypes.c_void_p),
                 ("parallel_context", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64),
-                ("stream", ctypes.c_void_p), ("device_offsets", ctypes.c_void_p), ("device", ctypes.c_int32)]
+                ("stream", ctypes.c_void_p), ("device_offsets", ctypes.c_void_p), ("device", ctypes.c_int32),
+                ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p)]
 
 
 class Device:
@@ -128,13 +141,30 @@ class Case:
             shape = (list(a["shape"]) + [0, 0])[:2]
             info.name, info.kind, info.dtype = a["name"].encode(), KINDS[a["role"]], dtype
             info.shared, info.rank, info.shape = int(a["shared"]), len(a["shape"]), (ctypes.c_int64 * 2)(*shape)
-        self.launch = LaunchInfo(description["symbol"].encode(), description["threads"], description["shared"])
-        self.kernel_info = KernelInfo(None, description["workspace"], 0, 2, description["chunk"], None, 0, 1,
-                                      ctypes.cast(ctypes.pointer(self.launch), ctypes.c_void_p))
-        self.recurrence = Recurrence(runtime.abi, 90, len(arrays), 1, self.arrays, ctypes.pointer(self.kernel_info),
+        self.kept = []  # what the kernels' descriptions point to
+        self.kernels = (KernelInfo * len(description["kernels"]))(*map(self.describe_kernel, description["kernels"]))
+        self.plans = [kernel["plan"] for kernel in description["kernels"]]
+        self.recurrence = Recurrence(runtime.abi, 90, len(arrays), len(self.kernels), self.arrays, self.kernels,
                                      description["name"].encode(), b"sm_90a", b"test", None, image, 1)
 
-    def run(self, data, sizes, transposed=False):
+    def describe_kernel(self, given):
+        launches, left = (LaunchInfo * len(given["launches"]))(), (LeftInfo * len(given["left"]))()
+        for launch, words in zip(launches, given["launches"]):
+            launch.symbol, launch.threads, launch.shared_bytes = words["symbol"].encode(), words["threads"], words["shared"]
+            if left:
+                own = (LaunchArray * len(words["arrays"]))(*(LaunchArray(*numbers) for numbers in words["arrays"]))
+                self.kept.append(own)
+                launch.workspace_bytes, launch.parts = words["workspace"], words["parts"]
+                launch.chunks_are_apart, launch.arrays, launch.array_count = words["parallel"], own, len(own)
+        for array, words in zip(left, given["left"]):
+            array.rows, array.element_bytes, array.rank = words["rows"], words["bytes"], len(words["shape"])
+            array.shape = (ctypes.c_int64 * 2)(*(list(words["shape"]) + [0, 0])[:2])
+        self.kept += [launches, left]
+        return KernelInfo(None, given["workspace"], given["tokens_from"], given["plan"], given["chunk"], None, 0,
+                          len(launches), ctypes.cast(launches, ctypes.c_void_p),
+                          ctypes.cast(left, ctypes.c_void_p) if left else None, len(left))
+
+    def run(self, data, sizes, transposed=False, plan=0):
         B, T, H, Hq = sizes
         pointers, results = [], []
         arguments = (Argument * len(self.info["arrays"]))()
@@ -159,7 +189,7 @@ class Case:
             pointers.append(pointer)
             argument.data = pointer
         call = Call(B=B, T=T, H=H, Hq=Hq, arguments=arguments, argument_count=len(arguments),
-                    states_transposed=int(transposed), device=1)
+                    states_transposed=int(transposed), device=1, plan=plan)
         size = self.runtime.recur_workspace_size(ctypes.byref(self.recurrence), ctypes.byref(call))
         if size < 0:
             raise RuntimeError(self.runtime.recur_message().decode())
@@ -199,6 +229,9 @@ def check_case(case, folder):
         yield tokens, worst, f"{worst:.2e} off" if worst > limit else ""
         if not same_bits(got, case.run(data, sizes)):
             yield tokens, worst, "other bits in another run"
+        for plan in case.plans:
+            off = max(difference(v, data[k]) for k, v in case.run(data, sizes, plan=plan).items())
+            yield tokens, off, f"{off:.2e} off by plan {plan}" if off > limit else ""
         if tokens == 65:
             if max(difference(v, data[k]) for k, v in case.run(data, sizes, transposed=True).items()) > limit:
                 yield tokens, worst, "wrong with transposed states"
@@ -239,7 +272,8 @@ def main():
             if fault:
                 faults += 1
                 print(f"{case.info['name']}, {tokens} tokens: {fault}")
-        print(f"{case.info['name']}: chunk {case.info['chunk']}, {max(off):.2e}")
+        chunks = [kernel["chunk"] for kernel in case.info["kernels"]]
+        print(f"{case.info['name']}: chunks {chunks}, {max(off):.2e}")
     print(f"{runs} runs, {faults} faults")
     return 1 if faults or not runs else 0
 

@@ -36,15 +36,30 @@ Expected<std::string> recur::findAssembler() {
                            "RECUR_PTXAS");
 }
 
-std::vector<std::string> recur::findFaults(StringRef report) {
+/// The kernel that a line of the report is about, or says that the next lines are about: `Function properties for kda`,
+/// `… in function 'kda'`.
+static std::optional<StringRef> findKernel(StringRef line) {
+  for (StringRef before : {"Function properties for ", "in function '"})
+    if (size_t at = line.find(before); at != StringRef::npos)
+      return line.substr(at + before.size()).take_until([](char c) { return c == ' ' || c == '\''; });
+  return std::nullopt;
+}
+
+std::vector<Fault> recur::findFaults(StringRef report) {
   // Matrix products one after another, or registers that could not be given away.
   static constexpr StringRef codes[] = {"C7508", "C7510", "C7514", "C7517", "C7519"};
-  std::vector<std::string> faults;
+  std::vector<Fault> faults;
+  std::string kernel;
   SmallVector<StringRef> lines;
   report.split(lines, '\n');
   for (StringRef line : lines) {
-    if (any_of(codes, [&](StringRef code) { return line.contains(code); }))
-      faults.push_back(line.trim().str());
+    std::optional<StringRef> named = findKernel(line);
+    if (any_of(codes, [&](StringRef code) { return line.contains(code); })) {
+      faults.push_back({named.value_or("").str(), line.trim().str()});
+      continue;
+    }
+    if (named)
+      kernel = named->str();
     // "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
     SmallVector<StringRef> parts;
     line.split(parts, ',');
@@ -52,12 +67,19 @@ std::vector<std::string> recur::findFaults(StringRef report) {
       auto [count, what] = part.trim().split(' ');
       if ((what == "bytes stack frame" || what == "bytes spill stores" || what == "bytes spill loads") &&
           count != "0") {
-        faults.push_back(line.trim().str());
+        faults.push_back({kernel, line.trim().str()});
         break;
       }
     }
   }
   return faults;
+}
+
+Error recur::refuseFaults(ArrayRef<Fault> faults) {
+  if (faults.empty())
+    return Error::success();
+  auto texts = map_range(faults, [](const Fault &fault) { return fault.text; });
+  return createStringError("ptxas made a slow kernel: " + join(texts, "; "));
 }
 
 static int64_t findRegisters(StringRef report) {
@@ -121,11 +143,8 @@ Expected<Cubin> recur::assemble(StringRef ptx, StringRef gpu) {
     return report.takeError();
   if (code != 0)
     return createStringError("ptxas failed: " + (message.empty() ? *report : message));
-  std::vector<std::string> faults = findFaults(*report);
-  if (!faults.empty())
-    return createStringError("ptxas made a slow kernel: " + join(faults, "; "));
   Expected<std::string> bytes = cubin->read();
   if (!bytes)
     return bytes.takeError();
-  return Cubin{std::move(*bytes), findRegisters(*report)};
+  return Cubin{std::move(*bytes), findRegisters(*report), findFaults(*report)};
 }

@@ -1,5 +1,6 @@
 // PTX to a cubin, by NVIDIA's assembler ptxas, which is a program of its own.
 #pragma once
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -7,20 +8,30 @@
 
 namespace recur {
 
+/// Why a kernel would be slow without anybody knowing: it keeps numbers in memory for want of
+/// registers, or the assembler says that it puts its matrix products one after another.
+struct Fault {
+  std::string kernel; // empty where the assembler does not say which
+  std::string text;
+};
+
 struct Cubin {
   std::string bytes;
   int64_t registers = 0; // of a thread; of several kernels the most
+  std::vector<Fault> faults;
 };
 
 /// Where ptxas is: what RECUR_PTXAS names, or else on the PATH, in a CUDA toolkit, or where tools/setup put it. The
 /// error says how to get one.
 llvm::Expected<std::string> findAssembler();
 
-/// Runs ptxas. Kernels that would be slow without anybody knowing are refused: those that keep numbers in memory for
-/// want of registers, and those whose matrix products the assembler says that it puts one after another.
+/// Runs ptxas.
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef gpu);
 
-/// What of the assembler's report is against a kernel; empty where nothing is.
-std::vector<std::string> findFaults(llvm::StringRef report);
+/// The faults of kernels that the assembler's report tells of.
+std::vector<Fault> findFaults(llvm::StringRef report);
+
+/// An error where there are faults.
+llvm::Error refuseFaults(llvm::ArrayRef<Fault> faults);
 
 } // namespace recur

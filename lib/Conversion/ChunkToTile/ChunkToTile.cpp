@@ -1,15 +1,18 @@
 // The kernel around a chunk program: arrays, states, and the loop over chunks.
+#include "Analysis/StateChain.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Tile/RegisterTiles.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 #define GEN_PASS_DEF_CONVERTCHUNKTOTILEPASS
 #include "Conversion/ChunkToTile/Passes.h.inc"
-} // namespace recur::tile
+} // namespace recur::conversion
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 //===----------------------------------------------------------------------===//
@@ -24,6 +27,15 @@ Value Planner::get(Value value) {
     load(value, tile);
     return tile;
   }
+  if (auto left = value.getDefiningOp<chunk::TakeOp>()) {
+    Value tile = make(value);
+    take(left, tile);
+    return tile;
+  }
+  if (auto kept = value.getDefiningOp<chunk::KeptOp>()) {
+    load(kept);
+    return tiles.lookup(value);
+  }
   // A constant that is wanted as a tile.
   std::optional<double> number = chunk::constantNumber(value);
   if (!number)
@@ -34,16 +46,37 @@ Value Planner::get(Value value) {
 }
 
 void Planner::load(Value input, Value tile) {
+  loadInPlace([&] { return LoadOp::create(builder, loc, inputArrays.lookup(input), firstToken, tokens, tile); });
+}
+
+void Planner::loadInPlace(llvm::function_ref<LoadOp()> make) {
+  if (machine.loadsLate && builder.getBlock() == lastLoad->getBlock()) {
+    make();
+    return;
+  }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(lastLoad);
-  lastLoad = LoadOp::create(builder, loc, inputArrays.lookup(input), firstToken, tokens, tile);
+  lastLoad = make();
+}
+
+/// There is a row of the array for each chunk.
+void Planner::load(chunk::KeptOp kept) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfter(lastLoad);
+  Value chunk = arith::DivUIOp::create(builder, loc, firstToken, constant(program.getChunk()));
+  bool isNumber = chunk::tensorOf(kept).getRank() == 0, isTransposed = structure.isTransposed(kept);
+  Value tile = make(kept), given = isTransposed ? alloc(chunk::tensorOf(kept).getShape()) : tile;
+  lastLoad =
+      LoadOp::create(builder, loc, keptArrays.lookup(kept), chunk, constant(1), isNumber ? given : withTokens(given));
+  if (isTransposed)
+    lastLoad = TransposeOp::create(builder, loc, given, constant(tileOf(given).getSize(0)), tile);
 }
 
 Value Planner::make(Value value) {
   SmallVector<int64_t> shape(chunk::tensorOf(value).getShape());
   if (shape.empty())
     shape.push_back(1);
-  if (structure.isTransposed(value))
+  if (isTransposed(value))
     std::swap(shape[0], shape[1]);
   Value tile = alloc(shape);
   set(value, tile);
@@ -63,6 +96,11 @@ bool Planner::isLastReader(Value value, Operation *op) {
     if (!reader || (reader != op && op->isBeforeInBlock(reader)))
       return false;
     if (reader == op && &use != &op->getOpOperand(0))
+      return false;
+    // The same tile under another shape, and what is computed only where it is read, in another pass or as pairs.
+    auto map = dyn_cast<chunk::MapOp>(use.getOwner());
+    bool isReadLater = isa<chunk::ReshapeStateOp>(use.getOwner()) || (map && (isPaired(map) || passes.of(map) != map));
+    if (isReadLater && reader != op && !isLastReader(use.getOwner()->getResult(0), op))
       return false;
   }
   return true;
@@ -87,11 +125,18 @@ LogicalResult Planner::plan(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp, chunk::NextOp, chunk::ConstantOp,
-            chunk::YieldOp>([](auto) { return success(); }) // the kernel's, or where they are read
+            chunk::YieldOp, chunk::KeptOp, chunk::TakeOp>(
+          [](auto) { return success(); }) // the kernel's, or where they are read
       .Case<chunk::MapOp, chunk::ExtractOp, chunk::SliceOp, chunk::ConcatOp, chunk::BroadcastOp, chunk::InterleaveOp,
             chunk::DeinterleaveOp, chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp,
             chunk::InverseOp, chunk::ReadOp, chunk::AdvanceOp, chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp,
-            chunk::TropicalScanOp, chunk::PreviousOp, chunk::LastOp>([&](auto op) { return done(op); })
+            chunk::TropicalScanOp, chunk::PreviousOp, chunk::LastOp, chunk::ApplyTransposedOp, chunk::SolveTransposedOp,
+            chunk::DecayCotangentOp, chunk::ReverseScanOp, chunk::FollowingOp, chunk::SumTokensOp, chunk::InsertOp>(
+          [&](auto op) { return done(op); })
+      .Case([&](chunk::GiveOp op) {
+        plan(op);
+        return success();
+      })
       .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
       .Case([&](chunk::StateFreeOp op) {
         if (failed(plan(op.getBody().front())))
@@ -101,6 +146,20 @@ LogicalResult Planner::plan(Operation *op) {
         return success();
       })
       .Default([](Operation *op) { return op->emitOpError("has no plan"); });
+}
+
+/// A product's sums are rounded by a pass, which takes them from registers, and not as they are stored.
+Value Planner::getOutput(Value value) {
+  Value tile = get(value);
+  auto makes = [&](Operation *user) {
+    auto product = dyn_cast<ProductOp>(user);
+    return product && product.getResult() == tile;
+  };
+  TileType type = tileOf(tile);
+  bool isSum = dataType.isBF16() && type.getRank() == 2 && type.getElementType().isF32() &&
+               spreadOverWarps(type.getSize(0), type.getSize(1), machine.threads / 32) &&
+               llvm::any_of(tile.getUsers(), makes);
+  return isSum ? rounded(value) : tile;
 }
 
 /// The states of the next chunk. A state that becomes another state's old value is read before that one is written.
@@ -127,6 +186,12 @@ void Planner::planNexts() {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// Whether so many of its CTAs have room on a multiprocessor.
+static bool fitTogether(KernelOp kernel, int64_t count) {
+  constexpr int64_t multiprocessorBytes = 233472, reservedBytes = 1024; // of each CTA
+  return !kernel.getWorkspace() && count * (int64_t(*kernel.getShared()) + reservedBytes) <= multiprocessorBytes;
+}
+
 FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   MLIRContext *context = builder.getContext();
   auto inputs = program.getInputs();
@@ -135,14 +200,17 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   auto outputs = program.getOutputs();
   IntegerAttr threads = machine.isCTA() ? builder.getI64IntegerAttr(machine.threads) : IntegerAttr(),
               shared = machine.isCTA() ? builder.getI64IntegerAttr(0) : IntegerAttr();
-  auto kernel = KernelOp::create(builder, loc, symbol, int64_t(inputs.size() + params.size()), 0, threads, shared);
+  // A cotangent that is absent is zero, and what comes behind it is optional too.
+  int64_t cotangents = llvm::count_if(inputs, [](chunk::InputOp input) { return input.isCotangent(); });
+  int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
+  auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared);
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};
     llvm::append_range(shape, perToken);
     return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0), loc);
   };
-  SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays;
+  SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays, keptStateArrays;
   Type f32 = builder.getF32Type();
   dataType = elementType;
   for (chunk::InputOp input : inputs)
@@ -155,6 +223,15 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), elementType));
   for (chunk::StateOp state : states)
     finalArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+  for (chunk::TakeOp op : program.getTaken())
+    phaseArrays[op] = addPhaseArray(body, op.getType(), op.getWhole(), op.getRounded());
+  for (chunk::GiveOp op : program.getGiven())
+    phaseArrays[op] = addPhaseArray(body, op.getValue().getType(), op.getWhole(), op.getRounded());
+  for (chunk::KeptOp kept : program.getKept())
+    keptArrays[kept] = addArray(chunk::tensorOf(kept).getShape(), f32);
+  if (program.getKeeps())
+    for (chunk::StateOp state : states)
+      keptStateArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
   Value allTokens = body.addArgument(builder.getI64Type(), loc);
 
   OpBuilder::InsertionGuard guard(builder);
@@ -169,7 +246,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   };
   for (auto [state, array] : llvm::zip(states, initialArrays)) {
     Value tile = make(state);
-    if (!structure.isTransposed(state)) {
+    if (!isTransposed(state)) {
       LoadOp::create(builder, loc, array, zero, one, asRow(tile, state));
       continue;
     }
@@ -179,32 +256,73 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   }
 
   int64_t size = program.getChunk();
-  auto loop = scf::ForOp::create(builder, loc, zero, allTokens, constant(size));
+  // Chunks without states go in any order, or at once.
+  bool isParallel = machine.isCTA() && states.empty();
+  scf::ForOp loop;
+  Block *inLoop;
+  if (isParallel) {
+    auto toIndex = [&](Value number) -> Value {
+      return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
+    };
+    inLoop =
+        scf::ParallelOp::create(builder, loc, toIndex(zero), toIndex(allTokens), toIndex(constant(size))).getBody();
+  } else {
+    loop = scf::ForOp::create(builder, loc, zero, allTokens, constant(size));
+    inLoop = loop.getBody();
+  }
   {
-    OpBuilder::InsertionGuard inLoop(builder);
-    builder.setInsertionPoint(loop.getBody()->getTerminator());
-    Value first = loop.getInductionVar();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(inLoop->getTerminator());
+    Value first = inLoop->getArgument(0);
+    if (isParallel)
+      first = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), first);
+    if (program.getBackward()) {
+      Value last = arith::SubIOp::create(builder, loc, allTokens, one);
+      last = arith::MulIOp::create(builder, loc, arith::DivUIOp::create(builder, loc, last, constant(size)),
+                                   constant(size));
+      first = arith::SubIOp::create(builder, loc, last, first);
+    }
     Value left = arith::SubIOp::create(builder, loc, allTokens, first);
     tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
     firstToken = first;
     lastLoad = tokens.getDefiningOp();
+    for (auto [state, array] : llvm::zip(states, keptStateArrays)) {
+      Value tile = tiles[state];
+      if (structure.isTransposed(state))
+        tile = transpose(tile, constant(tileOf(tile).getSize(0)));
+      Value chunk = arith::DivUIOp::create(builder, loc, first, constant(size));
+      StoreOp::create(builder, loc, asRow(tile, state), one, array, chunk);
+    }
     if (failed(plan(program.getBody().front()))) {
       kernel.erase();
       return failure();
     }
     for (auto [output, array] : llvm::zip(outputs, outputArrays))
-      StoreOp::create(builder, loc, get(output.getValue()), tokens, array, first);
+      StoreOp::create(builder, loc, isParallel ? getOutput(output.getValue()) : get(output.getValue()), tokens, array,
+                      first);
     planNexts();
-    if (!machine.isCTA())
+    if (!machine.isCTA() && !program.getBackward())
       fetchAhead(loop);
   }
   for (auto [state, array] : llvm::zip(states, finalArrays)) {
     Value tile = tiles[state];
-    if (structure.isTransposed(state))
+    if (isTransposed(state))
       tile = transpose(tile, constant(tileOf(tile).getSize(0)));
     StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
   }
+  int64_t inRegisters = isParallel && machine.threads % 64 == 0 ? keepInRegisters(kernel, *inLoop) : 0;
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
+  // Stages of loads take room beside the tiles, or in place of those that stay in registers.
+  if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel)) {
+    kernel.setThreads(analysis::StateChain::threads);
+    kernel.setShared(std::max<int64_t>(*kernel.getShared(), chain->sharedBytes));
+  }
+  // CTAs of half the threads do not wait for each other's barriers, where three share a multiprocessor; and their
+  // threads have registers for as much again.
+  constexpr int64_t fewNumbers = 64;
+  if (isParallel && machine.threads % 64 == 0 && fitTogether(kernel, 3) &&
+      inRegisters <= fewNumbers * machine.threads / 2)
+    kernel.setThreads(machine.threads / 2);
   return kernel;
 }
 
@@ -213,7 +331,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
+struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
   using ConvertChunkToTilePassBase::ConvertChunkToTilePassBase;
   void runOnOperation() override {
     Type element = llvm::StringSwitch<Type>(dtype)
@@ -227,14 +345,23 @@ struct ConvertChunkToTilePass : recur::tile::impl::ConvertChunkToTilePassBase<Co
     }
     OpBuilder builder(&getContext());
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
-      if (program.getBackward()) {
-        program.emitOpError("runs backward, and a plan goes over the chunks from the first to the last");
+      if (program.getBackward() && threads) {
+        program.emitOpError("runs backward, and a CTA's plan goes over the chunks from the first to the last");
         return signalPassFailure();
       }
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
-      if (failed(Planner(program, builder, {hasPairs, hasAMX, threads, sharedBytes}).plan(symbol, element)))
+      PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};
+      FailureOr<KernelOp> kernel = Planner(program, builder, machine).plan(symbol, element);
+      if (failed(kernel))
         return signalPassFailure();
+      if (machine.isCTA() && program.getStates().empty() && kernel->getWorkspace()) {
+        machine.loadsLate = true;
+        FailureOr<KernelOp> smaller = Planner(program, builder, machine).plan(symbol, element);
+        if (failed(smaller))
+          return signalPassFailure();
+        (smaller->getWorkspace() < kernel->getWorkspace() ? *kernel : *smaller).erase();
+      }
       program.erase();
     }
   }

@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 /// Tokens of one block of a per-channel decay: pairs within a block have their own factors, pairs apart meet at the
@@ -27,6 +28,12 @@ void Planner::plan(chunk::CumulativeDecayOp op) {
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
   bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;
   bool exclusive = op.getRange() == chunk::DecayRange::Before || op.getRange() == chunk::DecayRange::After;
+  if (program.getChunk() == 1) { // there is nothing that runs
+    Value result = make(op);
+    if (exclusive)
+      return fill(result, 1, rowsOf(result));
+    return map({steps}, result, rowsOf(result), [=](Scalars &s, ValueRange x) { return linear ? x[0] : s.exp(x[0]); });
+  }
   double start = linear ? 1 : 0;
   auto body = [=](Scalars &s, ValueRange x) {
     Value next = linear ? s.mul(x[1], x[0]) : s.add(x[1], x[0]);
@@ -94,6 +101,42 @@ void Planner::scaleToBlockEnd(chunk::InteractionOp op, Value columns, Value fact
   }
 }
 
+/// Rounded numbers have no use for a decay that is exact to f32: its logarithm is then a difference of two sums. Steps
+/// beyond what f32 can hold are as good as minus infinity.
+bool Planner::takesDifferences(chunk::InteractionOp op) {
+  return machine.isCTA() && dataType.isBF16() && !program.getExact() && op.getDecay() && !op.getLinear() &&
+         op.getSteps().size() == 1 && chunk::tensorOf(op.getDecay()).getRank() == 1;
+}
+
+/// The sum of the logarithms from the chunk's start through the token, or before it.
+Value Planner::logarithms(Value decay, bool before) {
+  constexpr double nothing = -100; // exp of it is below the least f32 that counts
+  Value &known = (before ? shared.logarithmsBefore : shared.logarithms)[decay];
+  if (known)
+    return known;
+  Value steps = get(decay), result = alloc(tileOf(steps).getShape());
+  scan({steps}, {}, result, {}, rowsOf(steps), 0, false, [&](Scalars &s, ValueRange x) {
+    Value next = s.add(x[1], s.max(x[0], s.number(nothing)));
+    return std::pair(next, before ? x[1] : next);
+  });
+  return known = result;
+}
+
+void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op) {
+  Value columns = logarithms(op.getDecay(), false);
+  int64_t rowsPerToken = op.getPoints().size(), step = op.getSteps()[0];
+  for (auto [j, point] : llvm::enumerate(op.getPoints())) {
+    Value from = slot(dots, j, rowsPerToken), to = slot(result, j, rowsPerToken);
+    Value rows = logarithms(op.getDecay(), point == chunk::beforeDecay);
+    map({from, {rows, {0}}, {columns, {1}}}, to, rowsOf(to), [&, point = point](Scalars &s, ValueRange x) {
+      Value seen = s.below(s.index(1), s.index(0));
+      if (chunk::seesWrite(point, step))
+        seen = s.either(seen, s.equal(s.index(1), s.index(0)));
+      return s.select(seen, s.mul(x[0], s.exp(s.sub(x[1], x[2]))), s.number(0));
+    });
+  }
+}
+
 /// Multiplies each element by the decay between its write and its row, and puts 0 where the row does not see the write.
 /// The decay is a running product down the rows: one more factor for each write that has been seen before.
 void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
@@ -125,7 +168,7 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
       Value factor = point == chunk::beforeDecay ? x[2] : next;
       return std::pair(next, s.select(seen, s.mul(x[0], factor), s.number(0)));
     };
-    if (rowsPerToken > 1 || !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
+    if (rowsPerToken > 1 || isDecayedPairs(op) || !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
       scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, body);
   }
 }
@@ -133,7 +176,10 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
 /// A decay for each channel. Between blocks: rows are scaled from their block's start, writes to it, both by products
 /// of factors of single tokens, and met by a matrix product. Within a block: pair by pair.
 void Planner::planChannels(chunk::InteractionOp op, Value factors) {
-  Value rows = get(op.getRows()), columns = get(op.getColumns()), result = make(op);
+  // Data of bf16 stay so, and between blocks what is made of them is rounded to it again.
+  bool isRounded = machine.isCTA() && dataType.isBF16() && !program.getExact();
+  Value rows = isRounded ? getElements(op.getRows()) : get(op.getRows()),
+        columns = isRounded ? getElements(op.getColumns()) : get(op.getColumns()), result = make(op);
   int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
           chunk = tileOf(factors).getSize(0);
   int64_t channels = tileOf(rows).getSize(1);
@@ -142,37 +188,52 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
                        op.getSteps());
   if (chunk <= blockTokens)
     return;
-  Value scaledRows = alloc(tileOf(rows).getShape()), scaledColumns = alloc(tileOf(columns).getShape());
+  Type element = isRounded ? dataType : Type();
+  bool arePassed = chunk > 2 * blockTokens; // writes, by whole blocks
+  Value scaledRows = alloc(tileOf(rows).getShape(), element),
+        scaledColumns = alloc(tileOf(columns).getShape(), arePassed ? Type() : element);
   for (auto [j, point] : llvm::enumerate(op.getPoints())) {
     Value to = slot(scaledRows, j, rowsPerToken);
     map({slot(rows, j, rowsPerToken), blockDecay(factors, point == chunk::beforeDecay)}, to, rowsOf(to),
         [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
   }
   scaleToBlockEnd(op, columns, factors, scaledColumns);
-  Value writes = transpose(scaledColumns, rowsOf(columns));
+  // The writes become columns, but for the matrix units of a CTA, which take them as they lie.
+  Value writes = machine.isCTA() ? scaledColumns : transpose(scaledColumns, rowsOf(columns)), factor = writes;
+  if (isRounded && arePassed)
+    factor = alloc(tileOf(columns).getShape(), element);
   Value through = blockDecay(factors, false), rowCount = rowsOf(result);
+  auto partOf = [&](Value tile, int64_t count) {
+    return machine.isCTA() ? block(tile, 0, count, channels) : block(tile, 0, channels, count);
+  };
   for (int64_t first = blockTokens; first < chunk; first += blockTokens) {
     int64_t count = std::min(blockTokens, chunk - first) * rowsPerToken, seen = first * writesPerToken;
     if (int64_t passed = seen - blockTokens * writesPerToken) { // these writes pass one more whole block
-      Value part = block(writes, 0, channels, passed);
+      Value part = partOf(writes, passed);
       Value whole = view(through, {channels}, {1}, (first - 1) * tileOf(through).getStride(0));
-      map({part, whole}, part, constant(channels), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+      map({part, {whole, {machine.isCTA() ? 1 : 0}}}, part, constant(tileOf(part).getSize(0)),
+          [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
     }
+    if (factor != writes)
+      copy(partOf(writes, seen), partOf(factor, seen), constant(seen));
     Value left = arith::SubIOp::create(builder, loc, rowCount, constant(first * rowsPerToken));
     left = arith::MaxSIOp::create(builder, loc, left, constant(0));
     left = arith::MinSIOp::create(builder, loc, left, constant(count));
-    product(block(scaledRows, first * rowsPerToken, count, channels), false, block(writes, 0, channels, seen),
-            block(result, first * rowsPerToken, count, seen), left, constant(channels));
+    product(block(scaledRows, first * rowsPerToken, count, channels), false, partOf(factor, seen),
+            block(result, first * rowsPerToken, count, seen), left, constant(channels))
+        .setRightTransposed(machine.isCTA());
   }
 }
 
 void Planner::plan(chunk::InteractionOp op) {
-  Value steps = op.getDecay() ? factors(op.getDecay(), op.getLinear()) : Value();
+  bool isOneToken = program.getChunk() == 1; // no decay lies between its writes and rows that see them
+  bool differences = takesDifferences(op) && !isOneToken;
+  Value steps = op.getDecay() && !differences && !isOneToken ? factors(op.getDecay(), op.getLinear()) : Value();
   std::pair<int64_t, int64_t> triangle(op.getPoints().size(), op.getSteps().size());
   if (steps && tileOf(steps).getRank() > 1)
     return planChannels(op, steps);
   int64_t inner = chunk::tensorOf(op.getRows()).getShape()[1];
-  Value result = make(op);
+  Value result = differences && isFactorOnly(op) ? alloc(chunk::tensorOf(op).getShape()) : make(op);
   bool pairs = takesPairs(tileOf(result).getSize(0), inner);
   Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
   Value columns = machine.isCTA() ? pairs ? rounded(op.getColumns()) : get(op.getColumns())
@@ -181,5 +242,8 @@ void Planner::plan(chunk::InteractionOp op) {
   ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));
   dots.setRightTransposed(machine.isCTA()); // the matrix units take both
   dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
-  maskScalar(result, op, steps);
+  if (differences)
+    maskDifferences(result, isFactorOnly(op) ? makeRounded(op) : result, op);
+  else
+    maskScalar(result, op, steps);
 }

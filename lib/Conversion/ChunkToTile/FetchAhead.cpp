@@ -7,6 +7,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 static double bytesOf(LoadOp load) {
@@ -56,7 +57,7 @@ static void fetchWritten(Block &block, ArrayRef<ProductOp> products) {
   }
 }
 
-void tile::fetchAhead(scf::ForOp loop) {
+void conversion::fetchAhead(scf::ForOp loop) {
   Block &block = *loop.getBody();
   SmallVector<LoadOp> loads;
   llvm::DenseSet<Value> arrays;

@@ -7,6 +7,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 bool Planner::takesPairs(int64_t rows, int64_t inner) {
@@ -25,7 +26,12 @@ bool Planner::takesPairs(chunk::ApplyOp op) {
   return structure.roundsStates() && !op.getDecay() && structure.findTriangle(op.getMatrix()) &&
          takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
+bool Planner::isRankOne(chunk::AdvanceOp op) const {
+  return machine.isCTA() && !op.writesNothing() && chunk::tensorOf(op.getValues()).getShape()[0] == 1;
+}
 bool Planner::takesPairs(chunk::AdvanceOp op) {
+  if (isRankOne(op))
+    return false;
   ArrayRef<int64_t> state = chunk::tensorOf(op.getState()).getShape();
   ArrayRef<int64_t> values = chunk::tensorOf(op.getValues()).getShape();
   bool isWhole = !machine.hasAMX || values[0] % 2 == 0; // in rows, which have whole pairs of tokens
@@ -51,23 +57,65 @@ bool Planner::isPaired(chunk::MapOp op) {
   if (!advance || advance->getBlock() != op->getBlock() || !takesPairs(advance))
     return false;
   // What AMX has on the left lies in rows, which are made of the map's result.
-  bool isLeft = (advance.getValues() == op.getResult()) != structure.isTransposed(advance.getResult());
+  bool isLeft = (advance.getValues() == op.getResult()) != isTransposed(advance.getResult());
   return !machine.hasAMX || !isLeft;
 }
 
-static bool isState(Value value) { return isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(value.getDefiningOp()); }
+static bool isState(Value value) {
+  auto left = value.getDefiningOp<chunk::TakeOp>();
+  return isa_and_nonnull<chunk::StateOp, chunk::KeptOp, chunk::AdvanceOp>(value.getDefiningOp()) ||
+         (left && left.getWhole());
+}
 
 Value Planner::rounded(Value value) {
   if (Value known = shared.rounded.lookup(value))
     return known;
-  bool isData = value.getDefiningOp<chunk::InputOp>();
+  auto left = value.getDefiningOp<chunk::TakeOp>();
+  bool isData = value.getDefiningOp<chunk::InputOp>() || (left && left.getRounded());
   ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
   Value tile = alloc(shape, dataType);
   if (isData)
-    load(value, tile);
+    left ? take(left, tile) : load(value, tile);
   else
     copy(get(value), tile, isState(value) ? constant(shape[0]) : rowsOf(tile));
   return shared.rounded[value] = tile;
+}
+
+bool Planner::isFactorOnly(Value value) {
+  if (!machine.isCTA() || !dataType.isBF16() || inTokenLoop || chunk::tensorOf(value).getRank() != 2 ||
+      value.use_empty())
+    return false;
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (user->getBlock() != value.getParentBlock())
+      return false;
+    unsigned number = use.getOperandNumber();
+    if (auto read = dyn_cast<chunk::ReadOp>(user))
+      return number == 0 && takesPairs(read);
+    if (auto apply = dyn_cast<chunk::ApplyOp>(user))
+      return number < 2 && takesPairs(apply);
+    if (auto advance = dyn_cast<chunk::AdvanceOp>(user))
+      return (number == 1 || number == 2) && takesPairs(advance);
+    if (auto interaction = dyn_cast<chunk::InteractionOp>(user)) {
+      bool hasChannels = interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
+      return number < 2 && !hasChannels &&
+             takesPairs(chunk::tensorOf(interaction.getResult()).getShape()[0], chunk::tensorOf(value).getShape()[1]);
+    }
+    auto give = dyn_cast<chunk::GiveOp>(user);
+    return isa<chunk::OutputOp>(user) || (give && give.getRounded());
+  });
+}
+
+Value Planner::makeRounded(Value value) {
+  Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
+  set(value, tile);
+  return shared.rounded[value] = tile;
+}
+
+Value Planner::getElements(Value value) {
+  bool isData = machine.isCTA() && dataType.isBF16() && !inTokenLoop && !tiles.contains(value) &&
+                value.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(value).getRank() == 2;
+  return isData ? rounded(value) : get(value);
 }
 
 Value Planner::paired(Value value, Value count) {
@@ -80,7 +128,8 @@ Value Planner::paired(Value value, Value count) {
     if (!scale)
       return shared.paired[value] = rounded(value);
     Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
-    map({get(rows), get(scale)}, tile, rowsOf(tile), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+    map({getElements(rows), get(scale)}, tile, rowsOf(tile),
+        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
     return shared.paired[value] = tile;
   }
   bool isData = rows.getDefiningOp<chunk::InputOp>() && !tiles.contains(rows);

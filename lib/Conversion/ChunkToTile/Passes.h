@@ -5,7 +5,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/Pass.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 
 #define GEN_PASS_DECL
 #include "Conversion/ChunkToTile/Passes.h.inc"
@@ -13,4 +13,4 @@ namespace recur::tile {
 #define GEN_PASS_REGISTRATION
 #include "Conversion/ChunkToTile/Passes.h.inc"
 
-} // namespace recur::tile
+} // namespace recur::conversion

@@ -4,6 +4,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 namespace {
@@ -44,15 +45,17 @@ static void collectUsers(Value tile, SmallVectorImpl<Operation *> &users) {
 static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int64_t(TileType)> bytesOf) {
   bool isCore = !kernel.getThreads();
   Block &body = kernel.getBody().front();
-  scf::ForOp chunks;
-  for (auto loop : body.getOps<scf::ForOp>())
-    chunks = loop;
+  Operation *chunks = nullptr;
+  for (Operation &op : body)
+    if (isa<scf::ForOp, scf::ParallelOp>(op))
+      chunks = &op;
+  Block *inChunk = chunks ? &chunks->getRegion(0).front() : nullptr;
   llvm::DenseMap<Operation *, int64_t> positions;
   int64_t count = 0, loopBegin = 0, loopEnd = 0;
   for (Operation &op : body) {
     if (&op == chunks) {
       loopBegin = count;
-      for (Operation &inLoop : *chunks.getBody())
+      for (Operation &inLoop : *inChunk)
         positions[&inLoop] = count++;
       loopEnd = count;
     }
@@ -65,7 +68,7 @@ static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int
     Placed place{tile, std::numeric_limits<int64_t>::max(), -1, bytesOf(tile.getType()), 0};
     bool isInside = false, isOutside = false;
     for (Operation *user : users) {
-      Operation *inLoop = chunks ? chunks.getBody()->findAncestorOpInBlock(*user) : nullptr;
+      Operation *inLoop = inChunk ? inChunk->findAncestorOpInBlock(*user) : nullptr;
       (inLoop ? isInside : isOutside) = true;
       int64_t position = positions[inLoop ? inLoop : body.findAncestorOpInBlock(*user)];
       place.first = std::min(place.first, position);
@@ -107,7 +110,7 @@ static int64_t pack(MutableArrayRef<Placed> tiles, Memory memory) {
   return end;
 }
 
-void tile::placeTiles(KernelOp kernel) {
+void conversion::placeTiles(KernelOp kernel) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countPaddedBytes);
   int64_t end = pack(tiles, Memory::Local), widest = 0;
   kernel.walk([&](Operation *op) {
@@ -127,7 +130,7 @@ static void moveTo(Memory memory, Value tile) {
       moveTo(memory, view);
 }
 
-void tile::placeTiles(KernelOp kernel, int64_t sharedBytes) {
+void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countBytes);
   int64_t end;
   while ((end = pack(tiles, Memory::Shared)) > sharedBytes) {

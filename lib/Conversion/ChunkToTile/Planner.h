@@ -12,7 +12,7 @@
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/Tile/Tile.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 
 /// Builds scalar code in the body of a tile op.
 struct Scalars {
@@ -21,7 +21,7 @@ struct Scalars {
 
   mlir::Value number(double value);
   mlir::Value integer(int64_t value);
-  mlir::Value index(int64_t dim) { return IndexOp::create(builder, loc, builder.getI32Type(), dim); }
+  mlir::Value index(int64_t dim) { return tile::IndexOp::create(builder, loc, builder.getI32Type(), dim); }
   mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::arith::AddFOp::create(builder, loc, a, b); }
   mlir::Value sub(mlir::Value a, mlir::Value b) { return mlir::arith::SubFOp::create(builder, loc, a, b); }
   mlir::Value mul(mlir::Value a, mlir::Value b) { return mlir::arith::MulFOp::create(builder, loc, a, b); }
@@ -50,7 +50,7 @@ struct Scalars {
 /// A tile and the dimensions of the loop nest that it has; none named means the first ones.
 struct Input {
   Input(mlir::Value tile) : tile(tile) {
-    for (int64_t dim = 0; dim < tileOf(tile).getRank(); ++dim)
+    for (int64_t dim = 0; dim < tile::tileOf(tile).getRank(); ++dim)
       dims.push_back(dim);
   }
   Input(mlir::Value tile, std::initializer_list<int64_t> dims) : tile(tile), dims(dims) {}
@@ -60,10 +60,11 @@ struct Input {
 
 /// Who runs the plan.
 struct PlanMachine {
-  bool hasPairs = false;                 // a core whose products of bf16 data are products of pairs
-  bool hasAMX = false;                   // and are made by AMX, whose left factors lie in rows
-  int64_t threads = 0;                   // of a CTA; 0 for a core
-  int64_t sharedBytes = mostSharedBytes; // that the tiles of a CTA may take
+  bool hasPairs = false;                       // a core whose products of bf16 data are products of pairs
+  bool hasAMX = false;                         // and are made by AMX, whose left factors lie in rows
+  int64_t threads = 0;                         // of a CTA; 0 for a core
+  int64_t sharedBytes = tile::mostSharedBytes; // that the tiles of a CTA may take
+  bool loadsLate = false; // where they are needed, which takes less memory, not at a chunk's beginning
   bool isCTA() const { return threads > 0; }
 };
 
@@ -74,7 +75,7 @@ public:
         passes([this](chunk::MapOp map) { return isPaired(map); }) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
-  mlir::FailureOr<KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
+  mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
 
 private:
   using Numbers = llvm::ArrayRef<int64_t>;
@@ -95,12 +96,13 @@ private:
   mlir::Value withTokens(mlir::Value tile);
   /// How many rows hold data, of a tile of so many.
   mlir::Value rowsOf(int64_t rows);
-  mlir::Value rowsOf(mlir::Value tile) { return rowsOf(tileOf(tile).getSize(0)); }
+  mlir::Value rowsOf(mlir::Value tile) { return rowsOf(tile::tileOf(tile).getSize(0)); }
 
   void map(llvm::ArrayRef<Input> inputs, mlir::Value result, mlir::Value rows, Body body);
   void scan(llvm::ArrayRef<Input> inputs, mlir::Value initial, mlir::Value all, mlir::Value last, mlir::Value rows,
             double start, bool reverse, ScanBody body);
-  void reduce(Reduction kind, llvm::ArrayRef<Input> inputs, mlir::Value result, Numbers over, Numbers sizes, Body body);
+  void reduce(tile::Reduction kind, llvm::ArrayRef<Input> inputs, mlir::Value result, Numbers over, Numbers sizes,
+              Body body);
   void copy(mlir::Value from, mlir::Value to, mlir::Value rows);
   void fill(mlir::Value tile, double number, mlir::Value rows);
   mlir::ArrayAttr dimsOf(llvm::ArrayRef<Input> inputs);
@@ -115,7 +117,22 @@ private:
   mlir::Value make(mlir::Value value);
   /// Loads an input of this chunk.
   void load(mlir::Value input, mlir::Value tile);
+  /// Makes a load at the chunk's beginning, or where it is needed.
+  void loadInPlace(llvm::function_ref<tile::LoadOp()> make);
+  /// Loads a state that was kept for this chunk.
+  void load(chunk::KeptOp kept);
   void planNexts();
+  mlir::Value getOutput(mlir::Value value);
+  // Phases.cpp: what phases leave to each other.
+  mlir::Value addPhaseArray(mlir::Block &body, mlir::Type value, bool isWhole, bool isRounded);
+  void plan(chunk::GiveOp op);
+  /// Copies what was left into a tile of the value's shape, which has the type of the data or f32.
+  void take(chunk::TakeOp op, mlir::Value tile);
+  /// The rows of a phase's array that this chunk has: the first and how many, and the tile as rows of the array.
+  struct PhaseRows {
+    mlir::Value first, count, tile;
+  };
+  PhaseRows phaseRows(mlir::Value tile, bool isWhole);
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
 
@@ -155,6 +172,9 @@ private:
   void scaleToBlockEnd(chunk::InteractionOp op, mlir::Value columns, mlir::Value factors, mlir::Value result);
   void plan(chunk::CumulativeDecayOp op);
   void plan(chunk::InteractionOp op);
+  bool takesDifferences(chunk::InteractionOp op);
+  mlir::Value logarithms(mlir::Value decay, bool before);
+  void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value factors);
   void planChannels(chunk::InteractionOp op, mlir::Value factors);
 
@@ -166,9 +186,11 @@ private:
   void plan(chunk::AdvanceOp op);
   void plan(chunk::ReshapeStateOp op);
   void plan(chunk::ComposeOp op);
-  ProductOp product(mlir::Value left, bool transposed, mlir::Value right, mlir::Value result, mlir::Value rows,
-                    mlir::Value inner);
+  tile::ProductOp product(mlir::Value left, bool transposed, mlir::Value right, mlir::Value result, mlir::Value rows,
+                          mlir::Value inner);
   mlir::Value transposedColumns(mlir::Value columns);
+  /// The matrix units of a CTA read a state either way.
+  bool isTransposed(mlir::Value matrix) const { return !machine.isCTA() && structure.isTransposed(matrix); }
   /// What a product is added to, which it then starts from: rows that were read, the factors that scale them, if any,
   /// and the map that adds the two.
   struct Start {
@@ -176,6 +198,8 @@ private:
     chunk::MapOp sum;
   };
   std::optional<Start> startOf(chunk::ApplyOp op);
+  /// The sum that is made as the product is, where there is one.
+  chunk::MapOp findSum(mlir::Value product);
 
   // Pairs.cpp: the factors of products of bf16.
   /// Whether a product with so many rows and, if that is known, inner indices takes pairs.
@@ -183,8 +207,17 @@ private:
   bool takesPairs(chunk::ReadOp op);
   bool takesPairs(chunk::ApplyOp op);
   bool takesPairs(chunk::AdvanceOp op);
+  /// Whether a CTA writes one value and one key to a state: a pass over its elements, of f32 whatever the data.
+  bool isRankOne(chunk::AdvanceOp op) const;
   /// Whether the map scales rows that nothing but an advance takes, which scales them itself.
   bool isPaired(chunk::MapOp op);
+  /// Whether nothing but products and arrays of data take the value, rounded: then it has no other tile than a rounded
+  /// one.
+  bool isFactorOnly(mlir::Value value);
+  mlir::Value makeRounded(mlir::Value value);
+  mlir::Value makeResult(mlir::Value value) { return isFactorOnly(value) ? makeRounded(value) : make(value); }
+  /// Data as they came, where they are read number by number.
+  mlir::Value getElements(mlir::Value value);
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);
   mlir::Value paired(mlir::Value value, mlir::Value rows);
@@ -200,6 +233,35 @@ private:
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
   mlir::LogicalResult plan(chunk::CgOp op);
 
+  // AdjointOps.cpp
+  mlir::Value rowOf(mlir::Value tile, mlir::Value row);
+  void forTokensBack(llvm::function_ref<void(mlir::Value token)> build);
+  void gatherBack(mlir::Value matrix, mlir::Value values, Numbers points, Numbers steps, mlir::Value factors,
+                  mlir::Value result, bool solve);
+  void plan(chunk::ApplyTransposedOp op);
+  void plan(chunk::SolveTransposedOp op);
+  void plan(chunk::DecayCotangentOp op);
+  mlir::Value findDecayed(chunk::DecayCotangentOp op);
+  /// Whether a cotangent of decays takes what the interaction makes, beside those that use it.
+  bool isDecayedPairs(chunk::InteractionOp made);
+  void planDecayOfPairs(chunk::DecayCotangentOp op, mlir::Value matrix, mlir::Value decayed, mlir::Value result,
+                        llvm::function_ref<mlir::Value(Scalars &)> isEarlier);
+  mlir::Value tokensFrom(int64_t first, int64_t count);
+  struct DecayParts {
+    chunk::DecayCotangentOp op;
+    mlir::Value matrix, rows, columns, steps, result;
+    mlir::Value weights; // the matrix transposed
+    mlir::Value later;   // of a write and a token of a block: 1 where the token is behind the write's
+  };
+  void planDecayWithin(const DecayParts &parts, int64_t first, int64_t count);
+  void planDecayAcross(const DecayParts &parts, int64_t blockTokens);
+  void planDecayOfChannels(chunk::DecayCotangentOp op, mlir::Value matrix, mlir::Value rows, mlir::Value columns,
+                           mlir::Value steps, mlir::Value result);
+  void plan(chunk::ReverseScanOp op);
+  void plan(chunk::FollowingOp op);
+  void plan(chunk::SumTokensOp op);
+  void plan(chunk::InsertOp op);
+
   chunk::ProgramOp program;
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -209,18 +271,20 @@ private:
   mlir::Type dataType;                 // of the caller's inputs and outputs
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
   mlir::Operation *lastLoad = nullptr; // of this chunk: inputs are loaded at its beginning
-  llvm::DenseMap<mlir::Value, mlir::Value> inputArrays;
-  mlir::Value firstToken;   // of this chunk
-  mlir::Value tokens;       // in this chunk
-  bool inTokenLoop = false; // where sizes of the tokens are of one token
+  llvm::DenseMap<mlir::Value, mlir::Value> inputArrays, keptArrays;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> phaseArrays; // by who takes or gives
+  mlir::Value firstToken;                                     // of this chunk
+  mlir::Value tokens;                                         // in this chunk
+  bool inTokenLoop = false;                                   // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   llvm::DenseMap<mlir::Value, LeftScan> leftScans;
   llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
   llvm::DenseSet<mlir::Operation *> sumsOfStarts;
+  llvm::DenseSet<mlir::Operation *> planned; // maps that a product before them made
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
-    llvm::DenseMap<mlir::Value, mlir::Value> factors, transposed, decayThrough, decayBefore, decayRest, paired,
-        pairedColumns, rounded, roundedTransposed;
+    llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, transposed, decayThrough,
+        decayBefore, decayRest, paired, pairedColumns, rounded, roundedTransposed, inverses;
   };
   Shared shared;
 };
@@ -229,12 +293,16 @@ private:
 /// are about to write.
 void fetchAhead(mlir::scf::ForOp loop);
 
+/// Keeps sums of products that nothing but passes over their elements take in registers, where each thread has its own
+/// of them. Gives the most that are in use at once, as numbers of all threads.
+int64_t keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
+
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch
 /// memory that takes.
-void placeTiles(KernelOp kernel);
+void placeTiles(tile::KernelOp kernel);
 
 /// The same for the plan of a CTA: what does not fit into so many bytes of shared memory, the largest tiles first, goes
 /// to device memory.
-void placeTiles(KernelOp kernel, int64_t sharedBytes);
+void placeTiles(tile::KernelOp kernel, int64_t sharedBytes);
 
-} // namespace recur::tile
+} // namespace recur::conversion

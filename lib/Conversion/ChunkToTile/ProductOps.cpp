@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 ProductOp Planner::product(Value left, bool transposed, Value right, Value result, Value rows, Value inner) {
@@ -22,7 +23,7 @@ Value Planner::transposedColumns(Value columns) {
 }
 
 std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
-  if (machine.isCTA() || inTokenLoop || op.getDecay() || !op.getResult().hasOneUse())
+  if (inTokenLoop || op.getDecay() || !op.getResult().hasOneUse())
     return std::nullopt;
   auto sum = dyn_cast<chunk::MapOp>(*op->user_begin());
   if (!sum || sum.getFunction() != chunk::Function::Add || sum->getBlock() != op->getBlock())
@@ -46,10 +47,25 @@ std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
   return Start{rows, scale, sum};
 }
 
+/// A product adds what is there already. On a core that is done with other maps in a pass over the elements.
+chunk::MapOp Planner::findSum(Value product) {
+  if (!machine.isCTA() || inTokenLoop || !product.hasOneUse())
+    return {};
+  auto sum = dyn_cast<chunk::MapOp>(*product.user_begin());
+  if (!sum || sum.getFunction() != chunk::Function::Add || sum->getBlock() != product.getParentBlock() ||
+      passes.of(sum) != sum.getOperation())
+    return {};
+  Value other = sum.getOperands()[sum.getOperands()[0] == product ? 1 : 0];
+  Operation *maker = other.getDefiningOp();
+  bool isThere = tiles.contains(other) || isa_and_nonnull<chunk::TakeOp>(maker);
+  return isThere && other != product && other.getType() == sum.getResult().getType() ? sum : chunk::MapOp();
+}
+
 void Planner::plan(chunk::ApplyOp op) {
   std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix());
   std::optional<Start> start = startOf(op);
-  Value result = start ? get(start->rows) : make(op), startScale = start && start->scale ? get(start->scale) : Value();
+  Value result = start ? get(start->rows) : makeResult(op),
+        startScale = start && start->scale ? get(start->scale) : Value();
   auto begin = [&](ProductOp product) {
     if (start)
       product.getPlusMutable().assign(result);
@@ -104,8 +120,26 @@ void Planner::plan(chunk::InverseOp op) {
 }
 
 void Planner::plan(chunk::ReadOp op) {
-  bool transposed = structure.isTransposed(op.getState()), otherWay = transposed == op.getLeft();
+  bool transposed = isTransposed(op.getState()), otherWay = transposed == op.getLeft();
   int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
+  if (machine.isCTA()) { // the matrix units take both
+    bool pairs = takesPairs(op);
+    chunk::MapOp sum = findSum(op);
+    Value made = sum ? sum.getResult() : op.getResult(), result = makeResult(made);
+    Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
+    Value state = pairs ? rounded(op.getState()) : get(op.getState());
+    ProductOp read = product(rows, false, state, result, rowsOf(result), constant(inner));
+    read.setRightTransposed(!op.getLeft());
+    if (sum) {
+      Value other = sum.getOperands()[sum.getOperands()[0] == op.getResult() ? 1 : 0];
+      auto left = other.getDefiningOp<chunk::TakeOp>();
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(read);
+      read.getPlusMutable().assign(left && left.getRounded() && dataType.isBF16() ? rounded(other) : get(other));
+      planned.insert(sum);
+    }
+    return;
+  }
   Value result = make(op);
   if (!otherWay && takesPairs(op)) {
     product(rounded(op.getRows()), false, paired(op.getState(), constant(inner)), result, rowsOf(result),
@@ -113,8 +147,12 @@ void Planner::plan(chunk::ReadOp op) {
     return;
   }
   Value rows = get(op.getRows()), state = get(op.getState());
-  if (otherWay)
-    state = transpose(state, constant(tileOf(state).getSize(0)));
+  if (otherWay) {
+    Value &known = shared.transposed[op.getState()];
+    if (!known)
+      known = transpose(state, constant(tileOf(state).getSize(0)));
+    state = known;
+  }
   product(rows, false, state, result, rowsOf(result), constant(tileOf(rows).getSize(1)));
 }
 
@@ -122,7 +160,7 @@ void Planner::plan(chunk::AdvanceOp op) {
   Value state = get(op.getState());
   Value rowScale = op.getRowDecay() ? dropTokens(get(op.getRowDecay())) : Value();
   Value columnScale = op.getColumnDecay() ? dropTokens(get(op.getColumnDecay())) : Value();
-  bool transposed = structure.isTransposed(op.getResult());
+  bool transposed = isTransposed(op.getResult());
   if (transposed)
     std::swap(rowScale, columnScale);
   Value result = state;
@@ -131,16 +169,21 @@ void Planner::plan(chunk::AdvanceOp op) {
     set(op, state);
   else
     result = make(op);
-  if (op.writesNothing()) {
+  bool rankOne = isRankOne(op);
+  if (op.writesNothing() || rankOne) {
     SmallVector<Input> inputs{state};
+    if (rankOne) {
+      inputs.push_back({dropTokens(get(op.getValues())), {0}});
+      inputs.push_back({dropTokens(get(op.getKeys())), {1}});
+    }
     for (auto [scale, dim] : {std::pair(rowScale, 0), {columnScale, 1}})
       if (scale)
         inputs.push_back({scale, {tileOf(scale).getSize(0) == 1 ? 0 : dim}});
-    return map(inputs, result, constant(tileOf(result).getSize(0)), [](Scalars &s, ValueRange x) {
+    return map(inputs, result, constant(tileOf(result).getSize(0)), [&](Scalars &s, ValueRange x) {
       Value product = x[0];
-      for (Value scale : x.drop_front())
+      for (Value scale : x.drop_front(rankOne ? 3 : 1))
         product = s.mul(product, scale);
-      return product;
+      return rankOne ? s.add(product, s.mul(x[1], x[2])) : product;
     });
   }
   bool pairs = takesPairs(op);
@@ -159,10 +202,10 @@ void Planner::plan(chunk::AdvanceOp op) {
     update.getColumnScaleMutable().assign(columnScale);
 }
 
-/// A vector and the only row of a matrix are the same tile.
+/// A vector and the only row of a matrix are the same tile, and so are a number and the only one of a vector.
 void Planner::plan(chunk::ReshapeStateOp op) {
   Value tile = get(op.getState());
-  int64_t before = chunk::tensorOf(op.getState()).getRank(), after = chunk::tensorOf(op).getRank();
+  int64_t before = tileOf(tile).getRank(), after = std::max<int64_t>(1, chunk::tensorOf(op).getRank());
   set(op, before < after ? withTokens(tile) : before > after ? dropTokens(tile) : tile);
 }
 

@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 void Planner::plan(chunk::ScanOp op) {
@@ -73,6 +74,10 @@ LogicalResult Planner::plan(chunk::TokenLoopOp op) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop.getBody()->getTerminator());
   Value token = loop.getInductionVar();
+  if (op.getReverse()) {
+    Value last = arith::SubIOp::create(builder, loc, tokens, constant(1));
+    token = arith::SubIOp::create(builder, loc, last, token);
+  }
   for (auto [argument, stream] : llvm::zip(body.getArguments(), streams))
     set(argument, rowView(stream, token));
   for (auto [argument, tile] : llvm::zip(body.getArguments().drop_front(streams.size()), carried))

@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 using chunk::Function;
 
@@ -35,7 +36,7 @@ Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
   gatherLeaves(value, pass, leaves);
   Elements elements;
   for (Value leaf : leaves)
-    elements.inputs.push_back(get(leaf));
+    elements.inputs.push_back(getElements(leaf));
   elements.build = [this, value, pass, leaves](Scalars &scalars, ValueRange arguments) {
     DenseMap<Value, Value> known;
     for (auto [leaf, argument] : llvm::zip(leaves, arguments))
@@ -89,7 +90,7 @@ void Planner::planElementwise(chunk::MapOp op) {
     if (leftScans.contains(leaf))
       return planInScan(op, leaves, leaf);
   Elements elements = elementsOf(op.getResult(), op);
-  Value result = make(op.getResult());
+  Value result = makeResult(op.getResult());
   map(elements.inputs, result, rowsOf(result), elements.build);
 }
 
@@ -97,7 +98,7 @@ static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x
 
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
-    if (passes.of(op) == op && !isPaired(op) && !sumsOfStarts.contains(op))
+    if (passes.of(op) == op && !isPaired(op) && !sumsOfStarts.contains(op) && !planned.contains(op))
       planElementwise(op);
     return;
   }

@@ -2,6 +2,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::conversion;
 
 LoopBuilder::LoopBuilder(BasicBlock *block) : IRBuilder<>(block) {
   // Sums may be taken in another order, the same one in every run; nothing else is assumed of the numbers.

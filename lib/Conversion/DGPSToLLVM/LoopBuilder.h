@@ -3,7 +3,7 @@
 #include "Conversion/DGPSToLLVM/StepKernel.h"
 #include "llvm/IR/IRBuilder.h"
 
-namespace recur {
+namespace recur::conversion {
 
 class LoopBuilder : public llvm::IRBuilder<> {
 public:
@@ -43,4 +43,4 @@ private:
   llvm::BasicBlock *makeBlock(const llvm::Twine &name);
 };
 
-} // namespace recur
+} // namespace recur::conversion

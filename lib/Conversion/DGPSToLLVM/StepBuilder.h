@@ -5,7 +5,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
-namespace recur::step {
+namespace recur::conversion {
 
 using IR = llvm::Value;
 
@@ -80,4 +80,4 @@ private:
   llvm::SmallVector<StatePlace> states;
 };
 
-} // namespace recur::step
+} // namespace recur::conversion

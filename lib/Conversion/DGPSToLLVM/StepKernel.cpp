@@ -7,7 +7,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::dgps;
-using namespace recur::step;
+using namespace recur::conversion;
 
 Item StepBuilder::shapeOf(mlir::Value value) {
   auto shape = cast<RealType>(value.getType()).getShape();
@@ -210,8 +210,8 @@ Error StepBuilder::build() {
   return error;
 }
 
-Expected<StepKernel> recur::makeStepKernel(RecurrenceOp recurrence, DataType storage, StringRef symbol,
-                                           LLVMContext &context) {
+Expected<StepKernel> recur::conversion::makeStepKernel(RecurrenceOp recurrence, DataType storage, StringRef symbol,
+                                                       LLVMContext &context) {
   auto module = std::make_unique<Module>(symbol, context);
   Type *pointer = PointerType::getUnqual(context);
   SmallVector<Type *> parameters;

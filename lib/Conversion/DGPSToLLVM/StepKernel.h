@@ -6,7 +6,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
-namespace recur {
+namespace recur::conversion {
 
 struct StepKernel {
   std::unique_ptr<llvm::Module> module; // holds the one function
@@ -19,4 +19,4 @@ struct StepKernel {
 llvm::Expected<StepKernel> makeStepKernel(dgps::RecurrenceOp recurrence, DataType storage, llvm::StringRef symbol,
                                           llvm::LLVMContext &context);
 
-} // namespace recur
+} // namespace recur::conversion

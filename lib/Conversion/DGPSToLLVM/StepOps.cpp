@@ -5,7 +5,7 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::dgps;
-using namespace recur::step;
+using namespace recur::conversion;
 
 IR *StepBuilder::applyFunction(mlir::Operation *op, ArrayRef<IR *> x) {
   return TypeSwitch<mlir::Operation *, IR *>(op)

@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 namespace {
@@ -347,7 +348,7 @@ void AMXProduct::emit() {
   call("tilerelease", {});
 }
 
-bool tile::isAMXProduct(const Emitter &e, const Product &product) {
+bool conversion::isAMXProduct(const Emitter &e, const Product &product) {
   return e.shape.hasAMX && e.lanes() == tileWords && product.right.type.getRank() == 3 && !product.transposed;
 }
-void tile::emitAMXProduct(Emitter &e, const Product &product) { AMXProduct(e, product).emit(); }
+void conversion::emitAMXProduct(Emitter &e, const Product &product) { AMXProduct(e, product).emit(); }

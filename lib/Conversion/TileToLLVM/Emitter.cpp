@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 //===----------------------------------------------------------------------===//

@@ -5,12 +5,12 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/DenseMap.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 
 /// Where a tile lies. An array of the caller's has a run-time distance between its rows.
 struct Place {
   mlir::Value pointer;
-  TileType type;
+  tile::TileType type;
   mlir::Value rowStride;
 };
 
@@ -103,10 +103,11 @@ using Places = llvm::DenseMap<mlir::Value, Place>;
 // One function for each op.
 void emitLoad(Emitter &emitter, const Place &array, mlir::Value first, mlir::Value rows, const Place &tile, bool ahead);
 void emitStore(Emitter &emitter, const Place &tile, mlir::Value rows, const Place &array, mlir::Value first);
-void emitMap(Emitter &emitter, MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
-void emitScan(Emitter &emitter, ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
+void emitMap(Emitter &emitter, tile::MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitScan(Emitter &emitter, tile::ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
               std::optional<Place> all, std::optional<Place> last, mlir::Value rows);
-void emitReduce(Emitter &emitter, ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitReduce(Emitter &emitter, tile::ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result,
+                mlir::Value rows);
 
 /// Rows of an array that are brought into the cache.
 struct Ahead {
@@ -148,10 +149,10 @@ void emitPair(Emitter &emitter, const Place &source, std::optional<Place> rowSca
               const Place &result);
 void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, const Place &result);
 void emitSolve(Emitter &emitter, const Place &matrix, const Place &values, mlir::Value rows);
-void emitScaledDots(Emitter &emitter, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+void emitScaledDots(Emitter &emitter, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
-void emitScaledSums(Emitter &emitter, ScaledSumsOp op, const Place &matrix, const Place &values, const Place &scales,
-                    const Place &result, mlir::Value rows);
+void emitScaledSums(Emitter &emitter, tile::ScaledSumsOp op, const Place &matrix, const Place &values,
+                    const Place &scales, const Place &result, mlir::Value rows);
 
 /// Rows that are computed at once, for a tile with room for so many: tiles are allocated with room for a multiple.
 inline int64_t rowBlock(int64_t rows, int64_t most) {
@@ -161,4 +162,4 @@ inline int64_t rowBlock(int64_t rows, int64_t most) {
   return block;
 }
 
-} // namespace recur::tile
+} // namespace recur::conversion

@@ -3,6 +3,7 @@
 #include "Support/VectorMath.h"
 
 using namespace mlir;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 namespace {

@@ -7,6 +7,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 namespace {
@@ -86,7 +87,7 @@ static bool beginsWithinVector(Value tile, int64_t lanes) {
   return offset % lanes != 0;
 }
 
-void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
+void conversion::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims(), sizes};
   int64_t last = sizes.size() - 1;
@@ -117,8 +118,8 @@ void tile::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &re
   });
 }
 
-void tile::emitScan(Emitter &e, ScanOp op, ArrayRef<Place> places, std::optional<Place> initial,
-                    std::optional<Place> all, std::optional<Place> lastPlace, Value rows) {
+void conversion::emitScan(Emitter &e, ScanOp op, ArrayRef<Place> places, std::optional<Place> initial,
+                          std::optional<Place> all, std::optional<Place> lastPlace, Value rows) {
   SmallVector<int64_t> sizes;
   if (all) {
     sizes = llvm::to_vector(all->type.getShape());
@@ -173,7 +174,7 @@ void tile::emitScan(Emitter &e, ScanOp op, ArrayRef<Place> places, std::optional
   });
 }
 
-void tile::emitReduce(Emitter &e, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
+void conversion::emitReduce(Emitter &e, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = op.getSizes(), over = op.getOver();
   Inputs inputs{places, op.getDims(), sizes};
   int64_t rank = sizes.size(), last = rank - 1;

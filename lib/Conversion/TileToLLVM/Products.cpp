@@ -8,6 +8,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 /// Steps of inner indices side by side in a loop that asks for cache lines evenly: one ask goes with so many.
@@ -242,8 +243,8 @@ static RegisterTiles chooseRegisterTiles(const Emitter &e, const Product &produc
   return {rows, tileVectors(e, rows), int64_t(llvm::alignTo(size, rows)), 0};
 }
 
-SmallVector<Value> tile::emitStart(Emitter &e, const Product &product, Value row, Index column, int64_t rows,
-                                   int64_t vectors) {
+SmallVector<Value> conversion::emitStart(Emitter &e, const Product &product, Value row, Index column, int64_t rows,
+                                         int64_t vectors) {
   SmallVector<Value> sums;
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t v = 0; v < vectors; ++v) {
@@ -267,7 +268,7 @@ SmallVector<Value> tile::emitStart(Emitter &e, const Product &product, Value row
   return sums;
 }
 
-void tile::emitProduct(Emitter &e, const Product &product) {
+void conversion::emitProduct(Emitter &e, const Product &product) {
   if (isAMXProduct(e, product))
     return emitAMXProduct(e, product);
   const Place &result = product.result;
@@ -357,7 +358,7 @@ static Value loadPair(Emitter &e, const Place &source, std::optional<Place> rowS
   return vector::ShuffleOp::create(e.builder, e.loc, rowAt(row), below, order);
 }
 
-void tile::emitTranspose(Emitter &e, const Place &source, Value rows, const Place &result) {
+void conversion::emitTranspose(Emitter &e, const Place &source, Value rows, const Place &result) {
   int64_t lanes = e.lanes(), columns = source.type.getSize(1), full = columns / lanes * lanes;
   bool inPairs = result.type.getElementType().isBF16(); // of which each is as large as an f32 number
   e.loop(0, rows, inPairs ? 2 * lanes : lanes, [&](Value row) {
@@ -383,8 +384,8 @@ void tile::emitTranspose(Emitter &e, const Place &source, Value rows, const Plac
   });
 }
 
-void tile::emitPair(Emitter &e, const Place &source, std::optional<Place> rowScale, bool transposed, Value rows,
-                    const Place &result) {
+void conversion::emitPair(Emitter &e, const Place &source, std::optional<Place> rowScale, bool transposed, Value rows,
+                          const Place &result) {
   int64_t lanes = e.lanes();
   if (transposed) { // of pairs, which are as large as f32 numbers and are not touched
     auto asWords = [&](const Place &place, int64_t rows, int64_t columns) {
@@ -404,7 +405,7 @@ void tile::emitPair(Emitter &e, const Place &source, std::optional<Place> rowSca
   });
 }
 
-void tile::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
+void conversion::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
   int64_t size = values.type.getSize(0), block = rowBlock(size, e.lanes()), tile = tileRows(e, size);
   auto panel = [&](Index column, int64_t vectors) {
     auto at = [&](int64_t v) { return Index(column.value, column.constant + v * e.lanes()); };

@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 constexpr int64_t beforeScale = -1; // the point of a row that its own index's scale does not reach
@@ -32,8 +33,8 @@ static SmallVector<Value> goBack(Emitter &e, Value own, Value first, int64_t poi
   return llvm::to_vector(ArrayRef(result).drop_front(running.size()));
 }
 
-void tile::emitScaledDots(Emitter &e, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
-                          const Place &result, Value rows) {
+void conversion::emitScaledDots(Emitter &e, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                                const Place &result, Value rows) {
   int64_t rowsPerIndex = op.getPoints().size(), columnsPerIndex = op.getSteps().size(), channels = left.type.getSize(1);
   int64_t lanes = e.lanes(), widest = e.shape.isWide() ? 8 : 4;
   Value indices = e.divide(rows, rowsPerIndex);
@@ -80,8 +81,8 @@ void tile::emitScaledDots(Emitter &e, ScaledDotsOp op, const Place &left, const 
   }
 }
 
-void tile::emitScaledSums(Emitter &e, ScaledSumsOp op, const Place &matrix, const Place &values, const Place &scales,
-                          const Place &result, Value rows) {
+void conversion::emitScaledSums(Emitter &e, ScaledSumsOp op, const Place &matrix, const Place &values,
+                                const Place &scales, const Place &result, Value rows) {
   int64_t rowsPerIndex = op.getPoints().size(), columnsPerIndex = op.getSteps().size(), lanes = e.lanes();
   bool perChannel = scales.type.getRank() > 1, solve = op.getSolve();
   Value indices = e.divide(rows, rowsPerIndex);

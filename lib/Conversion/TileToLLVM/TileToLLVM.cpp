@@ -5,12 +5,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 #define GEN_PASS_DEF_CONVERTTILETOLLVMPASS
 #include "Conversion/TileToLLVM/Passes.h.inc"
-} // namespace recur::tile
+} // namespace recur::conversion
 
 using namespace mlir;
+using namespace recur::conversion;
 using namespace recur::tile;
 namespace abi = recur::abi;
 
@@ -48,7 +49,7 @@ private:
   IRMapping values;
 };
 
-struct ConvertTileToLLVMPass : recur::tile::impl::ConvertTileToLLVMPassBase<ConvertTileToLLVMPass> {
+struct ConvertTileToLLVMPass : recur::conversion::impl::ConvertTileToLLVMPassBase<ConvertTileToLLVMPass> {
   using ConvertTileToLLVMPassBase::ConvertTileToLLVMPassBase;
   void runOnOperation() override {
     SmallVector<KernelOp> kernels(getOperation().getOps<KernelOp>());

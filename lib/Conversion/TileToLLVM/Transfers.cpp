@@ -3,6 +3,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
 
 /// Calls `move(place in the array, place in the tile, lanes)` for all elements of the rows.
@@ -54,7 +55,7 @@ static Value isPresent(Emitter &e, const Place &array) {
   return LLVM::ICmpOp::create(e.builder, e.loc, LLVM::ICmpPredicate::ne, array.pointer, null);
 }
 
-void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile, bool ahead) {
+void conversion::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile, bool ahead) {
   Type element = array.type.getElementType();
   auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.builder);
@@ -72,7 +73,7 @@ void tile::emitLoad(Emitter &e, const Place &array, Value first, Value rows, con
   });
 }
 
-void tile::emitStore(Emitter &e, const Place &tile, Value rows, const Place &array, Value first) {
+void conversion::emitStore(Emitter &e, const Place &tile, Value rows, const Place &array, Value first) {
   Type element = array.type.getElementType();
   auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.builder);

@@ -3,7 +3,7 @@
 #include "Support/VectorMath.h"
 
 using namespace mlir;
-using namespace recur::tile::nvvm;
+using namespace recur::conversion::nvvm;
 
 namespace {
 
@@ -50,7 +50,15 @@ private:
 
 static recur::VectorMath<ScalarCode> mathOf(TeamCode &t) { return recur::VectorMath<ScalarCode>(ScalarCode(t)); }
 
-Value TeamCode::exp(Value x) { return mathOf(*this).exp(x); }
+/// The hardware's power of two is off by 2^-22.
+Value TeamCode::exp(Value x) {
+  if (!isRounded)
+    return mathOf(*this).exp(x);
+  constexpr double log2OfE = 1.4426950408889634;
+  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getF32Type(),
+                                       builder.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"), mul(x, number(log2OfE)))
+      .getResult(0);
+}
 Value TeamCode::expm1(Value x) { return mathOf(*this).expm1(x); }
 Value TeamCode::log(Value x) { return mathOf(*this).log(x); }
 Value TeamCode::log1p(Value x) { return mathOf(*this).log1p(x); }

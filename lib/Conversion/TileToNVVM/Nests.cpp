@@ -4,8 +4,9 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
-using namespace recur::tile::nvvm;
+using namespace recur::conversion::nvvm;
 
 namespace {
 /// The inputs of a nest.
@@ -28,6 +29,28 @@ struct Inputs {
 
 static int64_t countInRow(ArrayRef<int64_t> sizes) { return llvm::product_of(sizes.drop_front()); }
 
+/// Four neighbours along the last dimension at once, where they lie side by side in the result and in each input, or
+/// are one number there.
+static bool takesFours(ArrayRef<Place> places, ArrayAttr dims, const Place &result) {
+  auto isSideBySide = [](const Place &place) {
+    TileType type = place.type;
+    int64_t bytes = 4 * type.getElementBytes(), last = type.getRank() - 1;
+    if (type.getStride(last) != 1 || place.alignment % bytes || type.getSize(last) % 4)
+      return false;
+    return llvm::all_of(type.getStrides().drop_back(), [](int64_t stride) { return stride % 4 == 0; });
+  };
+  int64_t last = result.type.getRank() - 1;
+  if (last < 1 || !isSideBySide(result))
+    return false;
+  for (auto [place, attribute] : llvm::zip(places, dims)) {
+    ArrayRef<int64_t> own = cast<DenseI64ArrayAttr>(attribute).asArrayRef();
+    for (auto [d, dim] : llvm::enumerate(own))
+      if (dim == last && place.type.getSize(d) != 1 && (d + 1 != own.size() || !isSideBySide(place)))
+        return false;
+  }
+  return true;
+}
+
 void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims()};
@@ -35,13 +58,178 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
   bool isLong = llvm::any_of(op.getBody().front(), [](Operation &op) {
     return isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op);
   });
+  if (!takesFours(places, op.getDims(), result)) {
+    t.dealInStep(
+        t.multiply(rows, countInRow(sizes)), isLong ? 2 : 4,
+        [&](Value index) {
+          SmallVector<Index> at = t.takeApart(index, sizes);
+          return t.body(op.getBody(), inputs.load(t, at), at);
+        },
+        [&](Value index, ArrayRef<Value> given) { t.put(given[0], result, t.takeApart(index, sizes)); });
+    return;
+  }
+  int64_t last = sizes.size() - 1;
+  SmallVector<int64_t> fours(sizes);
+  fours.back() /= 4;
+  auto placeOf = [&](Value index) {
+    SmallVector<Index> at = t.takeApart(index, fours);
+    at.back() = at.back().value ? Index(t.multiply(at.back().value, 4)) : Index(0);
+    return at;
+  };
   t.dealInStep(
-      t.multiply(rows, countInRow(sizes)), isLong ? 2 : 4,
+      t.multiply(rows, countInRow(fours)), isLong ? 1 : 2,
       [&](Value index) {
-        SmallVector<Index> at = t.takeApart(index, sizes);
-        return t.body(op.getBody(), inputs.load(t, at), at);
+        SmallVector<Index> at = placeOf(index);
+        SmallVector<SmallVector<Value>> numbers;
+        for (auto [place, attribute] : llvm::zip(places, op.getDims())) {
+          SmallVector<Index> indices;
+          bool isWide = false;
+          for (auto [d, dim] : llvm::enumerate(cast<DenseI64ArrayAttr>(attribute).asArrayRef())) {
+            bool isOne = place.type.getSize(d) == 1;
+            indices.push_back(isOne ? Index(0) : at[dim]);
+            isWide |= dim == last && !isOne;
+          }
+          numbers.push_back(isWide ? t.getNeighbours(place, indices, 4) : SmallVector<Value>(4, t.get(place, indices)));
+        }
+        SmallVector<Value> given;
+        for (int64_t i = 0; i < 4; ++i) {
+          SmallVector<Value> arguments;
+          for (const SmallVector<Value> &four : numbers)
+            arguments.push_back(four[i]);
+          SmallVector<Index> own = at;
+          own.back().constant = i;
+          given.push_back(t.body(op.getBody(), arguments, own)[0]);
+        }
+        return given;
       },
-      [&](Value index, ArrayRef<Value> given) { t.put(given[0], result, t.takeApart(index, sizes)); });
+      [&](Value index, ArrayRef<Value> given) { t.putNeighbours(given, result, placeOf(index)); });
+}
+
+void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result) {
+  WarpBlock block = *spreadOverWarps(result.type.getSize(0), result.type.getSize(1), t.warps());
+  Value row = t.add(t.multiply(t.divide(t.warp, block.across), block.rows()), t.divide(t.lane, 4));
+  Value column =
+      t.add(t.multiply(t.remainder(t.warp, block.across), block.columns()), t.multiply(t.remainder(t.lane, 4), 2));
+  SmallVector<SmallVector<Value>> ofColumns(places.size()); // inputs that have no rows, read once
+  // The two neighbours of an input in the nest's row and column.
+  auto load = [&](size_t input, Value row, Value column) {
+    const Place &place = places[input];
+    ArrayRef<int64_t> dims = cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef();
+    SmallVector<Index> indices;
+    for (auto [d, dim] : llvm::enumerate(dims))
+      indices.push_back(place.type.getSize(d) == 1 ? Index(0) : Index(dim == 0 ? row : column));
+    bool hasColumns = !dims.empty() && dims.back() == 1 && place.type.getSize(dims.size() - 1) != 1;
+    bool isAcross = !hasColumns && llvm::any_of(llvm::enumerate(dims), [&](auto dim) {
+      return dim.value() == 1 && place.type.getSize(dim.index()) != 1;
+    });
+    if (hasColumns)
+      return t.getNeighbours(place, indices, 2);
+    SmallVector<Value> both{t.get(place, indices)};
+    for (auto [d, dim] : llvm::enumerate(dims))
+      if (isAcross && dim == 1)
+        indices[d] = Index(column, 1);
+    both.push_back(isAcross ? t.get(place, indices) : both[0]);
+    return both;
+  };
+  auto dependsOn = [&](size_t input, int64_t dim) {
+    ArrayRef<int64_t> dims = cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef();
+    return llvm::any_of(llvm::enumerate(dims),
+                        [&](auto own) { return own.value() == dim && places[input].type.getSize(own.index()) != 1; });
+  };
+  auto columnOf = [&](int64_t unit) { return t.add(column, 8 * unit); };
+  for (size_t input = 0; input < places.size(); ++input)
+    if (!places[input].registers && !dependsOn(input, 0))
+      for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
+        llvm::append_range(ofColumns[input], load(input, row, columnOf(c)));
+  SmallVector<Value> given(block.numbersPerThread());
+  for (int64_t r = 0; r < block.rowUnits; ++r)
+    for (int64_t half : {0, 1}) {
+      Value at = t.add(row, 16 * r + 8 * half);
+      // Everything is read before anything is written, so that a lane waits once a row.
+      SmallVector<SmallVector<Value>> ofRow(places.size());
+      for (size_t input = 0; input < places.size(); ++input)
+        if (!places[input].registers && dependsOn(input, 0))
+          for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
+            llvm::append_range(ofRow[input], load(input, at, columnOf(c)));
+      for (int64_t c = 0; c < block.columnUnits; ++c)
+        for (int64_t i : {0, 1}) {
+          int64_t number = 4 * (r * block.columnUnits + c) + 2 * half + i;
+          SmallVector<Value> arguments;
+          for (size_t input = 0; input < places.size(); ++input) {
+            ArrayRef<Value> read = ofRow[input].empty() ? ofColumns[input] : ofRow[input];
+            arguments.push_back(places[input].registers ? places[input].registers->numbers[number]
+                                                        : read[(dependsOn(input, 1) ? 2 * c : 0) + i]);
+          }
+          given[number] = t.body(op.getBody(), arguments, {Index(at), Index(columnOf(c), i)})[0];
+        }
+      for (int64_t c = 0; c < block.columnUnits && !result.registers; ++c) {
+        int64_t first = 4 * (r * block.columnUnits + c) + 2 * half;
+        t.putNeighbours({given[first], given[first + 1]}, result, {Index(at), Index(columnOf(c))});
+      }
+    }
+  if (result.registers)
+    result.registers->numbers = given;
+}
+
+namespace {
+/// A running sum or product of numbers that do not depend on it, which is given after the row or before it.
+struct RunningNumber {
+  Operation *combine; // the sum or the product
+  Value number;
+  bool isBefore;
+};
+} // namespace
+
+static std::optional<RunningNumber> matchRunning(ScanOp op) {
+  Block &block = op.getBody().front();
+  Value running = block.getArguments().back();
+  Operation *yield = block.getTerminator(), *combine = yield->getOperand(0).getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp>(combine))
+    return std::nullopt;
+  unsigned own = combine->getOperand(0) == running ? 0 : 1;
+  Value number = combine->getOperand(1 - own), given = yield->getOperand(1);
+  bool isAlone = combine->getOperand(own) == running && number != running;
+  for (OpOperand &use : running.getUses())
+    isAlone &= use.getOwner() == combine || use.getOwner() == yield;
+  if (!isAlone || (given != running && given != combine->getResult(0)))
+    return std::nullopt;
+  return RunningNumber{combine, number, given == running};
+}
+
+/// One warp takes 32 rows at once.
+static void emitRunning(TeamCode &t, ScanOp op, const Inputs &inputs, const RunningNumber &running,
+                        std::optional<Place> initial, std::optional<Place> all, std::optional<Place> last, Value rows) {
+  bool isSum = isa<arith::AddFOp>(running.combine), isReverse = op.getReverse();
+  auto combine = [&](Value a, Value b) { return isSum ? t.plus(a, b) : t.mul(a, b); };
+  Value neutral = t.number(isSum ? 0 : 1);
+  t.when(t.isTurn(), [&] {
+    Value start = initial ? t.get(*initial, {0}) : t.number(op.getStart().convertToDouble());
+    Value end = t.loop(t.constant(0), rows, warpThreads, start, [&](Value first, ValueRange before) {
+      Value step = t.add(first, t.lane), counts = t.below(step, rows);
+      Value within = t.select(counts, step, t.constant(0));
+      SmallVector<Index> at{isReverse ? t.subtract(t.add(rows, -1), within) : within};
+      SmallVector<Value> arguments = inputs.load(t, at);
+      arguments.push_back(neutral); // of which the number does not depend
+      Value number = t.bodyValue(op.getBody(), running.number, arguments, at);
+      Value sum = t.select(counts, number, neutral);
+      for (int64_t distance = 1; distance < warpThreads; distance *= 2) {
+        Value other = t.fromLaneBefore(sum, distance);
+        sum = t.select(t.below(t.lane, t.constant(distance)), sum, combine(sum, other));
+      }
+      Value given = combine(before[0], sum);
+      if (all) {
+        Value out = given;
+        if (running.isBefore) {
+          Value previous = t.fromLaneBefore(given, 1);
+          out = t.select(t.below(t.lane, t.constant(1)), before[0], previous);
+        }
+        t.when(counts, [&] { t.put(out, *all, at); });
+      }
+      return SmallVector<Value>{t.fromLane(given, warpThreads - 1)};
+    })[0];
+    if (last)
+      t.when(t.below(t.lane, t.constant(1)), [&] { t.put(end, *last, {0}); });
+  });
 }
 
 void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optional<Place> initial,
@@ -53,6 +241,9 @@ void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optiona
     columns = llvm::to_vector(last->type.getShape());
   Inputs inputs{places, op.getDims()};
   bool isReverse = op.getReverse();
+  if (columns.empty())
+    if (std::optional<RunningNumber> running = matchRunning(op))
+      return emitRunning(t, op, inputs, *running, initial, all, last, rows);
   t.deal(t.constant(llvm::product_of(columns)), [&](Value column) {
     SmallVector<Index> outer = t.takeApart(column, columns);
     SmallVector<Index> flat = columns.empty() ? SmallVector<Index>{Index(0)} : outer; // of a lone running number
@@ -136,131 +327,4 @@ void nvvm::emitTranspose(TeamCode &t, const Place &source, Value rows, const Pla
         SmallVector<Index> at = t.takeApart(index, sizes);
         t.put(element[0], result, {at[1], at[0]});
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Copies between the caller's arrays and tiles
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A copy of rows between an array and a tile, of so many neighbours at once.
-class Copy {
-public:
-  Copy(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile, int64_t neighbours)
-      : t(t), array(array), first(first), rows(rows), tile(tile), neighbours(neighbours), sizes(tile.type.getShape()),
-        element(array.type.getElementType()) {
-    sizes.back() /= neighbours;
-  }
-
-  void load() {
-    run([&](Value index) { return SmallVector<Value>{t.load(address(index), type())}; },
-        [&](Value index, ArrayRef<Value> given) {
-          for (int64_t i = 0; i < neighbours; ++i) {
-            Value number = given[0];
-            if (neighbours > 1)
-              number = LLVM::ExtractElementOp::create(t.builder, t.loc, number, t.constant(i));
-            t.store(t.convert(number, tile.type.getElementType()), t.address(tile, placeOf(index, i)));
-          }
-        });
-  }
-  void store() {
-    run(
-        [&](Value index) {
-          SmallVector<Value> numbers;
-          for (int64_t i = 0; i < neighbours; ++i)
-            numbers.push_back(t.load(t.address(tile, placeOf(index, i)), tile.type.getElementType()));
-          return numbers;
-        },
-        [&](Value index, ArrayRef<Value> numbers) {
-          Value all = t.convert(numbers[0], element);
-          if (neighbours > 1) {
-            all = LLVM::UndefOp::create(t.builder, t.loc, type());
-            for (auto [i, number] : llvm::enumerate(numbers))
-              all = LLVM::InsertElementOp::create(t.builder, t.loc, all, t.convert(number, element), t.constant(i));
-          }
-          t.store(all, address(index));
-        });
-  }
-
-private:
-  void run(llvm::function_ref<SmallVector<Value>(Value)> read, llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
-    constexpr int64_t inStep = 8;
-    t.dealInStep(t.multiply(rows, countInRow(sizes)), inStep, read, write);
-  }
-  Type type() const { return neighbours > 1 ? Type(VectorType::get(neighbours, element)) : element; }
-  SmallVector<Index> placeOf(Value index, int64_t neighbour) {
-    SmallVector<Index> at = t.takeApart(index, sizes);
-    if (neighbours > 1)
-      at.back() = at.back().value ? Index(t.multiply(at.back().value, neighbours), neighbour) : Index(neighbour);
-    return at;
-  }
-  Value address(Value index) {
-    SmallVector<Index> at = placeOf(index, 0);
-    Value offset = t.multiplyWide(t.addWide(first, t.widen(t.toValue(at[0]))), array.tokenStride);
-    for (size_t dim = 1; dim < sizes.size(); ++dim) {
-      Value place = t.widen(t.toValue(at[dim]));
-      if (!array.innerStrides.empty())
-        place = t.multiplyWide(place, array.innerStrides[dim - 1]);
-      offset = t.addWide(offset, place);
-    }
-    return t.offset(array.pointer, offset, element);
-  }
-
-  TeamCode &t;
-  const CallerArray &array;
-  Value first, rows;
-  const Place &tile;
-  int64_t neighbours;
-  SmallVector<int64_t> sizes;
-  Type element;
-};
-} // namespace
-
-static Value isPresent(TeamCode &t, const CallerArray &array) {
-  Value null = LLVM::ZeroOp::create(t.builder, t.loc, array.pointer.getType());
-  return LLVM::ICmpOp::create(t.builder, t.loc, LLVM::ICmpPredicate::ne, array.pointer, null);
-}
-
-/// Runs one of two pieces of code.
-static void either(TeamCode &t, Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second) {
-  auto choice = scf::IfOp::create(t.builder, t.loc, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(t.builder);
-  t.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
-  first();
-  t.builder.setInsertionPoint(choice.elseBlock()->getTerminator());
-  second();
-}
-
-/// Numbers of 16 bits move in twos where rows begin at whole words, which depends on the caller.
-static void copyRows(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile,
-                     llvm::function_ref<void(Copy)> run) {
-  constexpr int64_t wordBytes = 4;
-  ArrayRef<int64_t> sizes = tile.type.getShape();
-  int64_t bytes = array.type.getElementBytes();
-  bool isAlone = sizes.size() != 2 || bytes == wordBytes || sizes.back() % 2;
-  auto alone = [&] { run(Copy(t, array, first, rows, tile, 1)); };
-  if (isAlone)
-    return alone();
-  Type wide = t.builder.getI64Type();
-  Value begin = LLVM::PtrToIntOp::create(t.builder, t.loc, wide, array.pointer);
-  Value step = arith::MulIOp::create(t.builder, t.loc, array.tokenStride,
-                                     arith::ConstantIntOp::create(t.builder, t.loc, bytes, 64));
-  Value rest = arith::AndIOp::create(t.builder, t.loc, arith::OrIOp::create(t.builder, t.loc, begin, step),
-                                     arith::ConstantIntOp::create(t.builder, t.loc, wordBytes - 1, 64));
-  Value isWhole = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, rest,
-                                        arith::ConstantIntOp::create(t.builder, t.loc, 0, 64));
-  either(t, isWhole, [&] { run(Copy(t, array, first, rows, tile, 2)); }, alone);
-}
-
-void nvvm::emitLoad(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile) {
-  either(
-      t, isPresent(t, array), [&] { copyRows(t, array, first, rows, tile, [](Copy copy) { copy.load(); }); },
-      [&] {
-        t.deal(t.multiply(rows, countInRow(tile.type.getShape())),
-               [&](Value index) { t.put(t.number(0), tile, t.takeApart(index, tile.type.getShape())); });
-      });
-}
-
-void nvvm::emitStore(TeamCode &t, const Place &tile, Value rows, const CallerArray &array, Value first) {
-  t.when(isPresent(t, array), [&] { copyRows(t, array, first, rows, tile, [](Copy copy) { copy.store(); }); });
 }

@@ -4,7 +4,7 @@
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/Pass.h"
 
-namespace recur::tile {
+namespace recur::conversion {
 
 #define GEN_PASS_DECL
 #include "Conversion/TileToNVVM/Passes.h.inc"
@@ -12,4 +12,4 @@ namespace recur::tile {
 #define GEN_PASS_REGISTRATION
 #include "Conversion/TileToNVVM/Passes.h.inc"
 
-} // namespace recur::tile
+} // namespace recur::conversion

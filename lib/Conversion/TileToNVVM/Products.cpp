@@ -12,8 +12,9 @@
 #include <limits>
 
 using namespace mlir;
+using namespace recur::conversion;
 using namespace recur::tile;
-using namespace recur::tile::nvvm;
+using namespace recur::conversion::nvvm;
 
 namespace {
 
@@ -24,7 +25,7 @@ struct Shape {
   int64_t columns() const { return 8 * columnUnits; }
 };
 
-/// As large as leaves every warp something to do, and no larger than the result.
+/// The largest shape that leaves every warp something to do and is no larger than the result.
 Shape chooseShape(int64_t rows, int64_t columns, int64_t warps) {
   for (Shape shape : {Shape{2, 4}, {1, 4}, {1, 2}}) {
     int64_t blocks = llvm::divideCeil(rows, shape.rows()) * llvm::divideCeil(columns, shape.columns());
@@ -42,9 +43,15 @@ public:
         isWide(element.isF32()) {
     place = t.divide(t.lane, 4);
     step = t.remainder(t.lane, 4);
+    takesMatrices = !isWide && hasMatrices(product.left) && hasMatrices(product.right) &&
+                    product.left.type.getSize(product.transposed ? 0 : 1) % innerStep() == 0 &&
+                    product.result.type.getSize(0) % shape.rows() == 0 &&
+                    product.result.type.getSize(1) % shape.columns() == 0;
   }
 
   void emit();
+  /// What is given, one number for each of a lane's of the block, plus the product.
+  SmallVector<Value> addTo(SmallVector<Value> sums);
 
 private:
   using Fragment = SmallVector<Value, 4>; // registers of one factor, of one unit
@@ -62,6 +69,19 @@ private:
   Parts loadLeft(int64_t unit, Value k, Value end);
   Parts loadRight(int64_t unit, Value k, Value end);
   void multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums);
+  /// Whether the matrices of 8 rows of 16 bytes, which units are made of, can be read by one instruction.
+  static bool hasMatrices(const Place &factor);
+  Fragment loadMatrices(const Place &factor, Value row, Value column, bool isAcross, int64_t count);
+  Fragment loadLeftMatrices(int64_t unit, Value k);
+  SmallVector<Fragment> loadRightMatrices(Value k);
+  Value areAllFinite(ArrayRef<Fragment> fragments);
+  Fragment withoutNotFinite(const Fragment &fragment);
+  Value doAllLanes(Value condition);
+  void multiplyAll(ArrayRef<Parts> left, ArrayRef<Parts> right, MutableArrayRef<Value> sums);
+  SmallVector<Value> takeMatrices(Value k, bool onDiagonal, ValueRange sums);
+  /// One of two ways to the sums.
+  SmallVector<Value> choose(Value condition, llvm::function_ref<SmallVector<Value>()> first,
+                            llvm::function_ref<SmallVector<Value>()> second);
   SmallVector<Value> takeStep(Value k, Value end, bool onDiagonal, ValueRange sums);
   SmallVector<Value> addNotFinite(Value k, ValueRange sums);
   Value isFinite(Value number);
@@ -69,6 +89,7 @@ private:
   Value rowOf(int64_t unit, int64_t below) { return t.add(t.add(row, place), unit * 16 + below); }
   Value columnOf(int64_t unit, int64_t i) { return t.add(t.add(column, t.multiply(step, 2)), unit * 8 + i); }
   void finish(ArrayRef<Value> sums);
+  void finishWhole(ArrayRef<Value> sums);
   /// An index that exists, where the last units reach beyond the tile.
   Value within(Value index, int64_t size, int64_t unit) {
     return size % unit ? t.smaller(index, t.constant(size - 1)) : index;
@@ -79,7 +100,7 @@ private:
   Shape shape;
   Value row, column, place, step;
   Type element;
-  bool isWide;
+  bool isWide, takesMatrices;
   Value areFinite; // all that was loaded of the right factor, where that is asked for
 };
 
@@ -179,6 +200,155 @@ Value BlockProduct::isFinite(Value number) {
   return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLT, size, infinity);
 }
 
+//===----------------------------------------------------------------------===//
+// Matrices of 8 rows of 16 bytes
+//===----------------------------------------------------------------------===//
+
+bool BlockProduct::hasMatrices(const Place &factor) {
+  TileType type = factor.type;
+  return type.getMemory() == Memory::Shared && type.getRank() == 2 && type.getElementBytes() == 2 &&
+         type.getStride(1) == 1 && type.getStride(0) % 8 == 0 && factor.alignment % 16 == 0;
+}
+
+/// Lane l gives the place of row l mod 8 of matrix l / 8. Across, rows and columns change places in the registers.
+BlockProduct::Fragment BlockProduct::loadMatrices(const Place &factor, Value row, Value column, bool isAcross,
+                                                  int64_t count) {
+  Type word = t.builder.getI32Type();
+  Type type = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), SmallVector<Type>(count, word));
+  MLIRContext *context = t.builder.getContext();
+  Value all = NVVM::LdMatrixOp::create(
+      t.builder, t.loc, type, t.address(factor, {row, column}), t.builder.getI32IntegerAttr(int32_t(count)),
+      NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
+      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
+  Fragment fragment;
+  for (int64_t i = 0; i < count; ++i) {
+    Value two = LLVM::ExtractValueOp::create(t.builder, t.loc, all, i);
+    if (!element.isBF16())
+      two = LLVM::BitcastOp::create(t.builder, t.loc, VectorType::get(2, element), two);
+    fragment.push_back(two);
+  }
+  return fragment;
+}
+
+BlockProduct::Fragment BlockProduct::loadLeftMatrices(int64_t unit, Value k) {
+  Value matrix = t.divide(t.lane, 8), inMatrix = t.remainder(t.lane, 8);
+  Value below = t.multiply(t.remainder(matrix, 2), 8), right = t.multiply(t.divide(matrix, 2), 8);
+  Value first = t.add(row, unit * 16);
+  if (product.transposed)
+    return loadMatrices(product.left, t.add(t.add(k, inMatrix), right), t.add(first, below), true, 4);
+  return loadMatrices(product.left, t.add(t.add(first, inMatrix), below), t.add(k, right), false, 4);
+}
+
+/// Two units at a time.
+SmallVector<BlockProduct::Fragment> BlockProduct::loadRightMatrices(Value k) {
+  Value matrix = t.divide(t.lane, 8), inMatrix = t.remainder(t.lane, 8);
+  Value half = t.multiply(t.remainder(matrix, 2), 8), next = t.multiply(t.divide(matrix, 2), 8);
+  SmallVector<Fragment> units;
+  for (int64_t unit = 0; unit < shape.columnUnits; unit += 2) {
+    bool isAlone = unit + 1 == shape.columnUnits;
+    Value first = t.add(column, unit * 8);
+    if (!isAlone)
+      first = t.add(first, next);
+    Fragment both = product.rightTransposed
+                        ? loadMatrices(product.right, t.add(first, inMatrix), t.add(k, half), false, isAlone ? 2 : 4)
+                        : loadMatrices(product.right, t.add(t.add(k, inMatrix), half), first, true, isAlone ? 2 : 4);
+    units.push_back({both[0], both[1]});
+    if (!isAlone)
+      units.push_back({both[2], both[3]});
+  }
+  return units;
+}
+
+/// Whether this lane's numbers are finite; one of 16 bits whose exponent is all ones is not.
+Value BlockProduct::areAllFinite(ArrayRef<Fragment> fragments) {
+  Type word = t.builder.getI32Type();
+  int64_t exponent = element.isBF16() ? 0x7F80 : 0x7C00;
+  Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
+  auto isBelow = [&](Value bits, int64_t end) {
+    Value less = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ult, bits, t.constant(end));
+    all = arith::AndIOp::create(t.builder, t.loc, all, less);
+  };
+  for (const Fragment &fragment : fragments)
+    for (Value two : fragment) {
+      Value bits = two.getType() == word ? two : LLVM::BitcastOp::create(t.builder, t.loc, word, two).getResult();
+      isBelow(arith::AndIOp::create(t.builder, t.loc, bits, t.constant(exponent)), exponent);
+      isBelow(arith::AndIOp::create(t.builder, t.loc, bits, t.constant(exponent << 16)), exponent << 16);
+    }
+  return all;
+}
+
+Value BlockProduct::doAllLanes(Value condition) {
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI1Type(),
+                                       t.builder.getStringAttr("llvm.nvvm.vote.all.sync"),
+                                       ValueRange{t.constant(-1), condition})
+      .getResult(0);
+}
+
+SmallVector<Value> BlockProduct::choose(Value condition, llvm::function_ref<SmallVector<Value>()> first,
+                                        llvm::function_ref<SmallVector<Value>()> second) {
+  SmallVector<Type> types(4 * shape.rowUnits * shape.columnUnits, t.builder.getF32Type());
+  auto choice = scf::IfOp::create(t.builder, t.loc, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(t.builder, t.loc, first());
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, second());
+  return llvm::to_vector_of<Value>(choice.getResults());
+}
+
+void BlockProduct::multiplyAll(ArrayRef<Parts> left, ArrayRef<Parts> right, MutableArrayRef<Value> sums) {
+  for (auto [r, l] : llvm::enumerate(left))
+    for (auto [c, m] : llvm::enumerate(right)) {
+      MutableArrayRef<Value> unit = sums.slice(4 * (r * shape.columnUnits + c), 4);
+      if (isWide) {
+        multiply(l.lower, m.upper, unit);
+        multiply(l.upper, m.lower, unit);
+      }
+      multiply(l.upper, m.upper, unit);
+    }
+}
+
+/// With zeros for numbers that are not finite: of 16 bits, those whose exponent is all ones.
+BlockProduct::Fragment BlockProduct::withoutNotFinite(const Fragment &fragment) {
+  Type word = t.builder.getI32Type();
+  int64_t exponent = element.isBF16() ? 0x7F80 : 0x7C00;
+  Fragment finite;
+  for (Value two : fragment) {
+    Type type = two.getType();
+    Value bits = type == word ? two : LLVM::BitcastOp::create(t.builder, t.loc, word, two).getResult(), kept;
+    for (int64_t shift : {0, 16}) {
+      Value own = arith::AndIOp::create(t.builder, t.loc, bits, t.constant(exponent << shift));
+      Value counts =
+          arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, own, t.constant(exponent << shift));
+      Value half = t.select(counts, t.constant(int64_t(0xFFFF) << shift), t.constant(0));
+      kept = kept ? arith::OrIOp::create(t.builder, t.loc, kept, half).getResult() : half;
+    }
+    bits = arith::AndIOp::create(t.builder, t.loc, bits, kept);
+    finite.push_back(type == word ? bits : LLVM::BitcastOp::create(t.builder, t.loc, type, bits).getResult());
+  }
+  return finite;
+}
+
+/// On the diagonal that may be a step not all of whose inner indices count: the left factor has zeros for the others.
+SmallVector<Value> BlockProduct::takeMatrices(Value k, bool onDiagonal, ValueRange given) {
+  SmallVector<Fragment> numbers = loadRightMatrices(k);
+  SmallVector<Value> sums = llvm::to_vector_of<Value>(given);
+  SmallVector<Parts> left, right;
+  for (int64_t r = 0; r < shape.rowUnits; ++r)
+    left.push_back({loadLeftMatrices(r, k), {}});
+  for (Fragment &unit : numbers)
+    right.push_back({onDiagonal ? withoutNotFinite(unit) : unit, {}});
+  multiplyAll(left, right, sums);
+  if (!onDiagonal)
+    return sums;
+  return choose(doAllLanes(areAllFinite(numbers)), [&] { return sums; }, [&] { return addNotFinite(k, sums); });
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
 /// The inner indices from `k` on that one instruction takes.
 SmallVector<Value> BlockProduct::takeStep(Value k, Value end, bool onDiagonal, ValueRange given) {
   SmallVector<Value> sums = llvm::to_vector_of<Value>(given);
@@ -189,30 +359,11 @@ SmallVector<Value> BlockProduct::takeStep(Value k, Value end, bool onDiagonal, V
     areFinite = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
   for (int64_t c = 0; c < shape.columnUnits; ++c)
     right.push_back(loadRight(c, k, end));
-  for (auto [r, l] : llvm::enumerate(left))
-    for (auto [c, m] : llvm::enumerate(right)) {
-      MutableArrayRef<Value> unit = MutableArrayRef(sums).slice(4 * (r * shape.columnUnits + c), 4);
-      if (isWide) {
-        multiply(l.lower, m.upper, unit);
-        multiply(l.upper, m.lower, unit);
-      }
-      multiply(l.upper, m.upper, unit);
-    }
+  multiplyAll(left, right, sums);
   if (!onDiagonal)
     return sums;
-  Value everyLane = t.constant(-1);
-  Value all = LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI1Type(),
-                                            t.builder.getStringAttr("llvm.nvvm.vote.all.sync"),
-                                            ValueRange{everyLane, std::exchange(areFinite, Value())})
-                  .getResult(0);
-  SmallVector<Type> types(sums.size(), t.builder.getF32Type());
-  auto choice = scf::IfOp::create(t.builder, t.loc, types, all, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(t.builder);
-  t.builder.setInsertionPointToEnd(choice.thenBlock());
-  scf::YieldOp::create(t.builder, t.loc, sums);
-  t.builder.setInsertionPointToEnd(choice.elseBlock());
-  scf::YieldOp::create(t.builder, t.loc, addNotFinite(k, sums));
-  return llvm::to_vector_of<Value>(choice.getResults());
+  return choose(
+      doAllLanes(std::exchange(areFinite, Value())), [&] { return sums; }, [&] { return addNotFinite(k, sums); });
 }
 
 /// What numbers of the right factor that are not finite give to the rows that see them.
@@ -245,13 +396,16 @@ SmallVector<Value> BlockProduct::addNotFinite(Value k, ValueRange given) {
   });
 }
 
-void BlockProduct::emit() {
+void BlockProduct::emit() { finish(addTo(SmallVector<Value>(4 * shape.rowUnits * shape.columnUnits, t.number(0)))); }
+
+SmallVector<Value> BlockProduct::addTo(SmallVector<Value> sums) {
   int64_t each = innerStep();
   Value zero = t.constant(0), end = product.inner;
-  SmallVector<Value> sums(4 * shape.rowUnits * shape.columnUnits, t.number(0));
   auto steps = [&](Value from, Value to, bool isMasked, bool onDiagonal) {
-    sums = t.loop(from, to, each, sums,
-                  [&](Value k, ValueRange sums) { return takeStep(k, isMasked ? to : Value(), onDiagonal, sums); });
+    sums = t.loop(from, to, each, sums, [&](Value k, ValueRange sums) {
+      return takesMatrices && (!isMasked || onDiagonal) ? takeMatrices(k, onDiagonal, sums)
+                                                        : takeStep(k, isMasked ? to : Value(), onDiagonal, sums);
+    });
   };
   bool isWhole = product.innerMultiple % each == 0;
   if (product.leftTriangle) { // what all rows see, and then what some do
@@ -268,36 +422,86 @@ void BlockProduct::emit() {
     steps(zero, full, false, false);
     steps(full, end, true, false); // at most once
   }
-  finish(sums);
+  return sums;
+}
+
+/// Ends a block that lies within the result: all is read before anything is written, so that a lane waits once.
+void BlockProduct::finishWhole(ArrayRef<Value> sums) {
+  auto loadScale = [&](const Place &scale, Value at) {
+    return t.get(scale, {scale.type.getSize(0) == 1 ? Index(0) : Index(at)});
+  };
+  SmallVector<Value> columnScales, rowScales;
+  SmallVector<SmallVector<Value>> before;
+  SmallVector<SmallVector<Index>> places;
+  if (product.plus && product.columnScale)
+    for (int64_t c = 0; c < shape.columnUnits; ++c)
+      for (int64_t i : {0, 1})
+        columnScales.push_back(product.columnScale->type.getSize(0) == 1 && !columnScales.empty()
+                                   ? columnScales.front()
+                                   : loadScale(*product.columnScale, columnOf(c, i)));
+  for (int64_t r = 0; r < shape.rowUnits; ++r)
+    for (int64_t below : {0, 8}) {
+      Value at = rowOf(r, below);
+      if (product.plus && product.rowScale)
+        rowScales.push_back(product.rowScale->type.getSize(0) == 1 && !rowScales.empty()
+                                ? rowScales.front()
+                                : loadScale(*product.rowScale, at));
+      for (int64_t c = 0; c < shape.columnUnits; ++c) {
+        places.push_back({Index(at), Index(columnOf(c, 0))});
+        if (product.plus)
+          before.push_back(t.getNeighbours(*product.plus, places.back(), 2));
+      }
+    }
+  for (auto [n, place] : llvm::enumerate(places)) {
+    int64_t c = int64_t(n) % shape.columnUnits, row = int64_t(n) / shape.columnUnits;
+    SmallVector<Value> numbers;
+    for (int64_t i : {0, 1}) {
+      Value sum = sums[4 * (row / 2 * shape.columnUnits + c) + row % 2 * 2 + i];
+      if (product.plus) {
+        Value other = before[n][i];
+        if (product.rowScale)
+          other = t.mul(other, rowScales[row]);
+        if (product.columnScale)
+          other = t.mul(other, columnScales[2 * c + i]);
+        sum = product.subtract ? t.minus(other, sum) : t.plus(other, sum);
+      }
+      numbers.push_back(sum);
+    }
+    t.putNeighbours(numbers, product.result, place);
+  }
 }
 
 void BlockProduct::finish(ArrayRef<Value> sums) {
   int64_t rows = product.result.type.getSize(0), columns = product.result.type.getSize(1);
+  if (rows % shape.rows() == 0 && columns % shape.columns() == 0)
+    return finishWhole(sums);
   for (int64_t r = 0; r < shape.rowUnits; ++r)
     for (int64_t below : {0, 8}) {
       Value at = rowOf(r, below);
       auto storeRow = [&] {
-        for (int64_t c = 0; c < shape.columnUnits; ++c)
+        for (int64_t c = 0; c < shape.columnUnits; ++c) {
+          auto sumOf = [&](int64_t i) { return sums[4 * (r * shape.columnUnits + c) + (below ? 2 : 0) + i]; };
+          auto finishOne = [&](Value sum, Value before, Value to) -> Value {
+            if (!product.plus)
+              return sum;
+            if (const auto &scale = product.rowScale)
+              before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)}));
+            if (const auto &scale = product.columnScale)
+              before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(to)}));
+            return product.subtract ? t.minus(before, sum) : t.plus(before, sum);
+          };
           for (int64_t i : {0, 1}) {
-            Value sum = sums[4 * (r * shape.columnUnits + c) + (below ? 2 : 0) + i];
             Value to = columnOf(c, i);
             auto storeElement = [&] {
-              Value value = sum;
-              if (product.plus) {
-                Value before = t.get(*product.plus, {at, to});
-                if (const auto &scale = product.rowScale)
-                  before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)}));
-                if (const auto &scale = product.columnScale)
-                  before = t.mul(before, t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(to)}));
-                value = product.subtract ? t.minus(before, sum) : t.plus(before, sum);
-              }
-              t.put(value, product.result, {at, to});
+              Value before = product.plus ? t.get(*product.plus, {at, to}) : Value();
+              t.put(finishOne(sumOf(i), before, to), product.result, {at, to});
             };
             if (columns % shape.columns())
               t.when(t.below(to, t.constant(columns)), storeElement);
             else
               storeElement();
           }
+        }
       };
       if (rows % shape.rows())
         t.when(t.below(at, t.constant(rows)), storeRow);
@@ -306,70 +510,56 @@ void BlockProduct::finish(ArrayRef<Value> sums) {
     }
 }
 
+/// Whether anything of the block is looked at.
+static Value matters(TeamCode &t, const Product &product, Shape shape, Value row, Value column) {
+  Value matters = t.below(row, product.rows);
+  if (!product.resultTriangle)
+    return matters;
+  auto [r, w] = *product.resultTriangle;
+  Value end = t.multiply(t.add(t.divide(t.add(row, shape.rows() - 1), r), 1), w);
+  return arith::AndIOp::create(t.builder, t.loc, matters, t.below(column, end));
+}
+
+/// Each warp has a block, which stays where it is.
+static void emitInRegisters(TeamCode &t, const Product &product) {
+  Registers &result = *product.result.registers;
+  Shape shape{result.block.rowUnits, result.block.columnUnits};
+  Value row = t.multiply(t.divide(t.warp, result.block.across), shape.rows());
+  Value column = t.multiply(t.remainder(t.warp, result.block.across), shape.columns());
+  SmallVector<Value> initial = result.numbers;
+  if (!product.plus || initial.empty())
+    initial.assign(result.block.numbersPerThread(), t.number(0));
+  if (const auto &scale = product.rowScale; product.plus && scale)
+    for (int64_t half = 0; half < 2 * shape.rowUnits; ++half) {
+      Value at = t.add(t.add(row, t.divide(t.lane, 4)), 8 * half);
+      Value factor = t.get(*scale, {scale->type.getSize(0) == 1 ? Index(0) : Index(at)});
+      for (int64_t c = 0; c < shape.columnUnits; ++c)
+        for (int64_t i : {0, 1}) {
+          Value &number = initial[4 * (half / 2 * shape.columnUnits + c) + half % 2 * 2 + i];
+          number = t.mul(number, factor);
+        }
+    }
+  auto choice = scf::IfOp::create(t.builder, t.loc, ValueRange(initial).getTypes(),
+                                  matters(t, product, shape, row, column), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(t.builder, t.loc, BlockProduct(t, product, shape, row, column).addTo(initial));
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, initial);
+  result.numbers = llvm::to_vector_of<Value>(choice.getResults());
+}
+
 void nvvm::emitProduct(TeamCode &t, const Product &product) {
+  if (product.result.registers)
+    return emitInRegisters(t, product);
   int64_t rows = product.result.type.getSize(0), columns = product.result.type.getSize(1);
+  if (rows == 1)
+    return emitRowProduct(t, product);
   Shape shape = chooseShape(rows, columns, t.warps());
   int64_t across = llvm::divideCeil(columns, shape.columns()), down = llvm::divideCeil(rows, shape.rows());
   t.dealToWarps(t.constant(across * down), [&](Value block) {
     Value row = t.multiply(t.divide(block, across), shape.rows());
     Value column = t.multiply(t.remainder(block, across), shape.columns());
-    Value matters = t.below(row, product.rows);
-    if (product.resultTriangle) {
-      auto [r, w] = *product.resultTriangle;
-      Value end = t.multiply(t.add(t.divide(t.add(row, shape.rows() - 1), r), 1), w);
-      matters = arith::AndIOp::create(t.builder, t.loc, matters, t.below(column, end));
-    }
-    t.when(matters, [&] { BlockProduct(t, product, shape, row, column).emit(); });
+    t.when(matters(t, product, shape, row, column), [&] { BlockProduct(t, product, shape, row, column).emit(); });
   });
-}
-
-//===----------------------------------------------------------------------===//
-// The triangular solve
-//===----------------------------------------------------------------------===//
-
-/// The part of a matrix from a row on.
-static Place partOf(TeamCode &t, const Place &place, Value row, int64_t rows) {
-  SmallVector<int64_t> shape{rows, place.type.getSize(1)};
-  TileType type = TileType::get(t.builder.getContext(), shape, place.type.getElementType(), place.type.getMemory(),
-                                place.type.getStrides(), 0);
-  return {t.address(place, {Index(row), 0}), type};
-}
-
-/// Blocks of rows: what the rows above contribute is a product, and the block itself is solved in registers, a column
-/// by each thread.
-void nvvm::emitSolve(TeamCode &t, const Place &matrix, const Place &values, Value rows) {
-  constexpr int64_t blockRows = 16;
-  int64_t size = values.type.getSize(0), columns = values.type.getSize(1);
-  auto solveBlock = [&](Value begin, int64_t count, bool hasRowsAbove) {
-    Place left = partOf(t, matrix, begin, count), right = partOf(t, values, begin, count);
-    if (hasRowsAbove) {
-      Product above{left, values, right, t.constant(count), begin};
-      above.plus = right;
-      above.subtract = true;
-      above.innerMultiple = blockRows;
-      emitProduct(t, above);
-      t.barrier();
-    }
-    t.deal(t.constant(columns), [&](Value column) {
-      SmallVector<Value> solved;
-      for (int64_t r = 0; r < count; ++r) {
-        Value sum = t.get(right, {Index(r), column});
-        for (int64_t s = 0; s < r; ++s) {
-          Value negative = arith::NegFOp::create(t.builder, t.loc, t.get(left, {Index(r), Index(begin, s)}));
-          sum = t.fma(negative, solved[s], sum);
-        }
-        solved.push_back(sum);
-      }
-      for (int64_t r = 0; r < count; ++r)
-        t.put(solved[r], right, {Index(r), column});
-    });
-    t.barrier();
-  };
-  int64_t first = std::min(blockRows, size), whole = size / blockRows * blockRows;
-  solveBlock(t.constant(0), first, false);
-  if (whole > blockRows)
-    t.loop(t.constant(blockRows), t.smaller(rows, t.constant(whole)), blockRows,
-           [&](Value begin) { solveBlock(begin, blockRows, true); });
-  if (whole && whole < size)
-    t.when(t.below(t.constant(whole), rows), [&] { solveBlock(t.constant(whole), size - whole, true); });
 }

@@ -1,10 +1,12 @@
 // Products under a running scale of each channel: pairs of a row and an earlier index, each with its own scale.
 #include "Conversion/TileToNVVM/Team.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::tile;
-using namespace recur::tile::nvvm;
+using namespace recur::conversion::nvvm;
 
 constexpr int64_t beforeScale = -1; // the point of a row that its own index's scale does not reach
 
@@ -32,47 +34,96 @@ static SmallVector<Value> goBack(TeamCode &t, Value own, Value first, int64_t po
   return llvm::to_vector(ArrayRef(result).drop_front(running.size()));
 }
 
-/// A row for each warp, its channels spread over the lanes.
+/// Sums over all lanes of so many numbers, a power of two: lane l has that of number l modulo their count. Half of the
+/// numbers go to the neighbour in each round, so that the sums of all take little more than that of one.
+static Value sumOverLanes(TeamCode &t, SmallVector<Value> numbers) {
+  Value everyLane = t.constant(-1), clamp = t.constant(warpThreads - 1);
+  auto other = [&](Value number, int64_t distance) -> Value {
+    return NVVM::ShflOp::create(t.builder, t.loc, number.getType(), everyLane, number, t.constant(distance), clamp,
+                                NVVM::ShflKind::bfly, UnitAttr());
+  };
+  int64_t distance = 1;
+  for (; numbers.size() > 1; distance *= 2) {
+    Value bit = arith::AndIOp::create(t.builder, t.loc, t.lane, t.constant(distance));
+    Value isUpper = t.below(t.constant(0), bit);
+    SmallVector<Value> sums;
+    for (size_t i = 0; i < numbers.size(); i += 2)
+      sums.push_back(t.plus(t.select(isUpper, numbers[i + 1], numbers[i]),
+                            other(t.select(isUpper, numbers[i], numbers[i + 1]), distance)));
+    numbers = std::move(sums);
+  }
+  for (; distance < warpThreads; distance *= 2)
+    numbers[0] = t.plus(numbers[0], other(numbers[0], distance));
+  return numbers[0];
+}
+
+/// A row for each warp, its channels spread over the lanes, neighbours in one lane where they come in whole fours or
+/// twos.
 void nvvm::emitScaledDots(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                           const Place &result, Value rows) {
   int64_t rowsPerIndex = op.getPoints().size(), columnsPerIndex = op.getSteps().size(), channels = left.type.getSize(1);
-  int64_t registers = llvm::divideCeil(channels, warpThreads);
-  auto channel = [&](int64_t i) { return t.add(t.lane, i * warpThreads); };
-  auto load = [&](const Place &place, Value row, int64_t i) {
-    if ((i + 1) * warpThreads <= channels)
-      return t.get(place, {row, channel(i)});
-    Value last = t.constant(channels - 1);
-    return t.select(t.below(channel(i), t.constant(channels)), t.get(place, {row, t.smaller(channel(i), last)}),
-                    t.number(0));
+  int64_t width = channels % (4 * warpThreads) == 0 ? 4 : channels % (2 * warpThreads) == 0 ? 2 : 1;
+  auto load = [&](const Place &place, Value row) {
+    SmallVector<Value> numbers;
+    for (int64_t from = 0; from < channels; from += width * warpThreads) {
+      Value channel = t.add(t.multiply(t.lane, width), from);
+      if (from + width * warpThreads <= channels) {
+        llvm::append_range(numbers, t.getNeighbours(place, {Index(row), Index(channel)}, width));
+        continue;
+      }
+      Value last = t.constant(channels - 1);
+      numbers.push_back(
+          t.select(t.below(channel, t.constant(channels)), t.get(place, {row, t.smaller(channel, last)}), t.number(0)));
+    }
+    return numbers;
   };
-  Value isFirst = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, t.lane, t.constant(0));
+  auto multiply = [&](ArrayRef<Value> a, ArrayRef<Value> b) {
+    return llvm::map_to_vector(llvm::zip(a, b), [&](auto pair) { return t.mul(std::get<0>(pair), std::get<1>(pair)); });
+  };
+  auto dot = [&](ArrayRef<Value> row, Value column) {
+    Value sum = t.number(0);
+    for (auto [a, b] : llvm::zip(row, load(right, column)))
+      sum = t.fma(a, b, sum);
+    return sum;
+  };
+  constexpr int64_t stepsAtOnce = 4;
+  int64_t dots = stepsAtOnce * columnsPerIndex, padded = llvm::PowerOf2Ceil(dots);
   for (auto [slot, point] : llvm::enumerate(op.getPoints()))
     t.dealToWarps(t.divide(rows, rowsPerIndex), [&](Value own) {
       Value row = t.add(t.multiply(own, rowsPerIndex), slot);
-      SmallVector<Value> running;
-      for (int64_t i = 0; i < registers; ++i)
-        running.push_back(load(left, row, i));
-      auto giveDot = [&](Value index, int64_t j, ArrayRef<Value> scaled) {
-        Value column = t.add(t.multiply(index, columnsPerIndex), j), sum = t.number(0);
-        for (int64_t i = 0; i < registers; ++i)
-          sum = t.fma(scaled[i], load(right, column, i), sum);
-        sum = t.combineLanes(sum, [&](Value a, Value b) { return t.plus(a, b); });
-        t.when(isFirst, [&] { t.put(sum, result, {row, column}); });
-      };
+      SmallVector<Value> running = load(left, row);
       for (auto [j, step] : llvm::enumerate(op.getSteps()))
-        if (step < point)
-          giveDot(own, j, running);
-      auto scale = [&](Value index, ValueRange values) {
-        SmallVector<Value> scaled;
-        for (int64_t i = 0; i < registers; ++i)
-          scaled.push_back(t.mul(values[i], load(scales, index, i)));
-        return scaled;
-      };
+        if (step < point) {
+          Value column = t.add(t.multiply(own, columnsPerIndex), j);
+          Value sum = t.combineLanes(dot(running, column), [&](Value a, Value b) { return t.plus(a, b); });
+          t.when(t.below(t.lane, t.constant(1)), [&] { t.put(sum, result, {row, column}); });
+        }
       Value first = t.multiply(t.divide(own, op.getBlock()), op.getBlock());
-      goBack(t, own, first, point, running, {}, scale, [&](Value index, ArrayRef<Value> scaled, ValueRange) {
-        for (int64_t j = 0; j < columnsPerIndex; ++j)
-          giveDot(index, j, scaled);
-        return SmallVector<Value>();
+      bool before = point == beforeScale;
+      t.loop(t.constant(1), t.add(t.subtract(own, first), 1), stepsAtOnce, running, [&](Value step, ValueRange values) {
+        SmallVector<Value> now = llvm::to_vector_of<Value>(values), sums;
+        for (int64_t i = 0; i < stepsAtOnce; ++i) {
+          // Beyond the first index of the block nothing is stored.
+          Value index = arith::MaxSIOp::create(t.builder, t.loc, t.subtract(own, t.add(step, i)), first);
+          if (!before)
+            now = multiply(now, load(scales, t.add(index, 1)));
+          for (int64_t j = 0; j < columnsPerIndex; ++j)
+            sums.push_back(dot(now, t.add(t.multiply(index, columnsPerIndex), j)));
+          if (before)
+            now = multiply(now, load(scales, index));
+        }
+        sums.resize(padded, t.number(0));
+        Value sum = sumOverLanes(t, sums);
+        Value index = t.subtract(own, t.add(step, t.divide(t.lane, columnsPerIndex)));
+        Value isThere = arith::AndIOp::create(t.builder, t.loc, t.below(t.lane, t.constant(dots)),
+                                              t.below(t.add(first, -1), index));
+        t.when(isThere, [&] {
+          Value column = t.multiply(index, columnsPerIndex);
+          if (columnsPerIndex > 1)
+            column = t.add(column, t.remainder(t.lane, columnsPerIndex));
+          t.put(sum, result, {row, column});
+        });
+        return now;
       });
     });
 }

@@ -3,8 +3,9 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace recur::conversion;
 using namespace recur::tile;
-using namespace recur::tile::nvvm;
+using namespace recur::conversion::nvvm;
 
 void TeamCode::begin() {
   Type word = builder.getI32Type();
@@ -87,6 +88,53 @@ void TeamCode::put(Value value, const Place &place, ArrayRef<Index> indices) {
   store(convert(value, place.type.getElementType()), address(place, indices));
 }
 
+/// How many of so many neighbours one access takes.
+static int64_t countAtOnce(const Place &place, int64_t count) {
+  TileType type = place.type;
+  int64_t last = type.getRank() - 1, bytes = type.getElementBytes(), most = std::min<int64_t>(count, 16 / bytes);
+  auto fits = [&](int64_t width) {
+    return place.alignment % (width * bytes) == 0 &&
+           llvm::all_of(type.getStrides().drop_back(), [&](int64_t stride) { return stride % width == 0; });
+  };
+  if (type.getStride(last) != 1)
+    return 1;
+  while (most > 1 && !fits(most))
+    most /= 2;
+  return most;
+}
+
+SmallVector<Value> TeamCode::getNeighbours(const Place &place, ArrayRef<Index> indices, int64_t count, bool asTheyAre) {
+  int64_t width = countAtOnce(place, count);
+  Type element = place.type.getElementType();
+  SmallVector<Value> values;
+  SmallVector<Index> at(indices);
+  for (int64_t first = 0; first < count; first += width) {
+    at.back() = Index(indices.back().value, indices.back().constant + first);
+    Value all = load(address(place, at), width > 1 ? Type(VectorType::get(width, element)) : element);
+    for (int64_t i = 0; i < width; ++i) {
+      Value one = width > 1 ? LLVM::ExtractElementOp::create(builder, loc, all, constant(i)).getResult() : all;
+      values.push_back(asTheyAre ? one : convert(one, builder.getF32Type()));
+    }
+  }
+  return values;
+}
+
+void TeamCode::putNeighbours(ArrayRef<Value> values, const Place &place, ArrayRef<Index> indices) {
+  int64_t count = values.size(), width = countAtOnce(place, count);
+  Type element = place.type.getElementType();
+  SmallVector<Index> at(indices);
+  for (int64_t first = 0; first < count; first += width) {
+    at.back() = Index(indices.back().value, indices.back().constant + first);
+    Value all = convert(values[first], element);
+    if (width > 1) {
+      all = LLVM::UndefOp::create(builder, loc, VectorType::get(width, element));
+      for (int64_t i = 0; i < width; ++i)
+        all = LLVM::InsertElementOp::create(builder, loc, all, convert(values[first + i], element), constant(i));
+    }
+    store(all, address(place, at));
+  }
+}
+
 Value TeamCode::convert(Value value, Type element) {
   if (value.getType() == element)
     return value;
@@ -120,6 +168,15 @@ void TeamCode::loop(Value begin, Value end, int64_t step, Body body) {
     body(index);
     return SmallVector<Value>();
   });
+}
+
+void TeamCode::either(Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second) {
+  auto choice = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(choice.thenBlock()->getTerminator());
+  first();
+  builder.setInsertionPoint(choice.elseBlock()->getTerminator());
+  second();
 }
 
 void TeamCode::when(Value condition, llvm::function_ref<void()> body) {
@@ -166,6 +223,20 @@ Value TeamCode::combineLanes(Value value, llvm::function_ref<Value(Value, Value)
   return value;
 }
 
+static Value shuffle(TeamCode &t, Value value, Value from, Value clamp, NVVM::ShflKind kind) {
+  Value everyLane = t.constant(-1);
+  return NVVM::ShflOp::create(t.builder, t.loc, value.getType(), everyLane, value, from, clamp, kind, UnitAttr());
+}
+Value TeamCode::fromLaneBefore(Value value, int64_t distance) {
+  return shuffle(*this, value, constant(distance), constant(0), NVVM::ShflKind::up);
+}
+Value TeamCode::fromLane(Value value, int64_t lane) {
+  return shuffle(*this, value, constant(lane), constant(warpThreads - 1), NVVM::ShflKind::idx);
+}
+Value TeamCode::isTurn() {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, warp, constant(turns++ % warps()));
+}
+
 //===----------------------------------------------------------------------===//
 // Scalar code
 //===----------------------------------------------------------------------===//
@@ -176,6 +247,18 @@ Value TeamCode::fma(Value a, Value b, Value c) {
 
 SmallVector<Value> TeamCode::body(Region &region, ValueRange arguments, ArrayRef<Index> at) {
   IRMapping map;
+  bodyInto(map, region, arguments, at);
+  return llvm::map_to_vector(region.front().getTerminator()->getOperands(),
+                             [&](Value value) { return map.lookup(value); });
+}
+
+Value TeamCode::bodyValue(Region &region, Value wanted, ValueRange arguments, ArrayRef<Index> at) {
+  IRMapping map;
+  bodyInto(map, region, arguments, at);
+  return map.lookup(wanted);
+}
+
+void TeamCode::bodyInto(IRMapping &map, Region &region, ValueRange arguments, ArrayRef<Index> at) {
   Block &block = region.front();
   map.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator()) {
@@ -192,5 +275,4 @@ SmallVector<Value> TeamCode::body(Region &region, ValueRange arguments, ArrayRef
                        .Default([&](Operation *op) { return builder.clone(*op, map)->getResult(0); });
     map.map(op.getResult(0), result);
   }
-  return llvm::map_to_vector(block.getTerminator()->getOperands(), [&](Value value) { return map.lookup(value); });
 }

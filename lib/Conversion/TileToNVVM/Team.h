@@ -4,24 +4,33 @@
 // warps; barriers between ops are the kernel's (TileToNVVM.cpp), those within an op its own. Indices are of 32 bits:
 // tiles are small, and a multiprocessor computes these in one instruction.
 #pragma once
-#include "dialects/Tile/Tile.h"
+#include "dialects/Tile/RegisterTiles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
-namespace recur::tile::nvvm {
+namespace recur::conversion::nvvm {
 
 constexpr int64_t warpThreads = 32;
 constexpr unsigned globalSpace = 1, sharedSpace = 3; // address spaces of NVVM
 
+/// A tile in registers: the numbers of the running thread, as the matrix units leave sums. None yet before the first op
+/// that writes the tile.
+struct Registers {
+  tile::WarpBlock block;
+  llvm::SmallVector<mlir::Value> numbers;
+};
+
 /// Where a tile lies.
 struct Place {
   mlir::Value pointer;
-  TileType type;
+  tile::TileType type;
+  int64_t alignment = 1; // of its beginning, in bytes
+  Registers *registers = nullptr;
 };
 
 /// An array of the caller's, from the CTA's first token on. Strides are of 64 bits.
 struct CallerArray {
   mlir::Value pointer;
-  TileType type;
+  tile::TileType type;
   mlir::Value tokenStride;
   llvm::SmallVector<mlir::Value, 2> innerStrides; // of arrays with two dimensions a token
 };
@@ -44,6 +53,7 @@ public:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   int64_t threads;
+  bool isRounded = false; // data have 16 bits: then functions of the hardware are as good as exact ones
   mlir::Value thread, lane, warp;
   int64_t warps() const { return threads / warpThreads; }
   void barrier();
@@ -74,6 +84,11 @@ public:
   /// An element as f32, and an f32 number as an element of the tile.
   mlir::Value get(const Place &place, llvm::ArrayRef<Index> indices);
   void put(mlir::Value value, const Place &place, llvm::ArrayRef<Index> indices);
+  /// The same of neighbours along the last dimension, at a multiple of their number, as wide as the tile allows. As
+  /// they are: not converted to f32.
+  llvm::SmallVector<mlir::Value> getNeighbours(const Place &place, llvm::ArrayRef<Index> indices, int64_t count,
+                                               bool asTheyAre = false);
+  void putNeighbours(llvm::ArrayRef<mlir::Value> values, const Place &place, llvm::ArrayRef<Index> indices);
   /// Floating-point numbers of one type as those of another, rounded to nearest even.
   mlir::Value convert(mlir::Value value, mlir::Type element);
 
@@ -84,6 +99,8 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value begin, mlir::Value end, int64_t step, mlir::ValueRange initial,
                                       CarryBody body);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Runs one of two pieces of code.
+  void either(mlir::Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second);
   /// Calls the body for each index below `count`, on one thread each.
   void deal(mlir::Value count, Body body) { loop(thread, count, threads, body); }
   /// The same, with `count` of a thread's indices in step: all of them are read before the first is written, so that a
@@ -99,8 +116,18 @@ public:
   /// What all lanes of the warp give, combined.
   mlir::Value combineLanes(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
+  /// What the lane so many places before this one gives, or a certain lane.
+  mlir::Value fromLaneBefore(mlir::Value value, int64_t distance);
+  mlir::Value fromLane(mlir::Value value, int64_t lane);
+  /// Whether it is the running thread's warp that does what one warp alone does: one after another in turn.
+  mlir::Value isTurn();
+
+  /// A value of the body of a nest, which depends on nothing but its arguments and place.
+  mlir::Value bodyValue(mlir::Region &region, mlir::Value wanted, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
   /// The body of a nest for one element: gives what it yields. `at` is the place in the nest.
   llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
+
+  void bodyInto(mlir::IRMapping &map, mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
 
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value mul(mlir::Value a, mlir::Value b) { return mlir::arith::MulFOp::create(builder, loc, a, b); }
@@ -109,6 +136,8 @@ public:
   mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
     return mlir::arith::SelectOp::create(builder, loc, c, a, b);
   }
+
+  int64_t turns = 0; // of warps that did something alone
 
   // Functions.cpp: straight code, no calls.
   mlir::Value exp(mlir::Value x);
@@ -120,13 +149,44 @@ public:
   mlir::Value tanh(mlir::Value x);
 };
 
+/// Whether there is an array, which depends on the caller.
+mlir::Value isPresent(TeamCode &team, const CallerArray &array);
+/// Whether rows begin at multiples of so many bytes and their columns lie side by side, which depends on the caller.
+mlir::Value isAligned(TeamCode &team, const CallerArray &array, int64_t bytes);
+
 // One function for each op.
 void emitLoad(TeamCode &team, const CallerArray &array, mlir::Value first, mlir::Value rows, const Place &tile);
+/// A load in two: numbers are on their way from the start to the finish, which puts them into the tile. They are on
+/// their way to registers; or where the tile's place is free from the start on, and the numbers stay as they are, to
+/// the tile.
+class AheadLoad {
+public:
+  AheadLoad(TeamCode &team, const CallerArray &array, const Place &tile, bool isFree);
+  /// Whether rows can move 16 bytes at a time, or are a number for each thread.
+  bool canStart() const { return accesses > 0; }
+  /// How many registers of at most 16 bytes a thread needs.
+  int64_t countRegisters() const { return isDirect ? 0 : accesses; }
+  bool goesToTile() const { return isDirect; }
+  /// Before all else: whether the array's place allows it. Where it does not, the finish is a load.
+  void begin(TeamCode &team);
+  llvm::SmallVector<mlir::Value> start(TeamCode &team, mlir::Value first, mlir::Value rows);
+  /// So many loads to tiles were started `later` than this one.
+  void finish(TeamCode &team, mlir::Value first, mlir::Value rows, mlir::ValueRange held, int64_t later);
+
+private:
+  CallerArray array;
+  Place tile;
+  bool isDirect = false;
+  int64_t neighbours, accesses = 0;
+  mlir::Value condition;
+};
 void emitStore(TeamCode &team, const Place &tile, mlir::Value rows, const CallerArray &array, mlir::Value first);
-void emitMap(TeamCode &team, MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
-void emitScan(TeamCode &team, ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
+void emitMap(TeamCode &team, tile::MapOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+/// The same where tiles in registers are among its own: each thread takes the elements that it has.
+void emitMapOfRegisters(TeamCode &team, tile::MapOp op, llvm::ArrayRef<Place> inputs, const Place &result);
+void emitScan(TeamCode &team, tile::ScanOp op, llvm::ArrayRef<Place> inputs, std::optional<Place> initial,
               std::optional<Place> all, std::optional<Place> last, mlir::Value rows);
-void emitReduce(TeamCode &team, ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
+void emitReduce(TeamCode &team, tile::ReduceOp op, llvm::ArrayRef<Place> inputs, const Place &result, mlir::Value rows);
 void emitTranspose(TeamCode &team, const Place &source, mlir::Value rows, const Place &result);
 
 /// The factors, bounds and what is known of a product.
@@ -140,10 +200,11 @@ struct Product {
   std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
 };
 void emitProduct(TeamCode &team, const Product &product);
+void emitRowProduct(TeamCode &team, const Product &product);
 void emitSolve(TeamCode &team, const Place &matrix, const Place &values, mlir::Value rows);
-void emitScaledDots(TeamCode &team, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+void emitScaledDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
-void emitScaledSums(TeamCode &team, ScaledSumsOp op, const Place &matrix, const Place &values, const Place &scales,
-                    const Place &result, mlir::Value rows);
+void emitScaledSums(TeamCode &team, tile::ScaledSumsOp op, const Place &matrix, const Place &values,
+                    const Place &scales, const Place &result, mlir::Value rows);
 
-} // namespace recur::tile::nvvm
+} // namespace recur::conversion::nvvm

@@ -1,85 +1,27 @@
 // Kernels to functions, op by op, and the barriers between ops.
 #include "ABI/LaunchWords.h"
+#include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/KernelLowering.h"
 #include "Conversion/TileToNVVM/Passes.h"
-#include "Conversion/TileToNVVM/Team.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <numeric>
 
-namespace recur::tile {
+namespace recur::conversion {
 #define GEN_PASS_DEF_CONVERTTILETONVVMPASS
 #include "Conversion/TileToNVVM/Passes.h.inc"
-} // namespace recur::tile
+} // namespace recur::conversion
 
 using namespace mlir;
 using namespace recur::tile;
-using namespace recur::tile::nvvm;
-namespace abi = recur::abi;
+using namespace recur::conversion::nvvm;
+
+/// Shared memory and workspaces begin at multiples of at least this.
+static constexpr int64_t tileAlignment = 64;
 
 namespace {
-
-/// The bytes of one memory that an op touches. All arrays of the caller's are one place, for they may be the same.
-struct Access {
-  Memory memory;
-  int64_t begin, end;
-  bool isWrite;
-  bool conflictsWith(const Access &other) const {
-    return memory == other.memory && begin < other.end && other.begin < end && (isWrite || other.isWrite);
-  }
-};
-
-class KernelLowering {
-public:
-  KernelLowering(KernelOp kernel, OpBuilder &builder)
-      : kernel(kernel), builder(builder), team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)) {}
-
-  LogicalResult run();
-
-private:
-  void beginFunction();
-  CallerArray findArray(BlockArgument array);
-  Value word(int64_t index, Type type);
-  LogicalResult lower(Block &block);
-  LogicalResult lower(Operation *op);
-  LogicalResult emit(Operation *op);
-  LogicalResult lowerLoop(Operation *op);
-  LogicalResult checkTypes(Operation *op);
-  LogicalResult allocate(AllocOp op);
-  void view(ViewOp op);
-  void emit(ProductOp op);
-
-  /// Puts a barrier before an op that touches what another thread may still write, or writes what it may still read.
-  void order(Operation *op);
-  void orderAll() {
-    if (!pending.empty())
-      team.barrier();
-    pending.clear();
-  }
-
-  Value value(Value old) { return values.lookup(old); }
-  Value rows(Value old) { return team.narrow(values.lookup(old)); }
-  Place place(Value tile) { return places.lookup(tile); }
-  std::optional<Place> optionalPlace(Value tile) { return tile ? std::optional(place(tile)) : std::nullopt; }
-  SmallVector<Place> placesOf(ValueRange tiles) {
-    return llvm::map_to_vector(tiles, [&](Value tile) { return place(tile); });
-  }
-  static std::optional<std::pair<int64_t, int64_t>> triangle(std::optional<ArrayRef<int64_t>> numbers) {
-    return numbers ? std::optional(std::pair((*numbers)[0], (*numbers)[1])) : std::nullopt;
-  }
-
-  KernelOp kernel;
-  OpBuilder &builder;
-  TeamCode team;
-  LLVM::GlobalOp sharedMemory;
-  Value arguments, shared, scratch, sequence, head, firstToken;
-  llvm::DenseMap<Value, Place> places;
-  llvm::DenseMap<Value, CallerArray> arrays;
-  llvm::DenseMap<Value, Access> extents; // of tiles, as reads
-  SmallVector<Access> pending;           // since the last barrier
-  IRMapping values;
-};
-
-struct ConvertTileToNVVMPass : recur::tile::impl::ConvertTileToNVVMPassBase<ConvertTileToNVVMPass> {
+struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBase<ConvertTileToNVVMPass> {
   using ConvertTileToNVVMPassBase::ConvertTileToNVVMPassBase;
   void runOnOperation() override {
     SmallVector<KernelOp> kernels(getOperation().getOps<KernelOp>());
@@ -90,7 +32,7 @@ struct ConvertTileToNVVMPass : recur::tile::impl::ConvertTileToNVVMPassBase<Conv
         return signalPassFailure();
       }
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder).run()))
+      if (failed(KernelLowering(kernel, builder, loadsAhead).run()))
         return signalPassFailure();
       kernel.erase();
     }
@@ -109,6 +51,17 @@ Value KernelLowering::word(int64_t index, Type type) {
   return LLVM::LoadOp::create(builder, team.loc, type, pointer, 8);
 }
 
+/// How many CTAs share a multiprocessor. Where each of them works on chunks of its own, as many as have room and leave
+/// a thread enough registers; else one, which has all registers that there are.
+static int32_t countNeighbourCTAs(KernelOp kernel) {
+  constexpr int64_t registers = 65536, enoughPerThread = 128, reservedBytes = 1024; // of shared memory, for each CTA
+  if (kernel.getBody().front().getOps<scf::ParallelOp>().empty())
+    return 1;
+  int64_t byRegisters = registers / (enoughPerThread * int64_t(*kernel.getThreads()));
+  int64_t byMemory = (mostSharedBytes + reservedBytes) / (int64_t(*kernel.getShared()) + reservedBytes);
+  return int32_t(std::max<int64_t>(1, std::min(byRegisters, byMemory)));
+}
+
 void KernelLowering::beginFunction() {
   MLIRContext *context = builder.getContext();
   Location loc = kernel.getLoc();
@@ -118,7 +71,7 @@ void KernelLowering::beginFunction() {
   auto sharedType = LLVM::LLVMArrayType::get(byte, 0);
   sharedMemory =
       LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
-                             (kernel.getSymName() + "_shared").str(), Attribute(), /*alignment=*/128, sharedSpace);
+                             (kernel.getSymName() + "_shared").str(), Attribute(), chain ? 1024 : 128, sharedSpace);
   auto pointer = LLVM::LLVMPointerType::get(context);
   auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), abi::countWords(int(arrayCount)));
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
@@ -128,16 +81,27 @@ void KernelLowering::beginFunction() {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(team.threads), 1, 1}));
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1)); // all registers there are
+  neighbours = countNeighbourCTAs(kernel);
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(neighbours));
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   arguments = function.getArgument(0);
   team.begin();
+  threadOfKernel = team.thread;
+  team.isRounded = llvm::any_of(kernel.getBody().front().getArguments().drop_back(), [](BlockArgument array) {
+    return cast<TileType>(array.getType()).getElementBytes() == 2;
+  });
   shared = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
   Value unit = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
-  Value own = team.multiplyWide(team.widen(unit), word(abi::WorkspaceStrideWord, builder.getI64Type()));
+  part = NVVM::BlockIdZOp::create(builder, loc, builder.getI32Type());
+  // CTAs are a head of a sequence, one of the CTAs that deal out its chunks, and a part of its channels.
+  Type word32 = builder.getI32Type();
+  Value row = NVVM::BlockIdYOp::create(builder, loc, word32), rowCount = NVVM::GridDimYOp::create(builder, loc, word32);
+  Value slot = team.add(arith::MulIOp::create(builder, loc, part, rowCount), row);
+  slot = team.add(arith::MulIOp::create(builder, loc, slot, NVVM::GridDimXOp::create(builder, loc, word32)), unit);
+  Value own = team.multiplyWide(team.widen(slot), word(abi::WorkspaceStrideWord, builder.getI64Type()));
   scratch = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, word(abi::WorkspaceWord, pointer));
   scratch = team.offset(scratch, own, byte);
 }
@@ -155,7 +119,9 @@ CallerArray KernelLowering::findArray(BlockArgument argument) {
   CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
   Value own = arith::DivUIOp::create(builder, loc, head, team.narrow(array(abi::GroupWord)));
   Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
-  offset = team.addWide(offset, team.multiplyWide(firstToken, found.tokenStride));
+  Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
+  offset = team.addWide(offset, team.multiplyWide(before, array(abi::FirstStrideWord)));
+  offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
   offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
   Value isAbsent = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, data, null);
@@ -194,8 +160,14 @@ LogicalResult KernelLowering::run() {
     extents[argument] = {Memory::Global, 0, 1, false};
   }
   values.map(body.getArguments().back(), choice.getResult(1));
-  if (failed(lower(body)))
+  if (chain) {
+    for (Operation &op : body)
+      if (isa<arith::ArithDialect>(op.getDialect()))
+        builder.clone(op, values);
+    emitStateChain(team, *chain, arrays, values, shared);
+  } else if (failed(lower(body))) {
     return failure();
+  }
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return success();
 }
@@ -241,42 +213,34 @@ LogicalResult KernelLowering::lower(Block &block) {
   return success();
 }
 
-/// A loop or condition of the plan, which all threads take together.
-LogicalResult KernelLowering::lowerLoop(Operation *op) {
-  Operation *shell = op->cloneWithoutRegions(values);
-  builder.insert(shell);
-  SmallVector<Access> before = pending;
-  for (auto [from, to] : llvm::zip(op->getRegions(), shell->getRegions())) {
-    if (from.empty())
-      continue;
-    Block &block = to.emplaceBlock();
-    for (BlockArgument argument : from.front().getArguments())
-      values.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(&block);
-    for (Operation &op : from.front()) {
-      if (op.hasTrait<OpTrait::IsTerminator>())
-        orderAll(); // what comes next may be the first op of the block again
-      if (failed(lower(&op)))
-        return failure();
-    }
-    pending = before; // the block may not have run
-  }
+/// Numbers are known by name from the op that makes them to those behind it.
+LogicalResult KernelLowering::allocateRegisters(AllocOp op) {
+  TileType type = op.getType();
+  auto isApart = [&](Operation *user) { return user->getBlock() != (*op->user_begin())->getBlock(); };
+  std::optional<WarpBlock> block = spreadOverWarps(type.getSize(0), type.getSize(1), team.warps());
+  if (llvm::any_of(op->getUsers(), isApart))
+    return op.emitOpError("cannot be lowered: a tile in registers is used in one block");
+  registers.push_back(std::make_unique<Registers>(Registers{*block, {}}));
+  Place place{{}, type};
+  place.registers = registers.back().get();
+  places[op] = place;
   return success();
 }
 
 LogicalResult KernelLowering::allocate(AllocOp op) {
+  if (op.getType().getMemory() == Memory::Registers)
+    return allocateRegisters(op);
   if (!op.getOffset())
     return op.emitOpError("has not been placed; choose an offset for it first");
   TileType type = op.getType();
   Memory memory = type.getMemory();
-  if (memory == Memory::Registers || type.getSwizzle())
-    return op.emitOpError("cannot be lowered: a team has tiles in shared or local memory, not swizzled");
+  if (type.getSwizzle())
+    return op.emitOpError("cannot be lowered: the tiles of a team are not swizzled");
   auto begin = int64_t(*op.getOffset());
   Value base = memory == Memory::Shared ? shared : scratch;
   Value pointer = LLVM::GEPOp::create(builder, op.getLoc(), base.getType(), builder.getI8Type(), base,
                                       ArrayRef<LLVM::GEPArg>{int32_t(begin)});
-  places[op] = {pointer, type};
+  places[op] = {pointer, type, std::gcd(begin, tileAlignment)};
   extents[op] = {memory, begin, begin + type.getExtent() * type.getElementBytes(), false};
   return success();
 }
@@ -291,7 +255,10 @@ void KernelLowering::view(ViewOp op) {
   if (offset)
     pointer = LLVM::GEPOp::create(builder, op.getLoc(), pointer.getType(), type.getElementType(), pointer,
                                   ArrayRef<LLVM::GEPArg>{int32_t(offset)});
-  places[op] = {pointer, type};
+  int64_t bytes = type.getElementBytes(), alignment = std::gcd(source.alignment, offset * bytes);
+  if (op.getRow())
+    alignment = std::gcd(alignment, source.type.getStride(0) * bytes);
+  places[op] = {pointer, type, alignment};
   Access extent = extents[op.getSource()];
   if (!op.getRow()) {
     extent.begin += offset * type.getElementBytes();
@@ -330,8 +297,12 @@ LogicalResult KernelLowering::checkTypes(Operation *op) {
 
 LogicalResult KernelLowering::lower(Operation *op) {
   team.loc = op->getLoc();
+  if (auto loop = dyn_cast<scf::ForOp>(op); loop && isa<KernelOp>(loop->getParentOp()))
+    return lowerChunks(loop);
   if (isa<scf::ForOp, scf::IfOp>(op))
     return lowerLoop(op);
+  if (auto loop = dyn_cast<scf::ParallelOp>(op))
+    return lowerParallel(loop);
   if (auto alloc = dyn_cast<AllocOp>(op))
     return allocate(alloc);
   if (auto part = dyn_cast<ViewOp>(op)) {
@@ -341,6 +312,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
   if (failed(checkTypes(op)))
     return failure();
   order(op);
+  forgetThread();
   return emit(op);
 }
 
@@ -357,7 +329,12 @@ LogicalResult KernelLowering::emit(Operation *op) {
       .Case([&](MapOp op) -> LogicalResult {
         if (op.getBlocks())
           return op.emitOpError("cannot be lowered: a team computes whole tiles, not blocks");
-        emitMap(team, op, placesOf(op.getInputs()), place(op.getResult()), rows(op.getRows()));
+        SmallVector<Place> inputs = placesOf(op.getInputs());
+        Place result = place(op.getResult());
+        if (result.registers || llvm::any_of(inputs, [](const Place &input) { return input.registers; }))
+          emitMapOfRegisters(team, op, inputs, result);
+        else
+          emitMap(team, op, inputs, result, rows(op.getRows()));
         return success();
       })
       .Case([&](ScanOp op) {

@@ -4,7 +4,7 @@
 // The plan of a CTA of one team. Its tiles lie in shared memory, rows four banks apart; data and what is computed are
 // rounded for products, whose right factors are taken transposed as they lie; nothing is fetched ahead.
 // CHECK-LABEL: tile.kernel @linear required 3 workspace 0 threads 256 shared
-// CHECK: tile.alloc at {{[0-9]+}} : <30x20xf32, shared, [36, 1]>
+// CHECK: tile.alloc at {{[0-9]+}} : <20x30xf32, shared, [36, 1]>
 // CHECK-NOT: tile.pair
 // CHECK-NOT: ahead
 // CHECK: tile.load %arg0[%{{.*}}] rows %{{.*}} into %{{.*}} : <?x30xbf16, global> into <32x30xbf16, shared, [72, 1]>

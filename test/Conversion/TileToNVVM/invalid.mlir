@@ -15,10 +15,27 @@ tile.kernel @unplaced required 0 workspace 0 threads 32 shared 64 {
 
 // -----
 
-tile.kernel @registers required 0 workspace 0 threads 128 shared 64 {
+tile.kernel @swizzled required 0 workspace 0 threads 128 shared 8192 {
 ^bb0(%n: i64):
-  // expected-error @below {{'tile.alloc' op cannot be lowered: a team has tiles in shared or local memory, not swizzled}}
-  %a = tile.alloc at 0 : !tile.tile<64x64xf32, registers, [64, 1]>
+  // expected-error @below {{'tile.alloc' op cannot be lowered: the tiles of a team are not swizzled}}
+  %a = tile.alloc at 0 : !tile.tile<64x64xbf16, shared, [64, 1], swizzle 128>
+}
+
+// -----
+
+tile.kernel @blocks required 0 workspace 0 threads 128 shared 20480 {
+^bb0(%n: i64):
+  %zero = arith.constant 0 : i64
+  %a = tile.alloc at 0 : !tile.tile<64x64xbf16, shared, [72, 1]>
+  // expected-error @below {{'tile.alloc' op cannot be lowered: a tile in registers is used in one block}}
+  %c = tile.alloc : !tile.tile<64x64xf32, registers, [64, 1]>
+  tile.product %a, %a into %c rows %n inner %n : !tile.tile<64x64xbf16, shared, [72, 1]>, !tile.tile<64x64xbf16, shared, [72, 1]> into !tile.tile<64x64xf32, registers, [64, 1]>
+  scf.for %i = %zero to %n step %n : i64 {
+    tile.map %c into %c rows %n dims [array<i64: 0, 1>] : !tile.tile<64x64xf32, registers, [64, 1]> into !tile.tile<64x64xf32, registers, [64, 1]> {
+    ^bb0(%x: f32):
+      tile.yield %x : f32
+    }
+  }
 }
 
 // -----

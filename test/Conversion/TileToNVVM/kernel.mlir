@@ -1,8 +1,8 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 // CHECK: llvm.mlir.global external @twice_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-// One parameter: five words, and seven of each array.
-// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<19 x i64>})
+// One parameter: five words, and ten of each array.
+// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<25 x i64>})
 // CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.tid.x
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
@@ -32,9 +32,9 @@ tile.kernel @twice required 1 workspace 0 threads 128 shared 64 {
   tile.store %t rows %one to %y[%zero] : !tile.tile<1x16xf32, shared, [16, 1]> to !tile.tile<?x16xf32, global>
 }
 
-// Numbers of 16 bits move in twos, where the caller's rows allow that.
+// Numbers move 16 bytes at a time, where the caller's rows allow that.
 // CHECK-LABEL: llvm.func @halves
-// CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<2xbf16>
+// CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<8xbf16>
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> bf16
 tile.kernel @halves required 1 workspace 0 threads 128 shared 4096 {
 ^bb0(%x: !tile.tile<?x16xbf16, global>, %tokens: i64):
@@ -45,7 +45,7 @@ tile.kernel @halves required 1 workspace 0 threads 128 shared 4096 {
 
 // Local tiles lie in device memory, in the CTA's own part.
 // CHECK-LABEL: llvm.func @local
-// CHECK: llvm.store %{{.*}} : f32, !llvm.ptr<1>
+// CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<1>
 tile.kernel @local required 0 workspace 4096 threads 128 shared 0 {
 ^bb0(%tokens: i64):
   %t = tile.alloc at 0 : !tile.tile<64x16xf32, local, [16, 1]>

@@ -4,6 +4,7 @@
 
 using namespace recur;
 using ::testing::ElementsAre;
+using ::testing::FieldsAre;
 using ::testing::IsEmpty;
 
 TEST(Faults, AKernelThatKeepsAllInRegistersHasNone) {
@@ -15,14 +16,26 @@ TEST(Faults, AKernelThatKeepsAllInRegistersHasNone) {
 
 TEST(Faults, SpillsAndStackFramesAreSome) {
   EXPECT_THAT(findFaults("    32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads\n"),
-              ElementsAre("32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads"));
+              ElementsAre(FieldsAre("", "32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads")));
   EXPECT_THAT(findFaults("    0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads\n"),
-              ElementsAre("0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads"));
+              ElementsAre(FieldsAre("", "0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads")));
+}
+
+TEST(Faults, AreOfTheKernelThatTheReportNames) {
+  EXPECT_THAT(findFaults("ptxas info    : Function properties for kda_early\n"
+                         "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                         "ptxas info    : Function properties for kda_late\n"
+                         "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                         "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'\n"),
+              ElementsAre(FieldsAre("kda_late", "8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"),
+                          FieldsAre("kda_chain",
+                                    "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'")));
 }
 
 TEST(Faults, ProductsOneAfterAnotherAreSome) {
   EXPECT_THAT(
       findFaults("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
                  "ptxas info    : (C7600) something else\n"),
-      ElementsAre("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized"));
+      ElementsAre(FieldsAre(
+          "", "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized")));
 }

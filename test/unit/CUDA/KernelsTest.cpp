@@ -8,6 +8,7 @@
 #include "Interpreter/TileInterpreter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
+#include "gmock/gmock.h"
 #include <fstream>
 
 using namespace recur;
@@ -42,7 +43,7 @@ void leaveData(dgps::RecurrenceOp recurrence, DataType type, int64_t tokens, con
   auto drawn = check::makeJudgedData(recurrence, {2, tokens, 2, 1}, uint64_t(tokens), wanted);
   ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
   llvm::sys::fs::create_directories(folder);
-  auto writeAll = [&](const char *word, const interpreter::NamedArrays &arrays) {
+  auto writeAll = [&](const char *word, const data::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays)
       write(folder + "/" + word + "." + name + ".npy", npy::print(array, DataType::F64));
   };
@@ -53,28 +54,48 @@ void leaveData(dgps::RecurrenceOp recurrence, DataType type, int64_t tokens, con
   writeAll("final", drawn->want.final);
 }
 
-/// What a launch must be told, for a script: the kernel, and its arrays in their order.
-std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const codegen::InterfaceKernel &kernel) {
-  const codegen::InterfaceLaunch &launch = kernel.launches.front();
+llvm::json::Object describe(const codegen::InterfaceKernel &kernel) {
+  llvm::json::Array launches, left;
+  for (const codegen::InterfaceLaunch &launch : kernel.launches) {
+    llvm::json::Array own;
+    for (const codegen::InterfaceLaunchArray &array : launch.arrays)
+      own.push_back(llvm::json::Array{array.number, array.partDim, array.partSize});
+    launches.push_back(llvm::json::Object{{"symbol", launch.symbol},
+                                          {"threads", launch.threads},
+                                          {"shared", launch.sharedBytes},
+                                          {"workspace", launch.workspaceBytes},
+                                          {"parts", launch.parts},
+                                          {"parallel", launch.chunksAreApart},
+                                          {"arrays", std::move(own)}});
+  }
+  for (const codegen::InterfaceLeft &array : kernel.left)
+    left.push_back(llvm::json::Object{{"rows", array.rows},
+                                      {"bytes", array.elementBytes},
+                                      {"shape", llvm::json::Array(llvm::ArrayRef<int64_t>(array.shape))}});
+  return llvm::json::Object{{"plan", int64_t(kernel.plan)},     {"chunk", kernel.chunk},
+                            {"tokens_from", kernel.tokensFrom}, {"launches", std::move(launches)},
+                            {"left", std::move(left)},          {"workspace", kernel.workspaceBytes}};
+}
+
+/// What a call must be told, for a script: the kernels, and their arrays in their order.
+std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const codegen::KernelInterface &interface) {
   PipelineOptions pipeline;
   auto program = compile::copyTo("chunk", recurrence, pipeline);
   if (!program)
     return llvm::toString(program.takeError());
-  llvm::json::Array arrays;
+  llvm::json::Array arrays, kernels;
   for (const auto &array : interpreter::listKernelArrays(*(**program).getOps<chunk::ProgramOp>().begin())) {
-    bool isShared = array.role == interpreter::Role::SharedInput;
-    auto word = interpreter::getWord(array.role);
+    bool isShared = array.role == data::Role::SharedInput;
+    auto word = data::getWord(array.role);
     arrays.push_back(llvm::json::Object{
         {"role", word}, {"name", array.name}, {"shared", isShared}, {"shape", llvm::json::Array(array.shape)}});
   }
+  for (const codegen::InterfaceKernel &kernel : interface.kernels)
+    kernels.push_back(describe(kernel));
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Object{{"name", example.getName()},
-                                                                         {"symbol", launch.symbol},
                                                                          {"type", ::getName(example.type)},
-                                                                         {"chunk", kernel.chunk},
-                                                                         {"threads", launch.threads},
-                                                                         {"shared", launch.sharedBytes},
-                                                                         {"workspace", kernel.workspaceBytes},
+                                                                         {"kernels", std::move(kernels)},
                                                                          {"arrays", std::move(arrays)}});
   return text;
 }
@@ -94,14 +115,18 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
   EXPECT_FALSE(listings.cubin.empty());
   const codegen::KernelInterface &interface = kernels->interfaces.front();
-  ASSERT_EQ(interface.kernels.size(), 1u);
-  ASSERT_EQ(interface.kernels.front().launches.size(), 1u);
+  // One for a token and one for chunks of tokens; nothing was left out, or given a plainer plan, for faults.
+  ASSERT_EQ(interface.kernels.size(), 2u);
+  EXPECT_EQ(interface.kernels.front().plan, RECUR_PLAN_STEP);
+  for (const codegen::InterfaceKernel &kernel : interface.kernels)
+    EXPECT_GE(kernel.launches.size(), 1u);
+  EXPECT_THAT(kernels->notes, ::testing::IsEmpty());
   const char *folder = std::getenv("RECUR_GPU_CASES");
   if (!folder)
     return;
   std::string base = std::string(folder) + "/" + GetParam().getName();
   write(base + ".ptx", listings.ptx);
-  write(base + ".json", describe(recurrence, GetParam(), interface.kernels.front()));
+  write(base + ".json", describe(recurrence, GetParam(), interface));
   for (int64_t tokens : {0, 1, 5, 63, 64, 65, 200})
     leaveData(recurrence, GetParam().type, tokens, base + "/" + std::to_string(tokens));
 }

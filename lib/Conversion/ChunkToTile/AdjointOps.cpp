@@ -1,0 +1,434 @@
+// What gradients are made of: sums, solves and scans from later tokens to earlier ones.
+#include "Conversion/ChunkToTile/Planner.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::conversion;
+using namespace recur::tile;
+
+/// One row of a matrix as a vector, or one number of a vector.
+Value Planner::rowOf(Value tile, Value row) {
+  TileType type = tileOf(tile);
+  if (type.getRank() == 1)
+    return view(tile, {1}, {1}, 0, row);
+  return view(tile, type.getShape().drop_front(), type.getStrides().drop_front(), 0, row);
+}
+
+/// A loop over the tokens of the chunk from the last to the first.
+void Planner::forTokensBack(llvm::function_ref<void(Value token)> build) {
+  auto loop = scf::ForOp::create(builder, loc, constant(0), tokens, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value last = arith::SubIOp::create(builder, loc, tokens, constant(1));
+  build(arith::SubIOp::create(builder, loc, last, loop.getInductionVar()));
+}
+
+//===----------------------------------------------------------------------===//
+// Transposed products and solves
+//===----------------------------------------------------------------------===//
+
+/// What the writes gather from the rows under a decay. Going back over the tokens, `gathered` has for each write before
+/// the token what all rows behind the token make of it, decayed to there: each token's rows are added and its decay
+/// multiplied. With `solve` the rows' values are the results themselves, and are subtracted.
+void Planner::gatherBack(Value matrix, Value values, Numbers points, Numbers steps, Value factors, Value result,
+                         bool solve) {
+  int64_t rowsPerToken = points.size(), writesPerToken = steps.size(), channels = tileOf(values).getSize(1);
+  Value gathered = alloc(tileOf(result).getShape());
+  fill(gathered, 0, rowsOf(gathered));
+  auto multiply = [&](Value token, int64_t count) {
+    return arith::MulIOp::create(builder, loc, token, constant(count)).getResult();
+  };
+  auto add = [&](Value a, int64_t b) { return arith::AddIOp::create(builder, loc, a, constant(b)).getResult(); };
+  auto exactRow = [&](Value tile, Value row) { return view(tile, {1, channels}, tileOf(tile).getStrides(), 0, row); };
+  auto combine = [solve](Scalars &s, Value a, Value b) { return solve ? s.sub(a, b) : s.add(a, b); };
+  forTokensBack([&](Value token) {
+    Value firstRow = multiply(token, rowsPerToken), firstWrite = multiply(token, writesPerToken);
+    SmallVector<Value> weights, rowValues;
+    for (int64_t j = 0; j < rowsPerToken; ++j) {
+      weights.push_back(rowOf(matrix, add(firstRow, j)));
+      rowValues.push_back(rowOf(solve ? result : values, add(firstRow, j)));
+    }
+    for (int64_t step = writesPerToken - 1; step >= 0; --step) {
+      Value write = add(firstWrite, step), to = exactRow(result, write);
+      SmallVector<Input> inputs{exactRow(gathered, write)};
+      if (solve)
+        inputs.push_back(exactRow(values, write));
+      for (int64_t j = 0; j < rowsPerToken; ++j)
+        if (chunk::seesWrite(points[j], steps[step]) && (!solve || j > step)) {
+          inputs.push_back({view(weights[j], {1}, {1}, step, firstWrite), {0}});
+          inputs.push_back({rowValues[j], {1}});
+        }
+      map(inputs, to, constant(1), [&](Scalars &s, ValueRange x) {
+        Value sum = solve ? s.add(x[1], x[0]) : x[0];
+        for (size_t i = solve ? 2 : 1; i < x.size(); i += 2)
+          sum = combine(s, sum, s.mul(x[i], x[i + 1]));
+        return sum;
+      });
+    }
+    SmallVector<Input> inputs{gathered};
+    Value factor = rowOf(factors, token);
+    inputs.push_back({factor, {tileOf(factor).getSize(0) == 1 ? 0 : 1}});
+    for (int64_t j = 0; j < rowsPerToken; ++j) {
+      inputs.push_back({weights[j], {0}});
+      inputs.push_back({rowValues[j], {1}});
+    }
+    map(inputs, gathered, firstWrite, [&](Scalars &s, ValueRange x) {
+      Value sum = x[0];
+      auto addRows = [&](bool before) {
+        for (auto [j, point] : llvm::enumerate(points))
+          if ((point == chunk::beforeDecay) == before)
+            sum = combine(s, sum, s.mul(x[2 + 2 * j], x[3 + 2 * j]));
+      };
+      addRows(false);
+      sum = s.mul(sum, x[1]);
+      addRows(true);
+      return sum;
+    });
+  });
+}
+
+void Planner::plan(chunk::ApplyTransposedOp op) {
+  Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
+  if (op.getDecay())
+    return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
+                      /*solve=*/false);
+  product(matrix, true, values, result, rowsOf(result), rowsOf(values));
+}
+
+/// Without a decay by the inverse, which is solved for once however many solves share the matrix.
+void Planner::plan(chunk::SolveTransposedOp op) {
+  Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
+  if (op.getDecay())
+    return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
+                      /*solve=*/true);
+  Value &inverse = shared.inverses[op.getMatrix()];
+  if (!inverse) {
+    inverse = alloc(tileOf(matrix).getShape());
+    map({}, inverse, rowsOf(inverse),
+        [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
+    SolveOp::create(builder, loc, matrix, inverse, rowsOf(inverse));
+  }
+  product(inverse, true, values, result, rowsOf(result), rowsOf(values));
+}
+
+//===----------------------------------------------------------------------===//
+// The cotangent of a decay
+//===----------------------------------------------------------------------===//
+
+/// For each write, which is a column of `pairs` (or a channel of one write's), how much each token's decay matters:
+/// what the write has become before the token, times what all rows behind the token's decay make of it. `passed` says
+/// how much of the write is left before each token, and `pairsOf` the rows of each token.
+void Planner::plan(chunk::DecayCotangentOp op) {
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(), chunk = program.getChunk();
+  Value result = make(op), matrix = get(op.getMatrix());
+  // Where in the nest a write is of an earlier token than the row's.
+  auto isEarlier = [&](Scalars &s) {
+    Value token = s.index(1);
+    if (writesPerToken > 1)
+      token = arith::DivUIOp::create(s.builder, s.loc, token, s.integer(writesPerToken));
+    return s.below(token, s.index(0));
+  };
+  bool byChannel = chunk::tensorOf(op.getDecay()).getRank() > 1;
+  if (Value decayed = op.getLinear() || byChannel ? Value() : findDecayed(op))
+    return planDecayOfPairs(op, matrix, decayed, result, isEarlier);
+  Value steps = factors(op.getDecay(), op.getLinear()), rows = get(op.getRows()), columns = get(op.getColumns());
+  if (byChannel)
+    return planDecayOfChannels(op, matrix, rows, columns, steps, result);
+  int64_t writes = tileOf(columns).getSize(0);
+  // All channels of a pair decay alike: what a pair makes is one number.
+  Value pairs = alloc(tileOf(matrix).getShape());
+  product(rows, false, transposedColumns(op.getColumns()), pairs, rowsOf(pairs), constant(tileOf(rows).getSize(1)));
+  map({pairs, matrix}, pairs, rowsOf(pairs), [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  Value passed = alloc({chunk, writes}), matters = alloc({chunk, writes}), count = rowsOf(steps);
+  scan({steps}, {}, passed, {}, count, 1, false, [&](Scalars &s, ValueRange x) {
+    return std::pair(s.select(isEarlier(s), s.mul(x[1], x[0]), s.number(1)), x[1]);
+  });
+  SmallVector<Input> inputs{steps, passed};
+  for (int64_t j = 0; j < rowsPerToken; ++j)
+    inputs.push_back(slot(pairs, j, rowsPerToken));
+  bool linear = op.getLinear();
+  scan(inputs, {}, matters, {}, count, 0, true, [&](Scalars &s, ValueRange x) {
+    Value earlier = isEarlier(s), looks = x.back(), behind = s.number(0);
+    for (auto [j, point] : llvm::enumerate(op.getPoints()))
+      if (point != chunk::beforeDecay)
+        looks = s.add(looks, s.select(earlier, x[2 + j], s.number(0)));
+    Value reached = s.mul(looks, x[0]);
+    for (auto [j, point] : llvm::enumerate(op.getPoints()))
+      if (point == chunk::beforeDecay)
+        behind = s.add(behind, s.select(earlier, x[2 + j], s.number(0)));
+    Value slope = s.select(earlier, s.mul(linear ? looks : reached, x[1]), s.number(0));
+    return std::pair(s.add(reached, behind), slope);
+  });
+  reduce(Reduction::Sum, {matters}, result, {1}, {chunk, writes}, [](Scalars &, ValueRange x) { return x[0]; });
+}
+
+/// Whether the interaction is what the cotangent's pairs are with the decay between them.
+static bool havePairsInCommon(chunk::InteractionOp made, chunk::DecayCotangentOp op) {
+  return made->getBlock() == op->getBlock() && made->isBeforeInBlock(op) && made.getRows() == op.getRows() &&
+         made.getColumns() == op.getColumns() && made.getDecay() == op.getDecay() &&
+         made.getLinear() == op.getLinear() && made.getPoints() == op.getPoints() && made.getSteps() == op.getSteps();
+}
+
+bool Planner::isDecayedPairs(chunk::InteractionOp made) {
+  return llvm::any_of(made.getRows().getUsers(), [&](Operation *user) {
+    auto cotangent = dyn_cast<chunk::DecayCotangentOp>(user);
+    return cotangent && havePairsInCommon(made, cotangent);
+  });
+}
+
+/// The op's pairs with the decay between them, where an interaction before it has them as they are.
+Value Planner::findDecayed(chunk::DecayCotangentOp op) {
+  for (Operation *user : op.getRows().getUsers()) {
+    auto made = dyn_cast<chunk::InteractionOp>(user);
+    if (!made || !havePairsInCommon(made, op) || !tiles.contains(made.getResult()))
+      continue;
+    if (Value tile = get(made.getResult()); tileOf(tile).getElementType().isF32())
+      return tile;
+  }
+  return {};
+}
+
+/// By each logarithm of a decay: the sum of all pairs whose range has it, since each pair is a product of its range's
+/// decays. Nothing is multiplied again that the pairs are made of.
+void Planner::planDecayOfPairs(chunk::DecayCotangentOp op, Value matrix, Value decayed, Value result,
+                               function_ref<Value(Scalars &)> isEarlier) {
+  int64_t rowsPerToken = op.getPoints().size(), chunk = program.getChunk(), writes = tileOf(matrix).getSize(1);
+  SmallVector<Input> inputs;
+  for (int64_t j = 0; j < rowsPerToken; ++j) {
+    inputs.push_back(slot(matrix, j, rowsPerToken));
+    inputs.push_back(slot(decayed, j, rowsPerToken));
+  }
+  Value matters = alloc({chunk, writes});
+  scan(inputs, {}, matters, {}, rowsOf(result), 0, true, [&](Scalars &s, ValueRange x) {
+    Value earlier = isEarlier(s), sum = x.back();
+    auto addRows = [&](bool before) {
+      for (auto [j, point] : llvm::enumerate(op.getPoints()))
+        if ((point == chunk::beforeDecay) == before)
+          sum = s.add(sum, s.select(earlier, s.mul(x[2 * j], x[2 * j + 1]), s.number(0)));
+    };
+    addRows(false);
+    Value slope = s.select(earlier, sum, s.number(0));
+    addRows(true);
+    return std::pair(sum, slope);
+  });
+  reduce(Reduction::Sum, {matters}, result, {1}, {chunk, writes}, [](Scalars &, ValueRange x) { return x[0]; });
+}
+
+/// How many of `count` tokens from `first` on there are in this chunk.
+Value Planner::tokensFrom(int64_t first, int64_t count) {
+  Value left = arith::SubIOp::create(builder, loc, rowsOf(program.getChunk()), constant(first));
+  left = arith::MaxSIOp::create(builder, loc, left, constant(0));
+  return arith::MinSIOp::create(builder, loc, left, constant(count));
+}
+
+/// A decay for each channel. Pairs within a block of tokens have their own products of decays; what pairs have in
+/// common that are in different blocks goes by products of matrices. Where factors are given instead of logarithms, a
+/// step of zero has a cotangent too, which no product with it says: then all is one block.
+void Planner::planDecayOfChannels(chunk::DecayCotangentOp op, Value matrix, Value rows, Value columns, Value steps,
+                                  Value result) {
+  constexpr int64_t blockTokens = 16;
+  int64_t chunk = tileOf(steps).getSize(0), writesPerToken = op.getSteps().size();
+  bool byBlocks = !op.getLinear() && chunk > blockTokens;
+  int64_t size = byBlocks ? blockTokens : chunk;
+  DecayParts parts{op, matrix, rows, columns, steps, result, transpose(matrix, rowsOf(matrix)), {}};
+  parts.later = alloc({size * writesPerToken, size});
+  map({}, parts.later, constant(size * writesPerToken), [&](Scalars &s, ValueRange) {
+    Value token = s.index(0);
+    if (writesPerToken > 1)
+      token = arith::DivUIOp::create(s.builder, s.loc, token, s.integer(writesPerToken));
+    return s.select(s.below(token, s.index(1)), s.number(1), s.number(0));
+  });
+  fill(result, 0, rowsOf(result));
+  for (int64_t first = 0; first < chunk; first += size)
+    planDecayWithin(parts, first, std::min(size, chunk - first));
+  if (byBlocks)
+    planDecayAcross(parts, blockTokens);
+}
+
+/// Of pairs whose row and write are in the block: write by write, what is left of it before each token, times what the
+/// rows behind the token's decay make of it.
+void Planner::planDecayWithin(const DecayParts &parts, int64_t first, int64_t count) {
+  chunk::DecayCotangentOp op = parts.op;
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
+          channels = tileOf(parts.steps).getSize(1);
+  Value tokens = tokensFrom(first, count), steps = block(parts.steps, first, count, channels),
+        result = block(parts.result, first, count, channels), passed = alloc({count, channels});
+  Value writes = arith::MulIOp::create(builder, loc, tokens, constant(writesPerToken));
+  auto loop = scf::ForOp::create(builder, loc, constant(0), writes, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value write = loop.getInductionVar(), isLater = rowOf(parts.later, write);
+  Value inAll = arith::AddIOp::create(builder, loc, write, constant(first * writesPerToken));
+  Value weight = rowOf(parts.weights, inAll);
+  isLater = view(isLater, {count}, {1}, 0);
+  scan({steps, {isLater, {0}}, {rowOf(parts.columns, inAll), {1}}}, {}, passed, {}, tokens, 0, false,
+       [&](Scalars &s, ValueRange x) {
+         Value given = s.select(s.isPositive(x[1]), x[3], x[2]);
+         return std::pair(s.select(s.isPositive(x[1]), s.mul(x[3], x[0]), x[2]), given);
+       });
+  SmallVector<Input> inputs{result, steps, {isLater, {0}}, passed};
+  for (int64_t j = 0; j < rowsPerToken; ++j) {
+    inputs.push_back({view(weight, {count}, {rowsPerToken}, first * rowsPerToken + j), {0}});
+    inputs.push_back(slot(block(parts.rows, first * rowsPerToken, count * rowsPerToken, channels), j, rowsPerToken));
+  }
+  bool linear = op.getLinear();
+  scan(inputs, {}, result, {}, tokens, 0, true, [&](Scalars &s, ValueRange x) {
+    Value isEarlier = s.isPositive(x[2]), looks = x.back();
+    auto sum = [&](Value to, bool before) {
+      for (auto [j, point] : llvm::enumerate(op.getPoints()))
+        if ((point == chunk::beforeDecay) == before)
+          to = s.add(to, s.select(isEarlier, s.mul(x[4 + 2 * j], x[5 + 2 * j]), s.number(0)));
+      return to;
+    };
+    looks = sum(looks, false);
+    Value reached = s.mul(looks, x[1]);
+    Value slope = s.select(isEarlier, s.mul(linear ? looks : reached, x[3]), s.number(0));
+    return std::pair(sum(reached, true), s.add(x[0], slope));
+  });
+}
+
+/// Of pairs whose row and write are in different blocks. For a block between them every step matters as much; for the
+/// row's block the steps up to the row do, for the write's block those behind the write.
+void Planner::planDecayAcross(const DecayParts &parts, int64_t blockTokens) {
+  chunk::DecayCotangentOp op = parts.op;
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
+          chunk = tileOf(parts.steps).getSize(0), channels = tileOf(parts.steps).getSize(1);
+  auto multiply = [&](Value a, Value b, Value to, Value rows) {
+    map({a, tileOf(b).getRank() == 1 ? Input(b, {1}) : Input(b)}, to, rows,
+        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  };
+  auto scaled = [&](Value count, int64_t factor) {
+    return factor == 1 ? count : arith::MulIOp::create(builder, loc, count, constant(factor)).getResult();
+  };
+  // Rows from their block's start, writes to their block's end.
+  Value rows = alloc(tileOf(parts.rows).getShape()), columns = alloc(tileOf(parts.columns).getShape());
+  for (auto [j, point] : llvm::enumerate(op.getPoints())) {
+    Value to = slot(rows, j, rowsPerToken);
+    multiply(slot(parts.rows, j, rowsPerToken), blockDecay(parts.steps, point == chunk::beforeDecay), to, rowsOf(to));
+  }
+  for (int64_t j = 0; j < writesPerToken; ++j) {
+    Value to = slot(columns, j, writesPerToken);
+    multiply(slot(parts.columns, j, writesPerToken), blockRest(parts.steps), to, rowsOf(to));
+  }
+  Value through = blockDecay(parts.steps, false), whole = alloc({channels}), common = alloc({channels});
+  auto throughBlock = [&](int64_t first) { return rowOf(through, constant(first + blockTokens - 1)); };
+  Value writes = alloc(tileOf(columns).getShape()), behind = alloc(tileOf(rows).getShape());
+  Value seen = alloc(tileOf(rows).getShape()), gathered = alloc({blockTokens * writesPerToken, channels});
+  copy(columns, writes, rowsOf(writes));
+  for (int64_t first = 0; first < chunk; first += blockTokens) {
+    int64_t count = std::min(blockTokens, chunk - first), end = first + count;
+    Value tokens = tokensFrom(first, count), result = block(parts.result, first, count, channels);
+    int64_t restRows = (chunk - end) * rowsPerToken, restTokens = chunk - end;
+    // The rows of later blocks, from the end of this one.
+    if (restTokens) {
+      Value later = block(behind, end * rowsPerToken, restRows, channels);
+      fill(whole, 1, constant(channels));
+      for (int64_t from = end; from < chunk; from += blockTokens) {
+        int64_t size = std::min(blockTokens, chunk - from) * rowsPerToken;
+        Value count = scaled(tokensFrom(from, size / rowsPerToken), rowsPerToken);
+        multiply(block(rows, from * rowsPerToken, size, channels), whole,
+                 block(behind, from * rowsPerToken, size, channels), count);
+        if (from + blockTokens < chunk)
+          map({whole, throughBlock(from)}, whole, constant(channels),
+              [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+      }
+      // What they make of this block's writes, which matters to the steps behind each.
+      Value inner = scaled(tokensFrom(end, restTokens), rowsPerToken);
+      TileType matrix = tileOf(parts.matrix);
+      Value part = view(parts.matrix, {restRows, count * writesPerToken}, matrix.getStrides(),
+                        end * rowsPerToken * matrix.getStride(0) + first * writesPerToken);
+      Value sums = block(gathered, 0, count * writesPerToken, channels), own = scaled(tokens, writesPerToken);
+      product(part, true, later, sums, own, inner);
+      multiply(block(columns, first * writesPerToken, count * writesPerToken, channels), sums, sums, own);
+      SmallVector<Input> inputs{result};
+      for (int64_t j = 0; j < writesPerToken; ++j)
+        inputs.push_back(slot(sums, j, writesPerToken));
+      scan(inputs, {}, result, {}, tokens, 0, false, [](Scalars &s, ValueRange x) {
+        Value next = x.back();
+        for (Value write : x.drop_front().drop_back())
+          next = s.add(next, write);
+        return std::pair(next, s.add(x[0], x.back()));
+      });
+    }
+    if (first == 0)
+      continue;
+    // The writes of earlier blocks, to the start of this one, as its rows and those of later blocks see them.
+    int64_t passedWrites = (first - blockTokens) * writesPerToken, writeCount = first * writesPerToken;
+    if (passedWrites) {
+      Value passed = block(writes, 0, passedWrites, channels);
+      multiply(passed, throughBlock(first - blockTokens), passed, constant(passedWrites));
+    }
+    int64_t seenRows = (chunk - first) * rowsPerToken;
+    Value left = scaled(tokensFrom(first, chunk - first), rowsPerToken);
+    product(block(parts.matrix, first * rowsPerToken, seenRows, writeCount), false,
+            block(writes, 0, writeCount, channels), block(seen, first * rowsPerToken, seenRows, channels), left,
+            constant(writeCount));
+    Value ownSeen = block(seen, first * rowsPerToken, count * rowsPerToken, channels);
+    multiply(block(rows, first * rowsPerToken, count * rowsPerToken, channels), ownSeen, ownSeen,
+             scaled(tokens, rowsPerToken));
+    SmallVector<Input> inputs{result};
+    for (int64_t j = 0; j < rowsPerToken; ++j)
+      inputs.push_back(slot(ownSeen, j, rowsPerToken));
+    scan(inputs, {}, result, {}, tokens, 0, true, [&](Scalars &s, ValueRange x) {
+      Value here = x.back();
+      for (auto [j, point] : llvm::enumerate(op.getPoints()))
+        if (point != chunk::beforeDecay)
+          here = s.add(here, x[1 + j]);
+      Value next = here;
+      for (auto [j, point] : llvm::enumerate(op.getPoints()))
+        if (point == chunk::beforeDecay)
+          next = s.add(next, x[1 + j]);
+      return std::pair(next, s.add(x[0], here));
+    });
+    if (!restTokens)
+      continue;
+    Value passing = block(seen, end * rowsPerToken, restRows, channels);
+    Value laterRows = scaled(tokensFrom(end, restTokens), rowsPerToken);
+    multiply(passing, block(behind, end * rowsPerToken, restRows, channels), passing, laterRows);
+    multiply(passing, throughBlock(first), passing, laterRows);
+    scan({passing}, {}, {}, common, laterRows, 0, false, [](Scalars &s, ValueRange x) {
+      Value next = s.add(x[1], x[0]);
+      return std::pair(next, next);
+    });
+    map({result, Input(common, {1})}, result, tokens, [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scans, shifts, sums and places
+//===----------------------------------------------------------------------===//
+
+void Planner::plan(chunk::ReverseScanOp op) {
+  Value additions = get(op.getAdditions()), state = get(op.getState()), all = make(op.getAll()),
+        first = make(op.getFirst());
+  SmallVector<Input> inputs{additions};
+  if (op.getDecay())
+    inputs.push_back(factors(op.getDecay(), op.getLinear()));
+  scan(inputs, state, all, first, rowsOf(all), 0, true, [&](Scalars &s, ValueRange x) {
+    Value here = s.add(x.back(), x[0]);
+    return std::pair(op.getDecay() ? s.mul(here, x[1]) : here, here);
+  });
+}
+
+void Planner::plan(chunk::FollowingOp op) {
+  Value rows = get(op.getRows()), state = get(op.getState()), all = make(op.getAll()), first = make(op.getFirst());
+  scan({rows}, state, all, first, rowsOf(all), 0, true, [](Scalars &, ValueRange x) { return std::pair(x[0], x[1]); });
+}
+
+void Planner::plan(chunk::SumTokensOp op) {
+  Value operand = get(op.getOperand()), result = make(op);
+  scan({operand}, {}, {}, dropTokens(result), rowsOf(operand), 0, false, [](Scalars &s, ValueRange x) {
+    Value next = s.add(x[1], x[0]);
+    return std::pair(next, next);
+  });
+}
+
+void Planner::plan(chunk::InsertOp op) {
+  Value operand = get(op.getOperand()), result = make(op);
+  Input input(operand);
+  for (size_t dim = 1; dim < input.dims.size(); ++dim)
+    ++input.dims[dim]; // it lacks the dimension that is put in
+  map({input}, result, rowsOf(result), [&](Scalars &s, ValueRange x) {
+    return s.select(s.equal(s.index(1), s.integer(op.getIndex())), x[0], s.number(0));
+  });
+}

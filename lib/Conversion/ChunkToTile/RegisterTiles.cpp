@@ -1,0 +1,235 @@
+// Which tiles stay in registers: a product's sums, on which passes over elements work before they are rounded for the
+// next product or for the caller. They need neither shared memory nor barriers.
+#include "dialects/Tile/RegisterTiles.h"
+#include "Conversion/ChunkToTile/Planner.h"
+#include "llvm/ADT/SetVector.h"
+#include <limits>
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::conversion;
+using namespace recur::tile;
+
+/// How many numbers of tiles that are in use at once a thread holds: half of the registers that it has where two CTAs
+/// share a multiprocessor.
+constexpr int64_t mostNumbers = 64;
+
+/// Whether the op can take the tile, where it does, from registers.
+static bool canTake(Operation *op, Value tile) {
+  if (auto product = dyn_cast<ProductOp>(op)) {
+    bool isPlus = product.getPlus() == tile;
+    return product.getResult() == tile && product.getLeft() != tile && product.getRight() != tile &&
+           (!product.getPlus() || (isPlus && !product.getColumnScale()));
+  }
+  auto map = dyn_cast<MapOp>(op);
+  if (!map || map.getBlocks() || map.getResult().getType().getShape() != tileOf(tile).getShape())
+    return false;
+  return llvm::all_of(llvm::zip(map.getInputs(), map.getDims()), [&](auto input) {
+    auto [value, dims] = input;
+    return value != tile || cast<DenseI64ArrayAttr>(dims).asArrayRef() == ArrayRef<int64_t>({0, 1});
+  });
+}
+
+namespace {
+/// A tile that can lie in registers, and the ops between which it is in use.
+struct Candidate {
+  AllocOp tile;
+  int64_t first, last;
+};
+} // namespace
+
+static std::optional<Candidate> findCandidate(AllocOp tile, int64_t warps,
+                                              const llvm::DenseMap<Operation *, int64_t> &positions) {
+  TileType type = tile.getType();
+  if (type.getRank() != 2 || !type.getElementType().isF32() ||
+      !spreadOverWarps(type.getSize(0), type.getSize(1), warps) ||
+      !spreadOverWarps(type.getSize(0), type.getSize(1), warps / 2))
+    return std::nullopt;
+  Candidate candidate{tile, std::numeric_limits<int64_t>::max(), -1};
+  Operation *first = nullptr;
+  bool isSum = false;
+  for (Operation *user : tile->getUsers()) {
+    auto position = positions.find(user);
+    if (position == positions.end() || !canTake(user, tile))
+      return std::nullopt;
+    isSum |= isa<ProductOp>(user);
+    if (position->second < candidate.first)
+      first = user;
+    candidate.first = std::min(candidate.first, position->second);
+    candidate.last = std::max(candidate.last, position->second);
+  }
+  auto makes = dyn_cast_or_null<ProductOp>(first);
+  return isSum && makes && !makes.getPlus() ? std::optional(candidate) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums that start from others
+//===----------------------------------------------------------------------===//
+
+/// The product that makes a tile which nothing else than it and the map touches.
+static ProductOp findMaker(Value tile, MapOp map) {
+  ProductOp maker;
+  for (Operation *user : tile.getUsers()) {
+    if (user == map)
+      continue;
+    auto product = dyn_cast<ProductOp>(user);
+    if (!product || maker || product->getBlock() != map->getBlock() || !product->isBeforeInBlock(map) ||
+        !canTake(product, tile) || product.getPlus())
+      return {};
+    maker = product;
+  }
+  return maker;
+}
+
+/// All that a value of a body is computed from, in order.
+static llvm::SetVector<Operation *> findSlice(Value value) {
+  llvm::SetVector<Operation *> slice;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op && slice.insert(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  SmallVector<Operation *> ordered = slice.takeVector();
+  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return {ordered.begin(), ordered.end()};
+}
+
+static bool isWrittenFrom(Operation *begin, Operation *end, Value tile) {
+  auto overlaps = [&](Value other) { return other == tile || other.getDefiningOp<ViewOp>(); };
+  for (Operation *op = begin; op != end; op = op->getNextNode()) {
+    if (op->getNumRegions() && !isa<TileDialect>(op->getDialect()))
+      return true;
+    for (Value operand : op->getOperands())
+      if (overlaps(operand) && isa<TileType>(operand.getType()) && !isa<StoreOp>(op))
+        if (auto map = dyn_cast<MapOp>(op); !map || map.getResult() == operand)
+          if (auto product = dyn_cast<ProductOp>(op); !product || product.getResult() == operand)
+            return true;
+  }
+  return false;
+}
+
+/// Where a pass adds up two products, the second one may start from what is made of the first: then one tile is in use
+/// and not two. `sum` is the argument of the pass that is the second product's.
+static bool startFromOther(MapOp map, BlockArgument sum) {
+  Value tile = map.getInputs()[sum.getArgNumber()];
+  if (tile == map.getResult() || !canTake(map, tile) || !sum.hasOneUse() || llvm::count(map.getInputs(), tile) != 1)
+    return false;
+  auto add = dyn_cast<arith::AddFOp>(*sum.user_begin());
+  ProductOp second = findMaker(tile, map);
+  if (!add || !second || add.getLhs() == add.getRhs())
+    return false;
+  Value start = add.getLhs() == sum ? add.getRhs() : add.getLhs();
+  llvm::SetVector<Operation *> slice = findSlice(start);
+  llvm::SetVector<Value> arguments;
+  if (isa<BlockArgument>(start))
+    arguments.insert(start);
+  for (Operation *op : slice)
+    for (Value operand : op->getOperands())
+      if (isa<BlockArgument>(operand))
+        arguments.insert(operand);
+  // What is made of the first product is nothing else's, and the rest is there before the second one.
+  std::optional<unsigned> first;
+  for (Value argument : arguments) {
+    unsigned number = cast<BlockArgument>(argument).getArgNumber();
+    Value input = map.getInputs()[number];
+    ProductOp maker = input != tile && canTake(map, input) ? findMaker(input, map) : ProductOp();
+    if (maker && maker->isBeforeInBlock(second) && !first && input != map.getResult() &&
+        tileOf(input).getElementType().isF32() && llvm::count(map.getInputs(), input) == 1)
+      first = number;
+    else if (input == tile || isWrittenFrom(second, map, input))
+      return false;
+  }
+  auto isInside = [&](Operation *user) { return user == add || slice.contains(user); };
+  auto staysInside = [&](Operation *op) {
+    return isMemoryEffectFree(op) && (op->use_empty() || llvm::all_of(op->getUsers(), isInside));
+  };
+  if (!first || !llvm::all_of(map.getBody().getArgument(*first).getUsers(), isInside) ||
+      !llvm::all_of(slice, staysInside))
+    return false;
+  OpBuilder builder(second);
+  Value accumulated = map.getInputs()[*first];
+  if (!slice.empty()) {
+    SmallVector<Value> inputs;
+    SmallVector<Attribute> dims;
+    for (Value argument : arguments) {
+      inputs.push_back(map.getInputs()[cast<BlockArgument>(argument).getArgNumber()]);
+      dims.push_back(map.getDims()[cast<BlockArgument>(argument).getArgNumber()]);
+    }
+    auto made = MapOp::create(builder, map.getLoc(), inputs, accumulated, second.getRows(), builder.getArrayAttr(dims));
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = builder.createBlock(&made.getBody());
+    IRMapping values;
+    for (Value argument : arguments)
+      values.map(argument, body->addArgument(builder.getF32Type(), map.getLoc()));
+    for (Operation *op : slice)
+      builder.clone(*op, values);
+    YieldOp::create(builder, map.getLoc(), values.lookup(start));
+  }
+  second.getResultMutable().assign(accumulated);
+  second.getPlusMutable().assign(accumulated);
+  add.getResult().replaceAllUsesWith(map.getBody().getArgument(*first));
+  add.erase();
+  for (Operation *op : llvm::reverse(slice.getArrayRef()))
+    op->erase();
+  // Inputs that nothing of the body takes any more.
+  SmallVector<Value> left;
+  SmallVector<Attribute> leftDims;
+  for (int64_t i = int64_t(map.getInputs().size()); i-- > 0;)
+    if (map.getBody().getArgument(i).use_empty())
+      map.getBody().eraseArgument(i);
+    else
+      left.insert(left.begin(), map.getInputs()[i]), leftDims.insert(leftDims.begin(), map.getDims()[i]);
+  map.getInputsMutable().assign(left);
+  map.setDimsAttr(builder.getArrayAttr(leftDims));
+  tile.getDefiningOp()->erase();
+  return true;
+}
+
+static void startSums(Block &chunk) {
+  for (MapOp map : chunk.getOps<MapOp>())
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (BlockArgument argument : map.getBody().getArguments())
+        if (startFromOther(map, argument)) {
+          changed = true;
+          break;
+        }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+
+int64_t conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
+  startSums(chunk);
+  llvm::DenseMap<Operation *, int64_t> positions;
+  for (auto [position, op] : llvm::enumerate(chunk))
+    positions[&op] = int64_t(position);
+  auto threads = int64_t(*kernel.getThreads());
+  SmallVector<Candidate> kept;
+  auto countAt = [&](int64_t position) {
+    int64_t numbers = 0;
+    for (Candidate one : kept)
+      if (one.first <= position && position <= one.last)
+        numbers += one.tile.getType().getNumElements();
+    return numbers;
+  };
+  int64_t most = 0;
+  for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>()) {
+    std::optional<Candidate> candidate = findCandidate(tile, threads / 32, positions);
+    if (!candidate)
+      continue;
+    int64_t beside = 0;
+    for (int64_t position = candidate->first; position <= candidate->last; ++position)
+      beside = std::max(beside, countAt(position));
+    int64_t numbers = beside + tile.getType().getNumElements();
+    if (numbers > mostNumbers * threads)
+      continue;
+    most = std::max(most, numbers);
+    kept.push_back(*candidate);
+    TileType type = tile.getType();
+    tile.getResult().setType(TileType::get(type.getContext(), type.getShape(), type.getElementType(), Memory::Registers,
+                                           {type.getSize(1), 1}, 0));
+  }
+  return most;
+}

@@ -1,0 +1,556 @@
+// A state in the registers of a warpgroup, from chunk to chunk. Its value channels are rows, of which a warp has 16;
+// the tokens of a chunk are columns. What a thread has of the sums of a product is what it needs of the left factor of
+// the next one, rounded, so that nothing passes between threads. Two warps bring chunks into stages of shared memory,
+// ahead of their use, and two others take away what is left for later kernels; barriers with phases join them.
+//
+// Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
+#include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/Warpgroup.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::conversion::nvvm;
+using namespace recur::tile;
+using recur::analysis::StateChain;
+
+static constexpr int64_t panelColumns = 64, panelRowBytes = 128, pieceBytes = 16, pieceColumns = 8, unit = 16;
+
+namespace {
+
+class ChainCode {
+public:
+  ChainCode(TeamCode &team, const StateChain &chain, const llvm::DenseMap<Value, CallerArray> &arrays,
+            const IRMapping &values, Value shared)
+      : t(team), code(team), chain(chain), arrays(arrays), values(values), shared(shared) {}
+  void emit();
+
+private:
+  // Barriers: of stages whose copies have come, that are full, and empty again, and of tiles made and free again.
+  int64_t countStored() const { return int64_t(chain.reads.size()) + 1; } // the state, and then what is read
+  Value barrier(int64_t first, Value index) { return t.add(barriers, t.add(t.multiply(index, 8), 8 * first)); }
+  Value full(Value stage) { return barrier(0, stage); }
+  Value empty(Value stage) { return barrier(chain.stages, stage); }
+  Value come(Value stage) { return barrier(2 * chain.stages, stage); }
+  Value made(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + tile)); }
+  Value free(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + countStored() + tile)); }
+  Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
+  void arriveOnce(Value barrier);
+
+  /// A chunk as a role sees it: its number, and what the numbers of the loop's body are in it.
+  struct Chunk {
+    Value number, stage, round;
+    IRMapping values;
+  };
+  Chunk chunkOf(Value first);
+  scf::ForOp forChunks(ValueRange carried = {});
+
+  void load();
+  void loadChunk(const Chunk &chunk);
+  Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
+  void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
+  void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
+  void copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage);
+  Value areAligned();
+  void announce();
+
+  void keep();
+  SmallVector<Value> keepChunk(const Chunk &chunk, ValueRange state);
+  SmallVector<Value> loadState();
+  void storeState(ValueRange state);
+  Value placeInState(const CallerArray &array, int64_t index);
+  SmallVector<Value> loadValues(const StateChain::Load &load, Value stage);
+  SmallVector<Value> loadScales(const StateChain::Load &load, Value stage);
+  SmallVector<Value> pack(ValueRange numbers);
+  void leave(int64_t tile, const Chunk &chunk, llvm::function_ref<void()> store);
+
+  void store();
+  Place storedPlace(int64_t offset, ArrayRef<int64_t> shape);
+  void storePieces(const Place &tile, Value to, Value stride, Value count);
+  void storeTile(const Place &tile, bool isWhole, StoreOp op, const Chunk &chunk);
+
+  int64_t rowsOf(const StateChain::Load &load) const { return load.type().getSize(0); }
+  Value narrow(const Chunk &chunk, Value number) { return t.narrow(chunk.values.lookup(number)); }
+  Value stageOf(const Chunk &chunk) { return t.add(base, t.multiply(chunk.stage, chain.stageBytes)); }
+
+  TeamCode &t;
+  WarpgroupCode code;
+  const StateChain &chain;
+  const llvm::DenseMap<Value, CallerArray> &arrays;
+  const IRMapping &values;
+  Value shared, base, barriers;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+/// The lanes of a warp have done it together, and one of them says so.
+void ChainCode::arriveOnce(Value barrier) {
+  code.syncWarp();
+  t.when(t.below(t.lane, t.constant(1)), [&] { code.arrive(barrier); });
+}
+
+ChainCode::Chunk ChainCode::chunkOf(Value first) {
+  Chunk chunk;
+  scf::ForOp loop = chain.loop;
+  chunk.values = values;
+  chunk.values.map(loop.getInductionVar(), first);
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (isa<arith::ArithDialect>(op.getDialect()))
+      t.builder.clone(op, chunk.values);
+  Value size = values.lookup(loop.getStep());
+  chunk.number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, first, size));
+  chunk.stage = t.remainder(chunk.number, chain.stages);
+  chunk.round = t.divide(chunk.number, chain.stages);
+  return chunk;
+}
+
+/// Each role has a loop of its own over the chunks.
+scf::ForOp ChainCode::forChunks(ValueRange carried) {
+  scf::ForOp loop = chain.loop;
+  return scf::ForOp::create(t.builder, t.loc, values.lookup(loop.getLowerBound()), values.lookup(loop.getUpperBound()),
+                            values.lookup(loop.getStep()), carried);
+}
+
+void ChainCode::emit() {
+  base = code.addressOf(shared);
+  barriers = t.add(base, chain.barrierOffset);
+  constexpr int64_t stateWarps = StateChain::stateThreads / warpThreads,
+                    storeWarps = StateChain::storeThreads / warpThreads;
+  t.when(t.below(t.thread, t.constant(1)), [&] {
+    for (int64_t stage = 0; stage < chain.stages; ++stage) {
+      code.makeBarrier(come(t.constant(stage)), StateChain::loadThreads);
+      code.makeBarrier(full(t.constant(stage)), 1);
+      code.makeBarrier(empty(t.constant(stage)), stateWarps);
+    }
+    for (int64_t tile = 0; tile < countStored(); ++tile) {
+      code.makeBarrier(made(tile), stateWarps);
+      code.makeBarrier(free(tile), storeWarps);
+    }
+  });
+  t.barrier();
+  // A role's threads count from 0.
+  auto asTeam = [&](int64_t first, int64_t threads, void (ChainCode::*role)()) {
+    TeamCode whole = t;
+    t.thread = t.add(t.thread, -first);
+    t.warp = t.add(t.warp, -first / warpThreads);
+    t.threads = threads;
+    (this->*role)();
+    t.thread = whole.thread;
+    t.warp = whole.warp;
+    t.threads = whole.threads;
+  };
+  struct Role {
+    int64_t threads;
+    void (ChainCode::*run)();
+  };
+  constexpr Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
+                            {StateChain::loadThreads, &ChainCode::load},
+                            {StateChain::announceThreads, &ChainCode::announce},
+                            {StateChain::storeThreads, &ChainCode::store}};
+  std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
+    Role role = roles[number];
+    auto run = [&] { asTeam(first, role.threads, role.run); };
+    if (number + 1 == std::size(roles))
+      return run();
+    t.either(t.below(t.thread, t.constant(first + role.threads)), run,
+             [&] { choose(number + 1, first + role.threads); });
+  };
+  choose(0, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Value ChainCode::areAligned() {
+  Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
+  for (const StateChain::Load &load : chain.loads)
+    if (load.isRows()) {
+      StateChain::Load own = load;
+      Value one = isAligned(t, arrays.lookup(own.op.getArray()), pieceBytes);
+      all = arith::AndIOp::create(t.builder, t.loc, all, one);
+    }
+  return all;
+}
+
+/// Rows in panels of 64 columns; the pieces of row r are at their places xor r mod 8.
+Value ChainCode::placeOf(const StateChain::Load &load, Value stage, Value row, Value piece) {
+  constexpr int64_t panelPieces = panelColumns / pieceColumns;
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, t.remainder(piece, panelPieces), t.remainder(row, 8));
+  Value inPanel = t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes));
+  Value panel = t.multiply(t.divide(piece, panelPieces), rowsOf(load) * panelRowBytes);
+  return t.add(stage, t.add(t.add(inPanel, panel), load.offset));
+}
+
+void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage) {
+  LoadOp op = load.op;
+  CallerArray array = arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  int64_t pieces = load.type().getSize(1) / pieceColumns, all = rowsOf(load) * pieces;
+  Value first = chunk.values.lookup(op.getFirst()), count = narrow(chunk, op.getRows());
+  auto sourceOf = [&](Value row, Value piece) {
+    Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
+    return t.offset(array.pointer, t.addWide(offset, t.widen(t.multiply(piece, pieceColumns))), element);
+  };
+  auto copyOne = [&](Value row, Value piece, Value from) {
+    Value counted = t.select(t.below(row, count), t.constant(pieceBytes), t.constant(0));
+    code.copy(placeOf(load, stage, row, piece), from, pieceBytes, counted);
+  };
+  if (t.threads % pieces || all % t.threads)
+    return t.deal(t.constant(all), [&](Value index) {
+      Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
+      copyOne(row, piece, sourceOf(row, piece));
+    });
+  // A thread's pieces are below each other.
+  int64_t below = t.threads / pieces;
+  Value piece = t.remainder(t.thread, pieces), begin = t.divide(t.thread, pieces), from = sourceOf(begin, piece);
+  Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(below)));
+  for (int64_t row = 0; row < rowsOf(load); row += below) {
+    copyOne(t.add(begin, row), piece, from);
+    from = t.offset(from, step, element);
+  }
+}
+
+/// The same number by number, from wherever they are.
+void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage) {
+  LoadOp op = load.op;
+  CallerArray array = arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  int64_t columns = load.type().getSize(1);
+  Value first = chunk.values.lookup(op.getFirst()), count = narrow(chunk, op.getRows());
+  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
+    Value row = t.divide(index, columns), column = t.remainder(index, columns);
+    auto number = scf::IfOp::create(t.builder, t.loc, element, t.below(row, count), /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(t.builder);
+      t.builder.setInsertionPointToEnd(number.thenBlock());
+      Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
+      Value from = t.offset(array.pointer, t.addWide(offset, t.widen(column)), element);
+      scf::YieldOp::create(t.builder, t.loc, t.load(from, element));
+      t.builder.setInsertionPointToEnd(number.elseBlock());
+      Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
+      scf::YieldOp::create(t.builder, t.loc, zero);
+    }
+    Value to = placeOf(load, stage, row, t.divide(column, pieceColumns));
+    to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
+    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumns), element));
+  });
+}
+
+void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage) {
+  LoadOp op = load.op;
+  CallerArray array = arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  constexpr int64_t bytes = 4;
+  t.deal(t.constant(load.type().getShape().back()), [&](Value index) {
+    Value offset = t.multiplyWide(chunk.values.lookup(op.getFirst()), array.tokenStride);
+    Value from = t.offset(array.pointer, t.addWide(offset, t.widen(index)), element);
+    code.copy(t.add(stage, t.add(t.multiply(index, bytes), load.offset)), from, bytes, t.constant(bytes));
+  });
+}
+
+void ChainCode::loadChunk(const Chunk &chunk) {
+  Value stage = stageOf(chunk);
+  for (const StateChain::Load &load : chain.loads)
+    if (!load.isRows())
+      copyNumbers(load, chunk, stage);
+  auto copyAll = [&](void (ChainCode::*copy)(const StateChain::Load &, const Chunk &, Value)) {
+    for (const StateChain::Load &load : chain.loads)
+      if (load.isRows())
+        (this->*copy)(load, chunk, stage);
+  };
+  t.either(
+      areAligned(),
+      [&] {
+        copyAll(&ChainCode::copyRows);
+        code.arriveWithCopies(come(chunk.stage));
+      },
+      [&] {
+        copyAll(&ChainCode::copyElements);
+        code.waitForCopies();
+        code.arrive(come(chunk.stage));
+      });
+}
+
+void ChainCode::load() {
+  scf::ForOp chunks = forChunks();
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  Chunk chunk = chunkOf(chunks.getInductionVar());
+  t.when(t.below(t.constant(0), chunk.round), [&] { code.wait(empty(chunk.stage), parity(t.add(chunk.round, 1))); });
+  loadChunk(chunk);
+}
+
+void ChainCode::announce() {
+  scf::ForOp chunks = forChunks();
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  Chunk chunk = chunkOf(chunks.getInductionVar());
+  code.wait(come(chunk.stage), parity(chunk.round));
+  code.fence();
+  arriveOnce(full(chunk.stage));
+}
+
+//===----------------------------------------------------------------------===//
+// The state
+//===----------------------------------------------------------------------===//
+
+/// Where in the caller's array the thread's number of that index is.
+Value ChainCode::placeInState(const CallerArray &array, int64_t index) {
+  Value row = t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), (index >> 1 & 1) * 8);
+  Value column = t.add(t.multiply(t.remainder(t.lane, 4), 2), index / 4 * 8 + index % 2);
+  Value offset = t.addWide(t.multiplyWide(t.widen(row), array.innerStrides[0]),
+                           t.multiplyWide(t.widen(column), array.innerStrides[1]));
+  return t.offset(array.pointer, offset, array.type.getElementType());
+}
+
+SmallVector<Value> ChainCode::loadState() {
+  LoadOp initial = chain.initial;
+  CallerArray array = arrays.lookup(initial.getArray());
+  int64_t count = chain.keys / 2;
+  Type f32 = t.builder.getF32Type();
+  auto choice = scf::IfOp::create(t.builder, t.loc, SmallVector<Type>(count, f32), isPresent(t, array),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  SmallVector<Value> numbers;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(t.load(placeInState(array, i), f32));
+  scf::YieldOp::create(t.builder, t.loc, numbers);
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, SmallVector<Value>(count, t.number(0)));
+  return llvm::to_vector_of<Value>(choice.getResults());
+}
+
+void ChainCode::storeState(ValueRange state) {
+  StoreOp final = chain.final;
+  CallerArray array = arrays.lookup(final.getArray());
+  t.when(isPresent(t, array), [&] {
+    for (auto [i, number] : llvm::enumerate(state))
+      t.store(number, placeInState(array, int64_t(i)));
+  });
+}
+
+void ChainCode::keep() {
+  scf::ForOp chunks = forChunks(loadState());
+  {
+    OpBuilder::InsertionGuard guard(t.builder);
+    t.builder.setInsertionPointToEnd(chunks.getBody());
+    Chunk chunk = chunkOf(chunks.getInductionVar());
+    scf::YieldOp::create(t.builder, t.loc, keepChunk(chunk, chunks.getRegionIterArgs()));
+  }
+  storeState(chunks.getResults());
+}
+
+SmallVector<Value> ChainCode::pack(ValueRange numbers) {
+  SmallVector<Value> packed;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    packed.push_back(code.pack(numbers[i], numbers[i + 1]));
+  return packed;
+}
+
+/// Rows of the tokens as the left factor of a product whose rows are the channels.
+SmallVector<Value> ChainCode::loadValues(const StateChain::Load &load, Value stage) {
+  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
+  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
+  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
+  Value own = t.add(stage, t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes)));
+  SmallVector<Value> fragments;
+  for (int64_t first = 0; first < rowsOf(load); first += unit)
+    llvm::append_range(fragments, code.loadMatricesAcross(t.add(own, load.offset + first * panelRowBytes)));
+  return fragments;
+}
+
+/// One for each of the thread's numbers of the state.
+SmallVector<Value> ChainCode::loadScales(const StateChain::Load &load, Value stage) {
+  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  Type f32 = t.builder.getF32Type();
+  auto at = [&](Value address) { return LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, address).getResult(); };
+  Value own = t.add(stage, load.offset);
+  if (load.type().getShape().back() == 1)
+    return SmallVector<Value>(chain.keys / 2, t.load(at(own), f32));
+  own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
+  SmallVector<Value> scales(chain.keys / 2);
+  for (int64_t group = 0; group < chain.keys / 8; ++group) {
+    Value two = t.load(at(t.add(own, group * 32)), VectorType::get(2, f32));
+    for (int64_t i : {0, 1})
+      scales[4 * group + i] = scales[4 * group + i + 2] =
+          LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i));
+  }
+  return scales;
+}
+
+/// Puts something into a tile from which others store it, once they have stored what was there.
+void ChainCode::leave(int64_t tile, const Chunk &chunk, llvm::function_ref<void()> store) {
+  t.when(t.below(t.constant(0), chunk.number), [&] { code.wait(free(tile), parity(t.add(chunk.number, 1))); });
+  store();
+  arriveOnce(made(tile));
+}
+
+SmallVector<Value> ChainCode::keepChunk(const Chunk &chunk, ValueRange given) {
+  SmallVector<Value> state = llvm::to_vector_of<Value>(given);
+  Value stage = stageOf(chunk);
+  SmallVector<Value> rounded;
+  if (chain.kept || !chain.reads.empty())
+    rounded = pack(state);
+  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
+  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
+  Value channel = t.multiply(t.warp, unit);
+  code.wait(full(chunk.stage), parity(chunk.round));
+  llvm::DenseMap<unsigned, SmallVector<Value>> left; // factors that loads bring
+  auto leftOf = [&](unsigned number) -> SmallVector<Value> & {
+    SmallVector<Value> &known = left[number];
+    if (known.empty())
+      known = loadValues(chain.loads[number], stage);
+    return known;
+  };
+  auto keepState = [&] {
+    int64_t stride = 2 * StateChain::paddedRow(chain.keys);
+    Value row = t.add(t.add(channel, inMatrix), low);
+    Value own = t.add(t.add(base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
+    for (int64_t i = 0; i < chain.keys / unit; ++i)
+      code.storeMatrices(t.add(own, i * unit * 2), ArrayRef(rounded).slice(4 * i, 4), false);
+  };
+  // What needs no product is done while one runs.
+  bool isKept = !chain.kept;
+  auto whileRunning = [&] {
+    if (!std::exchange(isKept, true))
+      leave(0, chunk, keepState);
+  };
+  SmallVector<SmallVector<Value>> sums;
+  for (auto [number, read] : llvm::enumerate(chain.reads)) {
+    const StateChain::Load &rows = chain.loads[read.rows];
+    SmallVector<Value> plus = read.plus ? leftOf(*read.plus) : SmallVector<Value>();
+    SmallVector<int64_t> places;
+    for (int64_t k = 0; k < chain.keys; k += unit)
+      places.push_back(k / panelColumns * read.count * panelRowBytes + k % panelColumns * 2);
+    Value descriptor = code.describe(t.add(stage, rows.offset), unit);
+    SmallVector<Value> running = code.multiply(rounded, descriptor, places, read.count, false);
+    whileRunning();
+    SmallVector<Value> numbers = code.settle(running);
+    for (auto [i, both] : llvm::enumerate(plus)) {
+      auto [first, second] = code.unpack(both);
+      numbers[2 * i] = t.plus(numbers[2 * i], first);
+      numbers[2 * i + 1] = t.plus(numbers[2 * i + 1], second);
+    }
+    sums.push_back(pack(numbers));
+  }
+  auto keepSums = [&](size_t number) {
+    const StateChain::Read &read = chain.reads[number];
+    int64_t stride = 2 * StateChain::paddedRow(StateChain::channels);
+    Value own = t.add(t.add(base, t.multiply(t.add(inMatrix, high), stride)),
+                      t.add(t.multiply(t.add(channel, low), 2), read.offset));
+    for (int64_t i = 0; i < read.count / unit; ++i)
+      code.storeMatrices(t.add(own, i * unit * stride), ArrayRef(sums[number]).slice(4 * i, 4), true);
+  };
+  for (auto [index, advance] : llvm::enumerate(chain.advances)) {
+    if (advance.scale)
+      for (auto [number, scale] : llvm::zip(state, loadScales(chain.loads[*advance.scale], stage)))
+        number = t.mul(number, scale);
+    SmallVector<Value> &values = advance.takesSums ? sums[advance.values] : leftOf(advance.values);
+    const StateChain::Load &keys = chain.loads[advance.keys];
+    int64_t rows = rowsOf(keys);
+    SmallVector<int64_t> places;
+    for (int64_t k = 0; k < rows; k += unit)
+      places.push_back(k * panelRowBytes);
+    Value descriptor = code.describe(t.add(stage, keys.offset), rows * panelRowBytes);
+    SmallVector<Value> running = code.multiply(values, descriptor, places, chain.keys, true, state);
+    whileRunning();
+    if (index == 0)
+      for (auto [number, read] : llvm::enumerate(chain.reads))
+        if (read.store)
+          leave(int64_t(number) + 1, chunk, [&, number = number] { keepSums(number); });
+    state = code.settle(running);
+  }
+  arriveOnce(empty(chunk.stage));
+  return state;
+}
+
+//===----------------------------------------------------------------------===//
+// Stores
+//===----------------------------------------------------------------------===//
+
+Place ChainCode::storedPlace(int64_t offset, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides{StateChain::paddedRow(shape[1]), 1};
+  Value pointer = LLVM::GEPOp::create(t.builder, t.loc, shared.getType(), t.builder.getI8Type(), shared,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+  constexpr int64_t alignment = 128;
+  return {pointer, TileType::get(t.builder.getContext(), shape, t.builder.getBF16Type(), Memory::Shared, strides, 0),
+          alignment};
+}
+
+/// Rows of a tile to where they lie 16 bytes at a time. A thread's pieces are below each other, and several of them are
+/// read before the first is written.
+void ChainCode::storePieces(const Place &tile, Value to, Value stride, Value count) {
+  constexpr int64_t inStep = 8;
+  Type piece = VectorType::get(pieceColumns, tile.type.getElementType());
+  int64_t pieces = tile.type.getSize(1) / pieceColumns, below = t.threads / pieces, rows = tile.type.getSize(0);
+  Value row = t.divide(t.thread, pieces), column = t.multiply(t.remainder(t.thread, pieces), pieceColumns);
+  Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(column));
+  Value next = t.offset(to, offset, tile.type.getElementType());
+  Value step = t.multiplyWide(stride, t.widen(t.constant(below)));
+  for (int64_t first = 0; first < rows; first += inStep * below) {
+    int64_t end = std::min(rows, first + inStep * below);
+    SmallVector<Value> held;
+    for (int64_t at = first; at < end; at += below)
+      held.push_back(t.load(t.address(tile, {Index(row, at), Index(column)}), piece));
+    for (auto [i, one] : llvm::enumerate(held)) {
+      auto storeOne = [&, one = one] { t.store(one, next); };
+      count ? t.when(t.below(t.add(row, first + int64_t(i) * below), count), storeOne) : storeOne();
+      next = t.offset(next, step, tile.type.getElementType());
+    }
+  }
+}
+
+/// The rows of a tile, or a tile that is one row of the array.
+void ChainCode::storeTile(const Place &tile, bool isWhole, StoreOp op, const Chunk &chunk) {
+  CallerArray array = arrays.lookup(op.getArray());
+  Value first = chunk.values.lookup(op.getFirst()), rows = narrow(chunk, op.getRows());
+  auto simply = [&] {
+    Place given = tile;
+    if (isWhole)
+      given.type = TileType::get(t.builder.getContext(), {1, tile.type.getSize(0), tile.type.getSize(1)},
+                                 tile.type.getElementType(), Memory::Shared,
+                                 {tile.type.getExtent(), tile.type.getStride(0), 1}, 0);
+    emitStore(t, given, rows, array, first);
+  };
+  int64_t pieces = tile.type.getSize(1) / pieceColumns;
+  if (t.threads % pieces || tile.type.getSize(0) % (t.threads / pieces))
+    return simply();
+  Value isEasy = arith::AndIOp::create(t.builder, t.loc, isPresent(t, array), isAligned(t, array, pieceBytes));
+  t.either(
+      isEasy,
+      [&] {
+        Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), tile.type.getElementType());
+        storePieces(tile, to, isWhole ? array.innerStrides[0] : array.tokenStride, isWhole ? Value() : rows);
+      },
+      simply);
+}
+
+void ChainCode::store() {
+  scf::ForOp chunks = forChunks();
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  Chunk chunk = chunkOf(chunks.getInductionVar());
+  auto take = [&](int64_t number, StoreOp op, bool isWhole, int64_t offset, ArrayRef<int64_t> shape) {
+    code.wait(made(number), parity(chunk.number));
+    storeTile(storedPlace(offset, shape), isWhole, op, chunk);
+    arriveOnce(free(number));
+  };
+  if (chain.kept)
+    take(0, chain.kept, true, chain.keptOffset, {StateChain::channels, chain.keys});
+  for (auto [number, read] : llvm::enumerate(chain.reads))
+    if (read.store)
+      take(int64_t(number) + 1, read.store, false, read.offset, {read.count, StateChain::channels});
+}
+
+void nvvm::emitStateChain(TeamCode &team, const StateChain &chain, const llvm::DenseMap<Value, CallerArray> &arrays,
+                          const IRMapping &values, Value shared) {
+  ChainCode(team, chain, arrays, values, shared).emit();
+}

@@ -1,0 +1,235 @@
+// Copies between the caller's arrays and tiles.
+#include "Conversion/TileToNVVM/Team.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::conversion;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+namespace {
+/// A copy of rows between an array and a tile, of so many neighbours at once.
+class Copy {
+public:
+  Copy(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile, int64_t neighbours)
+      : t(t), array(array), first(first), rows(rows), tile(tile), neighbours(neighbours), sizes(tile.type.getShape()),
+        element(array.type.getElementType()) {
+    sizes.back() /= neighbours;
+  }
+
+  /// The neighbours of one index.
+  Value read(Value index) { return t.load(address(index), type()); }
+  void write(Value index, Value given) {
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < neighbours; ++i)
+      numbers.push_back(
+          neighbours == 1 ? given : LLVM::ExtractElementOp::create(t.builder, t.loc, given, t.constant(i)).getResult());
+    t.putNeighbours(numbers, tile, placeOf(index));
+  }
+  /// The neighbours go to the tile without passing through registers.
+  void bring(Value index) {
+    NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, placeOf(index)), address(index), 16,
+                            NVVM::LoadCacheModifierKind::CG, Value());
+  }
+  Value count() {
+    Value count = rows;
+    for (int64_t size : llvm::drop_begin(sizes))
+      count = t.multiply(count, size);
+    return count;
+  }
+  Type type() const { return neighbours > 1 ? Type(VectorType::get(neighbours, element)) : element; }
+
+  void load() {
+    run([&](Value index) { return SmallVector<Value>{read(index)}; },
+        [&](Value index, ArrayRef<Value> given) { write(index, given[0]); });
+  }
+  void store() {
+    run([&](Value index) { return t.getNeighbours(tile, placeOf(index), neighbours, /*asTheyAre=*/true); },
+        [&](Value index, ArrayRef<Value> numbers) {
+          Value all = t.convert(numbers[0], element);
+          if (neighbours > 1) {
+            all = LLVM::UndefOp::create(t.builder, t.loc, type());
+            for (auto [i, number] : llvm::enumerate(numbers))
+              all = LLVM::InsertElementOp::create(t.builder, t.loc, all, t.convert(number, element), t.constant(i));
+          }
+          t.store(all, address(index));
+        });
+  }
+
+private:
+  void run(llvm::function_ref<SmallVector<Value>(Value)> read, llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
+    bool isWhole = sizes.size() > 2; // a state, of which half is asked for at once
+    int64_t inStep = neighbours > 2 && !isWhole ? 4 : 8;
+    t.dealInStep(count(), inStep, read, write);
+  }
+  SmallVector<Index> placeOf(Value index) {
+    SmallVector<Index> at = t.takeApart(index, sizes);
+    if (neighbours > 1)
+      at.back() = at.back().value ? Index(t.multiply(at.back().value, neighbours)) : Index(0);
+    return at;
+  }
+  Value address(Value index) {
+    SmallVector<Index> at = placeOf(index);
+    Value offset = t.multiplyWide(t.addWide(first, t.widen(t.toValue(at[0]))), array.tokenStride);
+    for (size_t dim = 1; dim < sizes.size(); ++dim) {
+      Value place = t.widen(t.toValue(at[dim]));
+      bool isDense = array.innerStrides.empty() || (neighbours > 1 && dim + 1 == sizes.size());
+      if (!isDense)
+        place = t.multiplyWide(place, array.innerStrides[dim - 1]);
+      offset = t.addWide(offset, place);
+    }
+    return t.offset(array.pointer, offset, element);
+  }
+
+  TeamCode &t;
+  const CallerArray &array;
+  Value first, rows;
+  const Place &tile;
+  int64_t neighbours;
+  SmallVector<int64_t> sizes;
+  Type element;
+};
+} // namespace
+
+Value nvvm::isPresent(TeamCode &t, const CallerArray &array) {
+  Value null = LLVM::ZeroOp::create(t.builder, t.loc, array.pointer.getType());
+  return LLVM::ICmpOp::create(t.builder, t.loc, LLVM::ICmpPredicate::ne, array.pointer, null);
+}
+
+Value nvvm::isAligned(TeamCode &t, const CallerArray &array, int64_t bytes) {
+  Type wide = t.builder.getI64Type();
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(t.builder, t.loc, value, 64); };
+  Value elementBytes = constant(array.type.getElementBytes());
+  Value bits = LLVM::PtrToIntOp::create(t.builder, t.loc, wide, array.pointer);
+  auto include = [&](Value stride) {
+    bits = arith::OrIOp::create(t.builder, t.loc, bits, arith::MulIOp::create(t.builder, t.loc, stride, elementBytes));
+  };
+  include(array.tokenStride);
+  if (!array.innerStrides.empty())
+    include(array.innerStrides[0]);
+  Value rest = arith::AndIOp::create(t.builder, t.loc, bits, constant(bytes - 1));
+  auto equals = [&](Value value, int64_t number) -> Value {
+    return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, value, constant(number));
+  };
+  Value isWhole = equals(rest, 0);
+  if (!array.innerStrides.empty())
+    isWhole = arith::AndIOp::create(t.builder, t.loc, isWhole, equals(array.innerStrides[1], 1));
+  return isWhole;
+}
+
+static int64_t countNeighbours(const CallerArray &array, const Place &tile) {
+  constexpr int64_t mostBytes = 16;
+  ArrayRef<int64_t> sizes = tile.type.getShape();
+  int64_t neighbours = sizes.size() < 2 ? 1 : mostBytes / array.type.getElementBytes();
+  while (neighbours > 1 && sizes.back() % neighbours)
+    neighbours /= 2;
+  return neighbours;
+}
+
+/// Numbers move 16 bytes at a time, or as many as rows have.
+static void copyRows(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile,
+                     llvm::function_ref<void(Copy)> run) {
+  int64_t bytes = array.type.getElementBytes(), neighbours = countNeighbours(array, tile);
+  auto alone = [&] { run(Copy(t, array, first, rows, tile, 1)); };
+  if (neighbours == 1)
+    return alone();
+  t.either(isAligned(t, array, neighbours * bytes), [&] { run(Copy(t, array, first, rows, tile, neighbours)); }, alone);
+}
+
+/// What an array that is absent gives.
+static void putZeros(TeamCode &t, Value rows, const Place &tile) {
+  ArrayRef<int64_t> sizes = tile.type.getShape();
+  t.deal(t.multiply(rows, llvm::product_of(sizes.drop_front())),
+         [&](Value index) { t.put(t.number(0), tile, t.takeApart(index, sizes)); });
+}
+
+void nvvm::emitLoad(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile) {
+  t.either(
+      isPresent(t, array), [&] { copyRows(t, array, first, rows, tile, [](Copy copy) { copy.load(); }); },
+      [&] { putZeros(t, rows, tile); });
+}
+
+/// Loads rows that lie in no pieces of 16 bytes: slowly, in few registers.
+static void loadByNumbers(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile) {
+  Copy copy(t, array, first, rows, tile, 1);
+  t.either(
+      isPresent(t, array), [&] { t.deal(copy.count(), [&](Value index) { copy.write(index, copy.read(index)); }); },
+      [&] { putZeros(t, rows, tile); });
+}
+
+void nvvm::emitStore(TeamCode &t, const Place &tile, Value rows, const CallerArray &array, Value first) {
+  t.when(isPresent(t, array), [&] { copyRows(t, array, first, rows, tile, [](Copy copy) { copy.store(); }); });
+}
+
+//===----------------------------------------------------------------------===//
+// Loads that are under way while something else is computed
+//===----------------------------------------------------------------------===//
+
+/// Whether pieces of 16 bytes of a row lie in one piece in the tile.
+static bool hasWholePieces(const Place &tile) {
+  TileType type = tile.type;
+  int64_t bytes = type.getElementBytes();
+  return type.getMemory() == Memory::Shared && type.getStride(type.getRank() - 1) == 1 && tile.alignment % 16 == 0 &&
+         llvm::all_of(type.getStrides().drop_back(), [&](int64_t stride) { return stride * bytes % 16 == 0; });
+}
+
+AheadLoad::AheadLoad(TeamCode &t, const CallerArray &array, const Place &tile, bool isFree) : array(array), tile(tile) {
+  neighbours = countNeighbours(array, tile);
+  int64_t numbers = llvm::product_of(tile.type.getShape());
+  if (neighbours * array.type.getElementBytes() == 16) {
+    accesses = llvm::divideCeil(numbers / neighbours, t.threads);
+    isDirect = isFree && hasWholePieces(tile) && array.type.getElementType() == tile.type.getElementType();
+  } else if (neighbours == 1 && numbers <= t.threads) {
+    accesses = 1;
+  }
+}
+
+void AheadLoad::begin(TeamCode &t) {
+  condition = isPresent(t, array);
+  if (neighbours > 1)
+    condition = arith::AndIOp::create(t.builder, t.loc, condition, isAligned(t, array, 16));
+}
+
+SmallVector<Value> AheadLoad::start(TeamCode &t, Value first, Value rows) {
+  Copy copy(t, array, first, rows, tile, neighbours);
+  Value count = copy.count();
+  if (isDirect) {
+    t.either(
+        condition, [&] { t.deal(count, [&](Value index) { copy.bring(index); }); },
+        [&] { loadByNumbers(t, array, first, rows, tile); });
+    NVVM::CpAsyncCommitGroupOp::create(t.builder, t.loc);
+    return {};
+  }
+  SmallVector<Value> held;
+  for (int64_t i = 0; i < accesses; ++i) {
+    Value index = t.add(t.thread, i * t.threads);
+    Value counts = arith::AndIOp::create(t.builder, t.loc, condition, t.below(index, count));
+    auto choice = scf::IfOp::create(t.builder, t.loc, TypeRange{copy.type()}, counts, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(t.builder);
+    t.builder.setInsertionPointToEnd(choice.thenBlock());
+    scf::YieldOp::create(t.builder, t.loc, copy.read(index));
+    t.builder.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(t.builder, t.loc, LLVM::ZeroOp::create(t.builder, t.loc, copy.type()).getResult());
+    held.push_back(choice.getResult(0));
+  }
+  return held;
+}
+
+void AheadLoad::finish(TeamCode &t, Value first, Value rows, ValueRange held, int64_t later) {
+  if (isDirect) {
+    NVVM::CpAsyncWaitGroupOp::create(t.builder, t.loc, uint32_t(later));
+    return;
+  }
+  t.either(
+      condition,
+      [&] {
+        Copy copy(t, array, first, rows, tile, neighbours);
+        Value count = copy.count();
+        for (auto [i, given] : llvm::enumerate(held)) {
+          Value index = t.add(t.thread, int64_t(i) * t.threads);
+          t.when(t.below(index, count), [&, given = given] { copy.write(index, given); });
+        }
+      },
+      [&] { emitLoad(t, array, first, rows, tile); });
+}

@@ -1,0 +1,113 @@
+// One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops, Loops.cpp the
+// loops over chunks with the loads that they begin with.
+#pragma once
+#include "Analysis/StateChain.h"
+#include "Conversion/TileToNVVM/Team.h"
+#include <deque>
+#include <memory>
+
+namespace recur::conversion::nvvm {
+
+/// The bytes of one memory that an op touches. All arrays of the caller's are one place, for they may be the same.
+struct Access {
+  tile::Memory memory;
+  int64_t begin, end;
+  bool isWrite;
+  bool conflictsWith(const Access &other) const {
+    return memory == other.memory && begin < other.end && other.begin < end && (isWrite || other.isWrite);
+  }
+};
+
+class KernelLowering {
+public:
+  KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead)
+      : kernel(kernel), builder(builder), loadsAhead(loadsAhead),
+        team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)) {
+    bool isMeant = int64_t(kernel.getThreads().value_or(0)) == analysis::StateChain::threads;
+    if (chain && (!isMeant || chain->sharedBytes > int64_t(*kernel.getShared())))
+      chain.reset(); // the plan has another way in mind
+  }
+
+  mlir::LogicalResult run();
+
+private:
+  void beginFunction();
+  CallerArray findArray(mlir::BlockArgument array);
+  mlir::Value word(int64_t index, mlir::Type type);
+  mlir::LogicalResult lower(mlir::Block &block);
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult lowerLoop(mlir::Operation *op);
+  mlir::LogicalResult lowerParallel(mlir::scf::ParallelOp op);
+  mlir::LogicalResult lowerChunks(mlir::scf::ForOp op);
+  /// A load that a loop begins with, and where its registers are among all.
+  struct Ahead {
+    tile::LoadOp op;
+    AheadLoad load;
+    size_t first, count;
+    int64_t later; // of those to tiles
+  };
+  /// With `areFree` nothing else is in the tiles when loads are started.
+  std::vector<Ahead> findLoadsAhead(mlir::Block &body, bool areFree);
+  llvm::SmallVector<mlir::Value> startLoads(std::vector<Ahead> &ahead, mlir::Block &body, mlir::Value induction);
+  /// Lowers the body, with what is held by now where its loads are; `afterLoads` once there are no more of them.
+  mlir::LogicalResult lowerBody(mlir::Block &body, std::vector<Ahead> &ahead, mlir::ValueRange held,
+                                llvm::function_ref<void()> afterLoads);
+  /// Where the rows of a load go: into a tile of the kernel, or into one in another shape.
+  Place placeAhead(tile::LoadOp load) {
+    auto part = load.getTile().getDefiningOp<tile::ViewOp>();
+    Place where = place(part ? part.getSource() : load.getTile());
+    where.type = load.getTile().getType();
+    return where;
+  }
+  /// A number of the loop's body as it is in another iteration.
+  mlir::Value inIteration(mlir::Value number, mlir::Block &body, mlir::Value induction, mlir::IRMapping &known);
+  /// Where threads have few registers: what an op computes from the thread's number is computed anew for each op, and
+  /// not kept from the kernel's beginning on.
+  void forgetThread();
+  void finishLoad(Ahead &ahead, mlir::ValueRange held);
+  /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
+  void finishBefore(mlir::Operation *op);
+  mlir::LogicalResult checkTypes(mlir::Operation *op);
+  mlir::LogicalResult allocate(tile::AllocOp op);
+  mlir::LogicalResult allocateRegisters(tile::AllocOp op);
+  void view(tile::ViewOp op);
+  void emit(tile::ProductOp op);
+
+  /// Puts a barrier before an op that touches what another thread may still write, or writes what it may still read.
+  void order(mlir::Operation *op);
+  void orderAll() {
+    if (!pending.empty())
+      team.barrier();
+    pending.clear();
+  }
+
+  mlir::Value value(mlir::Value old) { return values.lookup(old); }
+  mlir::Value rows(mlir::Value old) { return team.narrow(values.lookup(old)); }
+  Place place(mlir::Value tile) { return places.lookup(tile); }
+  std::optional<Place> optionalPlace(mlir::Value tile) { return tile ? std::optional(place(tile)) : std::nullopt; }
+  llvm::SmallVector<Place> placesOf(mlir::ValueRange tiles) {
+    return llvm::map_to_vector(tiles, [&](mlir::Value tile) { return place(tile); });
+  }
+  static std::optional<std::pair<int64_t, int64_t>> triangle(std::optional<llvm::ArrayRef<int64_t>> numbers) {
+    return numbers ? std::optional(std::pair((*numbers)[0], (*numbers)[1])) : std::nullopt;
+  }
+
+  tile::KernelOp kernel;
+  mlir::OpBuilder &builder;
+  bool loadsAhead; // of a loop over the chunks, into registers
+  TeamCode team;
+  std::optional<analysis::StateChain> chain; // if that is all that the kernel is
+  mlir::LLVM::GlobalOp sharedMemory;
+  mlir::Value arguments, shared, scratch, sequence, head, part, firstToken, threadOfKernel;
+  int32_t neighbours = 1; // CTAs that share a multiprocessor
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Value, CallerArray> arrays;
+  llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads
+  llvm::SmallVector<Access> pending;                                       // since the last barrier
+  std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
+  std::vector<std::unique_ptr<Registers>> registers;                       // of the tiles there
+  mlir::IRMapping values;
+};
+
+} // namespace recur::conversion::nvvm

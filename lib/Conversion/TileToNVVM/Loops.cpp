@@ -1,0 +1,210 @@
+// Loops over chunks, and the loads that they begin with, which are under way while something else is computed.
+#include "Conversion/TileToNVVM/KernelLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+/// How many accesses of 16 bytes a thread holds of the rows that come next.
+static constexpr int64_t mostAccessesAhead = 16;
+
+/// A loop or condition of the plan, which all threads take together.
+LogicalResult KernelLowering::lowerLoop(Operation *op) {
+  Operation *shell = op->cloneWithoutRegions(values);
+  builder.insert(shell);
+  SmallVector<Access> before = pending;
+  for (auto [from, to] : llvm::zip(op->getRegions(), shell->getRegions())) {
+    if (from.empty())
+      continue;
+    Block &block = to.emplaceBlock();
+    for (BlockArgument argument : from.front().getArguments())
+      values.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&block);
+    for (Operation &op : from.front()) {
+      if (op.hasTrait<OpTrait::IsTerminator>())
+        orderAll(); // what comes next may be the first op of the block again
+      if (failed(lower(&op)))
+        return failure();
+    }
+    pending = before; // the block may not have run
+  }
+  return success();
+}
+
+/// The CTAs of a row of the grid deal the iterations out among themselves.
+LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
+  Location loc = op.getLoc();
+  if (op.getInductionVars().size() != 1 || op.getNumReductions())
+    return op.emitOpError("cannot be lowered: it has one induction variable and reduces nothing");
+  Type wide = builder.getI64Type(), narrow = builder.getI32Type();
+  auto number = [&](Value index) -> Value { return arith::IndexCastOp::create(builder, loc, wide, value(index)); };
+  Value first = team.widen(NVVM::BlockIdYOp::create(builder, loc, narrow)),
+        count = team.widen(NVVM::GridDimYOp::create(builder, loc, narrow));
+  Value step = number(op.getStep()[0]);
+  Value begin = team.addWide(number(op.getLowerBound()[0]), team.multiplyWide(first, step));
+  orderAll(); // loads go to tiles at once
+  std::vector<Ahead> ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
+  auto loop = scf::ForOp::create(builder, loc, begin, number(op.getUpperBound()[0]), team.multiplyWide(count, step));
+  SmallVector<Access> before = pending;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), loop.getInductionVar());
+  values.map(op.getInductionVars()[0], induction);
+  // All are on their way before the first one is waited for, and each is waited for where it is needed.
+  SmallVector<Value> held = startLoads(ahead, *op.getBody(), induction);
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    auto one = llvm::find_if(ahead, [&](Ahead &candidate) { return candidate.op.getOperation() == &inner; });
+    if (one != ahead.end()) {
+      underWay.push_back({&*one, SmallVector<Value>(ArrayRef(held).slice(one->first, one->count))});
+      continue;
+    }
+    finishBefore(&inner);
+    if (failed(lower(&inner)))
+      return failure();
+  }
+  finishBefore(op);
+  orderAll(); // what comes next may be the first op of the loop again
+  pending = before;
+  return success();
+}
+
+void KernelLowering::forgetThread() {
+  if (neighbours == 1)
+    return;
+  Value same = LLVM::InlineAsmOp::create(builder, team.loc, threadOfKernel.getType(), threadOfKernel, "mov.b32 $0, $1;",
+                                         "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                         LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+                   .getResult(0);
+  team.thread = same;
+  team.lane = team.remainder(same, warpThreads);
+  team.warp = team.divide(same, warpThreads);
+}
+
+void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {
+  team.loc = ahead.op.getLoc();
+  forgetThread();
+  order(ahead.op);
+  ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, ahead.later);
+}
+
+void KernelLowering::finishBefore(Operation *op) {
+  size_t count = 0;
+  for (auto [number, one] : llvm::enumerate(underWay)) {
+    Access tile = extents[one.first->op.getTile()];
+    tile.isWrite = true;
+    bool touches = op->getNumRegions() > 0 && !isa<TileDialect>(op->getDialect());
+    for (Value operand : op->getOperands())
+      if (auto found = extents.find(operand); found != extents.end())
+        touches |= tile.conflictsWith(found->second);
+    if (touches)
+      count = number + 1;
+  }
+  for (; count; --count) {
+    finishLoad(*underWay.front().first, underWay.front().second);
+    underWay.pop_front();
+  }
+}
+
+/// The loads that the body begins with, of arrays that nothing in it writes: as many as registers can hold.
+std::vector<KernelLowering::Ahead> KernelLowering::findLoadsAhead(Block &body, bool areFree) {
+  llvm::DenseSet<Value> written;
+  body.walk([&](StoreOp store) { written.insert(store.getArray()); });
+  std::vector<Ahead> found;
+  size_t accesses = 0;
+  for (Operation &inner : body) {
+    auto load = dyn_cast<LoadOp>(inner);
+    if (!load) {
+      if (isa<TileDialect>(inner.getDialect()) && !isa<ViewOp>(inner))
+        break;
+      continue;
+    }
+    Value tile = load.getTile();
+    auto part = tile.getDefiningOp<ViewOp>();
+    if (written.contains(load.getArray()) || !(part ? part.getSource() : tile).getDefiningOp<AllocOp>() ||
+        (part && (part.getRow() || part.getOffset() != 0)))
+      continue;
+    Ahead one{load, AheadLoad(team, arrays.lookup(load.getArray()), placeAhead(load), areFree), accesses, 0, 0};
+    one.count = one.load.countRegisters();
+    if (!one.load.canStart() || accesses + one.count > mostAccessesAhead)
+      continue;
+    one.load.begin(team);
+    accesses += one.count;
+    for (Ahead &before : found)
+      before.later += one.load.goesToTile();
+    found.push_back(std::move(one));
+  }
+  return found;
+}
+
+Value KernelLowering::inIteration(Value number, Block &body, Value induction, IRMapping &known) {
+  if (number == body.getArgument(0))
+    return induction;
+  Operation *maker = number.getDefiningOp();
+  if (!maker || maker->getBlock() != &body)
+    return value(number);
+  if (Value made = known.lookupOrNull(number))
+    return made;
+  IRMapping operands;
+  for (Value operand : maker->getOperands())
+    operands.map(operand, inIteration(operand, body, induction, known));
+  Operation *copy = builder.clone(*maker, operands);
+  known.map(maker->getResults(), copy->getResults());
+  return known.lookup(number);
+}
+
+SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &body, Value induction) {
+  IRMapping known;
+  SmallVector<Value> started;
+  for (Ahead &one : ahead) {
+    Value first = inIteration(one.op.getFirst(), body, induction, known);
+    Value count = team.narrow(inIteration(one.op.getRows(), body, induction, known));
+    forgetThread();
+    llvm::append_range(started, one.load.start(team, first, count));
+  }
+  return started;
+}
+
+LogicalResult KernelLowering::lowerBody(Block &body, std::vector<Ahead> &ahead, ValueRange held,
+                                        llvm::function_ref<void()> afterLoads) {
+  size_t finished = 0;
+  for (Operation &inner : body.without_terminator()) {
+    Ahead *one = nullptr;
+    for (Ahead &candidate : ahead)
+      if (candidate.op.getOperation() == &inner)
+        one = &candidate;
+    if (!one) {
+      if (failed(lower(&inner)))
+        return failure();
+      continue;
+    }
+    finishLoad(*one, held.slice(one->first, one->count));
+    if (++finished == ahead.size())
+      afterLoads();
+  }
+  orderAll(); // what comes next may be the first op of the loop again
+  return success();
+}
+
+/// The loop over chunks. What the next chunk begins with is on its way while this one is computed.
+LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
+  std::vector<Ahead> ahead;
+  if (loadsAhead)
+    ahead = findLoadsAhead(*op.getBody(), /*areFree=*/false);
+  if (ahead.empty())
+    return lowerLoop(op);
+  Value begin = value(op.getLowerBound()), end = value(op.getUpperBound()), step = value(op.getStep());
+  SmallVector<Value> held = startLoads(ahead, *op.getBody(), begin), next;
+  auto loop = scf::ForOp::create(builder, op.getLoc(), begin, end, step, held);
+  SmallVector<Access> before = pending;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(loop.getBody());
+  values.map(op.getInductionVar(), loop.getInductionVar());
+  auto startNext = [&] { next = startLoads(ahead, *op.getBody(), team.addWide(loop.getInductionVar(), step)); };
+  if (failed(lowerBody(*op.getBody(), ahead, loop.getRegionIterArgs(), startNext)))
+    return failure();
+  scf::YieldOp::create(builder, op.getLoc(), next);
+  pending = before;
+  return success();
+}

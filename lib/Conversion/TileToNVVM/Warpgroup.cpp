@@ -1,0 +1,151 @@
+#include "Conversion/TileToNVVM/Warpgroup.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace recur::conversion::nvvm;
+
+Value WarpgroupCode::run(StringRef text, StringRef constraints, ValueRange operands, Type result) {
+  std::string all = constraints.str() + (constraints.empty() ? "~{memory}" : ",~{memory}");
+  auto code = LLVM::InlineAsmOp::create(t.builder, t.loc, result ? TypeRange{result} : TypeRange{}, operands, text, all,
+                                        /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                        LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return result ? code.getResult(0) : Value();
+}
+
+Type WarpgroupCode::structOf(Type element, int64_t count) {
+  return LLVM::LLVMStructType::getLiteral(t.builder.getContext(), SmallVector<Type>(count, element));
+}
+
+SmallVector<Value> WarpgroupCode::takeApart(Value all, int64_t count) {
+  SmallVector<Value> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
+  return values;
+}
+
+Value WarpgroupCode::addressOf(Value sharedPointer) {
+  return LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI32Type(), sharedPointer);
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+void WarpgroupCode::makeBarrier(Value address, int64_t arrivals) {
+  run("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {address, t.constant(arrivals)});
+}
+
+void WarpgroupCode::arrive(Value address) { run("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", address); }
+
+void WarpgroupCode::wait(Value address, Value parity) {
+  run("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra done;\nbra again;\n"
+      "done:\n}",
+      "r,r", {address, parity});
+}
+
+void WarpgroupCode::fence() { run("fence.proxy.async.shared::cta;", "", {}); }
+
+void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
+
+//===----------------------------------------------------------------------===//
+// Copies and matrices
+//===----------------------------------------------------------------------===//
+
+void WarpgroupCode::copy(Value to, Value from, int64_t bytes, Value counted) {
+  // Pieces of 16 bytes go past the L1 cache, which nobody reads them from.
+  std::string text = llvm::formatv("cp.async.{0}.shared.global [$0], [$1], {1}, $2;", bytes == 16 ? "cg" : "ca", bytes);
+  Value place = LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI64Type(), from);
+  run(text, "r,l,r", {to, place, counted});
+}
+
+void WarpgroupCode::arriveWithCopies(Value address) {
+  run("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", address);
+}
+
+void WarpgroupCode::waitForCopies() { run("cp.async.wait_all;", "", {}); }
+
+SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) {
+  Value all = run("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,r", address,
+                  structOf(t.builder.getI32Type(), 4));
+  return takeApart(all, 4);
+}
+
+void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAcross) {
+  std::string text =
+      llvm::formatv("stmatrix.sync.aligned.m8n8.x4{0}.shared.b16 [$0], {{$1, $2, $3, $4};", isAcross ? ".trans" : "");
+  run(text, "r,r,r,r,r", {address, four[0], four[1], four[2], four[3]});
+}
+
+Value WarpgroupCode::pack(Value low, Value high) {
+  Type pair = VectorType::get(2, t.builder.getBF16Type());
+  Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
+  both = LLVM::InsertElementOp::create(t.builder, t.loc, both, low, t.constant(0));
+  both = LLVM::InsertElementOp::create(t.builder, t.loc, both, high, t.constant(1));
+  both = LLVM::FPTruncOp::create(t.builder, t.loc, pair, both);
+  return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), both);
+}
+
+std::pair<Value, Value> WarpgroupCode::unpack(Value both) {
+  Type f32 = t.builder.getF32Type();
+  Value low = arith::ShLIOp::create(t.builder, t.loc, both, t.constant(16));
+  Value high = arith::AndIOp::create(t.builder, t.loc, both, t.constant(0xFFFF0000));
+  return {LLVM::BitcastOp::create(t.builder, t.loc, f32, low), LLVM::BitcastOp::create(t.builder, t.loc, f32, high)};
+}
+
+//===----------------------------------------------------------------------===//
+// Products of a warpgroup
+//===----------------------------------------------------------------------===//
+
+Value WarpgroupCode::describe(Value address, int64_t panelBytes) {
+  Value place = arith::ShRUIOp::create(t.builder, t.loc, address, t.constant(4));
+  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(panelBytes / 16 << 16));
+}
+
+SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, Value descriptor, ArrayRef<int64_t> places,
+                                           int64_t columns, bool isAcross, ValueRange sums) {
+  // Groups of eight rows are 1024 bytes apart, and pieces are permuted by 128 bytes.
+  constexpr unsigned upper = 1 << 30 | 1024 / 16;
+  int64_t count = columns / 2; // of a thread's sums
+  std::string text = "{\n.reg .pred adds, first;\n.reg .b32 low;\n", constraints, results;
+  llvm::raw_string_ostream out(text);
+  out << llvm::formatv(".reg .b64 at<{0}>;\nsetp.ne.b32 adds, 1, 0;\nsetp.ne.b32 first, {1}, 0;\n", places.size(),
+                       sums.empty() ? 0 : 1);
+  for (int64_t i = 0; i < count; ++i) {
+    constraints += "=&f,";
+    results += (i ? ", $" : "$") + std::to_string(i);
+  }
+  SmallVector<Value> operands(sums);
+  for (size_t i = 0; i < sums.size(); ++i)
+    constraints += std::to_string(i) + ",";
+  size_t firstLeft = count + operands.size(), descriptorNumber = firstLeft + left.size();
+  for (Value four : left) {
+    operands.push_back(four);
+    constraints += "r,";
+  }
+  operands.push_back(descriptor);
+  constraints += "r";
+  for (auto [i, place] : llvm::enumerate(places))
+    out << llvm::formatv("add.u32 low, ${0}, {1};\nmov.b64 at{2}, {{low, {3}};\n", descriptorNumber, place / 16, i,
+                         upper);
+  out << "wgmma.fence.sync.aligned;\n";
+  for (size_t i = 0; i < places.size(); ++i) {
+    size_t a = firstLeft + 4 * i;
+    out << llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.bf16.bf16 {{{1}}, {{${2}, ${3}, ${4}, ${5}}, "
+                         "at{6}, {7}, 1, 1, {8};\n",
+                         columns, results, a, a + 1, a + 2, a + 3, i, i ? "adds" : "first", isAcross ? 1 : 0);
+  }
+  out << "wgmma.commit_group.sync.aligned;\n}";
+  return takeApart(run(text, constraints, operands, structOf(t.builder.getF32Type(), count)), count);
+}
+
+SmallVector<Value> WarpgroupCode::settle(ValueRange sums) {
+  std::string results, inputs;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    results += "=f,";
+    inputs += (i ? "," : "") + std::to_string(i);
+  }
+  int64_t count = sums.size();
+  return takeApart(
+      run("wgmma.wait_group.sync.aligned 0;", results + inputs, sums, structOf(t.builder.getF32Type(), count)), count);
+}

@@ -1,0 +1,57 @@
+// Instructions of Hopper that NVVM has no operations for, or none that fits: inline PTX.
+#pragma once
+#include "Conversion/TileToNVVM/Team.h"
+
+namespace recur::conversion::nvvm {
+
+/// Addresses in shared memory are of 32 bits here.
+class WarpgroupCode {
+public:
+  explicit WarpgroupCode(TeamCode &t) : t(t) {}
+
+  mlir::Value addressOf(mlir::Value sharedPointer);
+
+  // Barriers in shared memory, which count arrivals by phases.
+  void makeBarrier(mlir::Value address, int64_t arrivals);
+  void arrive(mlir::Value address);
+  /// Stops until the phase of this parity is complete.
+  void wait(mlir::Value address, mlir::Value parity);
+  /// What this thread wrote is there for matrix units that read shared memory past the threads' own path.
+  void fence();
+  void syncWarp();
+
+  /// Starts to copy as many bytes; of these `counted` are read, and zeros make up the rest.
+  void copy(mlir::Value to, mlir::Value from, int64_t bytes, mlir::Value counted);
+  /// An arrival of this thread once all of its copies have come, or stops until then.
+  void arriveWithCopies(mlir::Value address);
+  void waitForCopies();
+
+  /// Four 8 by 8 matrices of 16 bits: lane l has the address of row l mod 8 of matrix l / 8. Across, rows become
+  /// columns.
+  llvm::SmallVector<mlir::Value> loadMatricesAcross(mlir::Value address);
+  void storeMatrices(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
+  /// Two numbers rounded to bf16, in one register; and back.
+  mlir::Value pack(mlir::Value low, mlir::Value high);
+  std::pair<mlir::Value, mlir::Value> unpack(mlir::Value both);
+
+  /// Begins a product of a warpgroup: a left factor of bf16 with 64 rows in registers, four for 16 inner indices, and a
+  /// right one in shared memory with so many columns, swizzled by 128 bytes; `places` is where, from the descriptor on,
+  /// its inner indices begin, 16 by 16, in bytes. Across, its columns and not its inner indices lie side by side. Adds
+  /// to `sums`, if there are any. Nothing may be done with what it gives before it is settled.
+  llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
+                                          llvm::ArrayRef<int64_t> places, int64_t columns, bool isAcross,
+                                          mlir::ValueRange sums = {});
+  /// Stops until all products have ended.
+  llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums);
+  /// The lower half of the descriptor of a tile, whose panels are so many bytes apart.
+  mlir::Value describe(mlir::Value address, int64_t panelBytes);
+
+private:
+  mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
+  llvm::SmallVector<mlir::Value> takeApart(mlir::Value all, int64_t count);
+  mlir::Type structOf(mlir::Type element, int64_t count);
+
+  TeamCode &t;
+};
+
+} // namespace recur::conversion::nvvm

@@ -1,0 +1,41 @@
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+
+// The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
+// the product that advances it.
+// CHECK: llvm.mlir.global external @chain_shared() {addr_space = 3 : i32, alignment = 1024 : i64
+// CHECK-LABEL: llvm.func @chain
+// CHECK-COUNT-16: mbarrier.init.shared::cta.b64
+// CHECK: nvvm.barrier
+// CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
+// CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: wgmma.fence.sync.aligned
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$8, $9, $10, $11}, at0, first, 1, 1, 0
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$12, $13, $14, $15}, at1, adds, 1, 1, 0
+// CHECK-SAME: wgmma.commit_group.sync.aligned
+// CHECK-COUNT-2: stmatrix.sync.aligned.m8n8.x4.shared.b16
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK-NOT: wgmma.mma_async
+// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: scf.yield
+// CHECK: cp.async.ca.shared.global
+// CHECK: cp.async.cg.shared.global
+// CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+// CHECK: fence.proxy.async.shared::cta
+// CHECK: llvm.return
+chunk.program @chain {} chunk 16 {
+  %y = chunk.take "y" rounded : tensor<16x64xf32>
+  %w = chunk.take "w" rounded : tensor<16x32xf32>
+  %k = chunk.take "k" rounded : tensor<16x32xf32>
+  %d = chunk.take "d" : tensor<1xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %x = chunk.read %w, %S : tensor<16x32xf32>, tensor<64x32xf32>
+  %u = chunk.map add %y, %x : tensor<16x64xf32>, tensor<16x64xf32>
+  %S1 = chunk.advance %S, %u, %k columns(%d : tensor<1xf32>) : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
+  chunk.next %S, %S1 : tensor<64x32xf32>
+  chunk.give "S" whole rounded %S : tensor<64x32xf32>
+  chunk.give "u" rounded %u : tensor<16x64xf32>
+}
