@@ -1,6 +1,7 @@
 /* The compiler as a library: the text of a specification and options in, bytes and diagnostics out. C99 and C++; link
  * `Recur::compiler`. Nothing is printed, nothing exits, no file of the caller's is touched, and every function may be
- * called from several threads at the same time. */
+ * called from several threads at the same time. Kernels of one compilation are compiled on threads of its own, which
+ * are gone when it returns. */
 #ifndef RECUR_COMPILER_H
 #define RECUR_COMPILER_H
 
@@ -11,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 1
+#define RECUR_COMPILER_VERSION 3
 
 typedef struct recur_dim {
   const char *name;
@@ -42,6 +43,8 @@ typedef struct recur_compile_options {
    * runtime in it, which needs nothing but the C library), "header", "manifest" (JSON), "asm", "llvm", and of GPUs
    * "ptx", "cubin". Null: nothing but the diagnostics. */
   const char *emit;
+  int32_t backward; /* not 0: kernels of the gradient too, which recur_backward calls */
+  int32_t quick;    /* not 0: kernels for processors compile in a fifth of the time, and run slower */
 } recur_compile_options;
 
 typedef enum recur_compile_status {
@@ -84,7 +87,8 @@ recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_
  * `dims` (`name`, `size` or null, `has_default`); `consts` (`name`, `value` or null); `inputs`, `params`, `states` and
  * `outputs` in order (`name`, `shared`, `shape`: a list of numbers and names of dims, or null where the text leaves it
  * out); and `has_implicit_states`: whether delays, convolutions or the count of tokens have states that the text does
- * not declare. Of the options only `source_name` and `recurrence` matter. */
+ * not declare. How many these are depends on sizes: a kernel names them behind the declared ones, in its manifest and
+ * in `recur_recurrence.arrays`. Of the options only `source_name` and `recurrence` matter. */
 recur_compilation *recur_describe(const char *source, int64_t bytes, const recur_compile_options *options);
 /* What the compiler understood: the artifact "text" is what `recurc explain` prints, "json" a list of what its `--json`
  * gives for each recurrence. Dims need no size; with a target the report has the plans on it. */

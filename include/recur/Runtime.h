@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 4
+#define RECUR_ABI_VERSION 6
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -86,11 +86,35 @@ typedef struct recur_summary_info {
   float apply_cost;   /* of `apply`, over the same */
 } recur_summary_info;
 
-/* A launch on a GPU: a CTA for each head of each sequence. */
+/* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,
+ * behind them, what launches leave; and how it is cut into parts of the channels: the dimension of a token's, state's
+ * or row's shape along which each part has part_size, or -1 where every part has all of it. */
+typedef struct recur_launch_array {
+  int32_t number, part_dim;
+  int64_t part_size;
+} recur_launch_array;
+
+/* What launches leave of each chunk to later ones, in the workspace: some rows of `shape`. */
+typedef struct recur_left_info {
+  int64_t rows;
+  int32_t element_bytes, rank;
+  int64_t shape[2];
+} recur_left_info;
+
+/* A launch on a GPU: a CTA for each head of each sequence and each part, and, where the chunks of a sequence go in any
+ * order, for each chunk. */
 typedef struct recur_launch_info {
   const char *symbol;   /* in the image */
   int32_t threads;      /* of a CTA */
   int32_t shared_bytes; /* of a CTA */
+
+  /* Of a kernel that leaves something from launch to launch; zeros elsewhere, where a launch has all arguments, and a
+   * CTA the workspace that the kernel says. */
+  int64_t workspace_bytes; /* of a CTA */
+  int32_t parts;
+  int32_t chunks_are_apart;         /* not 0: they go in any order */
+  const recur_launch_array *arrays; /* in the order that the kernel has them */
+  int32_t array_count;
 } recur_launch_info;
 
 typedef struct recur_kernel_info {
@@ -107,7 +131,25 @@ typedef struct recur_kernel_info {
 
   int32_t launch_count; /* for a GPU: what the kernel consists of, one after another */
   const recur_launch_info *launches;
+  const recur_left_info *left; /* of all launches; null: they leave nothing, and each is a whole kernel */
+  int32_t left_count;
 } recur_kernel_info;
+
+/* The kernels of the gradient, of one head of one sequence, or of whole chunks of it. */
+typedef struct recur_gradient_info {
+  recur_kernel states; /* inputs, params, initial states; final states, and each state at the start of each chunk */
+  /* Over the chunks from the last to the first: inputs, cotangents of outputs, params, and what it carries; gradients
+   * of inputs, what it carries once more, and then the states at the start of each chunk that are named in `kept`. What
+   * is carried is float32: cotangents of the states behind the tokens become those of the states before them, and the
+   * gradients of params are added to. */
+  recur_kernel run;
+  int64_t workspace_bytes; /* of both */
+  const int32_t *carried;  /* states by their places, or -1 less the place of a param */
+  const int32_t *kept;     /* states by their places */
+  int32_t carried_count;
+  int32_t kept_count;
+  int32_t chunk; /* tokens in a chunk */
+} recur_gradient_info;
 
 /* Bits of `recur_recurrence.features`. */
 #define RECUR_FEATURE_AVX2 1u
@@ -140,6 +182,7 @@ typedef struct recur_recurrence {
   const struct recur_recurrence *next; /* the same for another target; null: none */
   const void *image;                   /* for a GPU: the code of its kernels, a cubin, or PTX with a zero at its end */
   int32_t device;                      /* recur_device */
+  const recur_gradient_info *gradient; /* null: compiled without `--backward` */
 } recur_recurrence;
 
 /* ---- Calls ---- */
@@ -193,7 +236,18 @@ typedef struct recur_call {
   void *stream; /* a CUstream, which the work is put into; null: the default stream */
   const int64_t *device_offsets;
   int32_t device; /* recur_device */
+
+  /* On RECUR_CPU, states before the tokens 0, kept_interval, 2 * kept_interval, ... of each sequence: a call forward
+   * writes them, whatever its plan, for whoever goes on from there; a call backward, whose kept_interval is the same
+   * and a multiple of the gradient's chunk, reads them and need not compute them again. For each state, in the order of
+   * declaration, [recur_kept_rows(...), H, ...], float32 and dense, with the rows of each sequence behind those of the
+   * sequence before it; as declared, also where states_transposed is set. 0: none are kept. */
+  int64_t kept_interval;
+  float *const *kept_states;
 } recur_call;
+
+/* How many rows the arrays in `kept_states` have. Less than 0 when the sizes are not valid: see recur_message. */
+int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The bytes of workspace that the call needs, which depends on sizes, threads, plan and states_transposed alone; for
  * packed sequences on their number and T, not on the offsets. Less than 0 when these are not valid, and then
@@ -208,6 +262,21 @@ int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_cal
  * current context's device. Nothing is synchronised, and a graph can capture the call, once the recurrence is loaded.
  */
 recur_status recur_forward(const recur_recurrence *recurrence, const recur_call *call);
+
+/* The gradient of `sum cotangents * results`, whatever the results are used for. Arguments are, each in the order of
+ * declaration: inputs, params, initial states; cotangents of outputs and of final states, where null stands for zeros;
+ * gradients of inputs, params and initial states, which are written, where null is not wanted. Cotangents and gradients
+ * are as what they are of. Gradients of shared inputs are summed over their group of heads, those of params over tokens
+ * and sequences, always in the same order: what is computed does not depend on threads or workspace. The plan is
+ * RECUR_PLAN_AUTO, and the device RECUR_CPU.
+ *
+ * With the states in `kept_states` that a call of recur_forward left, none are computed again but those between them.
+ * Without, nothing need be kept: the states are computed again. With the workspace that the query
+ * gives for `workspace_bytes` of 0 every chunk's are at hand; with less, those of a part of the sequence at a time are,
+ * and the states are computed twice. The query answers with what is used of `workspace_bytes`, and with the least where
+ * that is more. Checks, threads, packed sequences and rounding are as recur_forward's. */
+int64_t recur_backward_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
+recur_status recur_backward(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The one that calls on a recur_device use: of the recurrence and what follows by `next`, the first for such a device
  * that the one here can run; null when there is none. Where the environment variable RECUR_TARGET names the target of

@@ -13,8 +13,21 @@ namespace recur::abi {
 //===----------------------------------------------------------------------===//
 
 /// What an array is to a kernel. Kernels and callers have the arrays in this order, and those of one role in the order
-/// of declaration.
-enum class Role { Input, Param, Initial, Output, Final };
+/// of declaration. The last ones are of calls backward, of which `gradientRoles` has the order.
+enum class Role {
+  Input,
+  Param,
+  Initial,
+  Output,
+  Final,
+  OutputCotangent,
+  FinalCotangent,
+  InputGradient,
+  ParamGradient,
+  InitialGradient,
+  KeptOut, // of a call alone, never of a kernel
+  KeptIn
+};
 
 struct RoleFacts {
   Role role;
@@ -32,14 +45,37 @@ inline constexpr RoleFacts roles[] = {{Role::Input, RECUR_INPUT, false, "input",
                                       {Role::Final, RECUR_STATE, true, "final", "final state", "final_"}};
 inline constexpr int roleCount = std::size(roles);
 
-constexpr const RoleFacts &getFacts(Role role) { return roles[int(role)]; }
+inline constexpr RoleFacts gradientRoles[] = {
+    roles[int(Role::Input)],
+    roles[int(Role::Param)],
+    roles[int(Role::Initial)],
+    {Role::OutputCotangent, RECUR_OUTPUT, false, "output_cotangent", "cotangent of output", "d_"},
+    {Role::FinalCotangent, RECUR_STATE, false, "final_cotangent", "cotangent of final state", "d_final_"},
+    {Role::InputGradient, RECUR_INPUT, true, "input_gradient", "gradient of input", "d_"},
+    {Role::ParamGradient, RECUR_PARAM, true, "param_gradient", "gradient of param", "d_"},
+    {Role::InitialGradient, RECUR_STATE, true, "initial_gradient", "gradient of initial state", "d_initial_"}};
+
+/// States at multiples of a length, which a call forward writes and one backward reads.
+inline constexpr RoleFacts keptRoles[] = {{Role::KeptOut, RECUR_STATE, true, "kept", "kept state", "kept_"},
+                                          {Role::KeptIn, RECUR_STATE, false, "kept", "kept state", "kept_"}};
+
+constexpr const RoleFacts &getFacts(Role role) {
+  if (role >= Role::KeptOut)
+    return keptRoles[int(role) - int(Role::KeptOut)];
+  constexpr int first = int(Role::OutputCotangent), place = 3; // of the roles that only calls backward have
+  return int(role) < first ? roles[int(role)] : gradientRoles[int(role) - first + place];
+}
 
 /// Calls visit(facts, i) for each array of a kernel, in their order, where declaration i of `count` is of kindOf(i).
-template <typename KindOf, typename Visit> constexpr void forEachArray(int64_t count, KindOf kindOf, Visit visit) {
-  for (const RoleFacts &facts : roles)
+template <size_t size, typename KindOf, typename Visit>
+constexpr void forEachArray(const RoleFacts (&table)[size], int64_t count, KindOf kindOf, Visit visit) {
+  for (const RoleFacts &facts : table)
     for (int64_t i = 0; i < count; ++i)
       if (kindOf(i) == facts.kind)
         visit(facts, i);
+}
+template <typename KindOf, typename Visit> constexpr void forEachArray(int64_t count, KindOf kindOf, Visit visit) {
+  forEachArray(roles, count, kindOf, visit);
 }
 
 /// The same for what has its declarations by their kinds, such as an op of dgps or chunk: visit(facts, declaration).

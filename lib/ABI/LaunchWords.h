@@ -7,7 +7,8 @@ namespace recur::abi {
 enum LaunchWord { TokensWord, HeadsWord, OffsetsWord, WorkspaceWord, WorkspaceStrideWord, launchWords };
 
 /// Then these of each array, in the order of a kernel's arrays. Strides are in elements; 0 where the array has no such
-/// dimension. So many heads as the group says share one of the array.
+/// dimension. So many heads as the group says share one of the array. Parts of the channels are PartStride apart. A
+/// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it.
 enum ArrayWord {
   DataWord,
   SequenceStrideWord,
@@ -16,10 +17,16 @@ enum ArrayWord {
   GroupWord,
   RowStrideWord,
   ColumnStrideWord,
+  PartStrideWord,
+  FirstTokensWord,
+  FirstStrideWord,
   arrayWords
 };
 
 constexpr int getWord(int array, ArrayWord word) { return launchWords + arrayWords * array + word; }
 constexpr int countWords(int arrays) { return launchWords + arrayWords * arrays; }
+
+/// The most arrays that a launch has, and that launches leave to each other.
+inline constexpr int mostLaunchArrays = 128, mostLeft = 64;
 
 } // namespace recur::abi

@@ -1,11 +1,12 @@
 # recur_add_library(NAME SPEC file.recur
 #                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|sm_90a ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
-#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix])
+#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the
 # path of the manifest. Of several TARGETS the program takes, when it runs, the best that the processor can run.
+# BACKWARD adds the kernels of the gradients.
 function(recur_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "BACKWARD" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "recur_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -46,6 +47,10 @@ function(recur_add_library name)
       list(APPEND options --${lower}=${ARG_${option}})
     endif()
   endforeach()
+
+  if(ARG_BACKWARD)
+    list(APPEND options --backward)
+  endif()
 
   # A folder of its own, which is all that the library adds to the include path.
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}.recur")

@@ -15,8 +15,13 @@ static_assert(offsetof(recur_array_info, kind) == 8 && offsetof(recur_array_info
 static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recur_kernel_info, tokens_from) == 16 &&
               offsetof(recur_kernel_info, plan) == 24 && offsetof(recur_kernel_info, summaries) == 32 &&
               offsetof(recur_kernel_info, summary_count) == 40 && offsetof(recur_kernel_info, launches) == 48 &&
-              sizeof(recur_kernel_info) == 56);
-static_assert(offsetof(recur_launch_info, threads) == 8 && sizeof(recur_launch_info) == 16);
+              offsetof(recur_kernel_info, left_count) == 64 && sizeof(recur_kernel_info) == 72);
+static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch_info, workspace_bytes) == 16 &&
+              offsetof(recur_launch_info, parts) == 24 && offsetof(recur_launch_info, arrays) == 32 &&
+              offsetof(recur_launch_info, array_count) == 40 && sizeof(recur_launch_info) == 48);
+static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 16);
+static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
+              sizeof(recur_left_info) == 32);
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
               offsetof(recur_summary_info, apply_cost) == 48 && sizeof(recur_summary_info) == 56);
@@ -24,7 +29,10 @@ static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_rec
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
               offsetof(recur_recurrence, image) == 64 && offsetof(recur_recurrence, device) == 72 &&
-              sizeof(recur_recurrence) == 80);
+              offsetof(recur_recurrence, gradient) == 80 && sizeof(recur_recurrence) == 88);
+static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(recur_gradient_info, carried) == 24 &&
+              offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
+              offsetof(recur_gradient_info, chunk) == 48 && sizeof(recur_gradient_info) == 56);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -80,7 +88,10 @@ private:
   Constant *null() { return ConstantPointerNull::get(PointerType::getUnqual(context)); }
   Constant *getKernel(StringRef symbol);
   Constant *makeSummary(const InterfaceSummary &summary);
+  Constant *makeSides(ArrayRef<int64_t> shape);
+  Constant *makeLaunch(const InterfaceLaunch &launch);
   Constant *makeKernel(const InterfaceKernel &kernel);
+  Constant *makeGradient(const InterfaceGradient &gradient);
 
   Module &module;
   LLVMContext &context;
@@ -114,26 +125,53 @@ Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
                      float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost)});
 }
 
+Constant *DescriptorWriter::makeSides(ArrayRef<int64_t> shape) {
+  Constant *sides[] = {int64(shape.empty() ? 0 : shape[0]), int64(shape.size() < 2 ? 0 : shape[1])};
+  return ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides);
+}
+
+Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
+  std::vector<Constant *> arrays;
+  for (const InterfaceLaunchArray &array : launch.arrays)
+    arrays.push_back(makeStruct({int32(array.number), int32(array.partDim), int64(array.partSize)}));
+  return makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes),
+                     int64(launch.workspaceBytes), int32(launch.parts), int32(launch.chunksAreApart), makeTable(arrays),
+                     int32(arrays.size())});
+}
+
 Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
-  std::vector<Constant *> summaries, launches;
+  std::vector<Constant *> summaries, launches, left;
   for (const InterfaceSummary &summary : kernel.summaries)
     summaries.push_back(makeSummary(summary));
   for (const InterfaceLaunch &launch : kernel.launches)
-    launches.push_back(makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes)}));
+    launches.push_back(makeLaunch(launch));
+  for (const InterfaceLeft &array : kernel.left)
+    left.push_back(
+        makeStruct({int64(array.rows), int32(array.elementBytes), int32(array.shape.size()), makeSides(array.shape)}));
   return makeStruct({launches.empty() ? getKernel(kernel.symbol) : null(), int64(kernel.workspaceBytes),
                      int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk), makeTable(summaries),
-                     int32(summaries.size()), int32(launches.size()), makeTable(launches)});
+                     int32(summaries.size()), int32(launches.size()), makeTable(launches), makeTable(left),
+                     int32(left.size())});
+}
+
+Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
+  auto makePlaces = [&](ArrayRef<int32_t> places) {
+    std::vector<Constant *> rows;
+    for (int32_t place : places)
+      rows.push_back(int32(place));
+    return makeTable(rows);
+  };
+  return makeData(makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
+                              makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
+                              int32(gradient.kept.size()), int32(gradient.chunk)}));
 }
 
 void DescriptorWriter::write(const KernelInterface &interface) {
   std::vector<Constant *> arrays, kernels;
   for (const InterfaceArray &array : interface.arrays) {
-    ArrayRef<int64_t> shape = array.shape;
-    Constant *sides[] = {int64(shape.empty() ? 0 : shape[0]), int64(shape.size() < 2 ? 0 : shape[1])};
     arrays.push_back(makeStruct({makeString(array.name), int32(array.kind),
                                  int32(array.kind == RECUR_STATE ? RECUR_F32 : getRuntimeType(interface.dataType)),
-                                 int32(array.isShared), int32(shape.size()),
-                                 ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), 2), sides)}));
+                                 int32(array.isShared), int32(array.shape.size()), makeSides(array.shape)}));
   }
   for (const InterfaceKernel &kernel : interface.kernels)
     kernels.push_back(makeKernel(kernel));
@@ -142,10 +180,10 @@ void DescriptorWriter::write(const KernelInterface &interface) {
     next =
         new GlobalVariable(module, next->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, symbol);
   int64_t features = interface.device == RECUR_CPU ? getFeatureBits(interface.features) : interface.capability;
-  Constant *descriptor =
-      makeStruct({int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()),
-                  makeTable(arrays), makeTable(kernels), makeString(interface.name), makeString(interface.target),
-                  makeString(interface.compiler), next, image, int32(interface.device)});
+  Constant *descriptor = makeStruct(
+      {int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()), makeTable(arrays),
+       makeTable(kernels), makeString(interface.name), makeString(interface.target), makeString(interface.compiler),
+       next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null()});
   new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, descriptor,
                      interface.getDescriptorSymbol());
 }

@@ -40,7 +40,7 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
 
 static std::string getNote(const ArgumentField &field) {
   std::string note;
-  if (field.role == abi::Role::Initial)
+  if (field.isRead() && field.role != abi::Role::Input && field.role != abi::Role::Param)
     note = "; null: zeros";
   else if (!field.isRead())
     note = "; null: not wanted";
@@ -49,8 +49,18 @@ static std::string getNote(const ArgumentField &field) {
   return note;
 }
 
-static void printArguments(raw_ostream &os, const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
-  std::string name = interface.getSymbol();
+namespace {
+/// What a program calls: forward, or backward.
+struct Entry {
+  std::string name;              // before its struct, its call and its query
+  StringRef query, compute, own; // functions of the runtime, and how the header's begins to end
+  std::vector<ArgumentField> fields;
+};
+} // namespace
+
+static void printArguments(raw_ostream &os, const KernelInterface &interface, const Entry &entry) {
+  const std::string &name = entry.name;
+  const std::vector<ArgumentField> &fields = entry.fields;
   os << "/* Set it to zeros first: what is left zero has the usual meaning. Strides are counted in elements, and 0 "
         "stands for\n"
         " * dense, in the order of the dimensions that the comments give; a token's own elements always are dense. */\n"
@@ -78,20 +88,25 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, Ar
   int32_t device; /* RECUR_CPU; or RECUR_CUDA, with arrays and workspace in memory of a GPU */
   void *stream;   /* on a GPU: a CUstream, which the work is put into and not waited for; null: the default stream */
   const int64_t *device_offsets; /* on a GPU: sequence_offsets once more, in its memory */
+  /* States before every so many tokens of each sequence, which the call forward writes and the one backward may read:
+   * see recur_call. 0: none are kept. */
+  int64_t kept_interval;
+  float *const *kept_states; /* for each state; of as many rows as recur_kept_rows says */
 )" << "} "
      << name << "_args;\n\n";
 }
 
-static void printFunctions(raw_ostream &os, const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
-  std::string name = interface.getSymbol(), upper = StringRef(name).upper();
-  os << "#define " << upper << "_ARGUMENTS " << fields.size() << "\n\n";
-  os << formatv(R"(/* The call that recur_forward takes. */
+static void printFunctions(raw_ostream &os, const KernelInterface &interface, const Entry &entry) {
+  const std::string &name = entry.name;
+  std::string upper = StringRef(name).upper();
+  os << "#define " << upper << "_ARGUMENTS " << entry.fields.size() << "\n\n";
+  os << formatv(R"(/* The call that {2} takes. */
 static inline recur_call {0}_call(const {0}_args *args, recur_argument arguments[{1}_ARGUMENTS]) {{
   recur_call call;
   memset(&call, 0, sizeof call);
 )",
-                name, upper);
-  for (auto [i, field] : enumerate(fields))
+                name, upper, entry.compute);
+  for (auto [i, field] : enumerate(entry.fields))
     os << "  arguments[" << i << "].data = " << (field.isRead() ? "(void *)" : "") << "args->" << field.name << ";\n"
        << "  arguments[" << i << "].strides = args->" << field.getStridesName() << ";\n";
   os << "  call.arguments = arguments;\n"
@@ -106,27 +121,26 @@ static inline int64_t {0}_workspace_size(const {0}_args *args) {{
   recur_argument arguments[{1}_ARGUMENTS];
   recur_call call;
   if (!args)
-    return recur_workspace_size(&{0}_recurrence, 0);
+    return {3}(&{2}, 0);
   call = {0}_call(args, arguments);
-  return recur_workspace_size(&{0}_recurrence, &call);
+  return {3}(&{2}, &call);
 }
 
 /* Checks everything and computes. On any status but RECUR_OK nothing was written: see recur_message(). */
-static inline recur_status {0}_forward(const {0}_args *args) {{
+static inline recur_status {5}(const {0}_args *args) {{
   recur_argument arguments[{1}_ARGUMENTS];
   recur_call call;
   if (!args)
-    return recur_forward(&{0}_recurrence, 0);
+    return {4}(&{2}, 0);
   call = {0}_call(args, arguments);
-  return recur_forward(&{0}_recurrence, &call);
+  return {4}(&{2}, &call);
 }
 )",
-      name, upper);
+      name, upper, interface.getDescriptorSymbol(), entry.query, entry.compute, name + entry.own.str());
 }
 
 static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
   std::string name = interface.getSymbol(), upper = StringRef(name).upper();
-  std::vector<ArgumentField> fields = getArgumentFields(interface);
   os << "\n#ifndef RECUR_KERNEL_" << name << "\n#define RECUR_KERNEL_" << name << "\n\n";
   printIntroduction(os, interface);
   for (const auto &[dim, size] : interface.dims)
@@ -134,8 +148,16 @@ static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
      << "/* Says at run time what this header says. */\nextern const recur_recurrence "
      << interface.getDescriptorSymbol() << ";\n\n";
-  printArguments(os, interface, fields);
-  printFunctions(os, interface, fields);
+  std::vector<Entry> entries{{name, "recur_workspace_size", "recur_forward", "_forward", getArgumentFields(interface)}};
+  if (interface.gradient)
+    entries.push_back(
+        {name + "_backward", "recur_backward_workspace_size", "recur_backward", "", getGradientFields(interface)});
+  for (const Entry &entry : entries) {
+    if (&entry != &entries.front())
+      os << "\n/* The gradient: cotangents of what the recurrence gives, and gradients of what it takes. */\n";
+    printArguments(os, interface, entry);
+    printFunctions(os, interface, entry);
+  }
   os << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
 }
 

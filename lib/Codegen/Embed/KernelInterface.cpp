@@ -31,7 +31,9 @@ recur_dtype recur::codegen::getRuntimeType(DataType type) {
   return recur_dtype(type);
 }
 
-std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterface &interface) {
+template <size_t roleCount>
+static std::vector<ArgumentField> makeFields(const KernelInterface &interface,
+                                             const abi::RoleFacts (&table)[roleCount]) {
   StringSet<> taken;
   for (StringRef size : {"B", "T", "H", "Hq"})
     taken.insert(size);
@@ -40,7 +42,7 @@ std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterfa
   std::vector<ArgumentField> fields;
   const std::vector<InterfaceArray> &arrays = interface.arrays;
   auto kindOf = [&](int64_t i) { return arrays[i].kind; };
-  abi::forEachArray(int64_t(arrays.size()), kindOf, [&](const abi::RoleFacts &facts, int64_t i) {
+  abi::forEachArray(table, int64_t(arrays.size()), kindOf, [&](const abi::RoleFacts &facts, int64_t i) {
     std::string plain = facts.prefix + arrays[i].name, name = makeFieldName(plain);
     // `x` beside `x_strides` would take the name of x's strides.
     while (taken.contains(name) || taken.contains(name + "_strides"))
@@ -52,11 +54,18 @@ std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterfa
   return fields;
 }
 
+std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterface &interface) {
+  return makeFields(interface, abi::roles);
+}
+std::vector<ArgumentField> recur::codegen::getGradientFields(const KernelInterface &interface) {
+  return makeFields(interface, abi::gradientRoles);
+}
+
 std::string recur::codegen::printFullShape(const ArgumentField &field) {
-  StringRef leading = field.role == abi::Role::Param ? "[H"
-                      : field.isState()              ? "[B, H"
-                      : field.array->isShared        ? "[B, T, Hq"
-                                                     : "[B, T, H";
+  StringRef leading = field.array->kind == RECUR_PARAM ? "[H"
+                      : field.isState()                ? "[B, H"
+                      : field.array->isShared          ? "[B, T, Hq"
+                                                       : "[B, T, H";
   std::string text = leading.str();
   for (int64_t size : field.array->shape)
     text += ", " + std::to_string(size);

@@ -4,6 +4,7 @@
 #include "Target/DataType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,26 @@ struct InterfaceSummary {
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 
+/// A recur_launch_array.
+struct InterfaceLaunchArray {
+  int64_t number, partDim, partSize;
+};
+
 /// A recur_launch_info.
 struct InterfaceLaunch {
   std::string symbol;
   int64_t threads, sharedBytes; // of a CTA
+  // A kernel that leaves something from launch to launch has these too.
+  int64_t workspaceBytes = 0; // of a CTA
+  int64_t parts = 0;
+  bool chunksAreApart = false;
+  std::vector<InterfaceLaunchArray> arrays = {};
+};
+
+/// A recur_left_info.
+struct InterfaceLeft {
+  int64_t rows, elementBytes;
+  llvm::SmallVector<int64_t, 2> shape;
 };
 
 struct InterfaceKernel {
@@ -45,6 +62,14 @@ struct InterfaceKernel {
   std::vector<InterfaceSummary> summaries = {}; // of the plan `segment`
   int64_t segmentBytes = 0;                     // of the plan `segment`: for each segment of a sequence
   std::vector<InterfaceLaunch> launches = {};   // of a GPU's kernel
+  std::vector<InterfaceLeft> left = {};         // what they leave to each other
+};
+
+/// A recur_gradient_info.
+struct InterfaceGradient {
+  std::string states, run; // symbols
+  int64_t workspaceBytes, chunk;
+  std::vector<int32_t> carried, kept;
 };
 
 struct KernelInterface {
@@ -55,6 +80,7 @@ struct KernelInterface {
   DataType dataType = DataType::F32;
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
+  std::optional<InterfaceGradient> gradient;
   std::string target, triple, cpu;
   recur_device device = RECUR_CPU;
   std::vector<std::string> features;     // of the processor, by LLVM's names
@@ -65,7 +91,7 @@ struct KernelInterface {
 
   std::string getSymbol() const { return prefix + name + variant; }
   std::string getDescriptorSymbol() const { return getSymbol() + "_recurrence"; }
-  /// Of the same recurrence for the next lower target; empty where this is the lowest.
+  /// The descriptor of the same recurrence for the next lower target; empty where this is the lowest.
   std::string getNextDescriptorSymbol() const;
 };
 
@@ -87,13 +113,16 @@ struct ArgumentField {
   bool isRead() const { return !abi::getFacts(role).isWritten; }
   std::string getStridesName() const { return name + "_strides"; }
 };
-/// In the order in which kernels take them.
+/// The fields of the struct of arguments, in the order in which kernels take them.
 std::vector<ArgumentField> getArgumentFields(const KernelInterface &interface);
+/// Those of the gradient's call.
+std::vector<ArgumentField> getGradientFields(const KernelInterface &interface);
 
 /// What follows the arrays in the struct of arguments, beside the sizes: the fields of recur_call by the same names.
 inline constexpr llvm::StringLiteral callFields[] = {
-    "states_transposed", "plan",      "sequence_offsets", "sequence_count", "threads", "parallel_for",
-    "parallel_context",  "workspace", "workspace_bytes",  "device",         "stream",  "device_offsets"};
+    "states_transposed", "plan",       "sequence_offsets", "sequence_count", "threads", "parallel_for",
+    "parallel_context",  "workspace",  "workspace_bytes",  "device",         "stream",  "device_offsets",
+    "kept_interval",     "kept_states"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);
@@ -101,8 +130,10 @@ std::string printFullShape(const ArgumentField &field);
 /// A C99 and C++ header with a struct of arguments, a query for the workspace and an entry for each recurrence.
 std::string printHeader(llvm::ArrayRef<KernelInterface> interfaces);
 
-/// The same for programs, as JSON.
-std::string printManifest(llvm::ArrayRef<KernelInterface> interfaces);
+/// The same for programs, as JSON; of several targets with the plans of each. `lower` are those behind the first, each
+/// with its interfaces.
+std::string printManifest(llvm::ArrayRef<KernelInterface> interfaces,
+                          llvm::ArrayRef<std::vector<KernelInterface>> lower = {});
 
 /// What the runtime asks of a processor for this feature, by LLVM's name: a bit of `recur_recurrence.features`, or 0
 /// for one that it does not ask for.

@@ -7,12 +7,9 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::codegen;
 
-static json::Value printRecurrence(const KernelInterface &interface) {
-  json::Object dims;
-  for (const auto &[name, size] : interface.dims)
-    dims[name] = size;
-  json::Array arguments, kernels;
-  for (const ArgumentField &field : getArgumentFields(interface)) {
+static json::Array printArguments(const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
+  json::Array arguments;
+  for (const ArgumentField &field : fields) {
     json::Array shape(field.array->shape);
     arguments.push_back(json::Object{
         {"name", field.array->name},
@@ -22,9 +19,14 @@ static json::Value printRecurrence(const KernelInterface &interface) {
         {"shared", field.array->isShared},
         {"shape", std::move(shape)},
         {"full_shape", printFullShape(field)},
-        {"optional", field.isState() || !field.isRead()},
+        {"optional", field.role != abi::Role::Input && field.role != abi::Role::Param},
     });
   }
+  return arguments;
+}
+
+static json::Array printPlans(const KernelInterface &interface) {
+  json::Array kernels;
   for (const InterfaceKernel &kernel : interface.kernels) {
     json::Object object{
         {"plan", getPlanName(kernel.plan)},
@@ -43,29 +45,63 @@ static json::Value printRecurrence(const KernelInterface &interface) {
       object["workspace_bytes_per_segment"] = kernel.segmentBytes;
     kernels.push_back(std::move(object));
   }
-  return json::Object{{"name", interface.name},
-                      {"symbol", interface.getSymbol()},
-                      {"descriptor", interface.getDescriptorSymbol()},
-                      {"source", interface.source},
-                      {"dims", std::move(dims)},
-                      {"dtype", getName(interface.dataType)},
-                      {"arguments", std::move(arguments)},
-                      {"plans", std::move(kernels)}};
+  return kernels;
 }
 
-std::string recur::codegen::printManifest(ArrayRef<KernelInterface> interfaces) {
+static json::Object printTarget(const KernelInterface &interface) {
+  return json::Object{{"name", interface.target},
+                      {"triple", interface.triple},
+                      {"cpu", interface.cpu},
+                      {"features", json::Array(interface.features)}};
+}
+
+static json::Value printRecurrence(const KernelInterface &interface) {
+  json::Object dims;
+  for (const auto &[name, size] : interface.dims)
+    dims[name] = size;
+  json::Object recurrence{{"name", interface.name},
+                          {"symbol", interface.getSymbol()},
+                          {"descriptor", interface.getDescriptorSymbol()},
+                          {"source", interface.source},
+                          {"dims", std::move(dims)},
+                          {"dtype", getName(interface.dataType)},
+                          {"arguments", printArguments(interface, getArgumentFields(interface))},
+                          {"plans", printPlans(interface)}};
+  if (interface.gradient)
+    recurrence["backward"] = json::Object{{"arguments", printArguments(interface, getGradientFields(interface))},
+                                          {"symbol", interface.gradient->run},
+                                          {"chunk", interface.gradient->chunk},
+                                          {"workspace_bytes_per_thread", interface.gradient->workspaceBytes}};
+  return recurrence;
+}
+
+/// What of a recurrence differs from target to target.
+static json::Value printLower(ArrayRef<KernelInterface> interfaces) {
+  json::Array recurrences;
+  for (const KernelInterface &interface : interfaces)
+    recurrences.push_back(json::Object{{"name", interface.name},
+                                       {"symbol", interface.getSymbol()},
+                                       {"descriptor", interface.getDescriptorSymbol()},
+                                       {"plans", printPlans(interface)}});
+  return json::Object{{"target", printTarget(interfaces.front())}, {"recurrences", std::move(recurrences)}};
+}
+
+std::string recur::codegen::printManifest(ArrayRef<KernelInterface> interfaces,
+                                          ArrayRef<std::vector<KernelInterface>> lower) {
   const KernelInterface &first = interfaces.front();
   json::Array recurrences;
   for (const KernelInterface &interface : interfaces)
     recurrences.push_back(printRecurrence(interface));
   json::Object manifest{{"compiler", "recurc " + first.compiler},
                         {"abi_version", RECUR_ABI_VERSION},
-                        {"target", json::Object{{"name", first.target},
-                                                {"triple", first.triple},
-                                                {"cpu", first.cpu},
-                                                {"features", json::Array(first.features)}}},
+                        {"target", printTarget(first)},
                         {"recurrences", std::move(recurrences)}};
   if (!first.lowerTargets.empty())
     manifest["lower_targets"] = json::Array(first.lowerTargets);
+  json::Array others;
+  for (const std::vector<KernelInterface> &target : lower)
+    others.push_back(printLower(target));
+  if (!others.empty())
+    manifest["others"] = std::move(others);
   return formatv("{0:2}\n", json::Value(std::move(manifest)));
 }

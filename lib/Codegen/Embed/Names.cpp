@@ -43,7 +43,7 @@ static bool isOwnMacro(StringRef name) {
   return (name.consume_back("_ARGUMENTS") && isOfHeader(name)) || (!dim.empty() && isOfHeader(symbol));
 }
 
-/// By how it starts, whatever follows.
+/// Whether the name is reserved because of how it starts.
 static bool isReservedFamily(StringRef name) {
   bool isOfCompilers = name.size() > 1 && name[0] == '_' && (name[1] == '_' || isUpper(name[1]));
   return isOfCompilers || name.starts_with("recur_") || name.starts_with("RECUR_") || isOwnMacro(name);

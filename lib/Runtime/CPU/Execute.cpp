@@ -148,7 +148,7 @@ static void runLastTask(const Tasks &tasks, int64_t task, char *workspace) {
   runPart(*tasks.call, part, *tasks.call->segmented, workspace);
 }
 
-/// As many units as there are records for.
+/// Takes as many units as there are records for.
 static Wave makeWave(const Call &call, int64_t firstUnit, int64_t units) {
   Wave wave;
   wave.firstUnit = firstUnit;

@@ -37,7 +37,9 @@ static void copyStates(const Call &call, const recur_array *initial, const recur
   }
 }
 
-void recur::runtime::runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace) {
+/// The part at once. The first of a sequence or segment that begins at a row leaves its states there.
+static void runPiece(const Call &call, const Part &part, bool isFirst, const recur_kernel_info &kernel,
+                     char *workspace) {
   recur_array arrays[mostArguments];
   char *free = workspace + call.slotBytes; // from its end: the caller's transposed states, as the kernel has them
   char *scratch[mostArguments];            // by the place of the state
@@ -56,9 +58,20 @@ void recur::runtime::runPart(const Call &call, const Part &part, const recur_ker
                   argument.info->shape[0]);
         data = scratch[states];
       }
+      if (part.rowBefore >= 0) {
+        char *row = call.getKept(states, part.rowBefore, part.unit % call.heads);
+        size_t bytes = size_t(argument.elements * argument.elementBytes);
+        if (isFirst && data)
+          memcpy(row, data, bytes);
+        else if (isFirst && bytes)
+          memset(row, 0, bytes);
+        data = row;
+      }
       ++states;
     } else if (argument.role == Role::Final) {
-      if (part.after)
+      if (part.rowAfter >= 0)
+        data = call.getKept(finals, part.rowAfter, part.unit % call.heads);
+      else if (part.after)
         data = getStateBefore(call, part.after, finals);
       else if (!part.isLast)
         data = nullptr;
@@ -73,11 +86,26 @@ void recur::runtime::runPart(const Call &call, const Part &part, const recur_ker
     kernel.run(arrays, part.tokens, workspace);
   else
     copyStates(call, arrays + firstInitial, final, states);
-  for (int32_t i = 0; i < states && part.isLast; ++i) {
+  for (int32_t i = 0; i < states && part.isLast && part.rowAfter < 0; ++i) {
     const Argument &argument = call.arguments[call.argumentCount - states + i];
     if (argument.isTransposed && argument.data)
       transpose(static_cast<float *>(final[i].data), reinterpret_cast<float *>(getData(call, part, argument)),
                 argument.info->shape[0], argument.info->shape[1]);
+  }
+}
+
+void recur::runtime::runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace) {
+  int64_t interval = call.keptCount ? call.call->kept_interval : 0;
+  if (!interval || part.tokens == 0)
+    return runPiece(call, part, /*isFirst=*/true, kernel, workspace);
+  int64_t firstRow = countKeptRows(call, part.unit / call.heads), end = part.begin + part.tokens;
+  for (Part piece = part; piece.begin < end; piece.begin += piece.tokens) {
+    int64_t row = piece.begin / interval, next = (row + 1) * interval;
+    bool endsAtRow = next < end;
+    piece.tokens = (endsAtRow ? next : end) - piece.begin;
+    piece.rowBefore = piece.begin % interval == 0 ? firstRow + row : -1;
+    piece.rowAfter = endsAtRow ? firstRow + row + 1 : -1;
+    runPiece(call, piece, piece.begin == part.begin, kernel, workspace);
   }
 }
 

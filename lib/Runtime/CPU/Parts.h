@@ -11,9 +11,11 @@ struct Part {
   char *before = nullptr; // the states before it, as in a segment's record; null: as the caller gives them
   char *after = nullptr;  // where the states after it go; null: to the caller
   bool isLast = true;     // else nobody wants the states after it, but for `after`
+  /// Where the call keeps states: the rows that this begins and ends at; -1: it does so at none.
+  int64_t rowBefore = -1, rowAfter = -1;
 };
 
-/// Runs a kernel of the recurrence on the part, in the workspace of a slot.
+/// Runs a kernel of the recurrence on the part, in the workspace of a slot, and keeps the states that the call wants.
 void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
 
 /// Computes what the part, whose record has the states before it that are needed, makes of a state. The record gets it.

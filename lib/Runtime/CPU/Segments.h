@@ -45,7 +45,7 @@ char *getSummaryOffset(const Call &call, char *record, const recur_summary_info 
 
 /// Processors that plans are chosen for: what RECUR_PROCESSORS says, or else those that this program may use.
 int32_t getProcessors();
-/// For tests: as if there were so many.
+/// Tests say here how many processors there are to be.
 void setProcessors(int32_t count);
 
 } // namespace recur::runtime

@@ -57,7 +57,7 @@ int32_t recur::runtime::readCount(const char *variable) {
   return *text && !*end && count >= 1 && count <= mostThreads ? int32_t(count) : 0;
 }
 
-/// With the mutex held.
+/// The caller holds the mutex.
 static int32_t decideThreads() {
   if (!pool.threads)
     pool.threads = readCount("RECUR_THREADS");

@@ -1,11 +1,14 @@
 // A checked call becomes the launches of a kernel.
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/Loaded.h"
+#include "Runtime/CUDA/Phases.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 
 using namespace recur::runtime;
 namespace abi = recur::abi;
+
+static_assert(abi::mostLaunchArrays >= mostArguments);
 
 namespace {
 
@@ -23,7 +26,7 @@ recur_status recur::runtime::failOf(const CUDALibrary &cuda, const char *name, c
   return fail(RECUR_DEVICE_ERROR, "%s: %s: %s", name, what, text);
 }
 
-/// Of the current context's device, 90 for 9.0; 0 where there is none.
+/// The capability of the current context's device, 90 for 9.0; 0 where there is no context.
 static uint32_t getCapability(const CUDALibrary &cuda) {
   int device = 0, major = 0, minor = 0;
   if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&major, majorAttribute, device) ||
@@ -50,10 +53,24 @@ static recur_status refuse(const recur_recurrence *recurrence) {
               recurrence->name, recurrence->target, wanted / 10, wanted % 10, capability / 10, capability % 10);
 }
 
-/// Every CTA has a workspace of its own.
+/// Every CTA of a kernel of one launch has a workspace of its own. Behind all of them lies what the launches of other
+/// kernels need.
 static void plan(Call &resolved) {
   resolved.slots = resolved.sequences * resolved.heads;
   resolved.slotBytes = getKernelBytes(resolved.recurrence, resolved.plan, nullptr);
+  resolved.records = 0;
+  resolved.recordBytes = 0;
+  for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i) {
+    const recur_kernel_info &kernel = resolved.recurrence->kernels[i];
+    if (!kernel.left || (resolved.plan != RECUR_PLAN_AUTO && kernel.plan != resolved.plan))
+      continue;
+    int64_t bytes = arrangePhases(resolved, kernel).bytes;
+    resolved.records = 1;
+    if (bytes < 0)
+      resolved.recordBytes = INT64_MAX; // which is refused
+    else if (bytes > resolved.recordBytes)
+      resolved.recordBytes = bytes;
+  }
 }
 
 static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
@@ -83,20 +100,7 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   return RECUR_OK;
 }
 
-static void fillWords(int64_t *words, const Argument &argument, const Call &resolved) {
-  const recur_array_info &info = *argument.info;
-  bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT, isState = info.kind == RECUR_STATE;
-  bool isPacked = resolved.call->sequence_offsets != nullptr;
-  words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
-  words[abi::SequenceStrideWord] = isState || (hasTokens && !isPacked) ? argument.strides[0] : 0;
-  words[abi::TokenStrideWord] = hasTokens ? argument.strides[1] : 0;
-  words[abi::HeadStrideWord] = argument.strides[2];
-  words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
-  words[abi::RowStrideWord] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;
-  words[abi::ColumnStrideWord] = argument.isTransposed ? info.shape[0] : 1;
-}
-
-/// Of the longest sequence.
+/// The tokens of the longest sequence.
 static int64_t countTokens(const Call &resolved) {
   int64_t most = 0;
   for (int64_t i = 0; i < resolved.sequences; ++i) {
@@ -121,21 +125,31 @@ static recur_status execute(const Call &resolved) {
   void *context = nullptr, *function = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context))
     return failOf(cuda, recurrence->name, "no context is current", error);
-  int64_t words[abi::countWords(mostArguments)];
-  words[abi::TokensWord] = call->T;
-  words[abi::HeadsWord] = resolved.heads;
-  words[abi::OffsetsWord] = reinterpret_cast<int64_t>(call->device_offsets);
-  words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(call->workspace);
-  words[abi::WorkspaceStrideWord] = resolved.slotBytes;
-  for (int32_t i = 0; i < resolved.argumentCount; ++i)
-    fillWords(words + abi::getWord(i, abi::DataWord), resolved.arguments[i], resolved);
-  void *parameters[] = {words};
   const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, countTokens(resolved));
+  PhaseSpace space;
+  char *workspace = static_cast<char *>(call->workspace), *behind = workspace + resolved.slots * resolved.slotBytes;
+  if (kernel.left)
+    space = arrangePhases(resolved, kernel);
   for (int32_t i = 0; i < kernel.launch_count; ++i) {
     const recur_launch_info &launch = kernel.launches[i];
+    int64_t rows = kernel.left ? countRows(resolved, kernel, launch) : 1;
+    if (rows == 0) // there are no tokens
+      continue;
+    int64_t words[abi::countWords(abi::mostLaunchArrays)];
+    words[abi::TokensWord] = call->T;
+    words[abi::HeadsWord] = resolved.heads;
+    words[abi::OffsetsWord] = reinterpret_cast<int64_t>(call->device_offsets);
+    words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(kernel.left ? behind + space.scratchOffset : workspace);
+    words[abi::WorkspaceStrideWord] = kernel.left ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
+    int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
+    for (int32_t j = 0; j < count && j < abi::mostLaunchArrays; ++j)
+      fillWords(words + abi::getWord(j, abi::DataWord), launch.arrays ? launch.arrays[j] : recur_launch_array{j, -1, 0},
+                resolved, kernel, space, behind);
+    void *parameters[] = {words};
     if (recur_status status = findFunction(cuda, recurrence, &launch, context, &function))
       return status;
-    if (CUresult error = cuda.launch(function, unsigned(units), 1, 1, unsigned(launch.threads), 1, 1,
+    if (CUresult error = cuda.launch(function, unsigned(units), unsigned(rows),
+                                     unsigned(launch.parts ? launch.parts : 1), unsigned(launch.threads), 1, 1,
                                      unsigned(launch.shared_bytes), call->stream, parameters, nullptr))
       return failOf(cuda, recurrence->name, "the kernel cannot be launched", error);
   }

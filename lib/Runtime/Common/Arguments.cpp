@@ -17,6 +17,8 @@ static void countElements(Argument &argument, const Call &resolved) {
   argument.counts[0] = hasTokens ? resolved.call->B : info.kind == RECUR_STATE ? resolved.sequences : 1;
   argument.counts[1] = hasTokens ? resolved.call->T : 1;
   argument.counts[2] = info.shared ? resolved.groups : resolved.heads;
+  if (argument.isKept())
+    argument.counts[0] = resolved.keptRows;
 }
 
 static bool isEmpty(const Argument &argument) {
@@ -36,7 +38,7 @@ static bool fillStrides(Argument &argument) {
   if (__builtin_mul_overflow(strides[1], counts[1], &byTokens) ||
       __builtin_mul_overflow(strides[2], counts[2], &byHeads))
     return false;
-  if (argument.role == Role::Initial || argument.role == Role::Final)
+  if (argument.isState())
     byTokens = 0; // has no tokens to step over
   if (!strides[0])
     strides[0] = byTokens > byHeads ? byTokens : byHeads;
@@ -84,12 +86,12 @@ static recur_status resolveArgument(Argument &argument, const Call &resolved) {
                   name, dimensionNames[i], word, array, (long long)argument.strides[i]);
   countElements(argument, resolved);
   argument.spanBytes = 0;
-  argument.isTransposed =
-      argument.info->kind == RECUR_STATE && argument.info->rank == 2 && resolved.call->states_transposed;
+  argument.isTransposed = argument.info->kind == RECUR_STATE && argument.info->rank == 2 && !argument.isKept() &&
+                          resolved.call->states_transposed;
   if (isEmpty(argument))
     return RECUR_OK;
   if (!argument.data) {
-    if (argument.role == Role::Input || argument.role == Role::Param)
+    if (argument.role == Role::Input || argument.role == Role::Param || argument.isKept())
       return fail(RECUR_NULL_POINTER, "%s: the %s '%s' is null", name, word, array);
     return RECUR_OK;
   }
@@ -108,16 +110,42 @@ static recur_status resolveArgument(Argument &argument, const Call &resolved) {
   return RECUR_OK;
 }
 
+/// The arrays of states at multiples of a length, behind the arguments.
+static recur_status resolveKept(Call &resolved) {
+  const recur_call *call = resolved.call;
+  resolved.keptCount = 0;
+  for (int32_t i = 0; call->kept_interval && i < resolved.recurrence->array_count; ++i) {
+    const recur_array_info &info = resolved.recurrence->arrays[i];
+    if (info.kind != RECUR_STATE)
+      continue;
+    if (!call->kept_states)
+      return fail(RECUR_NULL_POINTER, "%s: kept_interval is %lld, but kept_states is null", resolved.recurrence->name,
+                  (long long)call->kept_interval);
+    Argument &argument = resolved.arguments[resolved.argumentCount + resolved.keptCount];
+    argument = {};
+    argument.info = &info;
+    argument.role = resolved.isBackward ? Role::KeptIn : Role::KeptOut;
+    argument.data = reinterpret_cast<char *>(call->kept_states[resolved.keptCount++]);
+    if (recur_status status = resolveArgument(argument, resolved))
+      return status;
+  }
+  return RECUR_OK;
+}
+
 recur_status recur::runtime::resolveArguments(Call &resolved) {
   const recur_recurrence *recurrence = resolved.recurrence;
   const recur_call *call = resolved.call;
   resolved.argumentCount = 0;
   auto kindOf = [&](int64_t i) { return recurrence->arrays[i].kind; };
-  abi::forEachArray(recurrence->array_count, kindOf, [&](const abi::RoleFacts &facts, int64_t i) {
+  auto add = [&](const abi::RoleFacts &facts, int64_t i) {
     Argument &argument = resolved.arguments[resolved.argumentCount++];
     argument.info = &recurrence->arrays[i];
     argument.role = facts.role;
-  });
+  };
+  if (resolved.isBackward)
+    abi::forEachArray(abi::gradientRoles, recurrence->array_count, kindOf, add);
+  else
+    abi::forEachArray(recurrence->array_count, kindOf, add);
   if (call->argument_count != resolved.argumentCount)
     return fail(RECUR_BAD_SIZE, "%s has %d arguments, but argument_count is %lld", recurrence->name,
                 int(resolved.argumentCount), (long long)call->argument_count);
@@ -133,6 +161,8 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
     if (recur_status status = resolveArgument(argument, resolved))
       return status;
   }
+  if (recur_status status = resolveKept(resolved))
+    return status;
   int64_t needed = countWorkspaceBytes(resolved);
   if (needed == 0)
     return RECUR_OK;

@@ -7,6 +7,8 @@ namespace recur::runtime {
 using abi::Role;
 
 constexpr int32_t mostArguments = 128;
+constexpr int32_t mostGradientArguments = 2 * mostArguments;                 // with a cotangent or a gradient of each
+constexpr int32_t mostCallArguments = mostGradientArguments + mostArguments; // and what is kept of states
 constexpr int64_t alignment = abi::workspaceAlignment;
 
 struct Argument {
@@ -20,6 +22,8 @@ struct Argument {
   int64_t spanBytes;         // from the first byte to behind the last; 0 when there are no elements
   bool isTransposed = false; // a state that the caller has with its sides swapped
 
+  bool isState() const { return info->kind == RECUR_STATE; }
+  bool isKept() const { return role == Role::KeptOut || role == Role::KeptIn; }
   bool isWritten() const { return abi::getFacts(role).isWritten; }
   const char *getWord() const { return abi::getFacts(role).word; } // for messages
   char *at(int64_t sequence, int64_t token, int64_t head) const {
@@ -36,6 +40,7 @@ struct Cut {
 struct Machine;
 
 struct Call {
+  bool isBackward = false;
   const Machine *machine;
   const recur_recurrence *recurrence;
   const recur_call *call;
@@ -49,7 +54,15 @@ struct Call {
   int64_t records;     // segments of which something can be kept at the same time
   int64_t recordBytes; // workspace of each, behind that of the slots
   int32_t argumentCount;
-  Argument arguments[mostArguments];
+  int64_t keptChunks; // of a call backward: whose states are at hand at the same time
+  int64_t keptRows;   // of the arrays of states at multiples of the call's kept_interval
+  int32_t keptCount;  // of these arrays, which are behind the arguments
+  Argument arguments[mostCallArguments];
+
+  /// The state before the token kept_interval * row of a sequence.
+  char *getKept(int32_t state, int64_t row, int64_t head) const {
+    return arguments[argumentCount + state].at(row, 0, head);
+  }
 };
 
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -59,6 +72,9 @@ struct Sequence {
   int64_t begin, tokens;
 };
 Sequence getSequence(const Call &call, int64_t index);
+
+/// How many states are kept of the sequences before this one.
+int64_t countKeptRows(const Call &call, int64_t sequences);
 
 /// The kernel for a whole sequence of so many tokens, forced or chosen; null when the forced plan is not there.
 const recur_kernel_info *chooseKernel(const recur_recurrence *recurrence, int32_t plan, int64_t tokens);

@@ -16,6 +16,7 @@ struct Machine {
 };
 
 extern const Machine processors, cudaDevice;
+extern const Machine processorsBackward; // calls of the gradient
 
 /// The one of a recur_device; null for a number that is none.
 const Machine *findMachine(int32_t device);

@@ -83,6 +83,8 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
     Argument block;
   } tables[] = {{"the call", makeBlock(call, sizeof *call)},
                 {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
+                {"'kept_states'", makeBlock(static_cast<const void *>(call->kept_states),
+                                            resolved.keptCount * int64_t(sizeof(*call->kept_states)))},
                 {"'sequence_offsets'",
                  makeBlock(call->sequence_offsets,
                            call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
@@ -95,7 +97,7 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
       continue;
     if (workspace.spanBytes && overlap(block, workspace))
       return fail(RECUR_OVERLAP, "%s: %s lies in the workspace", name, table);
-    for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+    for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i) {
       const Argument &argument = resolved.arguments[i];
       if (argument.isWritten() && argument.spanBytes && overlap(block, argument))
         return fail(RECUR_OVERLAP, "%s: %s lies in the %s '%s'", name, table, argument.getWord(), argument.info->name);
@@ -107,7 +109,7 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
 recur_status recur::runtime::checkOverlaps(const Call &resolved) {
   const char *name = resolved.recurrence->name;
   const Argument workspace = makeBlock(resolved.call->workspace, countWorkspaceBytes(resolved));
-  for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+  for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i) {
     const Argument &a = resolved.arguments[i];
     if (!a.spanBytes)
       continue;

@@ -42,6 +42,19 @@ static recur_status checkSizes(const recur_recurrence *recurrence, const recur_c
   return RECUR_OK;
 }
 
+static recur_status checkKept(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
+  const char *name = recurrence->name;
+  if (call->kept_interval < 0)
+    return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; it must be at least 0", name,
+                (long long)call->kept_interval);
+  if (call->kept_interval && call->device != RECUR_CPU)
+    return fail(RECUR_NO_PLAN, "%s: states are kept by calls on RECUR_CPU alone; leave kept_interval at 0", name);
+  if (isBackward && call->kept_interval % recurrence->gradient->chunk != 0)
+    return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; for the gradient it must be a multiple of %d", name,
+                (long long)call->kept_interval, int(recurrence->gradient->chunk));
+  return RECUR_OK;
+}
+
 static recur_status checkOffsets(const recur_recurrence *recurrence, const recur_call *call) {
   const char *name = recurrence->name;
   if (!call->sequence_offsets) {
@@ -90,6 +103,23 @@ Sequence recur::runtime::getSequence(const Call &call, int64_t index) {
   return {index, 0, call.call->T};
 }
 
+int64_t recur::runtime::countKeptRows(const Call &call, int64_t sequences) {
+  int64_t interval = call.call->kept_interval, rows = 0;
+  if (!interval)
+    return 0;
+  auto countOf = [&](int64_t tokens) { return tokens / interval + (tokens % interval != 0); };
+  if (!call.call->sequence_offsets)
+    return sequences * countOf(call.call->T);
+  for (int64_t i = 0; i < sequences; ++i)
+    rows += countOf(getSequence(call, i).tokens);
+  return rows;
+}
+
+int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call) {
+  Call resolved;
+  return resolveSizes(resolved, recurrence, call) == RECUR_OK ? resolved.keptRows : -1;
+}
+
 int64_t recur::runtime::countWorkspaceBytes(const Call &resolved) {
   return resolved.slots * resolved.slotBytes + resolved.records * resolved.recordBytes;
 }
@@ -136,7 +166,15 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
     return status;
   if (recur_status status = checkOffsets(recurrence, call))
     return status;
-  // Of one kernel there is nothing to choose.
+  if (resolved.isBackward && !recurrence->gradient)
+    return fail(RECUR_NO_PLAN, "%s was compiled without the kernels of its gradient; build it with --backward",
+                recurrence->name);
+  if (resolved.isBackward && call->plan != RECUR_PLAN_AUTO)
+    return fail(RECUR_NO_PLAN, "%s: the gradient has no plan '%s'; leave it to the runtime", recurrence->name,
+                planNames[call->plan]);
+  if (recur_status status = checkKept(recurrence, call, resolved.isBackward))
+    return status;
+  // Where there is one kernel, nothing is chosen.
   bool isOnly = call->plan == RECUR_PLAN_AUTO && recurrence->kernel_count == 1;
   resolved.plan = isOnly ? recurrence->kernels[0].plan : call->plan;
   if (!chooseKernel(recurrence, resolved.plan, 0))
@@ -150,7 +188,8 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.segmented = nullptr;
   resolved.cut = {};
   resolved.records = resolved.recordBytes = 0;
-  resolved.machine = findMachine(call->device);
+  resolved.keptRows = countKeptRows(resolved, resolved.sequences);
+  resolved.machine = resolved.isBackward ? &processorsBackward : findMachine(call->device);
   resolved.machine->plan(resolved);
   int64_t bytes, records;
   if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes) ||

@@ -33,16 +33,16 @@ int cuModuleLoadData(void **module, const void *image) {
   *module = const_cast<void *>(image);
   return fakeCUDA.errorOfLoad;
 }
-int cuModuleGetFunction(void **function, void *module, const char *) {
-  *function = module;
+int cuModuleGetFunction(void **function, void *, const char *name) {
+  *function = const_cast<char *>(name);
   return 0;
 }
 int cuFuncSetAttribute(void *, int attribute, int value) {
   fakeCUDA.sharedBytes = value;
   return attribute == 8 ? 0 : 1;
 }
-int cuLaunchKernel(void *, unsigned gridX, unsigned, unsigned, unsigned blockX, unsigned, unsigned, unsigned shared,
-                   void *stream, void **parameters, void **) {
+int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned, unsigned,
+                   unsigned shared, void *stream, void **parameters, void **) {
   ++fakeCUDA.launches;
   fakeCUDA.grid = gridX;
   fakeCUDA.threads = blockX;
@@ -50,6 +50,7 @@ int cuLaunchKernel(void *, unsigned gridX, unsigned, unsigned, unsigned blockX, 
   fakeCUDA.stream = stream;
   auto *words = static_cast<const int64_t *>(parameters[0]);
   fakeCUDA.words.assign(words, words + fakeCUDA.wordCount);
+  fakeCUDA.all.push_back({static_cast<const char *>(function), {gridX, gridY, gridZ}, fakeCUDA.words});
   return 0;
 }
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer) {

@@ -2,7 +2,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+struct FakeLaunch {
+  std::string symbol;
+  std::vector<unsigned> grid;
+  std::vector<int64_t> words;
+};
 
 struct FakeCUDA {
   void *context;
@@ -15,5 +22,6 @@ struct FakeCUDA {
   void *stream;
   std::vector<int64_t> words; // of the parameter, as many as the test asks for
   std::size_t wordCount;
+  std::vector<FakeLaunch> all;
 };
 extern FakeCUDA fakeCUDA;

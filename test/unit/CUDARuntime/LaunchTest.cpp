@@ -12,10 +12,10 @@ constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 
                                        {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
                                        {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
                                        {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
-constexpr recur_launch_info launches[] = {{"gdn", 256, 1000}};
-constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches};
-constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,    &kernelInfo, "gdn",
-                                         "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA};
+constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0}};
+constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches, nullptr, 0};
+constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &kernelInfo, "gdn",
+                                         "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
 
 class Launch : public ::testing::Test {
 protected:
@@ -69,17 +69,17 @@ TEST_F(Launch, WordsSayWhereArraysLie) {
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
   EXPECT_THAT(std::vector(fakeCUDA.words.begin(), fakeCUDA.words.begin() + 5),
               ElementsAre(70, 4, 0, at(workspace), 640));
-  EXPECT_THAT(wordsOf(0), ElementsAre(at(q), 70 * 16, 16, 8, 2, 1, 1)); // two heads share a value
-  EXPECT_THAT(wordsOf(1), ElementsAre(at(mu), 0, 0, 1, 1, 1, 1));
-  EXPECT_THAT(wordsOf(2), ElementsAre(0, ::testing::_, 0, ::testing::_, 1, 8, 1)); // absent: zeros
-  EXPECT_THAT(wordsOf(3), ElementsAre(at(o), 70 * 24, 24, 6, 1, 1, 1));
-  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 8, 1));
+  EXPECT_THAT(wordsOf(0), ElementsAre(at(q), 70 * 16, 16, 8, 2, 1, 1, 0, 1, 16)); // two heads share a value
+  EXPECT_THAT(wordsOf(1), ElementsAre(at(mu), 0, 0, 1, 1, 1, 1, 0, 1, 0));
+  EXPECT_THAT(wordsOf(2), ElementsAre(0, ::testing::_, 0, ::testing::_, 1, 8, 1, 0, 1, 0)); // absent: zeros
+  EXPECT_THAT(wordsOf(3), ElementsAre(at(o), 70 * 24, 24, 6, 1, 1, 1, 0, 1, 24));
+  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 8, 1, 0, 1, 0));
 }
 
 TEST_F(Launch, TransposedStatesAreReadAcross) {
   call.states_transposed = 1;
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
-  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 1, 6));
+  EXPECT_THAT(wordsOf(4), ElementsAre(at(S), 4 * 48, 0, 48, 1, 1, 6, 0, 1, 0));
 }
 
 TEST_F(Launch, PackedSequencesBeginWhereTheirOffsetsSay) {
@@ -100,6 +100,69 @@ TEST_F(Launch, PackedSequencesBeginWhereTheirOffsetsSay) {
   EXPECT_STREQ(recur_message(),
                "gdn: offsets are given twice, as sequence_offsets in memory of the host and as device_offsets in "
                "memory of the GPU; one of them is null");
+}
+
+/// Keys are the same for every part of the values; a launch leaves the state, in bf16, and one number a token.
+class PhasedLaunch : public Launch {
+protected:
+  PhasedLaunch() {
+    fakeCUDA.wordCount = recur::abi::countWords(4);
+    call.workspace = larger;
+    call.workspace_bytes = sizeof larger;
+  }
+  ~PhasedLaunch() override { recur_unload(&phased); }
+  recur_status forwardPhases(const int64_t *deviceOffsets = nullptr) {
+    call.device_offsets = deviceOffsets;
+    return recur_forward(&phased, &call);
+  }
+  std::vector<int64_t> wordsOf(int launch, int array) const {
+    auto begin = fakeCUDA.all[launch].words.begin() + recur::abi::getWord(array, recur::abi::DataWord);
+    return {begin, begin + recur::abi::arrayWords};
+  }
+
+  recur_launch_array chainArrays[4] = {{0, -1, 0}, {4, 0, 2}, {5, 0, 2}, {6, -1, 0}};
+  recur_launch_array lateArrays[4] = {{0, -1, 0}, {3, -1, 0}, {5, -1, 0}, {6, -1, 0}};
+  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4},
+                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4}};
+  recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
+  recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2};
+  recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
+                             "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
+  alignas(64) char larger[200000];
+};
+
+TEST_F(PhasedLaunch, EachHasItsArraysAndParts) {
+  // Two chunks of a state of 96 bytes, and of 64 numbers, for each of 8 heads; 128 bytes for each of 16 CTAs.
+  int64_t states = 8 * 2 * 96, numbers = 8 * 2 * 64 * 4;
+  EXPECT_EQ(recur_workspace_size(&phased, &call), states + numbers + 16 * 128);
+  ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 2u);
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(8, 1, 3));
+  EXPECT_THAT(fakeCUDA.all[1].grid, ElementsAre(8, 2, 1));
+  EXPECT_THAT(wordsOf(0, 0), ElementsAre(at(q), 70 * 16, 16, 8, 2, 1, 1, 0, 1, 16));
+  EXPECT_THAT(wordsOf(0, 1), ElementsAre(at(S), 4 * 48, 0, 48, 1, 8, 1, 16, 1, 0));
+  EXPECT_THAT(wordsOf(0, 2), ElementsAre(at(larger), 2 * 48, 48, 4 * 48, 1, 8, 1, 16, 64, 48));
+  EXPECT_THAT(wordsOf(0, 3), ElementsAre(at(larger) + states, 2 * 64, 1, 4 * 64, 1, 1, 1, 0, 64, 64));
+  EXPECT_THAT(wordsOf(1, 2), ElementsAre(at(larger), 2 * 48, 48, 4 * 48, 1, 8, 1, 0, 64, 48));
+  EXPECT_EQ(fakeCUDA.all[1].words[3], at(larger) + states + numbers);
+  EXPECT_EQ(fakeCUDA.all[1].words[4], 128);
+}
+
+TEST_F(PhasedLaunch, PackedSequencesBeginAtChunksOfTheirOwn) {
+  int64_t offsets[] = {0, 5, 70}, onDevice[3];
+  call.B = 1;
+  call.sequence_offsets = offsets;
+  call.sequence_count = 2;
+  ASSERT_EQ(forwardPhases(onDevice), RECUR_OK) << recur_message();
+  // Room for one whole chunk and one more for each of the two sequences.
+  EXPECT_THAT(wordsOf(0, 2), ElementsAre(at(larger), 48, 48, 3 * 48, 1, 8, 1, 16, 64, 48));
+}
+
+TEST_F(PhasedLaunch, NoTokensHaveNoChunks) {
+  call.T = 0;
+  ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u) << "the states are still given back";
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_chain");
 }
 
 TEST_F(Launch, AKernelIsLoadedOnceInAContext) {

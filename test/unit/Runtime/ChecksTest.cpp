@@ -45,6 +45,25 @@ TEST_F(Misuse, NullPointers) {
   expectRefused(RECUR_NULL_POINTER, "attention: sequence_count is 3, but sequence_offsets is null");
 }
 
+TEST_F(Misuse, KeptStates) {
+  call.kept_interval = -1;
+  expectRefused(RECUR_BAD_SIZE, "attention: kept_interval is -1; it must be at least 0");
+  EXPECT_EQ(recur_kept_rows(&attention, &call), -1);
+  call.kept_interval = 2;
+  EXPECT_EQ(recur_kept_rows(&attention, &call), 2 * 3);
+  expectRefused(RECUR_NULL_POINTER, "attention: kept_interval is 2, but kept_states is null");
+  std::vector<float> keptS(6 * 4 * V * K), keptN(6 * 4);
+  float *kept[] = {keptS.data(), nullptr};
+  call.kept_states = kept;
+  expectRefused(RECUR_NULL_POINTER, "attention: the kept state 'N' is null");
+  kept[1] = keptS.data() + 1;
+  expectRefused(RECUR_OVERLAP, "attention: the kept state 'N' shares memory with the kept state 'S'");
+  kept[1] = problem.arrays[v].data();
+  expectRefused(RECUR_OVERLAP, "attention: the kept state 'N' shares memory with the input 'v'");
+  kept[1] = keptN.data();
+  EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
+}
+
 TEST_F(Misuse, Sizes) {
   call.B = -1;
   expectRefused(RECUR_BAD_SIZE, "attention: B is -1; it must be at least 0");
@@ -201,7 +220,7 @@ TEST_F(Misuse, Plans) {
 TEST_F(Misuse, KernelsOfAnotherVersionOrMachine) {
   recur_recurrence other = attention;
   other.abi_version = RECUR_ABI_VERSION + 1;
-  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 5, this runtime of 4", &other);
+  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 7, this runtime of 6", &other);
   other = attention;
   other.features = 1u << 31; // no such feature yet
   expectRefused(RECUR_WRONG_MACHINE, "attention was compiled for 'host', and this processor lacks instructions",

@@ -104,17 +104,18 @@ TEST(Forward, StridesOfTheCaller) {
         }
 }
 
+static void transpose(std::vector<float> &states, int64_t rows, int64_t columns) {
+  std::vector<float> old = states;
+  for (size_t state = 0; state + rows * columns <= states.size(); state += rows * columns)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        states[state + column * rows + row] = old[state + row * columns + column];
+}
+
 TEST(Forward, TransposedStates) {
   for (int64_t T : {0, 1, 6}) {
     Problem problem(2, T, 3, 1);
     Expected expected(problem);
-    auto transpose = [](std::vector<float> &states, int64_t rows, int64_t columns) {
-      std::vector<float> old = states;
-      for (size_t state = 0; state + rows * columns <= states.size(); state += rows * columns)
-        for (int64_t row = 0; row < rows; ++row)
-          for (int64_t column = 0; column < columns; ++column)
-            states[state + column * rows + row] = old[state + row * columns + column];
-    };
     transpose(problem.arrays[initialS], V, K);
     recur_argument arguments[argumentCount];
     recur_call call = problem.makeCall(arguments);
@@ -153,6 +154,68 @@ TEST(Forward, StatesThatAreNotGivenOrNotWanted) {
     EXPECT_EQ(problem.arrays[seen], unseen);
     EXPECT_EQ(problem.arrays[finalN], unwanted);
   }
+}
+
+/// Whatever the plan: what is kept is what a call of so many tokens ends with, and all else is as without.
+TEST(Forward, KeepsStatesAtMultiplesOfALength) {
+  const int64_t packed[] = {0, 7, 7, 30};
+  for (const recur_recurrence *recurrence : {&attention, &segmented})
+    for (int32_t plan : {RECUR_PLAN_STEP, RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT})
+      for (const int64_t *offsets : {static_cast<const int64_t *>(nullptr), packed})
+        for (int64_t interval : {1, 4, 6, 30, 50})
+          for (int32_t transposed : {0, 1}) {
+            if (plan == RECUR_PLAN_SEGMENT && recurrence == &attention)
+              continue;
+            Problem problem(offsets ? 1 : 2, 30, 4, 2, offsets ? 3 : 2);
+            recur_argument arguments[argumentCount];
+            recur_call call = problem.makeCall(arguments, offsets, 3, recurrence);
+            call.plan = plan;
+            call.kept_interval = interval;
+            int64_t rows = recur_kept_rows(recurrence, &call);
+            auto countOf = [&](int64_t tokens) { return (tokens + interval - 1) / interval; };
+            EXPECT_EQ(rows, offsets ? countOf(7) + countOf(23) : 2 * countOf(30));
+            std::vector<float> keptS(size_t(rows * 4 * V * K + 1), -1), keptN(size_t(rows * 4 + 1), -1);
+            float *kept[] = {keptS.data(), keptN.data()};
+            call.kept_states = kept;
+            if (transposed)
+              transpose(problem.arrays[initialS], V, K);
+            call.states_transposed = transposed;
+            problem.makeSpace(call, recurrence);
+            ASSERT_EQ(recur_forward(recurrence, &call), RECUR_OK) << recur_message();
+            if (transposed) {
+              transpose(problem.arrays[initialS], K, V);
+              transpose(problem.arrays[finalS], K, V);
+            }
+            // Summaries of segments round otherwise than token by token.
+            const float most = plan == RECUR_PLAN_SEGMENT ? 1e-5f : 0;
+            Expected whole(problem, offsets);
+            for (size_t i = 0; i + 1 < whole.o.size(); ++i)
+              ASSERT_NEAR(problem.arrays[o][i], whole.o[i], most);
+            for (size_t i = 0; i + 1 < whole.S.size(); ++i)
+              ASSERT_NEAR(problem.arrays[finalS][i], whole.S[i], most);
+            EXPECT_EQ(keptS.back(), -1);
+            EXPECT_EQ(keptN.back(), -1);
+            int64_t row = 0;
+            for (int64_t sequence = 0; sequence < problem.sequences; ++sequence) {
+              int64_t begin = offsets ? offsets[sequence] : sequence * 30;
+              int64_t tokens = (offsets ? offsets[sequence + 1] : begin + 30) - begin;
+              for (int64_t token = 0; token < tokens; token += interval, ++row) {
+                // The same sequence, no longer than that.
+                std::vector<int64_t> shorter(size_t(problem.sequences) + 1, begin);
+                for (size_t i = size_t(sequence) + 1; i < shorter.size(); ++i)
+                  shorter[i] += token;
+                Problem flat = problem;
+                flat.B = 1;
+                flat.T = problem.B * problem.T;
+                Expected expected(flat, shorter.data());
+                for (int64_t i = 0; i < 4 * V * K; ++i)
+                  ASSERT_NEAR(keptS[size_t(row * 4 * V * K + i)], expected.S[size_t(sequence * 4 * V * K + i)], most);
+                for (int64_t i = 0; i < 4; ++i)
+                  ASSERT_EQ(keptN[size_t(row * 4 + i)], expected.N[size_t(sequence * 4 + i)]);
+              }
+            }
+            EXPECT_EQ(row, rows);
+          }
 }
 
 TEST(Forward, APlanByTheNumberOfTokens) {

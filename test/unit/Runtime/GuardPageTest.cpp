@@ -1,33 +1,10 @@
 // Nothing outside of the arrays is touched: each lies against a page that may not be read or written.
+#include "GuardedPages.h"
 #include "TestRecurrence.h"
 #include <cstring>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace recur::test;
-
-namespace {
-/// Memory of exactly so many bytes between two forbidden pages: flush with the upper one, or with the lower one.
-class Guarded {
-public:
-  Guarded(size_t bytes, bool flushWithUpper) {
-    size_t page = size_t(sysconf(_SC_PAGESIZE)), inner = (bytes + page - 1) / page * page;
-    size = inner + 2 * page;
-    base = static_cast<char *>(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (inner)
-      mprotect(base + page, inner, PROT_READ | PROT_WRITE);
-    data = base + page + (flushWithUpper ? inner - bytes : 0);
-  }
-  Guarded(const Guarded &) = delete;
-  ~Guarded() { munmap(base, size); }
-  char *data;
-
-private:
-  char *base;
-  size_t size;
-};
-} // namespace
 
 TEST(GuardPage, NothingOutsideOfTheArraysIsTouched) {
   for (bool upper : {false, true})
@@ -37,15 +14,15 @@ TEST(GuardPage, NothingOutsideOfTheArraysIsTouched) {
         recur_argument arguments[argumentCount];
         recur_call call = problem.makeCall(arguments, nullptr, 3);
         call.states_transposed = transposed;
-        std::vector<std::unique_ptr<Guarded>> guarded;
+        std::vector<std::unique_ptr<GuardedPages>> guarded;
         for (int i = 0; i < argumentCount; ++i) {
           size_t bytes = (problem.arrays[i].size() - 1) * sizeof(float);
-          guarded.push_back(std::make_unique<Guarded>(bytes, upper));
+          guarded.push_back(std::make_unique<GuardedPages>(bytes, upper));
           memcpy(guarded.back()->data, problem.arrays[i].data(), bytes);
           arguments[i].data = guarded.back()->data;
         }
         call.workspace_bytes = recur_workspace_size(&attention, &call);
-        Guarded workspace(call.workspace_bytes, upper);
+        GuardedPages workspace(call.workspace_bytes, upper);
         call.workspace = workspace.data;
         ASSERT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
         if (!transposed) {
@@ -57,6 +34,6 @@ TEST(GuardPage, NothingOutsideOfTheArraysIsTouched) {
 }
 
 TEST(GuardPageDeathTest, ThePagesDoGuard) {
-  Guarded guarded(4, /*flushWithUpper=*/true);
+  GuardedPages guarded(4, /*flushWithUpper=*/true);
   EXPECT_DEATH(*static_cast<volatile char *>(guarded.data + 4) = 1, "");
 }

@@ -16,7 +16,10 @@ noexcept not not_eq nullptr operator or or_eq private protected public register 
 short signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
 typeid typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq _Bool _Complex _Static_assert
 GDN_ARGUMENTS N0_DIM_K n0_args n0_call args arguments call recur_words_call x x_strides x_strides_strides"""
-OWN = "recurrence dim const input shared param state let output for in".split()  # what no name of a .recur file may be
+# What no name of a .recur file may be: the words of the language, and its functions.
+OWN = "recurrence dim const input shared param state let output for in fn".split()
+OWN += re.findall(r'\{Builtin::\w+, "(\w+)"', open(f"{include}/../lib/Frontend/Builtins.cpp").read())
+assert "sum" in OWN and "ones" in OWN
 
 names = set(KEYWORDS.split()) | set(re.findall(r"\w+", open(f"{include}/recur/Runtime.h").read()))
 includes = "".join(f"#include <{header}>\n" for header in HEADERS)

@@ -1,0 +1,103 @@
+#include "Runtime/CUDA/Phases.h"
+
+using namespace recur::runtime;
+namespace abi = recur::abi;
+
+static constexpr int64_t mostRows = 65535; // of a launch's grid
+// How many CTAs of a launch with local tiles work at once: more of them only need more memory.
+static constexpr int64_t workingCTAs = 264;
+
+static int64_t countElements(const recur_left_info &left) {
+  return (left.rank > 0 ? left.shape[0] : 1) * (left.rank > 1 ? left.shape[1] : 1);
+}
+static int64_t countChunks(const Call &resolved, const recur_kernel_info &kernel) {
+  return (resolved.call->T + kernel.chunk - 1) / kernel.chunk;
+}
+
+int64_t recur::runtime::countRows(const Call &resolved, const recur_kernel_info &kernel,
+                                  const recur_launch_info &launch) {
+  if (!launch.chunks_are_apart)
+    return 1;
+  int64_t chunks = countChunks(resolved, kernel), rows = chunks < mostRows ? chunks : mostRows;
+  int64_t units = resolved.sequences * resolved.heads;
+  if (launch.workspace_bytes && units && rows > (workingCTAs + units - 1) / units)
+    rows = (workingCTAs + units - 1) / units;
+  return rows;
+}
+
+PhaseSpace recur::runtime::arrangePhases(const Call &resolved, const recur_kernel_info &kernel) {
+  PhaseSpace space;
+  int64_t tokens = resolved.call->T, units = resolved.sequences * resolved.heads;
+  space.chunks = resolved.call->sequence_offsets ? tokens / kernel.chunk + resolved.sequences
+                                                 : countChunks(resolved, kernel) * resolved.sequences;
+  __int128 bytes = 0;
+  for (int i = 0; i < kernel.left_count && i < abi::mostLeft; ++i) {
+    const recur_left_info &left = kernel.left[i];
+    space.leftOffsets[i] = int64_t(bytes);
+    __int128 own = __int128(space.chunks) * resolved.heads * left.rows * countElements(left) * left.element_bytes;
+    bytes += (own + 255) / 256 * 256;
+  }
+  space.scratchOffset = int64_t(bytes);
+  __int128 scratch = 0;
+  for (int i = 0; i < kernel.launch_count; ++i) {
+    const recur_launch_info &launch = kernel.launches[i];
+    __int128 own =
+        __int128(countRows(resolved, kernel, launch)) * units * launch.parts * roundUp(launch.workspace_bytes);
+    scratch = own > scratch ? own : scratch;
+  }
+  bytes += scratch;
+  space.bytes = bytes > INT64_MAX / 2 || kernel.left_count > abi::mostLeft ? -1 : int64_t(bytes);
+  return space;
+}
+
+/// How far parts of a row are apart.
+static int64_t getPartStride(const recur_launch_array &array, int32_t rank, int64_t rowStride, int64_t columnStride) {
+  if (array.part_dim < 0)
+    return 0;
+  return array.part_size * (rank < 2 ? 1 : array.part_dim == 0 ? rowStride : columnStride);
+}
+
+static void fillArgument(int64_t *words, const recur_launch_array &array, const Call &resolved) {
+  const Argument &argument = resolved.arguments[array.number];
+  const recur_array_info &info = *argument.info;
+  bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT, isState = info.kind == RECUR_STATE;
+  bool isPacked = resolved.call->sequence_offsets != nullptr;
+  words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
+  words[abi::SequenceStrideWord] = isState || (hasTokens && !isPacked) ? argument.strides[0] : 0;
+  words[abi::TokenStrideWord] = hasTokens ? argument.strides[1] : 0;
+  words[abi::HeadStrideWord] = argument.strides[2];
+  words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
+  words[abi::RowStrideWord] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;
+  words[abi::ColumnStrideWord] = argument.isTransposed ? info.shape[0] : 1;
+  words[abi::PartStrideWord] = getPartStride(array, info.rank, words[abi::RowStrideWord], words[abi::ColumnStrideWord]);
+  words[abi::FirstTokensWord] = 1;
+  words[abi::FirstStrideWord] = words[abi::TokenStrideWord];
+}
+
+/// The chunks of all sequences lie one behind another. A packed sequence begins as many chunks in as whole ones fit
+/// into the tokens before it, and one more for each sequence before it.
+static void fillLeft(int64_t *words, const recur_launch_array &array, const Call &resolved,
+                     const recur_kernel_info &kernel, const PhaseSpace &space, int32_t number, char *workspace) {
+  const recur_left_info &left = kernel.left[number];
+  int64_t row = countElements(left), chunkElements = left.rows * row;
+  bool isPacked = resolved.call->sequence_offsets != nullptr;
+  words[abi::DataWord] = reinterpret_cast<int64_t>(workspace + space.leftOffsets[number]);
+  words[abi::SequenceStrideWord] = chunkElements * (isPacked ? 1 : countChunks(resolved, kernel));
+  words[abi::TokenStrideWord] = row;
+  words[abi::HeadStrideWord] = space.chunks * chunkElements;
+  words[abi::GroupWord] = 1;
+  words[abi::RowStrideWord] = left.rank == 2 ? left.shape[1] : 1;
+  words[abi::ColumnStrideWord] = 1;
+  words[abi::PartStrideWord] = getPartStride(array, left.rank, words[abi::RowStrideWord], 1);
+  words[abi::FirstTokensWord] = kernel.chunk;
+  words[abi::FirstStrideWord] = chunkElements;
+}
+
+void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved,
+                               const recur_kernel_info &kernel, const PhaseSpace &space, char *workspace) {
+  int32_t left = array.number - resolved.argumentCount;
+  if (left < 0)
+    fillArgument(words, array, resolved);
+  else
+    fillLeft(words, array, resolved, kernel, space, left, workspace);
+}

@@ -1,0 +1,25 @@
+// What launches of one kernel leave to each other lies in the workspace, and what each launch asks for.
+#pragma once
+#include "ABI/LaunchWords.h"
+#include "Runtime/Common/Call.h"
+
+namespace recur::runtime {
+
+/// Where things lie in the workspace of a kernel whose launches leave something.
+struct PhaseSpace {
+  int64_t chunks = 0;                 // of all sequences, with room to begin each at a chunk of its own
+  int64_t leftOffsets[abi::mostLeft]; // in bytes
+  int64_t scratchOffset = 0;          // of the local tiles of a launch's CTAs
+  int64_t bytes = 0;                  // of all; less than 0: more than there can be
+};
+
+PhaseSpace arrangePhases(const Call &resolved, const recur_kernel_info &kernel);
+
+/// The CTAs that deal out the chunks of a sequence.
+int64_t countRows(const Call &resolved, const recur_kernel_info &kernel, const recur_launch_info &launch);
+
+/// The words of an array of a launch.
+void fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved, const recur_kernel_info &kernel,
+               const PhaseSpace &space, char *workspace);
+
+} // namespace recur::runtime

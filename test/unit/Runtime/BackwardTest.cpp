@@ -1,0 +1,236 @@
+// Calls backward, of kernels written by hand: whatever the arguments are, a call is refused or done, and nothing
+// outside of the arrays is touched.
+#include "GuardedPages.h"
+#include "TestRecurrence.h"
+#include <cstring>
+#include <gmock/gmock.h>
+#include <memory>
+#include <random>
+
+using namespace recur::test;
+using testing::StartsWith;
+
+namespace {
+
+constexpr int64_t chunk = 4;
+
+float sumOf(const recur_array &array, int64_t tokens, int64_t elements) {
+  float sum = 0;
+  for (int64_t t = 0; array.data && t < tokens; ++t)
+    for (int64_t i = 0; i < elements; ++i)
+      sum += static_cast<const float *>(array.data)[t * array.token_stride + i];
+  return sum;
+}
+void write(const recur_array &array, int64_t tokens, int64_t elements, float number) {
+  for (int64_t t = 0; array.data && t < tokens; ++t)
+    for (int64_t i = 0; i < elements; ++i)
+      static_cast<float *>(array.data)[t * array.token_stride + i] = number;
+}
+
+/// Reads and writes all that kernels of the states do.
+void runStates(const recur_array *arrays, int64_t tokens, void *workspace) {
+  float sum = sumOf(arrays[0], tokens, K) + sumOf(arrays[1], tokens, K) + sumOf(arrays[2], tokens, V) +
+              sumOf(arrays[3], tokens, 1) + sumOf(arrays[4], 1, 1) + sumOf(arrays[5], 1, V * K) +
+              sumOf(arrays[6], 1, 1);
+  memset(workspace, 1, 64);
+  write(arrays[7], 1, V * K, sum);
+  write(arrays[8], 1, 1, sum);
+  int64_t chunks = (tokens + chunk - 1) / chunk;
+  write(arrays[9], chunks, V * K, sum);
+  write(arrays[10], chunks, 1, sum);
+}
+/// Inputs, cotangents of outputs, mu, what is carried (S, N, mu); gradients of inputs, what is carried; the kept S.
+void runGradient(const recur_array *arrays, int64_t tokens, void *workspace) {
+  float sum = sumOf(arrays[0], tokens, K) + sumOf(arrays[1], tokens, K) + sumOf(arrays[2], tokens, V) +
+              sumOf(arrays[3], tokens, 1) + sumOf(arrays[4], tokens, V) + sumOf(arrays[5], tokens, 1) +
+              sumOf(arrays[6], 1, 1) + sumOf(arrays[7], 1, V * K) + sumOf(arrays[8], 1, 1) + sumOf(arrays[9], 1, 1);
+  sum += sumOf(arrays[17], (tokens + chunk - 1) / chunk, V * K);
+  memset(workspace, 2, 64);
+  write(arrays[10], tokens, K, sum);
+  write(arrays[11], tokens, K, sum);
+  write(arrays[12], tokens, V, sum);
+  write(arrays[13], tokens, 1, sum);
+  write(arrays[14], 1, V * K, sum);
+  write(arrays[15], 1, 1, sum);
+  write(arrays[16], 1, 1, sum);
+}
+
+constexpr int32_t carried[] = {0, 1, -1}, keptStates[] = {0};
+constexpr recur_gradient_info gradient = {runStates, runGradient, 64, carried, keptStates, 3, 1, chunk};
+
+recur_recurrence makeRecurrence() {
+  recur_recurrence recurrence = attention;
+  recurrence.gradient = &gradient;
+  return recurrence;
+}
+
+/// Inputs, mu, initial states; cotangents of outputs and final states; gradients.
+constexpr int count = 4 + 1 + 2 + 2 + 2 + 4 + 1 + 2;
+constexpr int firstGradient = 11;
+/// Elements of a token, or of a head, and what they are of: tokens, states or params.
+constexpr struct {
+  int64_t elements;
+  char of;
+  bool isShared;
+} shapes[count] = {{K, 't', true},      {K, 't', true},      {V, 't', false}, {1, 't', false}, {1, 'p', false},
+                   {V * K, 's', false}, {1, 's', false},     {V, 't', false}, {1, 't', false}, {V * K, 's', false},
+                   {1, 's', false},     {K, 't', true},      {K, 't', true},  {V, 't', false}, {1, 't', false},
+                   {1, 'p', false},     {V * K, 's', false}, {1, 's', false}};
+
+/// A call whose arrays lie against pages that may not be touched.
+struct GuardedCall {
+  recur_argument arguments[count];
+  std::vector<std::unique_ptr<GuardedPages>> pages;
+  std::vector<int64_t> offsets;
+  float *kept[2];
+  recur_call call = {};
+
+  float *allocate(int64_t elements, bool upper) {
+    pages.push_back(std::make_unique<GuardedPages>(size_t(elements) * sizeof(float), upper));
+    memset(pages.back()->data, 0, size_t(elements) * sizeof(float));
+    return reinterpret_cast<float *>(pages.back()->data);
+  }
+  GuardedCall(int64_t B, int64_t T, int64_t H, int64_t Hq, std::vector<int64_t> starts, int64_t interval, bool upper)
+      : offsets(std::move(starts)) {
+    recur_recurrence recurrence = makeRecurrence();
+    int64_t sequences = offsets.empty() ? B : int64_t(offsets.size()) - 1;
+    for (int i = 0; i < count; ++i) {
+      int64_t heads = shapes[i].isShared ? Hq : H;
+      int64_t many = shapes[i].of == 't' ? B * T : shapes[i].of == 's' ? sequences : 1;
+      arguments[i] = {allocate(many * heads * shapes[i].elements, upper), {0, 0, 0}};
+    }
+    call.B = B;
+    call.T = T;
+    call.H = H;
+    call.Hq = Hq;
+    call.arguments = arguments;
+    call.argument_count = count;
+    call.sequence_offsets = offsets.empty() ? nullptr : offsets.data();
+    call.sequence_count = offsets.empty() ? 0 : sequences;
+    call.kept_interval = interval;
+    int64_t rows = recur_kept_rows(&recurrence, &call);
+    kept[0] = allocate(rows * H * V * K, upper);
+    kept[1] = allocate(rows * H, upper);
+    call.kept_states = interval ? kept : nullptr;
+  }
+  void makeSpace(bool upper) {
+    recur_recurrence recurrence = makeRecurrence();
+    call.workspace_bytes = recur_backward_workspace_size(&recurrence, &call);
+    call.workspace = allocate(call.workspace_bytes / int64_t(sizeof(float)), upper);
+  }
+};
+
+} // namespace
+
+TEST(Backward, TouchesNothingOutsideOfTheArrays) {
+  recur_recurrence recurrence = makeRecurrence();
+  for (bool upper : {false, true})
+    for (int64_t T : {0, 1, 4, 27})
+      for (int64_t interval : {0, 4, 8, 64})
+        for (bool isPacked : {false, true})
+          for (int64_t bytes : {0, 1}) {
+            GuardedCall guarded(isPacked ? 1 : 2, T, 4, 2,
+                                isPacked ? std::vector<int64_t>{0, T / 3, T / 3, T} : std::vector<int64_t>{}, interval,
+                                upper);
+            guarded.call.workspace_bytes = bytes;
+            guarded.call.threads = 3;
+            guarded.makeSpace(upper);
+            EXPECT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_OK) << recur_message();
+          }
+}
+
+TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
+  recur_recurrence recurrence = makeRecurrence();
+  std::mt19937 random(1);
+  auto below = [&](unsigned n) { return int64_t(random() % n); };
+  int64_t done = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    bool isPacked = below(3) == 0;
+    int64_t T = below(30), Hq = 1 + below(2);
+    GuardedCall guarded(isPacked ? 1 : below(3), T, Hq * (1 + below(2)), Hq,
+                        isPacked ? std::vector<int64_t>{0, T / 2, T} : std::vector<int64_t>{}, below(3) * chunk, false);
+    recur_call &call = guarded.call;
+    call.threads = int32_t(below(4));
+    call.workspace_bytes = below(3) * 2000;
+    guarded.makeSpace(below(2));
+    constexpr int64_t wild[] = {-1, 0, 1, 3, INT64_MAX, INT64_MIN, INT64_MAX / 8, int64_t(1) << 40};
+    for (int64_t faults = below(3); faults-- > 0;) {
+      recur_argument &argument = guarded.arguments[below(count)];
+      int64_t number = wild[below(std::size(wild))], alias;
+      switch (below(14)) {
+      case 0:
+        call.B = number < call.B ? number : -1; // no more than there are arrays for
+        break;
+      case 1:
+        call.Hq = number ? number : -1; // 0 would be as many groups as heads
+        break;
+      case 2:
+        call.argument_count = number;
+        break;
+      case 3:
+        argument.data = nullptr;
+        break;
+      case 4:
+        argument.data = static_cast<char *>(argument.data) + 1;
+        break;
+      case 5:
+        argument.strides.h = number < 0 ? number : 0;
+        break;
+      case 6:
+        argument.strides.t = number == 1 || number == 3 ? 0 : number > 0 ? INT64_MAX : number;
+        break;
+      case 7:
+        call.workspace = nullptr;
+        break;
+      case 8:
+        call.workspace_bytes = number < call.workspace_bytes ? number : 1;
+        break;
+      case 9:
+        call.plan = int32_t(number);
+        break;
+      case 10:
+        call.kept_interval = number;
+        break;
+      case 11:
+        call.kept_states = nullptr;
+        break;
+      case 12:
+        for (int64_t &offset : guarded.offsets)
+          offset = number < 0 || number > T ? number : offset;
+        break;
+      case 13: // a gradient in place of what it is of
+        alias = below(count - firstGradient);
+        guarded.arguments[firstGradient + alias].data = guarded.arguments[alias].data;
+        break;
+      }
+    }
+    recur_status status = recur_backward(&recurrence, &call);
+    (status == RECUR_OK ? done : refused) += 1;
+    if (status != RECUR_OK)
+      EXPECT_STRNE(recur_message(), "");
+  }
+  EXPECT_GT(done, 500);
+  EXPECT_GT(refused, 500);
+}
+
+TEST(Backward, SaysWhatIsWrong) {
+  recur_recurrence recurrence = makeRecurrence();
+  GuardedCall guarded(2, 9, 4, 2, {}, 8, false);
+  guarded.makeSpace(false);
+  auto expectRefused = [&](recur_status status, const char *message) {
+    EXPECT_EQ(recur_backward(&recurrence, &guarded.call), status);
+    EXPECT_STREQ(recur_message(), message);
+  };
+  EXPECT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_OK) << recur_message();
+  guarded.call.kept_interval = 6;
+  expectRefused(RECUR_BAD_SIZE, "attention: kept_interval is 6; for the gradient it must be a multiple of 4");
+  guarded.call.kept_interval = 8;
+  guarded.kept[1] = nullptr;
+  expectRefused(RECUR_NULL_POINTER, "attention: the kept state 'N' is null");
+  guarded.kept[1] = static_cast<float *>(guarded.arguments[firstGradient].data);
+  expectRefused(RECUR_OVERLAP, "attention: the gradient of input 'q' shares memory with the kept state 'N'");
+  guarded.call.plan = RECUR_PLAN_STEP;
+  expectRefused(RECUR_NO_PLAN, "attention: the gradient has no plan 'step'; leave it to the runtime");
+  EXPECT_EQ(recur_backward(&attention, &guarded.call), RECUR_NO_PLAN);
+  EXPECT_THAT(recur_message(), StartsWith("attention was compiled without the kernels of its gradient"));
+}
