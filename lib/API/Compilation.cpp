@@ -102,6 +102,9 @@ static Expected<Request> readOptions(const recur_compile_options &options) {
   if (!pipeline)
     return pipeline.takeError();
   request.pipeline = std::move(*pipeline);
+  request.pipeline.backward = options.backward != 0;
+  if (options.quick)
+    request.pipeline.effort = Effort::Quick;
   request.names = {orEmpty(options.prefix).str(), options.source_name ? options.source_name : "source"};
   if (Error error = checkPrefix(request.names.prefix))
     return std::move(error);

@@ -1,9 +1,10 @@
 #include "Check/CheckStages.h"
+#include "Compile/CUDAKernel.h"
 #include "Compile/KernelPlans.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/DGPSInterpreter.h"
-#include "Interpreter/TileInterpreter.h"
+#include "Interpreter/TilePhases.h"
 #include "Support/Errors.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -22,9 +23,9 @@ static std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> copyAlone(dgps::Recurr
   return module;
 }
 
-static std::function<Expected<interpreter::Results>(const interpreter::Data &)>
+static std::function<Expected<data::Results>(const data::Data &)>
 makeInterpreter(std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module) {
-  return [module](const interpreter::Data &data) {
+  return [module](const data::Data &data) {
     return interpreter::interpret(*(*module)->getOps<dgps::RecurrenceOp>().begin(), data);
   };
 }
@@ -67,7 +68,7 @@ static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp re
   Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
   if (!module)
     return module.takeError();
-  return PreparedStage{1e-11, [module = *module](const interpreter::Data &data) {
+  return PreparedStage{1e-11, [module = *module](const data::Data &data) {
                          return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
                        }};
 }
@@ -107,15 +108,17 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   interpreter::ChunkOptions rounding, disturbed;
   rounding.rounding = getRounding(options.dataType);
   disturbed.disturbance = unitRoundoff(options.dataType);
-  return PreparedStage{getRoundedLimit(options.dataType),
-                       [module = *module, rounding](const interpreter::Data &data) {
-                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
-                       },
-                       getLargestRounded(options.dataType),
-                       {unitRoundoff(DataType::F32), disturbed.disturbance},
-                       [module = *module, disturbed](const interpreter::Data &data) {
-                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
-                       }};
+  PreparedStage stage{getRoundedLimit(options.dataType),
+                      [module = *module, rounding](const data::Data &data) {
+                        return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
+                      },
+                      getLargestRounded(options.dataType),
+                      {unitRoundoff(DataType::F32), disturbed.disturbance},
+                      [module = *module, disturbed](const data::Data &data) {
+                        return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
+                      }};
+  stage.vanishing = vanishingFloat32;
+  return stage;
 }
 
 /// The sequence in three segments, each summarised by itself. Only where every state has a summary.
@@ -132,29 +135,70 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
   SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
   if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
     return std::nullopt;
-  return PreparedStage{1e-11, [module, programs](const interpreter::Data &data) {
+  return PreparedStage{1e-11, [module, programs](const data::Data &data) {
                          return interpreter::interpretBySegments(programs[0], ArrayRef(programs).drop_front(), data, 3);
                        }};
 }
 
-/// The plan of one core or CTA as it is built for the target, in float64 but for constants, which it has as float32: a
-/// decay of 0.9 is off by 3e-8 in each token, so the limit is that of float32.
+/// A plan of the stage `tile`, in float64 but for constants, which it has as float32: a decay of 0.9 is off by 3e-8 in
+/// each token, so the limit is that of float32.
+static PreparedStage makeTileStage(std::function<Expected<data::Results>(const data::Data &)> run) {
+  return {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()};
+}
+
+static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options, CUDAForm form) {
+  auto module = copyTo("chunk", recurrence, options);
+  if (!module)
+    return module.takeError();
+  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+  auto arrays = interpreter::listKernelArrays(program);
+  Expected<CUDAKernels> made = planCUDAKernels(program, options, form);
+  if (!made)
+    return made.takeError();
+  auto kernels = std::make_shared<CUDAKernels>(std::move(*made));
+  return makeTileStage([kernels, arrays, chunk = options.chunk.value_or(0)](const data::Data &data) {
+    SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
+    if (kernels->phases)
+      return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data);
+    return interpreter::interpret(all.front(), arrays, data);
+  });
+}
+
+/// The plan of one core or CTA as it is built for the target.
 static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &given) {
   auto module = copyAlone(recurrence);
   Expected<PipelineOptions> completed = completeFor(**module, given);
   if (!completed)
     return completed.takeError();
   const PipelineOptions &options = *completed;
+  if (!options.target.isCPU())
+    return prepareCUDATile(recurrence, options, CUDAForm::InPhases);
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
   if (mlir::failed(runStages(**module, findStage("chunk"), *findStage("tile"), options)))
     return make_error<InternalError>("the passes of stage 'tile' failed");
-  return PreparedStage{1e-5,
-                       [module, arrays](const interpreter::Data &data) {
-                         return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
-                       },
-                       /*largest=*/std::numeric_limits<double>::max()};
+  return makeTileStage([module, arrays](const data::Data &data) {
+    return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
+  });
+}
+
+/// The plan that takes the place of phases where the assembler has something against them.
+static Expected<std::optional<PreparedStage>> preparePlainTile(dgps::RecurrenceOp recurrence,
+                                                               const PipelineOptions &options) {
+  if (options.target.isCPU())
+    return std::nullopt;
+  return prepareCUDATile(recurrence, options, CUDAForm::Plain);
+}
+
+static Expected<std::optional<PreparedStage>> prepareStepTile(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options) {
+  if (options.target.isCPU())
+    return std::nullopt; // whose step kernel has no plan of tiles
+  PipelineOptions oneToken = options;
+  oneToken.chunk = 1;
+  return prepareCUDATile(recurrence, oneToken, CUDAForm::Plain);
 }
 
 /// Kernels that this machine cannot run are compiled all the same.
@@ -169,8 +213,8 @@ static Expected<std::optional<PreparedStage>> compileOnly(dgps::RecurrenceOp rec
 }
 
 /// The sequences packed one behind another: the same numbers in the same order.
-static interpreter::Data packSequences(const interpreter::Data &data) {
-  interpreter::Data packed = data;
+static data::Data packSequences(const data::Data &data) {
+  data::Data packed = data;
   packed.sizes.batch = 1;
   packed.sizes.tokens = data.sizes.batch * data.sizes.tokens;
   for (auto &[name, array] : packed.inputs) {
@@ -180,8 +224,8 @@ static interpreter::Data packSequences(const interpreter::Data &data) {
   return packed;
 }
 
-static bool haveSameNumbers(const interpreter::Results &a, const interpreter::Results &b) {
-  auto same = [](const interpreter::NamedArrays &a, const interpreter::NamedArrays &b) {
+static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
+  auto same = [](const data::NamedArrays &a, const data::NamedArrays &b) {
     return all_of(a, [&](const auto &array) {
       ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
       return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
@@ -191,11 +235,11 @@ static bool haveSameNumbers(const interpreter::Results &a, const interpreter::Re
 }
 
 /// A GPU's threads run in another order each time, and its kernels find out themselves where sequences begin.
-static Expected<interpreter::Results> runInEveryWay(const HostEngine &engine, const interpreter::Data &data) {
-  Expected<interpreter::Results> first = engine.run(data);
+static Expected<data::Results> runInEveryWay(const HostEngine &engine, const data::Data &data) {
+  Expected<data::Results> first = engine.run(data);
   if (!first)
     return first;
-  Expected<interpreter::Results> again = engine.run(data);
+  Expected<data::Results> again = engine.run(data);
   if (!again)
     return again;
   if (!haveSameNumbers(*first, *again))
@@ -203,7 +247,7 @@ static Expected<interpreter::Results> runInEveryWay(const HostEngine &engine, co
   HostCall how;
   for (int64_t i = 0; i <= data.sizes.batch; ++i)
     how.offsets.push_back(i * data.sizes.tokens);
-  Expected<interpreter::Results> packed = engine.run(packSequences(data), how);
+  Expected<data::Results> packed = engine.run(packSequences(data), how);
   if (!packed)
     return packed;
   if (!haveSameNumbers(*first, *packed))
@@ -219,11 +263,12 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
     return engine.takeError();
   double limit = options.dataType == DataType::F32 ? 1e-5 : options.dataType == DataType::F16 ? 1e-3 : 4e-3;
   PreparedStage stage{limit,
-                      [engine = *engine, isHost = options.target.isCPU()](const interpreter::Data &data) {
+                      [engine = *engine, isHost = options.target.isCPU()](const data::Data &data) {
                         return isHost ? engine->run(data) : runInEveryWay(*engine, data);
                       },
                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30,
                       {unitRoundoff(DataType::F32), unitRoundoff(options.dataType)}};
+  stage.vanishing = vanishingFloat32;
   // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
   if (options.dataType != DataType::F32)
     stage.timesTokenwise = 0.95;
@@ -262,6 +307,14 @@ static Expected<std::optional<PreparedStage>> prepareDevice(dgps::RecurrenceOp r
   return prepareKernels(recurrence, options);
 }
 
+/// The kernel of one token for all of them, where nothing else is asked for.
+static Expected<std::optional<PreparedStage>> prepareDeviceStep(dgps::RecurrenceOp recurrence,
+                                                                const PipelineOptions &options) {
+  PipelineOptions forced = options;
+  forced.plan = Plan::Step;
+  return options.plan == Plan::Auto ? prepareDevice(recurrence, forced) : std::nullopt;
+}
+
 static Expected<std::optional<PreparedStage>> prepareHostStep(dgps::RecurrenceOp recurrence,
                                                               const PipelineOptions &options) {
   return prepareHostPlan(recurrence, options, Plan::Step);
@@ -284,7 +337,10 @@ static constexpr CheckStage stages[] = {
     {"chunk rounded", prepareRounded},
     {"segments", prepareSegments},
     {"tile", prepareTile},
-    {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU
+    {"tile plain", preparePlainTile}, // of a GPU, as the next
+    {"tile step", prepareStepTile},
+    {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
+    {"kernels step", prepareDeviceStep, /*needsTarget=*/true},
     {"host", prepareHost, /*needsTarget=*/true},
     {"host step", prepareHostStep, /*needsTarget=*/true},
     {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop

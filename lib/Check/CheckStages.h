@@ -12,19 +12,21 @@ namespace recur::check {
 struct PreparedStage {
   double limit; // the largest relative RMS error that passes
   /// Null where it was made ready as far as this machine can, which `whyNotRun` says.
-  std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> run;
-  /// Of a stage that does not compute in float64: results above this are beyond its numbers.
+  std::function<llvm::Expected<data::Results>(const data::Data &)> run;
+  /// A stage that does not compute in float64 has no numbers above this.
   std::optional<double> largest = std::nullopt;
   /// The errors that its rounding makes. An array may be off by a few times what they make of it token by token,
   /// however much that is: it is what the data do to rounded arithmetic, and no fault.
   interpreter::Disturbance rounding = {0x1p-53, 0x1p-53};
   /// Its own program with such errors in place of rounding, where its terms may cancel that do not token by token: the
   /// writes of a chunk, of which little may be left at its end.
-  std::function<llvm::Expected<interpreter::Results>(const interpreter::Data &)> runDisturbed = nullptr;
+  std::function<llvm::Expected<data::Results>(const data::Data &)> runDisturbed = nullptr;
   std::string whyNotRun = {};
   /// How many times as far as token by token: a stage rounds about as often as the interpreter is disturbed, but
   /// elsewhere.
   double timesTokenwise = 4;
+  /// Numbers below this are zero: what has decayed so far leaves the range of the stage's numbers.
+  double vanishing = 0;
 };
 
 struct CheckStage {
@@ -37,16 +39,19 @@ struct CheckStage {
   bool needsTarget = false;
 };
 
-/// From the top down.
+/// All stages that are checked, from the top down.
 llvm::ArrayRef<CheckStage> getCheckStages();
+
+/// What float32 flushes to zero, times what a factor may make of it afterwards.
+inline constexpr double vanishingFloat32 = 0x1p-116;
 
 /// The largest relative error of one rounding.
 double unitRoundoff(DataType type);
 /// How chunk programs round that are for data of the type: to float32, or the operands of products to the type.
 interpreter::Rounding getRounding(DataType type);
-/// What a chunk's products may be off by when they round so.
+/// How far results may be off when the products of a chunk round their factors to the type.
 double getRoundedLimit(DataType type);
-/// What results may be at most, that nothing on the way leaves the type: what is multiplied may be larger than they
+/// How large results may be if nothing on the way is to leave the type: what is multiplied may be larger than they
 /// are.
 double getLargestRounded(DataType type);
 

@@ -6,10 +6,10 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::check;
-using interpreter::NamedArrays;
-using interpreter::relativeRms;
-using interpreter::Results;
-using interpreter::Sizes;
+using data::NamedArrays;
+using data::relativeRms;
+using data::Results;
+using data::Sizes;
 
 std::string check::describeGrowth(const Results &results, const Sizes &sizes) {
   std::string description;
@@ -43,11 +43,12 @@ double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &n
 }
 
 Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, const PreparedStage &stage,
-                                                const interpreter::Data &data) {
+                                                const data::Data &data) {
   Expected<Results> tokenwise = interpreter::interpretDisturbed(recurrence, data, stage.rounding);
   if (!tokenwise)
     return tokenwise.takeError();
-  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands, stage.timesTokenwise};
+  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands, stage.timesTokenwise,
+                        stage.vanishing};
   if (stage.runDisturbed) {
     Expected<Results> ofProgram = stage.runDisturbed(data);
     if (!ofProgram)
@@ -55,6 +56,15 @@ Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, c
     errors.ofProgram = std::move(*ofProgram);
   }
   return errors;
+}
+
+/// Of an array whose numbers have all but vanished, how far it is off beside what is zero to the stage.
+static double discount(double error, const Array &want, double vanishing) {
+  double largest = 0;
+  for (double value : want.values)
+    if (std::isfinite(value))
+      largest = std::max(largest, std::fabs(value));
+  return largest == 0 ? error : error * (largest / (largest + vanishing));
 }
 
 Comparison check::compare(const Results &got, const Results &want, double limit, const RoundingErrors &rounding) {
@@ -65,6 +75,7 @@ Comparison check::compare(const Results &got, const Results &want, double limit,
     for (const auto &[name, array] : want.*arrays) {
       auto other = (got.*arrays).find(name);
       double error = other == (got.*arrays).end() ? INFINITY : relativeRms(other->second, array);
+      error = discount(error, array, rounding.vanishing);
       comparison.add(name, error, std::max(limit, rounding.mostOf(arrays, name, array)));
     }
   }

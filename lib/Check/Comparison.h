@@ -9,7 +9,7 @@
 namespace recur::check {
 
 /// The first value that is not finite, in words; empty if there is none.
-std::string describeGrowth(const interpreter::Results &results, const interpreter::Sizes &sizes);
+std::string describeGrowth(const data::Results &results, const data::Sizes &sizes);
 
 /// How much of its limit each array's error takes, and the error and the limit where that is most.
 struct Comparison {
@@ -25,20 +25,19 @@ struct Comparison {
 /// The errors that rounding makes token by token, and those that it makes in the stage's own program where its terms
 /// cancel. Of the latter no more than what leaves a 64th of the terms: a form that cancels more is a bad one.
 struct RoundingErrors {
-  interpreter::Results tokenwise;
-  std::optional<interpreter::Results> ofProgram;
+  data::Results tokenwise;
+  std::optional<data::Results> ofProgram;
   double mostOfProgram = 0;
   double timesTokenwise = 4;
+  double vanishing = 0;
 
   /// How far rounding may move an array.
-  double mostOf(interpreter::NamedArrays interpreter::Results::*arrays, const std::string &name,
-                const Array &want) const;
+  double mostOf(data::NamedArrays data::Results::*arrays, const std::string &name, const Array &want) const;
 };
 llvm::Expected<RoundingErrors> measureRounding(dgps::RecurrenceOp recurrence, const PreparedStage &stage,
-                                               const interpreter::Data &data);
+                                               const data::Data &data);
 
 /// Compares array by array: one that vanishes, or is ill-conditioned, widens no limit but its own.
-Comparison compare(const interpreter::Results &got, const interpreter::Results &want, double limit,
-                   const RoundingErrors &rounding);
+Comparison compare(const data::Results &got, const data::Results &want, double limit, const RoundingErrors &rounding);
 
 } // namespace recur::check

@@ -7,6 +7,7 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::check;
 using namespace recur::dgps;
+using data::Fill;
 
 //===----------------------------------------------------------------------===//
 // Signs, from the ops
@@ -19,16 +20,16 @@ class SignFinder {
 public:
   explicit SignFinder(RecurrenceOp recurrence) : recurrence(recurrence) {}
 
-  std::map<std::string, Demand> find() {
+  Demands find() {
     recurrence.walk([&](mlir::Operation *op) {
       TypeSwitch<mlir::Operation *>(op)
-          .Case([&](ExpOp op) { demand(op.getOperand(), Demand::Negative); })
-          .Case([&](LogOp op) { demand(op.getOperand(), Demand::Positive); })
-          .Case([&](SqrtOp op) { demand(op.getOperand(), Demand::Positive); })
-          .Case([&](DivOp op) { demand(op.getRhs(), Demand::Positive); })
-          .Case<SigmoidOp, SoftplusOp>([&](auto op) { demand(op.getOperand(), Demand::Logit); })
+          .Case([&](ExpOp op) { demand(op.getOperand(), Fill::Negative); })
+          .Case([&](LogOp op) { demand(op.getOperand(), Fill::Positive); })
+          .Case([&](SqrtOp op) { demand(op.getOperand(), Fill::Positive); })
+          .Case([&](DivOp op) { demand(op.getRhs(), Fill::Positive); })
+          .Case<SigmoidOp, SoftplusOp>([&](auto op) { demand(op.getOperand(), Fill::Logit); })
           .Case([&](CgOp op) {
-            demand(op.getRidge(), Demand::Positive);
+            demand(op.getRidge(), Fill::Positive);
             demandPositiveDefinite(op.getMatrix());
           });
     });
@@ -36,29 +37,29 @@ public:
   }
 
 private:
-  static Demand opposite(Demand sign) {
-    return sign == Demand::Positive ? Demand::Negative : sign == Demand::Negative ? Demand::Positive : sign;
+  static Fill opposite(Fill sign) {
+    return sign == Fill::Positive ? Fill::Negative : sign == Fill::Negative ? Fill::Positive : sign;
   }
 
   /// The sign that a value has whatever is drawn, as far as a glance tells.
-  static Demand signOf(mlir::Value value, unsigned depth = 0) {
+  static Fill signOf(mlir::Value value, unsigned depth = 0) {
     mlir::Operation *op = value.getDefiningOp();
     if (!op || depth > 8)
-      return Demand::None;
-    return TypeSwitch<mlir::Operation *, Demand>(op)
-        .Case<ExpOp, SigmoidOp, SoftplusOp, SqrtOp, AbsOp, SoftmaxOp>([](auto) { return Demand::Positive; })
-        .Case([](ConstantOp constant) { return constant.getNumber() < 0 ? Demand::Negative : Demand::Positive; })
+      return Fill::Normal;
+    return TypeSwitch<mlir::Operation *, Fill>(op)
+        .Case<ExpOp, SigmoidOp, SoftplusOp, SqrtOp, AbsOp, SoftmaxOp>([](auto) { return Fill::Positive; })
+        .Case([](ConstantOp constant) { return constant.getNumber() < 0 ? Fill::Negative : Fill::Positive; })
         .Case([&](NegOp neg) { return opposite(signOf(neg.getOperand(), depth + 1)); })
         .Case<BroadcastOp, ExtractOp, SliceOp, SumOp>([&](auto same) { return signOf(same.getOperand(), depth + 1); })
         .Case<MulOp, OuterOp, DotOp>([&](auto product) {
-          Demand lhs = signOf(product.getLhs(), depth + 1), rhs = signOf(product.getRhs(), depth + 1);
+          Fill lhs = signOf(product.getLhs(), depth + 1), rhs = signOf(product.getRhs(), depth + 1);
           if (!isa<OuterOp>(product) && product.getLhs() == product.getRhs())
-            return Demand::Positive;
-          if (lhs == Demand::None || rhs == Demand::None)
-            return Demand::None;
-          return lhs == rhs ? Demand::Positive : Demand::Negative;
+            return Fill::Positive;
+          if (lhs == Fill::Normal || rhs == Fill::Normal)
+            return Fill::Normal;
+          return lhs == rhs ? Fill::Positive : Fill::Negative;
         })
-        .Default([](mlir::Operation *) { return Demand::None; });
+        .Default([](mlir::Operation *) { return Fill::Normal; });
   }
 
   /// The factors of elementwise products, where an even power leaves nothing to ask for.
@@ -74,20 +75,20 @@ private:
   }
 
   /// The product of all factors is to have the sign: the last one of unknown sign makes up for the others.
-  void demandOfFactors(ArrayRef<mlir::Value> factors, Demand sign) {
+  void demandOfFactors(ArrayRef<mlir::Value> factors, Fill sign) {
     SmallVector<mlir::Value> unknown;
     for (mlir::Value factor : factors) {
-      Demand known = signOf(factor);
-      if (known == Demand::None)
+      Fill known = signOf(factor);
+      if (known == Fill::Normal)
         unknown.push_back(factor);
-      else if (known == Demand::Negative)
+      else if (known == Fill::Negative)
         sign = opposite(sign);
     }
     for (mlir::Value factor : unknown)
-      demand(factor, factor == unknown.back() ? sign : Demand::Positive);
+      demand(factor, factor == unknown.back() ? sign : Fill::Positive);
   }
 
-  void demandOfProduct(mlir::Value lhs, mlir::Value rhs, Demand sign) {
+  void demandOfProduct(mlir::Value lhs, mlir::Value rhs, Fill sign) {
     SmallVector<mlir::Value> factors;
     collectFactors(lhs, factors);
     collectFactors(rhs, factors);
@@ -103,7 +104,7 @@ private:
     return nullptr;
   }
 
-  void demand(mlir::Value value, Demand sign) {
+  void demand(mlir::Value value, Fill sign) {
     mlir::Operation *op = value.getDefiningOp();
     if (!op || !seen.insert({value, sign}))
       return;
@@ -128,16 +129,16 @@ private:
           demand(sub.getRhs(), opposite(sign));
         })
         .Case<MulOp, OuterOp>([&](auto product) {
-          if (sign != Demand::Logit)
+          if (sign != Fill::Logit)
             demandOfProduct(product.getLhs(), product.getRhs(), sign);
         })
         .Case([&](DotOp dot) {
           mlir::Value form = matrixOfForm(dot.getLhs(), dot.getRhs());
           if (!form)
             form = matrixOfForm(dot.getRhs(), dot.getLhs());
-          if (form && sign == Demand::Positive)
+          if (form && sign == Fill::Positive)
             demandPositiveDefinite(form);
-          else if (sign != Demand::Logit)
+          else if (sign != Fill::Logit)
             demandOfProduct(dot.getLhs(), dot.getRhs(), sign);
         })
         .Case([&](DivOp div) { demand(div.getLhs(), sign); })
@@ -152,19 +153,19 @@ private:
         bool scalarFirst = shapeOf(product.getLhs()).empty();
         if (!scalarFirst && !shapeOf(product.getRhs()).empty())
           break;
-        demand(scalarFirst ? product.getLhs() : product.getRhs(), Demand::Positive);
+        demand(scalarFirst ? product.getLhs() : product.getRhs(), Fill::Positive);
         side = scalarFirst ? product.getRhs() : product.getLhs();
       }
   }
 
   void demandPositiveDefinite(mlir::Value value) {
     mlir::Operation *op = value.getDefiningOp();
-    if (!op || !seen.insert({value, Demand::PositiveDefinite}))
+    if (!op || !seen.insert({value, Fill::PositiveDefinite}))
       return;
     TypeSwitch<mlir::Operation *>(op)
-        .Case<InputOp, ParamOp>([&](auto declared) { demands[declared.getName().str()] = Demand::PositiveDefinite; })
+        .Case<InputOp, ParamOp>([&](auto declared) { demands[declared.getName().str()] = Fill::PositiveDefinite; })
         .Case([&](StateOp state) {
-          demands[state.getName().str()] = Demand::PositiveDefinite;
+          demands[state.getName().str()] = Fill::PositiveDefinite;
           demandPositiveDefinite(state.getNext().getValue());
         })
         .Case([&](AddOp sum) {
@@ -175,7 +176,7 @@ private:
         .Case([&](MulOp product) {
           for (mlir::Value side : {product.getLhs(), product.getRhs()}) {
             if (shapeOf(side).empty())
-              demand(side, Demand::Positive);
+              demand(side, Fill::Positive);
             else
               demandPositiveDefinite(side);
           }
@@ -184,8 +185,8 @@ private:
   }
 
   RecurrenceOp recurrence;
-  std::map<std::string, Demand> demands; // where two ops disagree, the first in the program wins
-  SetVector<std::pair<mlir::Value, Demand>> seen;
+  Demands demands; // where two ops disagree, the first in the program wins
+  SetVector<std::pair<mlir::Value, Fill>> seen;
 };
 
 //===----------------------------------------------------------------------===//
@@ -195,7 +196,7 @@ private:
 /// Inputs, params and states are factors of keys and of what a step erases with.
 class KeyFinder {
 public:
-  explicit KeyFinder(std::map<std::string, Demand> &demands) : demands(demands) {}
+  explicit KeyFinder(Demands &demands) : demands(demands) {}
 
   void add(const analysis::DeltaForm &form) {
     for (const analysis::MicroStep &step : form.steps) {
@@ -210,6 +211,19 @@ public:
         if (const algebra::Term *key = read.key->single())
           addGains(step.write, key->monomial->factors, /*onlyBeyond=*/true);
       }
+  }
+
+  void add(const analysis::CoupledForm &form) {
+    for (const analysis::CoupledWrite &write : form.writes) {
+      addKey(write.write);
+      for (const analysis::CoupledRead &read : write.reads)
+        addKey(read.key);
+    }
+    for (const analysis::CoupledWrite &write : form.writes)
+      for (const analysis::CoupledRead &read : write.reads)
+        for (ArrayRef<const algebra::Poly *> factors : {ArrayRef(read.factors), ArrayRef(write.factors)})
+          for (const algebra::Poly *factor : factors)
+            addGains(factor, {});
   }
 
 private:
@@ -237,11 +251,11 @@ private:
     for (const algebra::Term &term : key->terms)
       for (const algebra::Factor &factor : term.monomial->factors)
         if (mlir::Operation *op = findDeclaration(factor.atom); op && !shapeOf(op->getResult(0)).empty()) {
-          auto [entry, isNew] = demands.try_emplace(nameOf(op).str(), Demand::Key);
-          if (!isNew && entry->second == Demand::Positive)
-            entry->second = Demand::PositiveKey;
-          else if (!isNew && entry->second == Demand::Logit) // a feature map, as silu(k)
-            entry->second = Demand::Key;
+          auto [entry, isNew] = demands.try_emplace(nameOf(op).str(), Fill::Key);
+          if (!isNew && entry->second == Fill::Positive)
+            entry->second = Fill::PositiveKey;
+          else if (!isNew && entry->second == Fill::Logit) // a feature map, as silu(k)
+            entry->second = Fill::Key;
         }
   }
 
@@ -254,24 +268,26 @@ private:
         mlir::Operation *op = is_contained(except, factor) ? nullptr : findDeclaration(factor.atom);
         if (!op)
           continue;
-        Demand &demand = demands.try_emplace(nameOf(op).str(), Demand::Gain).first->second;
-        if (demand != Demand::Negative && demand != Demand::PositiveDefinite)
-          demand = Demand::Gain;
+        Fill &demand = demands.try_emplace(nameOf(op).str(), Fill::Gain).first->second;
+        if (demand != Fill::Negative && demand != Fill::PositiveDefinite)
+          demand = Fill::Gain;
       }
     }
   }
 
-  std::map<std::string, Demand> &demands;
+  Demands &demands;
 };
 
 } // namespace
 
-std::map<std::string, Demand> check::findDemands(RecurrenceOp recurrence) {
-  std::map<std::string, Demand> demands = SignFinder(recurrence).find();
+Demands check::findDemands(RecurrenceOp recurrence) {
+  Demands demands = SignFinder(recurrence).find();
   analysis::RecurrenceAnalysis understood(recurrence);
   KeyFinder keys(demands);
   for (const analysis::StateFacts &state : understood.getStates())
     if (state.delta)
       keys.add(*state.delta);
+  for (const analysis::CoupledForm &form : understood.getCoupledForms())
+    keys.add(form);
   return demands;
 }

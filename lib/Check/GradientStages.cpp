@@ -1,12 +1,14 @@
 #include "Check/GradientStages.h"
-#include "Check/Random.h"
 #include "Compile/GradientPrograms.h"
 #include "Interpreter/ChunkInterpreter.h"
+#include "Interpreter/TileInterpreter.h"
+#include "Support/Errors.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::check;
 using namespace recur::interpreter;
+using namespace recur::data;
 
 //===----------------------------------------------------------------------===//
 // Stages
@@ -61,9 +63,63 @@ static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurre
                           runWith(*programs, Rounding::exact, unitRoundoff(type))};
 }
 
+/// The plans of one core as they are built for the target, in float64 but for constants.
+static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  Expected<compile::GradientPrograms> made = compile::makeGradientPrograms(recurrence, options);
+  if (!made)
+    return made.takeError();
+  struct Plans {
+    compile::GradientPrograms programs;
+    mlir::OwningOpRef<mlir::ModuleOp> module; // of the kernels
+    InterpretedKernel states, gradient;
+  };
+  auto plans = std::make_shared<Plans>();
+  plans->programs = std::move(*made);
+  plans->module = mlir::ModuleOp::create(recurrence.getLoc());
+  plans->states.arrays = listKernelArrays(plans->programs.states);
+  plans->gradient.arrays = listKernelArrays(plans->programs.gradient);
+  for (chunk::ProgramOp program : {plans->programs.states, plans->programs.gradient})
+    plans->module->push_back(program->clone());
+  if (mlir::failed(runStages(*plans->module, findStage("chunk"), *findStage("tile"), options)))
+    return make_error<InternalError>("the passes of stage 'tile' failed");
+  for (auto kernel : plans->module->getOps<tile::KernelOp>())
+    (kernel.getSymName() == plans->programs.gradient.getSymName() ? plans->gradient : plans->states).kernel = kernel;
+  return PreparedGradient{getRoundedLimit(DataType::F32),
+                          [plans](const Data &data, const Results &cotangents) {
+                            return interpretGradient(plans->programs.program, plans->states, plans->gradient, data,
+                                                     cotangents);
+                          },
+                          /*largest=*/std::numeric_limits<double>::max()};
+}
+
+/// The kernels, compiled and run in this process.
+static Expected<PreparedGradient> prepareHost(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  PipelineOptions chosen = options;
+  chosen.backward = true;
+  chosen.plan = Plan::Step; // of the kernels forward, which are not looked at here, the fewest
+  Expected<std::shared_ptr<engine::HostEngine>> made = engine::HostEngine::create(recurrence, chosen);
+  if (!made)
+    return made.takeError();
+  Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
+  if (!programs)
+    return programs.takeError();
+  DataType type = options.dataType;
+  return PreparedGradient{
+      getRoundedLimit(type),
+      [engine = *made](const Data &data, const Results &cotangents) { return engine->runGradient(data, cotangents); },
+      getLargestRounded(type),
+      findVanishing(type, getRoundedLimit(type)),
+      {unitRoundoff(DataType::F32), unitRoundoff(type)},
+      runWith(*programs, Rounding::exact),
+      runWith(*programs, Rounding::exact, unitRoundoff(type)),
+      *made};
+}
+
 static constexpr GradientStage stages[] = {
     {"chunk gradient", prepareExactChunk},
     {"gradient rounded", prepareRoundedChunk},
+    {"gradient tile", prepareTile},
+    {"gradient host", prepareHost, /*needsTarget=*/true},
 };
 
 ArrayRef<GradientStage> check::getGradientStages() { return stages; }
@@ -72,42 +128,65 @@ ArrayRef<GradientStage> check::getGradientStages() { return stages; }
 // Data
 //===----------------------------------------------------------------------===//
 
-Difficulty check::getHardDifficulty() {
-  Difficulty hard;
+data::Difficulty check::getHardDifficulty() {
+  data::Difficulty hard;
   hard.steepestGate = 20;
   hard.largestGain = 2;
   hard.correlation = 0.9;
   return hard;
 }
 
-Expected<JudgedGradient> check::makeJudgedGradient(dgps::RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed,
-                                                   const Difficulty &difficulty) {
-  Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, seed, {}, difficulty);
-  if (!drawn)
-    return drawn.takeError();
-  Random random(seed ^ 0x5bd1e995);
+/// Judges the gradient on data whose results are known.
+static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, Results want, uint64_t seed,
+                                      std::optional<DataType> type) {
+  data::Random random(seed ^ 0x5bd1e995);
   auto redraw = [&](std::initializer_list<NamedArrays *> all) {
     for (NamedArrays *arrays : all)
       for (auto &[name, array] : *arrays)
         for (double &value : array.values)
           value = random.normal();
   };
-  Results cotangents = drawn->want;
+  Results cotangents = want;
   redraw({&cotangents.outputs, &cotangents.final});
-  Data direction = drawn->data;
+  for (auto &[name, array] : cotangents.outputs)
+    for (double &value : array.values)
+      value = type ? roundTo(value, *type) : value;
+  for (auto &[name, array] : cotangents.final)
+    for (double &value : array.values)
+      value = type ? roundTo(value, DataType::F32) : value;
+  Data direction = data;
   redraw({&direction.inputs, &direction.params, &direction.initial});
-  Expected<GradientJudge> judge = GradientJudge::create(recurrence, drawn->data, cotangents, direction);
-  if (!judge)
-    return judge.takeError();
-  return JudgedGradient{std::move(drawn->data), std::move(drawn->want), std::move(cotangents),
-                        std::move(direction),   std::move(*judge),      drawn->largest};
+  Expected<GradientJudge> made = GradientJudge::create(recurrence, data, cotangents, direction);
+  if (!made)
+    return made.takeError();
+  double largest = findLargest(want);
+  return JudgedGradient{std::move(data),      std::move(want),  std::move(cotangents),
+                        std::move(direction), std::move(*made), largest};
+}
+
+Expected<JudgedGradient> check::judgeGradient(dgps::RecurrenceOp recurrence, Data data, uint64_t seed,
+                                              std::optional<DataType> type) {
+  Expected<Results> want = interpret(recurrence, data);
+  if (!want)
+    return want.takeError();
+  return judge(recurrence, std::move(data), std::move(*want), seed, type);
+}
+
+Expected<JudgedGradient> check::makeJudgedGradient(dgps::RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed,
+                                                   const data::Difficulty &difficulty, std::optional<DataType> type) {
+  Tameness wanted;
+  wanted.type = type;
+  Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, seed, wanted, difficulty);
+  if (!drawn)
+    return drawn.takeError();
+  return judge(recurrence, std::move(drawn->data), std::move(drawn->want), seed, type);
 }
 
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
 
-/// As RoundingErrors::mostOf says of results.
+/// How far a derivative along each direction may be off; RoundingErrors::mostOf says the same of results.
 static Expected<std::vector<double>> measureSpread(dgps::RecurrenceOp recurrence, const PreparedGradient &stage,
                                                    const JudgedGradient &drawn) {
   Expected<GradientJudge> disturbed =

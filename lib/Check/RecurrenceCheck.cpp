@@ -9,8 +9,8 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::check;
-using interpreter::Results;
-using interpreter::Sizes;
+using data::Results;
+using data::Sizes;
 
 std::string check::assumeDims(ArrayRef<frontend::RecurrenceInfo> recurrences, std::map<std::string, int64_t> &dims) {
   static constexpr int64_t sizes[] = {8, 6, 5, 7, 4, 3, 9, 10, 11, 12};
@@ -44,6 +44,8 @@ static bool noteGrowth(RecurrenceReport &report, const Results &want, const Size
 static Error checkGradients(RecurrenceReport &report, const CheckOptions &options, const PipelineOptions &pipeline) {
   std::vector<PreparedGradient> prepared;
   for (const GradientStage &stage : getGradientStages()) {
+    if (stage.needsTarget && !options.compiles)
+      continue;
     Expected<PreparedGradient> ready = stage.prepare(report.recurrence, pipeline);
     if (!ready)
       return ready.takeError();
@@ -51,10 +53,12 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
     prepared.push_back(std::move(*ready));
   }
   for (int64_t tokens : options.tokens)
-    for (const Difficulty &difficulty : {Difficulty(), getHardDifficulty()}) {
+    for (const data::Difficulty &difficulty : {data::Difficulty(), getHardDifficulty()}) {
       Sizes sizes = report.sizes;
       sizes.tokens = tokens;
-      Expected<JudgedGradient> drawn = makeJudgedGradient(report.recurrence, sizes, options.seed + tokens, difficulty);
+      Expected<JudgedGradient> drawn =
+          makeJudgedGradient(report.recurrence, sizes, options.seed + tokens, difficulty,
+                             options.compiles ? std::optional(pipeline.dataType) : std::nullopt);
       if (!drawn)
         return drawn.takeError();
       if (noteGrowth(report, drawn->want, sizes))
@@ -64,7 +68,7 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
           stage.addNotCompared(tokens);
           continue;
         }
-        Expected<interpreter::Data> gradient = ready.run(drawn->data, drawn->cotangents);
+        Expected<data::Data> gradient = ready.run(drawn->data, drawn->cotangents);
         if (!gradient)
           return gradient.takeError();
         if (options.provokeDifference && !gradient->inputs.empty() && !gradient->inputs.begin()->second.values.empty())
@@ -114,7 +118,7 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
     for (const PreparedStage &stage : prepared)
       wanted.largest = std::min(wanted.largest, stage.largest.value_or(INFINITY));
     Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted,
-                                                options.isHard ? getHardDifficulty() : Difficulty());
+                                                options.isHard ? getHardDifficulty() : data::Difficulty());
     if (!drawn)
       return drawn.takeError();
     if (noteGrowth(report, drawn->want, sizes))

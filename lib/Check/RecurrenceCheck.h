@@ -45,7 +45,7 @@ struct StageReport {
 
 struct RecurrenceReport {
   dgps::RecurrenceOp recurrence;
-  interpreter::Sizes sizes;
+  data::Sizes sizes;
   std::vector<StageReport> stages;
   std::string growth = {}; // of what leaves the numbers of float64 itself, token by token
   bool passes() const {

@@ -20,7 +20,7 @@ static Expected<std::string> make(StringRef artifact, const Kernels &kernels, co
   if (artifact == "header")
     return codegen::printHeader(kernels.interfaces);
   if (artifact == "manifest")
-    return codegen::printManifest(kernels.interfaces);
+    return codegen::printManifest(kernels.interfaces, kernels.lower);
   return artifact == "asm"    ? listings.assembly
          : artifact == "llvm" ? listings.llvmIR
          : artifact == "ptx"  ? listings.ptx

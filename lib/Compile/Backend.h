@@ -17,7 +17,7 @@ struct Listings {
   std::string ptx, cubin;         // of GPUs, where there is one among the targets
   int64_t registers = 0;          // of a GPU's thread, at most; 0 where not known
   std::vector<std::string> notes; // what the caller should know
-  /// What belongs to another target goes behind this one's.
+  /// Adds the listings of another target behind those of this one.
   void append(Listings other);
 };
 
@@ -25,6 +25,7 @@ struct Listings {
 struct KernelResources {
   int64_t workspaceBytes = 0;                          // for each head that is worked on at the same time
   std::vector<codegen::InterfaceLaunch> launches = {}; // on a GPU
+  std::vector<codegen::InterfaceLeft> left = {};       // by launches to later ones
 };
 
 /// A line of a report.
@@ -40,9 +41,10 @@ public:
   virtual llvm::Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, llvm::StringRef symbol) = 0;
   /// A kernel that takes a chunk of tokens at a time, from a program of the stage `chunk`.
   virtual llvm::Expected<KernelResources> addProgram(chunk::ProgramOp program, llvm::StringRef symbol) = 0;
-  /// The objects, with the descriptors of these interfaces, which name the kernels by their symbols.
+  /// The objects, with the descriptors of these interfaces, which name the kernels by their symbols. Where the code
+  /// made in the end is that of another plan than was measured, the interfaces have its resources afterwards.
   virtual llvm::Expected<std::vector<codegen::ObjectFile>>
-  finish(llvm::ArrayRef<codegen::KernelInterface> interfaces) = 0;
+  finish(llvm::MutableArrayRef<codegen::KernelInterface> interfaces) = 0;
 };
 
 class Backend {

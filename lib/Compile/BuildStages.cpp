@@ -63,7 +63,7 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &gi
                     getDumpPath(output.dumpFolder, stage, pipeline.target));
   };
   if (mlir::failed(runStages(module, output.from, to, pipeline, dump))) {
-    // What somebody else wrote may say what this target has no form of.
+    // A file that somebody else wrote may hold ops that this target has no form of.
     Error failed = output.from ? makeError("--start-from: the file has no form at stage '" + to.name + "'")
                                : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
     return joinErrors(std::move(error), std::move(failed));

@@ -8,11 +8,13 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::conversion;
 using namespace recur::compile;
 using codegen::CodeForm;
 using codegen::ObjectFile;
@@ -25,7 +27,7 @@ public:
       : pipeline(pipeline), objectName(objectName), listings(listings), all("recur_kernels", context) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
-  Expected<std::vector<ObjectFile>> finish(ArrayRef<codegen::KernelInterface> interfaces) override;
+  Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
 
 private:
   PipelineOptions pipeline;
@@ -33,7 +35,18 @@ private:
   Listings &listings;
   LLVMContext context;
   Module all; // the kernels of plan `step` and the descriptors
-  std::vector<ObjectFile> objects;
+  /// What LLVM makes of a kernel while the next one is lowered: nine tenths of all the work.
+  struct Making {
+    std::unique_ptr<LoweredKernel> lowered;
+    std::string symbol, object;
+    std::optional<Error> error;
+    ~Making() {
+      if (error) // of a kernel that nobody asks for any more, since another failed
+        consumeError(std::move(*error));
+    }
+  };
+  std::vector<std::unique_ptr<Making>> makings;  // in the order in which the kernels were added
+  StdThreadPool threads{hardware_concurrency()}; // ends before what its tasks work on
 };
 
 class CPUBackend : public Backend {
@@ -170,10 +183,21 @@ Expected<KernelResources> CPUKernelMaker::addStep(dgps::RecurrenceOp recurrence,
 
 Expected<KernelResources> CPUKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   pipeline.symbol = symbol.str();
-  Expected<KernelObject> kernel = compileCPUKernel(program, pipeline);
-  if (!kernel)
-    return kernel.takeError();
-  objects.push_back({(symbol + ".o").str(), std::move(kernel->object)});
+  Expected<std::unique_ptr<LoweredKernel>> lowered = lowerCPUKernel(program, pipeline);
+  if (!lowered)
+    return lowered.takeError();
+  int64_t workspaceBytes = (*lowered)->workspaceBytes;
+  makings.push_back(std::make_unique<Making>());
+  Making *making = makings.back().get();
+  making->lowered = std::move(*lowered);
+  making->symbol = symbol.str();
+  threads.async([making] {
+    if (Expected<std::string> object = making->lowered->makeObject())
+      making->object = std::move(*object);
+    else
+      making->error = object.takeError();
+    making->lowered.reset();
+  });
   for (auto [wanted, stage, text] : {std::tuple(listings.wantsAssembly, CPUStage::assembly, &listings.assembly),
                                      std::tuple(listings.wantsLLVM, CPUStage::llvm, &listings.llvmIR)})
     if (wanted) {
@@ -182,10 +206,10 @@ Expected<KernelResources> CPUKernelMaker::addProgram(chunk::ProgramOp program, S
         return printed.takeError();
       *text += *printed;
     }
-  return KernelResources{kernel->workspaceBytes};
+  return KernelResources{workspaceBytes};
 }
 
-Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(ArrayRef<codegen::KernelInterface> interfaces) {
+Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(MutableArrayRef<codegen::KernelInterface> interfaces) {
   codegen::addDescriptors(all, interfaces);
   // Only the descriptors are seen from outside.
   for (Function &function : all)
@@ -205,6 +229,15 @@ Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(ArrayRef<codegen::Kerne
   Expected<std::string> object = codegen::emitCode(all, pipeline.target, CodeForm::Object, pipeline.effort);
   if (!object)
     return object.takeError();
-  objects.insert(objects.begin(), {objectName, std::move(*object)});
+  std::vector<ObjectFile> objects{{objectName, std::move(*object)}};
+  threads.wait();
+  Error failed = Error::success();
+  for (std::unique_ptr<Making> &making : makings) {
+    if (making->error)
+      failed = joinErrors(std::move(failed), std::move(*making->error));
+    objects.push_back({making->symbol + ".o", std::move(making->object)});
+  }
+  if (failed)
+    return std::move(failed);
   return std::move(objects);
 }

@@ -6,6 +6,8 @@
 #pragma once
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
 
 namespace recur {
 
@@ -15,8 +17,24 @@ struct KernelObject {
   int64_t workspaceBytes;
 };
 
-/// Compiles the program for the options' target; the kernel has the options' symbol, or the program's name. An error
-/// says which op has no plan, or what the target lacks.
+/// A kernel in LLVM IR that shares nothing with others: machine code can be made of several at the same time.
+struct LoweredKernel {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  std::string symbol;
+  int64_t workspaceBytes;
+  Target target;
+  Effort effort;
+  /// Optimises it, and gives the bytes of its object file.
+  llvm::Expected<std::string> makeObject();
+};
+
+/// Lowers the program for the options' target; the kernel has the options' symbol, or the program's name. An error says
+/// which op has no plan, or what the target lacks.
+llvm::Expected<std::unique_ptr<LoweredKernel>> lowerCPUKernel(chunk::ProgramOp program,
+                                                              const PipelineOptions &pipeline);
+
+/// Compiles it to the end.
 llvm::Expected<KernelObject> compileCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline);
 
 /// The workspace that the kernel has, without compiling it to the end.

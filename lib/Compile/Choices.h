@@ -13,7 +13,7 @@ llvm::Error parseDefine(llvm::StringRef text, std::map<std::string, double> &con
 
 llvm::Expected<Plan> parsePlan(std::optional<llvm::StringRef> name);
 
-/// What is left out has the usual meaning.
+/// The words of the options. One that is left out has the usual meaning.
 struct PipelineWords {
   std::optional<llvm::StringRef> targets; // a comma list, of which the one that asks for most becomes the target
   std::optional<llvm::StringRef> dataType, plan, chunk;

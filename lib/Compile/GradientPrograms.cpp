@@ -24,6 +24,6 @@ Expected<GradientPrograms> compile::makeGradientPrograms(dgps::RecurrenceOp recu
   if (mlir::failed(passes.run(*result.module)))
     return makeError("recurrence '" + recurrence.getSymName() + "' has no gradient: " + reason);
   for (auto program : result.module->getOps<chunk::ProgramOp>())
-    (program.getBackward() ? result.gradient : result.program) = program;
+    (program.getBackward() ? result.gradient : program.getKeeps() ? result.states : result.program) = program;
   return result;
 }

@@ -10,6 +10,7 @@ namespace recur::compile {
 struct GradientPrograms {
   mlir::OwningOpRef<mlir::ModuleOp> module; // has the programs
   chunk::ProgramOp program, gradient;
+  chunk::ProgramOp states; // leaves the states that the gradient takes
 };
 
 /// An error says what of the recurrence has no gradient.

@@ -40,7 +40,7 @@ struct RecurrencePlans {
   chunk::ProgramOp getProgram();
 };
 
-/// For the options' target.
+/// Decides which plans the recurrence gets for the options' target.
 llvm::Expected<RecurrencePlans> decidePlans(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
 
 /// The plans alone.

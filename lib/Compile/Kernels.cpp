@@ -1,4 +1,5 @@
 #include "Compile/Kernels.h"
+#include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Support/Errors.h"
 
@@ -89,6 +90,7 @@ static Error addSummaries(SegmentPrograms &segments, const KernelInterface &inte
 static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker &maker, KernelInterface &interface) {
   std::string symbol = interface.getSymbol() + "_chunk";
   std::optional<std::vector<codegen::InterfaceLaunch>> launches; // of the main kernel, once it is made
+  std::vector<codegen::InterfaceLeft> left;
   std::vector<KernelPlan> plans = decided.plans;
   auto segment = find_if(plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT; });
   std::rotate(segment, segment + 1, plans.end());
@@ -99,8 +101,10 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
     kernel.segmentBytes = plan.segmentBytes;
     if (plan.plan == RECUR_PLAN_STEP) {
       kernel.symbol = interface.getSymbol() + "_step";
-      if (Error error = maker.addStep(decided.getRecurrence(), kernel.symbol).takeError())
-        return error;
+      Expected<KernelResources> step = maker.addStep(decided.getRecurrence(), kernel.symbol);
+      if (!step)
+        return step.takeError();
+      kernel.launches = std::move(step->launches);
       interface.kernels.push_back(std::move(kernel));
       continue;
     }
@@ -109,13 +113,54 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
       if (!main)
         return main.takeError();
       launches = std::move(main->launches);
+      left = std::move(main->left);
     }
     kernel.launches = *launches;
+    kernel.left = left;
     if (plan.plan == RECUR_PLAN_SEGMENT)
       if (Error error = addSummaries(decided.segments, interface, maker, kernel))
         return error;
     interface.kernels.push_back(std::move(kernel));
   }
+  return Error::success();
+}
+
+/// The kernels of the gradient.
+static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelMaker &maker,
+                         KernelInterface &interface) {
+  if (!pipeline.target.isCPU())
+    return makeError("--backward: target '" + pipeline.target.name +
+                     "' has no kernels of gradients; take one of a processor");
+  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, pipeline);
+  if (!programs)
+    return programs.takeError();
+  codegen::InterfaceGradient gradient{interface.getSymbol() + "_states",
+                                      interface.getSymbol() + "_gradient",
+                                      0,
+                                      int64_t(programs->gradient.getChunk()),
+                                      {},
+                                      {}};
+  for (const auto &[program, symbol] :
+       {std::pair(programs->states, gradient.states), {programs->gradient, gradient.run}}) {
+    Expected<KernelResources> resources = maker.addProgram(program, symbol);
+    if (!resources)
+      return resources.takeError();
+    gradient.workspaceBytes = std::max(gradient.workspaceBytes, resources->workspaceBytes);
+  }
+  SmallVector<StringRef> states, params;
+  for (dgps::StateOp state : recurrence.getStates())
+    states.push_back(state.getName());
+  for (dgps::ParamOp param : recurrence.getParams())
+    params.push_back(param.getName());
+  auto placeOf = [](ArrayRef<StringRef> names, StringRef name) { return int32_t(find(names, name) - names.begin()); };
+  for (chunk::StateOp carried : programs->gradient.getStates()) {
+    StringRef name = carried.getName().drop_front(StringRef("gradient.").size());
+    bool isState = is_contained(states, name);
+    gradient.carried.push_back(isState ? placeOf(states, name) : -1 - placeOf(params, name));
+  }
+  for (chunk::KeptOp kept : programs->gradient.getKept())
+    gradient.kept.push_back(placeOf(states, kept.getName()));
+  interface.gradient = std::move(gradient);
   return Error::success();
 }
 
@@ -140,6 +185,9 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
       addNotes(interface, decided->plans, kernels.notes);
     if (Error error = addKernels(*decided, wanted, *maker, interface))
       return std::move(error);
+    if (pipeline.backward)
+      if (Error error = addGradient(recurrence, pipeline, *maker, interface))
+        return std::move(error);
     kernels.interfaces.push_back(std::move(interface));
   }
   Expected<std::vector<codegen::ObjectFile>> objects = maker->finish(kernels.interfaces);
@@ -167,6 +215,7 @@ Expected<Kernels> compile::compileKernels(ArrayRef<dgps::RecurrenceOp> recurrenc
       return kernels.takeError();
     for (codegen::ObjectFile &object : kernels->objects)
       all->objects.push_back(std::move(object));
+    all->lower.push_back(std::move(kernels->interfaces));
     append_range(all->notes, kernels->notes);
     listings.append(std::move(own));
   }

@@ -6,8 +6,9 @@ namespace recur::compile {
 
 struct Kernels {
   std::vector<codegen::KernelInterface> interfaces; // one for each recurrence; of several targets, those of the first
-  std::vector<codegen::ObjectFile> objects;         // the descriptors are in the first
-  std::vector<std::string> notes;                   // which plans a recurrence does not get, and why
+  std::vector<std::vector<codegen::KernelInterface>> lower; // those of each of the others
+  std::vector<codegen::ObjectFile> objects;                 // the descriptors are in the first
+  std::vector<std::string> notes;                           // which plans a recurrence does not get, and why
 };
 
 struct KernelNames {
@@ -15,7 +16,7 @@ struct KernelNames {
   std::string sourceName; // for comments
 };
 
-/// For every target of the options. Listings are of all of them, one after another.
+/// Makes kernels for every target of the options. The listings have those of all targets, one after another.
 llvm::Expected<Kernels> compileKernels(llvm::ArrayRef<dgps::RecurrenceOp> recurrences, const PipelineOptions &pipeline,
                                        const KernelNames &names, Listings &listings);
 

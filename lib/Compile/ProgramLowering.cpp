@@ -22,13 +22,18 @@ Error ProgramLowering::run(StringRef from, StringRef to, const PipelineOptions &
   return Error::success();
 }
 
-Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &context, const Target &target,
-                                                             Effort effort) {
+Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &context) {
   Expected<std::unique_ptr<Module>> translated = translateToLLVMIR(*module, context);
   if (!translated && !message.empty()) {
     consumeError(translated.takeError());
     return createStringError(message);
   }
+  return translated;
+}
+
+Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &context, const Target &target,
+                                                             Effort effort) {
+  Expected<std::unique_ptr<Module>> translated = translate(context);
   if (translated)
     if (Error error = codegen::optimize(**translated, target, codegen::Vectors::Chosen, effort))
       return std::move(error);

@@ -13,11 +13,15 @@ public:
 
   /// Runs the passes from one stage to another. The error is what they said.
   llvm::Error run(llvm::StringRef from, llvm::StringRef to, const PipelineOptions &pipeline);
-  /// Of stage `lowered`: the module in LLVM IR, optimised.
+  /// Translates the module, which is at stage `lowered`, to LLVM IR.
+  llvm::Expected<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &context);
+  /// Translates it, and optimises that.
   llvm::Expected<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &context, const Target &target,
                                                           Effort effort);
 
   mlir::ModuleOp getModule() { return *module; }
+  /// What passes said of the program that could not be run on it; empty where none did.
+  const std::string &getMessage() const { return message; }
   std::string print();
 
 private:

@@ -18,7 +18,7 @@ struct SegmentPrograms {
   int64_t segmentBytes = 0;                 // that the runtime keeps for a segment
 };
 
-/// Of a program of which chunk::findObstacle finds none.
+/// Makes the programs of the plan `segment` for a program in which chunk::findObstacle finds no obstacle.
 llvm::Expected<SegmentPrograms> makeSegmentPrograms(chunk::ProgramOp program);
 
 } // namespace recur::compile

@@ -5,9 +5,9 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::driver;
 using namespace recur::data;
+using data::Role;
 using frontend::RecurrenceInfo;
 using frontend::ValueInfo;
-using interpreter::Role;
 
 std::vector<ArrayDeclaration> driver::getArrayDeclarations(const RecurrenceInfo &recurrence) {
   std::vector<ArrayDeclaration> declarations;

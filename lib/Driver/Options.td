@@ -55,7 +55,7 @@ def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, V
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
 defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chunk, host", TargetGroup, [RunVerb]>;
 
-def backward : Switch<"backward", "of the gradient: check it, run it or explain it", PlanGroup, [ExplainVerb, CheckVerb, RunVerb]>;
+def backward : Switch<"backward", "of the gradient: make its kernels too, check it, run it or explain it", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 

@@ -39,7 +39,7 @@ public:
   mlir::MLIRContext &getContext() { return *context; }
   mlir::ModuleOp getModule() { return *module; }
   std::vector<dgps::RecurrenceOp> getRecurrences();
-  /// Of what was compiled; empty when the file is .mlir.
+  /// What the text declares of the recurrences that were compiled; empty when the file is .mlir.
   llvm::ArrayRef<frontend::RecurrenceInfo> getInfo() const { return info; }
 
 private:

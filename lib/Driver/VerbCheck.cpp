@@ -20,8 +20,6 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
       return makeError("--seed: '" + Twine(arg->getValue()) + "' is not a whole number of at least 0");
   options.compiles = args.hasArg(OPT_target);
   options.backward = args.hasArg(OPT_backward);
-  if (options.compiles && options.backward)
-    return makeError("--backward: there are no kernels of gradients; leave --target out to check the chunk programs");
   options.isHard = args.hasArg(OPT_hard);
   if (options.backward)
     for (OptionID id : {OPT_hard, OPT_stages})
@@ -104,7 +102,7 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
   bool passes = all_of(reports, [](const RecurrenceReport &report) { return report.passes(); });
   if (!passes)
     note("a stage differs from the interpreter: this is a fault in recurc; the command above repeats it");
-  // What no arithmetic holds is a matter of the recurrence and its data.
+  // Values too large for every arithmetic are the fault of the recurrence and its data.
   for (const RecurrenceReport &report : reports)
     if (passes && !report.growth.empty())
       return makeError(report.growth);

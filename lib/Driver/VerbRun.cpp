@@ -42,8 +42,8 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
     return makeError("--target: it says whose kernels to run, and --engine=" + engine +
                      " is given; leave one of them out");
   bool isCompiled = engine == "host";
-  if (isCompiled && args.hasArg(OPT_backward))
-    return makeError("--backward: there are no kernels of gradients; take --engine=interpreter or --engine=chunk");
+  if (args.hasArg(OPT_plan) && args.hasArg(OPT_backward))
+    return makeError("--plan: gradients have one plan; leave it out");
   if (args.hasArg(OPT_plan) && !isCompiled)
     return makeError("--plan: the engine '" + engine + "' goes " +
                      (engine == "chunk" ? "chunk by chunk" : "token by token") +
@@ -51,7 +51,7 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
   return isCompiled ? StringRef("kernels") : engine;
 }
 
-/// What kernels are made for and how; data is of the type that is written, which may be one that kernels have not.
+/// The options of the kernels. `type` is the type of the files that are written, which kernels need not have.
 static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &args, DataType type) {
   auto word = [&](OptionID option) -> std::optional<StringRef> {
     const opt::Arg *arg = args.getLastArg(option);
@@ -85,10 +85,10 @@ static Expected<frontend::RecurrenceInfo> chooseRecurrence(Specification &specif
                    " recurrences; choose one with --recurrence: " + join(names, ", "));
 }
 
-/// By kernels, whose data is of the type that is written.
-static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
-                                                  const PipelineOptions &options) {
-  if (Error error = interpreter::checkData(recurrence, data))
+/// Runs kernels, whose data have the type of the files that are written.
+static Expected<data::Results> runCompiled(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                           const PipelineOptions &options) {
+  if (Error error = data::checkData(recurrence, data))
     return std::move(error);
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
@@ -99,8 +99,8 @@ static Expected<interpreter::Results> runCompiled(dgps::RecurrenceOp recurrence,
 }
 
 /// The chunkwise form in float64.
-static Expected<interpreter::Results> runChunks(dgps::RecurrenceOp recurrence, const interpreter::Data &data) {
-  if (Error error = interpreter::checkData(recurrence, data))
+static Expected<data::Results> runChunks(dgps::RecurrenceOp recurrence, const data::Data &data) {
+  if (Error error = data::checkData(recurrence, data))
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(recurrence.getLoc());
   module->push_back(recurrence->clone());
@@ -109,15 +109,22 @@ static Expected<interpreter::Results> runChunks(dgps::RecurrenceOp recurrence, c
   return interpreter::interpret(*module->getOps<chunk::ProgramOp>().begin(), data);
 }
 
-/// By dual numbers, one run for each number, or by the gradient's chunk program.
-static Expected<interpreter::Data> runGradient(dgps::RecurrenceOp recurrence, const interpreter::Data &data,
-                                               const interpreter::Results &cotangents, StringRef engine) {
-  if (Error error = interpreter::checkData(recurrence, data))
+/// Computes the gradient by dual numbers, with one run for each number, by its chunk program, or by kernels.
+static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                        const data::Results &cotangents, StringRef engine, PipelineOptions options) {
+  if (Error error = data::checkData(recurrence, data))
     return std::move(error);
+  if (engine == "kernels") {
+    options.backward = true;
+    Expected<std::shared_ptr<HostEngine>> host = HostEngine::create(recurrence, options);
+    if (!host)
+      return host.takeError();
+    return (*host)->runGradient(data, cotangents);
+  }
   // A state that starts from zero has a gradient too.
-  interpreter::Data complete = data;
+  data::Data complete = data;
   for (dgps::StateOp state : recurrence.getStates()) {
-    auto shape = getFullShape(interpreter::Role::Initial, data.sizes, dgps::shapeOf(state));
+    auto shape = getFullShape(data::Role::Initial, data.sizes, dgps::shapeOf(state));
     complete.initial.try_emplace(state.getName().str(),
                                  Array{{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))});
   }
@@ -173,29 +180,29 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (!files)
     return files.takeError();
 
-  std::vector<interpreter::Given> given;
+  std::vector<data::Given> given;
   for (const ArrayFile &file : *files)
     given.push_back({file.role, file.name, file.path, file.shape});
-  Expected<interpreter::Sizes> sizes = interpreter::inferSizes(recurrence, given);
+  Expected<data::Sizes> sizes = data::inferSizes(recurrence, given);
   if (!sizes)
     return sizes.takeError();
-  Expected<interpreter::Data> data = readArrays(*files, *sizes);
+  Expected<data::Data> data = readArrays(*files, *sizes);
   if (!data)
     return data.takeError();
   if (backward) {
-    Expected<interpreter::Results> cotangents = readCotangents(*files);
+    Expected<data::Results> cotangents = readCotangents(*files);
     if (!cotangents)
       return cotangents.takeError();
-    Expected<interpreter::Data> gradient = runGradient(recurrence, *data, *cotangents, *engine);
+    Expected<data::Data> gradient = runGradient(recurrence, *data, *cotangents, *engine, *pipeline);
     if (!gradient)
       return gradient.takeError();
     if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *type)))
       return std::move(error);
     return ExitCode::Fine;
   }
-  Expected<interpreter::Results> results = *engine == "kernels" ? runCompiled(recurrence, *data, *pipeline)
-                                           : *engine == "chunk" ? runChunks(recurrence, *data)
-                                                                : interpreter::interpret(recurrence, *data);
+  Expected<data::Results> results = *engine == "kernels" ? runCompiled(recurrence, *data, *pipeline)
+                                    : *engine == "chunk" ? runChunks(recurrence, *data)
+                                                         : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
   if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *type)))

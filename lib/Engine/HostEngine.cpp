@@ -11,7 +11,7 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::engine;
 using namespace recur::compile;
-using interpreter::Role;
+using data::Role;
 
 struct HostEngine::Code {
   std::unique_ptr<orc::LLJIT> jit;
@@ -25,8 +25,8 @@ HostEngine::~HostEngine() { recur_unload(code->recurrence); }
 // Numbers as the kernels have them
 //===----------------------------------------------------------------------===//
 
-void engine::roundData(interpreter::Data &data, DataType type) {
-  auto round = [](interpreter::NamedArrays &arrays, DataType type) {
+void engine::roundData(data::Data &data, DataType type) {
+  auto round = [](data::NamedArrays &arrays, DataType type) {
     for (auto &[name, array] : arrays)
       for (double &value : array.values)
         value = roundTo(value, type);
@@ -99,54 +99,53 @@ Expected<std::shared_ptr<HostEngine>> HostEngine::create(dgps::RecurrenceOp recu
   return engine;
 }
 
-static Role getRole(const codegen::ArgumentField &field) {
-  return interpreter::getRole(field.role, field.array->isShared);
-}
+static Role getRole(const codegen::ArgumentField &field) { return data::getRole(field.role, field.array->isShared); }
 
-Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, const HostCall &how) const {
+Expected<std::vector<std::pair<codegen::ArgumentField, Array>>>
+HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentField> &fields,
+                 const std::map<abi::Role, const data::NamedArrays *> &given, const data::Sizes &sizes,
+                 const HostCall &how) const {
   bool isPacked = !how.offsets.empty();
-  interpreter::Sizes stateSizes = data.sizes;
+  data::Sizes stateSizes = sizes;
   if (isPacked)
     stateSizes.batch = int64_t(how.offsets.size()) - 1;
-  auto getShape = [&](const codegen::ArgumentField &field) {
-    return interpreter::getFullShape(getRole(field), field.isState() ? stateSizes : data.sizes, field.array->shape);
-  };
-  std::vector<codegen::ArgumentField> fields = codegen::getArgumentFields(interface);
-  Expected<std::unique_ptr<Memory>> memory = openMemory(target);
-  if (!memory)
-    return memory.takeError();
+  Expected<std::unique_ptr<Memory>> own = openMemory(target);
+  if (!own)
+    return own.takeError();
+  Memory &memory = how.memory ? *how.memory : **own;
+  std::vector<SmallVector<int64_t, 6>> shapes;
   std::vector<KernelArray> arrays;
   std::vector<recur_argument> arguments;
   for (const codegen::ArgumentField &field : fields) {
-    SmallVector<int64_t, 6> shape = getShape(field);
-    std::optional<int64_t> count = countElements(shape);
+    shapes.push_back(data::getFullShape(getRole(field), field.isState() ? stateSizes : sizes, field.array->shape));
+    std::optional<int64_t> count = countElements(shapes.back());
     if (!count || *count > (int64_t(1) << 33))
-      return makeError(interpreter::getWord(getRole(field)) + " '" + field.array->name + "' of shape " +
-                       printShape(shape) + " is too large");
+      return makeError(abi::getFacts(field.role).word + Twine(" '") + field.array->name + "' of shape " +
+                       printShape(shapes.back()) + " is too large");
     arrays.emplace_back(*count, field.isState() ? DataType::F32 : interface.dataType);
-    const interpreter::NamedArrays &given = field.role == abi::Role::Input   ? data.inputs
-                                            : field.role == abi::Role::Param ? data.params
-                                                                             : data.initial;
-    auto found = given.find(field.array->name);
-    if (!field.isRead())
+    bool isNull = is_contained(how.leftOut, field.name);
+    if (!field.isRead()) {
       arrays.back().poison();
-    bool isGiven = field.isRead() && found != given.end();
-    if (isGiven)
-      arrays.back().write(found->second.values);
-    bool isZero = field.role == abi::Role::Initial && !isGiven;
-    Expected<void *> place = isZero ? nullptr : (*memory)->give(arrays.back().data(), arrays.back().size());
+    } else {
+      auto found = given.at(field.role)->find(field.array->name);
+      if (found != given.at(field.role)->end())
+        arrays.back().write(found->second.values);
+      else
+        isNull = field.role != abi::Role::Input && field.role != abi::Role::Param;
+    }
+    Expected<void *> place = isNull ? nullptr : memory.give(arrays.back().data(), arrays.back().size());
     if (!place)
       return place.takeError();
     arguments.push_back({*place, {0, 0, 0}});
   }
   recur_call call = {};
-  call.B = data.sizes.batch;
-  call.T = data.sizes.tokens;
-  call.H = data.sizes.heads;
-  call.Hq = data.sizes.groups;
+  call.B = sizes.batch;
+  call.T = sizes.tokens;
+  call.H = sizes.heads;
+  call.Hq = sizes.groups;
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
-  call.plan = plan;
+  call.plan = entries.hasPlans ? plan : RECUR_PLAN_AUTO;
   call.threads = how.threads;
   call.parallel_for = how.parallelFor;
   call.parallel_context = how.parallelContext;
@@ -155,35 +154,93 @@ Expected<interpreter::Results> HostEngine::run(const interpreter::Data &data, co
   if (isPacked) {
     call.sequence_offsets = how.offsets.data();
     call.sequence_count = stateSizes.batch;
-    Expected<void *> place = (*memory)->give(offsets.data(), int64_t(offsets.size() * sizeof(int64_t)));
+    Expected<void *> place = memory.give(offsets.data(), int64_t(offsets.size() * sizeof(int64_t)));
     if (!place)
       return place.takeError();
     if (call.device != RECUR_CPU)
       call.device_offsets = static_cast<const int64_t *>(*place);
   }
-  int64_t bytes = recur_workspace_size(code->recurrence, &call);
+  SmallVector<float *> kept;
+  if (how.keptInterval) {
+    call.kept_interval = how.keptInterval;
+    int64_t rows = recur_kept_rows(code->recurrence, &call);
+    if (rows < 0)
+      return makeError(recur_message());
+    size_t state = 0;
+    for (const codegen::InterfaceArray &array : interface.arrays)
+      if (array.kind == RECUR_STATE) {
+        if (how.kept->size() == state)
+          how.kept->emplace_back(size_t(rows * call.H * *countElements(array.shape)), NAN);
+        kept.push_back((*how.kept)[state++].data());
+      }
+    call.kept_states = kept.data();
+  }
+  call.workspace_bytes = how.workspaceBytes;
+  int64_t bytes = entries.query(code->recurrence, &call);
   if (bytes < 0)
     return makeError(recur_message());
-  std::unique_ptr<void, void (*)(void *)> workspace(aligned_alloc(64, size_t(bytes) + 64), free);
+  std::unique_ptr<void, void (*)(void *)> workspace(aligned_alloc(64, size_t(bytes) / 64 * 64 + 64), free);
   std::memset(workspace.get(), 0xFF, size_t(bytes));
-  Expected<void *> space = (*memory)->give(workspace.get(), bytes);
+  Expected<void *> space = memory.give(workspace.get(), bytes);
   if (!space)
     return space.takeError();
   call.workspace = *space;
   call.workspace_bytes = bytes;
-  if (recur_forward(code->recurrence, &call) != RECUR_OK)
+  if (entries.run(code->recurrence, &call) != RECUR_OK)
     return makeError(recur_message());
-  if (Error error = (*memory)->wait())
+  if (Error error = memory.wait())
     return std::move(error);
-  interpreter::Results results;
-  for (auto [field, array, argument] : zip(fields, arrays, arguments)) {
-    if (field.isRead())
+  std::vector<std::pair<codegen::ArgumentField, Array>> written;
+  for (auto [field, array, argument, shape] : zip(fields, arrays, arguments, shapes)) {
+    if (field.isRead() || !argument.data)
       continue;
-    if (Error error = (*memory)->take(array.data(), argument.data, array.size()))
+    if (Error error = memory.take(array.data(), argument.data, array.size()))
       return std::move(error);
-    SmallVector<int64_t, 6> shape = getShape(field);
-    interpreter::NamedArrays &into = field.isState() ? results.final : results.outputs;
-    into[field.array->name] = Array{{shape.begin(), shape.end()}, array.read()};
+    written.emplace_back(field, Array{{shape.begin(), shape.end()}, array.read()});
   }
+  return written;
+}
+
+Expected<data::Results> HostEngine::run(const data::Data &data, const HostCall &how) const {
+  auto written =
+      call({recur_workspace_size, recur_forward, /*hasPlans=*/true}, codegen::getArgumentFields(interface),
+           {{abi::Role::Input, &data.inputs}, {abi::Role::Param, &data.params}, {abi::Role::Initial, &data.initial}},
+           data.sizes, how);
+  if (!written)
+    return written.takeError();
+  data::Results results;
+  for (auto &[field, array] : *written)
+    (field.isState() ? results.final : results.outputs)[field.array->name] = std::move(array);
   return results;
+}
+
+Expected<data::Data> HostEngine::runGradient(const data::Data &data, const data::Results &cotangents,
+                                             const HostCall &how) const {
+  auto written =
+      call({recur_backward_workspace_size, recur_backward, /*hasPlans=*/false}, codegen::getGradientFields(interface),
+           {{abi::Role::Input, &data.inputs},
+            {abi::Role::Param, &data.params},
+            {abi::Role::Initial, &data.initial},
+            {abi::Role::OutputCotangent, &cotangents.outputs},
+            {abi::Role::FinalCotangent, &cotangents.final}},
+           data.sizes, how);
+  if (!written)
+    return written.takeError();
+  data::Data gradient;
+  gradient.sizes = data.sizes;
+  for (auto &[field, array] : *written) {
+    data::NamedArrays &into = field.role == abi::Role::InputGradient   ? gradient.inputs
+                              : field.role == abi::Role::ParamGradient ? gradient.params
+                                                                       : gradient.initial;
+    into[field.array->name] = std::move(array);
+  }
+  return gradient;
+}
+
+std::vector<std::string> HostEngine::listGradients() const {
+  std::vector<std::string> names;
+  for (const codegen::ArgumentField &field : codegen::getGradientFields(interface))
+    if (!field.isRead())
+      names.push_back(field.name);
+  return names;
 }

@@ -4,6 +4,7 @@
 #include "Data/Data.h"
 #include "Engine/Memory.h"
 #include "recur/Runtime.h"
+#include <map>
 
 namespace recur::engine {
 
@@ -14,6 +15,12 @@ struct HostCall {
   void *parallelContext = nullptr;
   /// Sequences packed one after another: the data's batch is 1, and states are [offsets.size() - 1, H, ...].
   std::vector<int64_t> offsets = {};
+  int64_t workspaceBytes = 0; // of a gradient: as much as may be used for what is kept; 0 for what the runtime suggests
+  std::vector<std::string> leftOut = {}; // what is not wanted of what is written, by its field: `d_q`
+  /// States at multiples of so many tokens, which a call forward leaves here and one backward takes from here.
+  int64_t keptInterval = 0;
+  std::vector<std::vector<float>> *kept = nullptr;
+  Memory *memory = nullptr; // where arrays lie; null: in memory of the target's
 };
 
 class HostEngine {
@@ -23,7 +30,12 @@ public:
                                                             const PipelineOptions &pipeline);
   /// Rounds the data to the kernel's types, and runs the kernel. What the kernel should write, and its workspace, are
   /// full of NaN before, so that no number is right by chance.
-  llvm::Expected<interpreter::Results> run(const interpreter::Data &data, const HostCall &how = {}) const;
+  llvm::Expected<data::Results> run(const data::Data &data, const HostCall &how = {}) const;
+  /// Runs the kernels of the gradient, where they were asked for. Cotangents that are left out are zero.
+  llvm::Expected<data::Data> runGradient(const data::Data &data, const data::Results &cotangents,
+                                         const HostCall &how = {}) const;
+  /// What a call of the gradient writes, by the fields: `d_q`, `d_initial_S`.
+  std::vector<std::string> listGradients() const;
   /// Which plans the recurrence does not get, and why.
   llvm::ArrayRef<std::string> getNotes() const { return notes; }
   ~HostEngine();
@@ -31,6 +43,17 @@ public:
 private:
   HostEngine();
   struct Code;
+  /// What the runtime has for calls of one kind.
+  struct Entries {
+    int64_t (*query)(const recur_recurrence *, const recur_call *);
+    recur_status (*run)(const recur_recurrence *, const recur_call *);
+    bool hasPlans; // that a call may ask for
+  };
+  /// Runs a call with these arrays, those that are read as given, and gives what it wrote.
+  llvm::Expected<std::vector<std::pair<codegen::ArgumentField, Array>>>
+  call(const Entries &entries, const std::vector<codegen::ArgumentField> &fields,
+       const std::map<abi::Role, const data::NamedArrays *> &given, const data::Sizes &sizes,
+       const HostCall &how) const;
   std::unique_ptr<Code> code;
   codegen::KernelInterface interface;
   Target target;
@@ -39,6 +62,6 @@ private:
 };
 
 /// Rounds every number to what the kernels' memory can hold: inputs and params to the data's type, states to float32.
-void roundData(interpreter::Data &data, DataType type);
+void roundData(data::Data &data, DataType type);
 
 } // namespace recur::engine

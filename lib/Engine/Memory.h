@@ -22,7 +22,7 @@ public:
 /// Why this machine runs no kernels of the target; none where it does.
 std::optional<std::string> explainNoDevice(const Target &target);
 
-/// For one call of kernels of the target, from this thread.
+/// Opens the memory for one call of kernels of the target, from this thread.
 llvm::Expected<std::unique_ptr<Memory>> openMemory(const Target &target);
 
 } // namespace recur::engine

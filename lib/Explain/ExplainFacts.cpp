@@ -73,6 +73,34 @@ std::string ExplainFacts::printRead(const DeltaForm &form, const Read &read, Str
   return fmt::format("{} * {}", printer.printFactor(read.scale), product);
 }
 
+std::string ExplainFacts::printMatrix(const CoupledForm &form) const {
+  std::string text = fmt::format("matrix {0} x {0}: ", form.states.size());
+  for (auto [index, state] : enumerate(form.states)) {
+    dgps::StateOp op = analysis.getStates()[state].op;
+    SmallVector<std::string, 2> factors;
+    for (const Decay &factor : form.matrix[index])
+      factors.push_back(printer.print(factor.linear));
+    text += fmt::format("{}{} [{}]", index ? ", " : "", op.getName().str(), listed(factors));
+  }
+  return text;
+}
+
+std::string ExplainFacts::printValue(const CoupledForm &form, const CoupledWrite &write) const {
+  std::string text = write.free->isZero() ? "" : printer.print(write.free);
+  DeltaForm side;
+  side.orientation = form.orientation;
+  for (const CoupledRead &read : write.reads)
+    for (auto [state, factor] : zip(form.states, read.factors)) {
+      if (factor->isZero())
+        continue;
+      bool isNegative = factor->leadingCoefficient() < 0;
+      const algebra::Poly *scale = isNegative && !text.empty() ? analysis.getAlgebra().negate(factor) : factor;
+      dgps::StateOp op = analysis.getStates()[state].op;
+      text += (text.empty() ? "" : isNegative ? " - " : " + ") + printRead(side, {scale, read.key, {}}, op.getName());
+    }
+  return text;
+}
+
 std::string ExplainFacts::printInteraction(const DeltaForm &form, const Interaction &interaction) const {
   std::string row = interaction.row ? printer.print(interaction.row) : "the iterates of cg";
   return fmt::format("<{}, {}>{}", row, printer.print(interaction.column),
@@ -131,6 +159,9 @@ ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
   if (!state.needs.empty())
     return {"", state.needs};
   Lack lack;
+  if (state.coupled)
+    return {"it, or a state that it goes on with, is needed as a whole matrix or beside what goes token by token",
+            "products of all of them with vectors"};
   if (state.delta)
     lack = lackOfDelta(*state.delta);
   else if (state.tropical && state.tropical->isMin)

@@ -28,6 +28,10 @@ public:
   /// scale * (S @ key), on the side that the state is read from.
   std::string printRead(const analysis::DeltaForm &form, const analysis::Read &read, llvm::StringRef state,
                         bool crossed = false) const;
+  /// The rows of the matrix that states decay by together, each with the state that it makes.
+  std::string printMatrix(const analysis::CoupledForm &form) const;
+  /// What a write of theirs adds, but for its factors.
+  std::string printValue(const analysis::CoupledForm &form, const analysis::CoupledWrite &write) const;
   std::string printInteraction(const analysis::DeltaForm &form, const analysis::Interaction &interaction) const;
   /// What leaves the token by this readout: "output o", or the state or op that it feeds.
   std::string readoutTarget(const analysis::Readout &readout) const;

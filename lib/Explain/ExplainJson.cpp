@@ -79,6 +79,31 @@ static void addDelta(json::Object &state, ExplainFacts &facts, const DeltaForm &
   state["interactions"] = std::move(interactions);
 }
 
+static void addCoupled(json::Object &state, const ExplainFacts &facts, const CoupledForm &form) {
+  auto nameOf = [&](unsigned member) { return dgps::StateOp(facts.analysis.getStates()[member].op).getName(); };
+  json::Array members, rows, steps;
+  for (auto [index, member] : enumerate(form.states)) {
+    json::Array factors;
+    for (const Decay &factor : form.matrix[index])
+      factors.push_back(facts.printer.print(factor.linear));
+    members.push_back(nameOf(member));
+    rows.push_back(std::move(factors));
+  }
+  for (const CoupledWrite &write : form.writes) {
+    json::Object factors;
+    for (auto [member, factor] : zip(form.states, write.factors))
+      factors[nameOf(member)] = facts.printer.print(factor);
+    steps.push_back(json::Object{{"value", facts.printValue(form, write)},
+                                 {"write_key", facts.printer.print(write.write)},
+                                 {"factors", std::move(factors)}});
+  }
+  state["orientation"] = ExplainFacts::orientationName(form.orientation);
+  state["axes"] = json::Object{{"decay", "matrix"}, {"solve", form.isOnline() ? "online" : "offline"}};
+  state["goes_on_with"] = std::move(members);
+  state["decay"] = json::Object{{"matrix", std::move(rows)}};
+  state["micro_steps"] = std::move(steps);
+}
+
 static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   dgps::StateOp op = state.op;
   json::Object result{{"name", op.getName()},
@@ -93,7 +118,9 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   result["reads_states"] = std::move(others);
   if (state.normalizerOf)
     result["normalizes"] = dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName();
-  if (state.delta)
+  if (state.coupled)
+    addCoupled(result, facts, facts.analysis.getCoupledForms()[*state.coupled]);
+  else if (state.delta)
     addDelta(result, facts, *state.delta);
   else if (state.linear) {
     result["factor"] = decayJson(facts, state.linear->decay);

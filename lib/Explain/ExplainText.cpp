@@ -67,6 +67,7 @@ private:
   void describeLinear(const StateFacts &state);
   void describeTropical(const StateFacts &state);
   void describeDelta(const StateFacts &state);
+  void describeCoupled(const StateFacts &state);
   std::string nameOfValue();
   void describeDecay(StringRef label, const Decay &decay, StringRef side);
   void describeParts();
@@ -115,7 +116,9 @@ void TextReport::describe(const StateFacts &state) {
     others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName().str());
   if (!others.empty())
     line("reads state", ExplainFacts::listed(others));
-  if (state.delta)
+  if (state.coupled)
+    describeCoupled(state);
+  else if (state.delta)
     describeDelta(state);
   else if (state.linear)
     describeLinear(state);
@@ -239,6 +242,26 @@ void TextReport::describeDelta(const StateFacts &state) {
     interactions.push_back(facts.printInteraction(form, interaction));
   line("interactions", fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ",
                                    ExplainFacts::listed(interactions)));
+}
+
+void TextReport::describeCoupled(const StateFacts &state) {
+  const CoupledForm &form = facts.analysis.getCoupledForms()[*state.coupled];
+  line("decay", facts.printMatrix(form));
+  std::string added = nameOfValue(), name = dgps::StateOp(state.op).getName().str();
+  unsigned member = llvm::find(form.states, facts.analysis.getExpressions().indexOf(state.op)) - form.states.begin();
+  for (auto [index, write] : enumerate(form.writes)) {
+    if (write.factors[member]->isZero())
+      continue;
+    std::string key = facts.printer.print(write.write);
+    std::string product = form.orientation == Orientation::Left ? fmt::format("outer({}, {})", key, added)
+                                                                : fmt::format("outer({}, {})", added, key);
+    if (!write.factors[member]->isOne())
+      product = facts.printer.printFactor(write.factors[member]) + " * " + product;
+    line(fmt::format("step {}", index + 1),
+         fmt::format("{} += {}, {} = {}", name, product, added, facts.printValue(form, write)));
+  }
+  line("axes",
+       fmt::format("decay: matrix {0} x {0}; solve: {1}", form.states.size(), form.isOnline() ? "online" : "offline"));
 }
 
 /// The reads that a value comes to; or, where that is longer and in no canonical report, as it is written.

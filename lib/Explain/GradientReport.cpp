@@ -12,9 +12,27 @@ namespace {
 struct GradientReport {
   int64_t chunk;
   std::vector<std::string> equations;
-  Cost gradient, program; // of one token of one head
+  Cost gradient, program, states; // of one token of one head; `states`: going over a chunk for its states alone
+  double stateBytes;              // of all states of a head
+};
+
+/// What is kept between forward and backward: bytes and flops of a token.
+struct Keeping {
+  std::string what;
+  double bytes, flops;
 };
 } // namespace
+
+/// From the fastest to the one that takes least memory. Where the caller keeps nothing, the runtime has the states of
+/// a part of the sequence in its workspace, and goes over the tokens twice where that is not all of it.
+static std::vector<Keeping> listKeepings(const GradientReport &report) {
+  double each = report.stateBytes / double(report.chunk), once = report.gradient.flops + report.states.flops;
+  double part = 16; // chunks, of a long sequence whose states are too many
+  return {{"every chunk's states, by the call forward", each, report.gradient.flops},
+          {fmt::format("states every {} chunks, by the call forward", part), each / part, once},
+          {"nothing; states in the workspace", each, once},
+          {"nothing; states of a part in the workspace", 0, once + report.states.flops}};
+}
 
 /// Flops are of all ops; bytes of what comes in and leaves: streams as float32, and states once a chunk.
 static Cost countCost(chunk::ProgramOp program) {
@@ -33,12 +51,20 @@ static Cost countCost(chunk::ProgramOp program) {
   return cost;
 }
 
+static double countStateBytes(chunk::ProgramOp program) {
+  double bytes = 0;
+  for (chunk::StateOp state : program.getStates())
+    bytes += 4 * double(chunk::tensorOf(state).getNumElements());
+  return bytes;
+}
+
 static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
-  return GradientReport{int64_t(programs->gradient.getChunk()), writeEquations(programs->gradient),
-                        countCost(programs->gradient), countCost(programs->program)};
+  return GradientReport{
+      int64_t(programs->gradient.getChunk()), writeEquations(programs->gradient), countCost(programs->gradient),
+      countCost(programs->program),           countCost(programs->states),        countStateBytes(programs->states)};
 }
 
 Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
@@ -55,6 +81,12 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
                             report->program.flops, report->gradient.flops / std::max(1.0, report->program.flops)));
   line("bytes", fmt::format("{:.0f} a token in float32; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.bytes,
                             report->program.bytes, report->gradient.bytes / std::max(1.0, report->program.bytes)));
+  StringRef title = "kept";
+  for (const Keeping &keeping : listKeepings(*report)) {
+    line(title.data(),
+         fmt::format("{:<44}{:>5.0f} bytes and {:.0f} flops a token", keeping.what, keeping.bytes, keeping.flops));
+    title = "";
+  }
   return text;
 }
 
@@ -62,7 +94,12 @@ Expected<json::Value> explain::explainGradientJson(dgps::RecurrenceOp recurrence
   Expected<GradientReport> report = makeReport(recurrence, options);
   if (!report)
     return report.takeError();
+  json::Array kept;
+  for (const Keeping &keeping : listKeepings(*report))
+    kept.push_back(
+        json::Object{{"what", keeping.what}, {"bytes_per_token", keeping.bytes}, {"flops_per_token", keeping.flops}});
   return json::Value(json::Object{{"size", report->chunk},
+                                  {"kept", std::move(kept)},
                                   {"equations", json::Array(report->equations)},
                                   {"flops_per_token", report->gradient.flops},
                                   {"bytes_per_token", report->gradient.bytes},

@@ -4,6 +4,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 /// Moves the array of the name to `to`, with zeros if there is none.
@@ -24,20 +25,9 @@ static Array sumGroups(const Array &array, int64_t rows, const Sizes &sizes, Arr
   return result;
 }
 
-Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, chunk::ProgramOp gradient, const Data &data,
-                                              const Results &cotangents, const ChunkOptions &options) {
-  if (!gradient.getBackward())
-    return makeError("program '" + gradient.getSymName() + "' is no gradient: it does not run backward");
-  ChunkRunner forward(program, data, options);
-  if (Error error = forward.prepare())
-    return std::move(error);
-  KeptStates kept;
-  if (Expected<Results> ran = forward.run(&kept); !ran)
-    return ran.takeError();
-
-  // The gradient's data are the program's, with the cotangents of its outputs and final states.
+Data interpreter::addCotangents(chunk::ProgramOp program, const Data &data, const Results &cotangents,
+                                int64_t sequences) {
   const Sizes &sizes = data.sizes;
-  int64_t sequences = options.sequenceOffsets.empty() ? sizes.batch : options.sequenceOffsets.size() - 1;
   Sizes stateSizes = sizes;
   stateSizes.batch = sequences;
   Data with{sizes, data.inputs, data.params, {}};
@@ -51,17 +41,14 @@ Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, chunk::P
     takeOrZero(cotangents.final, name, getFullShape(Role::Final, stateSizes, chunk::tensorOf(state).getShape()),
                with.initial["gradient." + name]);
   }
-  ChunkRunner backward(gradient, with, options);
-  if (Error error = backward.prepare())
-    return std::move(error);
-  Expected<Results> results = backward.run(&kept);
-  if (!results)
-    return results.takeError();
+  return with;
+}
 
+Data interpreter::collectGradient(chunk::ProgramOp program, const Sizes &sizes, Results results) {
   Data gradients;
   gradients.sizes = sizes;
   for (chunk::InputOp input : program.getInputs()) {
-    Array &given = results->outputs.at(("gradient." + input.getName()).str());
+    Array &given = results.outputs.at(("gradient." + input.getName()).str());
     Array &to = gradients.inputs[input.getName().str()];
     if (input.getShared())
       to = sumGroups(given, sizes.batch * sizes.tokens, sizes,
@@ -71,7 +58,7 @@ Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, chunk::P
   }
   for (chunk::ParamOp param : program.getParams()) {
     // [sequences, H, ...] as [1, H, ...]: all sequences are added.
-    const Array &given = results->final.at(("gradient." + param.getName()).str());
+    const Array &given = results.final.at(("gradient." + param.getName()).str());
     auto shape = getFullShape(Role::Param, sizes, chunk::shapePerToken(param));
     Array &to = gradients.params[param.getName().str()];
     to = {{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))};
@@ -79,6 +66,27 @@ Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, chunk::P
       to.values[i % to.values.size()] += x;
   }
   for (chunk::StateOp state : program.getStates())
-    gradients.initial[state.getName().str()] = std::move(results->final.at(("gradient." + state.getName()).str()));
+    gradients.initial[state.getName().str()] = std::move(results.final.at(("gradient." + state.getName()).str()));
   return gradients;
+}
+
+Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, chunk::ProgramOp gradient, const Data &data,
+                                              const Results &cotangents, const ChunkOptions &options) {
+  if (!gradient.getBackward())
+    return makeError("program '" + gradient.getSymName() + "' is no gradient: it does not run backward");
+  ChunkRunner forward(program, data, options);
+  if (Error error = forward.prepare())
+    return std::move(error);
+  KeptStates kept;
+  if (Expected<Results> ran = forward.run(&kept); !ran)
+    return ran.takeError();
+  int64_t sequences = options.sequenceOffsets.empty() ? data.sizes.batch : options.sequenceOffsets.size() - 1;
+  Data with = addCotangents(program, data, cotangents, sequences);
+  ChunkRunner backward(gradient, with, options);
+  if (Error error = backward.prepare())
+    return std::move(error);
+  Expected<Results> results = backward.run(&kept);
+  if (!results)
+    return results.takeError();
+  return collectGradient(program, data.sizes, std::move(*results));
 }

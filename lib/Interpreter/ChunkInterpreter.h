@@ -18,19 +18,22 @@ struct ChunkOptions {
 };
 
 /// Runs the program. An error says what does not fit: a missing array, a shape, an op without a meaning.
-llvm::Expected<Results> interpret(chunk::ProgramOp program, const Data &data, const ChunkOptions &options = {});
+llvm::Expected<data::Results> interpret(chunk::ProgramOp program, const data::Data &data,
+                                        const ChunkOptions &options = {});
 
 /// Runs each sequence in `segments` pieces: the summaries (programs marked `summary_of` this program's states, in the
 /// states' order) give what each piece does to each state; their composition gives the states at the pieces' starts;
 /// the program then runs on each piece by itself.
-llvm::Expected<Results> interpretBySegments(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
-                                            const Data &data, int64_t segments, const ChunkOptions &options = {});
+llvm::Expected<data::Results> interpretBySegments(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
+                                                  const data::Data &data, int64_t segments,
+                                                  const ChunkOptions &options = {});
 
 /// Runs the program that `chunk-differentiate` made of `program`: over the chunks from the last to the first, on the
 /// states that `program` leaves at each chunk's start. The cotangents are of the outputs and final states; one that is
 /// left out is zero. Gives the gradients of inputs, params and initial states by their names. Those of shared inputs
 /// are summed over their group of heads and those of params over the sequences, always in the same order.
-llvm::Expected<Data> interpretGradient(chunk::ProgramOp program, chunk::ProgramOp gradient, const Data &data,
-                                       const Results &cotangents, const ChunkOptions &options = {});
+llvm::Expected<data::Data> interpretGradient(chunk::ProgramOp program, chunk::ProgramOp gradient,
+                                             const data::Data &data, const data::Results &cotangents,
+                                             const ChunkOptions &options = {});
 
 } // namespace recur::interpreter

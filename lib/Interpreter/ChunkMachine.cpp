@@ -134,7 +134,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
     return Error::success();
   };
   return TypeSwitch<mlir::Operation *, Error>(op)
-      .Case<InputOp, ParamOp, StateOp, KeptOp, OutputOp, NextOp, YieldOp>([](auto) { return Error::success(); })
+      .Case<InputOp, ParamOp, StateOp, KeptOp, TakeOp, GiveOp, OutputOp, NextOp, YieldOp>(
+          [](auto) { return Error::success(); })
       .Case([&](ConstantOp constant) {
         std::vector<int64_t> shape = tensorOf(constant).getShape().vec();
         shape[0] = countRows(tensorOf(constant));

@@ -10,17 +10,25 @@ using States = std::map<std::string, Array>;
 /// The states at the start of each chunk of each sequence and head, the head fastest.
 using KeptStates = std::vector<std::vector<States>>;
 
+/// The data of a program's gradient: the program's, with the cotangents of its outputs and final states; one that is
+/// left out is zero.
+data::Data addCotangents(chunk::ProgramOp program, const data::Data &data, const data::Results &cotangents,
+                         int64_t sequences);
+
+/// What a program's gradient gives, by the names of what it is of: summed over groups of heads, and over sequences.
+data::Data collectGradient(chunk::ProgramOp program, const data::Sizes &sizes, data::Results results);
+
 /// A program's data, checked, and its sequences.
 class ChunkRunner {
 public:
-  ChunkRunner(chunk::ProgramOp program, const Data &data, const ChunkOptions &options)
+  ChunkRunner(chunk::ProgramOp program, const data::Data &data, const ChunkOptions &options)
       : program(program), data(data), options(options), stateSizes(data.sizes) {}
 
   llvm::Error prepare();
   /// Runs the program. One that goes forward adds the states at each chunk's start to `kept`, unless that is null; one
   /// that goes backward takes from there what it needs of them.
-  llvm::Expected<Results> run(KeptStates *kept = nullptr);
-  llvm::Expected<Results> runBySegments(llvm::ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
+  llvm::Expected<data::Results> run(KeptStates *kept = nullptr);
+  llvm::Expected<data::Results> runBySegments(llvm::ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
 
 private:
   /// Where a sequence lies in the tokens, and which initial and final state is its.
@@ -39,11 +47,11 @@ private:
   void storeFinal(const States &states, int64_t sequence, int64_t head);
 
   chunk::ProgramOp program;
-  const Data &data;
+  const data::Data &data;
   const ChunkOptions &options;
-  Sizes stateSizes; // as the data's, with the number of sequences for the batch
+  data::Sizes stateSizes; // as the data's, with the number of sequences for the batch
   std::vector<Sequence> sequences;
-  Results results;
+  data::Results results;
 };
 
 } // namespace recur::interpreter

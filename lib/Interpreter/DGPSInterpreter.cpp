@@ -5,6 +5,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 using namespace recur::dgps;
 
@@ -140,7 +141,7 @@ template <typename Number> class Runner {
   using State = typename Program::State;
 
 public:
-  /// With a direction, the numbers that enter have its numbers as slopes.
+  /// If a direction is given, its numbers are the slopes of the numbers that enter.
   Runner(const Program &program, const Data &data, const Data *direction)
       : program(program), data(data), direction(direction), numbers(program.numbers) {}
 
@@ -289,7 +290,7 @@ Expected<Results> interpreter::interpretDisturbed(RecurrenceOp recurrence, const
   return std::move(results->values);
 }
 
-/// What the direction has must have the shape of what it changes.
+/// An error unless each array of the direction has the shape of the array that it changes.
 static Error checkDirection(RecurrenceOp recurrence, const Data &data, const Data &direction) {
   Data complete = direction;
   complete.sizes = data.sizes;

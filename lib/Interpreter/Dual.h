@@ -32,12 +32,14 @@ inline void setNumber(Dual &number, double value, double slope) { number = {valu
 inline Dual operator+(const Dual &a, const Dual &b) { return {a.value + b.value, a.slope + b.slope}; }
 inline Dual operator-(const Dual &a, const Dual &b) { return {a.value - b.value, a.slope - b.slope}; }
 inline Dual operator-(const Dual &a) { return {-a.value, -a.slope}; }
+/// A slope of zero stays zero whatever scales it, even an infinity: a constant may scale a gate of minus infinity.
+inline double scaleSlope(double slope, double factor) { return slope == 0 ? 0 : slope * factor; }
 inline Dual operator*(const Dual &a, const Dual &b) {
-  return {a.value * b.value, a.slope * b.value + a.value * b.slope};
+  return {a.value * b.value, scaleSlope(a.slope, b.value) + scaleSlope(b.slope, a.value)};
 }
 inline Dual operator/(const Dual &a, const Dual &b) {
   double quotient = a.value / b.value;
-  return {quotient, (a.slope - quotient * b.slope) / b.value};
+  return {quotient, (a.slope - scaleSlope(b.slope, quotient)) / b.value};
 }
 inline Dual &operator+=(Dual &a, const Dual &b) { return a = a + b; }
 inline Dual &operator-=(Dual &a, const Dual &b) { return a = a - b; }

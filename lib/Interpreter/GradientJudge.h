@@ -18,42 +18,43 @@ public:
   static constexpr double smallestFloat64 = 1e-280;
 
   /// With a disturbance the derivatives have errors like those of rounding.
-  static llvm::Expected<GradientJudge> create(dgps::RecurrenceOp recurrence, const Data &data,
-                                              const Results &cotangents, Data direction,
+  static llvm::Expected<GradientJudge> create(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                              const data::Results &cotangents, data::Data direction,
                                               const Disturbance &disturbance = {});
 
   /// The differences of the derivatives and their counterparts from the gradient, relative to the root of the summed
   /// squares of the terms of both sums: to what rounding the terms would do. Infinite where just one of them is finite.
   /// Terms below `vanishing` are as good as zero: their numbers have lost digits on their way there.
-  std::vector<GradientError> judgeEach(const Data &gradient, double vanishing = smallestFloat64) const;
+  std::vector<GradientError> judgeEach(const data::Data &gradient, double vanishing = smallestFloat64) const;
   /// The largest of them.
-  GradientError judge(const Data &gradient) const;
+  GradientError judge(const data::Data &gradient) const;
 
   /// For each derivative, how far the terms of two judges of one direction are apart, measured as `judge` does: the
   /// root of the summed squares of their differences, or their sum where that is more. What errors of the terms do to
   /// a derivative is about that, while one sum of them may be small by chance.
   std::vector<double> spread(const GradientJudge &other) const;
   /// The same of two gradients.
-  std::vector<double> spread(const Data &gradient, const Data &other) const;
+  std::vector<double> spread(const data::Data &gradient, const data::Data &other) const;
 
 private:
   struct Part {
     std::string name;
-    NamedArrays Data::*arrays; // null: all of them
+    data::NamedArrays data::Data::*arrays; // null: all of them
     std::string array;
-    Results slopes;
+    data::Results slopes;
     double derivative, size; // size: the root of the summed squares of its terms
   };
   /// The part of the direction that moves.
-  Data directionOf(const Part &part) const;
+  data::Data directionOf(const Part &part) const;
 
-  Data direction;
-  Results cotangents;
+  data::Data direction;
+  data::Results cotangents;
   std::vector<Part> parts;
 };
 
 /// The gradient of `sum cotangents * results`, one run of dual numbers for each number of the data: of use where these
 /// are few. Cotangents that are left out are zero. There is a gradient for each array of the data.
-llvm::Expected<Data> computeGradient(dgps::RecurrenceOp recurrence, const Data &data, const Results &cotangents);
+llvm::Expected<data::Data> computeGradient(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                           const data::Results &cotangents);
 
 } // namespace recur::interpreter

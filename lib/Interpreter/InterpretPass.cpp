@@ -11,6 +11,7 @@
 
 using namespace mlir;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 using check_ir::RunOp;
 
@@ -20,7 +21,7 @@ static Array makeArray(Attribute attribute) {
   return {numbers.getType().getShape().vec(), std::vector<double>(values.begin(), values.end())};
 }
 
-/// With the dimensions of a batch of one and of one head, which are left out where there are no others.
+/// Gives the array the dimensions of a batch of one and of one head, which a file leaves out.
 static Array addDimensions(Array array, Role role) {
   switch (role) {
   case Role::Input:

@@ -3,6 +3,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 namespace scf = mlir::scf;
 
@@ -92,8 +93,31 @@ void TileExecutor::leaveFrame() {
       return;
     }
   }
+  if (auto loop = dyn_cast<scf::ParallelOp>(frame.parent)) {
+    frame.induction -= frame.stride;
+    if (frame.induction >= frame.end) {
+      forgetInside(loop);
+      numbers[loop.getInductionVars()[0]] = frame.induction;
+      frame.next = frame.block->begin();
+      return;
+    }
+  }
   copy(yielded, SmallVector<mlir::Value>(frame.parent->getResults()));
   frames.pop_back();
+}
+
+static bool isUsedInsideOnly(mlir::Value tile, mlir::Operation *loop) {
+  return all_of(tile.getUsers(), [&](mlir::Operation *user) {
+    auto view = dyn_cast<tile::ViewOp>(user);
+    return loop->isProperAncestor(user) && (!view || isUsedInsideOnly(view, loop));
+  });
+}
+
+/// Iterations in any order share nothing: what an earlier one left has no meaning.
+void TileExecutor::forgetInside(mlir::Operation *loop) {
+  for (auto &[op, tile] : allocated)
+    if (isUsedInsideOnly(op->getResult(0), loop))
+      machine.forget(tile);
 }
 
 Expected<Tile> TileExecutor::allocate(tile::AllocOp op) {
@@ -127,6 +151,22 @@ static Error runFor(TileExecutor &e, scf::ForOp op) {
   return Error::success();
 }
 
+/// Runs the last iteration first, so that a plan that needs them in order gives wrong results.
+static Error runParallel(TileExecutor &e, scf::ParallelOp op) {
+  if (op.getInductionVars().size() != 1 || op.getNumReductions())
+    return makeTileError(op, "has one induction variable and reduces nothing");
+  int64_t begin = e.getNumber(op.getLowerBound()[0]), end = e.getNumber(op.getUpperBound()[0]),
+          stride = e.getNumber(op.getStep()[0]);
+  if (stride <= 0)
+    return makeTileError(op, "the step of a loop is " + Twine(stride));
+  if (begin >= end)
+    return Error::success();
+  int64_t last = begin + (end - begin - 1) / stride * stride;
+  e.setNumber(op.getInductionVars()[0], last);
+  e.enter(*op.getBody(), op, last, begin, stride);
+  return Error::success();
+}
+
 static Error runIf(TileExecutor &e, scf::IfOp op) {
   mlir::Region &region = e.getNumber(op.getCondition()) ? op.getThenRegion() : op.getElseRegion();
   if (!region.empty())
@@ -136,5 +176,6 @@ static Error runIf(TileExecutor &e, scf::IfOp op) {
 
 void interpreter::addControlMeanings(TileMeanings &meanings) {
   meanings.add<scf::ForOp, runFor>();
+  meanings.add<scf::ParallelOp, runParallel>();
   meanings.add<scf::IfOp, runIf>();
 }

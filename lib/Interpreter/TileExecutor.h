@@ -52,7 +52,7 @@ public:
   /// The op that the next step runs, null between blocks.
   mlir::Operation *peek() const;
 
-  // For the functions of ops.
+  // The functions in the table call these.
   /// The op did nothing yet: the next step tries it again.
   void wait() { waits = true; }
   /// Goes on with a block of `parent`, a loop or a condition. A loop runs it again as long as its number is below
@@ -67,7 +67,7 @@ public:
   void setTile(mlir::Value value, const Tile &tile) { tiles[value] = tile; }
   /// A number or a tile.
   void copy(llvm::ArrayRef<mlir::Value> from, llvm::ArrayRef<mlir::Value> to);
-  /// What surrounds a region that another executor runs.
+  /// Takes over the values of another executor, in which it runs a region.
   void copyValues(const TileExecutor &other) { numbers = other.numbers, tiles = other.tiles; }
   /// The tile of an allocation, the same each time.
   llvm::Expected<Tile> allocate(tile::AllocOp op);
@@ -82,6 +82,7 @@ private:
     int64_t induction = 0, end = 0, stride = 0;
   };
   void leaveFrame();
+  void forgetInside(mlir::Operation *loop);
 
   std::vector<Frame> frames;
   bool waits = false;

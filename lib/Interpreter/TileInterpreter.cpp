@@ -1,8 +1,11 @@
 #include "Interpreter/TileInterpreter.h"
+#include "Interpreter/ChunkRunner.h"
 #include "Interpreter/TileExecutor.h"
+#include "Interpreter/TileRows.h"
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int64_t tokens,
@@ -39,11 +42,20 @@ std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program)
       isShared = op.getShared();
     arrays.push_back({getRole(facts.role, isShared), op.getName().str(), SmallVector<int64_t>(shape)});
   });
+  // Behind all others lie the states that one kernel leaves for another.
+  auto addKept = [&](StringRef name, mlir::Value state) {
+    arrays.push_back({Role::Initial, name.str(), SmallVector<int64_t>(chunk::tensorOf(state).getShape()), true});
+  };
+  for (chunk::KeptOp kept : program.getKept())
+    addKept(kept.getName(), kept);
+  if (program.getKeeps())
+    for (chunk::StateOp state : program.getStates())
+      addKept(state.getName(), state);
   return arrays;
 }
 
 /// The rows that a head of a batch entry has in an array of the role.
-static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, const Sizes &sizes, int64_t batch,
+static CallerArray takeRows(Role role, Array *array, ArrayRef<int64_t> shape, const Sizes &sizes, int64_t batch,
                             int64_t head) {
   if (!array || array->values.empty()) // of no tokens: there is no address to count from
     return {};
@@ -67,15 +79,21 @@ static CallerArray takeHead(Role role, Array *array, ArrayRef<int64_t> shape, co
   llvm_unreachable("a role");
 }
 
-Expected<Results> interpreter::interpret(tile::KernelOp kernel, ArrayRef<KernelArray> arrays, const Data &data,
-                                         const TileOptions &options) {
-  const Sizes &sizes = data.sizes;
+Error KernelRows::prepare(ArrayRef<KernelArray> kernelArrays, const Data &data, KeptArrays *keptArrays) {
+  sizes = data.sizes;
   if (Error error = checkSizes(sizes))
-    return std::move(error);
-  Data given = data;
-  Results results;
-  std::vector<Array *> places;
+    return error;
+  kept = keptArrays;
+  chunks = kept ? (sizes.tokens + kept->chunk - 1) / kept->chunk : 0;
+  given = data;
+  arrays.assign(kernelArrays.begin(), kernelArrays.end());
   for (const KernelArray &array : arrays) {
+    if (array.isKept) {
+      Array &states = kept->states[array.name];
+      states.values.resize(sizes.batch * sizes.heads * chunks * *countElements(array.shape));
+      places.push_back(&states);
+      continue;
+    }
     bool isResult = array.role == Role::Output || array.role == Role::Final;
     NamedArrays &named = array.role == Role::Output    ? results.outputs
                          : array.role == Role::Final   ? results.final
@@ -89,17 +107,47 @@ Expected<Results> interpreter::interpret(tile::KernelOp kernel, ArrayRef<KernelA
       places.push_back(nullptr);
       continue;
     } else if (Error error = checkArray(array.role, array.name, named, sizes, array.shape)) {
-      return std::move(error);
+      return error;
     }
     places.push_back(&named[array.name]);
   }
-  for (int64_t batch = 0; batch < sizes.batch; ++batch)
-    for (int64_t head = 0; head < sizes.heads; ++head) {
-      SmallVector<CallerArray> heads;
-      for (auto [array, place] : zip(arrays, places))
-        heads.push_back(takeHead(array.role, place, array.shape, sizes, batch, head));
-      if (Error error = run(kernel, heads, sizes.tokens, options))
-        return std::move(error);
+  return Error::success();
+}
+
+SmallVector<CallerArray> KernelRows::takeHead(int64_t batch, int64_t head) {
+  SmallVector<CallerArray> heads;
+  for (auto [array, place] : zip(arrays, places)) {
+    if (array.isKept && chunks) {
+      int64_t width = *countElements(array.shape);
+      heads.push_back({place->values.data() + (batch * sizes.heads + head) * chunks * width, chunks, width});
+    } else {
+      heads.push_back(takeRows(array.role, place, array.shape, sizes, batch, head));
     }
-  return results;
+  }
+  return heads;
+}
+
+Expected<Results> interpreter::interpret(tile::KernelOp kernel, ArrayRef<KernelArray> arrays, const Data &data,
+                                         const TileOptions &options, KeptArrays *kept) {
+  KernelRows rows;
+  if (Error error = rows.prepare(arrays, data, kept))
+    return std::move(error);
+  for (int64_t batch = 0; batch < data.sizes.batch; ++batch)
+    for (int64_t head = 0; head < data.sizes.heads; ++head)
+      if (Error error = run(kernel, rows.takeHead(batch, head), data.sizes.tokens, options))
+        return std::move(error);
+  return rows.takeResults();
+}
+
+Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, const InterpretedKernel &states,
+                                              const InterpretedKernel &gradient, const Data &data,
+                                              const Results &cotangents, const TileOptions &options) {
+  KeptArrays kept{int64_t(program.getChunk()), {}};
+  if (Expected<Results> ran = interpret(states.kernel, states.arrays, data, options, &kept); !ran)
+    return ran.takeError();
+  Data with = addCotangents(program, data, cotangents, data.sizes.batch);
+  Expected<Results> results = interpret(gradient.kernel, gradient.arrays, with, options, &kept);
+  if (!results)
+    return results.takeError();
+  return collectGradient(program, data.sizes, std::move(*results));
 }

@@ -40,16 +40,35 @@ llvm::Error run(tile::KernelOp kernel, llvm::ArrayRef<CallerArray> arrays, int64
 
 /// What an array of a kernel stands for.
 struct KernelArray {
-  Role role;
+  data::Role role;
   std::string name;
   llvm::SmallVector<int64_t> shape; // of a token, a head or a state
+  bool isKept = false;              // a state at the start of each chunk, which one kernel leaves for another
+};
+
+/// The states at the start of each chunk, [B, H, chunks, ...], by their names.
+struct KeptArrays {
+  int64_t chunk; // its tokens
+  data::NamedArrays states;
 };
 
 /// The arrays of the kernel that a chunk program becomes, in their order.
 std::vector<KernelArray> listKernelArrays(chunk::ProgramOp program);
 
 /// Runs the kernel for each head of each batch entry.
-llvm::Expected<Results> interpret(tile::KernelOp kernel, llvm::ArrayRef<KernelArray> arrays, const Data &data,
-                                  const TileOptions &options = {});
+llvm::Expected<data::Results> interpret(tile::KernelOp kernel, llvm::ArrayRef<KernelArray> arrays,
+                                        const data::Data &data, const TileOptions &options = {},
+                                        KeptArrays *kept = nullptr);
+
+/// A kernel and what its arrays stand for.
+struct InterpretedKernel {
+  tile::KernelOp kernel;
+  std::vector<KernelArray> arrays;
+};
+
+/// Runs the kernel that leaves the states of `program` at each chunk's start, and then that of its gradient.
+llvm::Expected<data::Data> interpretGradient(chunk::ProgramOp program, const InterpretedKernel &states,
+                                             const InterpretedKernel &gradient, const data::Data &data,
+                                             const data::Results &cotangents, const TileOptions &options = {});
 
 } // namespace recur::interpreter

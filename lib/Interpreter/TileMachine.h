@@ -21,7 +21,7 @@ struct Tile {
 struct Contents {
   llvm::SmallVector<int64_t> shape;
   std::vector<double> values;
-  /// As a matrix.
+  /// The element of a matrix.
   double &at(int64_t row, int64_t column) { return values[row * shape[1] + column]; }
   double at(int64_t row, int64_t column) const { return values[row * shape[1] + column]; }
   int64_t width() const { return *countElements(llvm::ArrayRef(shape).drop_front()); }

@@ -4,6 +4,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 Expected<const TileBody *> TileMachine::getBody(mlir::Operation *nest) {

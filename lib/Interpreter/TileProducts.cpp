@@ -4,15 +4,21 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
-/// Where the columns of a row end that a triangle has, of so many.
+/// The first column of the row, of so many, that lies outside of the triangle.
 static int64_t findEnd(std::optional<ArrayRef<int64_t>> triangle, int64_t row, int64_t columns) {
   return triangle ? std::min(columns, (row / (*triangle)[0] + 1) * (*triangle)[1]) : columns;
 }
 
-/// What a left factor promises to be zero is. (Infinities times zero are no broken promise of the plan's.)
+/// An error unless the left factor is zero where it promises to be. (Infinities times zero break no promise of a plan.)
+/// The matrix units of a team take 16 inner indices at a time, so there the promise is kept beyond the last one that
+/// counts.
 static Error checkLeftTriangle(TileExecutor &e, tile::ProductOp op, const Contents &left, int64_t rows, int64_t inner) {
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  if (kernel && kernel.getThreads() && !op.getTransposed() && op.getLeftTriangle())
+    inner = std::min<int64_t>(alignTo(inner, 16), op.getLeft().getType().getSize(1));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t k = findEnd(op.getLeftTriangle(), row, inner); k < inner; ++k) {
       double x = op.getTransposed() ? left.at(k, row) : left.at(row, k);

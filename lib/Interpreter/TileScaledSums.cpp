@@ -7,6 +7,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 static constexpr int64_t beforeScale = -1;

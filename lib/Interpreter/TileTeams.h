@@ -26,7 +26,7 @@ public:
   /// Runs all teams to their ends.
   llvm::Error run();
 
-  // What the running team does.
+  // These are the ops of the team that runs.
   llvm::Error arrive(tile::ArriveOp op);
   llvm::Error wait(tile::WaitOp op);
   llvm::Error fetch(tile::FetchOp op);
@@ -94,7 +94,7 @@ private:
   llvm::Error completePhase(size_t number, mlir::Operation *op);
   llvm::Error describeDeadlock() const;
 
-  // What is judged.
+  // These say what a team or a copy does wrong.
   void reserve(int64_t cell);
   /// Says what an access does wrong, if nothing has been wrong before.
   void complain(mlir::Operation *op, llvm::StringRef does, const Tile &tile, int64_t element, const llvm::Twine &what);

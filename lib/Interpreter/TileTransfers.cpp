@@ -3,6 +3,7 @@
 
 using namespace llvm;
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 static Error runAlloc(TileExecutor &e, tile::AllocOp op) {

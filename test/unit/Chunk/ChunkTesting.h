@@ -59,7 +59,7 @@ protected:
   mlir::OwningOpRef<mlir::ModuleOp> toChunk(mlir::ModuleOp module, int64_t size) {
     mlir::OwningOpRef<mlir::ModuleOp> result = mlir::cast<mlir::ModuleOp>(module->clone());
     mlir::PassManager passes(&context);
-    passes.addPass(createConvertDGPSToChunkPass({size}));
+    passes.addPass(conversion::createConvertDGPSToChunkPass({size}));
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     EXPECT_TRUE(mlir::succeeded(passes.run(*result)));
@@ -83,10 +83,10 @@ protected:
 
 /// Numbers in [-1, 1] for everything that the recurrence takes; for gates, whose names begin with g, w, f or log, in
 /// [-1, 0]. A square state starts near the identity, that an inverse may be kept there.
-inline Data randomData(dgps::RecurrenceOp recurrence, const Sizes &sizes, unsigned seed) {
+inline data::Data randomData(dgps::RecurrenceOp recurrence, const data::Sizes &sizes, unsigned seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
-  auto fill = [&](Role role, mlir::Value value, llvm::StringRef name) {
+  auto fill = [&](data::Role role, mlir::Value value, llvm::StringRef name) {
     llvm::ArrayRef<int64_t> shape = dgps::shapeOf(value);
     auto full = getFullShape(role, sizes, shape);
     Array array{{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
@@ -99,20 +99,20 @@ inline Data randomData(dgps::RecurrenceOp recurrence, const Sizes &sizes, unsign
       if (positive)
         x = 0.2 + 0.4 * (x + 1);
     }
-    if (role == Role::Initial && shape.size() == 2 && shape[0] == shape[1] && (name == "P" || name == "G"))
+    if (role == data::Role::Initial && shape.size() == 2 && shape[0] == shape[1] && (name == "P" || name == "G"))
       for (size_t i = 0; i < array.values.size(); ++i)
         array.values[i] = (i / shape[1]) % shape[0] == i % shape[1] ? 1 : 0;
     return array;
   };
-  Data data;
+  data::Data data;
   data.sizes = sizes;
   for (dgps::InputOp input : recurrence.getInputs())
     data.inputs[input.getName().str()] =
-        fill(input.getShared() ? Role::SharedInput : Role::Input, input, input.getName());
+        fill(input.getShared() ? data::Role::SharedInput : data::Role::Input, input, input.getName());
   for (dgps::ParamOp param : recurrence.getParams())
-    data.params[param.getName().str()] = fill(Role::Param, param, param.getName());
+    data.params[param.getName().str()] = fill(data::Role::Param, param, param.getName());
   for (dgps::StateOp state : recurrence.getStates())
-    data.initial[state.getName().str()] = fill(Role::Initial, state, state.getName());
+    data.initial[state.getName().str()] = fill(data::Role::Initial, state, state.getName());
   return data;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 namespace fs = std::filesystem;
 

@@ -3,6 +3,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {

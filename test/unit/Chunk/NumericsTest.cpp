@@ -5,6 +5,7 @@
 #include <cmath>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {
@@ -93,30 +94,60 @@ Results runSequentially(const Problem &p) {
   return results;
 }
 
+/// The rule as a chunk program. `e` is what a token erases with: its key, or zeros.
+constexpr llvm::StringLiteral rule = R"(
+!keys = tensor<Cx8xf32>
+!values = tensor<Cx5xf32>
+!gains = tensor<Cxf32>
+!steps = tensor<CxSTEPxf32>
+!total = tensor<1xSTEPxf32>
+!pairs = tensor<CxCxf32>
+!state = tensor<5x8xf32>
+chunk.program @p {} chunk C {
+  %q = chunk.input "q" : !keys
+  %k = chunk.input "k" : !keys
+  %e = chunk.input "e" : !keys
+  %v = chunk.input "v" : !values
+  %g = chunk.input "g" : !steps
+  %b = chunk.input "beta" : !gains
+  %S = chunk.state "S" : !state
+  %through = chunk.cumulative_decay through SPACE(%g) : !steps
+  %after = chunk.cumulative_decay after SPACE(%g) : !steps
+  %total = chunk.cumulative_decay total SPACE(%g) : !steps
+  %erased = chunk.interaction %e, %k strict decay SPACE(%g : !steps) : !keys, !keys
+  %L = chunk.map mul %b, %erased : !gains, !pairs
+  %ed = chunk.map mul %through, %e : !steps, !keys
+  %seen = chunk.read %ed, %S : !keys, !state
+  %new = chunk.map sub %v, %seen : !values, !values
+  %B = chunk.map mul %b, %new : !gains, !values
+  %U = chunk.solve %L, %B : !pairs, !values
+  %qd = chunk.map mul %through, %q : !steps, !keys
+  %past = chunk.read %qd, %S : !keys, !state
+  %A = chunk.interaction %q, %k inclusive decay SPACE(%g : !steps) : !keys, !keys
+  %present = chunk.apply %A, %U : !pairs, !values
+  %o = chunk.map add %past, %present : !values, !values
+  %ke = chunk.map mul %after, %k : !steps, !keys
+  %S1 = chunk.advance %S, %U, %ke columns(%total : !total) : !state, !values, !keys
+  chunk.output "o" %o : !values
+  chunk.next %S, %S1 : !state
+})";
+
+/// The text with every word of capitals replaced by what stands for it.
+std::string replaceWords(std::string text, std::initializer_list<std::pair<llvm::StringRef, std::string>> words) {
+  for (const auto &[word, by] : words)
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+      text.replace(at, word.size(), by);
+  return text;
+}
+
 class Numerics : public ChunkTest {
 protected:
   Results runChunkwise(const Problem &p, Rounding rounding) {
-    std::string C = std::to_string(p.chunk), k = "tensor<" + C + "x8xf32>", v = "tensor<" + C + "x5xf32>",
-                s = "tensor<" + C + "xf32>", g = p.perChannel ? k : s, a = "tensor<" + C + "x" + C + "xf32>",
-                total = p.perChannel ? "tensor<1x8xf32>" : "tensor<1xf32>", space = p.linear ? "linear" : "log",
-                decay = "decay " + space + "(%g : " + g + ") : " + k + ", " + k, state = "tensor<5x8xf32>";
-    std::string text = "chunk.program @p {} chunk " + C + " {\n%q = chunk.input \"q\" : " + k +
-                       "\n%k = chunk.input \"k\" : " + k + "\n%v = chunk.input \"v\" : " + v +
-                       "\n%g = chunk.input \"g\" : " + g + "\n%b = chunk.input \"beta\" : " + s +
-                       "\n%S = chunk.state \"S\" : " + state;
-    for (const char *range : {"through", "after", "total"})
-      text += std::string("\n%") + range + " = chunk.cumulative_decay " + range + " " + space + "(%g) : " + g;
-    text += "\n%L0 = chunk.interaction %k, %k strict " + decay + "\n%L = chunk.map mul %b, %L0 : " + s + ", " + a +
-            "\n%kd = chunk.map mul %through, %k : " + g + ", " + k + "\n%seen = chunk.read %kd, %S : " + k + ", " +
-            state + "\n%new = chunk.map sub %v, %seen : " + v + ", " + v + "\n%B = chunk.map mul %b, " +
-            (p.erases ? "%new" : "%v") + " : " + s + ", " + v;
-    text += p.erases ? "\n%U = chunk.solve %L, %B : " + a + ", " + v
-                     : "\n%z = chunk.constant 0.0 : " + v + "\n%U = chunk.map add %B, %z : " + v + ", " + v;
-    text += "\n%qd = chunk.map mul %through, %q : " + g + ", " + k + "\n%past = chunk.read %qd, %S : " + k + ", " +
-            state + "\n%A = chunk.interaction %q, %k inclusive " + decay + "\n%now = chunk.apply %A, %U : " + a + ", " +
-            v + "\n%o = chunk.map add %past, %now : " + v + ", " + v + "\n%ke = chunk.map mul %after, %k : " + g +
-            ", " + k + "\n%S1 = chunk.advance %S, %U, %ke columns(%total : " + total + ") : " + state + ", " + v +
-            ", " + k + "\nchunk.output \"o\" %o : " + v + "\nchunk.next %S, %S1 : " + state + "\n}";
+    std::string text = replaceWords(rule.str(), {{"<Cx", "<" + std::to_string(p.chunk) + "x"},
+                                                 {"xCx", "x" + std::to_string(p.chunk) + "x"},
+                                                 {"chunk C", "chunk " + std::to_string(p.chunk)},
+                                                 {"xSTEPx", p.perChannel ? "x8x" : "x"},
+                                                 {"SPACE", p.linear ? "linear" : "log"}});
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     if (!module) {
       ADD_FAILURE() << text;
@@ -126,6 +157,7 @@ protected:
     data.sizes = {1, p.tokens, 1, 1};
     data.inputs["q"] = {{1, p.tokens, 1, K}, p.q};
     data.inputs["k"] = {{1, p.tokens, 1, K}, p.k};
+    data.inputs["e"] = {{1, p.tokens, 1, K}, p.erases ? p.k : std::vector<double>(p.k.size())};
     data.inputs["v"] = {{1, p.tokens, 1, V}, p.v};
     data.inputs["g"] = {{1, p.tokens, 1}, p.decay};
     if (p.perChannel)

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {
@@ -131,120 +132,158 @@ protected:
   }
 };
 
-/// Each op by itself, with all of its operands moving. `%x` to `%z` are in [-1, 1], `%p` in [0.2, 1], `%a` linear steps
-/// of which some are zero, and %L a matrix that is not triangular.
+/// A program around one value `%o` of the type OUTPUT, which BODY computes. `%x` to `%z` are in [-1, 1], `%p` in [0.2,
+/// 1],
+/// `%a` and `%b` linear steps of which some are zero, and %L a matrix that is not triangular.
+constexpr llvm::StringLiteral frame = R"(
+!number = tensor<1xf32>
+!numbers = tensor<4xf32>
+!row = tensor<1x3xf32>
+!rows = tensor<4x3xf32>
+!twice = tensor<8x3xf32>
+!pairs = tensor<4x4xf32>
+!twice_pairs = tensor<8x8xf32>
+!matrix = tensor<1x3x3xf32>
+!matrices = tensor<4x3x3xf32>
+!vector = tensor<3xf32>
+!state = tensor<3x3xf32>
+chunk.program @p {} chunk 4 {
+  %x = chunk.input "x" : !rows
+  %y = chunk.input "y" : !rows
+  %z = chunk.input "z" : !rows
+  %p = chunk.input "p" : !rows
+  %b = chunk.input "b" : !rows
+  %s = chunk.input "s" : !numbers
+  %a = chunk.input "a" : !numbers
+  %M = chunk.input "M" : !matrices
+  %L = chunk.input "L" : !pairs
+  %m = chunk.param "m" : !row
+  %n = chunk.param "n" : !number
+  %S = chunk.state "S" : !state
+  %A = chunk.state "A" : !vector
+  %two = chunk.constant 2.0 : !number
+  BODY
+  chunk.output "o" %o : OUTPUT
+  chunk.next %S, NEXT_S : !state
+  chunk.next %A, NEXT_A : !vector
+})";
+
+/// The frame around a body, which may also name what the states become: `%S1` and `%A1`.
+std::string putInFrame(const std::string &body, const std::string &type) {
+  std::string text = frame.str();
+  auto replace = [&](llvm::StringRef word, const std::string &by) { text.replace(text.find(word), word.size(), by); };
+  auto nextOf = [&](const std::string &state) {
+    return body.find(state + "1") != std::string::npos ? state + "1" : state;
+  };
+  replace("OUTPUT", type);
+  replace("NEXT_S", nextOf("%S"));
+  replace("NEXT_A", nextOf("%A"));
+  replace("BODY", body);
+  return text;
+}
+
+/// Each op by itself, with all of its operands moving.
 TEST_F(TangentsOf, EveryOp) {
-  const std::string scalars = "tensor<4xf32>", vectors = "tensor<4x3xf32>", square = "tensor<4x4xf32>";
   std::vector<std::pair<std::string, std::string>> ops; // and the type of what they give
   for (const char *function :
        {"neg", "exp", "expm1", "abs", "sigmoid", "sin", "cos", "tanh", "softplus", "elu", "softmax"})
-    ops.push_back({"chunk.map " + std::string(function) + " %x : tensor<4x3xf32>", vectors});
+    ops.push_back({"chunk.map " + std::string(function) + " %x : !rows", "!rows"});
   for (const char *function : {"log", "sqrt"})
-    ops.push_back({"chunk.map " + std::string(function) + " %p : tensor<4x3xf32>", vectors});
+    ops.push_back({"chunk.map " + std::string(function) + " %p : !rows", "!rows"});
   for (const char *function : {"add", "sub", "mul", "max", "min"})
     for (const char *operands :
-         {"%x, %y : tensor<4x3xf32>, tensor<4x3xf32>", "%s, %y : tensor<4xf32>, tensor<4x3xf32>",
-          "%x, %m : tensor<4x3xf32>, tensor<1x3xf32>", "%m, %s : tensor<1x3xf32>, tensor<4xf32>"})
-      ops.push_back({"chunk.map " + std::string(function) + " " + operands, vectors});
-  ops.insert(
-      ops.end(),
-      {{"chunk.slice %x[1 for 2] : tensor<4x3xf32>", "tensor<4x2xf32>"},
-       {"chunk.concat %s, %x, %m : tensor<4xf32>, tensor<4x3xf32>, tensor<1x3xf32> to tensor<4x7xf32>",
-        "tensor<4x7xf32>"},
-       {"chunk.concat %x, %m : tensor<4x3xf32>, tensor<1x3xf32> to tensor<4x2x3xf32>", "tensor<4x2x3xf32>"},
-       {"chunk.map div %x, %p : tensor<4x3xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.map select %x, %y, %s : tensor<4x3xf32>, tensor<4x3xf32>, tensor<4xf32>", vectors},
-       {"chunk.map select %s, %n, %m : tensor<4xf32>, tensor<1xf32>, tensor<1x3xf32>", vectors},
-       {"chunk.map sum %x : tensor<4x3xf32>", scalars},
-       {"chunk.map dot %x, %y : tensor<4x3xf32>, tensor<4x3xf32>", scalars},
-       {"chunk.map outer %x, %m : tensor<4x3xf32>, tensor<1x3xf32>", "tensor<4x3x3xf32>"},
-       {"chunk.map matvec %M, %x : tensor<4x3x3xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.map vecmat %x, %M : tensor<4x3xf32>, tensor<4x3x3xf32>", vectors},
-       {"chunk.map scale_cols %M, %x : tensor<4x3x3xf32>, tensor<4x3xf32>", "tensor<4x3x3xf32>"},
-       {"chunk.map scale_rows %m, %M : tensor<1x3xf32>, tensor<4x3x3xf32>", "tensor<4x3x3xf32>"},
-       {"chunk.extract %x[2] : tensor<4x3xf32>", scalars},
-       {"chunk.extract %M[1] : tensor<4x3x3xf32>", vectors},
-       {"chunk.broadcast %s : tensor<4xf32> to tensor<4x3xf32>", vectors},
-       {"chunk.broadcast %m : tensor<1x3xf32> to tensor<4x3xf32>", vectors},
-       {"chunk.interaction %x, %y strict : tensor<4x3xf32>, tensor<4x3xf32>", square},
-       {"chunk.interaction %x, %y before decay log(%y : tensor<4x3xf32>) : tensor<4x3xf32>, tensor<4x3xf32>", square},
-       {"chunk.interaction %x, %y inclusive decay log(%s : tensor<4xf32>) : tensor<4x3xf32>, tensor<4x3xf32>", square},
-       {"chunk.interaction %x, %y strict decay linear(%a : tensor<4xf32>) : tensor<4x3xf32>, tensor<4x3xf32>", square},
-       {"chunk.interaction %x, %y inclusive decay linear(%b : tensor<4x3xf32>) : tensor<4x3xf32>, tensor<4x3xf32>",
-        square},
-       {"chunk.apply %L, %x : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.apply %L, %x strict decay linear(%b : tensor<4x3xf32>) : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.apply %L, %x before decay log(%y : tensor<4x3xf32>) : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.solve %L, %x : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.solve %L, %x strict decay linear(%b : tensor<4x3xf32>) : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.solve %L, %x strict decay log(%y : tensor<4x3xf32>) : tensor<4x4xf32>, tensor<4x3xf32>", vectors},
-       {"chunk.inverse %L : tensor<4x4xf32>", square},
-       {"chunk.read %x, %S : tensor<4x3xf32>, tensor<3x3xf32>", vectors},
-       {"chunk.read left %x, %S : tensor<4x3xf32>, tensor<3x3xf32>", vectors},
-       {"chunk.previous %A, %x : tensor<3xf32>, tensor<4x3xf32>", vectors}});
+         {"%x, %y : !rows, !rows", "%s, %y : !numbers, !rows", "%x, %m : !rows, !row", "%m, %s : !row, !numbers"})
+      ops.push_back({"chunk.map " + std::string(function) + " " + operands, "!rows"});
+  ops.insert(ops.end(), {{"chunk.slice %x[1 for 2] : !rows", "tensor<4x2xf32>"},
+                         {"chunk.concat %s, %x, %m : !numbers, !rows, !row to tensor<4x7xf32>", "tensor<4x7xf32>"},
+                         {"chunk.concat %x, %m : !rows, !row to tensor<4x2x3xf32>", "tensor<4x2x3xf32>"},
+                         {"chunk.map div %x, %p : !rows, !rows", "!rows"},
+                         {"chunk.map select %x, %y, %s : !rows, !rows, !numbers", "!rows"},
+                         {"chunk.map select %s, %n, %m : !numbers, !number, !row", "!rows"},
+                         {"chunk.map sum %x : !rows", "!numbers"},
+                         {"chunk.map dot %x, %y : !rows, !rows", "!numbers"},
+                         {"chunk.map outer %x, %m : !rows, !row", "!matrices"},
+                         {"chunk.map matvec %M, %x : !matrices, !rows", "!rows"},
+                         {"chunk.map vecmat %x, %M : !rows, !matrices", "!rows"},
+                         {"chunk.map scale_cols %M, %x : !matrices, !rows", "!matrices"},
+                         {"chunk.map scale_rows %m, %M : !row, !matrices", "!matrices"},
+                         {"chunk.extract %x[2] : !rows", "!numbers"},
+                         {"chunk.extract %M[1] : !matrices", "!rows"},
+                         {"chunk.broadcast %s : !numbers to !rows", "!rows"},
+                         {"chunk.broadcast %m : !row to !rows", "!rows"},
+                         {"chunk.interaction %x, %y strict : !rows, !rows", "!pairs"},
+                         {"chunk.interaction %x, %y before decay log(%y : !rows) : !rows, !rows", "!pairs"},
+                         {"chunk.interaction %x, %y inclusive decay log(%s : !numbers) : !rows, !rows", "!pairs"},
+                         {"chunk.interaction %x, %y strict decay linear(%a : !numbers) : !rows, !rows", "!pairs"},
+                         {"chunk.interaction %x, %y inclusive decay linear(%b : !rows) : !rows, !rows", "!pairs"},
+                         {"chunk.apply %L, %x : !pairs, !rows", "!rows"},
+                         {"chunk.apply %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
+                         {"chunk.apply %L, %x before decay log(%y : !rows) : !pairs, !rows", "!rows"},
+                         {"chunk.solve %L, %x : !pairs, !rows", "!rows"},
+                         {"chunk.solve %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
+                         {"chunk.solve %L, %x strict decay log(%y : !rows) : !pairs, !rows", "!rows"},
+                         {"chunk.inverse %L : !pairs", "!pairs"},
+                         {"chunk.read %x, %S : !rows, !state", "!rows"},
+                         {"chunk.read left %x, %S : !rows, !state", "!rows"},
+                         {"chunk.previous %A, %x : !vector, !rows", "!rows"}});
   for (const char *range : {"through", "before", "after"})
-    for (const char *decay : {"log(%y) : tensor<4x3xf32>", "linear(%b) : tensor<4x3xf32>"})
-      ops.push_back({"chunk.cumulative_decay " + std::string(range) + " " + decay, vectors});
+    for (const char *decay : {"log(%y) : !rows", "linear(%b) : !rows"})
+      ops.push_back({"chunk.cumulative_decay " + std::string(range) + " " + decay, "!rows"});
   for (const char *range : {"through", "before", "after"})
-    ops.push_back({"chunk.cumulative_decay " + std::string(range) + " linear(%a) : tensor<4xf32>", scalars});
-  const std::pair<std::string, std::string> several[] = {
-      {"%v = chunk.interleave %x, %y : tensor<4x3xf32>, tensor<4x3xf32>\n%w = chunk.interleave %y, %z : "
-       "tensor<4x3xf32>, tensor<4x3xf32>\n"
-       "%I = chunk.interaction %v, %w points [before, 1] of [0, 1] decay linear(%b : tensor<4x3xf32>) : "
-       "tensor<8x3xf32>, tensor<8x3xf32>\n%o = chunk.deinterleave %I 1 of 2 : tensor<8x8xf32>",
+    ops.push_back({"chunk.cumulative_decay " + std::string(range) + " linear(%a) : !numbers", "!numbers"});
+  const std::pair<const char *, const char *> several[] = {
+      {R"(%v = chunk.interleave %x, %y : !rows, !rows
+  %w = chunk.interleave %y, %z : !rows, !rows
+  %I = chunk.interaction %v, %w points [before, 1] of [0, 1] decay linear(%b : !rows) : !twice, !twice
+  %o = chunk.deinterleave %I 1 of 2 : !twice_pairs)",
        "tensor<4x8xf32>"},
-      {"%v = chunk.interleave %x, %y : tensor<4x3xf32>, tensor<4x3xf32>\n%w = chunk.interleave %y, %z : "
-       "tensor<4x3xf32>, tensor<4x3xf32>\n"
-       "%I = chunk.interaction %v, %w points [0, 1] of [0, 1] decay log(%s : tensor<4xf32>) : tensor<8x3xf32>, "
-       "tensor<8x3xf32>\n%U = chunk.solve %I, %w points [0, 1] of [0, 1] decay linear(%b : tensor<4x3xf32>) : "
-       "tensor<8x8xf32>, tensor<8x3xf32>\n%o = chunk.deinterleave %U 0 of 2 : tensor<8x3xf32>",
-       vectors},
-      {"%t = chunk.cumulative_decay total linear(%b) : tensor<4x3xf32>\n%o = chunk.map mul %t, %x : tensor<1x3xf32>, "
-       "tensor<4x3xf32>",
-       vectors},
-      {"%o, %last = chunk.scan %A, %x decay linear(%b : tensor<4x3xf32>) : tensor<3xf32>, tensor<4x3xf32>", vectors},
-      {"%o, %last = chunk.scan %A, %x decay log(%s : tensor<4xf32>) : tensor<3xf32>, tensor<4x3xf32>", vectors},
-      {"%o, %last = chunk.scan %A, %x : tensor<3xf32>, tensor<4x3xf32>", vectors},
-      {"%o, %last = chunk.tropical_scan %A, %x, %y : tensor<3xf32>, tensor<4x3xf32>, tensor<4x3xf32>", vectors},
-      {"%o = chunk.state_free -> tensor<4x3xf32> {\n%q = chunk.map exp %x : tensor<4x3xf32>\n%r = chunk.map mul %q, %y "
-       ": tensor<4x3xf32>, tensor<4x3xf32>\nchunk.yield %r : tensor<4x3xf32>\n}",
-       vectors},
-      {"%c = chunk.map add %c1, %p : tensor<1xf32>, tensor<4x3xf32>\n%I = chunk.interaction %y, %y inclusive : "
-       "tensor<4x3xf32>, tensor<4x3xf32>\n%o = chunk.cg %x ridge %c iterations 20 : tensor<4x3xf32>, "
-       "tensor<4x3xf32> {\n^bb0(%q: tensor<4x3xf32>):\n%r = chunk.interaction %q, %y inclusive : tensor<4x3xf32>, "
-       "tensor<4x3xf32>\n%r1 = chunk.apply %r, %y : tensor<4x4xf32>, tensor<4x3xf32>\nchunk.yield %r1 : "
-       "tensor<4x3xf32>\n}",
-       vectors},
-      {"%o, %S1 = chunk.token_loop (%x1 = %x : tensor<4x3xf32>, %y1 = %y : tensor<4x3xf32>) carry (%S0 = %S : "
-       "tensor<3x3xf32>) -> (tensor<4x3xf32>, tensor<3x3xf32>) {\n%a1 = chunk.map tanh %S0 : tensor<1x3x3xf32>\n%u1 = "
-       "chunk.map outer %x1, %m : tensor<1x3xf32>, tensor<1x3xf32>\n%b1 = chunk.map sub %a1, %u1 : tensor<1x3x3xf32>, "
-       "tensor<1x3x3xf32>\n%o1 = chunk.map matvec %b1, %y1 : tensor<1x3x3xf32>, tensor<1x3xf32>\nchunk.yield %o1, %b1 "
-       ": "
-       "tensor<1x3xf32>, tensor<1x3x3xf32>\n}",
-       vectors},
-      {"%o, %A1 = chunk.token_loop (%x1 = %x : tensor<4x3xf32>) carry (%A0 = %A : tensor<3xf32>) -> (tensor<4x3xf32>, "
-       "tensor<3xf32>) {\n%d1 = chunk.map exp %x1 : tensor<1x3xf32>\nchunk.yield %A0, %d1 : tensor<1x3xf32>, "
-       "tensor<1x3xf32>\n}",
-       vectors},
+      {R"(%v = chunk.interleave %x, %y : !rows, !rows
+  %w = chunk.interleave %y, %z : !rows, !rows
+  %I = chunk.interaction %v, %w points [0, 1] of [0, 1] decay log(%s : !numbers) : !twice, !twice
+  %U = chunk.solve %I, %w points [0, 1] of [0, 1] decay linear(%b : !rows) : !twice_pairs, !twice
+  %o = chunk.deinterleave %U 0 of 2 : !twice)",
+       "!rows"},
+      {R"(%t = chunk.cumulative_decay total linear(%b) : !rows
+  %o = chunk.map mul %t, %x : !row, !rows)",
+       "!rows"},
+      {"%o, %A1 = chunk.scan %A, %x decay linear(%b : !rows) : !vector, !rows", "!rows"},
+      {"%o, %A1 = chunk.scan %A, %x decay log(%s : !numbers) : !vector, !rows", "!rows"},
+      {"%o, %A1 = chunk.scan %A, %x : !vector, !rows", "!rows"},
+      {"%o, %A1 = chunk.tropical_scan %A, %x, %y : !vector, !rows, !rows", "!rows"},
+      {R"(%o = chunk.state_free -> !rows {
+    %q = chunk.map exp %x : !rows
+    %r = chunk.map mul %q, %y : !rows, !rows
+    chunk.yield %r : !rows
+  })",
+       "!rows"},
+      {R"(%c = chunk.map add %two, %p : !number, !rows
+  %I = chunk.interaction %y, %y inclusive : !rows, !rows
+  %o = chunk.cg %x ridge %c iterations 20 : !rows, !rows {
+  ^bb0(%q: !rows):
+    %r = chunk.interaction %q, %y inclusive : !rows, !rows
+    %r1 = chunk.apply %r, %y : !pairs, !rows
+    chunk.yield %r1 : !rows
+  })",
+       "!rows"},
+      {R"(%o, %S1 = chunk.token_loop (%x1 = %x : !rows, %y1 = %y : !rows) carry (%S0 = %S : !state) -> (!rows, !state) {
+    %a1 = chunk.map tanh %S0 : !matrix
+    %u1 = chunk.map outer %x1, %m : !row, !row
+    %b1 = chunk.map sub %a1, %u1 : !matrix, !matrix
+    %o1 = chunk.map matvec %b1, %y1 : !matrix, !row
+    chunk.yield %o1, %b1 : !row, !matrix
+  })",
+       "!rows"},
+      {R"(%o, %A1 = chunk.token_loop (%x1 = %x : !rows) carry (%A0 = %A : !vector) -> (!rows, !vector) {
+    %d1 = chunk.map exp %x1 : !row
+    chunk.yield %A0, %d1 : !row, !row
+  })",
+       "!rows"},
   };
   std::vector<std::pair<std::string, std::string>> bodies(std::begin(several), std::end(several));
   for (const auto &[op, type] : ops)
     bodies.push_back({"%o = " + op, type});
   for (const auto &[body, type] : bodies) {
-    std::string text = "chunk.program @p {} chunk 4 {\n";
-    for (const char *name : {"x", "y", "z", "p", "b"})
-      text += "%" + std::string(name) + " = chunk.input \"" + name + "\" : tensor<4x3xf32>\n";
-    text += "%s = chunk.input \"s\" : tensor<4xf32>\n%a = chunk.input \"a\" : tensor<4xf32>\n"
-            "%M = chunk.input \"M\" : tensor<4x3x3xf32>\n%L = chunk.input \"L\" : tensor<4x4xf32>\n"
-            "%m = chunk.param \"m\" : tensor<1x3xf32>\n%n = chunk.param \"n\" : tensor<1xf32>\n"
-            "%S = chunk.state \"S\" : tensor<3x3xf32>\n%A = chunk.state \"A\" : tensor<3xf32>\n"
-            "%c1 = chunk.constant 2.0 : tensor<1xf32>\n" +
-            body + "\nchunk.output \"o\" %o : " + type + "\n";
-    std::string S = body.find("%S1") != std::string::npos ? "%S1" : "%S";
-    std::string A = body.find("%last") != std::string::npos ? "%last"
-                    : body.find("%A1") != std::string::npos ? "%A1"
-                                                            : "%A";
-    text += "chunk.next %S, " + S + " : tensor<3x3xf32>\nchunk.next %A, " + A + " : tensor<3xf32>\n}";
+    std::string text = putInFrame(body, type);
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     for (int64_t tokens : {4, 3, 11}) {
@@ -281,14 +320,22 @@ TEST_F(TangentsOf, EveryOp) {
 
 /// Composing summaries, of each kind.
 TEST_F(TangentsOf, Compose) {
+  constexpr llvm::StringLiteral program = R"(
+!state = tensor<3x3xf32>
+chunk.program @p {} chunk 4 {
+  %A = chunk.state "A" : !state
+  %B = chunk.state "B" : !state
+  %C = chunk.state "C" : !state
+  %D = chunk.state "D" : !state
+  %E, %F = chunk.compose KIND(%A, %B), (%C, %D) : !state, !state
+  chunk.next %A, %E : !state
+  chunk.next %B, %F : !state
+  chunk.next %C, %C : !state
+  chunk.next %D, %D : !state
+})";
   for (std::string kind : {"right", "left", "elementwise", "tropical"}) {
-    std::string text = "chunk.program @p {} chunk 4 {\n";
-    for (const char *name : {"A", "B", "C", "D"})
-      text += "%" + std::string(name) + " = chunk.state \"" + name + "\" : tensor<3x3xf32>\n";
-    text += "%E, %F = chunk.compose " + kind +
-            "(%A, %B), (%C, %D) : tensor<3x3xf32>, tensor<3x3xf32>\n"
-            "chunk.next %A, %E : tensor<3x3xf32>\nchunk.next %B, %F : tensor<3x3xf32>\n"
-            "chunk.next %C, %C : tensor<3x3xf32>\nchunk.next %D, %D : tensor<3x3xf32>\n}";
+    std::string text = program.str();
+    text.replace(text.find("KIND"), 4, kind);
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     ASSERT_TRUE(module) << text;
     Data data;

@@ -3,13 +3,14 @@
 #include "ChunkTesting.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Interpreter/ChunkArithmetic.h"
-#include "Interpreter/TileInterpreter.h"
+#include "Interpreter/TilePhases.h"
 #include "Transforms/Chunk/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <filesystem>
 #include <set>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 namespace fs = std::filesystem;
 
@@ -40,14 +41,14 @@ protected:
 
   Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false,
             bool hasAMX = false) {
-    tile::ConvertChunkToTilePassOptions options;
+    conversion::ConvertChunkToTilePassOptions options;
     options.dtype = dtype.str();
     options.hasPairs = hasPairs;
     options.hasAMX = hasAMX;
     return plan(module, chunk, options);
   }
 
-  Plan plan(mlir::ModuleOp module, int64_t chunk, const tile::ConvertChunkToTilePassOptions &options) {
+  Plan plan(mlir::ModuleOp module, int64_t chunk, const conversion::ConvertChunkToTilePassOptions &options) {
     Plan result{toChunk(module, chunk), {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -58,7 +59,7 @@ protected:
     EXPECT_TRUE(mlir::succeeded(clean.run(*result.module)));
     result.arrays = listKernelArrays(programOf(*result.module));
     mlir::PassManager passes(&context);
-    passes.addPass(tile::createConvertChunkToTilePass(options));
+    passes.addPass(conversion::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(passes.run(*result.module)));
     return result;
   }
@@ -86,25 +87,132 @@ TEST_P(Plans, ComputeTokenByToken) {
   }
 }
 
-/// The plan of a CTA of one team, with all of its tiles in shared memory and with hardly any, and with rounded factors.
+/// The plan of a CTA of one team, with all of its tiles in shared memory and with hardly any, with rounded factors, and
+/// token by token.
 TEST_P(Plans, ComputeInOneTeam) {
   auto module = example(GetParam(), {{"K", 16}, {"V", 10}, {"M", 8}});
   ASSERT_TRUE(module);
-  for (auto [dtype, sharedBytes] :
-       {std::pair("f32", tile::mostSharedBytes), {"bf16", tile::mostSharedBytes}, {"bf16", 4096}}) {
-    tile::ConvertChunkToTilePassOptions options;
+  for (auto [dtype, sharedBytes, chunk] : {std::tuple("f32", tile::mostSharedBytes, 16),
+                                           {"bf16", tile::mostSharedBytes, 16},
+                                           {"bf16", 4096, 16},
+                                           {"bf16", tile::mostSharedBytes, 1}}) {
+    conversion::ConvertChunkToTilePassOptions options;
     options.dtype = dtype;
     options.threads = 128;
     options.sharedBytes = sharedBytes;
-    Plan tiles = plan(*module, 16, options);
+    Plan tiles = plan(*module, chunk, options);
     EXPECT_LE(int64_t(*tiles.kernel().getShared()), sharedBytes);
     for (int64_t tokens : {0, 5, 37}) {
       Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
       Results want = get(interpret(recurrenceOf(*module), data));
       Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
-      EXPECT_LE(relativeRms(got, want), limit) << dtype << ", " << sharedBytes << " bytes, " << tokens << " tokens";
+      EXPECT_LE(relativeRms(got, want), limit)
+          << dtype << ", " << sharedBytes << " bytes, chunks of " << chunk << ", " << tokens << " tokens";
     }
   }
+}
+
+struct PhasedPlan {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  chunk::Phases phases;
+  std::vector<KernelArray> arrays;
+  llvm::SmallVector<tile::KernelOp> kernels() { return llvm::to_vector(module->getOps<tile::KernelOp>()); }
+};
+
+/// The phases of a plan, with parts of so many channels.
+class PhasedPlanTest : public TilePlanTest {
+protected:
+  PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype) {
+    PhasedPlan result{toChunk(recurrences, chunk), {}, {}};
+    mlir::PassManager clean(&context);
+    clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
+    clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+    EXPECT_TRUE(mlir::succeeded(clean.run(*result.module)));
+    mlir::OwningOpRef<mlir::ModuleOp> whole = mlir::cast<mlir::ModuleOp>((*result.module)->clone());
+    result.arrays = listKernelArrays(programOf(*whole));
+    mlir::PassManager split(&context);
+    if (dtype == "bf16")
+      split.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
+    split.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
+    split.addPass(mlir::createCanonicalizerPass());
+    split.addPass(mlir::createCSEPass());
+    split.addPass(chunk::createPhasesPass());
+    split.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({part}));
+    EXPECT_TRUE(mlir::succeeded(split.run(*result.module)));
+    llvm::SmallVector<chunk::ProgramOp> programs(result.module->getOps<chunk::ProgramOp>());
+    if (programs.size() > 1)
+      result.phases = chunk::describePhases(programOf(*whole), programs);
+    mlir::PassManager lower(&context);
+    lower.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
+    lower.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
+    conversion::ConvertChunkToTilePassOptions options;
+    options.dtype = dtype.str();
+    options.threads = 128;
+    lower.addPass(conversion::createConvertChunkToTilePass(options));
+    EXPECT_TRUE(mlir::succeeded(lower.run(*result.module)));
+    return result;
+  }
+};
+
+class PhasedPlans : public PhasedPlanTest, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(PhasedPlans, ComputeTokenByToken) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 12}, {"M", 8}});
+  ASSERT_TRUE(module);
+  for (auto [chunk, dtype] : {std::pair(16, "f32"), {16, "bf16"}, {32, "bf16"}}) {
+    PhasedPlan tiles = plan(*module, chunk, 4, dtype);
+    if (tiles.phases.phases.empty())
+      continue;
+    for (int64_t tokens : {0, 5, 16, 37}) {
+      Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+      Results want = get(interpret(recurrenceOf(*module), data));
+      Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, chunk, data));
+      EXPECT_LE(relativeRms(got, want), limit) << dtype << ", chunks of " << chunk << ", " << tokens << " tokens";
+    }
+  }
+}
+
+/// What phases round, and decays that are differences of sums, is off by not much more than rounding the data alone.
+TEST_P(PhasedPlans, RoundAsTheirDataDoes) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 12}, {"M", 8}});
+  ASSERT_TRUE(module);
+  PhasedPlan tiles = plan(*module, 16, 4, "bf16");
+  if (tiles.phases.phases.empty())
+    return;
+  Data data = randomData(recurrenceOf(*module), {1, 37, 2, 1}, 3), rounded = data;
+  Results want = get(interpret(recurrenceOf(*module), data));
+  Arithmetic arithmetic(Rounding::bf16);
+  for (NamedArrays *arrays : {&rounded.inputs, &rounded.params, &rounded.initial})
+    for (auto &[name, array] : *arrays)
+      for (double &value : array.values)
+        value = arithmetic.operand(value);
+  double ofData = relativeRms(get(interpret(recurrenceOf(*module), rounded)), want);
+  TileOptions options;
+  options.rounds = true;
+  double error =
+      relativeRms(get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data, options)), want);
+  EXPECT_LE(error, std::max(8e-3, 4 * ofData));
+  EXPECT_GT(error, 1e-9);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, PhasedPlans, ::testing::ValuesIn(listExamples()),
+                         [](const auto &info) { return info.param; });
+
+/// How many phases there are, and how many parts the chain has.
+TEST_F(PhasedPlanTest, AreThereWhereStatesGoThroughProducts) {
+  auto count = [&](const char *name) {
+    auto module = example(name, {{"K", 16}, {"V", 12}, {"M", 8}});
+    std::vector<int64_t> parts;
+    for (const chunk::Phase &phase : plan(*module, 16, 4, "bf16").phases.phases)
+      parts.push_back(phase.isParallel ? 0 : phase.parts);
+    return parts;
+  };
+  EXPECT_THAT(count("linear_attention"), ::testing::ElementsAre(3, 0));
+  EXPECT_THAT(count("mamba2"), ::testing::ElementsAre(0, 3, 0));
+  EXPECT_THAT(count("gated_delta_net"), ::testing::ElementsAre(0, 3, 0));
+  EXPECT_THAT(count("kda"), ::testing::ElementsAre(0, 3, 0));
+  EXPECT_THAT(count("mamba1"), ::testing::IsEmpty());
+  EXPECT_THAT(count("mamba2_layer"), ::testing::IsEmpty()); // its keys have tokens of the chunk before in them
 }
 
 /// The data with all that an input has for one token replaced by a number.
@@ -185,6 +293,44 @@ TEST_P(Plans, RoundAsTheirDataDoes) {
   }
 }
 
+/// What reads a state in the pass of a later op: B's pass multiplies A, which was advanced before it.
+TEST_F(TilePlanTest, AStateIsNotAdvancedInPlaceBeforeALaterPassReadsIt) {
+  const char *text = R"(
+    chunk.program @read_late {} chunk 16 {
+      %half = chunk.constant 0.5 : tensor<1xf32>
+      %k = chunk.input "k" : tensor<16x3xf32>
+      %v = chunk.input "v" : tensor<16x2xf32>
+      %A = chunk.state "A" : tensor<2x3xf32>
+      %B = chunk.state "B" : tensor<2x3xf32>
+      %w = chunk.map mul %A, %half : tensor<2x3xf32>, tensor<1xf32>
+      %A1 = chunk.advance %A, %v, %k : tensor<2x3xf32>, tensor<16x2xf32>, tensor<16x3xf32>
+      %B1 = chunk.advance %B, %v, %k : tensor<2x3xf32>, tensor<16x2xf32>, tensor<16x3xf32>
+      %B2 = chunk.map add %B1, %w : tensor<2x3xf32>, tensor<2x3xf32>
+      %o = chunk.read %k, %B : tensor<16x3xf32>, tensor<2x3xf32>
+      chunk.output "o" %o : tensor<16x2xf32>
+      chunk.next %A, %A1 : tensor<2x3xf32>
+      chunk.next %B, %B2 : tensor<2x3xf32>
+    })";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  Data data;
+  data.sizes = {1, 40, 1, 1};
+  for (auto [name, width] : {std::pair("k", 3), {"v", 2}}) {
+    Array &array = data.inputs[name] = {{1, 40, 1, width}, std::vector<double>(size_t(40 * width))};
+    for (size_t i = 0; i < array.values.size(); ++i)
+      array.values[i] = double((i * 7 + size_t(width)) % 11) / 11 - 0.5;
+  }
+  for (const char *name : {"A", "B"})
+    data.initial[name] = {{1, 1, 2, 3}, {1, -2, 3, 0.5, 0.25, -1}};
+  Results want = get(interpret(programOf(*module), data));
+  std::vector<KernelArray> arrays = listKernelArrays(programOf(*module));
+  mlir::PassManager passes(&context);
+  passes.addPass(conversion::createConvertChunkToTilePass({}));
+  ASSERT_TRUE(mlir::succeeded(passes.run(*module)));
+  Results got = get(interpret(*module->getOps<tile::KernelOp>().begin(), arrays, data));
+  EXPECT_LE(relativeRms(got, want), limit);
+}
+
 TEST_F(TilePlanTest, EveryProductOfEvenSizesIsOfPairs) {
   auto count = [&](int64_t K, llvm::StringRef dtype) {
     auto module = example("gated_delta_net", {{"K", K}, {"V", 10}});
@@ -201,6 +347,26 @@ TEST_F(TilePlanTest, EveryProductOfEvenSizesIsOfPairs) {
   EXPECT_THAT(count(14, "bf16"), ::testing::Pair(2, 6)); // fewer keys than tokens: those of data, which are exact
   EXPECT_THAT(count(16, "f32"), ::testing::Pair(0, 6));
   EXPECT_THAT(count(16, "f16"), ::testing::Pair(0, 6));
+}
+
+/// A CTA that takes a token at a time adds to states by passes over their elements, of f32 whatever the data.
+TEST_F(TilePlanTest, OneTokenChangesStatesElementByElement) {
+  auto count = [&](int64_t chunk) {
+    auto module = example("gated_delta_net", {{"K", 16}, {"V", 10}});
+    conversion::ConvertChunkToTilePassOptions options;
+    options.dtype = "bf16";
+    options.threads = 128;
+    Plan tiles = plan(*module, chunk, options);
+    int64_t products = 0, passes = 0;
+    tiles.kernel().walk([&](tile::ProductOp op) { products += op.getResult().getType().getSize(0) == 10; });
+    tiles.kernel().walk([&](tile::MapOp op) {
+      passes += op.getResult().getType().getShape() == llvm::ArrayRef<int64_t>{10, 16} &&
+                op.getResult().getType().getElementType().isF32();
+    });
+    return std::pair(products, passes);
+  };
+  EXPECT_THAT(count(16), ::testing::Pair(1, 0));
+  EXPECT_THAT(count(1), ::testing::Pair(0, 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Plans, ::testing::ValuesIn(listExamples()),

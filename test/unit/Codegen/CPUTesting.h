@@ -100,17 +100,17 @@ private:
 };
 
 /// The numbers that are left of an array in the type's memory.
-inline void roundTo(DataType type, interpreter::NamedArrays &arrays) {
+inline void roundTo(DataType type, data::NamedArrays &arrays) {
   for (auto &[name, array] : arrays)
     array.values = Storage(type, array.values).values();
 }
 
 /// The program on all batches and heads.
-inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::ProgramOp program,
-                                      const interpreter::Data &data, DataType type = DataType::F32) {
-  using namespace interpreter;
+inline data::Results runKernel(const LoadedKernel &kernel, chunk::ProgramOp program, const data::Data &data,
+                               DataType type = DataType::F32) {
+  using namespace data;
   auto width = [](llvm::ArrayRef<int64_t> shape) { return *countElements(shape); };
-  const Sizes &sizes = data.sizes;
+  const data::Sizes &sizes = data.sizes;
   std::map<std::string, Storage> inputs, params, initial, outputs, final;
   for (auto &[name, array] : data.inputs)
     inputs.try_emplace(name, type, array.values);
@@ -118,14 +118,14 @@ inline interpreter::Results runKernel(const LoadedKernel &kernel, chunk::Program
     params.try_emplace(name, type, array.values);
   for (auto &[name, array] : data.initial)
     initial.try_emplace(name, DataType::F32, array.values);
-  Results results;
+  data::Results results;
   for (chunk::OutputOp output : program.getOutputs()) {
-    auto shape = getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue()));
+    auto shape = getFullShape(data::Role::Output, sizes, chunk::shapePerToken(output.getValue()));
     results.outputs[output.getName().str()] = {{shape.begin(), shape.end()}, {}};
     outputs.try_emplace(output.getName().str(), type, std::vector<double>(width(shape)));
   }
   for (chunk::StateOp state : program.getStates()) {
-    auto shape = getFullShape(Role::Final, sizes, chunk::tensorOf(state).getShape());
+    auto shape = getFullShape(data::Role::Final, sizes, chunk::tensorOf(state).getShape());
     results.final[state.getName().str()] = {{shape.begin(), shape.end()}, {}};
     final.try_emplace(state.getName().str(), DataType::F32, std::vector<double>(width(shape)));
   }

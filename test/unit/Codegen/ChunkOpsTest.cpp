@@ -7,6 +7,7 @@
 #include <random>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 
 using namespace recur;
-using interpreter::Data;
+using data::Data;
 
 namespace {
 
@@ -41,7 +41,7 @@ public:
     return std::move(example);
   }
 
-  bool compareAt(const interpreter::Sizes &sizes, uint64_t seed, bool isHard) const {
+  bool compareAt(const data::Sizes &sizes, uint64_t seed, bool isHard) const {
     return compareWithInterpreter(recurrence, sizes, seed, type, isHard,
                                   [&](const Data &data) { return runKernel(*kernel, program, data, type); });
   }
@@ -58,8 +58,7 @@ private:
 /// Compares the kernel at each length, on tame data and, if asked, on hard data too.
 void expectRight(const std::string &path, Dims dims, int64_t chunk, const std::string &target,
                  std::initializer_list<int64_t> lengths, std::initializer_list<bool> isHard = {false},
-                 interpreter::Sizes sizes = {2, 0, 2, 1}, DataType type = DataType::F32,
-                 Effort effort = Effort::Quick) {
+                 data::Sizes sizes = {2, 0, 2, 1}, DataType type = DataType::F32, Effort effort = Effort::Quick) {
   auto kernel = ExampleKernel::compile(path, dims, chunk, target, type, effort);
   ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
   size_t compared = 0;

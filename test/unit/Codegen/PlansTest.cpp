@@ -6,12 +6,12 @@
 #include <cstring>
 
 using namespace recur;
+using data::Data;
+using data::NamedArrays;
+using data::Results;
+using data::Sizes;
 using engine::HostCall;
 using engine::HostEngine;
-using interpreter::Data;
-using interpreter::NamedArrays;
-using interpreter::Results;
-using interpreter::Sizes;
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 using namespace recur;
+using data::Data;
+using data::Results;
 using engine::HostEngine;
-using interpreter::Data;
-using interpreter::Results;
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include "recur/Compiler.h"
 #include "recur/Runtime.h"
 #include "gmock/gmock.h"
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -125,6 +126,23 @@ TEST(Compiler, GivesWhatIsAskedForAndNothingElse) {
   EXPECT_EQ(recur_compilation_artifact(compilation.get(), "mlir", nullptr), nullptr);
 }
 
+TEST(Compiler, QuickIsOtherCode) {
+  recur_dim dims[] = {{"K", 20}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  options.emit = "asm";
+  auto count = [&](int32_t quick) {
+    options.quick = quick;
+    Compilation compilation = compile(sum("total", 2), options);
+    EXPECT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+    std::string text = recur_compilation_artifact(compilation.get(), "asm", nullptr);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_EQ(count(0), count(0));
+  EXPECT_NE(count(0), count(1));
+}
+
 TEST(Compiler, ASharedObjectNeedsNothingElse) {
   recur_dim dims[] = {{"K", 20}};
   recur_compile_options options = usual();
@@ -227,7 +245,7 @@ TEST(Compiler, RefusesEveryOptionMisused) {
     const char *message;
   } misuses[] = {
       {"version", [](auto &o) { o.version = 0; },
-       "the options are of version 0, and this compiler is of version 1; set `version` to RECUR_COMPILER_VERSION"},
+       "the options are of version 0, and this compiler is of version 3; set `version` to RECUR_COMPILER_VERSION"},
       {"chunk", [](auto &o) { o.chunk = 17; }, "--chunk: unknown value '17'; did you mean '16'?"},
       {"recurrence", [](auto &o) { o.recurrence = "b"; }, "--recurrence: the file has no recurrence 'b'"},
       {"dims", [](auto &o) { o.dims = nullptr; }, "--dim: there are 1 dims, and none to read"},
@@ -275,6 +293,21 @@ TEST(Compiler, RefusesEveryOptionMisused) {
     EXPECT_THAT(messageOf(compilation), HasSubstr("are null"));
   }
   recur_compilation_free(nullptr);
+}
+
+TEST(Compiler, MakesGradientsWhereTheyAreAskedFor) {
+  recur_dim dims[] = {{"K", 4}};
+  recur_compile_options options = usual();
+  options.dims = dims;
+  options.dim_count = 1;
+  options.emit = "so";
+  for (int32_t backward : {0, 1}) {
+    options.backward = backward;
+    Compilation compilation = compile(sum("a", 1), options);
+    ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+    Loaded loaded(compilation);
+    EXPECT_EQ(loaded.find<recur_recurrence>("a_recurrence")->gradient != nullptr, backward != 0);
+  }
 }
 
 TEST(Compiler, DescribesWithoutSizes) {

@@ -3,6 +3,7 @@
 #include "RunDGPS.h"
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {

@@ -4,6 +4,7 @@
 #include <random>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 using ::testing::ElementsAre;
 
@@ -191,6 +192,14 @@ TEST_F(DualTest, CornersHaveTheUsualSubgradient) {
                                    relu),
                        {0, 1, -1}, {1, 1, 1}),
                 ElementsAre(0, 1, 0));
+}
+
+TEST_F(DualTest, WhatDoesNotMoveAddsNothingBesideAnInfinity) {
+  EXPECT_THAT(slopes("%two = dgps.constant 2.000000e+00 : <scalar>\n%x = dgps.mul %two, %a : <scalar>, <3>\n"
+                     "%y = dgps.div %x, %two : <3>, <scalar>\n%r = dgps.exp %y : <3>\n"
+                     "dgps.output \"r\" %r : <3>",
+                     {0, -infinity, -infinity}, {1, 1, 0}),
+              ElementsAre(1, 0, 0));
 }
 
 TEST_F(DualTest, ASolveOfASingularSystemIsNoNaN) {

@@ -21,11 +21,11 @@ protected:
     return *module->getOps<dgps::RecurrenceOp>().begin();
   }
 
-  Results run(const std::string &text, const Data &data) {
+  data::Results run(const std::string &text, const data::Data &data) {
     dgps::RecurrenceOp recurrence = parse(text);
     if (!recurrence)
       return {};
-    llvm::Expected<Results> results = interpret(recurrence, data);
+    llvm::Expected<data::Results> results = interpret(recurrence, data);
     if (!results) {
       ADD_FAILURE() << llvm::toString(results.takeError());
       return {};
@@ -33,9 +33,9 @@ protected:
     return std::move(*results);
   }
 
-  std::string runToError(const std::string &text, const Data &data) {
+  std::string runToError(const std::string &text, const data::Data &data) {
     dgps::RecurrenceOp recurrence = parse(text);
-    llvm::Expected<Results> results = interpret(recurrence, data);
+    llvm::Expected<data::Results> results = interpret(recurrence, data);
     return results ? "no error" : llvm::toString(results.takeError());
   }
 

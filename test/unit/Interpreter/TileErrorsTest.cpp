@@ -2,6 +2,7 @@
 #include "RunTile.h"
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {
@@ -55,6 +56,21 @@ constexpr Mistake places[] = {
     {"ViewEnd", R"(%t = tile.alloc : !T
 %v = tile.view %t[%two] offset 5 : !T to !V)",
      "tile.view (plan:2:6): the view lies at the bytes 52 to 68 of a tile that has 64"},
+    {"OtherIteration", R"(%t = tile.alloc at 0 : !T
+%begin = arith.constant 0 : index
+%step = arith.constant 1 : index
+%end = arith.constant 2 : index
+scf.parallel (%i) = (%begin) to (%end) step (%step) {
+  %n = arith.index_cast %i : index to i64
+  %isLast = arith.cmpi eq, %n, %one : i64
+  scf.if %isLast {
+    tile.load %x[%zero] rows %four into %t : !A into !T
+  }
+  tile.store %t rows %four to %y[%zero] : !T to !A
+})",
+     "tile.store (plan:11:3): element [0, 0] has no meaning: tile.store (plan:11:3) read element [0, 0] of a tile, "
+     "which "
+     "nothing had written"},
     {"LoadTileRows", R"(%t = tile.alloc : !T
 tile.load %x[%zero] rows %five into %t : !A into !T)",
      "tile.load (plan:2:1): 5 rows of a tile that has 4"},

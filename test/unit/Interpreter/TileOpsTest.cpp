@@ -4,6 +4,7 @@
 #include <cmath>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 using ::testing::DoubleNear;
 using ::testing::Pointwise;

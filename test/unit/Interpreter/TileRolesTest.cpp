@@ -14,6 +14,7 @@
 #include <regex>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {

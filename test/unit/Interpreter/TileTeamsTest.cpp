@@ -8,6 +8,7 @@
 #include <set>
 
 using namespace recur;
+using namespace recur::data;
 using namespace recur::interpreter;
 
 namespace {
