@@ -281,8 +281,8 @@ Disguise property::writePlainly(const DrawnRecurrence &recurrence) {
   return result;
 }
 
-interpreter::Data Disguise::rename(const interpreter::Data &data) const {
-  interpreter::Data out;
+data::Data Disguise::rename(const data::Data &data) const {
+  data::Data out;
   out.sizes = data.sizes;
   for (const auto &[from, to] :
        {std::pair{&data.inputs, &out.inputs}, {&data.params, &out.params}, {&data.initial, &out.initial}})
@@ -291,8 +291,8 @@ interpreter::Data Disguise::rename(const interpreter::Data &data) const {
   return out;
 }
 
-interpreter::Results Disguise::restore(const interpreter::Results &results) const {
-  interpreter::Results out;
+data::Results Disguise::restore(const data::Results &results) const {
+  data::Results out;
   for (const auto &[name, written] : names) {
     if (auto found = results.outputs.find(written); found != results.outputs.end())
       out.outputs[name] = found->second;

@@ -23,9 +23,9 @@ struct Disguise {
       names; // what the recurrence's inputs, params, states and outputs are called in the text
 
   /// The data under the text's names.
-  interpreter::Data rename(const interpreter::Data &data) const;
+  data::Data rename(const data::Data &data) const;
   /// The text's results under the recurrence's names.
-  interpreter::Results restore(const interpreter::Results &results) const;
+  data::Results restore(const data::Results &results) const;
 };
 
 /// The plain text, without a disguise.

@@ -61,11 +61,11 @@ void Drawer::addReadOutput(const MatrixState &state, bool leftReads, const Term 
   const Shape &shape = state.state->shape;
   const std::string &keySize = shape[state.transposed ? 0 : 1], &valueSize = shape[state.transposed ? 1 : 0];
   if (leftReads) {
-    Term query = inputOf("p", {valueSize}, Fill::UnitKey);
+    Term query = inputOf("p", {valueSize}, Fill::Key);
     addOutput(finishOutput(state.transposed ? times(state.state, query) : times(query, state.state)));
     return;
   }
-  Term query = drawQuery(keySize, key ? key : inputOf("k", {keySize}, Fill::UnitKey));
+  Term query = drawQuery(keySize, key ? key : inputOf("k", {keySize}, Fill::Key));
   Term result = state.read(state.state, query);
   if (value && key && random.chance(0.2)) // a bonus for the token itself, as in RWKV
     result = add(result, mul(dot(query, mul(param("u", {keySize}, Fill::Normal), key)), value));
@@ -146,10 +146,10 @@ void Drawer::drawDeltaLoop() {
   recurrence.states.back().microSteps = count;
   std::string size = fresh("N");
   recurrence.dims.push_back({size, count});
-  Term keys = input("k", {size, "K"}, Fill::UnitKey), values = input("v", {size, "V"}, Fill::Normal);
+  Term keys = input("k", {size, "K"}, Fill::Key), values = input("v", {size, "V"}, Fill::Normal);
   Term gains = input("beta", {size}, Fill::StrongGain);
   bool online = random.chance(0.6), first = random.chance(0.3);
-  Term gates = random.chance(0.5) ? input("g", {size}, Fill::LogGate) : nullptr;
+  Term gates = random.chance(0.5) ? input("g", {size}, Fill::Negative) : nullptr;
   std::string decayed = fresh("Sb");
   if (first)
     addStage({assign(state.state->text, mul(drawDecay({}), state.state))});
@@ -226,17 +226,17 @@ void Drawer::drawStabilised() {
 
 /// Least squares by conjugate gradients over a second state, as in MesaNet.
 void Drawer::drawGram() {
-  MatrixState gram{addState("G", {"K", "K"}, Fill::Definite, StateClass::Delta), false};
+  MatrixState gram{addState("G", {"K", "K"}, Fill::PositiveDefinite, StateClass::Delta), false};
   MatrixState state{addState("S", {"V", "K"}, Fill::Normal, StateClass::Delta), false};
   for (DrawnState *drawn : {&recurrence.states.back(), &recurrence.states.end()[-2]})
     drawn->microSteps = 1;
-  Term key = input("k", {"K"}, Fill::UnitKey), gain = input("gain", {}, Fill::Gain);
-  Decay decay{applied("exp", inputOf("g", {}, Fill::LogGate)), nullptr, nullptr};
+  Term key = input("k", {"K"}, Fill::Key), gain = input("gain", {}, Fill::Gain);
+  Decay decay{applied("exp", inputOf("g", {}, Fill::Negative)), nullptr, nullptr};
   RankOne square{nullptr, key, key, nullptr, gain, nullptr};
   RankOne term{nullptr, drawValue("v", "V"), key, nullptr, gain, nullptr};
   recurrence.stages.push_back(makePostUpdate(gram, decay, square, fresh("Sb")));
   recurrence.stages.push_back(makePostUpdate(state, decay, term, fresh("Sb")));
-  Term query = inputOf("q", {"K"}, Fill::UnitKey);
+  Term query = inputOf("q", {"K"}, Fill::Key);
   Term solved = call(
       "cg", {gram.state, query},
       {{"ridge", param("ridge", random.chance(0.5) ? Shape{} : Shape{"K"}, Fill::Positive)}, {"iterations", number(2)}},

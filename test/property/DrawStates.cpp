@@ -31,8 +31,8 @@ void Drawer::drawDiagonal() {
   switch (random.below(4)) {
   case 0: // the diagonal of a Gram matrix
     if (shape == Shape{"K"}) {
-      Term key = inputOf("k", shape, Fill::UnitKey);
-      keep = applied("exp", inputOf("g", {}, Fill::LogGate));
+      Term key = inputOf("k", shape, Fill::Key);
+      keep = applied("exp", inputOf("g", {}, Fill::Negative));
       addStage({assign(a->text, add(mul(keep, a), mul(mul(inputOf("gain", {}, Fill::Gain), key), key)))});
       positive = true;
       break;
@@ -50,7 +50,7 @@ void Drawer::drawDiagonal() {
   }
   offer(a, old, positive);
   if (random.chance(0.5))
-    addOutput(shape.empty() ? finishOutput(a) : mul(a, input("q", shape, Fill::UnitKey)));
+    addOutput(shape.empty() ? finishOutput(a) : mul(a, input("q", shape, Fill::Key)));
 }
 
 void Drawer::drawTropical() {
@@ -59,7 +59,7 @@ void Drawer::drawTropical() {
   Term current;
   Term old = mayUseOld(m, current);
   Term step = random.chance(0.5)
-                  ? inputOf("g", shape, Fill::LogGate)
+                  ? inputOf("g", shape, Fill::Negative)
                   : applied("logsigmoid", inputOf("f", random.chance(0.5) ? Shape{} : shape, Fill::Logit));
   addStage({assign(m->text, applied("max", add(m, step), input("x", shape, Fill::Normal)))});
   offer(m, old, false);
@@ -73,11 +73,11 @@ void Drawer::drawElementwise() {
   Term keep, write;
   if (random.chance(0.5)) { // Mamba-1
     Term step = applied("softplus", input("dt", {"V"}, Fill::Logit));
-    keep = applied("exp", mul(outer(step, ones("K")), param("A", {"V", "K"}, Fill::LogGate)));
+    keep = applied("exp", mul(outer(step, ones("K")), param("A", {"V", "K"}, Fill::Negative)));
     write = outer(mul(step, input("x", {"V"}, Fill::Normal)), key);
   } else {
     keep = random.chance(0.5) ? applied("sigmoid", input("f", {"V", "K"}, Fill::Logit))
-                              : applied("exp", input("g", {"V", "K"}, Fill::LogGate));
+                              : applied("exp", input("g", {"V", "K"}, Fill::Negative));
     write = random.chance(0.5) ? outer(drawValue("v", "V"), key) : input("x", {"V", "K"}, Fill::Normal);
   }
   addStage({assign(s->text, add(mul(keep, s), write))});
@@ -89,7 +89,7 @@ void Drawer::drawGeneral() {
   if (random.chance(0.5)) {
     Term h = addState("h", {"V"}, Fill::Normal, StateClass::General);
     Term x = input("x", {"V"}, Fill::Normal);
-    Term mixed = times(param("W", {"V", "V"}, Fill::UnitKey), h);
+    Term mixed = times(param("W", {"V", "V"}, Fill::Key), h);
     Term next = random.chance(0.5) ? applied("tanh", add(mixed, x)) : add(div(h, add(number(1), applied("abs", h))), x);
     addStage({assign(h->text, next)});
     offer(h, nullptr, false);
@@ -107,7 +107,7 @@ void Drawer::drawGeneral() {
 void Drawer::drawCycle() {
   Term a = addState("a", {"K"}, Fill::Normal, StateClass::General);
   Term b = addState("b", {"K"}, Fill::Normal, StateClass::General);
-  Term key = inputOf("k", {"K"}, Fill::UnitKey);
+  Term key = inputOf("k", {"K"}, Fill::Key);
   addStage({assign(a->text, add(mul(drawDecay({}), a), mul(number(0.1), mul(dot(b, key), key))))});
   addStage({assign(b->text, add(mul(number(0.5), b), mul(number(0.2), a)))});
   addOutput(mul(a, b));
@@ -117,13 +117,13 @@ void Drawer::drawCycle() {
 void Drawer::drawRankOneVector() {
   Term w = addState("w", {"K"}, Fill::Normal, StateClass::Delta);
   recurrence.states.back().microSteps = 1;
-  Term x = input("k", {"K"}, Fill::UnitKey);
+  Term x = input("k", {"K"}, Fill::Key);
   Term gain = drawGain(true);
   Term error = sub(input("y", {}, Fill::Normal), dot(w, x));
   if (random.chance(0.4))
     addStage({assign(w->text, mul(drawDecay({}), w))});
   addStage({assign(w->text, add(w, mul(gain ? mul(gain, error) : error, x)))});
-  addOutput(dot(w, inputOf("q", {"K"}, Fill::UnitKey)));
+  addOutput(dot(w, inputOf("q", {"K"}, Fill::Key)));
   offer(w, nullptr, false);
 }
 
@@ -131,9 +131,9 @@ void Drawer::drawRankOneVector() {
 void Drawer::drawDelayed() {
   bool isKey = random.chance(0.7);
   Shape shape = {isKey ? "K" : "V"};
-  Term delayed = addState("p", shape, isKey ? Fill::UnitKey : Fill::Normal, StateClass::Diagonal);
+  Term delayed = addState("p", shape, isKey ? Fill::Key : Fill::Normal, StateClass::Diagonal);
   Term s = addState("S", {"V", "K"}, Fill::Normal, StateClass::Delta);
-  Term x = inputOf(isKey ? "k" : "v", shape, isKey ? Fill::UnitKey : Fill::Normal), computed = x;
+  Term x = inputOf(isKey ? "k" : "v", shape, isKey ? Fill::Key : Fill::Normal), computed = x;
   switch (random.below(7)) {
   case 0:
     break;
@@ -156,7 +156,7 @@ void Drawer::drawDelayed() {
     computed = add(mul(applied("sigmoid", param("m", shape, Fill::Normal)), x), mul(number(0.2), x));
     break;
   }
-  Term other = isKey ? drawValue("v", "V") : inputOf("k", {"K"}, Fill::UnitKey);
+  Term other = isKey ? drawValue("v", "V") : inputOf("k", {"K"}, Fill::Key);
   auto write = [&](const Term &term) { return isKey ? outer(other, term) : outer(term, other); };
   Term kept = random.chance(0.7) ? mul(drawDecay({}), s) : s;
   Term next = add(kept, write(delayed));
@@ -170,10 +170,74 @@ void Drawer::drawDelayed() {
   addOutput(finishOutput(times(s, drawQuery("K", isKey ? x : other))));
 }
 
+/// Matrices that go on from one another: a momentum, levels, states that turn into each other, two memories.
+void Drawer::drawCoupled() {
+  bool left = random.chance(0.3);
+  Shape shape = left ? Shape{"K", "V"} : Shape{"V", "K"};
+  Term s = addState("S", shape, Fill::Normal, StateClass::Delta),
+       z = addState("Z", shape, Fill::Normal, StateClass::Delta);
+  Term key = inputOf("k", {"K"}, Fill::Key), value = drawValue("v", "V");
+  auto read = [&](const Term &state, const Term &with) { return left ? times(with, state) : times(state, with); };
+  auto write = [&](const Term &what, const Term &with) { return left ? outer(with, what) : outer(what, with); };
+  auto gate = [&] {
+    return random.chance(0.6) ? applied("sigmoid", input("f", {}, Fill::Logit))
+                              : mul(number(0.9), applied("exp", input("g", {}, Fill::Negative)));
+  };
+  Term keep = gate(), slow = mul(number(0.8), gate());
+  std::vector<reduce::Item> statements;
+  bool before = random.chance(0.3);
+  if (before)
+    statements.push_back(makeOutput(read(s, drawQuery("K", key))));
+  switch (random.below(5)) {
+  case 0: { // a momentum of steps that make up for what is not held yet
+    Term step = mul(mul(number(0.5), inputOf("gain", {}, Fill::Gain)), write(sub(value, read(s, key)), key));
+    if (random.chance(0.5)) {
+      statements.push_back(assign(z->text, add(mul(slow, z), step)));
+      statements.push_back(assign(s->text, add(mul(keep, s), z)));
+    } else {
+      Term next = name(fresh("next"), shape);
+      statements.push_back(let(next->text, add(mul(slow, z), step)));
+      statements.push_back(assign(s->text, add(next, mul(keep, s))));
+      statements.push_back(assign(z->text, next));
+    }
+    break;
+  }
+  case 1: // of what is written, with a decay of any sign
+    statements.push_back(assign(s->text, add(mul(drawDecay({}), s), mul(number(0.3), z))));
+    statements.push_back(assign(z->text, add(mul(mul(number(0.8), drawDecay({})), z), write(value, key))));
+    break;
+  case 2: { // turned by an angle
+    Term angle = input("x", {}, Fill::Normal), old = name(fresh("old"), shape);
+    Term along = applied("cos", angle), across = applied("sin", angle);
+    statements.push_back(let(old->text, s));
+    statements.push_back(assign(s->text, add(mul(slow, sub(mul(along, old), mul(across, z))), write(value, key))));
+    statements.push_back(assign(z->text, mul(slow, add(mul(across, old), mul(along, z)))));
+    break;
+  }
+  case 3: { // levels
+    Term part = gate();
+    statements.push_back(assign(z->text, mul(keep, add(z, mul(part, s)))));
+    statements.push_back(assign(s->text, add(mul(mul(keep, sub(number(1), part)), s), write(value, key))));
+    break;
+  }
+  default: { // two memories, of which one has what the other does not
+    Term other = input("h", {"K"}, Fill::Key), missed = name(fresh("missed"), {"V"}), rest = name(fresh("rest"), {"V"});
+    statements.push_back(let(missed->text, sub(value, read(s, key))));
+    statements.push_back(let(rest->text, sub(missed, mul(number(0.1), read(z, other)))));
+    statements.push_back(assign(s->text, add(mul(keep, s), mul(number(0.4), write(rest, key)))));
+    statements.push_back(assign(z->text, add(mul(slow, z), mul(number(0.2), write(missed, other)))));
+    break;
+  }
+  }
+  addStage(std::move(statements));
+  if (!before || random.chance(0.5))
+    addOutput(finishOutput(read(random.chance(0.7) ? s : sub(s, z), drawQuery("K", key))));
+}
+
 /// A matrix that a token sets, whatever it was.
 void Drawer::drawReplaced() {
   Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
-  Term key = inputOf("k", {"K"}, Fill::UnitKey), query = drawQuery("K", key);
+  Term key = inputOf("k", {"K"}, Fill::Key), query = drawQuery("K", key);
   std::vector<reduce::Item> statements{makeOutput(times(s, query))};
   statements.push_back(assign(s->text, outer(drawValue("v", "V"), key)));
   addStage(std::move(statements));
@@ -186,7 +250,7 @@ void Drawer::drawStateless() {
   Term scaled = mul(random.chance(0.5) ? number(2) : param("u", {}, Fill::Normal), x);
   addOutput(random.chance(0.5) ? applied("silu", scaled) : scaled);
   if (random.chance(0.4))
-    addOutput(dot(inputOf("q", {"K"}, Fill::UnitKey), inputOf("k", {"K"}, Fill::UnitKey)));
+    addOutput(dot(inputOf("q", {"K"}, Fill::Key), inputOf("k", {"K"}, Fill::Key)));
 }
 
 Drawer::Drawer(uint64_t seed) : random(seed) { recurrence.seed = seed; }
@@ -203,6 +267,9 @@ DrawnRecurrence Drawer::draw() {
   // What is drawn beside the usual states depends on the seed alone, so that the others draw what they always did.
   if (recurrence.seed % 12 == 5) {
     drawDelayed();
+    count = random.below(2);
+  } else if (recurrence.seed % 12 == 9) {
+    drawCoupled();
     count = random.below(2);
   } else if (recurrence.seed % 48 == 11) {
     drawReplaced();

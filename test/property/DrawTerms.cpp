@@ -50,7 +50,7 @@ void Drawer::addOutput(Term value) { addStage({makeOutput(std::move(value))}); }
 
 Term Drawer::drawDecay(const Shape &shape) {
   // A vector decay has at least one vector in it.
-  Term gate = inputOf("g", shape, Fill::LogGate);
+  Term gate = inputOf("g", shape, Fill::Negative);
   switch (random.below(10)) {
   default:
     return applied("exp", gate);
@@ -64,9 +64,9 @@ Term Drawer::drawDecay(const Shape &shape) {
   case 6:
     return applied("exp", applied("logsigmoid", inputOf("f", shape, Fill::Logit)));
   case 7: // sign unknown, may be zero
-    return inputOf("a", shape, Fill::AnyDecay);
+    return inputOf("a", shape, Fill::Decay);
   case 8:
-    return mul(applied("exp", gate), inputOf("a", {}, Fill::AnyDecay));
+    return mul(applied("exp", gate), inputOf("a", {}, Fill::Decay));
   case 9:
     if (shape.empty())
       return number(random.pick<double>({0.9, 0.5, 0.97}));
@@ -96,12 +96,12 @@ Drawer::Key Drawer::drawKey(llvm::StringRef base, llvm::StringRef size) {
     llvm::copy_if(pool, std::back_inserter(fitting), [&](const Term &t) { return t->shape == shape; });
     return fitting.empty() ? nullptr : random.pick(fitting);
   };
-  Term key = inputOf(base, shape, Fill::UnitKey);
+  Term key = inputOf(base, shape, Fill::Key);
   switch (random.below(12)) {
   case 0:
     return {l2norm(input("x", shape, Fill::Normal)), false};
   case 1: // a polynomial of inputs
-    return {mul(number(0.7), add(key, mul(number(0.3), inputOf("q", shape, Fill::UnitKey)))), false};
+    return {mul(number(0.7), add(key, mul(number(0.3), inputOf("q", shape, Fill::Key)))), false};
   case 2: // tied to a gate, as in HGRN-2
     return {mul(number(0.5), sub(number(1), applied("sigmoid", inputOf("f", shape, Fill::Logit)))), false};
   case 3:
@@ -133,7 +133,7 @@ Term Drawer::drawValue(llvm::StringRef base, llvm::StringRef size) {
 
 Term Drawer::drawQuery(llvm::StringRef size, const Term &key) {
   Shape shape = {size.str()};
-  Term query = inputOf("q", shape, Fill::UnitKey);
+  Term query = inputOf("q", shape, Fill::Key);
   switch (random.below(9)) {
   case 0:
     return mul(name("scale", {}), query);
@@ -198,8 +198,8 @@ void Drawer::offer(const Term &state, const Term &old, bool positive) {
       preconditioners.push_back(div(number(1), add(seen, number(1))));
     }
   } else {
-    Term right = times(seen, inputOf("q", {seen->shape[1]}, Fill::UnitKey));
-    Term left = times(inputOf("p", {seen->shape[0]}, Fill::UnitKey), seen);
+    Term right = times(seen, inputOf("q", {seen->shape[1]}, Fill::Key));
+    Term left = times(inputOf("p", {seen->shape[0]}, Fill::Key), seen);
     keys.push_back(l2norm(right));
     keys.push_back(softmax(left));
     values.push_back(applied("tanh", right));

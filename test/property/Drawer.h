@@ -55,6 +55,7 @@ private:
   void drawCycle();
   void drawRankOneVector();
   void drawDelayed();
+  void drawCoupled();
   void drawReplaced();
   void drawStateless();
 

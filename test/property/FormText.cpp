@@ -83,6 +83,29 @@ static std::string print(Algebra &algebra, const DeltaForm &form) {
   return text;
 }
 
+static std::string print(llvm::ArrayRef<const Poly *> polys) {
+  std::string text;
+  for (const Poly *poly : polys)
+    text += " " + print(poly);
+  return text;
+}
+
+static std::string print(const CoupledForm &form) {
+  std::string text = fmt::format("coupled {}\n", int(form.orientation));
+  for (const auto &row : form.matrix)
+    for (const Decay &factor : row)
+      text += "  factor " + print(factor) + "\n";
+  std::vector<std::string> writes;
+  for (const CoupledWrite &write : form.writes) {
+    std::vector<std::string> reads;
+    for (const CoupledRead &read : write.reads)
+      reads.push_back(print(read.factors) + " X " + print(read.key));
+    writes.push_back(fmt::format("  write {} {} to {} by {}\n", print(write.free), sortedAndJoined(reads, " ; "),
+                                 print(write.write), print(write.factors)));
+  }
+  return text + sortedAndJoined(std::move(writes), "");
+}
+
 std::string property::printForm(RecurrenceAnalysis &analysis) {
   std::vector<std::string> states;
   for (const StateFacts &facts : analysis.getStates()) {
@@ -106,5 +129,7 @@ std::string property::printForm(RecurrenceAnalysis &analysis) {
                           dgps::StateOp(analysis.getStates()[*facts.normalizerOf].op).getName().str());
     states.push_back(std::move(text));
   }
+  for (const CoupledForm &form : analysis.getCoupledForms())
+    states.push_back(print(form));
   return sortedAndJoined(std::move(states), "");
 }

@@ -29,23 +29,23 @@ llvm::Expected<Compiled> property::compile(llvm::StringRef text) {
   return llvm::createStringError(message);
 }
 
-llvm::Expected<interpreter::Results> property::judge(const Compiled &compiled, const interpreter::Data &data) {
+llvm::Expected<data::Results> property::judge(const Compiled &compiled, const data::Data &data) {
   return interpreter::interpret(compiled.recurrence, data);
 }
 
-llvm::Expected<interpreter::Results> property::judge(llvm::StringRef text, const interpreter::Data &data) {
+llvm::Expected<data::Results> property::judge(llvm::StringRef text, const data::Data &data) {
   llvm::Expected<Compiled> compiled = compile(text);
   if (!compiled)
     return compiled.takeError();
   return judge(*compiled, data);
 }
 
-interpreter::Data property::fitData(dgps::RecurrenceOp recurrence, const interpreter::Data &data) {
-  interpreter::Data fitted;
+data::Data property::fitData(dgps::RecurrenceOp recurrence, const data::Data &data) {
+  data::Data fitted;
   fitted.sizes = data.sizes;
-  auto fit = [&](interpreter::Role role, llvm::StringRef name, mlir::Type type, const interpreter::NamedArrays &given,
-                 interpreter::NamedArrays &out) {
-    auto shape = interpreter::getFullShape(role, data.sizes, llvm::cast<dgps::RealType>(type).getShape());
+  auto fit = [&](data::Role role, llvm::StringRef name, mlir::Type type, const data::NamedArrays &given,
+                 data::NamedArrays &out) {
+    auto shape = data::getFullShape(role, data.sizes, llvm::cast<dgps::RealType>(type).getShape());
     Array array;
     array.shape.assign(shape.begin(), shape.end());
     if (auto found = given.find(name.str()); found != given.end() && found->second.shape == array.shape) {
@@ -59,16 +59,16 @@ interpreter::Data property::fitData(dgps::RecurrenceOp recurrence, const interpr
     out[name.str()] = std::move(array);
   };
   for (dgps::InputOp input : recurrence.getInputs())
-    fit(input.getShared() ? interpreter::Role::SharedInput : interpreter::Role::Input, input.getName(),
-        input.getResult().getType(), data.inputs, fitted.inputs);
+    fit(input.getShared() ? data::Role::SharedInput : data::Role::Input, input.getName(), input.getResult().getType(),
+        data.inputs, fitted.inputs);
   for (dgps::ParamOp param : recurrence.getParams())
-    fit(interpreter::Role::Param, param.getName(), param.getResult().getType(), data.params, fitted.params);
+    fit(data::Role::Param, param.getName(), param.getResult().getType(), data.params, fitted.params);
   for (dgps::StateOp state : recurrence.getStates())
-    fit(interpreter::Role::Initial, state.getName(), state.getResult().getType(), data.initial, fitted.initial);
+    fit(data::Role::Initial, state.getName(), state.getResult().getType(), data.initial, fitted.initial);
   return fitted;
 }
 
-static double distance(const interpreter::NamedArrays &got, const interpreter::NamedArrays &want) {
+static double distance(const data::NamedArrays &got, const data::NamedArrays &want) {
   double worst = 0;
   for (const auto &[name, wanted] : want) {
     auto found = got.find(name);
@@ -87,6 +87,6 @@ static double distance(const interpreter::NamedArrays &got, const interpreter::N
   return got.size() == want.size() ? worst : std::numeric_limits<double>::infinity();
 }
 
-double property::distance(const interpreter::Results &got, const interpreter::Results &want) {
+double property::distance(const data::Results &got, const data::Results &want) {
   return std::max(::distance(got.outputs, want.outputs), ::distance(got.final, want.final));
 }

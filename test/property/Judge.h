@@ -18,16 +18,16 @@ mlir::MLIRContext &getContext();
 llvm::Expected<Compiled> compile(llvm::StringRef text);
 
 /// Compiles and judges: token by token, as compiled.
-llvm::Expected<interpreter::Results> judge(llvm::StringRef text, const interpreter::Data &data);
-llvm::Expected<interpreter::Results> judge(const Compiled &compiled, const interpreter::Data &data);
+llvm::Expected<data::Results> judge(llvm::StringRef text, const data::Data &data);
+llvm::Expected<data::Results> judge(const Compiled &compiled, const data::Data &data);
 
 /// The data that a reduced text still asks for: arrays that it does not declare are dropped, those of other shapes and
 /// names are made up of fixed numbers.
-interpreter::Data fitData(dgps::RecurrenceOp recurrence, const interpreter::Data &data);
+data::Data fitData(dgps::RecurrenceOp recurrence, const data::Data &data);
 
 /// How far the results are from what is wanted: for each array the norm of the difference over the norm of what is
 /// wanted, where a norm below one counts as one thousandth at least, so that a result of nothing but rounding errors
 /// may be zero. Infinite where the names or shapes differ.
-double distance(const interpreter::Results &got, const interpreter::Results &want);
+double distance(const data::Results &got, const data::Results &want);
 
 } // namespace recur::property

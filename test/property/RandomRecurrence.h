@@ -6,8 +6,7 @@
 // decays at most 1 in magnitude, and what one state hands to the next is bounded. So a difference between two ways of
 // computing it is a mistake, not the growth of rounding errors.
 #pragma once
-#include "Data/Data.h"
-#include "property/Random.h"
+#include "Data/DrawnData.h"
 #include "property/Terms.h"
 #include <optional>
 
@@ -17,19 +16,8 @@ enum class StateClass { Diagonal, Tropical, Delta, Elementwise, General };
 /// The word that `recurc explain` uses.
 llvm::StringRef getWord(StateClass stateClass);
 
-/// How an array is filled with numbers.
-enum class Fill {
-  Normal,
-  UnitKey,    // unit vectors along the last axis, correlated from token to token
-  LogGate,    // at most 0: mild, down to -20 a token, or exactly 0
-  Logit,      // what goes into a sigmoid
-  Gain,       // 0 .. 1, sometimes exactly 0
-  StrongGain, // 0 .. 2, sometimes exactly 0 or 2
-  AnyDecay,   // -1 .. 1, sometimes exactly 0
-  Positive,   // 0.1 .. 2
-  Definite,   // a symmetric positive definite matrix
-  Zero,
-};
+using data::Fill;
+using data::Random;
 
 struct DrawnArray {
   std::string name;
@@ -70,7 +58,7 @@ reduce::Spec makeSpec(const DrawnRecurrence &recurrence, std::vector<reduce::Ite
 /// The first form of every stage.
 reduce::Spec makePlainSpec(const DrawnRecurrence &recurrence);
 
-/// Inputs, params and initial states for the recurrence.
-interpreter::Data drawData(const DrawnRecurrence &recurrence, uint64_t seed, interpreter::Sizes sizes);
+/// Inputs, params and initial states for the recurrence, with gates and keys of the kinds that break kernels.
+data::Data drawData(const DrawnRecurrence &recurrence, uint64_t seed, data::Sizes sizes);
 
 } // namespace recur::property

@@ -315,7 +315,7 @@ struct Places {
   }
 
   /// Rewrites the place numbered `place` in pre-order.
-  Term rewrite(const Term &term, unsigned place, Random &random, Law law) const {
+  Term rewrite(const Term &term, unsigned place, data::Random &random, Law law) const {
     if (contain(term)) {
       if (place == 0) {
         Terms choices = listRewrites(term, law);
@@ -342,7 +342,7 @@ struct Places {
 };
 } // namespace
 
-Term property::rewriteSomewhere(const Term &term, Random &random, Law law, unsigned maxNodes) {
+Term property::rewriteSomewhere(const Term &term, data::Random &random, Law law, unsigned maxNodes) {
   Places places{random.chance(0.1)};
   unsigned count = places.count(term);
   Term result = count ? places.rewrite(term, random.below(count), random, law) : nullptr;

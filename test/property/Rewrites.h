@@ -1,6 +1,6 @@
 // Laws of algebra as rewrites of one node: what a random recurrence is disguised with.
 #pragma once
-#include "property/Random.h"
+#include "Data/Random.h"
 #include "property/Terms.h"
 
 namespace recur::property {
@@ -13,6 +13,6 @@ enum class Law {
 
 /// Rewrites one random node of the term by one random law that fits it; null when none fits there, or the result would
 /// have more than `maxNodes` nodes. The result has the term's shape.
-Term rewriteSomewhere(const Term &term, Random &random, Law law, unsigned maxNodes);
+Term rewriteSomewhere(const Term &term, data::Random &random, Law law, unsigned maxNodes);
 
 } // namespace recur::property

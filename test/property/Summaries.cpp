@@ -22,17 +22,17 @@ static Array withoutHead(Array array) {
 }
 
 std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
-                                       const interpreter::Data &data, double limit) {
+                                       const data::Data &data, double limit) {
   if (summaries.size() != program.getStates().size())
     return "there are " + std::to_string(summaries.size()) + " summaries";
-  llvm::Expected<interpreter::Results> whole = interpreter::interpret(program, data);
+  llvm::Expected<data::Results> whole = interpreter::interpret(program, data);
   if (!whole)
     return llvm::toString(whole.takeError());
   for (chunk::ProgramOp summary : summaries) {
     std::string name = summary.getSummaryOf()->str();
     SummaryKind kind = *summary.getSummaryKind();
     auto states = summary.getStates();
-    interpreter::Data from = data;
+    data::Data from = data;
     from.initial.clear();
     for (chunk::StateOp known : llvm::ArrayRef(states).drop_back(2))
       from.initial[known.getName().str()] = data.initial.at(known.getName().str());
@@ -41,7 +41,7 @@ std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<
         makeStart(states[states.size() - 2], kind == SummaryKind::Elementwise ? 1 : 0, isMatrix);
     double nothing = kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
     from.initial[name + ".offset"] = makeStart(states.back(), nothing, /*isIdentity=*/false);
-    llvm::Expected<interpreter::Results> after = interpreter::interpret(summary, from);
+    llvm::Expected<data::Results> after = interpreter::interpret(summary, from);
     if (!after)
       return llvm::toString(after.takeError());
     Array got = interpreter::applySummary(

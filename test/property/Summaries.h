@@ -9,6 +9,6 @@ namespace recur::property {
 /// make of the state in the data must be what the program does; else the answer says where they part. `limit` is
 /// relative to the largest number of the state.
 std::string findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<chunk::ProgramOp> summaries,
-                             const interpreter::Data &data, double limit);
+                             const data::Data &data, double limit);
 
 } // namespace recur::property

@@ -75,7 +75,7 @@ def report_skipped(path, reason):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with RecurCompilerBundle and RecurRuntime")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with recurc, RecurCompilerBundle and RecurRuntime")
     parser.add_argument("--junit", help="where to leave the counts")
     parser.add_argument("--torch", action="store_true", help="take PyTorch from this Python's own packages")
     arguments, rest = parser.parse_known_args()
@@ -91,6 +91,7 @@ def main():
         return 0
     install_package(python, arguments.build.resolve(), folder)
     environment = {**os.environ, "RECUR_CACHE": str(folder / "cache")}
+    environment["RECUR_RECURC"] = str(arguments.build.resolve() / "bin" / "recurc")
     environment.pop("PYTHONPATH", None)
     command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", "test/python"]
     if arguments.junit:

@@ -1,5 +1,6 @@
 """Calls on arrays: layouts, packed sequences, types, results that are given, threads."""
 
+import itertools
 import threading
 
 import numpy
@@ -104,6 +105,17 @@ def test_packed_sequences(gdn, inputs):
             assert numpy.array_equal(o[:, offsets[i] : offsets[i + 1]], want)
             assert numpy.array_equal(states[i : i + 1], state)
     assert numpy.array_equal(states[1], initial[1])  # of an empty sequence
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))), ids=str)
+def test_every_order_of_memory(gdn, inputs, order):
+    """With the axes in any order, forwards and backwards, with more rows than a block of the copy has and with fewer."""
+    want = gdn(**inputs)
+    for turned in (slice(None), slice(None, None, -1)):
+        v = numpy.ascontiguousarray(inputs["v"].transpose(order)[..., turned])[..., turned].transpose(numpy.argsort(order))
+        assert numpy.array_equal(v, inputs["v"]) and numpy.array_equal(gdn(**{**inputs, "v": v}), want)
+    narrow = v.astype(numpy.float16)
+    assert numpy.array_equal(gdn(**{**inputs, "v": narrow}), gdn(**{**inputs, "v": narrow.astype(FLOAT)}).astype(numpy.float16))
 
 
 def test_transposed_states(gdn, inputs):
@@ -250,15 +262,35 @@ def test_consts_and_sizes_are_options(inputs):
         assert error_of(gdn.with_options(plan=plan)(**inputs), gdn(**inputs)) < 1e-5
 
 
-def test_delays_have_states_that_nobody_gives():
+def test_states_of_delays():
     late = recur.define("recurrence late {\n  dim K\n  input x: [K]\n  output o: [K] = delay(x, 2)\n}\n")
     x = draw()["v"]
-    o = late(x)
+    o, states = late(x, final=True)
     assert not o[:, :2].any() and numpy.array_equal(o[:, 2:], x[:, :-2])
-    for states in ({"initial": {}}, {"final": True}):
-        with pytest.raises(recur.ArgumentError) as raised:
-            late(x, **states)
-        assert str(raised.value) == (
-            "late: it has states that its text does not declare, of delays, so that initial and final states are not taken; declare "
-            "them as states of your own, or call it on whole sequences"
-        )
+    assert set(states) == {"x_back1", "x_back2"}
+    assert numpy.array_equal(states["x_back1"], x[:, -1]) and numpy.array_equal(states["x_back2"], x[:, -2])
+    assert numpy.array_equal(late(x, initial={"x_back1": states["x_back1"]})[:, 1], x[:, -1])
+    with pytest.raises(recur.ArgumentError) as raised:
+        late(x, initial=states["x_back1"])
+    assert str(raised.value) == "late: initial is of several (x_back1, x_back2): give a mapping of names to arrays"
+    with pytest.raises(recur.ArgumentError) as raised:
+        late(x, initial={"x_back3": states["x_back1"]})
+    assert str(raised.value) == "late: initial names 'x_back3', which is none of x_back1, x_back2"
+
+
+def test_decoding_a_layer_with_delays(tmp_path):
+    """Token by token in place, as the whole sequence; of a saved kernel too."""
+    layer = recur.library.qwen3_next_layer.with_options(quick=True)
+    random, sizes = numpy.random.default_rng(0), {"K": 8, "V": 6, "W": 4}
+    lead = lambda v: (2, 7, 2 if v.shared else 4)
+    given = {v.name: random.standard_normal((*lead(v), *(sizes[s] for s in v.shape))).astype(FLOAT) for v in layer.declaration.inputs}
+    params = {v.name: random.standard_normal((4, *(sizes[s] for s in v.shape))).astype(FLOAT) for v in layer.declaration.params}
+    want, last = layer(**given, **params, final=True)
+    recur.save(layer, tmp_path / "layer.so", **sizes)
+    for one in (layer, recur.load(tmp_path / "layer.so")):
+        states = {name: numpy.zeros_like(state) for name, state in last.items()}
+        for t in range(7):
+            o = one(**{n: a[:, t : t + 1] for n, a in given.items()}, **params, initial=states, final=states)[0]
+            assert error_of(o, want[:, t : t + 1]) < 1e-5
+        for name, state in states.items():
+            assert error_of(state, last[name]) < 1e-5, name

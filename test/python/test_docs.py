@@ -33,3 +33,16 @@ def test_the_gallery(monkeypatch):
     summed, delta, squares = (associative_recall.recall(memory, 12) for memory in memories)
     assert summed + 0.1 < delta and delta + 0.1 < squares
     assert [state["class"] for state in memories[2].explain_json(K=32, V=32)["states"]] == ["delta", "delta"]
+
+
+def test_the_trained_gallery(monkeypatch):
+    """The script's recurrence is the page's, and learns in a shorter time more than guessing, which is right once in sixteen."""
+    pytest.importorskip("jax")
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    import learned_recall
+
+    assert learned_recall.CAREFUL in (ROOT / "docs" / "gallery.md").read_text()
+    curve = learned_recall.train(recur.define(learned_recall.CAREFUL, quick=True), steps=175)
+    assert curve[0][1] < 0.15 and curve[-1][1] > 0.6
+    picture = learned_recall.plot({"careful": curve})
+    assert picture.count("<polyline") == 1 and f"careful {curve[-1][1]:.2f}" in picture

@@ -286,3 +286,28 @@ def test_on_tensors(data):
     assert o.dtype == torch.bfloat16 and S.dtype == torch.float32
     assert error_of(o.float().numpy(), want) < 1e-2
     assert math.isclose(float(fla.chunk_gated_delta_rule(**tensors, scale=1.0)[0].sum()), K**0.5 * float(fla.chunk_gated_delta_rule(**tensors)[0].sum()), rel_tol=1e-4)
+
+
+def test_a_layer_of_qwen3_next(monkeypatch):
+    """The layer of `transformers`, for a prompt and for tokens after it, whose two calls come from here instead."""
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
+    from transformers import DynamicCache
+    from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextConfig
+
+    config = Qwen3NextConfig(
+        hidden_size=48, num_hidden_layers=1, layer_types=["linear_attention"], linear_num_key_heads=2, linear_num_value_heads=4,
+        linear_key_head_dim=16, linear_value_head_dim=8, linear_conv_kernel_dim=4,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    layer, hidden = library.Qwen3NextGatedDeltaNet(config, 0).eval(), torch.randn(2, 75, 48)
+
+    def run():
+        cache = DynamicCache(config=config)
+        with torch.no_grad():
+            return torch.cat([layer(part, cache_params=cache) for part in hidden.split([70, 1, 1, 1, 1, 1], 1)], 1)
+
+    want = run()
+    monkeypatch.setattr(library, "torch_chunk_gated_delta_rule", fla.chunk_gated_delta_rule)
+    monkeypatch.setattr(library, "torch_recurrent_gated_delta_rule", fla.fused_recurrent_gated_delta_rule)
+    assert error_of(run().numpy(), want.numpy()) < 1e-5

@@ -9,7 +9,7 @@ import recur
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
-if recur._native.jax_forward is None:
+if recur._native.jax_call is None:
     pytest.skip("recur was built without JAX", allow_module_level=True)
 jax.config.update("jax_platforms", "cpu")
 
@@ -18,7 +18,7 @@ def of_jax(inputs):
     return {name: jnp.asarray(array) for name, array in inputs.items()}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not recur.library.__getattr__(name).declaration.has_implicit_states])
+@pytest.mark.parametrize("name", NAMES)
 def test_results(name):
     recurrence, given, initial = call(name)
     with_states = jax.jit(lambda given, initial: recurrence(**given, initial=initial, final=True))
@@ -109,19 +109,17 @@ def test_empty_arrays(gdn, B, T, H):
     assert o.shape == (1, B, T, H, 8)
 
 
-def test_a_gradient_is_refused_where_it_is_asked_for(gdn, inputs):
-    inputs = of_jax(inputs)
-    loss = lambda v: gdn(**{**inputs, "v": v}).sum()
-    value, pull = jax.vjp(loss, inputs["v"])
-    assert numpy.isfinite(value)
+def test_without_a_gradient_a_saved_kernel_refuses_it(gdn, inputs, tmp_path):
+    recur.save(gdn, tmp_path / "gdn.so", K=16, V=8)
+    saved, inputs = recur.load(tmp_path / "gdn.so"), of_jax(inputs)
+    value, pull = jax.vjp(lambda v: saved(**{**inputs, "v": v}).sum(), inputs["v"])
     with pytest.raises(recur.NoGradientError) as raised:
         pull(jnp.ones_like(value))
-    assert str(raised.value) == (
-        "gated_delta_net: there is no kernel of its gradient, so that it cannot be differentiated; jax.lax.stop_gradient on "
-        "what it is given takes it out of a derivative"
-    )
-    stopped = jax.grad(lambda v: loss(jax.lax.stop_gradient(v)) + v.sum())(inputs["v"])
-    assert (stopped == 1).all()
+    assert str(raised.value) == "gated_delta_net: the saved kernel has no gradient; save it with backward=True"
+    recur.save(gdn, tmp_path / "gdn.so", K=16, V=8, backward=True)
+    again = recur.load(tmp_path / "gdn.so")
+    loss = lambda recurrence: jax.grad(lambda v: recurrence(**{**inputs, "v": v}).sum())(inputs["v"])
+    assert numpy.array_equal(loss(again), loss(gdn))
 
 
 MISTAKES = [
@@ -148,8 +146,8 @@ def test_a_program_of_another_process(gdn, inputs):
     shape = jax.ShapeDtypeStruct((2, 70, 4, 8), FLOAT)
     with pytest.raises(Exception, match="this program was compiled in another process"):
         jax.block_until_ready(
-            jax.ffi.ffi_call("recur_forward", [shape])(
-                *of_jax(inputs).values(), key="0", sizes=numpy.array([2, 70, 4, 2]), has_initial=False, is_packed=False,
-                transposed=False, plan=numpy.int32(0),
+            jax.ffi.ffi_call("recur_call", [shape])(
+                *of_jax(inputs).values(), key="0", sizes=numpy.array([2, 70, 4, 2]), has_initial=False, has_final=False,
+                is_packed=False, transposed=False, backward=False,
             )
         )  # fmt: skip

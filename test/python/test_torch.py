@@ -3,6 +3,7 @@
 import numpy
 import pytest
 from conftest import FLOAT, draw, error_of
+from float64 import compile_all, get_case
 from test_golden import GOLDEN, NAMES, call, read
 
 import recur
@@ -15,7 +16,43 @@ def of_torch(inputs):
     return {name: torch.from_numpy(array) for name, array in inputs.items()}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not recur.library.__getattr__(name).declaration.has_implicit_states])
+@pytest.fixture(scope="module")
+def all_compiled():
+    compile_all(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_against_float64(name, all_compiled):
+    """And `torch.compile` makes one graph of it, forward and backward, with the same bits."""
+    case = get_case(name)
+    weights = [torch.from_numpy(weight) for weight in case.weights.values()]
+
+    def derive(function):
+        arrays = [torch.from_numpy(array.copy()).requires_grad_() for array in case.arrays.values()]
+        results = function(arrays)
+        return results, torch.autograd.grad(results, arrays, weights)
+
+    results, gradients = derive(case.compute)
+    case.judge([result.detach().numpy() for result in results], [gradient.numpy() for gradient in gradients])
+    torch._dynamo.reset()
+    again = derive(torch.compile(case.compute, fullgraph=True, backend="aot_eager"))
+    assert all(map(torch.equal, [*results, *gradients], [*again[0], *again[1]]))
+
+
+@pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double")
+@pytest.mark.parametrize("name", ["gated_delta_net", "kda", "rwkv6", "mamba2_ssd", "delta_product"])
+def test_gradcheck(name, all_compiled):
+    case = get_case(name)
+
+    def cut(kind, array):  # to tokens enough for differences in float32
+        return torch.from_numpy(array[:, :5].copy() if kind == "input" else array.copy()).requires_grad_()
+
+    arrays = [cut(kind, array) for (kind, _), array in case.arrays.items()]
+    compute = lambda *arrays: tuple(case.compute(arrays))
+    assert torch.autograd.gradcheck(compute, arrays, eps=1e-2, atol=2e-2, rtol=2e-2, fast_mode=True, nondet_tol=0.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_results(name):
     recurrence, given, initial = call(name)
     *outputs, states = recurrence(**of_torch(given), initial=of_torch(initial) if initial else None, final=True)
@@ -40,6 +77,28 @@ def test_the_same_bits_as_numpy(gdn, inputs):
         o, S = gdn(**of_torch(one), offsets=offsets, final=True)
         want, last = gdn(**one, offsets=numpy.array([0, 20, 70]), final=True)
         assert numpy.array_equal(o, want) and numpy.array_equal(S, last)
+
+
+def test_calls_that_nobody_watches_give_the_bits_of_the_operator(gdn, inputs):
+    """They go past the operator, unless there is a mode or a transformation that must see it."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    inputs = of_torch(inputs)
+    want = gdn(**inputs)
+    with Watch():
+        watched = gdn(**inputs)
+    assert torch.equal(watched, want) and "recur.forward.default" in seen
+    inputs["q"].requires_grad_()
+    assert torch.equal(gdn(**inputs), want) and gdn(**inputs).requires_grad
+    with torch.no_grad():
+        assert not gdn(**inputs).requires_grad
 
 
 def test_layouts(gdn, inputs, monkeypatch, recwarn):
@@ -85,6 +144,9 @@ def test_opcheck(gdn, inputs):
     state = torch.zeros(2, 4, 8, 16)
     forward = torch.ops.recur.forward.default
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
+    backward = torch.ops.recur.backward.default
+    cotangents = [torch.ones(2, 70, 4, 8), torch.ones(2, 4, 8, 16)]
+    torch.library.opcheck(backward, (inputs, None, cotangents, gdn.handle, [], False, True), test_utils=tests[:2])
     torch.library.opcheck(forward, (inputs, None, gdn.handle, [], False, True), test_utils=tests)
     torch.library.opcheck(forward, ([*inputs, state], None, gdn.handle, [True], False, True), test_utils=tests)
     one = [tensor[:1] for tensor in inputs]
@@ -106,13 +168,19 @@ def test_compile_in_one_graph(gdn, inputs):
         layer(**of_torch(draw(T=33)))  # another length
 
 
-@pytest.mark.parametrize("name", ["mesa_net", "rwkv6", "delta_product"])
-def test_compile_of_others(name):
-    recurrence, given, _ = call(name)
+def test_compile_with_states_of_delays():
+    recurrence, given, _ = call("qwen3_next_layer")
     given = of_torch(given)
-    compiled = torch.compile(lambda given: recurrence(**given), fullgraph=True, backend="aot_eager")
+
+    @torch.compile(fullgraph=True, backend="aot_eager")
+    def layer(given, initial):
+        return recurrence(**given, initial=initial, final=True)
+
     with torch.no_grad():
-        assert torch.equal(compiled(given), recurrence(**given))
+        _, states = layer(given, None)
+        o, last = layer(given, states)
+        want, wanted = recurrence(**given, initial=states, final=True)
+        assert torch.equal(o, want) and all(torch.equal(last[name], state) for name, state in wanted.items())
 
 
 def test_export(gdn, inputs):
@@ -125,21 +193,76 @@ def test_export(gdn, inputs):
     assert torch.equal(program.module()(*given), gdn(*given))
 
 
-def test_a_gradient_is_refused_where_it_is_asked_for(gdn, inputs):
+def loop(inputs, state):
+    """gated_delta_net, token by token in float64."""
+    q, k, v, g, beta = (tensor.double() for tensor in inputs)
+    q, k = (tensor.repeat_interleave(v.shape[2] // tensor.shape[2], 2) for tensor in (q, k))
+    S, outputs = state.double(), []
+    for t in range(q.shape[1]):
+        S = g[:, t, :, None, None].exp() * S
+        wrong = v[:, t] - (S @ k[:, t, ..., None]).squeeze(-1)
+        S = S + (beta[:, t, :, None] * wrong)[..., None] * k[:, t, :, None, :]
+        outputs.append((S @ q[:, t, ..., None]).squeeze(-1) / q.shape[-1] ** 0.5)
+    return torch.stack(outputs, 1), S
+
+
+def gradients_of(function, inputs, state):
+    given = [tensor.clone().requires_grad_() for tensor in (*inputs, state)]
+    o, S = function(given[:-1], given[-1])
+    weights = torch.linspace(-1, 1, o.numel(), dtype=o.dtype).reshape(o.shape)
+    return torch.autograd.grad((o * weights).sum() + S.square().sum(), given)
+
+
+def test_gradients(gdn):
+    inputs = list(of_torch(draw(T=19)).values())
+    state = torch.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)
+    run = lambda given, initial: gdn(*given, initial=initial, final=True)
+    want = gradients_of(loop, inputs, state)
+    for function in (run, torch.compile(run, fullgraph=True, backend="aot_eager")):
+        for gradient, reference in zip(gradients_of(function, inputs, state), want):
+            assert error_of(gradient.numpy(), reference.numpy()) < 1e-5
+    without_state = torch.autograd.grad(gdn(*[tensor.requires_grad_() for tensor in inputs]).sum(), inputs)
+    assert all(gradient.shape == tensor.shape for gradient, tensor in zip(without_state, inputs))
+
+
+def test_gradients_beside_16_bits(gdn):
+    inputs = of_torch(draw(T=19))
+    mixed = {n: (t if n in ("g", "beta") else t.bfloat16()).requires_grad_() for n, t in inputs.items()}
+    gdn(**mixed).float().square().sum().backward()
+    wide = {n: t.detach().float().requires_grad_() for n, t in mixed.items()}
+    gdn(**wide).square().sum().backward()
+    for name, tensor in mixed.items():
+        assert tensor.grad.dtype == tensor.dtype
+        assert error_of(tensor.grad.float().numpy(), wide[name].grad.numpy()) < 2e-2
+
+
+def test_what_has_no_gradient(gdn, inputs):
     inputs = of_torch(inputs)
     inputs["v"].requires_grad_()
     o = gdn(**inputs)
-    with pytest.raises(recur.NoGradientError) as raised:
-        o.sum().backward()
-    assert str(raised.value) == (
-        "gated_delta_net: there is no kernel of its gradient, so that it cannot be differentiated; detach() on what it is given, "
-        "or torch.no_grad(), takes it out of a derivative"
-    )
-    assert not gdn(**{**inputs, "v": inputs["v"].detach()}).requires_grad
+    assert o.requires_grad and not gdn(**{**inputs, "v": inputs["v"].detach()}).requires_grad
     with torch.no_grad():
         gdn(**inputs, out=torch.zeros_like(o))
     with pytest.raises(recur.ArgumentError, match="results that are written to tensors have no gradient"):
         gdn(**inputs, out=torch.zeros_like(o))
+
+
+def test_a_module_learns():
+    """The param of a recurrence goes where the loss goes down."""
+    module = recur.torch.Module(recur.library.rwkv6, 2, {"K": 4})
+    given = {name: torch.linspace(-1, 1, 1 * 9 * 2 * 4).reshape(1, 9, 2, 4) for name in "rkv"}
+    given["w"] = -torch.ones(1, 9, 2, 4)
+    target = torch.nn.Parameter(torch.ones(2, 4))
+    wanted = recur.library.rwkv6(**given, u=target.detach())
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = (module(**given) - wanted).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.2 * losses[0]
 
 
 def test_module():

@@ -11,7 +11,7 @@ using namespace recur;
 using namespace recur::property;
 
 /// The data with `number` in every input of the tokens from `first` on.
-static interpreter::Data plant(interpreter::Data data, int64_t first, double number) {
+static data::Data plant(data::Data data, int64_t first, double number) {
   for (auto &[name, array] : data.inputs) {
     int64_t perToken = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
     for (int64_t batch = 0; batch < array.shape[0]; ++batch)
@@ -22,7 +22,7 @@ static interpreter::Data plant(interpreter::Data data, int64_t first, double num
 }
 
 /// The first output in which a token before `first` differs; empty if none does.
-static std::string findLeak(const interpreter::Results &clean, const interpreter::Results &planted, int64_t first) {
+static std::string findLeak(const data::Results &clean, const data::Results &planted, int64_t first) {
   for (const auto &[name, array] : clean.outputs) {
     const Array &other = planted.outputs.at(name);
     int64_t perToken = *countElements(llvm::ArrayRef(array.shape).drop_front(2));
@@ -36,14 +36,13 @@ static std::string findLeak(const interpreter::Results &clean, const interpreter
   return {};
 }
 
-static std::string findLeak(llvm::StringRef text, PipelineOptions options, const interpreter::Data &given,
-                            uint64_t seed) {
+static std::string findLeak(llvm::StringRef text, PipelineOptions options, const data::Data &given, uint64_t seed) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  interpreter::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given);
   Random random(seed);
   options.plan = pickPlan(compiled->recurrence, options, random);
   auto engine = engine::HostEngine::create(compiled->recurrence, options);
@@ -51,8 +50,8 @@ static std::string findLeak(llvm::StringRef text, PipelineOptions options, const
     llvm::consumeError(engine.takeError());
     return {};
   }
-  auto run = [&](const interpreter::Data &data) { return llvm::cantFail((*engine)->run(data)); };
-  interpreter::Results clean = run(data);
+  auto run = [&](const data::Data &data) { return llvm::cantFail((*engine)->run(data)); };
+  data::Results clean = run(data);
   for (double number : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e38}) {
     int64_t first = 1 + int64_t(random.below(data.sizes.tokens - 1));
     if (std::string leak = findLeak(clean, run(plant(data, first, number)), first); !leak.empty())
@@ -67,11 +66,11 @@ TEST(Causality, LaterTokensReachNoEarlierOnes) {
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
     Random random(seed);
-    interpreter::Sizes sizes{1, random.pick<int64_t>({17, 50, 83}), 2, 1};
+    data::Sizes sizes{1, random.pick<int64_t>({17, 50, 83}), 2, 1};
     PipelineOptions options;
     options.chunk = random.pick<int64_t>({5, 16, 32});
     drawKernelOptions(random, options);
-    interpreter::Data data = drawData(drawn, seed, sizes);
+    data::Data data = drawData(drawn, seed, sizes);
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
     std::string text = disguise(drawn, 0, plainNames).text;

@@ -10,7 +10,7 @@ using namespace recur::property;
 static constexpr uint64_t kDisguises = 2;
 static constexpr double kLimit = 1e-10;
 
-static interpreter::Sizes pickSizes(uint64_t seed) {
+static data::Sizes pickSizes(uint64_t seed) {
   Random random(seed);
   return {1, random.pick<int64_t>({1, 2, 6, 9}), 2, 1 + int64_t(random.below(2))};
 }
@@ -20,9 +20,9 @@ TEST(Disguise, EveryTextCompilesAndKeepsTheValues) {
   Seeds seeds = pickSeeds(0, 2000);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
-    interpreter::Data data = drawData(drawn, seed, pickSizes(seed));
+    data::Data data = drawData(drawn, seed, pickSizes(seed));
     std::string plain = writePlainly(drawn).text;
-    llvm::Expected<interpreter::Results> want = judge(plain, data);
+    llvm::Expected<data::Results> want = judge(plain, data);
     if (!want) {
       ADD_FAILURE() << describeFailure(seed, llvm::toString(want.takeError()), plain);
       ++failures;
@@ -32,7 +32,7 @@ TEST(Disguise, EveryTextCompilesAndKeepsTheValues) {
       Disguise disguised = disguise(drawn, variant);
       changed += disguised.changes;
       auto findDifference = [&](const Disguise &candidate) -> std::string {
-        llvm::Expected<interpreter::Results> got = judge(candidate.text, candidate.rename(data));
+        llvm::Expected<data::Results> got = judge(candidate.text, candidate.rename(data));
         if (!got)
           return llvm::toString(got.takeError());
         double off = distance(candidate.restore(*got), *want);
@@ -55,8 +55,7 @@ TEST(Disguise, ResultsAreOfOrdinarySize) {
   unsigned tiny = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
-    llvm::Expected<interpreter::Results> results =
-        judge(writePlainly(drawn).text, drawData(drawn, seed, {1, 65, 1, 1}));
+    llvm::Expected<data::Results> results = judge(writePlainly(drawn).text, drawData(drawn, seed, {1, 65, 1, 1}));
     ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
     double largest = 0;
     for (const auto *arrays : {&results->outputs, &results->final})

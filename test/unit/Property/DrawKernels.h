@@ -1,14 +1,14 @@
 // How the kernels of a drawn recurrence are made.
 #pragma once
 #include "Compile/KernelPlans.h"
-#include "property/Random.h"
+#include "Data/Random.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace recur::property {
 
 /// Every type of data on every processor that this one can stand for, and now and then a list of them. LLVM's
 /// optimisations are ten times as much work as all the rest, and so for some only.
-inline void drawKernelOptions(Random &random, PipelineOptions &options) {
+inline void drawKernelOptions(data::Random &random, PipelineOptions &options) {
   options.dataType = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
   std::vector<Target> targets;
   for (const Target &target : getTargets())
@@ -26,7 +26,7 @@ inline void drawKernelOptions(Random &random, PipelineOptions &options) {
 }
 
 /// One of the plans that kernels of the recurrence have.
-inline Plan pickPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, Random &random) {
+inline Plan pickPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, data::Random &random) {
   std::vector<Plan> has = {Plan::Auto};
   if (auto kernels = compile::listKernelPlans(recurrence, options)) {
     for (Plan plan : {Plan::Step, Plan::Chunk, Plan::Segment, Plan::Scan, Plan::TokenLoop})

@@ -1,5 +1,6 @@
 // The gradient's chunk program gives what dual numbers do, on random recurrences, data, lengths and chunk sizes.
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "GradientData.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/GradientJudge.h"
 #include "Transforms/Chunk/Passes.h"
@@ -8,13 +9,13 @@
 #include "mlir/Transforms/Passes.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
-#include "property/Random.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include <gtest/gtest.h>
 
 using namespace recur;
 using namespace recur::property;
+using namespace recur::data;
 
 namespace {
 /// What is wrong with a gradient. The kind is what the reducer keeps.
@@ -25,16 +26,16 @@ struct Mistake {
 } // namespace
 
 /// Numbers like those of `like`, by a fixed rule.
-static void redraw(interpreter::NamedArrays &arrays, Random &random) {
+static void redraw(data::NamedArrays &arrays, Random &random) {
   for (auto &[name, array] : arrays)
     for (double &value : array.values)
       value = random.uniform(-1, 1);
 }
 
 /// The data with each number changed by so much of itself.
-static interpreter::Data nudge(interpreter::Data data, double size) {
+static data::Data nudge(data::Data data, double size) {
   unsigned number = 0;
-  for (interpreter::NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
+  for (data::NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
     for (auto &[name, array] : *arrays)
       for (double &value : array.values)
         value *= 1 + (++number % 3 == 0 ? -size : size);
@@ -44,7 +45,7 @@ static interpreter::Data nudge(interpreter::Data data, double size) {
 static mlir::LogicalResult differentiate(mlir::ModuleOp module, int64_t chunk) {
   mlir::PassManager passes(module.getContext());
   passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(createConvertDGPSToChunkPass({chunk}));
+  passes.addPass(conversion::createConvertDGPSToChunkPass({chunk}));
   auto clean = [&] {
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
@@ -57,28 +58,28 @@ static mlir::LogicalResult differentiate(mlir::ModuleOp module, int64_t chunk) {
   return passes.run(module);
 }
 
-static Mistake findMistake(llvm::StringRef text, int64_t chunk, const interpreter::Data &given) {
+static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data &given) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  interpreter::Data data = fitData(compiled->recurrence, given);
-  llvm::Expected<interpreter::Results> results = judge(*compiled, data);
+  data::Data data = fitData(compiled->recurrence, given);
+  llvm::Expected<data::Results> results = judge(*compiled, data);
   if (!results) {
     llvm::consumeError(results.takeError());
     return {};
   }
   Random random(7);
-  interpreter::Results cotangents = *results;
+  data::Results cotangents = *results;
   redraw(cotangents.outputs, random);
   redraw(cotangents.final, random);
-  interpreter::Data direction = data;
+  data::Data direction = data;
   redraw(direction.inputs, random);
   redraw(direction.params, random);
   redraw(direction.initial, random);
   constexpr double step = 1e-12;
-  auto judgeOf = [&](const interpreter::Data &at) {
+  auto judgeOf = [&](const data::Data &at) {
     return interpreter::GradientJudge::create(compiled->recurrence, at, cotangents, direction);
   };
   llvm::Expected<interpreter::GradientJudge> judge = judgeOf(data), nudged = judgeOf(nudge(data, step));
@@ -94,8 +95,7 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const interprete
   if (mlir::failed(differentiate(*module, chunk)))
     return {Mistake::Refused, diagnostics};
   llvm::SmallVector<chunk::ProgramOp> programs(module->getOps<chunk::ProgramOp>());
-  llvm::Expected<interpreter::Data> gradient =
-      interpreter::interpretGradient(programs[0], programs[1], data, cotangents);
+  llvm::Expected<data::Data> gradient = interpreter::interpretGradient(programs[0], programs[1], data, cotangents);
   if (!gradient)
     return {Mistake::Crashed, llvm::toString(gradient.takeError())};
   // Derivatives that move much with their data move as much with every rounding on the way.
@@ -109,28 +109,17 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const interprete
           "off by " + std::to_string(error.error) + " along " + error.along + ", more than " + std::to_string(limit)};
 }
 
-/// The text with so many steps of each cg that they reach the solution, whose gradient it has: fewer say neither what
-/// the solution's derivative is nor do they go back to it.
-static std::string solveToTheEnd(llvm::StringRef text) {
-  std::string result;
-  constexpr llvm::StringLiteral word = "iterations = ";
-  for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word)) {
-    result += text.take_front(at + word.size()).str() + "80";
-    text = text.drop_front(at + word.size()).drop_while(llvm::isDigit);
-  }
-  return result + text.str();
-}
-
 TEST(Gradients, AreWhatDualNumbersSay) {
   unsigned failures = 0;
   Seeds seeds = pickSeeds(70000, 400);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
     Random random(seed);
-    interpreter::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 15, 16, 17, 33, 70}), 2,
-                             1 + int64_t(random.below(2))};
+    data::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 15, 16, 17, 33, 70}), 2,
+                      1 + int64_t(random.below(2))};
     int64_t chunk = random.pick<int64_t>({16, 32, 64});
-    interpreter::Data data = drawData(drawn, seed, sizes);
+    data::Data data = drawData(drawn, seed, sizes);
+    putAtCorners(drawn, data, random);
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
     std::string text = solveToTheEnd(disguise(drawn, 0, plainNames).text);

@@ -42,12 +42,12 @@ TEST(NormalForm, IsOneForAllDisguises) {
 }
 
 /// What is wrong with the recurrence after dgps-normalize; empty when nothing is.
-static std::string findNormalizingMistake(llvm::StringRef text, const interpreter::Data &given) {
+static std::string findNormalizingMistake(llvm::StringRef text, const data::Data &given) {
   llvm::Expected<Compiled> compiled = compile(text);
   if (!compiled)
     return ""; // the other tests' business
-  interpreter::Data data = fitData(compiled->recurrence, given);
-  llvm::Expected<interpreter::Results> want = judge(*compiled, data);
+  data::Data data = fitData(compiled->recurrence, given);
+  llvm::Expected<data::Results> want = judge(*compiled, data);
   if (!want) {
     llvm::consumeError(want.takeError());
     return "";
@@ -56,7 +56,7 @@ static std::string findNormalizingMistake(llvm::StringRef text, const interprete
   passes.nest<dgps::RecurrenceOp>().addPass(dgps::createNormalizePass());
   if (mlir::failed(passes.run(*compiled->module)))
     return "dgps-normalize fails";
-  llvm::Expected<interpreter::Results> got = judge(*compiled, data);
+  llvm::Expected<data::Results> got = judge(*compiled, data);
   if (!got)
     return llvm::toString(got.takeError());
   double off = distance(*got, *want);
@@ -70,7 +70,7 @@ TEST(NormalForm, WritingItDownKeepsTheValues) {
   Seeds seeds = pickSeeds(30000, 1000);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
-    interpreter::Data data = drawData(drawn, seed, {1, 6, 2, 1});
+    data::Data data = drawData(drawn, seed, {1, 6, 2, 1});
     std::string text = disguise(drawn, 0, options).text;
     std::string mistake = findNormalizingMistake(text, data);
     if (mistake.empty())

@@ -2,12 +2,14 @@
 // lengths and chunk sizes; kernels with every type of data on every target. A stage joins by its row in
 // check::getCheckStages().
 #include "Check/CheckStages.h"
+#include "Check/RandomData.h"
 #include "DrawKernels.h"
 #include "Engine/HostEngine.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
 #include "llvm/ADT/StringExtras.h"
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace recur;
@@ -21,18 +23,9 @@ struct Mistake {
 };
 } // namespace
 
-static double findLargest(const interpreter::Results &results) {
-  double largest = 0;
-  for (const interpreter::NamedArrays *arrays : {&results.outputs, &results.final})
-    for (const auto &[name, array] : *arrays)
-      for (double value : array.values)
-        largest = std::isfinite(value) ? std::max(largest, std::fabs(value)) : INFINITY;
-  return largest;
-}
-
 /// What rounding the operands of products to the type alone does to the results, as the interpreter of chunks has it.
-static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions options, const interpreter::Data &data,
-                              const interpreter::Results &want) {
+static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions options, const data::Data &data,
+                              const data::Results &want) {
   auto rounded =
       llvm::find_if(check::getCheckStages(), [](const auto &stage) { return stage.name == "chunk rounded"; });
   auto prepared = rounded->prepare(recurrence, options);
@@ -47,16 +40,16 @@ static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions opt
 }
 
 static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
-                           const interpreter::Data &given, uint64_t seed) {
+                           const data::Data &given, uint64_t seed) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  interpreter::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given);
   if (options.dataType != DataType::F32)
     engine::roundData(data, options.dataType);
-  llvm::Expected<interpreter::Results> want = judge(*compiled, data);
+  llvm::Expected<data::Results> want = judge(*compiled, data);
   if (!want) {
     llvm::consumeError(want.takeError());
     return {};
@@ -72,14 +65,14 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
   auto prepared = stage.prepare(compiled->recurrence, options);
   if (!prepared)
     return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
-  if (!*prepared)
-    return {}; // the stage does not concern this recurrence
-  llvm::Expected<interpreter::Results> got = (*prepared)->run(data);
+  if (!*prepared || !(*prepared)->run)
+    return {}; // the stage does not concern this recurrence, or this machine cannot run what was compiled
+  llvm::Expected<data::Results> got = (*prepared)->run(data);
   if (!got)
     return {Mistake::Crashed, llvm::toString(got.takeError()) + diagnostics};
   double off = distance(*got, *want), limit = (*prepared)->limit;
   if (options.dataType != DataType::F32) {
-    if (!(findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
+    if (!(check::findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
       return {}; // the results leave the range of the type
     limit = std::max(limit, 3 * measureRounding(compiled->recurrence, options, data, *want));
   }
@@ -97,15 +90,15 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
     DrawnRecurrence drawn = drawRecurrence(seed);
     Random random(seed);
-    interpreter::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 15, 16, 17, 33, 70}), 2,
-                             1 + int64_t(random.below(2))};
+    data::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 15, 16, 17, 33, 70}), 2,
+                      1 + int64_t(random.below(2))};
     PipelineOptions options;
     options.chunk = random.pick<int64_t>({16, 32, 64});
     if (seed % 5 == 2)
       options.chunk = 1 + int64_t(seed / 5 % 7);
     if (stage.needsTarget)
       drawKernelOptions(random, options);
-    interpreter::Data data = drawData(drawn, seed, sizes);
+    data::Data data = drawData(drawn, seed, sizes);
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
     std::string text = disguise(drawn, 0, plainNames).text;
@@ -121,8 +114,53 @@ TEST_P(Stages, ComputeWhatTheInterpreterDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Stages, testing::ValuesIn(check::getCheckStages().vec()), [](const auto &info) {
+static std::string getTestName(const testing::TestParamInfo<check::CheckStage> &info) {
   std::string name = info.param.name.str();
   std::replace_if(name.begin(), name.end(), [](char c) { return !llvm::isAlnum(c); }, '_');
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(All, Stages, testing::ValuesIn(check::getCheckStages().vec()), getTestName);
+
+/// Plans for a GPU, by the interpreter of tiles; and kernels, which the assembler must have nothing against, and which
+/// run where there is a GPU. RECUR_PROPERTY_LEAVE=DIR leaves the recurrences as files, for `gpu-test`.
+class CUDAStages : public testing::TestWithParam<check::CheckStage> {};
+
+TEST_P(CUDAStages, ComputeWhatTheInterpreterDoes) {
+  const check::CheckStage &stage = GetParam();
+  unsigned failures = 0;
+  Seeds seeds = pickSeeds(90000, stage.needsTarget ? 6 : 60);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed) {
+    DrawnRecurrence drawn = drawRecurrence(seed);
+    Random random(seed);
+    data::Sizes sizes{1 + int64_t(random.below(2)), random.pick<int64_t>({0, 1, 5, 17, 33, 70}), 2,
+                      1 + int64_t(random.below(2))};
+    PipelineOptions options;
+    options.target = *findTarget("sm_90a");
+    options.dataType = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
+    options.chunk = random.pick<std::optional<int64_t>>({std::nullopt, 16, 32, 64});
+    data::Data data = drawData(drawn, seed, sizes);
+    DisguiseOptions plainNames;
+    plainNames.renameDeclarations = false;
+    std::string text = disguise(drawn, 0, plainNames).text;
+    if (const char *folder = std::getenv("RECUR_PROPERTY_LEAVE"))
+      std::ofstream(std::string(folder) + "/drawn_" + std::to_string(seed) + ".recur") << text;
+    Mistake mistake = findMistake(stage, text, options, data, seed);
+    if (mistake.kind == Mistake::None)
+      continue;
+    ++failures;
+    auto fails = [&](llvm::StringRef candidate) {
+      return findMistake(stage, candidate, options, data, seed).kind == mistake.kind;
+    };
+    ADD_FAILURE() << "T = " << sizes.tokens << ", " << describeOptions(options) << ", "
+                  << describeFailure(seed, mistake.message, text, fails);
+  }
+}
+
+static std::vector<check::CheckStage> listCUDAStages() {
+  std::vector<check::CheckStage> stages;
+  for (const check::CheckStage &stage : check::getCheckStages())
+    if (llvm::is_contained({"tile", "tile plain", "tile step", "kernels"}, stage.name))
+      stages.push_back(stage);
+  return stages;
+}
+INSTANTIATE_TEST_SUITE_P(All, CUDAStages, testing::ValuesIn(listCUDAStages()), getTestName);

@@ -12,13 +12,13 @@ using namespace recur;
 using namespace recur::property;
 
 /// What is wrong with a summary; empty if nothing is, or if there is none.
-static std::string findMistake(llvm::StringRef text, PipelineOptions options, const interpreter::Data &given) {
+static std::string findMistake(llvm::StringRef text, PipelineOptions options, const data::Data &given) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  interpreter::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given);
   if (mlir::failed(runStages(*compiled->module, nullptr, *findStage("chunk"), options)))
     return "the passes of stage 'chunk' failed";
   if (chunk::findObstacle(*compiled->module->getOps<chunk::ProgramOp>().begin()))
@@ -39,7 +39,7 @@ TEST(Summary, SaysWhatASegmentDoes) {
     Random random(seed);
     PipelineOptions options;
     options.chunk = random.pick<int64_t>({1, 2, 7, 16});
-    interpreter::Data data = drawData(drawn, seed, {1, random.pick<int64_t>({1, 3, 14, 37}), 1, 1});
+    data::Data data = drawData(drawn, seed, {1, random.pick<int64_t>({1, 3, 14, 37}), 1, 1});
     DisguiseOptions plainNames;
     plainNames.renameDeclarations = false;
     std::string text = disguise(drawn, 0, plainNames).text;

@@ -1,0 +1,164 @@
+"""Gradients under JAX: of every recurrence of the library against its interpreter in float64, and of some against loops over
+tokens that JAX differentiates."""
+
+import jax
+import jax.numpy as jnp
+import numpy
+import pytest
+from conftest import FLOAT, draw, error_of
+from float64 import compile_all, get_case
+from test_golden import NAMES
+
+import recur
+
+if recur._native.jax_call is None:
+    pytest.skip("recur was built without JAX", allow_module_level=True)
+B, T, H, K, V = 2, 67, 4, 8, 6
+
+
+def draw_all(recurrence, seed=0):
+    """Inputs and params of any recurrence, with gates below zero; initial states."""
+    random, sizes = numpy.random.default_rng(seed), {"K": K, "V": V, "N": 2}
+    declaration = recurrence.declaration
+
+    def normal(leading, value):
+        array = random.standard_normal((*leading, *(sizes.get(s, s) for s in value.shape)))
+        return (-abs(array) if value.name in ("g", "w", "A") else 0.5 * array).astype(FLOAT)
+
+    given = {v.name: normal((B, T, 2 if v.shared else H), v) for v in declaration.inputs}
+    given.update({v.name: normal((H,), v) for v in declaration.params})
+    return given, {v.name: normal((B, H), v) for v in declaration.states}
+
+
+def delta(S, k, v, beta):
+    return S + beta * jnp.outer(v - S @ k, k)
+
+
+def gated_delta_net(S, x, p):
+    S = delta(jnp.exp(x["g"]) * S, x["k"], x["v"], x["beta"])
+    return S, S @ x["q"] / K**0.5
+
+
+def kda(S, x, p):
+    S = delta(S * jnp.exp(x["g"]), x["k"], x["v"], x["beta"])
+    return S, S @ x["q"] / K**0.5
+
+
+def rwkv6(S, x, p):
+    o = S @ x["r"] + jnp.dot(x["r"], p["u"] * x["k"]) * x["v"]
+    return S * jnp.exp(x["w"]) + jnp.outer(x["v"], x["k"]), o
+
+
+def delta_product(S, x, p):
+    for j in range(2):
+        S = delta(S, x["k"][j], x["v"][j], x["beta"][j])
+    return S, S @ x["q"] / K**0.5
+
+
+def mamba2_ssd(S, x, p):
+    step = jax.nn.softplus(x["dt"] + p["dt_bias"])
+    S = jnp.exp(step * p["A"]) * S + jnp.outer(step * x["x"], x["B"])
+    return S, S @ x["C"] + p["D"] * x["x"]
+
+
+def loop(step, recurrence, given, initial):
+    shared = {v.name for v in recurrence.declaration.inputs if v.shared}
+    inputs = {v.name for v in recurrence.declaration.inputs}
+    tokens = {n: jnp.repeat(a, H // a.shape[2], 2) if n in shared else a for n, a in given.items() if n in inputs}
+    params = {n: a for n, a in given.items() if n not in inputs}
+
+    def head(tokens, params, S):
+        S, o = jax.lax.scan(lambda S, x: step(S, x, params), S, tokens)
+        return o, S
+
+    over_heads = jax.vmap(head, in_axes=(1, 0, 0), out_axes=(1, 0))
+    return jax.vmap(over_heads, in_axes=(0, None, 0))(tokens, params, initial["S"])
+
+
+def loss_of(o, S):
+    weights = jnp.linspace(-1, 1, o.size).reshape(o.shape)
+    return (o * weights).sum() + (S**2).sum()
+
+
+@pytest.fixture(scope="module")
+def all_compiled():
+    compile_all(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_everything_against_float64(name, all_compiled):
+    case = get_case(name)
+    results, pull = jax.vjp(jax.jit(case.compute), [jnp.asarray(array) for array in case.arrays.values()])
+    (gradients,) = pull([jnp.asarray(weight) for weight in case.weights.values()])
+    case.judge(*jax.tree.map(numpy.asarray, (results, gradients)))
+
+
+def test_the_judge_sees_a_wrong_gradient():
+    """One number in a hundred that is off by a tenth."""
+    case = get_case("delta_net")
+    results, pull = jax.vjp(case.compute, [jnp.asarray(array) for array in case.arrays.values()])
+    (gradients,) = pull([jnp.asarray(weight) for weight in case.weights.values()])
+    results, gradients = jax.tree.map(numpy.array, (results, gradients))
+    gradients[1].reshape(-1)[::100] *= 1.1
+    with pytest.raises(AssertionError, match="'k'"):
+        case.judge(results, gradients)
+
+
+REFERENCES = [gated_delta_net, kda, rwkv6, delta_product, mamba2_ssd]
+
+
+@pytest.mark.parametrize("step", REFERENCES, ids=lambda step: step.__name__)
+def test_gradients(step):
+    recurrence = recur.library.__getattr__(step.__name__).with_options(quick=step is not gated_delta_net)
+    given, initial = draw_all(recurrence)
+    if "k" in given and step is not rwkv6:
+        given["k"] /= numpy.linalg.norm(given["k"], axis=-1, keepdims=True)
+    with jax.enable_x64(True):
+        wide = jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), (given, initial))
+        want = jax.jit(jax.grad(lambda g, i: loss_of(*loop(step, recurrence, g, i)), argnums=(0, 1)))(*wide)
+        want = jax.tree.map(numpy.asarray, want)
+    narrow = jax.tree.map(jnp.asarray, (given, initial))
+    got = jax.jit(jax.grad(lambda g, i: loss_of(*recurrence(**g, initial=i, final=True)), argnums=(0, 1)))(*narrow)
+    for group, wanted in zip(got, want):
+        for name, gradient in group.items():
+            assert gradient.shape == wanted[name].shape
+            assert error_of(gradient, wanted[name]) < 1e-4, name
+
+
+def test_vmap_of_a_gradient(gdn):
+    parts = [{n: jnp.asarray(a) for n, a in draw(seed).items()} for seed in range(3)]
+    stacked = {name: jnp.stack([part[name] for part in parts]) for name in parts[0]}
+    gradient = jax.grad(lambda i: (gdn(**i) ** 2).sum())
+    together = jax.jit(jax.vmap(gradient))(stacked)
+    for place, part in enumerate(parts):
+        for name, alone in gradient(part).items():
+            assert numpy.array_equal(together[name][place], alone), name
+
+
+def test_each_mapped_call_has_its_own_gradient_of_a_param():
+    rwkv6 = recur.library.rwkv6
+    given, _ = draw_all(rwkv6)
+    u, rest = jnp.asarray(given.pop("u")), {n: jnp.asarray(a) for n, a in given.items()}
+    factors = jnp.array([1.0, -2.0])
+    gradient = lambda factor, u: jax.grad(lambda u: factor * rwkv6(**rest, u=u).sum())(u)
+    together = jax.vmap(gradient, in_axes=(0, None))(factors, u)
+    assert error_of(together[1], -2 * together[0]) < 1e-6 and numpy.array_equal(together[0], gradient(1.0, u))
+
+
+def test_packed_sequences(gdn):
+    one = {n: jnp.asarray(a) for n, a in draw(B=1).items()}
+    offsets = jnp.array([0, 20, 20, 70])
+    got = jax.grad(lambda i: (gdn(**i, offsets=offsets) ** 2).sum())(one)
+    for first, last in ((0, 20), (20, 70)):
+        part = {n: a[:, first:last] for n, a in one.items()}
+        for name, alone in jax.grad(lambda i: (gdn(**i) ** 2).sum())(part).items():
+            assert error_of(got[name][:, first:last], alone) < 1e-6, name
+
+
+def test_gradients_beside_16_bits(gdn, inputs):
+    mixed = {n: jnp.asarray(a, jnp.float32 if n in ("g", "beta") else jnp.bfloat16) for n, a in inputs.items()}
+    got = jax.grad(lambda i: (gdn(**i).astype(jnp.float32) ** 2).sum())(mixed)
+    want = jax.grad(lambda i: (gdn(**i) ** 2).sum())({n: a.astype(jnp.float32) for n, a in mixed.items()})
+    for name, gradient in got.items():
+        assert gradient.dtype == mixed[name].dtype
+        assert error_of(gradient.astype(jnp.float32), want[name]) < 2e-2, name
