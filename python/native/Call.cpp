@@ -260,14 +260,13 @@ nb::tuple Call::getKey() const {
 
 nb::tuple Call::getShape(const recur_array_info &array) const {
   nb::list shape;
-  if (array.kind == RECUR_STATE) {
+  if (array.kind == RECUR_STATE)
     shape.append(isPacked ? int64_t(offsets.size()) - 1 : *batch.value);
-    shape.append(*heads.value);
-  } else {
+  if (array.kind == RECUR_INPUT || array.kind == RECUR_OUTPUT) {
     shape.append(*batch.value);
     shape.append(*tokens.value);
-    shape.append(*heads.value);
   }
+  shape.append(array.shared ? *groups.value : *heads.value);
   bool swaps = array.kind == RECUR_STATE && statesTransposed && array.rank == 2;
   for (int32_t side = 0; side < array.rank; ++side)
     shape.append(array.shape[swaps ? 1 - side : side]);
@@ -296,15 +295,15 @@ recur_argument Call::makeArgument(const View &view, int leading) const {
   return argument;
 }
 
-recur_argument Call::readResult(nb::handle object, const recur_array_info &array, const char *kind) {
+recur_argument Call::readResult(nb::handle object, const recur_array_info &array, const std::string &what,
+                                bool isWritten) {
   recur_argument none = {};
   if (object.is_none())
     return none;
   View &view = views.emplace_back();
-  std::string what = std::string("out: the ") + kind + " '" + array.name + "'";
   if (!view.open(object))
     refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
-  if (view.isReadOnly)
+  if (isWritten && view.isReadOnly)
     refuse(what + " is read-only");
   if (!view.isOnCPU)
     refuse(what + " is not in the processor's memory; its kernels are for the processor");
@@ -317,31 +316,29 @@ recur_argument Call::readResult(nb::handle object, const recur_array_info &array
   if (!fits)
     refuse(what + " has the shape " + ::printShape(view) + "; it will be " +
            nb::cast<std::string>(nb::str(nb::list(shape))));
-  int leading = array.kind == RECUR_STATE ? 2 : 3;
-  if (!isEmpty(view) && (!isDenseFrom(view, leading) || !hasStrides(view, leading) || !view.isAligned))
-    refuse(what +
-           " has strides that kernels cannot write: the elements of one token lie one after another, and no stride is "
-           "zero or negative");
+  int leading = array.kind == RECUR_STATE ? 2 : array.kind == RECUR_PARAM ? 1 : 3;
+  if (!isEmpty(view) && (!isDenseFrom(view, leading) || !hasStrides(view, leading) || !view.isAligned)) {
+    if (isWritten)
+      refuse(what + " has strides that kernels cannot write: the elements of one token lie one after another, and no "
+                    "stride is zero or negative");
+    makeDense(view, what, view.type, "kernels cannot read its strides");
+  }
   return makeArgument(view, leading);
 }
 
-void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
-  std::vector<recur_argument> arguments;
+/// States that the text does not declare, of delays, start as zeros, and nobody gets them.
+void Call::listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const {
   for (const View *view : inputs)
     arguments.push_back(makeArgument(*view, 3));
   for (const View *view : params)
     arguments.push_back(makeArgument(*view, 1));
   for (const View *view : initials)
     arguments.push_back(view ? makeArgument(*view, 2) : recur_argument{});
-  // States that the text does not declare, of delays, start as zeros, and nobody gets them.
   arguments.resize(inputs.size() + params.size() + size_t(kernel.count(RECUR_STATE)));
-  size_t place = 0;
-  for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
-    arguments.push_back(readResult(outputs[place++], *array, "output"));
-  place = 0;
-  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
-    arguments.push_back(
-        readResult(place < finals.size() ? nb::object(finals[place++]) : nb::none(), *array, "final state"));
+}
+
+void Call::perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
+                   int32_t threads) const {
   recur_call call = {};
   call.B = *batch.value;
   call.T = *tokens.value;
@@ -356,5 +353,57 @@ void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t 
     call.sequence_offsets = offsets.data();
     call.sequence_count = int64_t(offsets.size()) - 1;
   }
-  kernel.forward(call);
+  std::string problem;
+  {
+    nb::gil_scoped_release released;
+    problem = kernel.perform(call, backward);
+  }
+  if (!problem.empty())
+    raiseArgument(problem);
+}
+
+static nb::object getOrNone(const nb::list &list, size_t place) {
+  return place < list.size() ? nb::object(list[place]) : nb::none();
+}
+
+void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
+  std::vector<recur_argument> arguments;
+  listGiven(kernel, arguments);
+  size_t place = 0;
+  for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
+    arguments.push_back(
+        readResult(outputs[place++], *array, std::string("out: the output '") + array->name + "'", true));
+  place = 0;
+  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
+    arguments.push_back(readResult(getOrNone(finals, place++), *array,
+                                   std::string("out: the final state '") + array->name + "'", true));
+  perform(kernel, arguments, /*backward=*/false, plan, threads);
+}
+
+nb::tuple Call::getGradientShapes(const Kernel &kernel) const {
+  nb::list given, states;
+  for (recur_kind kind : {RECUR_INPUT, RECUR_PARAM})
+    for (const recur_array_info *array : kernel.getArrays(kind))
+      given.append(getShape(*array));
+  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
+    states.append(getShape(*array));
+  return nb::make_tuple(given, states);
+}
+
+void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
+                       nb::list initialGradients, int32_t threads) {
+  std::vector<recur_argument> arguments;
+  listGiven(kernel, arguments);
+  auto add = [&](std::initializer_list<recur_kind> kinds, nb::list arrays, const char *what, bool isWritten) {
+    size_t place = 0;
+    for (recur_kind kind : kinds)
+      for (const recur_array_info *array : kernel.getArrays(kind))
+        arguments.push_back(
+            readResult(getOrNone(arrays, place++), *array, std::string(what) + " of '" + array->name + "'", isWritten));
+  };
+  add({RECUR_OUTPUT}, outputs, "the cotangent", false);
+  add({RECUR_STATE}, finals, "the cotangent", false);
+  add({RECUR_INPUT, RECUR_PARAM}, gradients, "the gradient", true);
+  add({RECUR_STATE}, initialGradients, "the gradient", true);
+  perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads);
 }

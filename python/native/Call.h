@@ -56,6 +56,12 @@ public:
   nanobind::tuple getShapes(const Kernel &kernel) const;
   /// Computes into `outputs` and `finals`, each an array or None.
   void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads);
+  /// The shapes of gradients: as inputs and params, and as initial states.
+  nanobind::tuple getGradientShapes(const Kernel &kernel) const;
+  /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
+  /// among the cotangents and for what is not wanted among the gradients.
+  void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
+                   nanobind::list initials, int32_t threads);
 
 private:
   struct Kind {
@@ -74,7 +80,12 @@ private:
   int getLeading(Kind kind) const { return kind.isState ? 2 : kind.word[0] == 'p' ? 1 : 3; }
   recur_argument makeArgument(const View &view, int leading) const;
   nanobind::tuple getShape(const recur_array_info &array) const;
-  recur_argument readResult(nanobind::handle object, const recur_array_info &array, const char *kind);
+  /// Of an array that is written, or else read; `what` names it in errors.
+  recur_argument readResult(nanobind::handle object, const recur_array_info &array, const std::string &what,
+                            bool isWritten);
+  void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
+  void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
+               int32_t threads) const;
 
   const Signature &signature;
   nanobind::object notice;

@@ -44,6 +44,10 @@ struct Options {
           constants.push_back({keep(constant), nb::cast<double>(number)});
       else if (name == "chunk")
         options.chunk = nb::cast<int32_t>(value);
+      else if (name == "backward")
+        options.backward = nb::cast<bool>(value);
+      else if (name == "quick")
+        options.quick = nb::cast<bool>(value);
       else
         find(name) = keep(value);
     }

@@ -78,7 +78,8 @@ struct Room {
 };
 } // namespace
 
-void *recur::python::getWorkspace(int64_t bytes) {
+/// A 64-byte aligned room of the calling thread, which stays until the thread ends. Null where there is no memory.
+static void *getWorkspace(int64_t bytes) {
   static thread_local Room room;
   if (bytes > room.bytes || !room.memory) {
     std::free(room.memory);
@@ -90,21 +91,15 @@ void *recur::python::getWorkspace(int64_t bytes) {
   return room.memory;
 }
 
-void Kernel::forward(recur_call &call) const {
-  std::string problem;
-  {
-    nb::gil_scoped_release released;
-    call.workspace_bytes = recur_workspace_size(recurrence, &call);
-    if (call.workspace_bytes < 0) {
-      problem = recur_message();
-    } else {
-      call.workspace = getWorkspace(call.workspace_bytes);
-      if (!call.workspace)
-        problem = "there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes";
-      else if (recur_forward(recurrence, &call) != RECUR_OK)
-        problem = recur_message();
-    }
-  }
-  if (!problem.empty())
-    raiseArgument(problem);
+std::string Kernel::perform(recur_call &call, bool backward) const {
+  call.workspace_bytes = 0;
+  call.workspace_bytes =
+      backward ? recur_backward_workspace_size(recurrence, &call) : recur_workspace_size(recurrence, &call);
+  if (call.workspace_bytes < 0)
+    return recur_message();
+  call.workspace = getWorkspace(call.workspace_bytes);
+  if (!call.workspace)
+    return "there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes";
+  recur_status status = backward ? recur_backward(recurrence, &call) : recur_forward(recurrence, &call);
+  return status == RECUR_OK ? "" : recur_message();
 }

@@ -20,14 +20,13 @@ public:
   /// `(name, kind, dtype, shared, shape)` of each array.
   nanobind::list listArrays() const;
 
-  /// Makes the call with the calling thread's own workspace; raises what the runtime says.
-  void forward(recur_call &call) const;
+  /// Makes the call, of the kernels or of their gradient, with the calling thread's own workspace. What the runtime
+  /// says where it refuses; empty where all is well.
+  std::string perform(recur_call &call, bool backward) const;
+  bool hasGradient() const { return recurrence->gradient != nullptr; }
 
 private:
   const recur_recurrence *recurrence = nullptr;
 };
-
-/// A 64-byte aligned room of the calling thread, which stays until the thread ends. Null where there is no memory.
-void *getWorkspace(int64_t bytes);
 
 } // namespace recur::python

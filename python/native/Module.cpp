@@ -11,6 +11,8 @@ using namespace nb::literals;
 using namespace recur::python;
 
 NB_MODULE(_native, module) {
+  // Kernels stay as long as the process, and so do recurrences, by which operators name them.
+  nb::set_leak_warnings(false);
   module.attr("abi_version") = RECUR_ABI_VERSION;
   module.def("thread_count", &recur_thread_count);
   module.def("set_thread_count", [](int32_t count) { return recur_set_thread_count(count) != 0; }, "count"_a);
@@ -28,6 +30,7 @@ NB_MODULE(_native, module) {
   nb::class_<Kernel>(module, "Kernel")
       .def(nb::init<nb::bytes, const std::string &, const std::string &>(), "code"_a, "name"_a, "descriptor"_a)
       .def_prop_ro("arrays", &Kernel::listArrays)
+      .def_prop_ro("has_gradient", &Kernel::hasGradient)
       .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
       .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
       .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; });
@@ -42,7 +45,10 @@ NB_MODULE(_native, module) {
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
-      .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0);
+      .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0)
+      .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
+      .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
+           "threads"_a = 0);
 
   addJAX(module);
 }

@@ -1,6 +1,9 @@
 #include "View.h"
 #include "Errors.h"
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 namespace nb = nanobind;
 using namespace recur::python;
@@ -192,33 +195,74 @@ static float widen(uint16_t bits, Type type) {
   return value;
 }
 
-void View::makeDense(Type to) {
-  int64_t from = 1, bytes = 1, count = 1;
-  for (const auto &known : types) {
-    from = known.type == type ? known.bytes : from;
-    bytes = known.type == to ? known.bytes : bytes;
+/// Calls `copy(from, to)` for each element, both counted in elements, `to` as in a dense array. Where neighbours in
+/// memory lie along another side than the last, it goes by blocks of both, so that lines of memory are used as a whole.
+template <typename Copy> static void copyAll(const View &view, Copy copy) {
+  int last = view.sides - 1, near = last;
+  int64_t dense[View::mostSides] = {}, at[View::mostSides] = {}, count = 1;
+  for (int side = last; side >= 0; --side) {
+    dense[side] = count;
+    count *= view.shape[side];
   }
+  auto distance = [&](int side) {
+    return view.shape[side] > 1 ? std::abs(view.strides[side]) : std::numeric_limits<int64_t>::max();
+  };
+  for (int side = 0; side < last; ++side)
+    if (distance(side) < distance(near))
+      near = side;
+  if (!count)
+    return;
+  int64_t rows = near == last ? 1 : view.shape[near];
+  constexpr int64_t block = 16;
+  for (bool more = true; more;) {
+    int64_t from = 0, to = 0;
+    for (int side = 0; side < last; ++side) {
+      from += at[side] * view.strides[side];
+      to += at[side] * dense[side];
+    }
+    for (int64_t first = 0; first < rows; first += block)
+      for (int64_t column = 0; column < view.shape[last]; ++column)
+        for (int64_t row = first; row < std::min(first + block, rows); ++row)
+          copy(from + column * view.strides[last] + (near == last ? 0 : row * view.strides[near]),
+               to + column + (near == last ? 0 : row * dense[near]));
+    more = false;
+    for (int side = last; !more && side-- > 0;) {
+      if (side == near)
+        continue;
+      more = ++at[side] < view.shape[side];
+      if (!more)
+        at[side] = 0;
+    }
+  }
+}
+
+void View::makeDense(Type to) {
+  int64_t bytes = 1, count = 1;
+  for (const auto &known : types)
+    bytes = known.type == to ? known.bytes : bytes;
   for (int side = 0; side < sides; ++side)
     count *= shape[side];
   auto memory = std::make_unique<char[]>(size_t(count * bytes + 64));
   char *base = memory.get() + (64 - uintptr_t(memory.get()) % 64);
-  int64_t at[mostSides] = {};
-  for (int64_t element = 0; element < count; ++element) {
-    int64_t offset = 0;
-    for (int side = 0; side < sides; ++side)
-      offset += at[side] * strides[side];
-    const char *source = static_cast<const char *>(data) + offset * from;
-    if (type == to) {
-      std::memcpy(base + element * bytes, source, size_t(bytes));
-    } else {
+  const char *source = static_cast<const char *>(data);
+  auto copyAs = [&](auto element) { // it may not be aligned
+    copyAll(*this, [=](int64_t from, int64_t at) {
+      std::memcpy(base + at * int64_t(sizeof element), source + from * int64_t(sizeof element), sizeof element);
+    });
+  };
+  if (type != to)
+    copyAll(*this, [=, this](int64_t from, int64_t at) {
       uint16_t bits;
-      std::memcpy(&bits, source, sizeof bits);
+      std::memcpy(&bits, source + from * int64_t(sizeof bits), sizeof bits);
       float value = widen(bits, type);
-      std::memcpy(base + element * bytes, &value, sizeof value);
-    }
-    for (int side = sides; side-- && ++at[side] == shape[side];)
-      at[side] = 0;
-  }
+      std::memcpy(base + at * int64_t(sizeof value), &value, sizeof value);
+    });
+  else if (bytes == 2)
+    copyAs(uint16_t());
+  else if (bytes == 4)
+    copyAs(uint32_t());
+  else
+    copyAs(uint64_t());
   for (int64_t side = sides, stride = 1; side--; stride *= shape[side])
     strides[side] = stride;
   data = base;

@@ -64,11 +64,12 @@ def define(
     target: str = "host",
     plan: str = "auto",
     chunk: int = 0,
+    quick: bool = False,
 ) -> Recurrence:
     """The recurrence that a text declares; ``recurrence`` names one of several.
 
     ``target``, ``plan`` and ``chunk`` are those of ``recurc build``, ``dims`` and ``consts`` sizes and numbers in place of
-    the text's own. Raises :class:`recur.CompileError` where the text has mistakes of syntax; others are found when it is
+    the text's own; ``quick`` kernels compile in a fifth of the time, and run slower. Raises :class:`recur.CompileError` where the text has mistakes of syntax; others are found when it is
     explained or called, which is when sizes are known.
     """
     described, _ = compiler.perform("describe", text, source_name=source_name, recurrence=recurrence)
@@ -77,7 +78,7 @@ def define(
         names = ", ".join(declaration.name for declaration in found) or "none"
         raise ArgumentError(f"{source_name} has {len(found)} recurrences ({names}); name one of them by recurrence=")
     return Recurrence(
-        found[0], text, source_name, dims=dims, consts=consts, target=target, plan=plan, chunk=chunk
+        found[0], text, source_name, dims=dims, consts=consts, target=target, plan=plan, chunk=chunk, quick=quick
     )
 
 
@@ -103,22 +104,24 @@ def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
 
 
 def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Request:
-    dims = {name: size for name, size in sizes.items() if name != "dtype"}
-    return recurrence.request(dims, str(sizes.get("dtype", "float32")))
+    dims = {name: size for name, size in sizes.items() if name not in ("dtype", "backward")}
+    return recurrence.request(dims, str(sizes.get("dtype", "float32")), bool(sizes.get("backward", False)))
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
     """Compiles kernels before they are needed, and keeps them in the cache: for each of ``ahead``, such as
-    ``{"K": 128, "V": 128, "dtype": "bfloat16"}``. Gives the recurrence back."""
+    ``{"K": 128, "V": 128, "dtype": "bfloat16", "backward": True}``. Gives the recurrence back."""
     for sizes in ahead:
         kernels.get(_read_sizes(recurrence, sizes))
     return recurrence
 
 
-def save(recurrence: Recurrence, path: str | os.PathLike[str], *, dtype: str = "float32", **dims: int) -> None:
-    """Writes a shared object with the kernels for these sizes and this type: :func:`load` takes it where there is no
+def save(
+    recurrence: Recurrence, path: str | os.PathLike[str], *, dtype: str = "float32", backward: bool = False, **dims: int
+) -> None:
+    """Writes a shared object with the kernels for these sizes and this type, with ``backward`` of the gradient too: :func:`load` takes it where there is no
     compiler, and C programs can load it, for it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
-    kernels.save(_read_sizes(recurrence, {**dims, "dtype": dtype}), os.fspath(path))
+    kernels.save(_read_sizes(recurrence, {**dims, "dtype": dtype, "backward": backward}), os.fspath(path))
 
 
 def threads() -> int:

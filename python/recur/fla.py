@@ -3,7 +3,8 @@
 ``from recur import fla`` in place of imports from ``fla.ops`` switches a model over, to kernels for the processor. Inputs are
 ``[B, T, H, ...]``, states ``[N, H, K, V]`` in float32, ``cu_seqlens`` packs sequences along T. float32 inputs are taken where
 that library asks for 16 bits, heads may share queries and keys everywhere, and NumPy's and JAX's arrays go in as PyTorch's
-tensors do. Each call is a recurrence below, written as one token.
+tensors do. Each call is a recurrence below, written as one token, whose state is ``[K, V]`` as the caller's is: transposing it
+would take longer than a token does.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ _HEAD = """recurrence {name} {{
   const scale = 1 / sqrt(K)
   shared input q: [K], k: [K]
   input v: [V]{inputs}
-  state S: [V, K]
+  state S: [K, V]
   let query = {query}
   let key = {key}
 {body}
-  output o: [V] = scale * (S @ query)
+  output o: [V] = scale * (query @ S)
 }}
 """
 
@@ -82,11 +83,11 @@ def _scale(scale: float | None) -> tuple[tuple[str, float], ...]:
 
 
 def _call(
-    recurrence: Recurrence, given: dict[str, Any], initial: Any, final: bool, cu_seqlens: Any, keys_first: bool = True
+    recurrence: Recurrence, given: dict[str, Any], initial: Any, final: bool, cu_seqlens: Any, transposed: bool = False
 ) -> tuple[Any, Any]:
     """The output, and the state S, or None."""
     states = None if initial is None else {"S": _widen(initial)}
-    results = recurrence(**given, initial=states, final=final, offsets=cu_seqlens, states_transposed=keys_first)
+    results = recurrence(**given, initial=states, final=final, offsets=cu_seqlens, states_transposed=transposed)
     if not final:
         return results, None
     state = results[1]
@@ -108,7 +109,7 @@ def chunk_gated_delta_rule(
 ) -> tuple[Any, Any]:
     """Gated DeltaNet: a decay ``g``, in log space, and a strength ``beta`` per token and head."""
     _refuse_heads_first(head_first)
-    body = "S = exp(g) * S\nS = S + beta * outer(v - S @ key, key)"
+    body = "S = exp(g) * S\nS = S + beta * outer(key, v - key @ S)"
     text = _write("gated_delta_rule", "g, beta", body, use_qk_l2norm_in_kernel)
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
     return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
@@ -133,15 +134,15 @@ def fused_recurrent_gated_delta_rule(
     inputs, body = [], []
     for name, decay, line, declared in (
         ("g", g, "S = exp(g) * S", "g"),
-        ("gk", gk, "S = S @ diag(exp(gk))", "gk: [K]"),
-        ("gv", gv, "S = diag(exp(gv)) @ S", "gv: [V]"),
+        ("gk", gk, "S = diag(exp(gk)) @ S", "gk: [K]"),
+        ("gv", gv, "S = S @ diag(exp(gv))", "gv: [V]"),
         ("beta", beta, "", "beta"),
     ):
         if decay is not None:
             given[name] = decay
             inputs.append(declared)
             body += [line] if line else []
-    strength = "outer(v - S @ key, key)" if beta is None else "beta * outer(v - S @ key, key)"
+    strength = "outer(key, v - key @ S)" if beta is None else "beta * outer(key, v - key @ S)"
     text = _write("gated_delta_rule", ", ".join(inputs), "\n".join([*body, f"S = S + {strength}"]), use_qk_l2norm_in_kernel)
     return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
 
@@ -160,7 +161,7 @@ def chunk_delta_rule(
 ) -> tuple[Any, Any]:
     """DeltaNet."""
     _refuse_heads_first(head_first)
-    text = _write("delta_rule", "beta", "S = S + beta * outer(v - S @ key, key)", use_qk_l2norm_in_kernel)
+    text = _write("delta_rule", "beta", "S = S + beta * outer(key, v - key @ S)", use_qk_l2norm_in_kernel)
     given = {"q": q, "k": k, "v": v, "beta": beta}
     return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
 
@@ -211,9 +212,9 @@ def chunk_kda(
     if use_beta_sigmoid_in_kernel:
         strength = "2 * sigmoid(beta)" if allow_neg_eigval else "sigmoid(beta)"
     declared = "g: [K], beta" + (f"\n  param {', '.join(params)}" if params else "")
-    body = f"let decay = {gate}\nlet strength = {strength}\nS = S @ diag(exp(decay))\nS = S + strength * outer(v - S @ key, key)"
+    body = f"let decay = {gate}\nlet strength = {strength}\nS = diag(exp(decay)) @ S\nS = S + strength * outer(key, v - key @ S)"
     text = _write("kda", declared, body, use_qk_l2norm_in_kernel)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, not state_v_first)
+    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, state_v_first)
 
 
 fused_recurrent_kda = chunk_kda
@@ -232,7 +233,7 @@ def chunk_gla(
 ) -> tuple[Any, Any]:
     """Gated linear attention: a decay per key channel, in log space."""
     _refuse_heads_first(head_first)
-    text = _write("gla", "g: [K]", "S = S @ diag(exp(g)) + outer(v, key)", False)
+    text = _write("gla", "g: [K]", "S = diag(exp(g)) @ S + outer(key, v)", False)
     return _call(_define(text, _scale(scale)), {"q": q, "k": k, "v": v, "g": g}, initial_state, output_final_state, cu_seqlens)
 
 
@@ -254,12 +255,12 @@ def fused_recurrent_gla(
     given = {"q": q, "k": k, "v": v}
     inputs, decayed = [], "S"
     if gk is not None:
-        given["gk"], decayed = gk, f"{decayed} @ diag(exp(gk))"
+        given["gk"], decayed = gk, f"diag(exp(gk)) @ {decayed}"
         inputs.append("gk: [K]")
     if gv is not None:
-        given["gv"], decayed = gv, f"diag(exp(gv)) @ ({decayed})"
+        given["gv"], decayed = gv, f"({decayed}) @ diag(exp(gv))"
         inputs.append("gv: [V]")
-    text = _write("gla", ", ".join(inputs), f"S = {decayed} + outer(v, key)", False)
+    text = _write("gla", ", ".join(inputs), f"S = {decayed} + outer(key, v)", False)
     return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
 
 
@@ -286,13 +287,13 @@ def chunk_simple_gla(
         inputs = f"{inputs}\n  param g_gamma" if inputs else "unused"
         decay.append("g_gamma")
     if inputs == "unused":
-        text = _write("simple_gla", "", "S = exp(g_gamma) * S + outer(v, key)", False).replace(
+        text = _write("simple_gla", "", "S = exp(g_gamma) * S + outer(key, v)", False).replace(
             "  state S", "  param g_gamma\n  state S"
         )
     else:
         decayed = f"exp({' + '.join(decay)}) * S" if decay else "S"
-        text = _write("simple_gla", inputs, f"S = {decayed} + outer(v, key)", False)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, not state_v_first)
+        text = _write("simple_gla", inputs, f"S = {decayed} + outer(key, v)", False)
+    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, state_v_first)
 
 
 fused_recurrent_simple_gla = chunk_simple_gla
@@ -311,10 +312,10 @@ def chunk_linear_attn(
 ) -> tuple[Any, Any]:
     """Linear attention; ``normalize`` divides by the sum of the scores, of each packed sequence by itself."""
     _refuse_heads_first(head_first)
-    text = _write("linear_attn", "", "S = S + outer(v, key)", False)
+    text = _write("linear_attn", "", "S = S + outer(key, v)", False)
     if normalize:
-        text = text.replace("state S: [V, K]", "state S: [V, K], z: [K]").replace("  output", "  z = z + k\n  output")
-        text = text.replace("scale * (S @ query)", "(scale * (S @ query)) / (scale * dot(z, query) + 1e-10)")
+        text = text.replace("state S: [K, V]", "state S: [K, V], z: [K]").replace("  output", "  z = z + k\n  output")
+        text = text.replace("scale * (query @ S)", "(scale * (query @ S)) / (scale * dot(z, query) + 1e-10)")
     return _call(_define(text, _scale(scale)), {"q": q, "k": k, "v": v}, initial_state, output_final_state, cu_seqlens)
 
 
@@ -341,10 +342,10 @@ def chunk_rwkv7(
   dim K, V
   const scale = 1
   input r: [K], k: [K], v: [V], a: [K], b: [K], w: [K]
-  state S: [V, K]
+  state S: [K, V]
   let decay = {decay}
-  S = S @ diag(exp(decay)) + outer(S @ a, b) + outer(v, k)
-  output o: [V] = scale * (S @ r)
+  S = diag(exp(decay)) @ S + outer(b, a @ S) + outer(k, v)
+  output o: [V] = scale * (r @ S)
 }}
 """
     given = {"r": r, "k": k, "v": v, "a": a, "b": b, "w": log_w if w is None else w}
@@ -372,13 +373,13 @@ def chunk_gated_delta_product(
   dim K, V, N
   const scale = 1 / sqrt(K)
   input q: [K], k: [N, K], v: [N, V], beta: [N]{", g" if g is not None else ""}
-  state S: [V, K]
+  state S: [K, V]
   {"S = exp(g) * S" if g is not None else ""}
   for j in 0..N {{
     let key = {step}
-    S = S + beta[j] * outer(v[j] - S @ key, key)
+    S = S + beta[j] * outer(key, v[j] - key @ S)
   }}
-  output o: [V] = scale * (S @ {"l2norm(q)" if use_qk_l2norm_in_kernel else "q"})
+  output o: [V] = scale * ({"l2norm(q)" if use_qk_l2norm_in_kernel else "q"} @ S)
 }}
 """
 
@@ -416,7 +417,7 @@ def chunk_comba(
         given["beta"], strength, inputs = beta, "beta * ", "p: [K], g, beta"
     reader = "l2norm(p)" if use_qk_l2norm_in_kernel else "p"
     text = _write(
-        "comba", inputs, f"let reader = {reader}\nS = exp(g) * S + {strength}outer(v - S @ reader, key)", use_qk_l2norm_in_kernel
+        "comba", inputs, f"let reader = {reader}\nS = exp(g) * S + {strength}outer(key, v - reader @ S)", use_qk_l2norm_in_kernel
     )
     return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
 
@@ -440,19 +441,17 @@ def chunk_mesa_net(
   const iterations = 30
   input q: [K], k: [K], v: [V], g, beta
   param lamb: [K]
-  state G: [K, K], S: [V, K]
+  state G: [K, K], S: [K, V]
   G = exp(g) * G + beta * outer(k, k)
-  S = exp(g) * S + beta * outer(v, k)
-  output o: [V] = S @ cg(G, q, ridge = lamb, iterations = iterations)
+  S = exp(g) * S + beta * outer(k, v)
+  output o: [V] = cg(G, q, ridge = lamb, iterations = iterations) @ S
 }
 """
     recurrence = _define(text, (("iterations", float(max_CG_iteration)),))
     initial = None
     if h_kk_init is not None or h_kv_init is not None:
         initial = {"G": _widen(h_kk_init), "S": _widen(h_kv_init)}
-    results = recurrence(
-        q, k, v, g, beta, lamb, initial=initial, final=output_final_state, offsets=cu_seqlens, states_transposed=True
-    )
+    results = recurrence(q, k, v, g, beta, lamb, initial=initial, final=output_final_state, offsets=cu_seqlens)
     if not output_final_state:
         return results, None, None
     return results[0], results[1]["G"], results[1]["S"]
@@ -509,5 +508,5 @@ def mamba_chunk_scan_combined(
   output y: [V] = {output}
 }}
 """
-    y, state = _call(_define(text), given, initial_states, return_final_states, cu_seqlens, keys_first=False)
+    y, state = _call(_define(text), given, initial_states, return_final_states, cu_seqlens)
     return (y, state) if return_final_states else y

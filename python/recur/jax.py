@@ -1,4 +1,4 @@
-"""Calls on JAX's arrays: custom calls of XLA on the CPU, with jit, vmap and a place for gradients.
+"""Calls on JAX's arrays: custom calls of XLA on the CPU, with jit, vmap and gradients.
 
 A program names its kernel by a key, under which the kernel is kept in this process. Sizes are known when a function is
 traced, which is when a kernel is compiled.
@@ -18,27 +18,29 @@ import numpy
 from jax.custom_batching import custom_vmap
 
 from . import _native
-from .errors import ArgumentError, LoadError, NoGradientError
+from .errors import ArgumentError, LoadError
+from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
 
-_TARGET = "recur_forward"
+_TARGET = "recur_call"
 
 
 @functools.cache
 def _register() -> None:
-    if _native.jax_forward is None:
+    if _native.jax_call is None:
         raise LoadError("this build of recur has no calls for JAX: jax was not there when it was built")
-    jax.ffi.register_ffi_target(_TARGET, _native.jax_forward, platform="cpu")
+    jax.ffi.register_ffi_target(_TARGET, _native.jax_call, platform="cpu")
 
 
 @dataclass(frozen=True)
 class _Static:
     """What of a call is no array."""
 
-    name: str
-    key: str
+    handle: str  # of the recurrence
+    key: str  # of its kernel
+    sizes: tuple[tuple[str, int], ...]  # of dims
     inputs: int
     params: int
     heads: tuple[int, int]  # H, Hq
@@ -50,25 +52,44 @@ class _Static:
     wants_final: bool
     transposed: bool
 
+    @property
+    def given(self) -> int:
+        """How many buffers are differentiated: inputs, params, initial states."""
+        return self.inputs + self.params + (len(self.states) if self.has_initial else 0)
 
-def _compute(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+
+def _call(static: _Static, key: str, results: list[Any], backward: bool, buffers: Sequence[jax.Array]) -> list[jax.Array]:
     """The custom call. Shapes may be larger than those that were first called with: vmap makes B larger."""
     B, T = buffers[0].shape[:2]
-    H, Hq = static.heads
-    sequences = buffers[-1].shape[0] - 1 if static.is_packed else B
+    computed: list[jax.Array] = jax.ffi.ffi_call(_TARGET, results)(
+        *buffers,
+        key=key,
+        sizes=numpy.array([B, T, *static.heads], numpy.int64),
+        has_initial=static.has_initial,
+        has_final=static.wants_final,
+        is_packed=static.is_packed,
+        transposed=static.transposed,
+        backward=backward,
+    )
+    return list(computed)
+
+
+def _forward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+    B, T = buffers[0].shape[:2]
+    H = static.heads[0]
+    sequences = buffers[static.given].shape[0] - 1 if static.is_packed else B
     results = [jax.ShapeDtypeStruct((B, T, H, *shape), static.dtype) for shape in static.outputs]
     if static.wants_final:
         results += [jax.ShapeDtypeStruct((sequences, H, *shape), jnp.float32) for shape in static.states]
-    computed: list[jax.Array] = jax.ffi.ffi_call(_TARGET, results)(
-        *buffers,
-        key=static.key,
-        sizes=numpy.array([B, T, H, Hq], numpy.int64),
-        has_initial=static.has_initial,
-        is_packed=static.is_packed,
-        transposed=static.transposed,
-        plan=numpy.int32(0),
-    )
-    return computed
+    return _call(static, static.key, results, False, buffers)
+
+
+def _backward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+    """Gradients of what is given, from cotangents, which come last."""
+    loaded = REGISTRY[static.handle].obtain_gradient(dict(static.sizes), static.dtype)
+    _native.keep_for_jax(loaded.key, loaded.kernel)
+    results = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in buffers[: static.given]]
+    return _call(static, loaded.key, results, True, buffers)
 
 
 def _one_by_one(function: Callable[..., list[jax.Array]], batched: Sequence[bool], arrays: Sequence[jax.Array]) -> Any:
@@ -79,44 +100,52 @@ def _one_by_one(function: Callable[..., list[jax.Array]], batched: Sequence[bool
     return jax.lax.map(run, [array for is_batched, array in zip(batched, arrays) if is_batched])
 
 
+def _map_over_sequences(
+    static: _Static, function: Callable[..., list[jax.Array]], goes_one_by_one: Callable[[Sequence[bool]], bool]
+) -> Callable[..., list[jax.Array]]:
+    """The function under vmap: the mapped axis becomes a part of B, except where something has no B."""
+
+    @custom_vmap
+    def mapped(*buffers: jax.Array) -> list[jax.Array]:
+        return function(static, *buffers)
+
+    @mapped.def_vmap
+    def rule(size: int, batched: Sequence[bool], *buffers: jax.Array) -> Any:
+        if static.is_packed or goes_one_by_one(batched):
+            results = _one_by_one(mapped, batched, buffers)
+            return results, [True] * len(results)
+        merged = []
+        for place, (is_batched, array) in enumerate(zip(batched, buffers)):
+            if not static.inputs <= place < static.inputs + static.params:
+                if not is_batched:
+                    array = jnp.broadcast_to(array[None], (size, *array.shape))
+                array = array.reshape(math.prod(array.shape[:2]), *array.shape[2:])
+            merged.append(array)
+        parts = [array.reshape(size, array.shape[0] // max(size, 1), *array.shape[1:]) for array in mapped(*merged)]
+        return parts, [True] * len(parts)
+
+    return mapped
+
+
 @functools.lru_cache(maxsize=4096)
 def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     """The function of the arrays, in the order of the custom call. One for each call that differs in more than arrays, so
     that JAX finds what it has compiled."""
-
-    @custom_vmap
-    def compute(*buffers: jax.Array) -> list[jax.Array]:
-        return _compute(static, *buffers)
-
-    @compute.def_vmap
-    def rule(size: int, batched: Sequence[bool], *buffers: jax.Array) -> Any:
-        """The mapped axis becomes a part of B. Params and packed sequences have no B: these go one by one."""
-        params = batched[static.inputs : static.inputs + static.params]
-        if static.is_packed or any(params):
-            results = _one_by_one(compute, batched, buffers)
-        else:
-            merged = []
-            for place, (is_batched, array) in enumerate(zip(batched, buffers)):
-                if not static.inputs <= place < static.inputs + static.params:
-                    if not is_batched:
-                        array = jnp.broadcast_to(array[None], (size, *array.shape))
-                    array = array.reshape(math.prod(array.shape[:2]), *array.shape[2:])
-                merged.append(array)
-            results = [array.reshape(size, array.shape[0] // max(size, 1), *array.shape[1:]) for array in compute(*merged)]
-        return results, [True] * len(results)
+    params = slice(static.inputs, static.inputs + static.params)
+    compute = _map_over_sequences(static, _forward, lambda batched: any(batched[params]))
+    # Each of the mapped calls has gradients of its own with respect to params, which one call with a larger B would sum.
+    derive = _map_over_sequences(static, _backward, lambda batched: static.params > 0)
 
     @jax.custom_vjp
     def differentiable(*buffers: jax.Array) -> list[jax.Array]:
         return list(compute(*buffers))
 
-    def forward(*buffers: jax.Array) -> tuple[list[jax.Array], None]:
-        return list(compute(*buffers)), None
+    def forward(*buffers: jax.Array) -> tuple[list[jax.Array], tuple[jax.Array, ...]]:
+        return list(compute(*buffers)), buffers
 
-    def backward(_: None, __: list[jax.Array]) -> tuple[jax.Array, ...]:
-        raise NoGradientError(
-            f"{static.name}: there is no kernel of its gradient, so that it cannot be differentiated; jax.lax.stop_gradient "
-            "on what it is given takes it out of a derivative"
-        )
+    def backward(buffers: tuple[jax.Array, ...], cotangents: list[jax.Array]) -> tuple[jax.Array | None, ...]:
+        gradients = derive(*buffers, *cotangents)
+        return (*gradients, *[None] * (len(buffers) - len(gradients)))  # offsets have none
 
     differentiable.defvjp(forward, backward)
     return jax.jit(differentiable)
@@ -168,9 +197,11 @@ def call(
         buffers += [jnp.zeros(s, jnp.float32) if state is None else state for state, s in zip(initials, state_shapes)]
     if lengths is not None:
         buffers.append(lengths.astype(jnp.int32))
+    sizes = recurrence.name_sizes(checked.key[0])
     static = _Static(
-        name,
+        recurrence.handle,
         loaded.key,
+        tuple(sizes.items()),
         len(recurrence.declaration.inputs),
         len(recurrence.declaration.params),
         checked.heads,

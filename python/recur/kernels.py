@@ -7,7 +7,7 @@ import hashlib
 import json
 import platform
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import _native, cache, compiler
@@ -31,6 +31,8 @@ class Request:
     target: str
     plan: str
     chunk: int
+    backward: bool = False
+    quick: bool = False
 
     def to_key(self) -> dict[str, Any]:
         """The same for the cache, with the compiler, and this processor where the target is this processor."""
@@ -80,6 +82,8 @@ def _compile(request: Request) -> bytes:
         dtype=DTYPES[request.dtype],
         plan=request.plan,
         chunk=request.chunk or None,
+        backward=request.backward,
+        quick=request.quick,
         emit="so,manifest",
     )
     (manifest,) = json.loads(artifacts["manifest"])["recurrences"]
@@ -98,7 +102,7 @@ def _compile(request: Request) -> bytes:
 
 def get(request: Request) -> Loaded:
     """The kernel, compiled where neither this process nor the cache has it. Safe from several threads."""
-    found = _loaded.get(request)
+    found = _loaded.get(request) or _loaded.get(replace(request, backward=True))  # which has the kernels forward too
     if found:
         return found
     with _locks.setdefault(request, threading.Lock()):  # one step under the interpreter's lock

@@ -7,13 +7,14 @@ import hashlib
 import html
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from . import _native, compiler, debug, kernels
 from .declaration import Declaration, Value
-from .errors import ArgumentError, CheckError
+from .errors import ArgumentError, CheckError, NoGradientError
 
 #: Recurrences by their handles, which operators of other libraries carry.
 REGISTRY: dict[str, Recurrence] = {}
@@ -51,6 +52,7 @@ class Recurrence:
         target: str = "host",
         plan: str = "auto",
         chunk: int = 0,
+        quick: bool = False,
         loaded: kernels.Loaded | None = None,
         dtype: str | None = None,
     ) -> None:
@@ -60,11 +62,13 @@ class Recurrence:
         self.target = target
         self.plan = plan
         self.chunk = chunk
+        self.quick = quick
         self._dims = dict(dims or {})
         self._consts = dict(consts or {})
         self._only = loaded  # of a shared object, which has one size and type
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
+        self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
         self._check_names("dim", self._dims, declaration.dims)
         self._check_names("const", self._consts, declaration.consts)
         # A side may be a const, which is then a size that arrays have.
@@ -85,7 +89,7 @@ class Recurrence:
         self._places = {name: place for place, name in enumerate(self._given)}
         self._states = [v.name for v in declaration.states]
         self._outputs = [v.name for v in declaration.outputs]
-        made_of = (source or loaded and loaded.key, declaration.name, self._dims, self._consts, target, plan, chunk)
+        made_of = (source or loaded and loaded.key, declaration.name, declaration.states, self._dims, self._consts, target, plan, chunk, quick)
         #: The same for the same text and options in every process.
         self.handle = f"{declaration.name}-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
         REGISTRY[self.handle] = self
@@ -145,8 +149,10 @@ class Recurrence:
         target: str | None = None,
         plan: str | None = None,
         chunk: int | None = None,
+        quick: bool | None = None,
     ) -> Recurrence:
-        """The same with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk."""
+        """The same with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk; ``quick`` kernels
+        compile in a fifth of the time, and run slower."""
         if self._only:
             raise ArgumentError(f"{self.name}: a saved kernel has no options; load the text of the recurrence")
         return Recurrence(
@@ -158,6 +164,7 @@ class Recurrence:
             target=self.target if target is None else target,
             plan=self.plan if plan is None else plan,
             chunk=self.chunk if chunk is None else chunk,
+            quick=self.quick if quick is None else quick,
         )
 
     def _check_names(self, kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -263,8 +270,8 @@ class Recurrence:
         """What is told of copies."""
         return debug.warn_of_copy if debug.copies else None
 
-    def request(self, sizes: Mapping[str, int], dtype: str) -> kernels.Request:
-        """What to compile for these sizes of dims and this type."""
+    def request(self, sizes: Mapping[str, int], dtype: str, backward: bool = False) -> kernels.Request:
+        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
         if dtype not in kernels.DTYPES:
@@ -290,17 +297,29 @@ class Recurrence:
             self.target,
             self.plan,
             self.chunk,
+            backward,
+            self.quick,
         )
 
     def obtain(self, key: tuple[Any, ...]) -> kernels.Loaded:
         """The kernel for `Call.key`: the sizes of dims that arrays have, and the type."""
         found = self._kernels.get(key)
         if found is None:
-            known = {name: size for name, size in zip(self._sizes, key[0]) if size is not None}
-            found = self._kernels[key] = self.obtain_for(known, key[1])
+            found = self._kernels[key] = self.obtain_for(self.name_sizes(key[0]), key[1])
         return found
 
-    def obtain_for(self, known: Mapping[str, int], dtype: str) -> kernels.Loaded:
+    def name_sizes(self, sizes: Sequence[int | None]) -> dict[str, int]:
+        """Those of `Call.key`, by their names."""
+        return {name: size for name, size in zip(self._sizes, sizes) if size is not None}
+
+    def obtain_gradient(self, known: Mapping[str, int], dtype: str) -> kernels.Loaded:
+        """The kernel of the gradient; raises :class:`recur.NoGradientError` where there is none."""
+        loaded = self.obtain_for(known, dtype, backward=True)
+        if not loaded.kernel.has_gradient:
+            raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
+        return loaded
+
+    def obtain_for(self, known: Mapping[str, int], dtype: str, backward: bool = False) -> kernels.Loaded:
         """The kernel for these sizes, which arrays have, and this type."""
         if self._only:
             if dtype != self._only_dtype:
@@ -309,7 +328,8 @@ class Recurrence:
                 if self._dims.get(name, size) != size:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
             return self._only
-        return kernels.get(self.request({name: size for name, size in known.items() if name in self.declaration.dims}, dtype))
+        dims = {name: size for name, size in known.items() if name in self.declaration.dims}
+        return kernels.get(self.request(dims, dtype, backward))
 
     def __call__(
         self,
@@ -336,7 +356,7 @@ class Recurrence:
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
         """
         given = self._bind(arrays, named)
-        self.refuse_states(initial, final)
+        needs_all = self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None))
         for array in given:
             family = type(array).__module__
             if family == "numpy":
@@ -344,12 +364,15 @@ class Recurrence:
             if family.startswith("jax"):
                 from . import jax as jax_calls
 
-                return jax_calls.call(self, given, initial, final, out, offsets, states_transposed)
+                whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
+                return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed)
             if family.startswith("torch"):
                 from . import torch as torch_calls
 
-                return torch_calls.call(self, given, initial, final, out, offsets, states_transposed)
-        return self.call_on_memory(given, initial, final, out, offsets, states_transposed)
+                whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given))] if needs_all else self
+                return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed)
+        whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
+        return whole.call_on_memory(given, initial, final, out, offsets, states_transposed)
 
     def call_on_memory(
         self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
@@ -386,13 +409,40 @@ class Recurrence:
                     numpy.copyto(array, value, casting="unsafe")
         return self.arrange(outputs, finals, final is not False and final is not None)
 
-    def refuse_states(self, initial: Any, final: Any) -> None:
-        """Where delays have states that cannot be given, a sequence cannot go on from another."""
-        if self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None)):
-            raise ArgumentError(
-                f"{self.name}: it has states that its text does not declare, of delays, so that initial and final states are not "
-                "taken; declare them as states of your own, or call it on whole sequences"
+    def read_dims(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
+        """The sizes of dims and the type of a kernel for these arrays, from their shapes. What does not fit is found when
+        they are read."""
+        dims: dict[str, int] = {}
+        values = (*self.declaration.inputs, *self.declaration.params)
+        for place, (value, array) in enumerate(zip(values, given)):
+            leading = 3 if place < len(self.declaration.inputs) else 1
+            for side, size in zip(value.shape or (), tuple(getattr(array, "shape", ()))[leading:]):
+                if isinstance(side, str):
+                    dims.setdefault(side, int(size))
+        types = {str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in given}
+        narrow = sorted(types & {"bfloat16", "float16"})
+        return tuple(sorted(dims.items())), narrow[0] if narrow and "float32" not in types else "float32"
+
+    def with_all_states(self, dims: tuple[tuple[str, int], ...], dtype: str) -> Recurrence:
+        """The same with the states of delays declared behind the others, as the kernel for these sizes has them."""
+        found = self._whole.get(dims)
+        if found is None:
+            arrays = self.obtain_for(dict(dims), dtype).kernel.arrays
+            states = tuple(Value(name, False, shape) for name, kind, _, _, shape in arrays if kind == "state")
+            found = self._whole[dims] = Recurrence(
+                replace(self.declaration, states=states, has_implicit_states=False),
+                self.source,
+                self.source_name,
+                dims=self._dims,
+                consts=self._consts,
+                target=self.target,
+                plan=self.plan,
+                chunk=self.chunk,
+                quick=self.quick,
+                loaded=self._only,
+                dtype=self._only_dtype,
             )
+        return found
 
     def arrange(self, outputs: Sequence[Any], finals: Sequence[Any], with_states: bool) -> Any:
         """Results as a call gives them."""

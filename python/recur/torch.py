@@ -1,8 +1,8 @@
-"""Calls on PyTorch's tensors: one custom operator, ``recur::forward``, with a fake for tracing and a place for gradients,
-and recurrences as modules.
+"""Calls on PyTorch's tensors: the custom operators ``recur::forward`` and, for its gradient, ``recur::backward``, each with a
+fake for tracing; and recurrences as modules.
 
-The operator is given the name of a recurrence under which this process has it; which kernel it takes follows from types and
-shapes. ``torch.compile`` sees the operator and its fake, and nothing of what is inside.
+An operator is given the name of a recurrence under which this process has it; which kernel it takes follows from types and
+shapes. ``torch.compile`` sees the operators and their fakes, and nothing of what is inside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _native
-from .errors import ArgumentError, NoGradientError
+from .errors import ArgumentError
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
@@ -34,6 +34,19 @@ def _allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.
     return [like.new_empty(list(shape), dtype=dtype) for shape in shapes]
 
 
+def _read(
+    recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool
+) -> _native.Call:
+    return _native.Call(
+        recurrence.signature,
+        [_show(tensor) for tensor in given],
+        None if initials is None else [_show(state) for state in initials],
+        _show(offsets),
+        transposed,
+        recurrence.notice(),
+    )
+
+
 def _run(
     recurrence: Recurrence,
     given: Sequence[Any],
@@ -44,15 +57,7 @@ def _run(
     transposed: bool,
 ) -> tuple[list[torch.Tensor], list[Any]]:
     """The call itself. What of outputs and final states is not given is made here."""
-    shown = [_show(tensor) for tensor in given]
-    call = _native.Call(
-        recurrence.signature,
-        shown,
-        None if initials is None else [_show(state) for state in initials],
-        _show(offsets),
-        transposed,
-        recurrence.notice(),
-    )
+    call = _read(recurrence, given, initials, offsets, transposed)
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
     made = _allocate(output_shapes, given[0], given[0].dtype)
@@ -126,18 +131,69 @@ def _(
     return results + (_allocate(states, tensors[0], torch.float32) if final else [])
 
 
-def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.name = REGISTRY[inputs[2]].name
-
-
-def _refuse(ctx: Any, *_: Any) -> Any:
-    raise NoGradientError(
-        f"{ctx.name}: there is no kernel of its gradient, so that it cannot be differentiated; detach() on what it is given, or "
-        "torch.no_grad(), takes it out of a derivative"
+@torch.library.custom_op("recur::backward", mutates_args=(), device_types="cpu")
+def _backward(
+    tensors: Sequence[torch.Tensor],
+    offsets: torch.Tensor | None,
+    cotangents: Sequence[torch.Tensor],
+    name: str,
+    has_initial: Sequence[bool],
+    transposed: bool,
+    final: bool,
+) -> list[torch.Tensor]:
+    """Gradients of the tensors, from cotangents of what the call forward gives."""
+    recurrence = REGISTRY[name]
+    given, initials = _unpack(recurrence, tensors, has_initial)
+    call = _read(recurrence, given, initials, offsets, transposed)
+    sizes, dtype, _ = call.key
+    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype).kernel
+    gradients = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors]
+    states = iter(gradients[len(given) :])
+    wanted = [next(states) if there else None for there in has_initial] or [None] * len(recurrence.declaration.states)
+    outputs = len(recurrence.declaration.outputs)
+    call.run_backward(
+        kernel,
+        [_show(tensor) for tensor in cotangents[:outputs]],
+        [_show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(wanted),
+        [_show(tensor) for tensor in gradients[: len(given)]],
+        [_show(tensor) for tensor in wanted],
     )
+    return gradients
 
 
-_forward.register_autograd(_refuse, setup_context=_set_up)
+@_backward.register_fake
+def _(
+    tensors: Sequence[torch.Tensor],
+    offsets: torch.Tensor | None,
+    cotangents: Sequence[torch.Tensor],
+    name: str,
+    has_initial: Sequence[bool],
+    transposed: bool,
+    final: bool,
+) -> list[torch.Tensor]:
+    return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors]
+
+
+def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    tensors, offsets, *ctx.rest = inputs
+    ctx.count = len(tensors)
+    ctx.save_for_backward(*tensors, *([] if offsets is None else [offsets]))
+
+
+def _derive(ctx: Any, cotangents: Sequence[torch.Tensor]) -> Any:
+    tensors, offsets = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+    gradients = _backward(tensors, offsets[0] if offsets else None, cotangents, *ctx.rest)
+    # PyTorch takes an empty list for one of tensors, and wants it back as that.
+    return gradients, None, None, None if ctx.rest[1] else [], None, None
+
+
+_forward.register_autograd(_derive, setup_context=_set_up)
+
+
+@torch.compiler.assume_constant_result
+def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str) -> str:
+    """The handle of the recurrence with the states of its delays, which a kernel knows: nothing to be traced."""
+    return REGISTRY[name].with_all_states(dims, dtype).handle
 
 
 def call(
@@ -169,10 +225,29 @@ def call(
         return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, result)
     states = [state for state in initials or () if state is not None]
     has_initial = [state is not None for state in initials or ()]
-    results = _forward([*given, *states], offsets, recurrence.handle, has_initial, states_transposed, bool(final))
     count = len(declaration.outputs)
+    if _is_plain([*given, *states]):
+        computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed)
+        results = computed + last
+    else:
+        results = _forward([*given, *states], offsets, recurrence.handle, has_initial, states_transposed, bool(final))
     outputs = [tensor.to(result) for tensor in results[:count]] if result else results[:count]
     return recurrence.arrange(outputs, results[count:], bool(final))
+
+
+def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether nobody looks on: no gradient, no tracing, no mode or transformation that an operator would be seen by. Going by the
+    operator takes 0.1 ms, longer than a token."""
+    return (
+        not torch.compiler.is_compiling()
+        and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
+        and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type == "cpu" for tensor in tensors)
+        and torch._C._len_torch_dispatch_stack() == 0
+        and torch._C._functorch.peek_interpreter_stack() is None
+        and not torch._C._get_tracing_state()
+        and not torch.autograd.profiler._is_profiler_enabled
+        and not torch.autograd.forward_ad._current_level >= 0
+    )
 
 
 def _call_into(
