@@ -1,6 +1,5 @@
 /* The chunkwise form as one writes it with a library of matrix products, float32, any K and V up to 256. */
-#ifndef RECUR_BENCH_BLAS_CHUNK_H
-#define RECUR_BENCH_BLAS_CHUNK_H
+#pragma once
 #include "Forms.h"
 #ifdef __cplusplus
 extern "C" {
@@ -13,5 +12,4 @@ void blas_chunk(const bench_form *form, const bench_head *head, int K, int V, fl
 
 #ifdef __cplusplus
 }
-#endif
 #endif

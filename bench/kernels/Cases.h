@@ -1,6 +1,5 @@
 // What is measured.
-#ifndef RECUR_BENCH_CASES_H
-#define RECUR_BENCH_CASES_H
+#pragma once
 #include "Kernels.h"
 
 namespace recur::bench {
@@ -45,4 +44,3 @@ inline constexpr double floatLimit = 1e-5, halfLimit = 4e-3, peerLimit = 1e-4;
 void registerCases(const Plan &plan, int rounds);
 
 } // namespace recur::bench
-#endif

@@ -1,7 +1,6 @@
 /* The recurrences that are measured, by what they are made of. The compiler under test sees none of this: it is for
  * what the kernels are compared with. */
-#ifndef RECUR_BENCH_FORMS_H
-#define RECUR_BENCH_FORMS_H
+#pragma once
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
@@ -50,5 +49,4 @@ typedef struct bench_head {
 
 #ifdef __cplusplus
 }
-#endif
 #endif

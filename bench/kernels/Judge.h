@@ -1,6 +1,5 @@
 // What kernels and their peers should compute: the recurrences token by token in float64.
-#ifndef RECUR_BENCH_JUDGE_H
-#define RECUR_BENCH_JUDGE_H
+#pragma once
 #include "Problem.h"
 
 namespace recur::bench {
@@ -16,4 +15,3 @@ void runPeer(Peer peer, const Shape &shape, const Problem &problem, std::vector<
 double measureDifference(Peer peer, const Shape &shape);
 
 } // namespace recur::bench
-#endif

@@ -1,6 +1,5 @@
 // The kernels that recurc of this build compiled for the benchmark (CMakeLists.txt says which).
-#ifndef RECUR_BENCH_KERNELS_H
-#define RECUR_BENCH_KERNELS_H
+#pragma once
 #include "Forms.h"
 #include "recur/Runtime.h"
 #include <string>
@@ -43,4 +42,3 @@ struct Shape {
 std::string getPeerName(const std::string &kind, const Shape &shape);
 
 } // namespace recur::bench
-#endif

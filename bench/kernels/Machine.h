@@ -1,6 +1,5 @@
 /* What the machine can do at most, measured. */
-#ifndef RECUR_BENCH_MACHINE_H
-#define RECUR_BENCH_MACHINE_H
+#pragma once
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
@@ -13,5 +12,4 @@ double run_copy(void *to, const void *from, int64_t bytes);
 double run_update(float *data, int64_t count);
 #ifdef __cplusplus
 }
-#endif
 #endif

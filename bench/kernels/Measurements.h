@@ -1,6 +1,5 @@
 // What was measured, collected from Google Benchmark round by round.
-#ifndef RECUR_BENCH_MEASUREMENTS_H
-#define RECUR_BENCH_MEASUREMENTS_H
+#pragma once
 #include "benchmark/benchmark.h"
 #include <map>
 #include <memory>
@@ -58,4 +57,3 @@ private:
 };
 
 } // namespace recur::bench
-#endif

@@ -1,6 +1,5 @@
 /* What one writes by hand: one head, token by token, in plain C. K and V are compile-time sizes, as in the kernels. */
-#ifndef RECUR_BENCH_PLAIN_LOOPS_H
-#define RECUR_BENCH_PLAIN_LOOPS_H
+#pragma once
 #include "Forms.h"
 #ifdef __cplusplus
 extern "C" {
@@ -15,5 +14,4 @@ extern const plain_loop plain_strict[FORM_COUNT], plain_fast[FORM_COUNT];
 
 #ifdef __cplusplus
 }
-#endif
 #endif

@@ -1,6 +1,5 @@
 // Data for a recurrence: dense arrays as a model would give them.
-#ifndef RECUR_BENCH_PROBLEM_H
-#define RECUR_BENCH_PROBLEM_H
+#pragma once
 #include "Kernels.h"
 #include <memory>
 
@@ -30,4 +29,3 @@ private:
 };
 
 } // namespace recur::bench
-#endif

@@ -1,6 +1,5 @@
 // The tables of ratios after a run.
-#ifndef RECUR_BENCH_REPORT_H
-#define RECUR_BENCH_REPORT_H
+#pragma once
 #include "Cases.h"
 #include "Measurements.h"
 #include <cstdio>
@@ -23,4 +22,3 @@ std::optional<double> getPeakShare(const Measurements &measured, const Shape &sh
 std::optional<double> getBandwidthShare(const Measurements &measured, const Shape &step, const char *peak = copyName);
 
 } // namespace recur::bench
-#endif
