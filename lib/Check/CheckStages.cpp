@@ -95,6 +95,10 @@ double check::getRoundedLimit(DataType type) {
   return type == DataType::F32 ? 1e-5 : type == DataType::BF16 ? 2e-2 : type == DataType::F16 ? 2.5e-3 : 1e-11;
 }
 
+double check::findVanishing(DataType type, double limit) {
+  return APFloat::getSmallestNormalized(getSemantics(type)).convertToDouble() / limit;
+}
+
 double check::getLargestRounded(DataType type) { return type == DataType::F16 ? 1e3 : 1e30; }
 
 /// The chunkwise form, rounding as the target would: float32, or products of bf16 or f16 operands with float32 sums. A
@@ -117,7 +121,7 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
                       [module = *module, disturbed](const data::Data &data) {
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
                       }};
-  stage.vanishing = vanishingFloat32;
+  stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
   return stage;
 }
 
@@ -268,7 +272,7 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
                       },
                       /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30,
                       {unitRoundoff(DataType::F32), unitRoundoff(options.dataType)}};
-  stage.vanishing = vanishingFloat32;
+  stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
   // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
   if (options.dataType != DataType::F32)
     stage.timesTokenwise = 0.95;

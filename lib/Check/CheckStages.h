@@ -42,15 +42,14 @@ struct CheckStage {
 /// All stages that are checked, from the top down.
 llvm::ArrayRef<CheckStage> getCheckStages();
 
-/// What float32 flushes to zero, times what a factor may make of it afterwards.
-inline constexpr double vanishingFloat32 = 0x1p-116;
-
 /// The largest relative error of one rounding.
 double unitRoundoff(DataType type);
 /// How chunk programs round that are for data of the type: to float32, or the operands of products to the type.
 interpreter::Rounding getRounding(DataType type);
 /// How far results may be off when the products of a chunk round their factors to the type.
 double getRoundedLimit(DataType type);
+/// Below this, a number of the type loses digits that the limit counts.
+double findVanishing(DataType type, double limit);
 /// How large results may be if nothing on the way is to leave the type: what is multiplied may be larger than they
 /// are.
 double getLargestRounded(DataType type);

@@ -43,11 +43,6 @@ static Expected<PreparedGradient> prepareExactChunk(dgps::RecurrenceOp recurrenc
   return PreparedGradient{1e-9, runWith(*programs, Rounding::exact)};
 }
 
-/// Below this, a number of the type loses digits that a limit counts.
-static double findVanishing(DataType type, double limit) {
-  return APFloat::getSmallestNormalized(getSemantics(type)).convertToDouble() / limit;
-}
-
 /// Rounds as the target would, forward and backward.
 static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);

@@ -105,9 +105,6 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   }
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
-  for (auto copy : made.lowering->getModule().getOps<chunk::ProgramOp>())
-    if (chunk::cancels(copy))
-      copy.setExact(true);
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
   made.plan = describe(made.lowering->getModule());

@@ -2,6 +2,7 @@
 #include "Analysis/StateChain.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Tile/RegisterTiles.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -349,6 +350,8 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
         program.emitOpError("runs backward, and a CTA's plan goes over the chunks from the first to the last");
         return signalPassFailure();
       }
+      if (threads && chunk::cancels(program))
+        program.setExact(true);
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};

@@ -166,6 +166,8 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b); ///< null operands are ones
   mlir::Value add(mlir::Value a, mlir::Value b); ///< null operands are zeros
   mlir::Value sub(mlir::Value a, mlir::Value b); ///< null operands are zeros
+  /// The rows of several micro-steps, token by token.
+  mlir::Value interleave(llvm::ArrayRef<mlir::Value> rows);
 
   /// Makes what an op computes from values of the tokens. `product` multiplies matrices with vectors.
   using Product = llvm::function_ref<mlir::Value(mlir::Value matrix, mlir::Value rows, bool left)>;
@@ -250,8 +252,6 @@ private:
 
   void buildSolved();
   void buildAdvance(unsigned state);
-  /// The steps' rows, token by token.
-  mlir::Value interleave(llvm::ArrayRef<mlir::Value> rows);
   mlir::Value keyRows(mlir::Value key) { return program.liftRows(key); }
   mlir::Value valueRows(mlir::Value value); ///< null: zeros
   mlir::Value writtenRows(const StepValue &step, bool withGain);
@@ -294,7 +294,6 @@ private:
   void buildTogether();
   void buildWrites();
   void buildAdvance(unsigned member);
-  mlir::Value interleave(llvm::ArrayRef<mlir::Value> rows);
   mlir::Value interact(mlir::Value rows, mlir::Value columns, llvm::ArrayRef<int64_t> points, mlir::Value decay = {},
                        bool linear = false);
   mlir::Value apply(mlir::Value matrix, mlir::Value columns);

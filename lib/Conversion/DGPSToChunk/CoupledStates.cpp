@@ -18,12 +18,6 @@ using namespace recur::conversion;
 // Small parts
 //===----------------------------------------------------------------------===//
 
-Value CoupledStates::interleave(ArrayRef<Value> rows) {
-  if (rows.size() == 1)
-    return rows[0];
-  return InterleaveOp::create(program.getBuilder(), program.getLoc(), rows);
-}
-
 Value CoupledStates::times(Value factor, Value value) { return factor && value ? program.mul(factor, value) : Value(); }
 
 Value CoupledStates::number(double value) {
@@ -50,7 +44,7 @@ Value CoupledStates::writeFactors(unsigned member) {
     any |= bool(factor);
     factors.push_back(factor ? factor : program.spread(program.constant(0), {}));
   }
-  return any ? arithmetic().column(interleave(factors)) : Value();
+  return any ? arithmetic().column(program.interleave(factors)) : Value();
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,13 +138,14 @@ void CoupledStates::buildTogether() {
     past.push_back(program.mul(first, rows.back()));
     Value factors = writeFactors(member);
     if (!factors)
-      factors = arithmetic().column(interleave(SmallVector<Value>(values.writes.size(), zeros)));
+      factors = arithmetic().column(program.interleave(SmallVector<Value>(values.writes.size(), zeros)));
     writes.push_back(interact(ones(), factors, int64_t(values.writes.size()), forgets, /*linear=*/true));
   }
-  Value matrix = interact(interleave(rows), interleave(units), SmallVector<int64_t>(count, beforeDecay), forgets,
-                          /*linear=*/true);
+  Value matrix =
+      interact(program.interleave(rows), program.interleave(units), SmallVector<int64_t>(count, beforeDecay), forgets,
+               /*linear=*/true);
   auto solve = [&](ArrayRef<Value> right) {
-    return SolveOp::create(builder, loc, program.sub(Value(), matrix), interleave(right), DenseI64ArrayAttr(),
+    return SolveOp::create(builder, loc, program.sub(Value(), matrix), program.interleave(right), DenseI64ArrayAttr(),
                            DenseI64ArrayAttr(), Value(), false)
         .getResult();
   };
@@ -160,7 +155,8 @@ void CoupledStates::buildTogether() {
     SmallVector<Value> unit;
     for (int64_t other = 0; other < count; ++other)
       unit.push_back(program.spread(program.constant(other == member), {}));
-    return apply(interact(ones(), arithmetic().column(interleave(unit)), point, forgets, /*linear=*/true), allWrites);
+    return apply(interact(ones(), arithmetic().column(program.interleave(unit)), point, forgets, /*linear=*/true),
+                 allWrites);
   };
   for (int64_t member = 0; member < count; ++member) {
     after[member].writes = pick(member, count);
@@ -221,7 +217,7 @@ void CoupledStates::build() {
     SmallVector<Value> rows;
     for (const CoupledValues::Write &write : values.writes)
       rows.push_back(program.liftRows(write.write));
-    keys = interleave(rows);
+    keys = program.interleave(rows);
   }
   if (values.order.empty())
     buildTogether();
@@ -241,7 +237,7 @@ void CoupledStates::buildWrites() {
     slots = std::max(slots, write.reads.size());
     right.push_back(program.spread(write.free ? program.lift(write.free) : program.constant(0), values.valueSize));
   }
-  written = interleave(right);
+  written = program.interleave(right);
   Value matrix;
   for (size_t slot = 0; slot < slots; ++slot) {
     // Writes with fewer reads than others read nothing: a row of zeros.
@@ -264,18 +260,18 @@ void CoupledStates::buildWrites() {
       for (auto [list, factor] : llvm::zip(past, factors))
         list.push_back(factor ? program.spread(factor, {}) : noFactor);
     }
-    Value keyRows = interleave(rows);
+    Value keyRows = program.interleave(rows);
     if (llvm::any_of(masks, [](Value mask) { return bool(mask); })) {
       Value some = *llvm::find_if(masks, [](Value mask) { return bool(mask); });
       for (Value &mask : masks)
         if (!mask) // rows of zeros, whatever they are multiplied by
           mask = some;
       Value dots = interact(keyRows, keys, SmallVector<int64_t>(values.writes.size(), 0));
-      matrix = program.add(matrix, program.mul(dots, interleave(masks)));
+      matrix = program.add(matrix, program.mul(dots, program.interleave(masks)));
     }
     for (unsigned from = 0; from < states.size(); ++from)
       if (llvm::any_of(past[from], [&](Value factor) { return factor != noFactor; }))
-        written = program.sub(written, scaledRead(interleave(past[from]), keyRows, from, /*crossed=*/false));
+        written = program.sub(written, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false));
   }
   if (matrix)
     written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),

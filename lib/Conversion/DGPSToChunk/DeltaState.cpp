@@ -19,12 +19,6 @@ using namespace recur::conversion;
 // Rows and decays
 //===----------------------------------------------------------------------===//
 
-Value DeltaState::interleave(ArrayRef<Value> rows) {
-  if (rows.size() == 1)
-    return rows[0];
-  return InterleaveOp::create(program.getBuilder(), program.getLoc(), rows);
-}
-
 /// A vector over the value channels for each token; a state of one value channel has scalars there.
 Value DeltaState::valueRows(Value value) {
   if (!value)
@@ -144,11 +138,11 @@ void DeltaState::build(unsigned index) {
       freeValues.push_back(writtenRows(step, /*withGain=*/true));
   }
   if (!free.isEmpty()) {
-    free.keys = interleave(freeKeys);
-    free.values = interleave(freeValues);
+    free.keys = program.interleave(freeKeys);
+    free.values = program.interleave(freeValues);
   }
   if (!solved.isEmpty()) {
-    solved.keys = interleave(solvedKeys);
+    solved.keys = program.interleave(solvedKeys);
     buildSolved();
   }
   buildAdvance(index);
@@ -168,7 +162,7 @@ void DeltaState::buildSolved() {
   for (unsigned step : solved.steps)
     written.push_back(writtenRows(values.steps[step], !oneGain));
   bool writesNothing = llvm::all_of(solved.steps, [&](unsigned step) { return !values.steps[step].value; });
-  Value right = writesNothing ? Value() : interleave(written);
+  Value right = writesNothing ? Value() : program.interleave(written);
 
   Value matrix;
   SmallVector<Point, 1> latest;
@@ -191,14 +185,14 @@ void DeltaState::buildSolved() {
       scales.push_back(program.spread(scale, {}));
       points.push_back(point);
     }
-    Value rows = interleave(keys);
-    Value seen = readState(interleave(decayedKeys), /*crossed=*/false);
+    Value rows = program.interleave(keys);
+    Value seen = readState(program.interleave(decayedKeys), /*crossed=*/false);
     if (!valueFactors.empty())
-      seen = program.mul(interleave(valueFactors), seen);
+      seen = program.mul(program.interleave(valueFactors), seen);
     if (!free.isEmpty())
       seen = program.add(seen, gather(interact(rows, points, free, false), points, free, false));
     Value own = interact(rows, points, solved, false);
-    Value scale = scaled ? interleave(scales) : Value();
+    Value scale = scaled ? program.interleave(scales) : Value();
     matrix = program.add(matrix, program.mul(scale, own));
     if (oneGain)
       right = program.mul(scale, program.sub(right, seen));
@@ -241,7 +235,7 @@ void DeltaState::buildAdvance(unsigned index) {
       continue;
     auto toEnd = [&](bool ofKeys) {
       Value decay = decayProduct(ofKeys, DecayRange::After);
-      return decay ? interleave(SmallVector<Value>(stream->steps.size(), decay)) : decay;
+      return decay ? program.interleave(SmallVector<Value>(stream->steps.size(), decay)) : decay;
     };
     advance(program.mul(toEnd(false), stream->values), program.mul(toEnd(true), stream->keys));
   }

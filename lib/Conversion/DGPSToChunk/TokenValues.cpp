@@ -33,6 +33,10 @@ Value ProgramBuilder::sub(Value a, Value b) {
   return a ? map(Function::Sub, {a, b}) : map(Function::Neg, b);
 }
 
+Value ProgramBuilder::interleave(ArrayRef<Value> rows) {
+  return rows.size() == 1 ? rows[0] : InterleaveOp::create(builder, loc, rows);
+}
+
 Value ProgramBuilder::spread(Value tokens, ArrayRef<int64_t> shape) {
   if (!tokens)
     return {};

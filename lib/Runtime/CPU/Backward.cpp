@@ -4,6 +4,7 @@
 // them.
 #include "Runtime/CPU/Features.h"
 #include "Runtime/CPU/FloatMode.h"
+#include "Runtime/CPU/Parts.h"
 #include "Runtime/CPU/ThreadPool.h"
 #include "Runtime/Common/Machine.h"
 #include <cstring>
@@ -186,12 +187,6 @@ static void plan(Call &resolved) {
 //===----------------------------------------------------------------------===//
 // A task
 //===----------------------------------------------------------------------===//
-
-static void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = from[row * columns + column];
-}
 
 /// A state of the caller's, or zeros, as kernels have it.
 static void readState(const Argument &argument, int64_t sequence, int64_t head, char *to) {

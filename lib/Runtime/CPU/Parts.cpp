@@ -4,12 +4,6 @@
 
 using namespace recur::runtime;
 
-static void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = from[row * columns + column];
-}
-
 /// The first element of the part in an array of the caller.
 static char *getData(const Call &call, const Part &part, const Argument &argument) {
   if (!argument.data)

@@ -15,6 +15,13 @@ struct Part {
   int64_t rowBefore = -1, rowAfter = -1;
 };
 
+/// Kernels have a state by its rows; a caller may have it by its columns.
+inline void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      to[column * rows + row] = from[row * columns + column];
+}
+
 /// Runs a kernel of the recurrence on the part, in the workspace of a slot, and keeps the states that the call wants.
 void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
 

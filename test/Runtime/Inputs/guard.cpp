@@ -1,37 +1,23 @@
 // Runs a compiled recurrence with every array against a page that may not be touched, by every plan, for several
 // lengths. The results must be the same bits whatever the number of threads, and when run again.
+#include "GuardedPages.h"
 #include "recur/Runtime.h"
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 extern "C" const recur_recurrence RECURRENCE;
+
+using recur::test::GuardedPages;
 
 namespace {
 
 constexpr int64_t B = 2, H = 4, Hq = 2;
 
-struct Guarded {
-  Guarded(size_t bytes, bool upper) : bytes(bytes) {
-    size_t page = size_t(sysconf(_SC_PAGESIZE)), inner = (bytes + page - 1) / page * page;
-    size = inner + 2 * page;
-    base = static_cast<char *>(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (inner)
-      mprotect(base + page, inner, PROT_READ | PROT_WRITE);
-    data = base + page + (upper ? inner - bytes : 0);
-  }
-  Guarded(const Guarded &) = delete;
-  ~Guarded() { munmap(base, size); }
-  size_t bytes, size;
-  char *base, *data;
-};
-
-void fill(Guarded &memory, int32_t dtype, uint32_t random) {
+void fill(GuardedPages &memory, int32_t dtype, uint32_t random) {
   size_t step = dtype == RECUR_F32 ? 4 : 2;
   for (size_t i = 0; i + step <= memory.bytes; i += step) {
     random = random * 1664525u + 1013904223u;
@@ -46,13 +32,13 @@ void fill(Guarded &memory, int32_t dtype, uint32_t random) {
 }
 
 struct Run {
-  std::vector<std::unique_ptr<Guarded>> arrays;
+  std::vector<std::unique_ptr<GuardedPages>> arrays;
   std::vector<std::vector<char>> results;
 
   Run(int64_t T, int32_t plan, int32_t threads, bool upper, bool transposed) {
     std::vector<recur_argument> arguments;
     const int32_t kinds[] = {RECUR_INPUT, RECUR_PARAM, RECUR_STATE, RECUR_OUTPUT, RECUR_STATE};
-    std::vector<Guarded *> written;
+    std::vector<GuardedPages *> written;
     for (int role = 0; role < 5; ++role)
       for (int32_t i = 0; i < RECURRENCE.array_count; ++i) {
         const recur_array_info &info = RECURRENCE.arrays[i];
@@ -65,7 +51,7 @@ struct Run {
           count *= B;
         if (info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT)
           count *= T;
-        arrays.push_back(std::make_unique<Guarded>(size_t(count) * (info.dtype == RECUR_F32 ? 4 : 2), upper));
+        arrays.push_back(std::make_unique<GuardedPages>(size_t(count) * (info.dtype == RECUR_F32 ? 4 : 2), upper));
         fill(*arrays.back(), info.dtype, uint32_t(arrays.size())); // the same in every run
         arguments.push_back({arrays.back()->data, {0, 0, 0}});
         if (role >= 3)
@@ -82,14 +68,14 @@ struct Run {
     call.plan = plan;
     call.threads = threads;
     call.workspace_bytes = recur_workspace_size(&RECURRENCE, &call);
-    Guarded workspace(size_t(call.workspace_bytes), upper);
+    GuardedPages workspace(size_t(call.workspace_bytes), upper);
     memset(workspace.data, upper ? 0xff : 0, workspace.bytes); // NaNs: nothing may be read that was not written
     call.workspace = workspace.data;
     if (recur_forward(&RECURRENCE, &call) != RECUR_OK) {
       printf("%s\n", recur_message());
       exit(1);
     }
-    for (Guarded *memory : written)
+    for (GuardedPages *memory : written)
       results.emplace_back(memory->data, memory->data + memory->bytes);
   }
 };

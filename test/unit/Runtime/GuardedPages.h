@@ -9,7 +9,7 @@ namespace recur::test {
 /// Memory of exactly so many bytes between two forbidden pages: flush with the upper one, or with the lower one.
 class GuardedPages {
 public:
-  GuardedPages(size_t bytes, bool flushWithUpper) {
+  GuardedPages(size_t bytes, bool flushWithUpper) : bytes(bytes) {
     size_t page = size_t(sysconf(_SC_PAGESIZE)), inner = (bytes + page - 1) / page * page;
     size = inner + 2 * page;
     base = static_cast<char *>(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -19,6 +19,7 @@ public:
   }
   GuardedPages(const GuardedPages &) = delete;
   ~GuardedPages() { munmap(base, size); }
+  const size_t bytes;
   char *data;
 
 private:
