@@ -1,8 +1,10 @@
 // Arithmetic that each token does by itself: shapes, functions and folding.
 #include "dialects/Chunk/Chunk.h"
+#include "dialects/Interfaces/ConcatFolds.h"
 #include <cmath>
 
 using namespace mlir;
+using namespace recur;
 using namespace recur::chunk;
 
 #define RECUR_INFER(OP)                                                                                                \
@@ -330,40 +332,17 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
-/// The operand of the concatenation that is its elements or rows [begin, begin + size) and nothing else.
-static Value findPart(Value value, int64_t begin, int64_t size, Type type) {
-  auto concat = value.getDefiningOp<ConcatOp>();
-  if (!concat)
-    return {};
-  SmallVector<int64_t> places = concat.getPlaces();
-  for (auto [index, operand] : llvm::enumerate(concat.getOperands()))
-    if (places[index] == begin && places[index + 1] == begin + size && operand.getType() == type)
-      return operand;
-  return {};
-}
+static SmallVector<int64_t> getPlaces(ConcatOp concat) { return concat.getPlaces(); }
 
 OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
-  if (Value part = findPart(getOperand(), getIndex(), 1, getType()))
-    return part;
-  return adaptor.getOperand();
+  return foldPart<ConcatOp>(getOperand(), adaptor.getOperand(), getIndex(), 1, getType(), getPlaces);
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
-  if (getType() == getOperand().getType())
-    return getOperand();
-  if (Value part = findPart(getOperand(), getBegin(), getSize(), getType()))
-    return part;
-  return adaptor.getOperand();
+  return foldPart<ConcatOp>(getOperand(), adaptor.getOperand(), getBegin(), getSize(), getType(), getPlaces);
 }
 
-OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
-  if (getOperands().size() == 1 && getOperands()[0].getType() == getType())
-    return getOperands()[0];
-  Attribute first = adaptor.getOperands().front();
-  return llvm::all_of(adaptor.getOperands(), [&](Attribute operand) { return operand && operand == first; })
-             ? OpFoldResult(first)
-             : OpFoldResult();
-}
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) { return foldConcat(*this, adaptor.getOperands()); }
 
 //===----------------------------------------------------------------------===//
 // Interleave, deinterleave

@@ -1,7 +1,9 @@
 // Vectors and matrices: the shapes of products, and the little folding that is safe.
 #include "dialects/DGPS/DGPS.h"
+#include "dialects/Interfaces/ConcatFolds.h"
 
 using namespace mlir;
+using namespace recur;
 using namespace recur::dgps;
 
 static RealType real(Value value) { return cast<RealType>(value.getType()); }
@@ -129,44 +131,22 @@ RECUR_INFER(CgOp) {
   return success();
 }
 
-/// The operand of the concatenation that is its elements or rows [begin, begin + size) and nothing else.
-static Value findPart(Value value, int64_t begin, int64_t size, Type type) {
-  auto concat = value.getDefiningOp<ConcatOp>();
-  if (!concat)
-    return {};
-  int64_t at = 0;
-  for (Value operand : concat.getOperands()) {
-    int64_t parts = ConcatOp::countParts(real(operand).getShape(), real(value).getShape());
-    if (at == begin && parts == size && operand.getType() == type)
-      return operand;
-    at += parts;
-  }
-  return {};
+static SmallVector<int64_t> getPlaces(ConcatOp concat) {
+  SmallVector<int64_t> places = {0};
+  for (Value operand : concat.getOperands())
+    places.push_back(places.back() + ConcatOp::countParts(real(operand).getShape(), real(concat).getShape()));
+  return places;
 }
 
 OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
-  if (Value part = findPart(getOperand(), getIndex(), 1, getType()))
-    return part;
-  return adaptor.getOperand();
+  return foldPart<ConcatOp>(getOperand(), adaptor.getOperand(), getIndex(), 1, getType(), getPlaces);
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
-  if (getType() == getOperand().getType())
-    return getOperand();
-  if (Value part = findPart(getOperand(), getBegin(), getSize(), getType()))
-    return part;
-  return adaptor.getOperand();
+  return foldPart<ConcatOp>(getOperand(), adaptor.getOperand(), getBegin(), getSize(), getType(), getPlaces);
 }
 
-OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) {
-  if (getOperands().size() == 1 && getOperands()[0].getType() == getType())
-    return getOperands()[0];
-  // One number throughout.
-  Attribute first = adaptor.getOperands().front();
-  return llvm::all_of(adaptor.getOperands(), [&](Attribute operand) { return operand && operand == first; })
-             ? OpFoldResult(first)
-             : OpFoldResult();
-}
+OpFoldResult ConcatOp::fold(FoldAdaptor adaptor) { return foldConcat(*this, adaptor.getOperands()); }
 
 OpFoldResult SumOp::fold(FoldAdaptor adaptor) {
   if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getOperand()))
