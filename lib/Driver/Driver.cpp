@@ -34,6 +34,15 @@ static constexpr Verb verbs[] = {
      runRun},
     {"targets", TargetsVerb, "targets [options]", "list what can be compiled for",
      "Lists the machines that Recur compiles for, and what this one has.", runTargets},
+    {"format", FormatVerb, "format FILE... [options]", "write specifications in the one style of the language",
+     "Writes each FILE anew in the style of the language. Of '-', which is stdin, the result goes to stdout. A file\n"
+     "with a syntax error stays as it is.",
+     runFormat},
+    {"library", LibraryVerb, "library [NAME] [options]", "list the recurrences that come with Recur, or print one",
+     "Lists the recurrences that come with Recur, each with its dims and the classes of its states, or prints the "
+     "file\n"
+     "of the one that is named.",
+     runLibrary},
 };
 
 static void printHelp() {
@@ -53,9 +62,17 @@ static void printHelp(const Verb &verb) {
   printOptionHelp(outs(), verb.visibility);
 }
 
+/// "build, explain or check"
+static std::string listVerbs() {
+  std::string list;
+  for (const Verb &verb : verbs)
+    list += (&verb == std::begin(verbs) ? "" : &verb + 1 == std::end(verbs) ? " or " : ", ") + verb.name.str();
+  return list;
+}
+
 static Expected<ExitCode> runWithoutVerb(ArrayRef<const char *> words) {
   if (words.empty())
-    return makeError("a verb is missing: build, explain, check, run or targets; see 'recurc --help'");
+    return makeError("a verb is missing: " + listVerbs() + "; see 'recurc --help'");
   if (words.front()[0] != '-') {
     std::vector<StringRef> names;
     for (const Verb &verb : verbs)
@@ -77,7 +94,7 @@ static Expected<ExitCode> runWithoutVerb(ArrayRef<const char *> words) {
   else if (args->hasArg(OPT_help))
     printHelp();
   else
-    return makeError("a verb comes first: build, explain, check, run or targets; see 'recurc --help'");
+    return makeError("a verb comes first: " + listVerbs() + "; see 'recurc --help'");
   return ExitCode::Fine;
 }
 

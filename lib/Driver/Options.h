@@ -22,6 +22,8 @@ enum OptionVisibility : unsigned {
   CheckVerb = 1 << 4,
   RunVerb = 1 << 5,
   TargetsVerb = 1 << 6,
+  FormatVerb = 1 << 7,
+  LibraryVerb = 1 << 8,
 };
 
 const llvm::opt::OptTable &getOptTable();

@@ -7,6 +7,8 @@ def ExplainVerb : OptionVisibility;
 def CheckVerb : OptionVisibility;
 def RunVerb : OptionVisibility;
 def TargetsVerb : OptionVisibility;
+def FormatVerb : OptionVisibility;
+def LibraryVerb : OptionVisibility;
 
 class HelpGroup<string title> : OptionGroup<title> {
   string HelpText = title;
@@ -28,7 +30,7 @@ multiclass Valued<string name, string metaVar, string help, OptionGroup group, l
 class Switch<string name, string help, OptionGroup group, list<OptionVisibility> verbs>
     : Flag<["--"], name>, HelpText<help>, Group<group>, Visibility<verbs>;
 
-defvar everywhere = [TopLevel, BuildVerb, ExplainVerb, CheckVerb, RunVerb, TargetsVerb];
+defvar everywhere = [TopLevel, BuildVerb, ExplainVerb, CheckVerb, RunVerb, TargetsVerb, FormatVerb, LibraryVerb];
 defvar withSpec = [BuildVerb, ExplainVerb, CheckVerb, RunVerb];
 
 def output : JoinedOrSeparate<["-"], "o">, MetaVarName<"BASE">, Group<FilesGroup>, Visibility<[BuildVerb]>,
@@ -37,6 +39,7 @@ defm emit : Valued<"emit", "LIST", "what to write: obj, lib, so, header, manifes
 defm depfile : Valued<"depfile", "FILE", "write FILE, for make and ninja: what is written depends on SPEC", FilesGroup, [BuildVerb]>;
 defm in_folder : Valued<"in", "DIR", "folder with input.NAME.npy, param.NAME.npy and initial.NAME.npy", FilesGroup, [RunVerb]>;
 defm out_folder : Valued<"out", "DIR", "folder to write output.NAME.npy and final.NAME.npy to; made where it is missing", FilesGroup, [RunVerb]>;
+def format_check : Switch<"check", "change nothing; list the files that are not formatted, and exit with 2 where there are any", FilesGroup, [FormatVerb]>;
 
 defm dim : Valued<"dim", "NAME=SIZE,...", "sizes of the dims", SpecGroup, withSpec>;
 def define : JoinedOrSeparate<["-"], "D">, MetaVarName<"NAME=NUMBER">, Group<SpecGroup>, Visibility<withSpec>,
@@ -68,8 +71,8 @@ defm stop_after : Valued<"stop-after", "STAGE", "go down to this stage and no fu
 defm start_from : Valued<"start-from", "STAGE", "the file is .mlir that this stage gave; go on from there", StagesGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 defm dump_stages : Valued<"dump-stages", "DIR", "write what each stage gives to DIR", StagesGroup, [BuildVerb]>;
 
-def json : Switch<"json", "print an object for a program instead of text for a person", DiagnosticsGroup, [ExplainVerb, CheckVerb, TargetsVerb]>;
-defm diagnostics : Valued<"diagnostics", "FORM", "errors in the specification as text (default) or json, on stderr", DiagnosticsGroup, withSpec>;
+def json : Switch<"json", "print an object for a program instead of text for a person", DiagnosticsGroup, [ExplainVerb, CheckVerb, TargetsVerb, LibraryVerb]>;
+defm diagnostics : Valued<"diagnostics", "FORM", "errors in the specification as text (default) or json, on stderr", DiagnosticsGroup, !listconcat(withSpec, [FormatVerb])>;
 def help : Switch<"help", "print this", DiagnosticsGroup, everywhere>;
 def help_short : Flag<["-"], "h">, Alias<help>, Visibility<everywhere>;
 def version : Switch<"version", "print the version", DiagnosticsGroup, [TopLevel]>;

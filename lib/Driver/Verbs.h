@@ -10,5 +10,7 @@ llvm::Expected<ExitCode> runExplain(const llvm::opt::InputArgList &args);
 llvm::Expected<ExitCode> runCheck(const llvm::opt::InputArgList &args);
 llvm::Expected<ExitCode> runRun(const llvm::opt::InputArgList &args);
 llvm::Expected<ExitCode> runTargets(const llvm::opt::InputArgList &args);
+llvm::Expected<ExitCode> runFormat(const llvm::opt::InputArgList &args);
+llvm::Expected<ExitCode> runLibrary(const llvm::opt::InputArgList &args);
 
 } // namespace recur::driver

@@ -1,6 +1,8 @@
 // Feeds the front end arbitrary text: it must neither crash, hang nor allocate without bound, and what it accepts must
-// become IR that verifies. Run `ninja fuzz-frontend`, which seeds it with examples/ and test/errors.
+// become IR that verifies; the formatter's result must be its own. Run `ninja fuzz-frontend`, which seeds it with
+// examples/ and test/errors.
 
+#include "Frontend/Format.h"
 #include "Frontend/Frontend.h"
 #include "Support/DiagnosticRenderer.h"
 
@@ -35,6 +37,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (const Diagnostic &diagnostic : diagnostics.getDiagnostics())
       if (diagnostic.code == ErrorCode::None)
         std::abort();
+  }
+
+  // What can be formatted is its own form then.
+  DiagnosticEngine refusals;
+  if (std::optional<std::string> once = frontend::format(buffer, refusals)) {
+    SourceBuffer formatted("formatted.recur", *once);
+    if (frontend::format(formatted, refusals) != once)
+      std::abort();
   }
 
   std::string text;

@@ -1,0 +1,13 @@
+# Run as a script: writes the recurrences of EXAMPLES (a folder) as rows of a C++ table to OUTPUT, so that the tool carries them.
+file(GLOB paths ${EXAMPLES}/*.recur)
+list(SORT paths)
+set(rows "")
+foreach(path ${paths})
+  get_filename_component(name ${path} NAME_WE)
+  file(READ ${path} text)
+  string(APPEND rows "{\"${name}\", R\"recurfile(${text})recurfile\"},\n")
+endforeach()
+if(rows STREQUAL "")
+  message(FATAL_ERROR "no recurrences in ${EXAMPLES}")
+endif()
+file(WRITE ${OUTPUT} "${rows}")
