@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 3
+#define RECUR_COMPILER_VERSION 4
 
 typedef struct recur_dim {
   const char *name;
@@ -45,6 +45,8 @@ typedef struct recur_compile_options {
   const char *emit;
   int32_t backward; /* not 0: kernels of the gradient too, which recur_backward calls */
   int32_t quick;    /* not 0: kernels for processors compile in a fifth of the time, and run slower */
+  /* A comma list of the inputs, params and states whose gradients are wanted, where `backward` is not 0; null: all. */
+  const char *gradients;
 } recur_compile_options;
 
 typedef enum recur_compile_status {

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 6
+#define RECUR_ABI_VERSION 7
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -149,6 +149,10 @@ typedef struct recur_gradient_info {
   int32_t carried_count;
   int32_t kept_count;
   int32_t chunk; /* tokens in a chunk */
+  /* What has no gradient, for it was left out of the build: inputs, params and states, by their places among the
+   * arrays of the recurrence. `run` has no arrays for these, and computes nothing that only they need. */
+  int32_t without_count;
+  const int32_t *without;
 } recur_gradient_info;
 
 /* Bits of `recur_recurrence.features`. */
@@ -265,10 +269,10 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
 
 /* The gradient of `sum cotangents * results`, whatever the results are used for. Arguments are, each in the order of
  * declaration: inputs, params, initial states; cotangents of outputs and of final states, where null stands for zeros;
- * gradients of inputs, params and initial states, which are written, where null is not wanted. Cotangents and gradients
- * are as what they are of. Gradients of shared inputs are summed over their group of heads, those of params over tokens
- * and sequences, always in the same order: what is computed does not depend on threads or workspace. The plan is
- * RECUR_PLAN_AUTO, and the device RECUR_CPU.
+ * gradients of inputs, params and initial states, which are written, where null is not wanted; one that was left out of
+ * the build must be null. Cotangents and gradients are as what they are of. Gradients of shared inputs are summed over
+ * their group of heads, those of params over tokens and sequences, always in the same order: what is computed does not
+ * depend on threads or workspace. The plan is RECUR_PLAN_AUTO, and the device RECUR_CPU.
  *
  * With the states in `kept_states` that a call of recur_forward left, none are computed again but those between them.
  * Without, nothing need be kept: the states are computed again. With the workspace that the query

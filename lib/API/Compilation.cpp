@@ -103,6 +103,11 @@ static Expected<Request> readOptions(const recur_compile_options &options) {
     return pipeline.takeError();
   request.pipeline = std::move(*pipeline);
   request.pipeline.backward = options.backward != 0;
+  if (options.gradients && !options.backward)
+    return makeError("--backward: gradients are named, and `backward` is 0");
+  if (options.gradients)
+    if (Error error = parseGradients(options.gradients, request.pipeline))
+      return std::move(error);
   if (options.quick)
     request.pipeline.effort = Effort::Quick;
   request.names = {orEmpty(options.prefix).str(), options.source_name ? options.source_name : "source"};

@@ -133,7 +133,7 @@ data::Difficulty check::getHardDifficulty() {
 
 /// Judges the gradient on data whose results are known.
 static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, Results want, uint64_t seed,
-                                      std::optional<DataType> type) {
+                                      std::optional<DataType> type, ArrayRef<std::string> along) {
   data::Random random(seed ^ 0x5bd1e995);
   auto redraw = [&](std::initializer_list<NamedArrays *> all) {
     for (NamedArrays *arrays : all)
@@ -151,6 +151,8 @@ static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, 
       value = type ? roundTo(value, DataType::F32) : value;
   Data direction = data;
   redraw({&direction.inputs, &direction.params, &direction.initial});
+  for (NamedArrays *arrays : {&direction.inputs, &direction.params, &direction.initial})
+    std::erase_if(*arrays, [&](const auto &entry) { return !along.empty() && !is_contained(along, entry.first); });
   Expected<GradientJudge> made = GradientJudge::create(recurrence, data, cotangents, direction);
   if (!made)
     return made.takeError();
@@ -164,17 +166,18 @@ Expected<JudgedGradient> check::judgeGradient(dgps::RecurrenceOp recurrence, Dat
   Expected<Results> want = interpret(recurrence, data);
   if (!want)
     return want.takeError();
-  return judge(recurrence, std::move(data), std::move(*want), seed, type);
+  return judge(recurrence, std::move(data), std::move(*want), seed, type, {});
 }
 
 Expected<JudgedGradient> check::makeJudgedGradient(dgps::RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed,
-                                                   const data::Difficulty &difficulty, std::optional<DataType> type) {
+                                                   const data::Difficulty &difficulty, std::optional<DataType> type,
+                                                   ArrayRef<std::string> along) {
   Tameness wanted;
   wanted.type = type;
   Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, seed, wanted, difficulty);
   if (!drawn)
     return drawn.takeError();
-  return judge(recurrence, std::move(drawn->data), std::move(drawn->want), seed, type);
+  return judge(recurrence, std::move(drawn->data), std::move(drawn->want), seed, type, along);
 }
 
 //===----------------------------------------------------------------------===//

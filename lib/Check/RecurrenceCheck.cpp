@@ -58,7 +58,7 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
       sizes.tokens = tokens;
       Expected<JudgedGradient> drawn =
           makeJudgedGradient(report.recurrence, sizes, options.seed + tokens, difficulty,
-                             options.compiles ? std::optional(pipeline.dataType) : std::nullopt);
+                             options.compiles ? std::optional(pipeline.dataType) : std::nullopt, pipeline.gradients);
       if (!drawn)
         return drawn.takeError();
       if (noteGrowth(report, drawn->want, sizes))

@@ -103,6 +103,18 @@ Expected<PipelineOptions> compile::parsePipeline(const PipelineWords &words) {
   return options;
 }
 
+Error compile::parseGradients(StringRef list, PipelineOptions &options) {
+  for (StringRef name : split(list, ',')) {
+    if (!isName(name))
+      return makeError("--backward: '" + name +
+                       "' is no name of an input, param or state; give them as in --backward=q,k");
+    if (is_contained(options.gradients, name))
+      return makeError("--backward: '" + name + "' is given twice");
+    options.gradients.push_back(name.str());
+  }
+  return Error::success();
+}
+
 Error compile::checkPrefix(StringRef prefix) {
   if (prefix.empty() || isName(prefix))
     return Error::success();

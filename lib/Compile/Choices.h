@@ -20,6 +20,9 @@ struct PipelineWords {
 };
 llvm::Expected<PipelineOptions> parsePipeline(const PipelineWords &words);
 
+/// `q,k,v`: the inputs, params and states whose gradients are wanted.
+llvm::Error parseGradients(llvm::StringRef list, PipelineOptions &options);
+
 /// Whether names in C can start with the prefix.
 llvm::Error checkPrefix(llvm::StringRef prefix);
 

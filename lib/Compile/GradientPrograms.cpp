@@ -2,20 +2,42 @@
 #include "Support/Errors.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
+Error compile::checkGradientNames(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  SmallVector<StringRef> known;
+  for (dgps::InputOp input : recurrence.getInputs())
+    known.push_back(input.getName());
+  for (dgps::ParamOp param : recurrence.getParams())
+    known.push_back(param.getName());
+  for (dgps::StateOp state : recurrence.getStates())
+    known.push_back(state.getName());
+  for (StringRef name : options.gradients)
+    if (!is_contained(known, name))
+      return makeError("--backward: '" + recurrence.getSymName() + "' has no input, param or state '" + name +
+                       "'; it has " + join(known, ", "));
+  return Error::success();
+}
+
+bool compile::wantsGradient(const PipelineOptions &options, StringRef name) {
+  return options.gradients.empty() || is_contained(options.gradients, name);
+}
+
 Expected<GradientPrograms> compile::makeGradientPrograms(dgps::RecurrenceOp recurrence,
                                                          const PipelineOptions &options) {
+  if (Error error = checkGradientNames(recurrence, options))
+    return std::move(error);
   GradientPrograms result;
   result.module = mlir::ModuleOp::create(recurrence.getLoc());
   result.module->push_back(recurrence->clone());
   if (mlir::failed(runStages(*result.module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   mlir::PassManager passes(recurrence.getContext());
-  populateGradients(passes);
+  populateGradients(passes, options);
   std::string reason;
   mlir::ScopedDiagnosticHandler collect(recurrence.getContext(), [&](mlir::Diagnostic &diagnostic) {
     if (reason.empty())

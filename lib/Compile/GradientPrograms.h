@@ -13,7 +13,13 @@ struct GradientPrograms {
   chunk::ProgramOp states; // leaves the states that the gradient takes
 };
 
-/// An error says what of the recurrence has no gradient.
+/// An error where the options name a gradient of what the recurrence does not have.
+llvm::Error checkGradientNames(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
+
+/// Whether the options ask for the gradient of this input, param or state.
+bool wantsGradient(const PipelineOptions &options, llvm::StringRef name);
+
+/// The gradients that the options ask for. An error says what of the recurrence has no gradient.
 llvm::Expected<GradientPrograms> makeGradientPrograms(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
 
 } // namespace recur::compile

@@ -139,6 +139,7 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
                                       0,
                                       int64_t(programs->gradient.getChunk()),
                                       {},
+                                      {},
                                       {}};
   for (const auto &[program, symbol] :
        {std::pair(programs->states, gradient.states), {programs->gradient, gradient.run}}) {
@@ -160,6 +161,9 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   }
   for (chunk::KeptOp kept : programs->gradient.getKept())
     gradient.kept.push_back(placeOf(states, kept.getName()));
+  for (auto [place, array] : enumerate(interface.arrays))
+    if (array.kind != RECUR_OUTPUT && !wantsGradient(pipeline, array.name))
+      gradient.without.push_back(int32_t(place));
   interface.gradient = std::move(gradient);
   return Error::success();
 }

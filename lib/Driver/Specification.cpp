@@ -80,9 +80,19 @@ Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::Input
     return effort.takeError();
   Expected<PipelineOptions> options =
       compile::parsePipeline({word(OPT_target), word(OPT_dtype), word(OPT_plan), word(OPT_chunk)});
-  if (options)
-    options->effort = *effort;
+  if (!options)
+    return options.takeError();
+  options->effort = *effort;
+  if (Error error = parseBackward(args, *options))
+    return std::move(error);
   return options;
+}
+
+Error driver::parseBackward(const opt::InputArgList &args, PipelineOptions &options) {
+  const opt::Arg *arg = args.getLastArg(OPT_backward, OPT_backward_of);
+  options.backward = arg;
+  return arg && arg->getOption().matches(OPT_backward_of) ? compile::parseGradients(arg->getValue(), options)
+                                                          : Error::success();
 }
 
 Expected<Effort> driver::parseEffort(const opt::InputArgList &args) {

@@ -21,6 +21,8 @@ llvm::Expected<SpecOptions> parseRecurrenceOptions(const llvm::opt::InputArgList
 llvm::Expected<PipelineOptions> parsePipelineOptions(const llvm::opt::InputArgList &args);
 /// The same where --target may name several processors: the one that asks for most is `target`.
 llvm::Expected<PipelineOptions> parsePipelineOptionsOfTargets(const llvm::opt::InputArgList &args);
+/// What --backward says, which may name the gradients that are wanted.
+llvm::Error parseBackward(const llvm::opt::InputArgList &args, PipelineOptions &options);
 /// What --effort says.
 llvm::Expected<Effort> parseEffort(const llvm::opt::InputArgList &args);
 /// The stage that an option names.

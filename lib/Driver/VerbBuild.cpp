@@ -131,7 +131,6 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<PipelineOptions> pipeline = parsePipelineOptionsOfTargets(args);
   if (!pipeline)
     return pipeline.takeError();
-  pipeline->backward = args.hasArg(OPT_backward);
   if (pipeline->backward && args.hasArg(OPT_stop_after))
     return makeError("--backward: stages are of the recurrence itself; leave --stop-after out");
   Expected<BuildOptions> build = parseBuildOptions(args, *options, pipeline->target);

@@ -19,7 +19,7 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
     if (StringRef(arg->getValue()).getAsInteger(10, options.seed))
       return makeError("--seed: '" + Twine(arg->getValue()) + "' is not a whole number of at least 0");
   options.compiles = args.hasArg(OPT_target);
-  options.backward = args.hasArg(OPT_backward);
+  options.backward = args.hasArg(OPT_backward, OPT_backward_of);
   options.isHard = args.hasArg(OPT_hard);
   if (options.backward)
     for (OptionID id : {OPT_hard, OPT_stages})

@@ -68,7 +68,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
     ExplainOptions explain = makeExplainOptions(**specification, recurrence, *pipeline);
-    bool wantsGradient = args.hasArg(OPT_backward);
+    bool wantsGradient = pipeline->backward;
     // Only of a target that is asked for: the rest of the report is the same on every machine.
     bool wantsPlans = args.hasArg(OPT_target);
     if (args.hasArg(OPT_json)) {

@@ -42,7 +42,7 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
     return makeError("--target: it says whose kernels to run, and --engine=" + engine +
                      " is given; leave one of them out");
   bool isCompiled = engine == "host";
-  if (args.hasArg(OPT_plan) && args.hasArg(OPT_backward))
+  if (args.hasArg(OPT_plan) && args.hasArg(OPT_backward, OPT_backward_of))
     return makeError("--plan: gradients have one plan; leave it out");
   if (args.hasArg(OPT_plan) && !isCompiled)
     return makeError("--plan: the engine '" + engine + "' goes " +
@@ -68,6 +68,8 @@ static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &arg
   if (!effort)
     return effort.takeError();
   options->effort = *effort;
+  if (Error error = parseBackward(args, *options))
+    return std::move(error);
   return options;
 }
 
@@ -114,8 +116,9 @@ static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const dat
                                         const data::Results &cotangents, StringRef engine, PipelineOptions options) {
   if (Error error = data::checkData(recurrence, data))
     return std::move(error);
+  if (Error error = compile::checkGradientNames(recurrence, options))
+    return std::move(error);
   if (engine == "kernels") {
-    options.backward = true;
     Expected<std::shared_ptr<HostEngine>> host = HostEngine::create(recurrence, options);
     if (!host)
       return host.takeError();
@@ -130,7 +133,9 @@ static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const dat
   }
   if (engine == "interpreter")
     return interpreter::computeGradient(recurrence, complete, cotangents);
-  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, {});
+  PipelineOptions chunked;
+  chunked.gradients = options.gradients;
+  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, chunked);
   if (!programs)
     return programs.takeError();
   return interpreter::interpretGradient(programs->program, programs->gradient, complete, cotangents);
@@ -143,7 +148,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   Expected<StringRef> engine = parseEngine(args);
   if (!engine)
     return engine.takeError();
-  bool backward = args.hasArg(OPT_backward);
+  bool backward = args.hasArg(OPT_backward, OPT_backward_of);
   Expected<DataType> type = parseOutputType(args, *engine == "kernels");
   if (!type)
     return type.takeError();
@@ -196,6 +201,8 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
     Expected<data::Data> gradient = runGradient(recurrence, *data, *cotangents, *engine, *pipeline);
     if (!gradient)
       return gradient.takeError();
+    for (data::NamedArrays *arrays : {&gradient->inputs, &gradient->params, &gradient->initial})
+      std::erase_if(*arrays, [&](const auto &entry) { return !compile::wantsGradient(*pipeline, entry.first); });
     if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *type)))
       return std::move(error);
     return ExitCode::Fine;

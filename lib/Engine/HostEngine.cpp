@@ -123,7 +123,7 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
       return makeError(abi::getFacts(field.role).word + Twine(" '") + field.array->name + "' of shape " +
                        printShape(shapes.back()) + " is too large");
     arrays.emplace_back(*count, field.isState() ? DataType::F32 : interface.dataType);
-    bool isNull = is_contained(how.leftOut, field.name);
+    bool isNull = field.isLeftOut || is_contained(how.leftOut, field.name);
     if (!field.isRead()) {
       arrays.back().poison();
     } else {

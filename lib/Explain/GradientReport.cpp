@@ -13,7 +13,7 @@ struct GradientReport {
   int64_t chunk;
   std::vector<std::string> equations;
   Cost gradient, program, states; // of one token of one head; `states`: going over a chunk for its states alone
-  double stateBytes;              // of all states of a head
+  double stateBytes;              // of all states of a head; 0 where the gradient takes none
 };
 
 /// What is kept between forward and backward: bytes and flops of a token.
@@ -26,6 +26,8 @@ struct Keeping {
 /// From the fastest to the one that takes least memory. Where the caller keeps nothing, the runtime has the states of
 /// a part of the sequence in its workspace, and goes over the tokens twice where that is not all of it.
 static std::vector<Keeping> listKeepings(const GradientReport &report) {
+  if (report.stateBytes == 0)
+    return {{"nothing, for these gradients take no states", 0, report.gradient.flops}};
   double each = report.stateBytes / double(report.chunk), once = report.gradient.flops + report.states.flops;
   double part = 16; // chunks, of a long sequence whose states are too many
   return {{"every chunk's states, by the call forward", each, report.gradient.flops},
@@ -62,9 +64,12 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
-  return GradientReport{
-      int64_t(programs->gradient.getChunk()), writeEquations(programs->gradient), countCost(programs->gradient),
-      countCost(programs->program),           countCost(programs->states),        countStateBytes(programs->states)};
+  return GradientReport{int64_t(programs->gradient.getChunk()),
+                        writeEquations(programs->gradient),
+                        countCost(programs->gradient),
+                        countCost(programs->program),
+                        countCost(programs->states),
+                        programs->gradient.getKept().empty() ? 0 : countStateBytes(programs->states)};
 }
 
 Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {

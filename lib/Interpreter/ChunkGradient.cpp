@@ -48,7 +48,10 @@ Data interpreter::collectGradient(chunk::ProgramOp program, const Sizes &sizes, 
   Data gradients;
   gradients.sizes = sizes;
   for (chunk::InputOp input : program.getInputs()) {
-    Array &given = results.outputs.at(("gradient." + input.getName()).str());
+    auto found = results.outputs.find(("gradient." + input.getName()).str());
+    if (found == results.outputs.end()) // left out
+      continue;
+    Array &given = found->second;
     Array &to = gradients.inputs[input.getName().str()];
     if (input.getShared())
       to = sumGroups(given, sizes.batch * sizes.tokens, sizes,
@@ -58,7 +61,10 @@ Data interpreter::collectGradient(chunk::ProgramOp program, const Sizes &sizes, 
   }
   for (chunk::ParamOp param : program.getParams()) {
     // [sequences, H, ...] as [1, H, ...]: all sequences are added.
-    const Array &given = results.final.at(("gradient." + param.getName()).str());
+    auto found = results.final.find(("gradient." + param.getName()).str());
+    if (found == results.final.end())
+      continue;
+    const Array &given = found->second;
     auto shape = getFullShape(Role::Param, sizes, chunk::shapePerToken(param));
     Array &to = gradients.params[param.getName().str()];
     to = {{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))};
@@ -66,7 +72,8 @@ Data interpreter::collectGradient(chunk::ProgramOp program, const Sizes &sizes, 
       to.values[i % to.values.size()] += x;
   }
   for (chunk::StateOp state : program.getStates())
-    gradients.initial[state.getName().str()] = std::move(results.final.at(("gradient." + state.getName()).str()));
+    if (auto found = results.final.find(("gradient." + state.getName()).str()); found != results.final.end())
+      gradients.initial[state.getName().str()] = std::move(found->second);
   return gradients;
 }
 

@@ -16,6 +16,7 @@ data::Data addCotangents(chunk::ProgramOp program, const data::Data &data, const
                          int64_t sequences);
 
 /// What a program's gradient gives, by the names of what it is of: summed over groups of heads, and over sequences.
+/// What is left out there is left out here.
 data::Data collectGradient(chunk::ProgramOp program, const data::Sizes &sizes, data::Results results);
 
 /// A program's data, checked, and its sequences.

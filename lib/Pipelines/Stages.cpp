@@ -56,8 +56,10 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
 /// How many threads the CTA has that takes one head of a sequence.
 static constexpr int64_t teamThreads = 256;
 
-void recur::populateGradients(mlir::OpPassManager &passes) {
+void recur::populateGradients(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(chunk::createDifferentiatePass());
+  if (!options.gradients.empty())
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createLeaveOutGradientsPass({llvm::to_vector(options.gradients)}));
   passes.addPass(chunk::createKeepStatesPass());
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());

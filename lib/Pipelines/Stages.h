@@ -18,11 +18,12 @@ struct PipelineOptions {
   std::vector<Target> lowerTargets;  // kernels are made for these too, for processors that lack what `target` has
   DataType dataType = DataType::F32; // of inputs, params and outputs
   Plan plan = Plan::Auto;
-  std::optional<int64_t> chunk; // 64 when left out
-  Effort effort = Effort::Full; // of the compiler for the code
-  bool loadsAhead = true;       // a kernel of a GPU has registers for what its next chunk begins with
-  bool backward = false;        // kernels of the gradient are made too
-  std::string symbol;           // of the kernel of a module with one program; the program's name if empty
+  std::optional<int64_t> chunk;       // 64 when left out
+  Effort effort = Effort::Full;       // of the compiler for the code
+  bool loadsAhead = true;             // a kernel of a GPU has registers for what its next chunk begins with
+  bool backward = false;              // kernels of the gradient are made too
+  std::vector<std::string> gradients; // of these inputs, params and states alone; none named: of all
+  std::string symbol;                 // of the kernel of a module with one program; the program's name if empty
 };
 
 struct Stage {
@@ -51,8 +52,8 @@ void populateSummaries(mlir::OpPassManager &passes);
 void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
-/// of the states which the gradient takes.
-void populateGradients(mlir::OpPassManager &passes);
+/// of the states which the gradient takes. It has the gradients that the options name.
+void populateGradients(mlir::OpPassManager &passes, const PipelineOptions &options);
 
 /// Makes each stage known to recur-opt as the pipeline `to-STAGE`.
 void registerStagePipelines();

@@ -1,12 +1,12 @@
 # recur_add_library(NAME SPEC file.recur
 #                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|sm_90a ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16]
-#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD])
+#                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD] [GRADIENTS q k ...])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the
 # path of the manifest. Of several TARGETS the program takes, when it runs, the best that the processor can run.
-# BACKWARD adds the kernels of the gradients.
+# BACKWARD adds the kernels of the gradients; GRADIENTS, which implies it, those of these inputs, params and states alone.
 function(recur_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "BACKWARD" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "BACKWARD" "SPEC;DTYPE;CHUNK;PLAN;RECURRENCE;PREFIX" "TARGETS;DIMS;DEFINES;GRADIENTS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "recur_add_library(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -48,7 +48,10 @@ function(recur_add_library name)
     endif()
   endforeach()
 
-  if(ARG_BACKWARD)
+  if(ARG_GRADIENTS)
+    list(JOIN ARG_GRADIENTS "," gradients)
+    list(APPEND options --backward=${gradients})
+  elseif(ARG_BACKWARD)
     list(APPEND options --backward)
   endif()
 

@@ -32,7 +32,8 @@ static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_rec
               offsetof(recur_recurrence, gradient) == 80 && sizeof(recur_recurrence) == 88);
 static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(recur_gradient_info, carried) == 24 &&
               offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
-              offsetof(recur_gradient_info, chunk) == 48 && sizeof(recur_gradient_info) == 56);
+              offsetof(recur_gradient_info, chunk) == 48 && offsetof(recur_gradient_info, without) == 56 &&
+              sizeof(recur_gradient_info) == 64);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -163,7 +164,8 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
   };
   return makeData(makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
                               makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
-                              int32(gradient.kept.size()), int32(gradient.chunk)}));
+                              int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
+                              makePlaces(gradient.without)}));
 }
 
 void DescriptorWriter::write(const KernelInterface &interface) {

@@ -68,12 +68,15 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
      << "  int64_t B, T, H; /* sequences, tokens, heads */\n"
      << "  int64_t Hq;      /* groups of heads that share inputs; divides H; 0 stands for H */\n";
   for (const ArgumentField &field : fields) {
+    if (field.isLeftOut)
+      continue;
     StringRef type = field.isState() ? "float" : getElementType(interface.dataType);
     os << "  " << (field.isRead() ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
        << getNote(field) << " */\n";
   }
   for (const ArgumentField &field : fields)
-    os << "  recur_strides " << field.getStridesName() << ";\n";
+    if (!field.isLeftOut)
+      os << "  recur_strides " << field.getStridesName() << ";\n";
   os << R"(  int32_t states_transposed; /* not 0: states of rank 2 have their last two dimensions swapped */
   int32_t plan;              /* a recur_plan; RECUR_PLAN_AUTO chooses */
   /* Packed sequences of different lengths: sequence i is the tokens from sequence_offsets[i] up to but without
@@ -106,9 +109,14 @@ static inline recur_call {0}_call(const {0}_args *args, recur_argument arguments
   memset(&call, 0, sizeof call);
 )",
                 name, upper, entry.compute);
-  for (auto [i, field] : enumerate(entry.fields))
+  for (auto [i, field] : enumerate(entry.fields)) {
+    if (field.isLeftOut) {
+      os << "  memset(&arguments[" << i << "], 0, sizeof arguments[" << i << "]);\n";
+      continue;
+    }
     os << "  arguments[" << i << "].data = " << (field.isRead() ? "(void *)" : "") << "args->" << field.name << ";\n"
        << "  arguments[" << i << "].strides = args->" << field.getStridesName() << ";\n";
+  }
   os << "  call.arguments = arguments;\n"
      << "  call.argument_count = " << upper << "_ARGUMENTS;\n";
   for (StringRef field :
@@ -139,6 +147,15 @@ static inline recur_status {5}(const {0}_args *args) {{
       name, upper, interface.getDescriptorSymbol(), entry.query, entry.compute, name + entry.own.str());
 }
 
+/// `; left out: d_g, d_beta`
+static std::string listLeftOut(ArrayRef<ArgumentField> fields) {
+  SmallVector<StringRef> names;
+  for (const ArgumentField &field : fields)
+    if (field.isLeftOut)
+      names.push_back(field.name);
+  return names.empty() ? "" : "; left out: " + join(names, ", ");
+}
+
 static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
   std::string name = interface.getSymbol(), upper = StringRef(name).upper();
   os << "\n#ifndef RECUR_KERNEL_" << name << "\n#define RECUR_KERNEL_" << name << "\n\n";
@@ -154,7 +171,8 @@ static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
         {name + "_backward", "recur_backward_workspace_size", "recur_backward", "", getGradientFields(interface)});
   for (const Entry &entry : entries) {
     if (&entry != &entries.front())
-      os << "\n/* The gradient: cotangents of what the recurrence gives, and gradients of what it takes. */\n";
+      os << "\n/* The gradient: cotangents of what the recurrence gives, and gradients of what it takes"
+         << listLeftOut(entry.fields) << ". */\n";
     printArguments(os, interface, entry);
     printFunctions(os, interface, entry);
   }

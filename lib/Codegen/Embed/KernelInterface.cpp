@@ -58,7 +58,11 @@ std::vector<ArgumentField> recur::codegen::getArgumentFields(const KernelInterfa
   return makeFields(interface, abi::roles);
 }
 std::vector<ArgumentField> recur::codegen::getGradientFields(const KernelInterface &interface) {
-  return makeFields(interface, abi::gradientRoles);
+  std::vector<ArgumentField> fields = makeFields(interface, abi::gradientRoles);
+  for (ArgumentField &field : fields)
+    if (!field.isRead() && interface.gradient)
+      field.isLeftOut = is_contained(interface.gradient->without, int32_t(field.array - interface.arrays.data()));
+  return fields;
 }
 
 std::string recur::codegen::printFullShape(const ArgumentField &field) {

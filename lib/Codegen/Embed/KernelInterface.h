@@ -70,6 +70,7 @@ struct InterfaceGradient {
   std::string states, run; // symbols
   int64_t workspaceBytes, chunk;
   std::vector<int32_t> carried, kept;
+  std::vector<int32_t> without; // arrays of the interface whose gradients were left out
 };
 
 struct KernelInterface {
@@ -108,7 +109,8 @@ struct ArgumentField {
   const InterfaceArray *array;
   abi::Role role;
   std::string name;
-  bool isRenamed; // because its name is taken
+  bool isRenamed;         // because its name is taken
+  bool isLeftOut = false; // a gradient that was left out of the build: it is always null, and structs have no field
   bool isState() const { return array->kind == RECUR_STATE; }
   bool isRead() const { return !abi::getFacts(role).isWritten; }
   std::string getStridesName() const { return name + "_strides"; }

@@ -10,6 +10,8 @@ using namespace recur::codegen;
 static json::Array printArguments(const KernelInterface &interface, ArrayRef<ArgumentField> fields) {
   json::Array arguments;
   for (const ArgumentField &field : fields) {
+    if (field.isLeftOut)
+      continue;
     json::Array shape(field.array->shape);
     arguments.push_back(json::Object{
         {"name", field.array->name},
@@ -67,11 +69,17 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                           {"dtype", getName(interface.dataType)},
                           {"arguments", printArguments(interface, getArgumentFields(interface))},
                           {"plans", printPlans(interface)}};
-  if (interface.gradient)
-    recurrence["backward"] = json::Object{{"arguments", printArguments(interface, getGradientFields(interface))},
-                                          {"symbol", interface.gradient->run},
-                                          {"chunk", interface.gradient->chunk},
-                                          {"workspace_bytes_per_thread", interface.gradient->workspaceBytes}};
+  if (!interface.gradient)
+    return recurrence;
+  json::Array leftOut;
+  for (const ArgumentField &field : getGradientFields(interface))
+    if (field.isLeftOut)
+      leftOut.push_back(field.name);
+  recurrence["backward"] = json::Object{{"arguments", printArguments(interface, getGradientFields(interface))},
+                                        {"left_out", std::move(leftOut)},
+                                        {"symbol", interface.gradient->run},
+                                        {"chunk", interface.gradient->chunk},
+                                        {"workspace_bytes_per_thread", interface.gradient->workspaceBytes}};
   return recurrence;
 }
 

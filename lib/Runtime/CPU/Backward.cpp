@@ -82,6 +82,13 @@ static const recur_array_info &getInfo(const recur_recurrence *recurrence, int32
     if (info->kind == kind && place-- == 0)
       return *info;
 }
+/// Whether there is no gradient of it, for it was left out of the build.
+static bool isLeftOut(const recur_recurrence *recurrence, const recur_array_info *info) {
+  for (int32_t i = 0; i < recurrence->gradient->without_count; ++i)
+    if (&recurrence->arrays[recurrence->gradient->without[i]] == info)
+      return true;
+  return false;
+}
 static const recur_array_info &getCarriedInfo(const recur_recurrence *recurrence, int32_t carried) {
   return carried >= 0 ? getInfo(recurrence, RECUR_STATE, carried) : getInfo(recurrence, RECUR_PARAM, -1 - carried);
 }
@@ -104,7 +111,7 @@ static Layout makeLayout(const Call &call, int64_t keptChunks) {
     const recur_array_info &info = recurrence->arrays[i];
     if (info.kind == RECUR_STATE)
       layout.stateBytes += countFloatBytes(info);
-    if (info.kind != RECUR_INPUT || !info.shared || call.groups == 0)
+    if (info.kind != RECUR_INPUT || !info.shared || call.groups == 0 || isLeftOut(recurrence, &info))
       continue;
     layout.headsPerTask = call.heads / call.groups;
     sharedElements += countElements(info);
@@ -114,7 +121,8 @@ static Layout makeLayout(const Call &call, int64_t keptChunks) {
   for (int32_t i = 0; i < gradient.carried_count; ++i)
     layout.carriedBytes += countFloatBytes(getCarriedInfo(recurrence, gradient.carried[i]));
   // What the call forward kept lies in the caller's arrays.
-  bool isGiven = call.call->kept_interval, hasAll = call.call->kept_interval == layout.chunk;
+  bool takesStates = gradient.kept_count, isGiven = call.call->kept_interval || !takesStates;
+  bool hasAll = call.call->kept_interval == layout.chunk || !takesStates;
   int64_t tokens = multiply(keptChunks, layout.chunk), room = sharedInputs * alignment;
   bool sums = layout.headsPerTask > 1;
   layout.kept = roundUp(gradient.workspace_bytes);
@@ -152,7 +160,7 @@ static void plan(Call &resolved) {
   resolved.slots = tasks < threads ? tasks : threads;
   int64_t params = 0;
   for (int32_t i = 0; i < recurrence->array_count; ++i)
-    if (recurrence->arrays[i].kind == RECUR_PARAM)
+    if (recurrence->arrays[i].kind == RECUR_PARAM && !isLeftOut(recurrence, &recurrence->arrays[i]))
       params += countFloatBytes(recurrence->arrays[i]);
   resolved.records = params ? resolved.sequences * resolved.heads : 0;
   resolved.recordBytes = params;
@@ -282,12 +290,12 @@ public:
       int64_t left = sequence.tokens - part * partTokens;
       return left < partTokens ? left : partTokens;
     };
-    for (int64_t head = 0; head < layout.headsPerTask && !call.keptCount; ++head)
+    for (int64_t head = 0; head < layout.headsPerTask && needsStates(); ++head)
       for (int64_t part = 0; part + 1 < parts; ++part)
         runStates(head, part, tokensOf(part), /*keeps=*/false);
     for (int64_t part = parts; part-- > 0;)
       for (int64_t head = 0; head < layout.headsPerTask; ++head) {
-        if (!hasAllKept())
+        if (gradient.kept_count && !hasAllKept())
           runStates(head, part, tokensOf(part), /*keeps=*/true);
         runGradient(head, part, tokensOf(part));
         if (layout.headsPerTask > 1)
@@ -300,6 +308,8 @@ public:
 private:
   /// Whether the call forward kept the states of each chunk.
   bool hasAllKept() const { return call.keptCount && call.call->kept_interval == layout.chunk; }
+  /// Whether states are computed again from the initial ones.
+  bool needsStates() const { return gradient.kept_count && !call.keptCount; }
   char *getStart(int64_t head, int64_t part) const {
     return workspace + layout.starts + (head * (layout.parts + 1) + part) * layout.stateBytes;
   }
@@ -320,7 +330,7 @@ private:
   /// The states before the first token, and what matters of those behind the last.
   void begin(int64_t head) {
     char *state = getStart(head, 0), *carried = getCarried(head);
-    for (int32_t i = 0; i < arguments.states && !call.keptCount; ++i) {
+    for (int32_t i = 0; i < arguments.states && needsStates(); ++i) {
       readState(arguments.initial[i], number, firstHead + head, state);
       state += countFloatBytes(*arguments.initial[i].info);
     }
@@ -389,6 +399,8 @@ private:
     char *shared = workspace + layout.headSums;
     for (int32_t i = 0; i < arguments.inputs; ++i) {
       const Argument &argument = arguments.inputGradient[i];
+      if (isLeftOut(call.recurrence, argument.info))
+        continue;
       if (argument.info->shared && layout.headsPerTask > 1) {
         arrays[count++] = {argument.data ? shared : nullptr, argument.elements};
         shared += roundUp(argument.elements * argument.elementBytes * layout.keptChunks * layout.chunk);
@@ -410,7 +422,7 @@ private:
     bool isLast = head + 1 == layout.headsPerTask;
     for (int32_t i = 0; i < arguments.inputs; ++i) {
       const Argument &argument = arguments.inputGradient[i];
-      if (!argument.info->shared)
+      if (!argument.info->shared || isLeftOut(call.recurrence, argument.info))
         continue;
       int32_t type = argument.info->dtype;
       float *sums = reinterpret_cast<float *>(sum);
@@ -445,7 +457,8 @@ private:
       } else {
         char *to = record;
         for (int32_t param = 0; param < -1 - what; ++param)
-          to += countFloatBytes(*arguments.param[param].info);
+          if (!isLeftOut(call.recurrence, arguments.param[param].info))
+            to += countFloatBytes(*arguments.param[param].info);
         memcpy(to, carried, size_t(bytes));
       }
       carried += bytes;
@@ -485,6 +498,8 @@ static void addParams(const Call &call) {
   int64_t offset = 0;
   for (int32_t i = 0; i < arguments.params; ++i) {
     const Argument &argument = arguments.paramGradient[i];
+    if (isLeftOut(call.recurrence, argument.info))
+      continue;
     for (int64_t head = 0; argument.data && argument.spanBytes && head < call.heads; ++head)
       for (int64_t c = 0; c < argument.elements; ++c) {
         float sum = 0;

@@ -110,6 +110,18 @@ static recur_status resolveArgument(Argument &argument, const Call &resolved) {
   return RECUR_OK;
 }
 
+/// An error where a gradient is asked for that was left out of the build.
+static recur_status checkLeftOut(const Argument &argument, const Call &resolved) {
+  const recur_recurrence *recurrence = resolved.recurrence;
+  if (!resolved.isBackward || !argument.isWritten() || !argument.data)
+    return RECUR_OK;
+  for (int32_t i = 0; i < recurrence->gradient->without_count; ++i)
+    if (&recurrence->arrays[recurrence->gradient->without[i]] == argument.info)
+      return fail(RECUR_NO_PLAN, "%s: the %s '%s' was left out when the kernel was built; name it in --backward=LIST",
+                  recurrence->name, argument.getWord(), argument.info->name);
+  return RECUR_OK;
+}
+
 /// The arrays of states at multiples of a length, behind the arguments.
 static recur_status resolveKept(Call &resolved) {
   const recur_call *call = resolved.call;
@@ -158,6 +170,8 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
     argument.strides[0] = given.strides.b;
     argument.strides[1] = given.strides.t;
     argument.strides[2] = given.strides.h;
+    if (recur_status status = checkLeftOut(argument, resolved))
+      return status;
     if (recur_status status = resolveArgument(argument, resolved))
       return status;
   }

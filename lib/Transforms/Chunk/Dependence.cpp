@@ -25,3 +25,23 @@ llvm::SetVector<Operation *> recur::chunk::findDependents(Block &block, ValueRan
     }
   return dependents;
 }
+
+llvm::SetVector<StateOp> recur::chunk::findNeededStates(llvm::ArrayRef<Operation *> ops) {
+  llvm::SetVector<StateOp> needed;
+  llvm::SmallPtrSet<Operation *, 16> seen(ops.begin(), ops.end());
+  SmallVector<Operation *> work(ops);
+  auto need = [&](Operation *op) {
+    if (op && seen.insert(op).second)
+      work.push_back(op);
+  };
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (auto state = dyn_cast<StateOp>(op)) {
+      needed.insert(state);
+      need(state.getNext());
+    }
+    for (Value value : findUsedValues(op))
+      need(value.getDefiningOp());
+  }
+  return needed;
+}

@@ -356,11 +356,52 @@ def DifferentiatePass : Pass<"chunk-differentiate", "::mlir::ModuleOp"> {
   }];
 }
 
+def LeaveOutGradientsPass : Pass<"chunk-leave-out-gradients", "::recur::chunk::ProgramOp"> {
+  let summary = "drop gradients that nobody wants, and what only they need";
+  let description = [{
+    From the program of a gradient (`chunk-differentiate`) go the gradients of all inputs and params that are not among
+    `wanted`, and with them what nothing else needs: cotangents of states too, unless they are wanted as gradients of
+    initial states or lead to a gradient that is. Other programs stay as they are.
+
+    Before:
+    ```mlir
+    chunk.program @sum_gradient {} chunk 8 backward {
+      %x = chunk.input "x" : tensor<8xf32>
+      %y = chunk.input "y" : tensor<8xf32>
+      %A = chunk.kept "A" : tensor<f32>
+      %gradient.A = chunk.state "gradient.A" : tensor<f32>
+      %cotangent.o = chunk.input "cotangent.o" : tensor<8xf32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      %0 = chunk.map mul %cotangent.o, %all : tensor<8xf32>, tensor<8xf32>
+      %1 = chunk.map mul %cotangent.o, %y : tensor<8xf32>, tensor<8xf32>
+      %all_0, %first = chunk.reverse_scan %gradient.A, %1 : tensor<f32>, tensor<8xf32>
+      chunk.output "gradient.x" %all_0 : tensor<8xf32>
+      chunk.output "gradient.y" %0 : tensor<8xf32>
+      chunk.next %gradient.A, %first : tensor<f32>
+    }
+    ```
+    After, where `y` alone is wanted:
+    ```mlir
+    chunk.program @sum_gradient {} chunk 8 backward {
+      %x = chunk.input "x" : tensor<8xf32>
+      %y = chunk.input "y" : tensor<8xf32>
+      %A = chunk.kept "A" : tensor<f32>
+      %cotangent.o = chunk.input "cotangent.o" : tensor<8xf32>
+      %all, %last = chunk.scan %A, %x : tensor<f32>, tensor<8xf32>
+      %0 = chunk.map mul %cotangent.o, %all : tensor<8xf32>, tensor<8xf32>
+      chunk.output "gradient.y" %0 : tensor<8xf32>
+    }
+    ```
+  }];
+  let options = [ListOption<"wanted", "wanted", "std::string", "inputs, params and states whose gradients stay">];
+}
+
 def KeepStatesPass : Pass<"chunk-keep-states", "::mlir::ModuleOp"> {
   let summary = "derive the program that leaves the states at each chunk's start";
   let description = [{
     Before each gradient (`chunk-differentiate`) comes the program that its kept states are from: the gradient's own program
-    without outputs, so that only what carries the states on is computed.
+    without outputs, so that only what carries the states on is computed. A state that the gradient does not take, and that
+    none which it takes needs, stays what it is.
 
     Before:
     ```mlir

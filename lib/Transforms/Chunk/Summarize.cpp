@@ -77,22 +77,7 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   auto copy = cast<StateOp>(copies.lookup(state.getResult()).getDefiningOp());
   for (OutputOp output : llvm::make_early_inc_range(summary.getBody().getOps<OutputOp>()))
     output.erase();
-  llvm::SetVector<StateOp> needed;
-  SmallVector<StateOp> work{state};
-  while (!work.empty()) {
-    StateOp next = work.pop_back_val();
-    if (!needed.insert(next))
-      continue;
-    llvm::SmallPtrSet<Operation *, 16> seen;
-    SmallVector<Operation *> below{next.getNext()};
-    while (!below.empty())
-      for (Value value : findUsedValues(below.pop_back_val()))
-        if (Operation *op = value.getDefiningOp(); op && seen.insert(op).second) {
-          below.push_back(op);
-          if (auto other = dyn_cast<StateOp>(op))
-            work.push_back(other);
-        }
-  }
+  llvm::SetVector<StateOp> needed = findNeededStates({state.getNext()});
   // The map comes before the offset, and both after the states that are known.
   Block &block = summary.getBody().front();
   Operation *firstOther = nullptr;

@@ -205,6 +205,35 @@ TEST_P(GradientCalls, TakeWhatIsLeftOutForZero) {
   expectSame(run(drawn.data, zeros, {}), run(drawn.data, some, {}));
 }
 
+/// Each gradient by itself is what it is among all, along its own direction and by what rounding does to it.
+TEST_P(GradientCalls, MayBeLeftOut) {
+  dgps::RecurrenceOp recurrence = spec->getRecurrences().front();
+  auto stage = llvm::find_if(check::getGradientStages(), [](const auto &stage) { return stage.needsTarget; });
+  check::JudgedGradient every = draw({1, 37, 4, 2});
+  std::vector<std::string> names;
+  for (const data::NamedArrays *arrays : {&every.data.inputs, &every.data.params, &every.data.initial})
+    for (const auto &[name, array] : *arrays)
+      names.push_back(name);
+  for (const std::string &name : names) {
+    PipelineOptions pipeline;
+    pipeline.chunk = 16;
+    pipeline.gradients = {name};
+    pipeline.effort = Effort::Quick;
+    auto prepared = stage->prepare(recurrence, pipeline);
+    ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());
+    auto drawn =
+        llvm::cantFail(check::makeJudgedGradient(recurrence, {1, 37, 4, 2}, 5, {}, DataType::F32, pipeline.gradients));
+    for (int64_t bytes : {0, 1}) { // with all states at hand, and with those of a part at a time
+      Data gradient = llvm::cantFail(
+          prepared->engine->runGradient(drawn.data, drawn.cotangents, {.threads = 2, .workspaceBytes = bytes}));
+      EXPECT_EQ(gradient.inputs.size() + gradient.params.size() + gradient.initial.size(), 1u) << name;
+      auto comparison = check::compareGradient(recurrence, *prepared, drawn, gradient);
+      ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
+      EXPECT_LE(comparison->error, comparison->limit) << name;
+    }
+  }
+}
+
 // With shared inputs, and with params.
 INSTANTIATE_TEST_SUITE_P(Some, GradientCalls, ::testing::Values("gated_delta_net.recur", "pdn.recur"));
 

@@ -245,7 +245,7 @@ TEST(Compiler, RefusesEveryOptionMisused) {
     const char *message;
   } misuses[] = {
       {"version", [](auto &o) { o.version = 0; },
-       "the options are of version 0, and this compiler is of version 3; set `version` to RECUR_COMPILER_VERSION"},
+       "the options are of version 0, and this compiler is of version 4; set `version` to RECUR_COMPILER_VERSION"},
       {"chunk", [](auto &o) { o.chunk = 17; }, "--chunk: unknown value '17'; did you mean '16'?"},
       {"recurrence", [](auto &o) { o.recurrence = "b"; }, "--recurrence: the file has no recurrence 'b'"},
       {"dims", [](auto &o) { o.dims = nullptr; }, "--dim: there are 1 dims, and none to read"},
@@ -256,6 +256,10 @@ TEST(Compiler, RefusesEveryOptionMisused) {
        "--dim names 'Q', but no dim of that name is declared"},
       {"dim twice", [](auto &o) { o.dims = twice, o.dim_count = 2; }, "--dim: dim 'K' is given as 4 and as 5"},
       {"constants", [](auto &o) { o.constant_count = 1; }, "-D: there are 1 consts, and none to read"},
+      {"gradients of nothing", [](auto &o) { o.gradients = "x"; },
+       "--backward: gradients are named, and `backward` is 0"},
+      {"unknown gradient", [](auto &o) { o.backward = 1, o.gradients = "x,y", o.emit = "obj"; },
+       "--backward: 'a' has no input, param or state 'y'; it has x, S"},
       {"const without name", [](auto &o) { o.constants = noConstant, o.constant_count = 1; },
        "-D: a const has no name"},
       {"const twice", [](auto &o) { o.constants = twiceConstant, o.constant_count = 2; },
@@ -302,11 +306,14 @@ TEST(Compiler, MakesGradientsWhereTheyAreAskedFor) {
   options.dim_count = 1;
   options.emit = "so";
   for (int32_t backward : {0, 1}) {
+    options.gradients = backward ? "x" : nullptr;
     options.backward = backward;
     Compilation compilation = compile(sum("a", 1), options);
     ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
     Loaded loaded(compilation);
     EXPECT_EQ(loaded.find<recur_recurrence>("a_recurrence")->gradient != nullptr, backward != 0);
+    if (backward) // that of the state is left out
+      EXPECT_EQ(loaded.find<recur_recurrence>("a_recurrence")->gradient->without_count, 1);
   }
 }
 

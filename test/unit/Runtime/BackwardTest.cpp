@@ -56,7 +56,7 @@ void runGradient(const recur_array *arrays, int64_t tokens, void *workspace) {
 }
 
 constexpr int32_t carried[] = {0, 1, -1}, keptStates[] = {0};
-constexpr recur_gradient_info gradient = {runStates, runGradient, 64, carried, keptStates, 3, 1, chunk};
+constexpr recur_gradient_info gradient = {runStates, runGradient, 64, carried, keptStates, 3, 1, chunk, 0, nullptr};
 
 recur_recurrence makeRecurrence() {
   recur_recurrence recurrence = attention;
@@ -211,6 +211,47 @@ TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
   }
   EXPECT_GT(done, 500);
   EXPECT_GT(refused, 500);
+}
+
+/// Those of q and of N were left out: the kernel has no arrays for them, and does not go over S.
+TEST(Backward, RefusesGradientsThatWereLeftOut) {
+  static constexpr int32_t withoutPlaces[] = {0, 6}, carriedSome[] = {0, -1};
+  static constexpr auto run = [](const recur_array *arrays, int64_t tokens, void *workspace) {
+    memset(workspace, 2, 64);
+    write(arrays[9], tokens, K, 1);
+    write(arrays[10], tokens, V, 2);
+    write(arrays[11], tokens, 1, 3);
+    write(arrays[12], 1, V * K, 4);
+    write(arrays[13], 1, 1, 5);
+  };
+  constexpr recur_gradient_info some = {runStates, run, 64, carriedSome, nullptr, 2, 0, chunk, 2, withoutPlaces};
+  recur_recurrence recurrence = attention;
+  recurrence.gradient = &some;
+  for (int64_t interval : {0, 4, 8}) {
+    GuardedCall guarded(2, 9, 4, 2, {}, interval, true);
+    int64_t all = recur_backward_workspace_size(&recurrence, &guarded.call);
+    recurrence.gradient = &gradient;
+    EXPECT_LT(all, recur_backward_workspace_size(&recurrence, &guarded.call));
+    recurrence.gradient = &some;
+    guarded.makeSpace(true);
+    EXPECT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_NO_PLAN);
+    EXPECT_STREQ(recur_message(),
+                 "attention: the gradient of input 'q' was left out when the kernel was built; name it in "
+                 "--backward=LIST");
+    guarded.arguments[firstGradient].data = nullptr;
+    EXPECT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_NO_PLAN);
+    EXPECT_STREQ(recur_message(),
+                 "attention: the gradient of initial state 'N' was left out when the kernel was built; "
+                 "name it in --backward=LIST");
+    guarded.arguments[count - 1].data = nullptr;
+    ASSERT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_OK) << recur_message();
+    auto first = [&](int i) { return *static_cast<float *>(guarded.arguments[firstGradient + i].data); };
+    EXPECT_EQ(first(1), 2); // of a shared input, of a group of two heads
+    EXPECT_EQ(first(2), 2);
+    EXPECT_EQ(first(3), 3);
+    EXPECT_EQ(first(4), 10); // of a param, of two sequences
+    EXPECT_EQ(first(5), 4);
+  }
 }
 
 TEST(Backward, SaysWhatIsWrong) {
