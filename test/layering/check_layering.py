@@ -15,8 +15,9 @@ RUNTIME_HEADER = "include/recur/Runtime.h"
 
 # Layer -> layers. `X` and `Y` are placeholders: the part of a folder's name, for example DGPSToChunk.
 ALLOWED = {
-    "tools": ["Driver", "Pipelines", "Reduce", "Interpreter"],
+    "tools": ["Driver", "LanguageServer", "Pipelines", "Reduce", "Interpreter"],
     "Driver": ["Explain", "Check", "Engine", "Compile", "Data", PUBLIC],
+    "LanguageServer": ["Explain"],
     "API": ["Explain", "Check", "Engine", "Compile", "Data", PUBLIC],
     "Explain": ["Compile", "Engine", "Interpreter", "Data"],
     "Check": ["Compile", "Engine", "Interpreter", "Data"],

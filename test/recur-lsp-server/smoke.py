@@ -41,7 +41,7 @@ def main():
         + message("shutdown", None, 1)
         + message("exit", None)
     )
-    server = subprocess.run([sys.argv[1]], input=talk.encode(), capture_output=True, timeout=60)
+    server = subprocess.run(sys.argv[1:], input=talk.encode(), capture_output=True, timeout=60)
     for reply in replies(server.stdout):
         if reply.get("id") == 0:
             print("server:", reply["result"]["serverInfo"]["name"])
