@@ -70,8 +70,11 @@ static std::string printShape(const View &view) {
 
 static std::string printType(nb::handle object) {
   nb::object type = nb::getattr(object, "dtype", nb::none());
-  return type.is_none() ? nb::cast<std::string>(nb::str(nb::handle(Py_TYPE(object.ptr())).attr("__name__")))
-                        : nb::cast<std::string>(nb::str(type));
+  if (type.is_none())
+    return nb::cast<std::string>(
+        nb::str(nb::handle(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()))).attr("__name__")));
+  std::string name = nb::cast<std::string>(nb::str(type));
+  return name.starts_with("torch.") ? name.substr(6) : name;
 }
 
 /// Whether the elements of one token, or of one head, lie one after another.
@@ -99,9 +102,20 @@ static bool isEmpty(const View &view) {
 }
 
 void Call::makeDense(View &view, const std::string &name, Type to, const char *why) {
+  if (gpu >= 0)
+    refuse("'" + name + "' would have to be copied, which is not done in memory of a GPU: " + why);
   if (!notice.is_none())
     notice(signature.name + ": " + name + " is copied: " + why);
   view.makeDense(to);
+}
+
+/// Whether an array is where the others are.
+void Call::checkPlace(const View &view, const std::string &what) const {
+  if (gpu < 0 && !view.isOnCPU)
+    refuse(what + " is not in the processor's memory; its kernels are for the processor");
+  if (gpu >= 0 && view.gpu != gpu)
+    refuse(what + " is " + (view.isOnCPU ? "in the processor's memory" : "on cuda:" + std::to_string(view.gpu)) +
+           ", and others are on cuda:" + std::to_string(gpu));
 }
 
 View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
@@ -112,8 +126,7 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
     refuse(what + " is missing");
   if (!view.open(object))
     refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
-  if (!view.isOnCPU)
-    refuse(what + " is not in the processor's memory; its kernels are for the processor");
+  checkPlace(view, what);
   bool isFloat = view.type == Type::F32 || (!kind.isState && (view.type == Type::BF16 || view.type == Type::F16));
   if (!isFloat)
     refuse(what + " has elements of " + printType(object) + "; " +
@@ -221,8 +234,9 @@ void Call::chooseType() {
 }
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
-           nb::object notice)
-    : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), dims(signature.dims.size()) {
+           nb::object notice, int32_t gpu)
+    : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
+      dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
     refuse("there are " + std::to_string(given.size()) + " arrays for " +
            std::to_string(signature.inputs.size() + signature.params.size()) + " inputs and params");
@@ -305,8 +319,7 @@ recur_argument Call::readResult(nb::handle object, const recur_array_info &array
     refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
   if (isWritten && view.isReadOnly)
     refuse(what + " is read-only");
-  if (!view.isOnCPU)
-    refuse(what + " is not in the processor's memory; its kernels are for the processor");
+  checkPlace(view, what);
   if (int32_t(view.type) != array.dtype)
     refuse(what + " has elements of " + printType(object) + "; they will be " + getTypeName(Type(array.dtype)));
   nb::tuple shape = getShape(array);
@@ -337,22 +350,27 @@ void Call::listGiven(const Kernel &kernel, std::vector<recur_argument> &argument
   arguments.resize(inputs.size() + params.size() + size_t(kernel.count(RECUR_STATE)));
 }
 
-void Call::perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
-                   int32_t threads) const {
+recur_call Call::makeCall(int32_t plan) const {
   recur_call call = {};
   call.B = *batch.value;
   call.T = *tokens.value;
   call.H = *heads.value;
   call.Hq = *groups.value;
-  call.arguments = arguments.data();
-  call.argument_count = int64_t(arguments.size());
   call.states_transposed = statesTransposed;
   call.plan = plan;
-  call.threads = threads;
   if (isPacked) {
     call.sequence_offsets = offsets.data();
     call.sequence_count = int64_t(offsets.size()) - 1;
   }
+  return call;
+}
+
+void Call::perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
+                   int32_t threads) const {
+  recur_call call = makeCall(plan);
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  call.threads = threads;
   std::string problem;
   {
     nb::gil_scoped_release released;
@@ -366,7 +384,7 @@ static nb::object getOrNone(const nb::list &list, size_t place) {
   return place < list.size() ? nb::object(list[place]) : nb::none();
 }
 
-void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
+std::vector<recur_argument> Call::listForward(const Kernel &kernel, nb::list outputs, nb::list finals) {
   std::vector<recur_argument> arguments;
   listGiven(kernel, arguments);
   size_t place = 0;
@@ -377,7 +395,40 @@ void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t 
   for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
     arguments.push_back(readResult(getOrNone(finals, place++), *array,
                                    std::string("out: the final state '") + array->name + "'", true));
+  return arguments;
+}
+
+void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
+  std::vector<recur_argument> arguments = listForward(kernel, outputs, finals);
   perform(kernel, arguments, /*backward=*/false, plan, threads);
+}
+
+int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
+  recur_call call = makeCall(plan);
+  call.device = RECUR_CUDA;
+  int64_t bytes = recur_workspace_size(&kernel.getRecurrence(), &call);
+  if (bytes < 0)
+    raiseArgument(recur_message());
+  return bytes;
+}
+
+void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uintptr_t workspace,
+                    int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan) {
+  std::vector<recur_argument> arguments = listForward(kernel, outputs, finals);
+  recur_call call = makeCall(plan);
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  call.workspace = reinterpret_cast<void *>(workspace);
+  call.workspace_bytes = workspaceBytes;
+  call.stream = reinterpret_cast<void *>(stream);
+  call.device_offsets = reinterpret_cast<const int64_t *>(deviceOffsets);
+  std::string problem;
+  {
+    nb::gil_scoped_release released;
+    problem = kernel.performOnGPU(call);
+  }
+  if (!problem.empty())
+    raiseArgument(problem);
 }
 
 nb::tuple Call::getGradientShapes(const Kernel &kernel) const {

@@ -43,9 +43,10 @@ struct Size {
 class Call {
 public:
   /// `given`: inputs and params in order; `initial`: a state each, or None. `notice(name, why)` is called before an
-  /// array is copied, unless it is None.
+  /// array is copied, unless it is None. `gpu` is the number of the GPU that has the arrays, or less than 0; what a
+  /// GPU has is not copied, but refused.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
-       bool statesTransposed, nanobind::object notice);
+       bool statesTransposed, nanobind::object notice, int32_t gpu);
   Call(const Call &) = delete;
 
   /// The sizes of the dims that arrays have, by name, the type that the kernel has, and the type that results have.
@@ -56,6 +57,12 @@ public:
   nanobind::tuple getShapes(const Kernel &kernel) const;
   /// Computes into `outputs` and `finals`, each an array or None.
   void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads);
+  /// The bytes of workspace that the call needs on the GPU of the current context.
+  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan) const;
+  /// Puts the computation into a stream of the current context. `workspace` and `deviceOffsets` are memory of its GPU;
+  /// the latter is 0 where there are no offsets.
+  void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
+                int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan);
   /// The shapes of gradients: as inputs and params, and as initial states.
   nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
@@ -84,6 +91,9 @@ private:
   recur_argument readResult(nanobind::handle object, const recur_array_info &array, const std::string &what,
                             bool isWritten);
   void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
+  void checkPlace(const View &view, const std::string &what) const;
+  std::vector<recur_argument> listForward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
+  recur_call makeCall(int32_t plan) const;
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads) const;
 
@@ -93,6 +103,7 @@ private:
   std::vector<View *> inputs, params, initials;
   std::vector<int64_t> offsets;
   bool isPacked = false, statesTransposed;
+  int32_t gpu;
   Type type = Type::F32, resultType = Type::F32;
   Size batch, tokens, heads, groups;
   std::vector<Size> dims;

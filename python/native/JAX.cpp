@@ -6,10 +6,14 @@ namespace nb = nanobind;
 using namespace recur::python;
 
 #ifndef RECUR_WITH_JAX
-void recur::python::addJAX(nb::module_ &module) { module.attr("jax_call") = nb::none(); }
+void recur::python::addJAX(nb::module_ &module) {
+  module.attr("jax_call") = nb::none();
+  module.attr("jax_call_on_gpu") = nb::none();
+}
 #else
 #include "xla/ffi/api/ffi.h"
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 namespace ffi = xla::ffi;
@@ -24,13 +28,23 @@ static std::unordered_map<std::string, Kernel> &getKernels() {
 
 static ffi::Error fail(const std::string &message) { return {ffi::ErrorCode::kInvalidArgument, message}; }
 
+namespace {
+/// What a call on a GPU has beside its buffers; offsets are known here too, for launches depend on them.
+struct OnGPU {
+  void *stream;
+  ffi::ScratchAllocator &scratch;
+  ffi::Span<const int64_t> offsets;
+};
+} // namespace
+
 /// Of a call forward: inputs, params, initial states (or not), the offsets of packed sequences (or not); results:
 /// outputs, then final states (or not). Of a call backward there follow cotangents of outputs and of final states (or
 /// not), and results are gradients of inputs, params, and initial states (or not). All are dense. Sizes are B, T, H,
 /// Hq.
-static ffi::Error call(ffi::RemainingArgs buffers, ffi::RemainingRets results, std::string_view key,
-                       ffi::Span<const int64_t> sizes, bool hasInitial, bool hasFinal, bool isPacked, bool transposed,
-                       bool backward) {
+/// On a GPU, whose part is not null, offsets lie in their buffer as int64.
+static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, std::string_view key,
+                          ffi::Span<const int64_t> sizes, bool hasInitial, bool hasFinal, bool isPacked,
+                          bool transposed, bool backward, OnGPU *gpu) {
   const Kernel *kernel = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex);
@@ -70,29 +84,71 @@ static ffi::Error call(ffi::RemainingArgs buffers, ffi::RemainingRets results, s
   std::vector<int64_t> offsets;
   if (isPacked) {
     ffi::AnyBuffer buffer = *buffers.get<ffi::AnyBuffer>(given);
-    const auto *first = static_cast<const int32_t *>(buffer.untyped_data());
-    offsets.assign(first, first + buffer.element_count());
+    if (gpu) {
+      offsets.assign(gpu->offsets.begin(), gpu->offsets.end());
+      call.device_offsets = static_cast<const int64_t *>(buffer.untyped_data());
+    } else {
+      const auto *first = static_cast<const int32_t *>(buffer.untyped_data());
+      offsets.assign(first, first + buffer.element_count());
+    }
     call.sequence_offsets = offsets.data();
     call.sequence_count = int64_t(offsets.size()) - 1;
+  }
+  if (gpu) {
+    call.device = RECUR_CUDA;
+    call.stream = gpu->stream;
+    call.workspace_bytes = recur_workspace_size(&kernel->getRecurrence(), &call);
+    if (call.workspace_bytes < 0)
+      return fail(recur_message());
+    if (call.workspace_bytes) {
+      std::optional<void *> memory = gpu->scratch.Allocate(size_t(call.workspace_bytes), 256);
+      if (!memory)
+        return fail("recur: there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes");
+      call.workspace = *memory;
+    }
+    std::string problem = kernel->performOnGPU(call);
+    return problem.empty() ? ffi::Error::Success() : fail(problem);
   }
   std::string problem = kernel->perform(call, backward);
   return problem.empty() ? ffi::Error::Success() : fail(problem);
 }
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCall, call,
-                              ffi::Ffi::Bind()
-                                  .RemainingArgs()
-                                  .RemainingRets()
-                                  .Attr<std::string_view>("key")
-                                  .Attr<ffi::Span<const int64_t>>("sizes")
-                                  .Attr<bool>("has_initial")
-                                  .Attr<bool>("has_final")
-                                  .Attr<bool>("is_packed")
-                                  .Attr<bool>("transposed")
-                                  .Attr<bool>("backward"));
+static ffi::Error call(ffi::RemainingArgs buffers, ffi::RemainingRets results, std::string_view key,
+                       ffi::Span<const int64_t> sizes, bool hasInitial, bool hasFinal, bool isPacked, bool transposed,
+                       bool backward) {
+  return perform(buffers, results, key, sizes, hasInitial, hasFinal, isPacked, transposed, backward, nullptr);
+}
+
+static ffi::Error callOnGPU(void *stream, ffi::ScratchAllocator scratch, ffi::RemainingArgs buffers,
+                            ffi::RemainingRets results, std::string_view key, ffi::Span<const int64_t> sizes,
+                            bool hasInitial, bool hasFinal, bool isPacked, bool transposed, bool backward,
+                            ffi::Span<const int64_t> offsets) {
+  OnGPU gpu = {stream, scratch, offsets};
+  return perform(buffers, results, key, sizes, hasInitial, hasFinal, isPacked, transposed, backward, &gpu);
+}
+
+/// What both take behind the context.
+template <typename Binding> static auto bindCall(Binding binding) {
+  return std::move(binding)
+      .RemainingArgs()
+      .RemainingRets()
+      .template Attr<std::string_view>("key")
+      .template Attr<ffi::Span<const int64_t>>("sizes")
+      .template Attr<bool>("has_initial")
+      .template Attr<bool>("has_final")
+      .template Attr<bool>("is_packed")
+      .template Attr<bool>("transposed")
+      .template Attr<bool>("backward");
+}
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCall, call, bindCall(ffi::Ffi::Bind()));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCallOnGPU, callOnGPU,
+                              bindCall(ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void *>>().Ctx<ffi::ScratchAllocator>())
+                                  .Attr<ffi::Span<const int64_t>>("offsets"));
 
 void recur::python::addJAX(nb::module_ &module) {
   module.attr("jax_call") = nb::capsule(reinterpret_cast<void *>(recurJAXCall));
+  module.attr("jax_call_on_gpu") = nb::capsule(reinterpret_cast<void *>(recurJAXCallOnGPU));
   module.def(
       "keep_for_jax",
       [](const std::string &key, const Kernel &kernel) {

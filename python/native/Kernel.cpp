@@ -103,3 +103,15 @@ std::string Kernel::perform(recur_call &call, bool backward) const {
   recur_status status = backward ? recur_backward(recurrence, &call) : recur_forward(recurrence, &call);
   return status == RECUR_OK ? "" : recur_message();
 }
+
+std::string Kernel::performOnGPU(recur_call &call) const {
+  call.device = RECUR_CUDA;
+  return recur_forward(recurrence, &call) == RECUR_OK ? "" : recur_message();
+}
+
+bool Kernel::hasDevice(recur_device device) const {
+  for (const recur_recurrence *one = recurrence; one; one = one->next)
+    if (one->device == device)
+      return true;
+  return false;
+}

@@ -10,6 +10,12 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace recur::python;
 
+/// Loads the kernels for the current context; raises LoadError where the driver refuses them.
+static void loadOnGPU(const Kernel &kernel) {
+  if (recur_load(&kernel.getRecurrence(), RECUR_CUDA) != RECUR_OK)
+    raise("LoadError", recur_message());
+}
+
 NB_MODULE(_native, module) {
   // Kernels stay as long as the process, and so do recurrences, by which operators name them.
   nb::set_leak_warnings(false);
@@ -20,7 +26,7 @@ NB_MODULE(_native, module) {
   nb::class_<View>(module, "View")
       .def_ro("dtype", &View::typeName)
       .def_static("from_pointer", &View::fromPointer, "data"_a, "type"_a, "shape"_a, "strides"_a, "owner"_a,
-                  nb::rv_policy::take_ownership);
+                  "gpu"_a = -1, nb::rv_policy::take_ownership);
 
   nb::class_<Compiler>(module, "Compiler")
       .def(nb::init<const std::string &>(), "path"_a)
@@ -33,19 +39,26 @@ NB_MODULE(_native, module) {
       .def_prop_ro("has_gradient", &Kernel::hasGradient)
       .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
       .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
-      .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; });
+      .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; })
+      .def_prop_ro("is_for_cpu", [](const Kernel &kernel) { return kernel.hasDevice(RECUR_CPU); })
+      .def_prop_ro("is_for_gpu", [](const Kernel &kernel) { return kernel.hasDevice(RECUR_CUDA); })
+      .def("load_on_gpu", &loadOnGPU);
 
   nb::class_<Signature>(module, "Signature")
       .def(nb::init<std::string, nb::list, nb::list, nb::list, nb::list>(), "name"_a, "dims"_a, "inputs"_a, "params"_a,
            "states"_a);
 
   nb::class_<Call>(module, "Call")
-      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object>(), nb::keep_alive<1, 2>(),
-           "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(), "states_transposed"_a, "notice"_a.none())
+      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t>(),
+           nb::keep_alive<1, 2>(), "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(),
+           "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1)
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
       .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0)
+      .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0)
+      .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
+           "stream"_a, "device_offsets"_a, "plan"_a = 0)
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0);

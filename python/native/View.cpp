@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace nb = nanobind;
 using namespace recur::python;
@@ -109,9 +111,66 @@ bool View::openDLPack(nb::handle object) {
     shape[side] = int64_t(imported.shape(side));
     strides[side] = imported.stride(side);
   }
+  checkAlignment();
+  return true;
+}
+
+void View::checkAlignment() {
   for (const auto &known : types)
     if (known.type == type)
       isAligned = uintptr_t(data) % uintptr_t(known.bytes) == 0;
+}
+
+namespace {
+/// DLPack's table of functions of a type of tensors, by which one is read without an object of Python's for it.
+struct ExchangeTable {
+  uint32_t major, minor; // of DLPack
+  const ExchangeTable *previous;
+  void *others[3];
+  int (*describe)(void *object, nb::dlpack::dltensor *tensor);
+};
+} // namespace
+
+/// The table that a type shows, or null. Types that were asked stay, so that none comes at the address of another.
+static const ExchangeTable *findTable(PyTypeObject *type) {
+  static std::vector<std::pair<PyTypeObject *, const ExchangeTable *>> known;
+  for (const auto &[asked, table] : known)
+    if (asked == type)
+      return table;
+  nb::object capsule =
+      nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
+  const ExchangeTable *table = nullptr;
+  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+    table = static_cast<const ExchangeTable *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  while (table && table->major != 1)
+    table = table->previous;
+  if (table && !table->describe)
+    table = nullptr;
+  Py_INCREF(reinterpret_cast<PyObject *>(type));
+  known.emplace_back(type, table);
+  return table;
+}
+
+bool View::openByTable(nb::handle object) {
+  const ExchangeTable *table = findTable(Py_TYPE(object.ptr()));
+  nb::dlpack::dltensor tensor = {};
+  if (!table)
+    return false;
+  if (table->describe(object.ptr(), &tensor) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  isOnCPU = tensor.device.device_type == nb::device::cpu::value;
+  gpu = tensor.device.device_type == nb::device::cuda::value ? tensor.device.device_id : -1;
+  data = static_cast<char *>(tensor.data) + tensor.byte_offset;
+  type = getTypeOfDLPack(tensor.dtype);
+  sides = tensor.ndim;
+  int64_t dense = 1;
+  for (int side = sides; side-- > 0 && sides <= mostSides; dense *= shape[side]) {
+    shape[side] = tensor.shape[side];
+    strides[side] = tensor.strides ? tensor.strides[side] : dense;
+  }
+  checkAlignment();
   return true;
 }
 
@@ -121,7 +180,7 @@ bool View::open(nb::handle object) {
     owner = nb::borrow(object);
     return true;
   }
-  if (openBuffer(object))
+  if (openBuffer(object) || openByTable(object))
     return true;
   // NumPy shows no bfloat16, which is a type of a package's beside it; its bits it does.
   nb::object elements = nb::getattr(object, "dtype", nb::none());
@@ -136,8 +195,10 @@ bool View::open(nb::handle object) {
 }
 
 View *View::fromPointer(uintptr_t data, const std::string &type, nb::sequence shape, nb::sequence strides,
-                        nb::object owner) {
+                        nb::object owner, int32_t gpu) {
   auto view = std::make_unique<View>();
+  view->isOnCPU = gpu < 0;
+  view->gpu = gpu;
   view->data = reinterpret_cast<void *>(data);
   view->typeName = type;
   int64_t bytes = 1;
@@ -164,6 +225,7 @@ void View::takeOver(View &other) {
   std::memcpy(strides, other.strides, sizeof strides);
   isReadOnly = other.isReadOnly;
   isOnCPU = other.isOnCPU;
+  gpu = other.gpu;
   isAligned = other.isAligned;
 }
 

@@ -20,9 +20,10 @@ public:
 
   /// Memory that a buffer or DLPack shows; false, with no exception left, where the object shows none.
   bool open(nanobind::handle object);
-  /// Memory that the caller vouches for, which stays while `owner` lives.
+  /// Memory that the caller vouches for, which stays while `owner` lives; `gpu` is the number of the GPU that has it,
+  /// or less than 0.
   static View *fromPointer(uintptr_t data, const std::string &type, nanobind::sequence shape,
-                           nanobind::sequence strides, nanobind::object owner);
+                           nanobind::sequence strides, nanobind::object owner, int32_t gpu);
   View() = default;
   View(const View &) = delete;
   View(View &&other) noexcept;
@@ -35,6 +36,7 @@ public:
   int64_t strides[mostSides] = {}; // in elements
   bool isReadOnly = false;
   bool isOnCPU = true;
+  int32_t gpu = -1;      // the number of the NVIDIA GPU that has it
   bool isAligned = true; // to its elements
   std::string typeName;  // of fromPointer, for messages
 
@@ -46,7 +48,9 @@ private:
   bool openBuffer(nanobind::handle object);
   bool closeBuffer();
   bool openDLPack(nanobind::handle object);
+  bool openByTable(nanobind::handle object);
   void takeOver(View &other);
+  void checkAlignment();
 
   Py_buffer buffer = {};
   nanobind::ndarray<nanobind::ro> imported;

@@ -1,4 +1,4 @@
-"""Calls on JAX's arrays: custom calls of XLA on the CPU, with jit, vmap and gradients.
+"""Calls on JAX's arrays: custom calls of XLA on the CPU, with jit, vmap and gradients, and on NVIDIA's GPUs, without gradients.
 
 A program names its kernel by a key, under which the kernel is kept in this process. Sizes are known when a function is
 traced, which is when a kernel is compiled.
@@ -18,7 +18,8 @@ import numpy
 from jax.custom_batching import custom_vmap
 
 from . import _native
-from .errors import ArgumentError, LoadError
+from .errors import ArgumentError, LoadError, NoGradientError
+from .kernels import GPU_TARGETS
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
@@ -32,6 +33,37 @@ def _register() -> None:
     if _native.jax_call is None:
         raise LoadError("this build of recur has no calls for JAX: jax was not there when it was built")
     jax.ffi.register_ffi_target(_TARGET, _native.jax_call, platform="cpu")
+
+
+@functools.cache
+def _register_on_gpu() -> None:
+    jax.ffi.register_ffi_target(_TARGET, _native.jax_call_on_gpu, platform="CUDA")
+
+
+def _find_device(arrays: Sequence[Any]) -> Any:
+    """Where a call will be: with its arrays, or where JAX puts what is traced."""
+    for array in arrays:
+        if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
+            return next(iter(array.devices()))
+    default = jax.config.jax_default_device
+    return default if hasattr(default, "platform") else jax.devices(default)[0]
+
+
+def find_target(recurrence: Recurrence, arrays: Sequence[Any]) -> str | None:
+    """What to compile for where a call is on a GPU; None on the processor, which is what recurrences are compiled for."""
+    device = _find_device(arrays)
+    if device.platform == "cpu":
+        return None
+    capability = str(getattr(device, "compute_capability", "?"))
+    own = {f"{major}.{minor}": name for (major, minor), name in GPU_TARGETS.items()}.get(capability)
+    if own is None or device.platform not in ("gpu", "cuda"):
+        raise ArgumentError(f"{recurrence.name}: the call is on {device} (compute capability {capability}), for which there are no kernels")
+    _register_on_gpu()
+    if recurrence.is_saved or recurrence.target == "host":
+        return recurrence.target if recurrence.is_saved else own
+    if own not in recurrence.target.split(","):
+        raise ArgumentError(f"{recurrence.name}: the call is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{own}'")
+    return recurrence.target
 
 
 @dataclass(frozen=True)
@@ -51,6 +83,8 @@ class _Static:
     is_packed: bool
     wants_final: bool
     transposed: bool
+    target: str | None  # a GPU's; None for the processor
+    offsets: tuple[int, ...]  # on a GPU, where launches depend on them
 
     @property
     def given(self) -> int:
@@ -70,6 +104,7 @@ def _call(static: _Static, key: str, results: list[Any], backward: bool, buffers
         is_packed=static.is_packed,
         transposed=static.transposed,
         backward=backward,
+        **({} if static.target is None else {"offsets": numpy.array(static.offsets, numpy.int64)}),
     )
     return list(computed)
 
@@ -86,6 +121,11 @@ def _forward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
 
 def _backward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
     """Gradients of what is given, from cotangents, which come last."""
+    if static.target is not None:
+        raise NoGradientError(
+            f"{REGISTRY[static.handle].name}: a gradient is asked for on a GPU, for which there are no kernels of gradients; they are "
+            "computed on the processor"
+        )
     loaded = REGISTRY[static.handle].obtain_gradient(dict(static.sizes), static.dtype)
     _native.keep_for_jax(loaded.key, loaded.kernel)
     results = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in buffers[: static.given]]
@@ -187,7 +227,13 @@ def call(
         states_transposed,
         None,
     )
-    loaded = recurrence.obtain(checked.key)
+    target = find_target(recurrence, [*arrays, *(initials or ())])
+    loaded = recurrence.obtain(checked.key, target)
+    known: tuple[int, ...] = ()
+    if target is not None and lengths is not None:
+        if isinstance(lengths, jax.core.Tracer):
+            raise ArgumentError(f"{name}: on a GPU the offsets must be known when a function is traced; give NumPy's, or a static argument")
+        known = tuple(int(offset) for offset in lengths)
     _native.keep_for_jax(loaded.key, loaded.kernel)
     output_shapes, state_shapes = checked.shapes(loaded.kernel)
     has_initial = initials is not None and any(state is not None for state in initials)
@@ -196,7 +242,8 @@ def call(
         assert initials is not None
         buffers += [jnp.zeros(s, jnp.float32) if state is None else state for state, s in zip(initials, state_shapes)]
     if lengths is not None:
-        buffers.append(lengths.astype(jnp.int32))
+        narrow = lengths.astype(jnp.int32)
+        buffers.append(narrow if target is None else jnp.stack([narrow, jnp.zeros_like(narrow)], -1))  # int64, of two halves
     sizes = recurrence.name_sizes(checked.key[0])
     static = _Static(
         recurrence.handle,
@@ -212,6 +259,8 @@ def call(
         lengths is not None,
         bool(final),
         states_transposed,
+        target,
+        known,
     )
     results = _build(static)(*buffers)
     outputs = [array.astype(result) for array in results[: len(output_shapes)]]

@@ -17,6 +17,14 @@ from .errors import LoadError
 #: The names of types in NumPy, and of `recurc build --dtype`.
 DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
+#: The GPUs that there are kernels for, by their compute capability.
+GPU_TARGETS = {(9, 0): "sm_90a"}
+
+
+def is_for_gpus(target: str) -> bool:
+    """Whether a target, or all of a list of them, is a GPU."""
+    return all(name.startswith("sm_") for name in target.split(","))
+
 
 @dataclass(frozen=True)
 class Request:
@@ -136,6 +144,6 @@ def load_file(path: str) -> tuple[Loaded, dict[str, Any]]:
             loaded, facts = _load(file.read(), path)
     except OSError as error:
         raise LoadError(f"{path} cannot be read: {error.strerror}") from None
-    if not loaded.kernel.runs_here:
+    if loaded.kernel.is_for_cpu and not loaded.kernel.is_for_gpu and not loaded.kernel.runs_here:
         raise LoadError(f"{path} is for {loaded.kernel.target}, of which this processor lacks instructions")
     return loaded, facts

@@ -104,6 +104,11 @@ class Recurrence:
         return self.declaration.name
 
     @property
+    def is_saved(self) -> bool:
+        """Whether it is a saved kernel, for one choice of sizes and one target, without its text."""
+        return self._only is not None
+
+    @property
     def dims(self) -> dict[str, int]:
         """The sizes that were fixed."""
         return dict(self._dims)
@@ -270,8 +275,11 @@ class Recurrence:
         """What is told of copies."""
         return debug.warn_of_copy if debug.copies else None
 
-    def request(self, sizes: Mapping[str, int], dtype: str, backward: bool = False) -> kernels.Request:
-        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too."""
+    def request(
+        self, sizes: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None
+    ) -> kernels.Request:
+        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too. A target
+        takes the place of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
         if dtype not in kernels.DTYPES:
@@ -294,19 +302,27 @@ class Recurrence:
             tuple(dims.items()),
             tuple((name, float(value)) for name, value in sorted(self._consts.items())),
             dtype,
-            self.target,
+            target or self.target,
             self.plan,
             self.chunk,
             backward,
             self.quick,
         )
 
-    def obtain(self, key: tuple[Any, ...]) -> kernels.Loaded:
-        """The kernel for `Call.key`: the sizes of dims that arrays have, and the type."""
-        found = self._kernels.get(key)
+    def obtain(self, key: tuple[Any, ...], target: str | None = None) -> kernels.Loaded:
+        """The kernel for `Call.key`: the sizes of dims that arrays have, and the type; for the GPU that has the arrays, where
+        a target is given, and for this processor elsewhere."""
+        known = (*key, target) if target else key
+        found = self._kernels.get(known)
         if found is None:
-            found = self._kernels[key] = self.obtain_for(self.name_sizes(key[0]), key[1])
+            if target is None:
+                self._check_is_for_processors()
+            found = self._kernels[known] = self.obtain_for(self.name_sizes(key[0]), key[1], target=target)
         return found
+
+    def _check_is_for_processors(self) -> None:
+        if kernels.is_for_gpus(self.target):
+            raise ArgumentError(f"{self.name}: the kernels are for '{self.target}', and the arrays are in the processor's memory")
 
     def name_sizes(self, sizes: Sequence[int | None]) -> dict[str, int]:
         """Those of `Call.key`, by their names."""
@@ -319,7 +335,9 @@ class Recurrence:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
 
-    def obtain_for(self, known: Mapping[str, int], dtype: str, backward: bool = False) -> kernels.Loaded:
+    def obtain_for(
+        self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None
+    ) -> kernels.Loaded:
         """The kernel for these sizes, which arrays have, and this type."""
         if self._only:
             if dtype != self._only_dtype:
@@ -329,7 +347,7 @@ class Recurrence:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
             return self._only
         dims = {name: size for name, size in known.items() if name in self.declaration.dims}
-        return kernels.get(self.request(dims, dtype, backward))
+        return kernels.get(self.request(dims, dtype, backward, target))
 
     def __call__(
         self,
@@ -364,12 +382,15 @@ class Recurrence:
             if family.startswith("jax"):
                 from . import jax as jax_calls
 
-                whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
+                whole = self.with_all_states(*self.read_dims(given), jax_calls.find_target(self, given)) if needs_all else self
                 return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed)
             if family.startswith("torch"):
                 from . import torch as torch_calls
 
-                whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given))] if needs_all else self
+                whole = self
+                if needs_all:
+                    target = torch_calls.find_target(self, array)
+                    whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given), target)]
                 return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed)
         whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
         return whole.call_on_memory(given, initial, final, out, offsets, states_transposed)
@@ -423,11 +444,11 @@ class Recurrence:
         narrow = sorted(types & {"bfloat16", "float16"})
         return tuple(sorted(dims.items())), narrow[0] if narrow and "float32" not in types else "float32"
 
-    def with_all_states(self, dims: tuple[tuple[str, int], ...], dtype: str) -> Recurrence:
+    def with_all_states(self, dims: tuple[tuple[str, int], ...], dtype: str, target: str | None = None) -> Recurrence:
         """The same with the states of delays declared behind the others, as the kernel for these sizes has them."""
         found = self._whole.get(dims)
         if found is None:
-            arrays = self.obtain_for(dict(dims), dtype).kernel.arrays
+            arrays = self.obtain_for(dict(dims), dtype, target=target).kernel.arrays
             states = tuple(Value(name, False, shape) for name, kind, _, _, shape in arrays if kind == "state")
             found = self._whole[dims] = Recurrence(
                 replace(self.declaration, states=states, has_implicit_states=False),

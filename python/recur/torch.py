@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _native
-from .errors import ArgumentError
+from .errors import ArgumentError, NoGradientError
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
@@ -22,12 +22,26 @@ if TYPE_CHECKING:
 _TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
 
-def _show(tensor: Any) -> Any:
-    """Where a tensor's elements are. What is no tensor is left to the checks of calls."""
-    if not isinstance(tensor, torch.Tensor):
+_HAS_TABLE = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+
+
+def show(tensor: Any) -> Any:
+    """Where a tensor's elements are. What is no tensor is left to the checks of calls, and so are tensors of a PyTorch that has
+    DLPack's table of functions: they are read there."""
+    if _HAS_TABLE or not isinstance(tensor, torch.Tensor):
         return tensor
-    dtype = _TYPES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
-    return _native.View.from_pointer(tensor.data_ptr(), dtype, tensor.shape, tensor.stride(), tensor)
+    dtype = _TYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
+    gpu = tensor.get_device() if tensor.is_cuda else -1
+    return _native.View.from_pointer(tensor.data_ptr(), dtype, tensor.shape, tensor.stride(), tensor, gpu)
+
+
+def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
+    """What to compile for where a tensor is on a GPU; None on the processor, which is what recurrences are compiled for."""
+    if not tensor.is_cuda:
+        return None
+    from . import torch_gpu
+
+    return torch_gpu.find_target(recurrence, tensor.device)
 
 
 def _allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.dtype) -> list[torch.Tensor]:
@@ -39,9 +53,9 @@ def _read(
 ) -> _native.Call:
     return _native.Call(
         recurrence.signature,
-        [_show(tensor) for tensor in given],
-        None if initials is None else [_show(state) for state in initials],
-        _show(offsets),
+        [show(tensor) for tensor in given],
+        None if initials is None else [show(state) for state in initials],
+        show(offsets),
         transposed,
         recurrence.notice(),
     )
@@ -55,8 +69,13 @@ def _run(
     finals: Sequence[Any] | bool,
     offsets: Any,
     transposed: bool,
+    twin: Any = None,
 ) -> tuple[list[torch.Tensor], list[Any]]:
-    """The call itself. What of outputs and final states is not given is made here."""
+    """The call itself. What of outputs and final states is not given is made here. ``twin``: offsets in a GPU's memory too."""
+    if given[0].is_cuda:
+        from . import torch_gpu
+
+        return torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed)
     call = _read(recurrence, given, initials, offsets, transposed)
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
@@ -67,7 +86,7 @@ def _run(
         states = _allocate(state_shapes, given[0], torch.float32)
     elif finals is not False:
         states = finals
-    call.run(loaded.kernel, [_show(tensor) for tensor in results], [_show(state) for state in states])
+    call.run(loaded.kernel, [show(tensor) for tensor in results], [show(state) for state in states])
     return results, list(states)
 
 
@@ -78,7 +97,7 @@ def _unpack(recurrence: Recurrence, tensors: Sequence[Any], has_initial: Sequenc
     return tensors[:count], [next(rest) if there else None for there in has_initial] if has_initial else None
 
 
-@torch.library.custom_op("recur::forward", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("recur::forward", mutates_args=(), device_types=("cpu", "cuda"))
 def _forward(
     tensors: Sequence[torch.Tensor],
     offsets: torch.Tensor | None,
@@ -120,7 +139,7 @@ def _(
     B, T = tensors[0].shape[:2]
     sequences = B if offsets is None else offsets.shape[0] - 1
     dtype = _TYPES.get(tensors[0].dtype, str(tensors[0].dtype))
-    kernel = recurrence.obtain_for(dims, dtype).kernel
+    kernel = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0])).kernel
     outputs, states = [], []
     for _, kind, _, _, shape in kernel.arrays:
         if kind == "output":
@@ -131,7 +150,15 @@ def _(
     return results + (_allocate(states, tensors[0], torch.float32) if final else [])
 
 
-@torch.library.custom_op("recur::backward", mutates_args=(), device_types="cpu")
+def _refuse_gradient_on_gpu(recurrence: Recurrence, tensor: torch.Tensor) -> None:
+    if tensor.is_cuda:
+        raise NoGradientError(
+            f"{recurrence.name}: a gradient is asked for on {tensor.device}, and there are no kernels of gradients for GPUs; they are "
+            "computed on the processor"
+        )
+
+
+@torch.library.custom_op("recur::backward", mutates_args=(), device_types=("cpu", "cuda"))
 def _backward(
     tensors: Sequence[torch.Tensor],
     offsets: torch.Tensor | None,
@@ -143,6 +170,7 @@ def _backward(
 ) -> list[torch.Tensor]:
     """Gradients of the tensors, from cotangents of what the call forward gives."""
     recurrence = REGISTRY[name]
+    _refuse_gradient_on_gpu(recurrence, tensors[0])
     given, initials = _unpack(recurrence, tensors, has_initial)
     call = _read(recurrence, given, initials, offsets, transposed)
     sizes, dtype, _ = call.key
@@ -153,10 +181,10 @@ def _backward(
     outputs = len(recurrence.declaration.outputs)
     call.run_backward(
         kernel,
-        [_show(tensor) for tensor in cotangents[:outputs]],
-        [_show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(wanted),
-        [_show(tensor) for tensor in gradients[: len(given)]],
-        [_show(tensor) for tensor in wanted],
+        [show(tensor) for tensor in cotangents[:outputs]],
+        [show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(wanted),
+        [show(tensor) for tensor in gradients[: len(given)]],
+        [show(tensor) for tensor in wanted],
     )
     return gradients
 
@@ -190,10 +218,13 @@ def _derive(ctx: Any, cotangents: Sequence[torch.Tensor]) -> Any:
 _forward.register_autograd(_derive, setup_context=_set_up)
 
 
-@torch.compiler.assume_constant_result
-def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str) -> str:
+def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str, target: str | None = None) -> str:
     """The handle of the recurrence with the states of its delays, which a kernel knows: nothing to be traced."""
-    return REGISTRY[name].with_all_states(dims, dtype).handle
+    return REGISTRY[name].with_all_states(dims, dtype, target).handle
+
+
+# What torch.compiler.assume_constant_result does, which would import the whole of TorchDynamo here.
+complete._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def call(
@@ -209,9 +240,14 @@ def call(
             raise ArgumentError(f"{name}: the {'input' if is_input else 'param'} '{value.name}' {what}")
     initials = recurrence.list_initials(initial)
     for tensor in (*given, *(initials or ())):
-        if isinstance(tensor, torch.Tensor) and tensor.device.type not in ("cpu", "meta"):
-            raise ArgumentError(f"{name}: a tensor is on {tensor.device}; the kernels of '{recurrence.target}' are for the processor")
+        if isinstance(tensor, torch.Tensor) and tensor.device != given[0].device:
+            raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {tensor.device}; a call has all on one device")
+    if given[0].device.type not in ("cpu", "meta", "cuda"):
+        raise ArgumentError(f"{name}: a tensor is on {given[0].device}; there are kernels for processors and for NVIDIA's GPUs")
+    twin = None
     if offsets is not None:
+        if isinstance(offsets, tuple) and len(offsets) == 2 and all(isinstance(part, torch.Tensor) for part in offsets):
+            offsets, twin = offsets
         offsets = torch.as_tensor(offsets)
         if offsets.requires_grad:
             raise ArgumentError(f"{name}: the offsets require a gradient, and have none")
@@ -222,12 +258,12 @@ def call(
         result = next(iter(narrow))
         given = [tensor.float() for tensor in given]
     if out is not None or not isinstance(final, (bool, type(None))):
-        return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, result)
+        return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, result, twin)
     states = [state for state in initials or () if state is not None]
     has_initial = [state is not None for state in initials or ()]
     count = len(declaration.outputs)
     if _is_plain([*given, *states]):
-        computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed)
+        computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed, twin)
         results = computed + last
     else:
         results = _forward([*given, *states], offsets, recurrence.handle, has_initial, states_transposed, bool(final))
@@ -241,7 +277,7 @@ def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
     return (
         not torch.compiler.is_compiling()
         and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
-        and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.device.type == "cpu" for tensor in tensors)
+        and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta for tensor in tensors)
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None
         and not torch._C._get_tracing_state()
@@ -259,6 +295,7 @@ def _call_into(
     offsets: Any,
     transposed: bool,
     result: torch.dtype | None,
+    twin: Any,
 ) -> Any:
     """Where results are written to tensors that are given: nothing to differentiate or to trace."""
     tensors = [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)]
@@ -266,7 +303,7 @@ def _call_into(
         raise ArgumentError(f"{recurrence.name}: results that are written to tensors have no gradient; detach() what requires one")
     wanted = recurrence.list_outputs(out)
     finals = recurrence.list_finals(final) if not isinstance(final, (bool, type(None))) else bool(final)
-    outputs, states = _run(recurrence, given, initials, None if result else wanted, finals, offsets, transposed)
+    outputs, states = _run(recurrence, given, initials, None if result else wanted, finals, offsets, transposed, twin)
     if result:
         outputs = [tensor.to(result) for tensor in outputs]
         outputs = [new if tensor is None else tensor.copy_(new) for tensor, new in zip(wanted or [None] * len(outputs), outputs)]

@@ -292,6 +292,8 @@ MISTAKES = [
     ("dim", lambda i: {**i, "k": i["k"][..., :5]}, "K is 5 in 'k', but 16 in 'q'"),
     ("type", lambda i: {**i, "v": i["v"].double()}, "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16"),
     ("offsets", lambda i: {**i, "offsets": torch.tensor([0.0, 70.0], requires_grad=True)}, "the offsets require a gradient, and have none"),
+    ("device", lambda i: {**i, "g": i["g"].to("meta")}, "a tensor is on cpu, and another on meta; a call has all on one device"),
+    ("GPU's kernels", lambda i: i, "the kernels are for 'sm_90a', and the arrays are in the processor's memory"),
     ("state", lambda i: {**i, "initial": i["g"]}, "the initial state 'S' has the shape [2, 70, 4]; it should be [B, H, V, K]"),
     ("out", lambda i: {**i, "out": i["v"]}, "the output 'o' shares memory with the input 'v'"),
 ]
@@ -299,13 +301,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize("what, spoil, message", MISTAKES, ids=[what for what, _, _ in MISTAKES])
 def test_message(gdn, inputs, what, spoil, message):
+    called = gdn.with_options(target="sm_90a") if what == "GPU's kernels" else gdn
     with pytest.raises(recur.ArgumentError) as raised:
-        gdn(**spoil(of_torch(inputs)))
+        called(**spoil(of_torch(inputs)))
     assert str(raised.value) == f"gated_delta_net: {message}"
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-def test_a_tensor_on_a_gpu(gdn, inputs):
-    with pytest.raises(recur.ArgumentError) as raised:
-        gdn(**{n: tensor.cuda() for n, tensor in of_torch(inputs).items()})
-    assert str(raised.value) == "gated_delta_net: a tensor is on cuda:0; the kernels of 'host' are for the processor"

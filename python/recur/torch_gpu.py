@@ -1,0 +1,167 @@
+"""Calls on PyTorch's tensors in memory of an NVIDIA GPU.
+
+The work goes into PyTorch's current stream and is not waited for; its workspace is PyTorch's too. So a CUDA graph can capture
+a call whose kernels were loaded by one before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import _native, kernels
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .recurrence import Recurrence
+
+#: Kernels by the index of a GPU on which they are loaded.
+_loaded: set[tuple[_native.Kernel, int]] = set()
+
+
+#: In place of a guard where the GPU of the tensors is the current one.
+_nothing = contextlib.nullcontext()
+
+
+def _get_stream(index: int) -> int:
+    """The address of PyTorch's current stream, without an object of Python's for it where that can be had."""
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+    return int(raw(index) if raw else torch.cuda.current_stream(index).cuda_stream)
+
+
+@functools.cache
+def _get_capability(index: int) -> tuple[int, int]:
+    major, minor = torch.cuda.get_device_capability(index)
+    return int(major), int(minor)
+
+
+def find_target(recurrence: Recurrence, device: torch.device) -> str:
+    """What a recurrence is compiled for where tensors are on this device: for the GPU itself, unless it was said otherwise."""
+    if torch.version.hip is not None:
+        raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, which is no GPU of NVIDIA's")
+    if recurrence.is_saved:
+        return recurrence.target
+    own = kernels.GPU_TARGETS.get(_get_capability(device.index))
+    if own is None:
+        raise ArgumentError(
+            f"{recurrence.name}: a tensor is on {device}, a GPU of compute capability "
+            f"{'.'.join(map(str, _get_capability(device.index)))}, for which there are no kernels; there are some for "
+            + ", ".join(f"{major}.{minor} ({name})" for (major, minor), name in kernels.GPU_TARGETS.items())
+        )
+    if recurrence.target == "host":
+        return own
+    if own not in recurrence.target.split(","):
+        raise ArgumentError(f"{recurrence.name}: a tensor is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{own}'")
+    return recurrence.target
+
+
+def _lay_out(recurrence: Recurrence, tensor: Any, leading: int, name: str) -> Any:
+    """The tensor, or a copy where kernels cannot read it as it lies: the elements of one token lie one after another, and no
+    stride before these is zero."""
+    if not isinstance(tensor, torch.Tensor) or tensor.is_contiguous():
+        return tensor
+    shape, strides, expected = tensor.shape, tensor.stride(), 1
+    why = ""
+    for side in reversed(range(leading, tensor.ndim)):
+        if shape[side] > 1 and strides[side] != expected:
+            why = "the elements of one token are not one after another"
+        expected *= shape[side]
+    if any(size > 1 and stride <= 0 for size, stride in zip(shape[:leading], strides)):
+        why = why or "a stride is zero"
+    if not why:
+        return tensor
+    notice = recurrence.notice()
+    if notice:
+        notice(f"{recurrence.name}: {name} is copied: {why}")
+    return tensor.contiguous()
+
+
+def _prepare(loaded: kernels.Loaded, index: int, name: str) -> None:
+    """Loads the kernels on the current GPU, which is not done while a graph is captured."""
+    entry = (loaded.kernel, index)
+    if entry in _loaded:
+        return
+    if torch.cuda.is_current_stream_capturing():
+        raise ArgumentError(f"{name}: a graph is being captured, and the kernels are not loaded yet: make the call once before")
+    torch.cuda.current_stream(index).synchronize()  # which makes sure that there is a context
+    loaded.kernel.load_on_gpu()
+    _loaded.add(entry)
+
+
+def _pair_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
+    """Offsets in the processor's memory, where the sizes of launches come from, and the same numbers in the GPU's."""
+    if offsets is None:
+        return None, None
+    if offsets.device.type == "cpu" and twin is not None:
+        if twin.device != device or twin.dtype != torch.int64 or not twin.is_contiguous() or twin.shape != offsets.shape:
+            raise ArgumentError(f"{name}: the second of two offsets is a dense tensor of int64 on {device}, with as many numbers as the first")
+        return offsets, twin
+    if torch.cuda.is_current_stream_capturing():
+        raise ArgumentError(
+            f"{name}: a graph is being captured: give offsets=(a tensor in the processor's memory, the same as int64 on {device}), "
+            "so that nothing need be copied"
+        )
+    if offsets.ndim != 1 or offsets.dtype not in (torch.int32, torch.int64):
+        return offsets.cpu(), None  # which is refused as it is
+    return offsets.cpu(), offsets.to(device, torch.int64).contiguous()
+
+
+def run(
+    recurrence: Recurrence,
+    given: Sequence[Any],
+    initials: Sequence[Any] | None,
+    outputs: Sequence[Any] | None,
+    finals: Sequence[Any] | bool,
+    offsets: Any,
+    twin: Any,
+    transposed: bool,
+) -> tuple[list[torch.Tensor], list[Any]]:
+    """The call itself. What of outputs and final states is not given is made here."""
+    from .torch import show
+
+    device = given[0].device
+    index = device.index
+    declaration = recurrence.declaration
+    inputs = len(declaration.inputs)
+    with _nothing if torch.cuda.current_device() == index else torch.cuda.device(index):
+        values = (*declaration.inputs, *declaration.params)
+        laid_out = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
+        starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
+        offsets, twin = _pair_offsets(offsets, twin, device, recurrence.name)
+        call = _native.Call(
+            recurrence.signature,
+            [show(tensor) for tensor in laid_out],
+            None if starts is None else [show(state) for state in starts],
+            show(offsets),
+            transposed,
+            None,
+            index,
+        )
+        loaded = recurrence.obtain(call.key, find_target(recurrence, device))
+        if not loaded.kernel.is_for_gpu:
+            raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, and the saved kernel is for '{recurrence.target}'")
+        _prepare(loaded, index, recurrence.name)
+        output_shapes, state_shapes = call.shapes(loaded.kernel)
+        made = [given[0].new_empty(list(shape)) for shape in output_shapes] if outputs is None or any(x is None for x in outputs) else []
+        results = made if outputs is None else [made[i] if tensor is None else tensor for i, tensor in enumerate(outputs)]
+        states: Sequence[Any] = [None] * len(state_shapes)
+        if finals is True:
+            states = [given[0].new_empty(list(shape), dtype=torch.float32) for shape in state_shapes]
+        elif finals is not False:
+            states = finals
+        size = call.count_workspace_bytes(loaded.kernel)
+        workspace = torch.empty(max(size, 64), dtype=torch.uint8, device=device)
+        call.run_on_gpu(
+            loaded.kernel,
+            [show(tensor) for tensor in results],
+            [show(state) for state in states],
+            workspace.data_ptr(),
+            size,
+            _get_stream(index),
+            0 if twin is None else twin.data_ptr(),
+        )
+    return results, list(states)

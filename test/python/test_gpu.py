@@ -1,0 +1,262 @@
+"""Calls on PyTorch's tensors in memory of a GPU. `tools/test-gpu` runs these where there is one; elsewhere they are skipped."""
+
+import concurrent.futures
+import os
+import pathlib
+import tempfile
+import time
+
+import numpy
+import pytest
+from conftest import FLOAT, draw, error_of, run_python
+from test_golden import GOLDEN, NAMES, call, read, read_dims
+
+import recur
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
+
+BOUND = {torch.float32: 2e-5, torch.bfloat16: 1e-2, torch.float16: 2e-3}
+
+
+def put(arrays, dtype=torch.float32):
+    return {name: torch.tensor(numpy.asarray(array)).to("cuda", dtype) for name, array in arrays.items()}
+
+
+def host(tensor):
+    return tensor.detach().float().cpu().numpy()
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """The kernels of the golden data, several at a time. What cannot be compiled is found by the test of it."""
+
+    def compile_one(job):
+        try:
+            recurrence, sizes = job
+            recur.compile(recurrence, ahead=[sizes])
+        except recur.Error:
+            pass
+
+    jobs = [(recur.library.__getattr__(name).with_options(target="sm_90a"), read_dims(name)) for name in NAMES]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, jobs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_those_of_the_golden_data(name, compiled):
+    _, given, initial = call(name)
+    recurrence = recur.library.__getattr__(name)
+    *outputs, states = recurrence(initial=None if initial is None else put(initial), final=True, **put(given))
+    if not isinstance(states, dict):
+        states = {recurrence.declaration.states[0].name: states}
+    want_outputs, want_states = read(GOLDEN / name, "output"), read(GOLDEN / name, "final")
+    for value, tensor in zip(recurrence.declaration.outputs, outputs):
+        assert tensor.is_cuda and error_of(host(tensor), want_outputs[value.name]) < BOUND[torch.float32], value.name
+    for state, want in want_states.items():
+        assert error_of(host(states[state]), want) < BOUND[torch.float32], state
+
+
+@pytest.mark.parametrize("dtype", BOUND, ids=str)
+@pytest.mark.parametrize("tokens", [0, 1, 5, 64, 65, 200])
+def test_types_and_lengths(gdn, dtype, tokens):
+    given = put(draw(T=tokens), dtype)
+    o, S = gdn(**given, final=True)
+    want_o, want_S = gdn(**{name: host(tensor) for name, tensor in given.items()}, final=True)
+    assert o.dtype == dtype and S.dtype == torch.float32 and o.shape == want_o.shape
+    assert error_of(host(o), want_o) < BOUND[dtype] and error_of(host(S), want_S) < BOUND[dtype]
+
+
+def test_float32_gates_beside_16_bits(gdn, inputs):
+    given = {name: tensor.bfloat16() if name in "qkv" else tensor for name, tensor in put(inputs).items()}
+    o = gdn(**given)
+    assert o.dtype == torch.bfloat16
+    assert error_of(host(o), gdn(**{name: host(tensor) for name, tensor in given.items()})) < 4e-3
+
+
+def test_strides(gdn, inputs, monkeypatch):
+    """What kernels read where it lies is not copied; the rest is, once."""
+    copies = []
+    monkeypatch.setattr(recur.debug, "copies", True)
+    monkeypatch.setattr(recur.debug, "warn_of_copy", copies.append)
+    given = put(inputs)
+    want = gdn(**given)
+    B, T, _, K = given["q"].shape
+    wide = torch.zeros(B, T, 7, 3 * K, device="cuda")
+    wide[:, :, 1:3, K : 2 * K] = given["q"]
+    moved = given["v"].transpose(1, 2).contiguous().transpose(1, 2)
+    assert torch.equal(gdn(**{**given, "q": wide[:, :, 1:3, K : 2 * K], "v": moved}), want) and not copies
+    turned = given["k"].transpose(2, 3).contiguous().transpose(2, 3)
+    assert torch.equal(gdn(**{**given, "k": turned}), want) and len(copies) == 1
+    odd = torch.zeros(given["q"].numel() + 1, device="cuda")[1:].view(given["q"].shape)
+    odd.copy_(given["q"])
+    assert torch.equal(gdn(**{**given, "q": odd}), want)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_states_go_in_and_out(gdn, inputs, transposed):
+    given, options = put(inputs), {"states_transposed": transposed}
+    o, S = gdn(**given, final=True, **options)
+    first, state = gdn(**{n: x[:, :33] for n, x in given.items()}, final=True, **options)
+    out = torch.empty_like(o[:, 33:])
+    again = gdn(**{n: x[:, 33:] for n, x in given.items()}, initial=state, final=state, out=out, **options)
+    assert again[0] is out and again[1] is state
+    assert error_of(host(torch.cat([first, out], 1)), host(o)) < 1e-5 and error_of(host(state), host(S)) < 1e-5
+    assert S.shape == (2, 4, 16, 8) if transposed else (2, 4, 8, 16)
+
+
+def test_delays(inputs):
+    layer = recur.library.qwen3_next_layer
+    random = numpy.random.default_rng(1)
+    given = {v.name: random.standard_normal((1, 9, 2, 4)[: 3 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.inputs}
+    params = put({v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params})
+    given = put(given)
+    _, states = layer(**{n: x[:, :5] for n, x in given.items()}, **params, final=True)
+    rest, states = layer(**{n: x[:, 5:] for n, x in given.items()}, **params, initial=states, final=True)
+    assert error_of(host(rest), host(layer(**given, **params)[:, 5:])) < 1e-5 and "k_back3" in states
+
+
+def test_packed_sequences(gdn):
+    given = put(draw(B=1, T=100))
+    bounds = [0, 30, 30, 100]
+    on_cpu, on_gpu = torch.tensor(bounds), torch.tensor(bounds, device="cuda")
+    results = [gdn(**given, offsets=offsets, final=True) for offsets in (bounds, on_cpu, on_gpu.int(), (on_cpu, on_gpu))]
+    for o, S in results:
+        assert torch.equal(o, results[0][0]) and torch.equal(S, results[0][1]) and S.shape[0] == 3
+    for i, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+        alone, last = gdn(**{n: x[:, begin:end] for n, x in given.items()}, final=True)
+        assert torch.equal(results[0][0][:, begin:end], alone) and torch.equal(results[0][1][i : i + 1], last)
+    with pytest.raises(recur.ArgumentError, match="the second of two offsets is a dense tensor of int64 on cuda:0"):
+        gdn(**given, offsets=(on_cpu, on_gpu.int()))
+
+
+def test_calls_are_repeatable_on_any_stream(gdn):
+    given = put(draw(T=500))
+    want, side = gdn(**given), torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        results = [gdn(**given) for _ in range(20)]
+    torch.cuda.current_stream().wait_stream(side)
+    assert all(torch.equal(result, want) for result in results)
+
+
+def test_a_graph_replays_a_call(gdn):
+    given = put(draw(B=1, T=100))
+    bounds = torch.tensor([0, 30, 100])
+    offsets = (bounds, bounds.cuda())
+    gdn(**given, offsets=offsets)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o, S = gdn(**given, offsets=offsets, final=True)
+    for tensor in given.values():
+        tensor.mul_(0.5)
+    graph.replay()
+    want_o, want_S = gdn(**given, offsets=offsets, final=True)
+    assert torch.equal(o, want_o) and torch.equal(S, want_S)
+    with pytest.raises(recur.ArgumentError, match="a graph is being captured: give offsets="):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            gdn(**given, offsets=offsets[1])
+
+
+def test_a_graph_needs_a_call_before(inputs):
+    other = recur.library.gated_delta_net.with_options(consts={"scale": 0.3125})
+    recur.compile(other.with_options(target="sm_90a"), ahead=[{"K": 16, "V": 8}])
+    given = put(inputs)
+    with pytest.raises(recur.ArgumentError, match="a graph is being captured, and the kernels are not loaded yet"):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            other(**given)
+
+
+def test_the_operator_is_seen_whole(gdn, inputs):
+    given = put(inputs)
+    want = gdn(**given)
+    compiled = torch.compile(lambda **x: gdn(**x, final=True), fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(**given)[0], want)
+    needing = [tensor.requires_grad_() for tensor in given.values()]
+    arguments = ([*needing], None, gdn.handle, [], False, True)
+    torch.library.opcheck(torch.ops.recur.forward, arguments, test_utils=("test_schema", "test_faketensor"))
+
+
+def test_a_gradient_is_refused_where_it_is_asked_for(gdn, inputs):
+    given = put(inputs)
+    given["v"].requires_grad_()
+    o = gdn(**given)
+    with pytest.raises(recur.NoGradientError, match="a gradient is asked for on cuda:0, and there are no kernels of gradients for GPUs"):
+        o.sum().backward()
+
+
+def test_saved_kernels(gdn, inputs):
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder) / "gdn.so")
+        recur.save(gdn.with_options(target="sm_90a"), path, K=16, V=8)
+        saved = recur.load(path)
+        assert torch.equal(saved(**put(inputs)), gdn(**put(inputs)))
+        with pytest.raises(recur.ArgumentError, match="the kernels are for 'sm_90a', and the arrays are in the processor's memory"):
+            saved(**inputs)
+        recur.save(gdn, path, K=16, V=8)
+        with pytest.raises(recur.ArgumentError, match="a tensor is on cuda:0, and the saved kernel is for 'host'"):
+            recur.load(path)(**put(inputs))
+
+
+def test_known_names(inputs):
+    from recur import fla
+
+    given = put(inputs)
+    for call_of, options in ((fla.chunk_gated_delta_rule, {}), (fla.fused_recurrent_gated_delta_rule, {})):
+        o, S = call_of(**given, output_final_state=True, use_qk_l2norm_in_kernel=True, **options)
+        want_o, want_S = call_of(**inputs, output_final_state=True, use_qk_l2norm_in_kernel=True, **options)
+        assert error_of(host(o), want_o) < 2e-5 and error_of(host(S), want_S) < 2e-5
+
+
+MISTAKES = [
+    ("two devices", lambda i: {**i, "g": i["g"].cpu()}, "a tensor is on cuda:0, and another on cpu; a call has all on one device"),
+    ("state", lambda i: {**i, "initial": torch.zeros(2, 4, 8, 16)}, "a tensor is on cuda:0, and another on cpu; a call has all on one device"),
+    ("out", lambda i: {**i, "out": torch.zeros(2, 70, 4, 8)}, "out: the output 'o' is in the processor's memory, and others are on cuda:0"),
+    ("type", lambda i: {**i, "v": i["v"].double()}, "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16"),
+    ("dim", lambda i: {**i, "k": i["k"][..., :5]}, "K is 5 in 'k', but 16 in 'q'"),
+]
+
+
+@pytest.mark.parametrize("what, spoil, message", MISTAKES, ids=[what for what, _, _ in MISTAKES])
+def test_message(gdn, inputs, what, spoil, message):
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn(**spoil(put(inputs)))
+    assert str(raised.value) == f"gated_delta_net: {message}"
+
+
+def test_a_target_of_processors_alone(gdn, inputs):
+    with pytest.raises(recur.ArgumentError, match="the kernels are for 'x86-64-v3', and this GPU takes 'sm_90a'"):
+        gdn.with_options(target="x86-64-v3")(**put(inputs))
+
+
+FIRST_CALL = """
+import time, torch, recur
+ones = [torch.ones(1, 64, 2, *side, device="cuda", dtype=torch.bfloat16) for side in [(64,), (64,), (64,), (), ()]]
+torch.cuda.synchronize()
+start = time.perf_counter()
+recur.library.gated_delta_net(*ones)
+torch.cuda.synchronize()
+print(time.perf_counter() - start)
+"""
+
+
+def test_the_first_call_of_a_process():
+    with tempfile.TemporaryDirectory() as folder:
+        cold, cached = (float(run_python(FIRST_CALL, RECUR_CACHE=folder)) for _ in range(2))
+    print(f"first call on a GPU: {cold:.2f} s, from the cache {cached:.3f} s")
+    assert cold < 15 and cached < 0.1
+
+
+def test_overhead(gdn):
+    """Time of the caller for a call in place, which does not wait for the GPU."""
+    given = put(draw(B=1, T=1))
+    state, out = torch.zeros(1, 4, 8, 16, device="cuda"), torch.zeros(1, 1, 4, 8, device="cuda")
+    best = float("inf")
+    for _ in range(30):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(100):
+            gdn(**given, initial=state, final=state, out=out)
+        best = min(best, (time.perf_counter() - start) / 100)
+    print(f"a call of one token on a GPU: {best * 1e6:.1f} us of the caller")
+    assert best < 100e-6

@@ -1,0 +1,92 @@
+"""What a call puts into a GPU's stream, as a driver sees it that only remembers what it is told: the runtime's unit tests have it."""
+
+import json
+import os
+import pathlib
+
+import pytest
+from conftest import run_python
+
+FAKE = pathlib.Path(os.environ.get("RECUR_RECURC", ".")).resolve().parent.parent / "test/unit/CUDARuntime/libcuda.so.1"
+pytestmark = pytest.mark.skipif(not FAKE.exists(), reason="the runtime's unit tests, which have the driver, are not built")
+
+START = """
+import ctypes, json, numpy, recur
+from recur import _native
+
+class Fake(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "host_memory")]
+    _fields_ += [(name, ctypes.c_int) for name in ("loads", "unloads", "launches", "capability", "shared_bytes", "error_of_load")]
+    _fields_ += [(name, ctypes.c_uint) for name in ("grid", "threads", "launch_shared")] + [("stream", ctypes.c_void_p)]
+
+library = ctypes.CDLL({path!r})
+fake = Fake.in_dll(library, "fakeCUDA")
+fake.context = 7
+gdn = recur.library.gated_delta_net.with_options(target="sm_90a", plan="step")
+sides = {{"q": (2, 4), "k": (2, 4), "v": (2, 4), "g": (2,), "beta": (2,)}}
+arrays = {{name: numpy.ones((1, 5, *side), numpy.float32) for name, side in sides.items()}}
+
+def show(array, gpu=3):
+    strides = [stride // array.itemsize for stride in array.strides]
+    return _native.View.from_pointer(array.ctypes.data, array.dtype.name, array.shape, strides, array, gpu)
+
+def read(gpu=3, **changed):
+    return _native.Call(gdn.signature, [show(array) if not isinstance(array, _native.View) else array for array in {{**arrays, **changed}}.values()], None, None, False, None, gpu)
+
+def message(function):
+    try:
+        function()
+    except recur.Error as error:
+        return type(error).__name__ + ": " + str(error)
+
+call = read()
+loaded = gdn.obtain(call.key, "sm_90a")
+out, workspace = numpy.ones((1, 5, 2, 4), numpy.float32), numpy.zeros(1 << 20, numpy.uint8)
+aligned = (workspace.ctypes.data + 255) // 256 * 256
+
+def run(call, out=out, size=None, stream=77):
+    call.run_on_gpu(loaded.kernel, [show(out)], [None], aligned, call.count_workspace_bytes(loaded.kernel) if size is None else size, stream, 0)
+"""
+
+
+def run(code):
+    return json.loads(run_python(START.format(path=str(FAKE)) + code))
+
+
+def test_a_call_is_launched_in_its_stream():
+    facts = run("""
+kinds = [loaded.kernel.is_for_cpu, loaded.kernel.is_for_gpu, loaded.kernel.runs_here]
+loaded.kernel.load_on_gpu()
+before = [fake.loads, fake.launches]
+run(call)
+run(call, stream=78)
+print(json.dumps({"kinds": kinds, "before": before, "loads": fake.loads, "launches": fake.launches, "stream": fake.stream, "heads": fake.grid}))
+""")
+    assert facts == {"kinds": [False, True, False], "before": [1, 0], "loads": 1, "launches": 2, "stream": 78, "heads": 2}
+
+
+def test_messages():
+    facts = run("""
+turned = arrays["k"].reshape(1, 5, 4, 2).transpose(0, 1, 3, 2)
+messages = [
+    message(lambda: read(k=show(arrays["k"], 2))),
+    message(lambda: read(k=show(arrays["k"], -1))),
+    message(lambda: read(k=show(turned))),
+    message(lambda: read(gpu=-1)),
+    message(lambda: run(call, out=arrays["v"])),
+    message(lambda: gdn(*arrays.values())),
+]
+fake.capability = 80
+messages.append(message(loaded.kernel.load_on_gpu))
+print(json.dumps(messages))
+""")
+    name = "ArgumentError: gated_delta_net: "
+    assert facts == [
+        name + "the input 'k' is on cuda:2, and others are on cuda:3",
+        name + "the input 'k' is in the processor's memory, and others are on cuda:3",
+        name + "'k' would have to be copied, which is not done in memory of a GPU: the elements of one token are not one after another",
+        name + "the input 'q' is not in the processor's memory; its kernels are for the processor",
+        name + "the output 'o' shares memory with the input 'v'",
+        name + "the kernels are for 'sm_90a', and the arrays are in the processor's memory",
+        "LoadError: gated_delta_net was compiled for 'sm_90a', a GPU of compute capability 9.0, and the current context's has 8.0",
+    ]

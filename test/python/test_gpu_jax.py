@@ -1,0 +1,61 @@
+"""Calls on JAX's arrays in memory of a GPU. `tools/test-gpu` runs these where there is one; elsewhere they are skipped."""
+
+import os
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+import jax
+import numpy
+import pytest
+from conftest import draw, error_of
+
+import recur
+
+pytestmark = pytest.mark.skipif(jax.default_backend() != "gpu", reason="JAX finds no GPU")
+
+
+def put(arrays):
+    return {name: jax.numpy.asarray(array) for name, array in arrays.items()}
+
+
+def on_cpu(function, arrays):
+    with jax.default_device(jax.devices("cpu")[0]):
+        return jax.tree.map(numpy.asarray, function(**put(arrays)))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["as it is", "jit"])
+def test_results_are_those_of_the_processor(gdn, inputs, wrap):
+    function = wrap(lambda **x: gdn(**x, final=True))
+    o, S = function(**put(inputs))
+    want_o, want_S = gdn(**inputs, final=True)
+    assert next(iter(o.devices())).platform == "gpu"
+    assert error_of(o, want_o) < 2e-5 and error_of(S, want_S) < 2e-5
+
+
+def test_states_and_sequences(gdn):
+    given = draw(B=1, T=100)
+    bounds = numpy.array([0, 30, 30, 100])
+    initial = numpy.random.default_rng(5).standard_normal((3, 4, 8, 16)).astype(numpy.float32)
+    o, S = gdn(**put(given), initial=jax.numpy.asarray(initial), offsets=bounds, final=True)
+    want_o, want_S = gdn(**given, initial=initial, offsets=bounds, final=True)
+    assert error_of(o, want_o) < 2e-5 and error_of(S, want_S) < 2e-5
+    with pytest.raises(recur.ArgumentError, match="on a GPU the offsets must be known when a function is traced"):
+        jax.jit(lambda offsets: gdn(**put(given), offsets=offsets))(jax.numpy.asarray(bounds))
+
+
+def test_vmap(gdn, inputs):
+    given = put({name: numpy.stack([array, array[::-1]]) for name, array in inputs.items()})
+    mapped = jax.jit(jax.vmap(lambda x: gdn(**x)))(given)
+    want = numpy.stack([gdn(**{name: numpy.asarray(array[i]) for name, array in given.items()}) for i in range(2)])
+    assert error_of(mapped, want) < 2e-5
+
+
+def test_the_processor_beside(gdn, inputs):
+    """JAX has the processor too: where arrays are there, so is the call."""
+    o = on_cpu(gdn, inputs)
+    assert error_of(o, gdn(**inputs)) < 1e-6
+
+
+def test_a_gradient_is_refused(gdn, inputs):
+    with pytest.raises(recur.NoGradientError, match="a gradient is asked for on a GPU, for which there are no kernels of gradients"):
+        jax.grad(lambda v: gdn(**{**put(inputs), "v": v}).sum())(put(inputs)["v"])
