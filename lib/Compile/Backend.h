@@ -85,7 +85,7 @@ public:
 /// The backend of a target; an error where this version has none.
 const Backend &getBackend(const Target &target);
 
-/// Processors: an object of LLVM's for each kernel, and one for the descriptors and the kernels of plan `step`.
+/// Processors: an object of LLVM's for each kernel, and one for the descriptors.
 const Backend &getCPUBackend();
 /// NVIDIA GPUs: an image of all kernels.
 const Backend &getCUDABackend();

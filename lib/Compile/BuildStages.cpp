@@ -33,18 +33,48 @@ static std::string getDumpPath(StringRef folder, const Stage &stage, const Targe
   return path.str().str();
 }
 
+/// Why no kernel goes through the stages below `tile`; none where one does.
+static std::optional<std::string> explainNoKernel(const PipelineOptions &pipeline) {
+  recur_plan plan = lowersTokens(pipeline) ? RECUR_PLAN_STEP : RECUR_PLAN_CHUNK;
+  return getBackend(pipeline.target).explainNoPlan(pipeline.target, plan);
+}
+
 const Stage &compile::findLowestStage(const PipelineOptions &pipeline) {
-  bool hasPrograms = !getBackend(pipeline.target).explainNoPlan(pipeline.target, RECUR_PLAN_CHUNK);
-  return hasPrograms ? getStages().back() : *findStage("tile");
+  return explainNoKernel(pipeline) ? *findStage("tile") : getStages().back();
+}
+
+/// Those of chunks and of tiles.
+static bool isOfChunks(const Stage &stage) { return stage.name == "chunk" || stage.name == "tile"; }
+
+static Error checkStages(const PipelineOptions &pipeline, const StageOutput &output) {
+  for (auto [option, stage] : {std::pair("--start-from", output.from), {"--stop-after", output.to}})
+    if (stage && isOfChunks(*stage) && lowersTokens(pipeline))
+      return makeError(Twine(option) + ": plan 'step' has no stage '" + stage->name +
+                       "': it goes from stage 'recurrence' to 'lowered'");
+  if (output.to <= findStage("tile") || output.from == findStage("lowered"))
+    return Error::success();
+  if (std::optional<std::string> reason = explainNoKernel(pipeline))
+    return makeError("--stop-after: the target has no stage '" + output.to->name + "': " + *reason);
+  return Error::success();
+}
+
+/// The stages that there are for the plan.
+static mlir::LogicalResult runOwnStages(mlir::ModuleOp module, const StageOutput &output,
+                                        const PipelineOptions &pipeline, function_ref<void(const Stage &)> after) {
+  const Stage *recurrence = findStage("recurrence");
+  if (!lowersTokens(pipeline) || (output.from && output.from != recurrence) || output.to == recurrence)
+    return runStages(module, output.from, *output.to, pipeline, after);
+  if (!output.from && mlir::failed(runStages(module, nullptr, *recurrence, pipeline, after)))
+    return mlir::failure();
+  return runStages(module, findStage("tile"), *output.to, pipeline, after);
 }
 
 Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &given, const StageOutput &output,
                                 std::vector<OutputFile> &files) {
+  if (Error error = checkStages(given, output))
+    return error;
   const Stage &to = *output.to;
   const Backend &backend = getBackend(given.target);
-  if (&to > findStage("tile"))
-    if (std::optional<std::string> reason = backend.explainNoPlan(given.target, RECUR_PLAN_CHUNK))
-      return makeError("--stop-after: the target has no stage '" + to.name + "': " + *reason);
   Expected<PipelineOptions> completed = completeFor(module, given);
   if (!completed)
     return completed.takeError();
@@ -62,7 +92,7 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &gi
       error = write(stage, getStageForms(stage, pipeline.target).front(),
                     getDumpPath(output.dumpFolder, stage, pipeline.target));
   };
-  if (mlir::failed(runStages(module, output.from, to, pipeline, dump))) {
+  if (mlir::failed(runOwnStages(module, output, pipeline, dump))) {
     // A file that somebody else wrote may hold ops that this target has no form of.
     Error failed = output.from ? makeError("--start-from: the file has no form at stage '" + to.name + "'")
                                : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");

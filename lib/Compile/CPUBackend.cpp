@@ -3,18 +3,14 @@
 #include "Compile/Backend.h"
 #include "Compile/CPUKernel.h"
 #include "Compile/KernelPlans.h"
-#include "Conversion/DGPSToLLVM/StepKernel.h"
 #include "Support/Errors.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/Verifier.h"
-#include "llvm/Linker/Linker.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace llvm;
 using namespace recur;
-using namespace recur::conversion;
 using namespace recur::compile;
 using codegen::CodeForm;
 using codegen::ObjectFile;
@@ -24,17 +20,17 @@ namespace {
 class CPUKernelMaker : public KernelMaker {
 public:
   CPUKernelMaker(const PipelineOptions &pipeline, const std::string &objectName, Listings &listings)
-      : pipeline(pipeline), objectName(objectName), listings(listings), all("recur_kernels", context) {}
+      : pipeline(pipeline), objectName(objectName), listings(listings) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
 
 private:
+  Expected<KernelResources> add(Expected<std::unique_ptr<LoweredKernel>> lowered);
+
   PipelineOptions pipeline;
   std::string objectName;
   Listings &listings;
-  LLVMContext context;
-  Module all; // the kernels of plan `step` and the descriptors
   /// What LLVM makes of a kernel while the next one is lowered: nine tenths of all the work.
   struct Making {
     std::unique_ptr<LoweredKernel> lowered;
@@ -137,11 +133,10 @@ int64_t CPUBackend::getFirstTokens(chunk::ProgramOp program, recur_plan plan) co
 
 Expected<KernelResources> CPUBackend::measureStep(dgps::RecurrenceOp recurrence,
                                                   const PipelineOptions &pipeline) const {
-  LLVMContext context;
-  Expected<StepKernel> step = makeStepKernel(recurrence, pipeline.dataType, "step", context);
-  if (!step)
-    return step.takeError();
-  return KernelResources{step->workspaceBytes};
+  Expected<int64_t> bytes = countStepWorkspaceBytes(recurrence, pipeline);
+  if (!bytes)
+    return bytes.takeError();
+  return KernelResources{*bytes};
 }
 
 Expected<KernelResources> CPUBackend::measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const {
@@ -157,7 +152,7 @@ Expected<std::string> CPUBackend::generateCode(mlir::ModuleOp lowered, const Pip
   Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, pipeline.target, codegen::Vectors::Chosen, pipeline.effort))
+  if (Error error = codegen::optimize(**module, pipeline.target, pipeline.effort))
     return std::move(error);
   return codegen::emitCode(**module, pipeline.target, form == "obj" ? CodeForm::Object : CodeForm::Assembly,
                            pipeline.effort);
@@ -168,29 +163,30 @@ Expected<std::string> CPUBackend::generateCode(mlir::ModuleOp lowered, const Pip
 //===----------------------------------------------------------------------===//
 
 Expected<KernelResources> CPUKernelMaker::addStep(dgps::RecurrenceOp recurrence, StringRef symbol) {
-  Expected<StepKernel> step = makeStepKernel(recurrence, pipeline.dataType, symbol, context);
-  if (!step)
-    return step.takeError();
-  std::string fault;
-  raw_string_ostream os(fault);
-  if (verifyModule(*step->module, &os))
-    return make_error<InternalError>("the step kernel of '" + recurrence.getSymName() +
-                                     "' is invalid LLVM IR: " + fault);
-  if (Linker::linkModules(all, std::move(step->module)))
-    return make_error<InternalError>("the step kernels do not link");
-  return KernelResources{step->workspaceBytes};
+  pipeline.symbol = symbol.str();
+  return add(lowerStepKernel(recurrence, pipeline));
 }
 
 Expected<KernelResources> CPUKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   pipeline.symbol = symbol.str();
-  Expected<std::unique_ptr<LoweredKernel>> lowered = lowerCPUKernel(program, pipeline);
+  return add(lowerCPUKernel(program, pipeline));
+}
+
+Expected<KernelResources> CPUKernelMaker::add(Expected<std::unique_ptr<LoweredKernel>> lowered) {
   if (!lowered)
     return lowered.takeError();
+  if (listings.wantsAssembly || listings.wantsLLVM) {
+    Expected<LoweredKernel::Texts> texts = (*lowered)->print();
+    if (!texts)
+      return texts.takeError();
+    listings.llvmIR += texts->llvmIR;
+    listings.assembly += texts->assembly;
+  }
   int64_t workspaceBytes = (*lowered)->workspaceBytes;
   makings.push_back(std::make_unique<Making>());
   Making *making = makings.back().get();
+  making->symbol = (*lowered)->symbol;
   making->lowered = std::move(*lowered);
-  making->symbol = symbol.str();
   threads.async([making] {
     if (Expected<std::string> object = making->lowered->makeObject())
       making->object = std::move(*object);
@@ -198,35 +194,25 @@ Expected<KernelResources> CPUKernelMaker::addProgram(chunk::ProgramOp program, S
       making->error = object.takeError();
     making->lowered.reset();
   });
-  for (auto [wanted, stage, text] : {std::tuple(listings.wantsAssembly, CPUStage::assembly, &listings.assembly),
-                                     std::tuple(listings.wantsLLVM, CPUStage::llvm, &listings.llvmIR)})
-    if (wanted) {
-      Expected<std::string> printed = printCPUKernel(program, pipeline, stage);
-      if (!printed)
-        return printed.takeError();
-      *text += *printed;
-    }
   return KernelResources{workspaceBytes};
 }
 
 Expected<std::vector<ObjectFile>> CPUKernelMaker::finish(MutableArrayRef<codegen::KernelInterface> interfaces) {
-  codegen::addDescriptors(all, interfaces);
-  // Only the descriptors are seen from outside.
-  for (Function &function : all)
-    if (!function.isDeclaration())
-      function.setLinkage(GlobalValue::InternalLinkage);
-  if (Error error = codegen::optimize(all, pipeline.target, codegen::Vectors::Found, pipeline.effort))
+  LLVMContext context;
+  Module descriptors("recur_kernels", context);
+  codegen::addDescriptors(descriptors, interfaces);
+  if (Error error = codegen::optimize(descriptors, pipeline.target, pipeline.effort))
     return std::move(error);
   if (listings.wantsLLVM)
-    listings.llvmIR = codegen::printIR(all) + listings.llvmIR;
+    listings.llvmIR = codegen::printIR(descriptors) + listings.llvmIR;
   if (listings.wantsAssembly) {
-    std::unique_ptr<Module> copy = CloneModule(all);
+    std::unique_ptr<Module> copy = CloneModule(descriptors);
     Expected<std::string> assembly = codegen::emitCode(*copy, pipeline.target, CodeForm::Assembly, pipeline.effort);
     if (!assembly)
       return assembly.takeError();
     listings.assembly = *assembly + listings.assembly;
   }
-  Expected<std::string> object = codegen::emitCode(all, pipeline.target, CodeForm::Object, pipeline.effort);
+  Expected<std::string> object = codegen::emitCode(descriptors, pipeline.target, CodeForm::Object, pipeline.effort);
   if (!object)
     return object.takeError();
   std::vector<ObjectFile> objects{{objectName, std::move(*object)}};

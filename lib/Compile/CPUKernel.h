@@ -1,4 +1,4 @@
-// From a chunk program to an object file with one kernel.
+// From a chunk program, or from a recurrence whose tokens are lowered, to an object file with one kernel.
 //
 // The kernel is a recur_kernel, with its arrays in the order that ABI/KernelSignature.h says. It processes one sequence
 // of one (batch, head), from token 0 to tokens - 1. The elements of a token are dense and row-major; states are
@@ -6,6 +6,7 @@
 #pragma once
 #include "Pipelines/Stages.h"
 #include "dialects/Chunk/Chunk.h"
+#include "dialects/DGPS/DGPS.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
@@ -27,7 +28,16 @@ struct LoweredKernel {
   Effort effort;
   /// Optimises it, and gives the bytes of its object file.
   llvm::Expected<std::string> makeObject();
+  /// What it is made into, for `--emit`: LLVM IR that is optimised, and assembly. The kernel stays as it is.
+  struct Texts {
+    std::string llvmIR, assembly;
+  };
+  llvm::Expected<Texts> print() const;
 };
+
+/// Lowers the recurrence, of the stage `recurrence`, to the kernel of the plan `step`.
+llvm::Expected<std::unique_ptr<LoweredKernel>> lowerStepKernel(dgps::RecurrenceOp recurrence,
+                                                               const PipelineOptions &pipeline);
 
 /// Lowers the program for the options' target; the kernel has the options' symbol, or the program's name. An error says
 /// which op has no plan, or what the target lacks.
@@ -37,11 +47,8 @@ llvm::Expected<std::unique_ptr<LoweredKernel>> lowerCPUKernel(chunk::ProgramOp p
 /// Compiles it to the end.
 llvm::Expected<KernelObject> compileCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline);
 
-/// The workspace that the kernel has, without compiling it to the end.
+/// The workspace that a kernel has, without compiling it to the end.
 llvm::Expected<int64_t> countWorkspaceBytes(chunk::ProgramOp program, const PipelineOptions &pipeline);
-
-/// What a kernel is made of on the way, for `--emit` and tests.
-enum class CPUStage { tile, lowered, llvm, assembly };
-llvm::Expected<std::string> printCPUKernel(chunk::ProgramOp program, const PipelineOptions &pipeline, CPUStage stage);
+llvm::Expected<int64_t> countStepWorkspaceBytes(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
 
 } // namespace recur

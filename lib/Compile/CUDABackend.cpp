@@ -214,7 +214,7 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
   Expected<std::unique_ptr<Module>> module = translateToLLVMIR(lowered, context);
   if (!module)
     return module.takeError();
-  if (Error error = codegen::optimize(**module, target, codegen::Vectors::Chosen, cudaEffort))
+  if (Error error = codegen::optimize(**module, target, cudaEffort))
     return std::move(error);
   Expected<std::string> ptx = emitPTX(**module, target);
   if (!ptx || form == "ptx")
@@ -384,7 +384,7 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
   Target beside = *findTarget("x86-64");
   Module descriptors(objectName, context);
   codegen::addDescriptors(descriptors, interfaces, *image);
-  if (Error error = codegen::optimize(descriptors, beside, codegen::Vectors::Chosen, pipeline.effort))
+  if (Error error = codegen::optimize(descriptors, beside, pipeline.effort))
     return std::move(error);
   Expected<std::string> object = codegen::emitCode(descriptors, beside, CodeForm::Object, pipeline.effort);
   if (!object)

@@ -6,9 +6,9 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-ProgramLowering::ProgramLowering(chunk::ProgramOp program)
-    : module(mlir::ModuleOp::create(program.getLoc())),
-      handler(program.getContext(), [this](mlir::Diagnostic &diagnostic) {
+ProgramLowering::ProgramLowering(mlir::Operation *program)
+    : module(mlir::ModuleOp::create(program->getLoc())),
+      handler(program->getContext(), [this](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           (message.empty() ? message : message += "; ") += diagnostic.str();
         return mlir::success();
@@ -35,7 +35,7 @@ Expected<std::unique_ptr<Module>> ProgramLowering::translate(LLVMContext &contex
                                                              Effort effort) {
   Expected<std::unique_ptr<Module>> translated = translate(context);
   if (translated)
-    if (Error error = codegen::optimize(**translated, target, codegen::Vectors::Chosen, effort))
+    if (Error error = codegen::optimize(**translated, target, effort))
       return std::move(error);
   return translated;
 }

@@ -1,7 +1,6 @@
-// A copy of one chunk program on its way down, for backends.
+// A copy of one chunk program, or of a recurrence whose tokens are lowered, on its way down, for backends.
 #pragma once
 #include "Pipelines/Stages.h"
-#include "dialects/Chunk/Chunk.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 
@@ -9,7 +8,7 @@ namespace recur::compile {
 
 class ProgramLowering {
 public:
-  explicit ProgramLowering(chunk::ProgramOp program);
+  explicit ProgramLowering(mlir::Operation *program);
 
   /// Runs the passes from one stage to another. The error is what they said.
   llvm::Error run(llvm::StringRef from, llvm::StringRef to, const PipelineOptions &pipeline);

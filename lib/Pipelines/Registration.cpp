@@ -1,6 +1,7 @@
 #include "Pipelines/Registration.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "Conversion/DGPSToLLVM/Passes.h"
 #include "Conversion/TileToLLVM/Passes.h"
 #include "Conversion/TileToNVVM/Passes.h"
 #include "Pipelines/Stages.h"
@@ -34,6 +35,7 @@ void recur::registerAllPasses() {
     dgps::registerDGPSPasses();
     chunk::registerChunkPasses();
     conversion::registerDGPSToChunkPasses();
+    conversion::registerDGPSToLLVMPasses();
     conversion::registerChunkToTilePasses();
     conversion::registerTileToLLVMPasses();
     conversion::registerTileToNVVMPasses();

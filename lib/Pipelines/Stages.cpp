@@ -1,6 +1,7 @@
 #include "Pipelines/Stages.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/DGPSToChunk/Passes.h"
+#include "Conversion/DGPSToLLVM/Passes.h"
 #include "Conversion/TileToLLVM/Passes.h"
 #include "Conversion/TileToNVVM/Passes.h"
 #include "Transforms/Chunk/Passes.h"
@@ -88,6 +89,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
   if (!options.target.isCPU()) {
     passes.addPass(createConvertTileToNVVMPass({options.loadsAhead}));
   } else {
+    passes.addPass(createConvertDGPSToLLVMPass({getName(options.dataType).str(), options.symbol}));
     ConvertTileToLLVMPassOptions conversion;
     conversion.lanes = options.target.vectors.lanes;
     conversion.registers = options.target.vectors.registers;
@@ -142,6 +144,10 @@ mlir::LogicalResult recur::runStages(mlir::ModuleOp module, const Stage *from, c
       after(*stage);
   }
   return mlir::success();
+}
+
+bool recur::lowersTokens(const PipelineOptions &options) {
+  return options.plan == Plan::Step && options.target.isCPU();
 }
 
 namespace {

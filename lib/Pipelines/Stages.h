@@ -45,6 +45,10 @@ const Stage &getLastModuleStage();
 mlir::LogicalResult runStages(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &options,
                               llvm::function_ref<void(const Stage &)> after = {});
 
+/// Whether a recurrence goes from the stage `recurrence` to `lowered` at once, over the passes of the latter alone: so
+/// does the plan `step` of a processor, which has nothing of chunks and tiles.
+bool lowersTokens(const PipelineOptions &options);
+
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
 /// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none

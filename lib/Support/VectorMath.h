@@ -1,9 +1,9 @@
 // The functions of one float32 number that kernels compute, as straight code: range reduction and a polynomial, without
 // a call, a branch or a table, so that the lanes of a vector go through it together.
 //
-// It is written once, over a `Code` that says what an instruction is: vectors in MLIR for kernels that go chunk by
-// chunk, scalars in LLVM IR, which LLVM vectorises, for those that go token by token, and plain floats in the test that
-// measures the errors. So all kernels compute the same.
+// It is written once, over a `Code` that says what an instruction is: ops of MLIR in kernels, on vectors where they go
+// chunk by chunk and on single numbers, of which LLVM makes vectors, where they go token by token; and plain floats in
+// the test that measures the errors. So all kernels compute the same.
 //
 //   function   largest error   for x of                     else
 //   exp        1.1 ulp         -86.6 to 88.7228             0 below, where e^x is less than 2.5e-38; infinity above

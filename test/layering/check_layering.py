@@ -30,6 +30,7 @@ ALLOWED = {
     "Interpreter": ["dialects", "Data"],
     "Data": ["dialects/DGPS", "Target", "Support"],
     "Analysis": ["dialects", "Target", "Support"],
+    "Conversion/ToLLVM": ["Support"],  # what the steps down to LLVM share
     "Target": ["Support", "ABI"],
     "ABI": [RUNTIME_HEADER],
     "Runtime": ["ABI"],
@@ -77,7 +78,10 @@ def direct(layer, layers):
     elif layer.startswith("Transforms/"):
         named = ["dialects/" + layer.split("/")[1], "Analysis"]
     elif layer.startswith("Conversion/"):
-        named = ["Analysis"] + ["dialects/" + part for part in layer.split("/")[1].split("To")]
+        source, to = layer.split("/")[1].split("To")
+        named = ["Analysis", "dialects/" + source, "dialects/" + to]
+        if to in ("LLVM", "NVVM"):
+            named.append("Conversion/ToLLVM")
     elif layer in GROUPS:
         named = []
     else:

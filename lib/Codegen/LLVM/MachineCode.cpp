@@ -1,4 +1,5 @@
 #include "Codegen/LLVM/MachineCode.h"
+#include "Target/CodeAttributes.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -62,7 +63,7 @@ static void runPasses(Module &module, TargetMachine &machine, const PipelineTuni
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
 }
 
-Error recur::codegen::optimize(Module &module, const recur::Target &target, Vectors vectors, Effort effort) {
+Error recur::codegen::optimize(Module &module, const recur::Target &target, Effort effort) {
   auto machine = makeMachine(target, effort);
   if (!machine)
     return machine.takeError();
@@ -70,7 +71,9 @@ Error recur::codegen::optimize(Module &module, const recur::Target &target, Vect
   if (effort == Effort::Quick)
     return Error::success();
   PipelineTuningOptions tuning;
-  if (vectors == Vectors::Chosen) {
+  bool hasScalarLoops =
+      any_of(module, [](const Function &function) { return function.hasFnAttribute(scalarLoopsAttribute); });
+  if (!hasScalarLoops) {
     tuning.LoopVectorization = tuning.SLPVectorization = false;
     // A core's loops are unrolled in the code already, where that makes them faster. More of it takes two fifths of all
     // the time of a compilation, and the kernels are as fast without.

@@ -1,16 +1,16 @@
 // How the step kernel of a recurrence is built: what its values are, and where they lie.
 #pragma once
 #include "ABI/KernelSignature.h"
-#include "Conversion/DGPSToLLVM/LoopBuilder.h"
+#include "Conversion/DGPSToLLVM/ScalarCode.h"
+#include "dialects/DGPS/DGPS.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace recur::conversion {
 
-using IR = llvm::Value;
-
-/// An element of a value: `i` is the row of a matrix, `j` the column or the index in a vector. Unused ones are null.
-using Element = std::function<IR *(IR *i, IR *j)>;
+/// Builds an element of a value: `i` is the row of a matrix, `j` the column or the index in a vector. Unused ones are
+/// null.
+using Element = std::function<mlir::Value(mlir::Value i, mlir::Value j)>;
 
 struct Item {
   int64_t rows = 1, columns = 1;
@@ -22,45 +22,50 @@ struct Item {
 
 struct StatePlace {
   dgps::StateOp op;
-  IR *pointer;
-  IR *next = nullptr; // a buffer that is copied to `pointer` at the token's end; null: updated in place
+  mlir::Value pointer;
+  mlir::Value next = {}; // a buffer that is copied to `pointer` at the token's end; null: updated in place
 };
 
-struct Place {
-  IR *pointer;
-  IR *stride;
+/// An array of the caller's; its tokens are `stride` elements apart.
+struct TokenArray {
+  mlir::Value pointer;
+  mlir::Value stride;
 };
 
 class StepBuilder {
 public:
-  StepBuilder(dgps::RecurrenceOp recurrence, DataType storage, llvm::Function *function)
-      : recurrence(recurrence), storage(storage), function(function),
-        b(llvm::BasicBlock::Create(function->getContext(), "entry", function)) {}
-  llvm::Error build();
+  StepBuilder(dgps::RecurrenceOp recurrence, DataType storage, mlir::LLVM::LLVMFuncOp function,
+              mlir::OpBuilder &builder)
+      : recurrence(recurrence), storage(storage), function(function), b(builder, recurrence.getLoc()) {}
+  /// Fills the function, which is empty; an op without a meaning here is named in a diagnostic.
+  mlir::LogicalResult build();
+  /// What the kernel needs of its caller, once it is built.
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
 
 private:
   void readArrays();
   void loadInitialStates();
   void storeFinalStates();
-  llvm::Error buildToken(IR *token);
-  llvm::Error buildOp(mlir::Operation *op);
-  void buildOutput(dgps::OutputOp output, IR *token);
+  mlir::LogicalResult buildToken(mlir::Value token);
+  mlir::LogicalResult buildOp(mlir::Operation *op);
+  void buildOutput(dgps::OutputOp output, mlir::Value token);
   void finishToken();
 
-  llvm::ArrayRef<Place> placesOf(abi::Role role) const { return arrays[int(role)]; }
+  llvm::ArrayRef<TokenArray> placesOf(abi::Role role) const { return arrays[int(role)]; }
   Item shapeOf(mlir::Value value);
-  IR *allocateVector(int64_t count);
-  IR *allocateMatrix(int64_t count);
-  Element readFrom(const Item &item, IR *buffer);
-  void forEach(const Item &item, llvm::function_ref<void(IR *i, IR *j, IR *flat)> body);
+  mlir::Value allocateVector(int64_t count);
+  mlir::Value allocateMatrix(int64_t count);
+  Element readFrom(const Item &item, mlir::Value buffer);
+  void forEach(const Item &item, llvm::function_ref<void(mlir::Value i, mlir::Value j, mlir::Value flat)> body);
   /// Computes every element into the buffer, which the item then is.
-  void place(Item &item, IR *buffer);
-  IR *placeAnywhere(Item &item);
-  void copyFromMemory(mlir::Value value, Place from, IR *token);
+  void place(Item &item, mlir::Value buffer);
+  mlir::Value placeAnywhere(Item &item);
+  mlir::Value placeAtStart(llvm::function_ref<mlir::Value()> build);
+  mlir::Value startOfToken(TokenArray array, mlir::Value token);
+  void copyFromMemory(mlir::Value value, TokenArray from, mlir::Value token);
 
   Item makeElementwise(mlir::Operation *op);
-  IR *applyFunction(mlir::Operation *op, llvm::ArrayRef<IR *> x);
+  mlir::Value applyFunction(mlir::Operation *op, llvm::ArrayRef<mlir::Value> x);
   Item makeSoftmax(dgps::SoftmaxOp op);
   Item makeCg(dgps::CgOp op);
   void makeConcat(dgps::ConcatOp op, Item &item);
@@ -69,14 +74,15 @@ private:
 
   dgps::RecurrenceOp recurrence;
   DataType storage;
-  llvm::Function *function;
-  LoopBuilder b;
+  mlir::LLVM::LLVMFuncOp function;
+  ScalarCode b;
+  mlir::Operation *lastPlaced = nullptr; // of the places, at the function's start
   int64_t workspaceBytes = 0;
   llvm::DenseMap<mlir::Value, Item> items;
   using StateSet = llvm::SmallPtrSet<mlir::Operation *, 4>;
-  llvm::DenseMap<mlir::Value, StateSet> lazyReads; // states whose places a value without place reads
-  llvm::DenseMap<mlir::Operation *, IR *> buffers; // allocated once, before the loop over tokens
-  llvm::SmallVector<Place> arrays[abi::roleCount];
+  llvm::DenseMap<mlir::Value, StateSet> lazyReads;        // states whose places a value without place reads
+  llvm::DenseMap<mlir::Operation *, mlir::Value> buffers; // allocated once, before the loop over tokens
+  llvm::SmallVector<TokenArray> arrays[abi::roleCount];
   llvm::SmallVector<StatePlace> states;
 };
 

@@ -1,15 +1,16 @@
 // Scalars are SSA values, vectors lie on the stack, matrices in the workspace. A matrix that is cheap to compute again,
 // or that is used once, has no place at all: each use computes its elements. So an update such as exp(g) * S + u k^T is
 // one pass over the state, in place.
-#include "Conversion/DGPSToLLVM/StepKernel.h"
+#include "ABI/KernelSignature.h"
 #include "Conversion/DGPSToLLVM/StepBuilder.h"
+#include "Conversion/ToLLVM/Code.h"
 
-using namespace llvm;
+using namespace mlir;
 using namespace recur;
 using namespace recur::dgps;
 using namespace recur::conversion;
 
-Item StepBuilder::shapeOf(mlir::Value value) {
+Item StepBuilder::shapeOf(Value value) {
   auto shape = cast<RealType>(value.getType()).getShape();
   Item item;
   item.rank = int(shape.size());
@@ -25,53 +26,63 @@ Item StepBuilder::shapeOf(mlir::Value value) {
 //===----------------------------------------------------------------------===//
 
 /// At the function's start, wherever the builder stands, so that a loop does not grow the stack.
-IR *StepBuilder::allocateVector(int64_t count) {
+Value StepBuilder::allocateVector(int64_t count) {
   if (count > 4096)
     return allocateMatrix(count);
-  IRBuilder<>::InsertPointGuard guard(b);
-  b.SetInsertPointPastAllocas(function);
-  AllocaInst *place = b.CreateAlloca(ArrayType::get(b.getFloatTy(), count));
-  place->setAlignment(Align(64));
-  return place;
-}
-
-IR *StepBuilder::allocateMatrix(int64_t count) {
-  int64_t offset = workspaceBytes;
-  workspaceBytes += (count * int64_t(sizeof(float)) + 63) / 64 * 64;
-  IRBuilder<>::InsertPointGuard guard(b);
-  b.SetInsertPointPastAllocas(function);
-  return b.CreateInBoundsGEP(b.getInt8Ty(), function->getArg(abi::WorkspaceParameter), b.getInt64(offset));
-}
-
-Element StepBuilder::readFrom(const Item &item, IR *buffer) {
-  if (item.rank == 0)
-    return [this, buffer](IR *, IR *) { return b.CreateLoad(b.getFloatTy(), buffer); };
-  if (item.rank == 1)
-    return [this, buffer](IR *, IR *j) { return b.loadFloat(buffer, j); };
-  return [this, buffer, columns = item.columns](IR *i, IR *j) {
-    return b.loadFloat(buffer, b.CreateNSWAdd(b.CreateNSWMul(i, b.getInt64(columns)), j));
-  };
-}
-
-void StepBuilder::forEach(const Item &item, function_ref<void(IR *, IR *, IR *)> body) {
-  if (item.rank == 0)
-    return body(nullptr, nullptr, b.getInt64(0));
-  if (item.rank == 1)
-    return b.loop(item.columns, [&](IR *j) { body(nullptr, j, j); });
-  b.loop(item.rows, [&](IR *i) {
-    IR *row = b.CreateNSWMul(i, b.getInt64(item.columns));
-    b.loop(item.columns, [&](IR *j) { body(i, j, b.CreateNSWAdd(row, j)); });
+  return placeAtStart([&] {
+    auto type = LLVM::LLVMArrayType::get(b.floatType(), count);
+    Value one = arith::ConstantIntOp::create(b.builder, b.loc, 1, 32);
+    return LLVM::AllocaOp::create(b.builder, b.loc, b.pointerType(), type, one, /*alignment=*/64);
   });
 }
 
-void StepBuilder::place(Item &item, IR *buffer) {
-  forEach(item, [&](IR *i, IR *j, IR *flat) { b.storeFloat(item.element(i, j), buffer, flat); });
+Value StepBuilder::allocateMatrix(int64_t count) {
+  int64_t offset = workspaceBytes;
+  workspaceBytes += (count * int64_t(sizeof(float)) + 63) / 64 * 64;
+  return placeAtStart([&] { return b.atByte(function.getArgument(abi::WorkspaceParameter), offset); });
+}
+
+Value StepBuilder::placeAtStart(llvm::function_ref<Value()> build) {
+  OpBuilder::InsertionGuard guard(b.builder);
+  if (lastPlaced)
+    b.builder.setInsertionPointAfter(lastPlaced);
+  else
+    b.builder.setInsertionPointToStart(&function.getBody().front());
+  Value placed = build();
+  if (Operation *op = placed.getDefiningOp())
+    lastPlaced = op;
+  return placed;
+}
+
+Element StepBuilder::readFrom(const Item &item, Value buffer) {
+  if (item.rank == 0)
+    return [this, buffer](Value, Value) { return b.load(buffer, b.floatType()); };
+  if (item.rank == 1)
+    return [this, buffer](Value, Value j) { return b.loadFloat(buffer, j); };
+  return [this, buffer, columns = item.columns](Value i, Value j) {
+    return b.loadFloat(buffer, b.addIndex(b.multiplyIndex(i, b.index(columns)), j));
+  };
+}
+
+void StepBuilder::forEach(const Item &item, llvm::function_ref<void(Value, Value, Value)> body) {
+  if (item.rank == 0)
+    return body({}, {}, b.index(0));
+  if (item.rank == 1)
+    return b.loop(item.columns, [&](Value j) { body({}, j, j); });
+  b.loop(item.rows, [&](Value i) {
+    Value row = b.multiplyIndex(i, b.index(item.columns));
+    b.loop(item.columns, [&](Value j) { body(i, j, b.addIndex(row, j)); });
+  });
+}
+
+void StepBuilder::place(Item &item, Value buffer) {
+  forEach(item, [&](Value i, Value j, Value flat) { b.storeFloat(item.element(i, j), buffer, flat); });
   item.element = readFrom(item, buffer);
   item.cost = 0;
 }
 
-IR *StepBuilder::placeAnywhere(Item &item) {
-  IR *buffer = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
+Value StepBuilder::placeAnywhere(Item &item) {
+  Value buffer = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
   place(item, buffer);
   return buffer;
 }
@@ -82,26 +93,26 @@ IR *StepBuilder::placeAnywhere(Item &item) {
 
 void StepBuilder::readArrays() {
   int64_t index = 0;
-  auto offset = [&](IR *pointer, int64_t bytes) {
-    return bytes ? b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), pointer, bytes) : pointer;
-  };
   abi::forEachArrayOf(recurrence, [&](const abi::RoleFacts &facts, auto) {
-    IR *array = offset(function->getArg(abi::ArraysParameter), index++ * abi::arrayBytes);
-    arrays[int(facts.role)].push_back({b.CreateLoad(b.getPtrTy(), offset(array, abi::dataOffset)),
-                                       b.CreateLoad(b.getInt64Ty(), offset(array, abi::tokenStrideOffset))});
+    Value array = b.atByte(function.getArgument(abi::ArraysParameter), index++ * abi::arrayBytes);
+    arrays[int(facts.role)].push_back({b.load(b.atByte(array, abi::dataOffset), b.pointerType()),
+                                       b.load(b.atByte(array, abi::tokenStrideOffset), b.indexType())});
   });
 }
 
-void StepBuilder::copyFromMemory(mlir::Value value, Place from, IR *token) {
+Value StepBuilder::startOfToken(TokenArray array, Value token) {
+  return b.at(array.pointer, b.multiplyIndex(token, array.stride), b.getStoredType(storage));
+}
+
+void StepBuilder::copyFromMemory(Value value, TokenArray from, Value token) {
   Item item = shapeOf(value);
-  Type *stored = b.getStoredType(storage);
-  IR *start = token ? b.CreateInBoundsGEP(stored, from.pointer, b.CreateNSWMul(token, from.stride)) : from.pointer;
+  Value start = token ? startOfToken(from, token) : from.pointer;
   if (item.rank == 0) {
-    IR *number = b.loadStored(storage, start, b.getInt64(0));
-    item.element = [number](IR *, IR *) { return number; };
+    Value number = b.loadStored(storage, start, b.index(0));
+    item.element = [number](Value, Value) { return number; };
   } else {
-    item.element = [this, start, columns = item.columns](IR *i, IR *j) {
-      return b.loadStored(storage, start, i ? b.CreateNSWAdd(b.CreateNSWMul(i, b.getInt64(columns)), j) : j);
+    item.element = [this, start, columns = item.columns](Value i, Value j) {
+      return b.loadStored(storage, start, i ? b.addIndex(b.multiplyIndex(i, b.index(columns)), j) : j);
     };
     placeAnywhere(item);
   }
@@ -110,42 +121,42 @@ void StepBuilder::copyFromMemory(mlir::Value value, Place from, IR *token) {
 
 /// A state lies where the caller wants it at the end, if anywhere, so that it is not copied.
 void StepBuilder::loadInitialStates() {
-  ArrayRef<Place> initial = placesOf(abi::Role::Initial), final = placesOf(abi::Role::Final);
-  for (auto [i, op] : enumerate(recurrence.getStates())) {
+  ArrayRef<TokenArray> initial = placesOf(abi::Role::Initial), final = placesOf(abi::Role::Final);
+  for (auto [i, op] : llvm::enumerate(recurrence.getStates())) {
     Item item = shapeOf(op.getResult());
-    IR *own = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
-    IR *pointer = item.rank == 2 ? b.CreateSelect(b.CreateIsNull(final[i].pointer), own, final[i].pointer) : own;
-    uint64_t bytes = item.count() * sizeof(float);
-    IR *isZero = b.CreateIsNull(initial[i].pointer);
-    b.when(isZero, [&] { b.CreateMemSet(pointer, b.getInt8(0), bytes, Align(4)); });
-    b.when(b.CreateNot(isZero), [&] { b.CreateMemMove(pointer, Align(4), initial[i].pointer, Align(4), bytes); });
+    Value own = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
+    Value pointer = own, from = initial[i].pointer;
+    if (item.rank == 2)
+      pointer = b.select(buildIsPresent(b.builder, b.loc, final[i].pointer), final[i].pointer, own);
+    buildChoice(
+        b.builder, b.loc, buildIsPresent(b.builder, b.loc, from),
+        [&] { b.copy(pointer, from, item.count(), /*mayOverlap=*/true); }, [&] { b.clear(pointer, item.count()); });
     states.push_back({op, pointer});
   }
 }
 
 void StepBuilder::storeFinalStates() {
-  ArrayRef<Place> final = placesOf(abi::Role::Final);
-  for (auto [i, state] : enumerate(states)) {
+  ArrayRef<TokenArray> final = placesOf(abi::Role::Final);
+  for (auto [state, to] : llvm::zip(states, final)) {
     Item item = shapeOf(state.op.getResult());
     if (item.rank < 2)
-      b.when(b.CreateIsNotNull(final[i].pointer), [&, i = i, pointer = state.pointer] {
-        b.CreateMemCpy(final[i].pointer, Align(4), pointer, Align(4), item.count() * sizeof(float));
-      });
+      buildChoice(b.builder, b.loc, buildIsPresent(b.builder, b.loc, to.pointer),
+                  [&, to = to.pointer, from = state.pointer] { b.copy(to, from, item.count()); });
   }
 }
 
-void StepBuilder::buildOutput(OutputOp output, IR *token) {
+void StepBuilder::buildOutput(OutputOp output, Value token) {
   size_t index = 0;
   for (OutputOp other : recurrence.getOutputs()) {
     if (other == output)
       break;
     ++index;
   }
-  Place to = placesOf(abi::Role::Output)[index];
+  TokenArray to = placesOf(abi::Role::Output)[index];
   Item item = items.at(output.getValue());
-  b.when(b.CreateIsNotNull(to.pointer), [&] {
-    IR *start = b.CreateInBoundsGEP(b.getStoredType(storage), to.pointer, b.CreateNSWMul(token, to.stride));
-    forEach(item, [&](IR *i, IR *j, IR *flat) { b.storeRounded(storage, item.element(i, j), start, flat); });
+  buildChoice(b.builder, b.loc, buildIsPresent(b.builder, b.loc, to.pointer), [&] {
+    Value start = startOfToken(to, token);
+    forEach(item, [&](Value i, Value j, Value flat) { b.storeRounded(storage, item.element(i, j), start, flat); });
   });
 }
 
@@ -158,7 +169,7 @@ void StepBuilder::finishToken() {
   for (StatePlace &state : states) {
     if (state.next)
       continue;
-    mlir::Value value = state.op.getNext().getValue();
+    Value value = state.op.getNext().getValue();
     if (value == state.op.getResult())
       continue; // stays what it is
     Item item = items.at(value);
@@ -167,63 +178,43 @@ void StepBuilder::finishToken() {
   }
   for (StatePlace &state : states)
     if (state.next && state.next != state.pointer)
-      b.CreateMemCpy(state.pointer, Align(4), state.next, Align(4),
-                     shapeOf(state.op.getResult()).count() * sizeof(float));
+      b.copy(state.pointer, state.next, shapeOf(state.op.getResult()).count());
 }
 
-Error StepBuilder::buildToken(IR *token) {
-  for (auto [op, from] : zip(recurrence.getInputs(), placesOf(abi::Role::Input)))
+LogicalResult StepBuilder::buildToken(Value token) {
+  for (auto [op, from] : llvm::zip(recurrence.getInputs(), placesOf(abi::Role::Input)))
     copyFromMemory(op.getResult(), from, token);
   for (StatePlace &state : states) {
     Item item = shapeOf(state.op.getResult());
     item.element = readFrom(item, state.pointer);
     if (item.rank == 0) {
-      IR *number = item.element(nullptr, nullptr);
-      item.element = [number](IR *, IR *) { return number; };
+      Value number = item.element({}, {});
+      item.element = [number](Value, Value) { return number; };
     }
     items[state.op.getResult()] = item;
   }
-  for (mlir::Operation &op : recurrence.getBody().front()) {
+  for (Operation &op : recurrence.getBody().front()) {
     if (isa<InputOp, ParamOp, StateOp, NextOp>(op))
       continue;
     if (auto output = dyn_cast<OutputOp>(op))
       buildOutput(output, token);
-    else if (Error error = buildOp(&op))
-      return error;
+    else if (failed(buildOp(&op)))
+      return failure();
   }
   finishToken();
-  return Error::success();
+  return success();
 }
 
-Error StepBuilder::build() {
+LogicalResult StepBuilder::build() {
+  OpBuilder::InsertionGuard guard(b.builder);
+  b.builder.setInsertionPointToStart(function.addEntryBlock(b.builder));
   readArrays();
-  for (auto [op, from] : zip(recurrence.getParams(), placesOf(abi::Role::Param)))
-    copyFromMemory(op.getResult(), from, nullptr);
+  for (auto [op, from] : llvm::zip(recurrence.getParams(), placesOf(abi::Role::Param)))
+    copyFromMemory(op.getResult(), from, {});
   loadInitialStates();
-  Error error = Error::success();
-  b.loop(function->getArg(abi::TokensParameter), [&](IR *token) {
-    if (!error)
-      error = buildToken(token);
-  });
+  LogicalResult built = success();
+  b.loop(function.getArgument(abi::TokensParameter), [&](Value token) { built = buildToken(token); });
   storeFinalStates();
-  b.CreateRetVoid();
-  return error;
-}
-
-Expected<StepKernel> recur::conversion::makeStepKernel(RecurrenceOp recurrence, DataType storage, StringRef symbol,
-                                                       LLVMContext &context) {
-  auto module = std::make_unique<Module>(symbol, context);
-  Type *pointer = PointerType::getUnqual(context);
-  SmallVector<Type *> parameters;
-  for (bool isPointer : abi::pointerParameters)
-    parameters.push_back(isPointer ? pointer : Type::getInt64Ty(context));
-  auto *type = FunctionType::get(Type::getVoidTy(context), parameters, false);
-  auto *function = Function::Create(type, Function::ExternalLinkage, symbol, *module);
-  function->setDoesNotThrow();
-  function->addParamAttr(abi::WorkspaceParameter, Attribute::NoAlias);
-  function->addParamAttr(abi::WorkspaceParameter, Attribute::getWithAlignment(context, Align(abi::workspaceAlignment)));
-  StepBuilder builder(recurrence, storage, function);
-  if (Error error = builder.build())
-    return std::move(error);
-  return StepKernel{std::move(module), builder.getWorkspaceBytes()};
+  LLVM::ReturnOp::create(b.builder, b.loc, ValueRange());
+  return built;
 }

@@ -1,48 +1,49 @@
 // Each op of a token: how an element of its result is computed, and whether all are computed at once.
 #include "Conversion/DGPSToLLVM/StepBuilder.h"
+#include "Conversion/ToLLVM/Code.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-using namespace llvm;
+using namespace mlir;
 using namespace recur;
 using namespace recur::dgps;
 using namespace recur::conversion;
 
-IR *StepBuilder::applyFunction(mlir::Operation *op, ArrayRef<IR *> x) {
-  return TypeSwitch<mlir::Operation *, IR *>(op)
-      .Case([&](NegOp) { return b.CreateFNeg(x[0]); })
-      .Case([&](ExpOp) { return b.exp(x[0]); })
-      .Case([&](Expm1Op) { return b.expm1(x[0]); })
-      .Case([&](LogOp) { return b.log(x[0]); })
-      .Case([&](SqrtOp) { return b.CreateUnaryIntrinsic(Intrinsic::sqrt, x[0]); })
-      .Case([&](AbsOp) { return b.absolute(x[0]); })
-      .Case([&](SinOp) { return b.sin(x[0]); })
-      .Case([&](CosOp) { return b.cos(x[0]); })
-      .Case([&](TanhOp) { return b.tanh(x[0]); })
-      .Case([&](SigmoidOp) { return b.sigmoid(x[0]); })
-      .Case([&](SoftplusOp) { return b.softplus(x[0]); })
+Value StepBuilder::applyFunction(Operation *op, ArrayRef<Value> x) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](NegOp) { return b.neg(x[0]); })
+      .Case([&](ExpOp) { return b.functions().exp(x[0]); })
+      .Case([&](Expm1Op) { return b.functions().expm1(x[0]); })
+      .Case([&](LogOp) { return b.functions().log(x[0]); })
+      .Case([&](SqrtOp) { return b.sqrt(x[0]); })
+      .Case([&](AbsOp) { return b.abs(x[0]); })
+      .Case([&](SinOp) { return b.functions().sin(x[0]); })
+      .Case([&](CosOp) { return b.functions().cos(x[0]); })
+      .Case([&](TanhOp) { return b.functions().tanh(x[0]); })
+      .Case([&](SigmoidOp) { return b.functions().sigmoid(x[0]); })
+      .Case([&](SoftplusOp) { return b.functions().softplus(x[0]); })
       .Case([&](StopOp) { return x[0]; })
-      .Case([&](EluOp) { return b.CreateSelect(b.CreateFCmpOGT(x[0], b.number(0)), x[0], b.expm1(x[0])); })
-      .Case([&](AddOp) { return b.CreateFAdd(x[0], x[1]); })
-      .Case([&](SubOp) { return b.CreateFSub(x[0], x[1]); })
-      .Case([&](MulOp) { return b.CreateFMul(x[0], x[1]); })
-      .Case([&](DivOp) { return b.CreateFDiv(x[0], x[1]); })
-      .Case([&](MaxOp) { return b.CreateBinaryIntrinsic(Intrinsic::maximum, x[0], x[1]); })
-      .Case([&](MinOp) { return b.CreateBinaryIntrinsic(Intrinsic::minimum, x[0], x[1]); })
-      .Default(static_cast<IR *>(nullptr));
+      .Case([&](EluOp) { return b.select(b.isAbove(x[0], b.number(0)), x[0], b.functions().expm1(x[0])); })
+      .Case([&](AddOp) { return b.add(x[0], x[1]); })
+      .Case([&](SubOp) { return b.sub(x[0], x[1]); })
+      .Case([&](MulOp) { return b.mul(x[0], x[1]); })
+      .Case([&](DivOp) { return b.div(x[0], x[1]); })
+      .Case([&](MaxOp) { return b.max(x[0], x[1]); })
+      .Case([&](MinOp) { return b.min(x[0], x[1]); })
+      .Default(Value());
 }
 
-Item StepBuilder::makeElementwise(mlir::Operation *op) {
+Item StepBuilder::makeElementwise(Operation *op) {
   Item item = shapeOf(op->getResult(0));
   SmallVector<Item, 2> operands;
   item.cost = isa<AddOp, SubOp, MulOp, NegOp, MaxOp, MinOp, AbsOp>(op) ? 1 : 8;
-  for (mlir::Value operand : op->getOperands()) {
+  for (Value operand : op->getOperands()) {
     operands.push_back(items.at(operand));
     item.cost += operands.back().cost;
   }
-  item.element = [this, op, operands](IR *i, IR *j) {
-    SmallVector<IR *, 2> numbers;
+  item.element = [this, op, operands](Value i, Value j) {
+    SmallVector<Value, 2> numbers;
     for (const Item &operand : operands)
-      numbers.push_back(operand.element(operand.rank == 2 ? i : nullptr, operand.rank ? j : nullptr));
+      numbers.push_back(operand.element(operand.rank == 2 ? i : Value(), operand.rank ? j : Value()));
     return applyFunction(op, numbers);
   };
   return item;
@@ -50,14 +51,14 @@ Item StepBuilder::makeElementwise(mlir::Operation *op) {
 
 Item StepBuilder::makeSoftmax(SoftmaxOp op) {
   Item item = shapeOf(op.getResult()), from = items.at(op.getOperand());
-  IR *largest = b.reduce(item.columns, from.element(nullptr, b.getInt64(0)), [&](IR *j, IR *soFar) {
-    return b.CreateBinaryIntrinsic(Intrinsic::maximum, soFar, from.element(nullptr, j));
-  });
-  IR *powers = allocateVector(item.columns);
-  b.loop(item.columns, [&](IR *j) { b.storeFloat(b.exp(b.CreateFSub(from.element(nullptr, j), largest)), powers, j); });
-  IR *sum = b.reduce(item.columns, b.number(0),
-                     [&](IR *j, IR *soFar) { return b.CreateFAdd(soFar, b.loadFloat(powers, j)); });
-  item.element = [this, powers, sum](IR *, IR *j) { return b.CreateFDiv(b.loadFloat(powers, j), sum); };
+  Value largest = b.reduce(item.columns, from.element({}, b.index(0)),
+                           [&](Value j, Value soFar) { return b.max(soFar, from.element({}, j)); });
+  Value powers = allocateVector(item.columns);
+  b.loop(item.columns,
+         [&](Value j) { b.storeFloat(b.functions().exp(b.sub(from.element({}, j), largest)), powers, j); });
+  Value sum =
+      b.reduce(item.columns, b.number(0), [&](Value j, Value soFar) { return b.add(soFar, b.loadFloat(powers, j)); });
+  item.element = [this, powers, sum](Value, Value j) { return b.div(b.loadFloat(powers, j), sum); };
   return item;
 }
 
@@ -67,34 +68,34 @@ Item StepBuilder::makeCg(CgOp op) {
   int64_t n = x.columns;
   if (matrix.cost)
     placeAnywhere(matrix);
-  IR *y = allocateVector(n), *residual = allocateVector(n), *direction = allocateVector(n), *image = allocateVector(n);
-  b.loop(n, [&](IR *j) {
-    IR *start = x.element(nullptr, j);
+  Value y = allocateVector(n), residual = allocateVector(n), direction = allocateVector(n), image = allocateVector(n);
+  b.loop(n, [&](Value j) {
+    Value start = x.element({}, j);
     b.storeFloat(b.number(0), y, j);
     b.storeFloat(start, residual, j);
     b.storeFloat(start, direction, j);
   });
-  auto in = [&](IR *vector) { return [this, vector](IR *j) { return b.loadFloat(vector, j); }; };
-  IR *norm = allocateVector(1), *zero = b.getInt64(0);
+  auto in = [&](Value vector) { return [this, vector](Value j) { return b.loadFloat(vector, j); }; };
+  Value norm = allocateVector(1), zero = b.index(0);
   b.storeFloat(b.dot(n, in(residual), in(residual)), norm, zero);
-  b.loop(int64_t(op.getIterations()), [&](IR *) {
-    b.loop(n, [&](IR *i) {
-      IR *product = b.dot(n, [&](IR *j) { return matrix.element(i, j); }, in(direction));
-      IR *own = ridge.element(nullptr, ridge.rank ? i : nullptr);
-      b.storeFloat(b.CreateFAdd(product, b.CreateFMul(own, b.loadFloat(direction, i))), image, i);
+  b.loop(int64_t(op.getIterations()), [&](Value) {
+    b.loop(n, [&](Value i) {
+      Value product = b.dot(n, [&](Value j) { return matrix.element(i, j); }, in(direction));
+      Value own = ridge.element({}, ridge.rank ? i : Value());
+      b.storeFloat(b.add(product, b.mul(own, b.loadFloat(direction, i))), image, i);
     });
-    IR *curvature = b.dot(n, in(direction), in(image)), *oldNorm = b.loadFloat(norm, zero);
-    IR *goesOn = b.CreateAnd(b.CreateFCmpUNE(oldNorm, b.number(0)), b.CreateFCmpUNE(curvature, b.number(0)));
-    b.when(goesOn, [&] {
-      IR *length = b.CreateFDiv(oldNorm, curvature);
-      b.loop(n, [&](IR *j) {
-        b.storeFloat(b.CreateFAdd(b.loadFloat(y, j), b.CreateFMul(length, b.loadFloat(direction, j))), y, j);
-        b.storeFloat(b.CreateFSub(b.loadFloat(residual, j), b.CreateFMul(length, b.loadFloat(image, j))), residual, j);
+    Value curvature = b.dot(n, in(direction), in(image)), oldNorm = b.loadFloat(norm, zero);
+    Value goesOn =
+        arith::AndIOp::create(b.builder, b.loc, b.isOther(oldNorm, b.number(0)), b.isOther(curvature, b.number(0)));
+    buildChoice(b.builder, b.loc, goesOn, [&] {
+      Value length = b.div(oldNorm, curvature);
+      b.loop(n, [&](Value j) {
+        b.storeFloat(b.add(b.loadFloat(y, j), b.mul(length, b.loadFloat(direction, j))), y, j);
+        b.storeFloat(b.sub(b.loadFloat(residual, j), b.mul(length, b.loadFloat(image, j))), residual, j);
       });
-      IR *nextNorm = b.dot(n, in(residual), in(residual)), *turn = b.CreateFDiv(nextNorm, oldNorm);
-      b.loop(n, [&](IR *j) {
-        b.storeFloat(b.CreateFAdd(b.loadFloat(residual, j), b.CreateFMul(turn, b.loadFloat(direction, j))), direction,
-                     j);
+      Value nextNorm = b.dot(n, in(residual), in(residual)), turn = b.div(nextNorm, oldNorm);
+      b.loop(n, [&](Value j) {
+        b.storeFloat(b.add(b.loadFloat(residual, j), b.mul(turn, b.loadFloat(direction, j))), direction, j);
       });
       b.storeFloat(nextNorm, norm, zero);
     });
@@ -106,12 +107,13 @@ Item StepBuilder::makeCg(CgOp op) {
 
 /// The parts, one after the other in a place of their own.
 void StepBuilder::makeConcat(ConcatOp op, Item &item) {
-  IR *place = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
+  Value place = item.rank == 2 ? allocateMatrix(item.count()) : allocateVector(item.count());
   int64_t offset = 0;
-  for (mlir::Value operand : op.getOperands()) {
+  for (Value operand : op.getOperands()) {
     const Item &part = items.at(operand);
-    IR *first = b.getInt64(offset);
-    forEach(part, [&](IR *i, IR *j, IR *flat) { b.storeFloat(part.element(i, j), place, b.CreateAdd(first, flat)); });
+    Value first = b.index(offset);
+    forEach(part,
+            [&](Value i, Value j, Value flat) { b.storeFloat(part.element(i, j), place, b.addIndex(first, flat)); });
     offset += part.count();
   }
   item.element = readFrom(item, place);
@@ -119,24 +121,24 @@ void StepBuilder::makeConcat(ConcatOp op, Item &item) {
 }
 
 /// Whether a matrix needs no place. Scalars and vectors always get one: they are small, and computed once.
-bool StepBuilder::isLazy(mlir::Operation *op, const Item &item) {
+bool StepBuilder::isLazy(Operation *op, const Item &item) {
   if (item.rank < 2 || !isa<ElementwiseOpInterface, OuterOp, ScaleColsOp, ScaleRowsOp, BroadcastOp, ConstantOp>(op))
     return false;
-  for (mlir::Operation *user : op->getUsers())
+  for (Operation *user : op->getUsers())
     if (isa<NextOp>(user))
       return false;
   return item.cost <= 2 || op->hasOneUse();
 }
 
 /// The state that becomes this matrix, if nothing later reads what it was.
-StatePlace *StepBuilder::findStateToUpdateInPlace(mlir::Operation *op) {
+StatePlace *StepBuilder::findStateToUpdateInPlace(Operation *op) {
   for (StatePlace &state : states) {
     NextOp next = state.op.getNext();
     if (next.getValue() != op->getResult(0) || shapeOf(state.op.getResult()).rank < 2)
       continue;
     bool isReadLater = false;
-    auto look = [&](mlir::Value value) {
-      for (mlir::Operation *user : value.getUsers())
+    auto look = [&](Value value) {
+      for (Operation *user : value.getUsers())
         isReadLater |= user != op && op->isBeforeInBlock(user) && !(user == next && next.getValue() != value);
     };
     look(state.op.getResult());
@@ -152,30 +154,30 @@ StatePlace *StepBuilder::findStateToUpdateInPlace(mlir::Operation *op) {
   return nullptr;
 }
 
-Error StepBuilder::buildOp(mlir::Operation *op) {
+LogicalResult StepBuilder::buildOp(Operation *op) {
+  b.loc = op->getLoc();
   Item item = shapeOf(op->getResult(0));
-  auto at = [&](mlir::Value value) { return items.at(value); };
+  auto at = [&](Value value) { return items.at(value); };
   bool isKnown =
-      TypeSwitch<mlir::Operation *, bool>(op)
+      llvm::TypeSwitch<Operation *, bool>(op)
           .Case([&](ConstantOp constant) {
-            item.element = [this, number = constant.getNumber()](IR *, IR *) { return b.number(number); };
+            item.element = [this, number = constant.getNumber()](Value, Value) { return b.number(number); };
             return true;
           })
           .Case([&](BroadcastOp broadcast) {
-            item.element = [from = at(broadcast.getOperand())](IR *, IR *) { return from.element(nullptr, nullptr); };
+            item.element = [from = at(broadcast.getOperand())](Value, Value) { return from.element({}, {}); };
             return true;
           })
           .Case([&](ExtractOp extract) {
-            item.element = [this, from = at(extract.getOperand()), row = int64_t(extract.getIndex())](IR *, IR *j) {
-              return from.rank == 2 ? from.element(b.getInt64(row), j) : from.element(nullptr, b.getInt64(row));
+            item.element = [this, from = at(extract.getOperand()), row = int64_t(extract.getIndex())](Value, Value j) {
+              return from.rank == 2 ? from.element(b.index(row), j) : from.element({}, b.index(row));
             };
             return true;
           })
           .Case([&](SliceOp slice) {
-            item.element = [this, from = at(slice.getOperand()), begin = int64_t(slice.getBegin())](IR *i, IR *j) {
-              IR *first = b.getInt64(begin);
-              return from.rank == 2 ? from.element(b.CreateAdd(i, first), j)
-                                    : from.element(nullptr, b.CreateAdd(j, first));
+            item.element = [this, from = at(slice.getOperand()), begin = int64_t(slice.getBegin())](Value i, Value j) {
+              Value first = b.index(begin);
+              return from.rank == 2 ? from.element(b.addIndex(i, first), j) : from.element({}, b.addIndex(j, first));
             };
             return true;
           })
@@ -185,59 +187,59 @@ Error StepBuilder::buildOp(mlir::Operation *op) {
           })
           .Case([&](OuterOp outer) {
             item.cost = 1;
-            item.element = [this, x = at(outer.getLhs()), y = at(outer.getRhs())](IR *i, IR *j) {
-              return b.CreateFMul(x.element(nullptr, i), y.element(nullptr, j));
+            item.element = [this, x = at(outer.getLhs()), y = at(outer.getRhs())](Value i, Value j) {
+              return b.mul(x.element({}, i), y.element({}, j));
             };
             return true;
           })
           .Case([&](ScaleColsOp scale) {
-            item.element = [this, m = at(scale.getMatrix()), x = at(scale.getVector())](IR *i, IR *j) {
-              return b.CreateFMul(m.element(i, j), x.element(nullptr, j));
+            item.element = [this, m = at(scale.getMatrix()), x = at(scale.getVector())](Value i, Value j) {
+              return b.mul(m.element(i, j), x.element({}, j));
             };
             item.cost = at(scale.getMatrix()).cost + 1;
             return true;
           })
           .Case([&](ScaleRowsOp scale) {
-            item.element = [this, m = at(scale.getMatrix()), x = at(scale.getVector())](IR *i, IR *j) {
-              return b.CreateFMul(x.element(nullptr, i), m.element(i, j));
+            item.element = [this, m = at(scale.getMatrix()), x = at(scale.getVector())](Value i, Value j) {
+              return b.mul(x.element({}, i), m.element(i, j));
             };
             item.cost = at(scale.getMatrix()).cost + 1;
             return true;
           })
           .Case([&](DotOp op) {
             Item x = at(op.getLhs()), y = at(op.getRhs());
-            IR *sum = b.dot(
-                x.columns, [&](IR *j) { return x.element(nullptr, j); }, [&](IR *j) { return y.element(nullptr, j); });
-            item.element = [sum](IR *, IR *) { return sum; };
+            Value sum =
+                b.dot(x.columns, [&](Value j) { return x.element({}, j); }, [&](Value j) { return y.element({}, j); });
+            item.element = [sum](Value, Value) { return sum; };
             return true;
           })
           .Case([&](SumOp op) {
             Item x = at(op.getOperand());
-            IR *sum = b.reduce(x.rows, b.number(0), [&](IR *i, IR *before) {
-              return b.reduce(x.columns, before, [&](IR *j, IR *soFar) {
-                return b.CreateFAdd(soFar, x.element(x.rank == 2 ? i : nullptr, x.rank ? j : nullptr));
+            Value sum = b.reduce(x.rows, b.number(0), [&](Value i, Value before) {
+              return b.reduce(x.columns, before, [&](Value j, Value soFar) {
+                return b.add(soFar, x.element(x.rank == 2 ? i : Value(), x.rank ? j : Value()));
               });
             });
-            item.element = [sum](IR *, IR *) { return sum; };
+            item.element = [sum](Value, Value) { return sum; };
             return true;
           })
           .Case([&](MatvecOp op) {
             Item m = at(op.getMatrix()), x = at(op.getVector());
-            item.element = [this, m, x](IR *, IR *row) {
+            item.element = [this, m, x](Value, Value row) {
               return b.dot(
-                  m.columns, [&](IR *j) { return m.element(row, j); }, [&](IR *j) { return x.element(nullptr, j); });
+                  m.columns, [&](Value j) { return m.element(row, j); }, [&](Value j) { return x.element({}, j); });
             };
             return true;
           })
           .Case([&](VecmatOp op) {
             Item m = at(op.getMatrix()), x = at(op.getVector());
-            IR *sums = allocateVector(m.columns);
-            b.loop(m.columns, [&](IR *j) { b.storeFloat(b.number(0), sums, j); });
-            b.loop(m.rows, [&](IR *i) {
-              IR *factor = x.element(nullptr, i);
-              b.loop(m.columns, [&](IR *j) {
-                IR *product = b.CreateFMul(factor, m.element(i, j));
-                b.storeFloat(b.CreateFAdd(b.loadFloat(sums, j), product), sums, j);
+            Value sums = allocateVector(m.columns);
+            b.loop(m.columns, [&](Value j) { b.storeFloat(b.number(0), sums, j); });
+            b.loop(m.rows, [&](Value i) {
+              Value factor = x.element({}, i);
+              b.loop(m.columns, [&](Value j) {
+                Value product = b.mul(factor, m.element(i, j));
+                b.storeFloat(b.add(b.loadFloat(sums, j), product), sums, j);
               });
             });
             item.element = readFrom(item, sums);
@@ -257,15 +259,15 @@ Error StepBuilder::buildOp(mlir::Operation *op) {
           })
           .Default(false);
   if (!isKnown)
-    return createStringError("the op '%s' has no step form", op->getName().getStringRef().str().c_str());
+    return op->emitOpError("has no meaning in a kernel that goes token by token");
 
-  mlir::Value result = op->getResult(0);
+  Value result = op->getResult(0);
   if (item.rank == 0) {
-    IR *number = item.element(nullptr, nullptr);
-    item.element = [number](IR *, IR *) { return number; };
+    Value number = item.element({}, {});
+    item.element = [number](Value, Value) { return number; };
     item.cost = 0;
   } else if (isLazy(op, item)) {
-    for (mlir::Value operand : op->getOperands()) {
+    for (Value operand : op->getOperands()) {
       if (auto state = operand.getDefiningOp<StateOp>())
         lazyReads[result].insert(state);
       auto read = lazyReads.find(operand);
@@ -282,5 +284,5 @@ Error StepBuilder::buildOp(mlir::Operation *op) {
     buffers[op] = placeAnywhere(item);
   }
   items[result] = item;
-  return Error::success();
+  return success();
 }

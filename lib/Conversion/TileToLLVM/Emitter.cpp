@@ -1,4 +1,5 @@
 #include "Conversion/TileToLLVM/Emitter.h"
+#include "Conversion/ToLLVM/MathFunctions.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -15,14 +16,7 @@ Type Emitter::vectorOf(Type element, int64_t lanes) {
 
 Value Emitter::constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
 
-Value Emitter::splat(Type type, double value) {
-  Type element = getElementTypeOrSelf(type);
-  TypedAttr attribute = isa<FloatType>(element) ? TypedAttr(builder.getFloatAttr(element, value))
-                                                : TypedAttr(builder.getIntegerAttr(element, int64_t(value)));
-  if (auto vector = dyn_cast<VectorType>(type))
-    attribute = DenseElementsAttr::get(vector, ArrayRef<Attribute>(attribute));
-  return arith::ConstantOp::create(builder, loc, attribute);
-}
+Value Emitter::splat(Type type, double value) { return buildSplat(builder, loc, type, value); }
 
 Value Emitter::splat(Value scalar, int64_t lanes) {
   if (lanes == 1)
@@ -103,20 +97,8 @@ Value Emitter::convert(Value value, Type element) {
     return arith::ExtFOp::create(builder, loc, vectorOf(element, lanes), value);
   if (!element.isBF16() || this->shape.hasBF16)
     return arith::TruncFOp::create(builder, loc, vectorOf(element, lanes), value);
-  // Where no instruction rounds to bfloat16 it is done by integers, for LLVM would call a function for each number, one
-  // that older compilers' libraries lack.
-  Type words = vectorOf(builder.getI32Type(), lanes), halves = vectorOf(builder.getI16Type(), lanes);
-  auto integer = [&](int64_t number) { return splat(words, double(number)); };
-  Value bits = arith::BitcastOp::create(builder, loc, words, value);
-  Value odd = arith::ShRUIOp::create(builder, loc, bits, integer(16));
-  odd = arith::AndIOp::create(builder, loc, odd, integer(1));
-  Value sum = arith::AddIOp::create(builder, loc, bits, integer(0x7fff));
-  sum = arith::AddIOp::create(builder, loc, sum, odd);
-  Value rounded = arith::ShRUIOp::create(builder, loc, sum, integer(16));
-  Value isNaN = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO, value, value);
-  rounded = arith::SelectOp::create(builder, loc, isNaN, integer(0x7fc0), rounded);
-  rounded = arith::TruncIOp::create(builder, loc, halves, rounded);
-  return arith::BitcastOp::create(builder, loc, vectorOf(element, lanes), rounded);
+  Value bits = buildToBF16Bits(builder, loc, value);
+  return arith::BitcastOp::create(builder, loc, vectorOf(element, lanes), bits);
 }
 void Emitter::prefetch(Value pointer, bool forWriting) {
   LLVM::Prefetch::create(builder, loc, pointer, /*rw=*/forWriting, /*hint=*/2, /*cache=*/1);
@@ -159,19 +141,10 @@ Value Emitter::sumLanes(Value vector) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> Emitter::loop(Index begin, Index end, int64_t step, ValueRange initial, CarryBody body) {
-  auto op = scf::ForOp::create(builder, loc, toValue(begin), toValue(end), constant(step), initial);
-  OpBuilder::InsertionGuard guard(builder);
-  if (initial.empty())
-    builder.setInsertionPoint(op.getBody()->getTerminator());
-  else
-    builder.setInsertionPointToEnd(op.getBody());
-  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
-  if (!initial.empty())
-    scf::YieldOp::create(builder, loc, next);
-  return llvm::to_vector_of<Value>(op.getResults());
+  return buildLoop(builder, loc, toValue(begin), toValue(end), constant(step), initial, body);
 }
 
-void Emitter::loop(Index begin, Index end, int64_t step, Body body) {
+void Emitter::loop(Index begin, Index end, int64_t step, LoopBody body) {
   if (!begin.value && !end.value && begin.constant + step >= end.constant) { // at most once
     if (begin.constant < end.constant)
       body(constant(begin.constant));
@@ -200,6 +173,7 @@ void Emitter::panels(int64_t columns, int64_t vectors, function_ref<void(Index, 
 SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<Index> at, int64_t lanes) {
   IRMapping map;
   Block &block = region.front();
+  MathFunctions functions(builder, loc, /*hasFMA=*/true);
   map.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator()) {
     auto operand = [&](unsigned i) { return map.lookup(op.getOperand(i)); };
@@ -213,19 +187,19 @@ SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<
                                                       : double(cast<IntegerAttr>(number.getValue()).getInt());
       result = splat(vectorOf(number.getType(), lanes), value);
     } else if (isa<math::ExpOp>(op)) {
-      result = exp(operand(0));
+      result = functions.exp(operand(0));
     } else if (isa<math::ExpM1Op>(op)) {
-      result = expm1(operand(0));
+      result = functions.expm1(operand(0));
     } else if (isa<math::LogOp>(op)) {
-      result = log(operand(0));
+      result = functions.log(operand(0));
     } else if (isa<math::Log1pOp>(op)) {
-      result = log1p(operand(0));
+      result = functions.log1p(operand(0));
     } else if (isa<math::SinOp>(op)) {
-      result = sin(operand(0));
+      result = functions.sin(operand(0));
     } else if (isa<math::CosOp>(op)) {
-      result = cos(operand(0));
+      result = functions.cos(operand(0));
     } else if (isa<math::TanhOp>(op)) {
-      result = tanh(operand(0));
+      result = functions.tanh(operand(0));
     } else { // an elementwise op of arith or math, on vectors
       OperationState state(loc, op.getName());
       for (Value value : op.getOperands())

@@ -1,5 +1,6 @@
 // What the lowerings of all tile ops build with: addresses, vectors, loops, and the body of a loop nest as vector code.
 #pragma once
+#include "Conversion/ToLLVM/Code.h"
 #include "Target/Target.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -76,9 +77,7 @@ public:
   mlir::Value sumLanes(mlir::Value vector);
 
   // Loops.
-  using Body = llvm::function_ref<void(mlir::Value)>;
-  using CarryBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value, mlir::ValueRange)>;
-  void loop(Index begin, Index end, int64_t step, Body body);
+  void loop(Index begin, Index end, int64_t step, LoopBody body);
   llvm::SmallVector<mlir::Value> loop(Index begin, Index end, int64_t step, mlir::ValueRange initial, CarryBody body);
   /// Calls `body(first column, vectors)` for panels of at most `vectors` vectors that cover `columns` columns.
   void panels(int64_t columns, int64_t vectors, llvm::function_ref<void(Index, int64_t)> body);
@@ -87,15 +86,6 @@ public:
   /// in the nest.
   llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at,
                                       int64_t lanes);
-
-  // MathFunctions.cpp: as in Support/VectorMath.h, no calls, straight vector code.
-  mlir::Value exp(mlir::Value x);
-  mlir::Value expm1(mlir::Value x);
-  mlir::Value log(mlir::Value x);
-  mlir::Value log1p(mlir::Value x);
-  mlir::Value sin(mlir::Value x);
-  mlir::Value cos(mlir::Value x);
-  mlir::Value tanh(mlir::Value x);
 };
 
 using Places = llvm::DenseMap<mlir::Value, Place>;

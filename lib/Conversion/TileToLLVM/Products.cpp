@@ -37,7 +37,7 @@ struct Multiplication {
   int64_t width() const { return right.type.getRank() == 3 ? 2 : 1; }
 
   /// The steps [0, end). What `everyFew` makes goes with each few of them, which it is told the number of.
-  SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial, Emitter::Body everyFew = nullptr) const {
+  SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial, LoopBody everyFew = nullptr) const {
     Factors factors = locate(e);
     auto addStep = [&](Index step, ValueRange sums) {
       return add(e, factors, step, sums,
@@ -296,7 +296,7 @@ void conversion::emitProduct(Emitter &e, const Product &product) {
         fetches.emit(arith::AddIOp::create(e.builder, e.loc, e.multiply(unit, parts), part));
       };
       Value steps = e.divide(e.add(product.inner, width - 1), width);
-      sums = multiplication.emit(e, steps, sums, evenly ? Emitter::Body(fetch) : Emitter::Body(nullptr));
+      sums = multiplication.emit(e, steps, sums, evenly ? LoopBody(fetch) : LoopBody(nullptr));
     }
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)

@@ -50,14 +50,10 @@ static void overRows(Emitter &e, const Place &array, Value first, Value rows, co
   });
 }
 
-static Value isPresent(Emitter &e, const Place &array) {
-  Value null = LLVM::ZeroOp::create(e.builder, e.loc, array.pointer.getType());
-  return LLVM::ICmpOp::create(e.builder, e.loc, LLVM::ICmpPredicate::ne, array.pointer, null);
-}
-
 void conversion::emitLoad(Emitter &e, const Place &array, Value first, Value rows, const Place &tile, bool ahead) {
   Type element = array.type.getElementType();
-  auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/true);
+  auto choice =
+      scf::IfOp::create(e.builder, e.loc, buildIsPresent(e.builder, e.loc, array.pointer), /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
   Value next = ahead ? e.multiply(array.rowStride, tile.type.getSize(0)) : Value();
@@ -75,7 +71,8 @@ void conversion::emitLoad(Emitter &e, const Place &array, Value first, Value row
 
 void conversion::emitStore(Emitter &e, const Place &tile, Value rows, const Place &array, Value first) {
   Type element = array.type.getElementType();
-  auto choice = scf::IfOp::create(e.builder, e.loc, isPresent(e, array), /*withElseRegion=*/false);
+  auto choice =
+      scf::IfOp::create(e.builder, e.loc, buildIsPresent(e.builder, e.loc, array.pointer), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(e.builder);
   e.builder.setInsertionPoint(choice.thenBlock()->getTerminator());
   overRows(e, array, first, rows, tile, [&](Value to, Value from, int64_t lanes) {

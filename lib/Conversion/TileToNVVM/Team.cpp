@@ -1,4 +1,5 @@
 #include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/ToLLVM/Code.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -151,16 +152,7 @@ Value TeamCode::convert(Value value, Type element) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> TeamCode::loop(Value begin, Value end, int64_t step, ValueRange initial, CarryBody body) {
-  auto op = scf::ForOp::create(builder, loc, begin, end, constant(step), initial);
-  OpBuilder::InsertionGuard guard(builder);
-  if (initial.empty())
-    builder.setInsertionPoint(op.getBody()->getTerminator());
-  else
-    builder.setInsertionPointToEnd(op.getBody());
-  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
-  if (!initial.empty())
-    scf::YieldOp::create(builder, loc, next);
-  return llvm::to_vector_of<Value>(op.getResults());
+  return buildLoop(builder, loc, begin, end, constant(step), initial, body);
 }
 
 void TeamCode::loop(Value begin, Value end, int64_t step, Body body) {
@@ -171,20 +163,10 @@ void TeamCode::loop(Value begin, Value end, int64_t step, Body body) {
 }
 
 void TeamCode::either(Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second) {
-  auto choice = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(choice.thenBlock()->getTerminator());
-  first();
-  builder.setInsertionPoint(choice.elseBlock()->getTerminator());
-  second();
+  buildChoice(builder, loc, condition, first, second);
 }
 
-void TeamCode::when(Value condition, llvm::function_ref<void()> body) {
-  auto choice = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(choice.thenBlock()->getTerminator());
-  body();
-}
+void TeamCode::when(Value condition, llvm::function_ref<void()> body) { buildChoice(builder, loc, condition, body); }
 
 void TeamCode::dealInStep(Value count, int64_t inStep, llvm::function_ref<SmallVector<Value>(Value)> read,
                           llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
