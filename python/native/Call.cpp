@@ -104,6 +104,7 @@ static bool isEmpty(const View &view) {
 void Call::makeDense(View &view, const std::string &name, Type to, const char *why) {
   if (gpu >= 0)
     refuse("'" + name + "' would have to be copied, which is not done in memory of a GPU: " + why);
+  copiedName = name;
   if (!notice.is_none())
     notice(signature.name + ": " + name + " is copied: " + why);
   view.makeDense(to);
@@ -402,6 +403,15 @@ void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t 
   std::vector<recur_argument> arguments = listForward(kernel, outputs, finals);
   perform(kernel, arguments, /*backward=*/false, plan, threads);
 }
+
+void Call::bind(const Kernel &kernel, nb::list outputs, nb::list finals) {
+  bound = listForward(kernel, outputs, finals);
+  boundKernel = &kernel;
+  if (!copiedName.empty())
+    refuse("'" + copiedName + "' would be copied, and a bound call reads arrays where they lie");
+}
+
+void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0); }
 
 int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
   recur_call call = makeCall(plan);

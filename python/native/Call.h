@@ -57,6 +57,10 @@ public:
   nanobind::tuple getShapes(const Kernel &kernel) const;
   /// Computes into `outputs` and `finals`, each an array or None.
   void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads);
+  /// Makes the call as one that `repeat` computes on the same memory, without reading the arrays anew; raises where one
+  /// of them had to be copied. The kernel, and what has the memory, must stay.
+  void bind(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
+  void repeat();
   /// The bytes of workspace that the call needs on the GPU of the current context.
   int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan) const;
   /// Puts the computation into a stream of the current context. `workspace` and `deviceOffsets` are memory of its GPU;
@@ -97,6 +101,9 @@ private:
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads) const;
 
+  std::vector<recur_argument> bound;
+  const Kernel *boundKernel = nullptr;
+  std::string copiedName; // of an array that was copied
   const Signature &signature;
   nanobind::object notice;
   std::deque<View> views; // keep the memory

@@ -101,10 +101,13 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
     if (call.workspace_bytes < 0)
       return fail(recur_message());
     if (call.workspace_bytes) {
-      std::optional<void *> memory = gpu->scratch.Allocate(size_t(call.workspace_bytes), 256);
+      // XLA promises less of an alignment than it has, and refuses to be asked for more.
+      constexpr uintptr_t alignment = 256;
+      std::optional<void *> memory = gpu->scratch.Allocate(size_t(call.workspace_bytes) + alignment);
       if (!memory)
         return fail("recur: there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes");
-      call.workspace = *memory;
+      uintptr_t address = reinterpret_cast<uintptr_t>(*memory);
+      call.workspace = reinterpret_cast<void *>((address + alignment - 1) / alignment * alignment);
     }
     std::string problem = kernel->performOnGPU(call);
     return problem.empty() ? ffi::Error::Success() : fail(problem);

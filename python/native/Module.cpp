@@ -56,6 +56,8 @@ NB_MODULE(_native, module) {
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
       .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0)
+      .def("bind", &Call::bind, "kernel"_a, "outputs"_a, "finals"_a, nb::keep_alive<1, 2>())
+      .def("repeat", &Call::repeat)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
            "stream"_a, "device_offsets"_a, "plan"_a = 0)

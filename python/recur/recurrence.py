@@ -395,6 +395,48 @@ class Recurrence:
         whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
         return whole.call_on_memory(given, initial, final, out, offsets, states_transposed)
 
+    def bind(
+        self,
+        *arrays: Any,
+        initial: Any = None,
+        final: Any = None,
+        out: Any = None,
+        states_transposed: bool = False,
+        **named: Any,
+    ) -> Bound:
+        """The call on these arrays as a function without arguments, which computes it again each time, on whatever they hold
+        then: for a token at a time, where reading and checking the arrays takes as long as the token. The arguments are those
+        of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read where they lie;
+        ``final`` is given as arrays, which may be the initial ones. Without ``out`` outputs are arrays of the bound call's,
+        which the next one overwrites."""
+        given = self._bind(arrays, named)
+        if self.declaration.has_implicit_states and (initial is not None or final is not None):
+            whole = self.with_all_states(*self.read_dims(given))
+            return whole.bind(*given, initial=initial, final=final, out=out, states_transposed=states_transposed)
+        if isinstance(final, bool):
+            raise ArgumentError(f"{self.name}: a bound call writes final states to arrays of yours; give them, or None")
+        is_torch = any(type(array).__module__.startswith("torch") for array in given)
+        if is_torch:
+            from .torch import allocate_bound as allocate, show_bound as show
+        else:
+            show, allocate = _show_as_it_is, _allocate_bound
+        initials = self.list_initials(initial)
+        call = _native.Call(
+            self.signature,
+            [show(self, array) for array in given],
+            None if initials is None else [show(self, state) for state in initials],
+            None,
+            states_transposed,
+            None,
+        )
+        loaded = self.obtain(call.key)
+        shapes, _ = call.shapes(loaded.kernel)
+        wanted = self.list_outputs(out) or [None] * len(shapes)
+        outputs = [allocate(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
+        finals = self.list_finals(final)
+        call.bind(loaded.kernel, [show(self, array) for array in outputs], [show(self, state) for state in finals])
+        return Bound(call, self.arrange(outputs, (), False), (given, initials, finals, outputs))
+
     def call_on_memory(
         self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
     ) -> Any:
@@ -470,6 +512,30 @@ class Recurrence:
         if with_states:
             return (*outputs, finals[0] if len(finals) == 1 else dict(zip(self._states, finals)))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+class Bound:
+    """A call on the same memory again and again; see :meth:`Recurrence.bind`."""
+
+    __slots__ = ("_call", "_kept", "result")
+
+    def __init__(self, call: _native.Call, result: Any, kept: Any) -> None:
+        self._call, self._kept = call, kept
+        #: The output, or the outputs as a tuple: the same arrays each time.
+        self.result = result
+
+    def __call__(self) -> Any:
+        """Computes the call, and gives the outputs."""
+        self._call.repeat()
+        return self.result
+
+
+def _show_as_it_is(recurrence: Recurrence, tensor: Any) -> Any:
+    return tensor
+
+
+def _allocate_bound(shape: Sequence[int], given: Sequence[Any]) -> Any:
+    return numpy.empty(shape, given[0].dtype)
 
 
 def _suggest(name: str, known: Any) -> str:

@@ -35,6 +35,21 @@ def show(tensor: Any) -> Any:
     return _native.View.from_pointer(tensor.data_ptr(), dtype, tensor.shape, tensor.stride(), tensor, gpu)
 
 
+def show_bound(recurrence: Recurrence, tensor: Any) -> Any:
+    """The same for a bound call, which nobody differentiates or traces."""
+    if isinstance(tensor, torch.Tensor):
+        if tensor.device.type != "cpu":
+            raise ArgumentError(f"{recurrence.name}: a tensor is on {tensor.device}; a call is bound on the processor, and on a GPU captured in a graph")
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise ArgumentError(f"{recurrence.name}: a bound call has no gradient; detach() what requires one")
+    return show(tensor)
+
+
+def allocate_bound(shape: Sequence[int], given: Sequence[Any]) -> torch.Tensor:
+    """An output of a bound call."""
+    return torch.empty(list(shape), dtype=given[0].dtype)
+
+
 def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
     """What to compile for where a tensor is on a GPU; None on the processor, which is what recurrences are compiled for."""
     if not tensor.is_cuda:

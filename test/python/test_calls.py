@@ -294,3 +294,40 @@ def test_decoding_a_layer_with_delays(tmp_path):
             assert error_of(o, want[:, t : t + 1]) < 1e-5
         for name, state in states.items():
             assert error_of(state, last[name]) < 1e-5, name
+
+
+def test_a_bound_call(gdn):
+    """The call on the same memory again, on what it holds then."""
+    given = draw(B=1, T=1)
+    state, want = numpy.zeros((1, 4, 8, 16), FLOAT), numpy.zeros((1, 4, 8, 16), FLOAT)
+    bound = gdn.bind(**given, initial=state, final=state)
+    for seed in range(3):
+        for name, array in draw(seed, B=1, T=1).items():
+            given[name][:] = array
+        assert (bound() == gdn(**given, initial=want, final=want)[0]).all() and (state == want).all()
+    assert bound() is bound.result
+    out = numpy.zeros((1, 1, 4, 8), FLOAT)
+    assert gdn.bind(**given, out=out)() is out and (out == gdn(**given)).all()
+
+
+def test_a_bound_call_of_delays():
+    layer = recur.define("recurrence r { dim K, W\n input x: [K]\n param w: [W, K]\n output y: [K] = conv(x, w) }")
+    x, w = numpy.ones((1, 1, 2, 3), FLOAT), numpy.ones((2, 4, 3), FLOAT)
+    states = {f"x_back{i}": numpy.zeros((1, 2, 3), FLOAT) for i in (1, 2, 3)}
+    bound = layer.bind(x, w, initial=states, final=states)
+    assert [float(bound()[0, 0, 0, 0]) for _ in range(5)] == [1, 2, 3, 4, 4]
+
+
+BOUND_MISTAKES = [
+    (lambda i: {**i, "final": True}, "a bound call writes final states to arrays of yours; give them, or None"),
+    (lambda i: {**i, "k": i["k"][..., ::-1]}, "'k' would be copied, and a bound call reads arrays where they lie"),
+    (lambda i: {**i, "g": i["g"].astype(numpy.float16)}, "'g' would be copied, and a bound call reads arrays where they lie"),
+    (lambda i: {**i, "k": None}, "the input 'k' is missing"),
+]
+
+
+@pytest.mark.parametrize("spoil, message", BOUND_MISTAKES, ids=[message for _, message in BOUND_MISTAKES])
+def test_what_is_not_bound(gdn, inputs, spoil, message):
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn.bind(**spoil(inputs))
+    assert str(raised.value) == f"gated_delta_net: {message}"

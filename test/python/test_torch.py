@@ -305,3 +305,14 @@ def test_message(gdn, inputs, what, spoil, message):
     with pytest.raises(recur.ArgumentError) as raised:
         called(**spoil(of_torch(inputs)))
     assert str(raised.value) == f"gated_delta_net: {message}"
+
+
+def test_a_bound_call(gdn):
+    given = of_torch(draw(B=1, T=1))
+    state = torch.zeros(1, 4, 8, 16)
+    bound = gdn.bind(**given, initial=state, final=state)
+    want, last = gdn(**given, final=True)
+    assert torch.equal(bound(), want) and torch.equal(state, last)
+    given["v"].requires_grad_()
+    with pytest.raises(recur.ArgumentError, match="a bound call has no gradient; detach"):
+        gdn.bind(**given)
