@@ -5,6 +5,7 @@
 #include "Check/RandomData.h"
 #include "DrawKernels.h"
 #include "Engine/HostEngine.h"
+#include "Interpreter/DGPSInterpreter.h"
 #include "mlir/IR/Diagnostics.h"
 #include "property/Failure.h"
 #include "property/Judge.h"
@@ -36,6 +37,16 @@ static double measureRounding(dgps::RecurrenceOp recurrence, PipelineOptions opt
       llvm::consumeError(results.takeError());
   else if (!prepared)
     llvm::consumeError(prepared.takeError());
+  return 0;
+}
+
+/// What errors like those of the stage's rounding do to the results token by token, where terms cancel.
+static double measureTokenwise(dgps::RecurrenceOp recurrence, const interpreter::Disturbance &rounding,
+                               const data::Data &data, const data::Results &want) {
+  if (auto disturbed = interpreter::interpretDisturbed(recurrence, data, rounding))
+    return distance(*disturbed, want);
+  else
+    llvm::consumeError(disturbed.takeError());
   return 0;
 }
 
@@ -75,6 +86,8 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
     if (!(check::findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
       return {}; // the results leave the range of the type
     limit = std::max(limit, 3 * measureRounding(compiled->recurrence, options, data, *want));
+  } else if (off > limit) {
+    limit = std::max(limit, 4 * measureTokenwise(compiled->recurrence, (*prepared)->rounding, data, *want));
   }
   if (off <= limit)
     return {};
