@@ -1,0 +1,136 @@
+// The meaning of products with a scale of each channel between two indices: the scales after the earlier index, up to the
+// later one, or up to the one before it for a row whose point is -1.
+// RUN: recur-opt --interpret %s >/dev/null
+
+// Dots go back to the start of the block of two indices. An index has two rows, of which the scale of its own index does
+// not reach the first, and two columns. What is not computed stays.
+!DotsA = !tile.tile<8x3xf32, local, [6, 1]>
+!DotsB = !tile.tile<12x3xf32, local, [6, 1]>
+!DotsC = !tile.tile<8x8xf32, local, [11, 1]>
+tile.kernel @dots required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x3xf32, global>, %y: !tile.tile<?x3xf32, global>, %z: !tile.tile<?x8xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 6 : i64
+  %ar = arith.constant 8 : i64
+  %br = arith.constant 12 : i64
+  %a = tile.alloc : !DotsA
+  %b = tile.alloc : !DotsB
+  %c = tile.alloc : !DotsC
+  tile.load %x[%zero] rows %ar into %a : !tile.tile<?x3xf32, global> into !DotsA
+  tile.load %y[%zero] rows %br into %b : !tile.tile<?x3xf32, global> into !DotsB
+  %columns = tile.view %b offset 0 : !DotsB to !tile.tile<8x3xf32, local, [6, 1]>
+  %scales = tile.view %b offset 48 : !DotsB to !tile.tile<4x3xf32, local, [6, 1]>
+  tile.map into %c rows %n dims [] into !DotsC {
+    %number = arith.constant 7.0 : f32
+    tile.yield %number : f32
+  }
+  tile.scaled_dots %a, %columns scales %scales into %c rows %n block 2 points [-1, 1] of [0, 1]
+      : !DotsA, !tile.tile<8x3xf32, local, [6, 1]> scales !tile.tile<4x3xf32, local, [6, 1]> into !DotsC
+  tile.store %c rows %n to %z[%zero] : !DotsC to !tile.tile<?x8xf32, global>
+}
+check.run @dots
+    ([[-2, 0, 2], [1, -2, 0], [-1, 1, -2], [2, -1, 1], [0, 2, -1], [-2, 0, 2], [1, -2, 0], [-1, 1, -2]],
+     [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [3, -1, 2], [1, -3, 0], [-1, 2, -2], [-3, 0, 3], [9, 9, 9],
+      [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+     [[5, 5, 5, 5, 5, 5, 5, 5], [5, 5, 5, 5, 5, 5, 5, 5], [5, 5, 5, 5, 5, 5, 5, 5], [5, 5, 5, 5, 5, 5, 5, 5],
+      [5, 5, 5, 5, 5, 5, 5, 5], [5, 5, 5, 5, 5, 5, 5, 5]])
+  gives ([[-2, 0, 2], [1, -2, 0], [-1, 1, -2], [2, -1, 1], [0, 2, -1], [-2, 0, 2], [1, -2, 0], [-1, 1, -2]],
+         [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [3, -1, 2], [1, -3, 0], [-1, 2, -2], [-3, 0, 3],
+          [9, 9, 9], [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+         [[7, 7, 7, 7, 7, 7, 7, 7], [-3, 7, 7, 7, 7, 7, 7, 7], [-3, -6, 7, 7, 7, 7, 7, 7],
+          [-15, 13, -4, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 7, 7, 7], [7, 7, 7, 7, -2, 7, 7, 7]])
+
+// Sums go back to the first index.
+!SumsA = !tile.tile<8x4xf32, local, [7, 1]>
+!SumsB = !tile.tile<8x3xf32, local, [6, 1]>
+!SumsC = !tile.tile<8x3xf32, local, [6, 1]>
+tile.kernel @sums required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %y: !tile.tile<?x3xf32, global>, %z: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 8 : i64
+  %ar = arith.constant 8 : i64
+  %br = arith.constant 8 : i64
+  %a = tile.alloc : !SumsA
+  %b = tile.alloc : !SumsB
+  %c = tile.alloc : !SumsC
+  tile.load %x[%zero] rows %ar into %a : !tile.tile<?x4xf32, global> into !SumsA
+  tile.load %y[%zero] rows %br into %b : !tile.tile<?x3xf32, global> into !SumsB
+  %values = tile.view %b offset 0 : !SumsB to !tile.tile<4x3xf32, local, [6, 1]>
+  %scales = tile.view %b offset 24 : !SumsB to !tile.tile<4x3xf32, local, [6, 1]>
+  tile.scaled_sums %a, %values scales %scales into %c rows %n points [-1, 1] of [0]
+      : !SumsA, !tile.tile<4x3xf32, local, [6, 1]> scales !tile.tile<4x3xf32, local, [6, 1]> into !SumsC
+  tile.store %c rows %n to %z[%zero] : !SumsC to !tile.tile<?x3xf32, global>
+}
+check.run @sums
+    ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2], [0, 2, -1, 1], [-2, 0, 2, -1], [1, -2, 0, 2],
+      [-1, 1, -2, 0]],
+     [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [9, 9, 9], [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7]])
+  gives ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2], [0, 2, -1, 1], [-2, 0, 2, -1],
+          [1, -2, 0, 2], [-1, 1, -2, 0]],
+         [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [9, 9, 9], [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+         [[0, 0, 0], [-3, 0, 3], [3, 0, -3], [-14, 2, -7], [4, -4, 2], [12, 6, 10], [-10, -8, -10], [24, -2, 20]])
+
+// The same with one scale for all channels.
+!SumsOfAScaleA = !tile.tile<8x4xf32, local, [7, 1]>
+!SumsOfAScaleB = !tile.tile<8x3xf32, local, [6, 1]>
+!SumsOfAScaleC = !tile.tile<8x3xf32, local, [6, 1]>
+tile.kernel @sums_of_a_scale required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %y: !tile.tile<?x3xf32, global>, %z: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 8 : i64
+  %ar = arith.constant 8 : i64
+  %br = arith.constant 8 : i64
+  %a = tile.alloc : !SumsOfAScaleA
+  %b = tile.alloc : !SumsOfAScaleB
+  %c = tile.alloc : !SumsOfAScaleC
+  tile.load %x[%zero] rows %ar into %a : !tile.tile<?x4xf32, global> into !SumsOfAScaleA
+  tile.load %y[%zero] rows %br into %b : !tile.tile<?x3xf32, global> into !SumsOfAScaleB
+  %values = tile.view %b offset 0 : !SumsOfAScaleB to !tile.tile<4x3xf32, local, [6, 1]>
+  %scales = tile.view %b offset 24 : !SumsOfAScaleB to !tile.tile<4xf32, local, [6]>
+  tile.scaled_sums %a, %values scales %scales into %c rows %n points [-1, 1] of [0]
+      : !SumsOfAScaleA, !tile.tile<4x3xf32, local, [6, 1]> scales !tile.tile<4xf32, local, [6]> into !SumsOfAScaleC
+  tile.store %c rows %n to %z[%zero] : !SumsOfAScaleC to !tile.tile<?x3xf32, global>
+}
+check.run @sums_of_a_scale
+    ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2], [0, 2, -1, 1], [-2, 0, 2, -1], [1, -2, 0, 2],
+      [-1, 1, -2, 0]],
+     [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [9, 9, 9], [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7]])
+  gives ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2], [0, 2, -1, 1], [-2, 0, 2, -1],
+          [1, -2, 0, 2], [-1, 1, -2, 0]],
+         [[-3, 0, 3], [2, -2, 1], [0, 3, -1], [-2, 1, -3], [9, 9, 9], [2, 3, -1], [1, -2, 2], [3, 1, 2]],
+         [[0, 0, 0], [-3, 0, 3], [3, 0, -3], [-14, 2, 11], [4, -4, 2], [12, 6, -14], [-10, 4, 4], [24, -24, -9]])
+
+// Forward substitution: what is subtracted of a row are the sums over the rows above it, which are solved.
+!SolveA = !tile.tile<4x4xf32, local, [7, 1]>
+!SolveB = !tile.tile<8x2xf32, local, [5, 1]>
+!SolveC = !tile.tile<4x2xf32, local, [5, 1]>
+tile.kernel @solve required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %y: !tile.tile<?x2xf32, global>, %z: !tile.tile<?x2xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 4 : i64
+  %ar = arith.constant 4 : i64
+  %br = arith.constant 8 : i64
+  %a = tile.alloc : !SolveA
+  %b = tile.alloc : !SolveB
+  %c = tile.alloc : !SolveC
+  tile.load %x[%zero] rows %ar into %a : !tile.tile<?x4xf32, global> into !SolveA
+  tile.load %y[%zero] rows %br into %b : !tile.tile<?x2xf32, global> into !SolveB
+  %values = tile.view %b offset 0 : !SolveB to !tile.tile<4x2xf32, local, [5, 1]>
+  %scales = tile.view %b offset 20 : !SolveB to !tile.tile<4x2xf32, local, [5, 1]>
+  tile.map %values into %c rows %n dims [array<i64: 0, 1>] : !tile.tile<4x2xf32, local, [5, 1]> into !SolveC {
+  ^bb0(%p: f32):
+    tile.yield %p : f32
+  }
+  tile.scaled_sums solve %a, %c scales %scales into %c rows %n points [1] of [0]
+      : !SolveA, !SolveC scales !tile.tile<4x2xf32, local, [5, 1]> into !SolveC
+  tile.store %c rows %n to %z[%zero] : !SolveC to !tile.tile<?x2xf32, global>
+}
+check.run @solve
+    ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2]],
+     [[1, 2], [3, -1], [2, 5], [-2, 1], [9, 9], [2, -1], [3, 2], [1, 2]],
+     [[7, 7], [7, 7], [7, 7], [7, 7]])
+  gives ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2]],
+         [[1, 2], [3, -1], [2, 5], [-2, 1], [9, 9], [2, -1], [3, 2], [1, 2]],
+         [[1, 2], [1, 1], [5, -1], [-16, 23]])
