@@ -28,8 +28,9 @@ def Check_RunOp : Op<Check_Dialect, "run"> {
 
     Each number must be the one that is written up to a relative error of 1e-15, or of the number after `within`; zero,
     infinities and `nan` must be what they are (zero may be off by that number). `rounding` makes products round their
-    operands as a target does: f32, tf32, bf16 or f16. Instead of numbers there may be the message of an error after
-    `fails`.
+    operands as a target does: f32, tf32, bf16 or f16; a kernel's tiles with `f32` as their elements. Instead of numbers
+    there may be the message of an error after `fails`; one of a kernel has an op's place as `+4:3`, with lines counted from
+    the kernel's.
 
     Verified: the symbol is that of a program; arrays are rectangular; names are there where they belong.
 

@@ -1,4 +1,4 @@
-// The meaning of maps of what has another shape, of some blocks of a matrix and of tiles whose rows are swizzled.
+// The meaning of maps of what has another shape, of some blocks of a matrix, of swizzled tiles, and of rounding.
 // RUN: recur-opt --interpret %s >/dev/null
 
 // A dimension of size one is repeated; an index says where an element is. Of five rows four count.
@@ -264,3 +264,32 @@ tile.kernel @swizzle128 required 2 workspace 0 {
 check.run @swizzle128 ([7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7])
   gives ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
          [127, 255, 383, 511, 639, 767, 895, 1023, 1151, 1279, 1407, 1535, 1663, 1791, 1919, 2047])
+
+// With rounding, what is written has the element's type: 2^-25 adds nothing to a number in float32, and float16 has what
+// bfloat16 has of a number near one.
+!RoundA = !tile.tile<?x1xbf16, global>
+!RoundB = !tile.tile<?x1xf32, global>
+!RoundT = !tile.tile<1x1xf32, local, [1, 1]>
+!RoundH = !tile.tile<1x1xf16, shared, [1, 1]>
+tile.kernel @round required 3 workspace 64 {
+^bb0(%x: !RoundA, %y: !RoundB, %z: !RoundB, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %t = tile.alloc at 0 : !RoundT
+  %h = tile.alloc at 0 : !RoundH
+  tile.load %x[%zero] rows %one into %t : !RoundA into !RoundT
+  tile.map %t into %t rows %one dims [array<i64: 0, 1>] : !RoundT into !RoundT {
+  ^bb0(%a: f32):
+    %tiny = arith.constant 0x33000000 : f32
+    %s = arith.addf %a, %tiny : f32
+    tile.yield %s : f32
+  }
+  tile.map %t into %h rows %one dims [array<i64: 0, 1>] : !RoundT into !RoundH {
+  ^bb0(%a: f32):
+    tile.yield %a : f32
+  }
+  tile.store %t rows %one to %y[%zero] : !RoundT to !RoundB
+  tile.store %h rows %one to %z[%zero] : !RoundH to !RoundB
+}
+check.run @round rounding f32 ([[1.2345]], [[0]], [[0]]) gives ([[1.2345]], [[1.234375]], [[1.234375]])
+check.run @round ([[1.2345]], [[0]], [[0]]) gives ([[1.2345]], [[1.2345000298023223]], [[1.2345000298023223]])

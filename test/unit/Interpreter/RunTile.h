@@ -3,9 +3,7 @@
 #include "Interpreter/TileInterpreter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "gmock/gmock.h"
-#include <random>
 
 namespace recur::interpreter {
 
@@ -33,15 +31,6 @@ protected:
     if (llvm::Error error = run(*module->getOps<tile::KernelOp>().begin(), callers, tokens, options))
       return llvm::toString(std::move(error));
     return "";
-  }
-
-  static std::vector<double> random(size_t count, unsigned seed) {
-    std::mt19937 generator(seed);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    std::vector<double> values(count);
-    for (double &value : values)
-      value = uniform(generator);
-    return values;
   }
 
   mlir::MLIRContext context;
