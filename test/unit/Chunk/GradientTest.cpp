@@ -4,6 +4,7 @@
 #include "Transforms/Chunk/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <filesystem>
+#include <map>
 #include <set>
 
 using namespace recur;
@@ -168,176 +169,83 @@ TEST_F(Gradient, OfOthersIsSeenToBeWrong) {
   EXPECT_EQ(judge.judge(wrong).along, "initial A");
 }
 
-/// A recurrence, and what of its data is set: a name and a number for all of it, or for one in so many.
-struct Corner {
-  const char *name, *text;
-  std::vector<std::tuple<std::string, double, size_t>> set = {};
+/// What of a recurrence's data is set: a number for all of an array, or for one in so many.
+struct Planted {
+  llvm::StringRef recurrence, array;
+  double number;
+  size_t every;
 };
 
-const Corner corners[] = {
-    {"relu_and_abs_at_zero",
-     R"(recurrence a {
-  dim K
-  input x: [K]
-  state A: [K]
-  A = 0.5 * A + relu(x) + abs(x) * max(0, x) + min(x, 1)
-  output o = A + max(x, A)
-})",
-     {{"x", 0, 2}, {"A", 0, 1}}},
-    {"norm_of_zero",
-     R"(recurrence a {
-  dim K
-  input k: [K], v: [K]
-  state S: [K, K]
-  S = S + outer(v, l2norm(k)) + outer(l2norm(v), k) / (1e-3 + sum(abs(k)))
-  output o = S @ k / sqrt(dot(k, k))
-  output p = S @ (k * sqrt(abs(v)))
-})",
-     {{"v", 0, 1}}},
-    {"square_root_of_zero",
-     R"(recurrence a {
-  dim K
-  input k: [K], x
-  output o = sqrt(dot(k, k)) + exp(log(x))
-})",
-     {{"k", 0, 1}, {"x", 0, 1}}},
-    {"running_maximum_with_ties",
-     R"(recurrence a {
-  input f, i
-  state m
-  m = max(m + f, i)
-  output o = exp(m)
-})",
-     {{"f", 0, 2}, {"i", 1, 3}, {"m", 1, 1}}},
-    {"running_maximum_over_a_constant",
-     R"(recurrence a {
-  input f
-  state m
-  m = max(m + f, 0)
-  output o = m * m
-})",
-     {{"f", 0, 3}, {"m", 0, 1}}},
-    {"decays_of_zero_and_of_any_sign",
-     R"(recurrence a {
-  dim K, V
-  input a: [K], c, k: [K], v: [V], q: [K]
-  state S: [V, K]
-  state n: [K]
-  S = c * S @ diag(a)
-  S = S + outer(v - S @ k, k)
-  n = a * n + k
-  output o = S @ q
-  output p = dot(n, q)
-})",
-     {{"a", 0, 3}, {"c", 0, 7}}},
-    {"logarithms_of_minus_infinity",
-     R"(recurrence a {
-  dim K, V
-  input g: [K], h, k: [K], v: [V], q: [K]
-  state S: [V, K]
-  state n
-  S = S @ diag(exp(g))
-  S = exp(h) * S + outer(v - S @ k, k)
-  n = exp(h) * n + sum(v)
-  output o = n * (S @ q)
-})",
-     {{"g", -INFINITY, 5}, {"h", -INFINITY, 7}}},
-    {"value_side_decay", R"(recurrence a {
-  dim K, V
-  input a: [V], b: [V], k: [K], v: [V], q: [K], x: [V]
-  state S: [V, K]
-  state R: [V, K]
-  S = diag(a) @ S + outer(v - (diag(a) @ S) @ k, k)
-  R = diag(exp(b - 2)) @ R + outer(v, k - x @ R)
-  output o = S @ q + x * sum(R)
-  output p = x @ R
-})"},
-    {"micro_steps", R"(recurrence a {
-  dim K, V
-  dim N = 3
-  input k: [N, K], v: [N, V], beta: [N], g, q: [K]
-  state S: [V, K]
-  S = exp(g) * S
-  for j in 0..N {
-    S = S + beta[j] * outer(v[j] - S @ k[j], k[j])
+constexpr Planted planted[] = {
+    {"relu_and_abs_at_zero", "x", 0, 2},
+    {"relu_and_abs_at_zero", "A", 0, 1},
+    {"norm_of_zero", "v", 0, 1},
+    {"square_root_of_zero", "k", 0, 1},
+    {"square_root_of_zero", "x", 0, 1},
+    {"running_maximum_with_ties", "f", 0, 2},
+    {"running_maximum_with_ties", "i", 1, 3},
+    {"running_maximum_with_ties", "m", 1, 1},
+    {"running_maximum_over_a_constant", "f", 0, 3},
+    {"running_maximum_over_a_constant", "m", 0, 1},
+    {"decays_of_zero_and_of_any_sign", "a", 0, 3},
+    {"decays_of_zero_and_of_any_sign", "c", 0, 7},
+    {"logarithms_of_minus_infinity", "g", -INFINITY, 5},
+    {"logarithms_of_minus_infinity", "h", -INFINITY, 7},
+};
+
+constexpr const char *cornersPath = RECUR_SOURCE_DIR "/test/unit/Chunk/Inputs/corners.recur";
+
+/// The texts of the recurrences of the file, by their names.
+std::map<std::string, std::string> readCorners() {
+  std::map<std::string, std::string> corners;
+  auto buffer = llvm::MemoryBuffer::getFile(cornersPath);
+  auto [comment, rest] = (*buffer)->getBuffer().split("\nrecurrence ");
+  while (!rest.empty()) {
+    auto [text, others] = rest.split("\nrecurrence ");
+    corners[text.split(' ').first.str()] = "recurrence " + text.str();
+    rest = others;
   }
-  output o = S @ q
-})"},
-    {"general_states", R"(recurrence a {
-  dim K
-  input x: [K], g
-  param W: [K, K], b: [K], c
-  state h: [K], M: [K, K]
-  h = tanh(W @ h + x + b)
-  M = sigmoid(g) * M + c * outer(softmax(h), x @ M)
-  output o = M @ h + elu(h) * softplus(x)
-})"},
-    {"read_before_the_update", R"(recurrence a {
-  dim K, V
-  input q: [K], k: [K], v: [V], w: [K]
-  param u: [K]
-  state S: [V, K]
-  output o = S @ q + dot(q, u * k) * v
-  S = S @ diag(exp(w)) + outer(v, k)
-})"},
-    {"stopped", R"(recurrence a {
-  dim K, V
-  input q: [K], k: [K], v: [V], g
-  param mu
-  state S: [V, K]
-  let key = l2norm(stop(k)) * k
-  S = exp(stop(g)) * S + outer(v - S @ key, key)
-  output o = stop(mu * q[0]) * mu * (S @ q) + stop(S @ k)
-})"},
-    {"conjugate_gradients", R"(recurrence a {
-  dim K
-  input q: [K], k: [K], g
-  param ridge: [K]
-  state G: [K, K]
-  G = exp(g) * G + outer(k, k)
-  output o = cg(G, q, ridge = exp(ridge), iterations = 40)
-})"},
-    {"delayed_values", R"(recurrence a {
-  dim K, V
-  input k: [K], v: [V], c, q: [K]
-  state last: [K]
-  state S: [V, K]
-  S = S + outer(v - S @ last, last + k)
-  last = c * k
-  output o = S @ q + dot(last, k) * v
-})"},
-    {"states_that_change_places", R"(recurrence a {
-  dim K
-  input x: [K], y: [K]
-  state a: [K], b: [K]
-  let old = a
-  a = b
-  b = old
-  output o = a * x + b * y
-})"},
-};
+  return corners;
+}
 
-class CornerGradient : public Gradient, public ::testing::WithParamInterface<Corner> {};
+std::vector<std::string> listCorners() {
+  std::vector<std::string> names;
+  for (const auto &[name, text] : readCorners())
+    names.push_back(name);
+  return names;
+}
+
+class CornerGradient : public Gradient, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(CornerGradient, IsWhatDualNumbersSay) {
-  auto module = compile("corner.recur", GetParam().text, {{"K", 4}, {"V", 3}});
+  auto module = compile(cornersPath, readCorners().at(GetParam()), {{"K", 4}, {"V", 3}});
   ASSERT_TRUE(module);
   for (int64_t size : {1, 16})
     for (int64_t tokens : {1, 7, 37}) {
       auto chunked = differentiate(*module, size);
       Data data = randomData(recurrenceOf(*module), {2, tokens, 2, 2}, 3);
-      for (const auto &[name, number, every] : GetParam().set)
-        for (NamedArrays *arrays : {&data.inputs, &data.initial})
-          if (auto found = arrays->find(name); found != arrays->end())
-            for (size_t i = 0; i < found->second.values.size(); i += every)
-              found->second.values[i] = number;
+      for (const Planted &plant : planted) {
+        if (plant.recurrence != GetParam())
+          continue;
+        NamedArrays &arrays = data.inputs.count(plant.array.str()) ? data.inputs : data.initial;
+        std::vector<double> &values = arrays.at(plant.array.str()).values;
+        for (size_t i = 0; i < values.size(); i += plant.every)
+          values[i] = plant.number;
+      }
       GradientError error = judge(*module, *chunked, data, 5);
       EXPECT_LE(error.error, 1e-10) << "along " << error.along << " with chunks of " << size << ", " << tokens
                                     << " tokens";
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Corners, CornerGradient, ::testing::ValuesIn(corners),
-                         [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Corners, CornerGradient, ::testing::ValuesIn(listCorners()),
+                         [](const auto &info) { return info.param; });
+
+TEST(Corners, AreThoseThatNumbersArePlantedIn) {
+  std::map<std::string, std::string> corners = readCorners();
+  EXPECT_EQ(corners.size(), 15u);
+  for (const Planted &plant : planted)
+    EXPECT_EQ(corners.count(plant.recurrence.str()), 1u) << plant.recurrence.str();
+}
 
 } // namespace
