@@ -16,24 +16,30 @@ struct GradientReport {
   double stateBytes;              // of all states of a head; 0 where the gradient takes none
 };
 
-/// What is kept between forward and backward: bytes and flops of a token.
+/// What is kept between forward and backward: bytes and flops of a token, and how long it takes, by these flops, over
+/// the fastest way.
 struct Keeping {
   std::string what;
-  double bytes, flops;
+  double bytes, flops, time = 1;
 };
 } // namespace
 
 /// From the fastest to the one that takes least memory. Where the caller keeps nothing, the runtime has the states of
 /// a part of the sequence in its workspace, and goes over the tokens twice where that is not all of it.
 static std::vector<Keeping> listKeepings(const GradientReport &report) {
+  double flops = report.gradient.flops, again = report.states.flops;
   if (report.stateBytes == 0)
-    return {{"nothing, for these gradients take no states", 0, report.gradient.flops}};
-  double each = report.stateBytes / double(report.chunk), once = report.gradient.flops + report.states.flops;
+    return {{"nothing, for these gradients take no states", 0, flops, 1}};
+  double each = report.stateBytes / double(report.chunk);
   double part = 16; // chunks, of a long sequence whose states are too many
-  return {{"every chunk's states, by the call forward", each, report.gradient.flops},
-          {fmt::format("states every {} chunks, by the call forward", part), each / part, once},
-          {"nothing; states in the workspace", each, once},
-          {"nothing; states of a part in the workspace", 0, once + report.states.flops}};
+  std::vector<Keeping> all{
+      {"every chunk's states, by the call forward", each, flops},
+      {fmt::format("states every {} chunks, by the call forward", part), each / part, flops + again},
+      {"nothing; states in the workspace", each, flops + again},
+      {"nothing; states of a part in the workspace", 0, flops + 2 * again}};
+  for (Keeping &keeping : all)
+    keeping.time = keeping.flops / std::max(1.0, flops);
+  return all;
 }
 
 /// Flops are of all ops; bytes of what comes in and leaves: streams as float32, and states once a chunk.
@@ -88,8 +94,8 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
                             report->program.bytes, report->gradient.bytes / std::max(1.0, report->program.bytes)));
   StringRef title = "kept";
   for (const Keeping &keeping : listKeepings(*report)) {
-    line(title.data(),
-         fmt::format("{:<44}{:>5.0f} bytes and {:.0f} flops a token", keeping.what, keeping.bytes, keeping.flops));
+    line(title.data(), fmt::format("{:<44}{:>5.0f} bytes and {:.0f} flops a token, time {:.2f}", keeping.what,
+                                   keeping.bytes, keeping.flops, keeping.time));
     title = "";
   }
   return text;
@@ -101,8 +107,10 @@ Expected<json::Value> explain::explainGradientJson(dgps::RecurrenceOp recurrence
     return report.takeError();
   json::Array kept;
   for (const Keeping &keeping : listKeepings(*report))
-    kept.push_back(
-        json::Object{{"what", keeping.what}, {"bytes_per_token", keeping.bytes}, {"flops_per_token", keeping.flops}});
+    kept.push_back(json::Object{{"what", keeping.what},
+                                {"bytes_per_token", keeping.bytes},
+                                {"flops_per_token", keeping.flops},
+                                {"relative_time", keeping.time}});
   return json::Value(json::Object{{"size", report->chunk},
                                   {"kept", std::move(kept)},
                                   {"equations", json::Array(report->equations)},

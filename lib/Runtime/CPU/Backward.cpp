@@ -149,8 +149,8 @@ static double countArrayBytes(const Call &call) {
   return bytes;
 }
 
-/// The longest part whose states fit into the workspace: what the caller gives, or else half as much as the arrays
-/// take.
+/// The longest part whose states fit into the workspace: what the caller gives, or else a tenth of what the arrays
+/// take, with which a long sequence trains in less than one and a half times its inputs and their gradients.
 static void plan(Call &resolved) {
   const recur_recurrence *recurrence = resolved.recurrence;
   const recur_call *call = resolved.call;
@@ -167,10 +167,10 @@ static void plan(Call &resolved) {
   constexpr double always = 64 << 20;
   double budget = double(call->workspace_bytes);
   if (!call->workspace_bytes) {
-    budget = countArrayBytes(resolved) / 2;
+    budget = countArrayBytes(resolved) / 10;
     budget = budget < always ? always : budget;
   }
-  int64_t chunks = divideUp(call->T, gradient.chunk), least = -1;
+  int64_t chunks = divideUp(call->T, gradient.chunk);
   if (chunks < 1)
     chunks = 1;
   if (call->kept_interval > gradient.chunk) { // parts are what lies between what was kept
@@ -179,17 +179,25 @@ static void plan(Call &resolved) {
     resolved.slotBytes = makeLayout(resolved, resolved.keptChunks).end;
     return;
   }
-  for (int64_t parts = 1;; parts *= 2) {
-    int64_t kept = divideUp(chunks, parts), bytes = makeLayout(resolved, kept).end;
-    if (least < 0 || bytes < resolved.slotBytes) {
-      least = kept;
-      resolved.slotBytes = bytes;
-    }
-    double all = double(bytes) * double(resolved.slots) + double(resolved.records) * double(resolved.recordBytes);
-    if (all <= budget || kept == 1)
-      break;
+  auto measure = [&](int64_t parts) { return makeLayout(resolved, divideUp(chunks, parts)).end; };
+  auto fits = [&](int64_t parts) {
+    double records = double(resolved.records) * double(resolved.recordBytes);
+    return double(measure(parts)) * double(resolved.slots) + records <= budget;
+  };
+  // Twice as many parts take less until there are about as many as each has chunks.
+  int64_t parts = 1;
+  while (!fits(parts) && measure(2 * parts) < measure(parts))
+    parts *= 2;
+  // Each part but the last is gone over twice for its states: the fewer there are, the less that is.
+  for (int64_t tooFew = parts / 2; fits(parts) && tooFew + 1 < parts;) {
+    int64_t middle = tooFew + (parts - tooFew) / 2;
+    if (fits(middle))
+      parts = middle;
+    else
+      tooFew = middle;
   }
-  resolved.keptChunks = least;
+  resolved.keptChunks = divideUp(chunks, parts);
+  resolved.slotBytes = measure(parts);
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 // outside of the arrays is touched.
 #include "GuardedPages.h"
 #include "TestRecurrence.h"
+#include <cmath>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <memory>
@@ -252,6 +253,58 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
     EXPECT_EQ(first(4), 10); // of a param, of two sequences
     EXPECT_EQ(first(5), 4);
   }
+}
+
+/// One head of the gated delta rule, of which the sizes alone are looked at.
+TEST(Backward, TakesLessThanHalfOfInputsAndGradientsBeside) {
+  constexpr int64_t side = 128;
+  static constexpr int32_t state[] = {0};
+  constexpr recur_gradient_info delta = {runStates, runGradient, 1 << 18, state, state, 1, 1, 64, 0, nullptr};
+  for (int32_t type : {RECUR_F32, RECUR_BF16}) {
+    const recur_array_info arrays[] = {
+        {"q", RECUR_INPUT, type, 1, 1, {side, 0}},  {"k", RECUR_INPUT, type, 1, 1, {side, 0}},
+        {"v", RECUR_INPUT, type, 0, 1, {side, 0}},  {"g", RECUR_INPUT, type, 0, 0, {0, 0}},
+        {"beta", RECUR_INPUT, type, 0, 0, {0, 0}},  {"S", RECUR_STATE, RECUR_F32, 0, 2, {side, side}},
+        {"o", RECUR_OUTPUT, type, 0, 1, {side, 0}},
+    };
+    recur_recurrence recurrence = attention;
+    recurrence.arrays = arrays;
+    recurrence.array_count = std::size(arrays);
+    recurrence.gradient = &delta;
+    recur_call call = {};
+    call.B = call.H = 1;
+    double elementBytes = type == RECUR_F32 ? 4 : 2, stateBytes = side * side * 4;
+    for (int64_t T : {100'000, 300'000, 1'000'000, 10'000'000}) {
+      call.T = T;
+      call.workspace_bytes = 0;
+      double inputs = 2 * double(T) * (3 * side + 2) * elementBytes, outputs = 2 * double(T) * side * elementBytes;
+      int64_t usual = recur_backward_workspace_size(&recurrence, &call);
+      if (T >= 300'000)
+        EXPECT_LT(outputs + inputs + double(usual), 1.5 * inputs) << "T = " << T;
+      EXPECT_LE(double(usual), std::max(double(64 << 20), (inputs + outputs) / 10 + stateBytes));
+      // A budget is used and kept to, where it is no less than the least.
+      call.workspace_bytes = 1;
+      int64_t least = recur_backward_workspace_size(&recurrence, &call);
+      double all = double(T) / 64 * stateBytes;
+      EXPECT_LT(double(least), 2.2 * std::sqrt(all * stateBytes) + (1 << 19));
+      for (double share : {0.1, 0.3, 0.55, 0.9}) {
+        call.workspace_bytes = int64_t(share * all);
+        int64_t used = recur_backward_workspace_size(&recurrence, &call);
+        if (call.workspace_bytes < least) {
+          EXPECT_EQ(used, least);
+          continue;
+        }
+        EXPECT_LE(used, call.workspace_bytes) << "T = " << T;
+        EXPECT_GT(double(used), double(call.workspace_bytes) * 0.5) << "T = " << T;
+      }
+    }
+  }
+  // No size is too large to plan for.
+  recur_recurrence recurrence = makeRecurrence();
+  recur_call call = {};
+  call.B = call.H = 1;
+  call.T = INT64_MAX / 4096;
+  EXPECT_GT(recur_backward_workspace_size(&recurrence, &call), 0);
 }
 
 TEST(Backward, SaysWhatIsWrong) {
