@@ -220,7 +220,9 @@ TEST_F(Misuse, Plans) {
 TEST_F(Misuse, KernelsOfAnotherVersionOrMachine) {
   recur_recurrence other = attention;
   other.abi_version = RECUR_ABI_VERSION + 1;
-  expectRefused(RECUR_WRONG_VERSION, "the kernel is of ABI version 7, this runtime of 6", &other);
+  std::string message = "the kernel is of ABI version " + std::to_string(RECUR_ABI_VERSION + 1) + ", this runtime of " +
+                        std::to_string(RECUR_ABI_VERSION);
+  expectRefused(RECUR_WRONG_VERSION, message, &other);
   other = attention;
   other.features = 1u << 31; // no such feature yet
   expectRefused(RECUR_WRONG_MACHINE, "attention was compiled for 'host', and this processor lacks instructions",
