@@ -11,6 +11,7 @@
 #include "property/Judge.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace recur;
@@ -20,7 +21,7 @@ using namespace recur::data;
 namespace {
 /// What is wrong with a gradient. The kind is what the reducer keeps.
 struct Mistake {
-  enum Kind { None, Refused, Crashed, Differs } kind = None;
+  enum Kind { None, Refused, Crashed, Differs, OfSome } kind = None;
   std::string message;
 };
 } // namespace
@@ -56,6 +57,42 @@ static mlir::LogicalResult differentiate(mlir::ModuleOp module, int64_t chunk) {
   passes.addPass(chunk::createDifferentiatePass());
   clean();
   return passes.run(module);
+}
+
+/// What is wrong with a program that has some of the gradients, by the numbers of the one that has all.
+static std::string findMistakeOfSome(mlir::ModuleOp module, const data::Data &data, const data::Results &cotangents,
+                                     const data::Data &all) {
+  Random random(11);
+  llvm::SmallVector<std::string> wanted;
+  for (const data::NamedArrays *arrays : {&all.inputs, &all.params, &all.initial})
+    for (const auto &[name, array] : *arrays)
+      if (random.below(3) == 0)
+        wanted.push_back(name);
+  if (wanted.empty())
+    return {};
+  mlir::PassManager passes(module.getContext());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createLeaveOutGradientsPass({wanted}));
+  if (mlir::failed(passes.run(module)))
+    return "gradients cannot be left out";
+  llvm::SmallVector<chunk::ProgramOp> programs(module.getOps<chunk::ProgramOp>());
+  llvm::Expected<data::Data> some = interpreter::interpretGradient(programs[0], programs[1], data, cotangents);
+  if (!some)
+    return llvm::toString(some.takeError());
+  for (auto arrays : {&data::Data::inputs, &data::Data::params, &data::Data::initial})
+    for (const auto &[name, array] : all.*arrays) {
+      bool isWanted = llvm::is_contained(wanted, name);
+      auto found = ((*some).*arrays).find(name);
+      if (!isWanted && arrays != &data::Data::initial && found != ((*some).*arrays).end())
+        return "there is a gradient of " + name + ", which is not wanted";
+      if (!isWanted)
+        continue;
+      if (found == ((*some).*arrays).end())
+        return "there is no gradient of " + name;
+      for (auto [a, b] : llvm::zip_equal(found->second.values, array.values))
+        if (a != b && (std::isfinite(a) || std::isfinite(b)))
+          return "by itself the gradient of " + name + " is another";
+    }
+  return {};
 }
 
 static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data &given) {
@@ -103,8 +140,10 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data
   double condition = *llvm::max_element(spread) / step;
   double limit = std::max(1e-9, 1e-12 * condition);
   interpreter::GradientError error = judge->judge(*gradient);
-  if (error.error <= limit)
-    return {};
+  if (error.error <= limit) {
+    std::string mistake = findMistakeOfSome(*module, data, cotangents, *gradient);
+    return {mistake.empty() ? Mistake::None : Mistake::OfSome, mistake};
+  }
   return {Mistake::Differs,
           "off by " + std::to_string(error.error) + " along " + error.along + ", more than " + std::to_string(limit)};
 }
