@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _loaded: set[tuple[_native.Kernel, int]] = set()
 
 
+#: What a recurrence is compiled for, by its handle and the index of a GPU.
+_targets: dict[tuple[str, int], str] = {}
+
 #: In place of a guard where the GPU of the tensors is the current one.
 _nothing = contextlib.nullcontext()
 
@@ -40,6 +43,14 @@ def _get_capability(index: int) -> tuple[int, int]:
 
 
 def find_target(recurrence: Recurrence, device: torch.device) -> str:
+    """The same as :func:`_choose_target`, once for each GPU."""
+    known = _targets.get((recurrence.handle, device.index))
+    if known is None:
+        known = _targets[recurrence.handle, device.index] = _choose_target(recurrence, device)
+    return known
+
+
+def _choose_target(recurrence: Recurrence, device: torch.device) -> str:
     """What a recurrence is compiled for where tensors are on this device: for the GPU itself, unless it was said otherwise."""
     if torch.version.hip is not None:
         raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, which is no GPU of NVIDIA's")
@@ -128,8 +139,11 @@ def run(
     declaration = recurrence.declaration
     inputs = len(declaration.inputs)
     with _nothing if torch.cuda.current_device() == index else torch.cuda.device(index):
-        values = (*declaration.inputs, *declaration.params)
-        laid_out = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
+        if not all(tensor.is_contiguous() for tensor in given):
+            values = (*declaration.inputs, *declaration.params)
+            laid_out = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
+        else:
+            laid_out = list(given)
         starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
         offsets, twin = _pair_offsets(offsets, twin, device, recurrence.name)
         call = _native.Call(
@@ -154,12 +168,12 @@ def run(
         elif finals is not False:
             states = finals
         size = call.count_workspace_bytes(loaded.kernel)
-        workspace = torch.empty(max(size, 64), dtype=torch.uint8, device=device)
+        workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_on_gpu(
             loaded.kernel,
             [show(tensor) for tensor in results],
             [show(state) for state in states],
-            workspace.data_ptr(),
+            0 if workspace is None else workspace.data_ptr(),
             size,
             _get_stream(index),
             0 if twin is None else twin.data_ptr(),

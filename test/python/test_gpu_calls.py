@@ -59,7 +59,8 @@ kinds = [loaded.kernel.is_for_cpu, loaded.kernel.is_for_gpu, loaded.kernel.runs_
 loaded.kernel.load_on_gpu()
 before = [fake.loads, fake.launches]
 run(call)
-run(call, stream=78)
+assert call.count_workspace_bytes(loaded.kernel) == 0
+call.run_on_gpu(loaded.kernel, [show(out)], [None], 0, 0, 78, 0)
 print(json.dumps({"kinds": kinds, "before": before, "loads": fake.loads, "launches": fake.launches, "stream": fake.stream, "heads": fake.grid}))
 """)
     assert facts == {"kinds": [False, True, False], "before": [1, 0], "loads": 1, "launches": 2, "stream": 78, "heads": 2}

@@ -1,0 +1,23 @@
+"""What a source archive has: `python -m build` makes a wheel of it, and of nothing else."""
+
+import re
+import tarfile
+
+import pytest
+from conftest import ROOT
+
+
+def test_the_source_archive_has_what_the_build_reads(tmp_path, monkeypatch):
+    backend = pytest.importorskip("scikit_build_core.build", reason="scikit-build-core is not installed")
+    monkeypatch.chdir(ROOT)
+    archive = tmp_path / backend.build_sdist(str(tmp_path))
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    folders = set(re.findall(r"^ *add_subdirectory\((\w+)\)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE))
+    wanted = {f"{folder}/CMakeLists.txt" for folder in folders - {"test"}} | {"python/CMakeLists.txt", "README.md", "pyproject.toml"}
+    for folder in ("lib", "dialects", "include", "cmake", "python", "examples"):
+        wanted |= {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.suffix in (".cpp", ".h", ".c", ".td", ".cmake", ".recur", ".in", ".py")}
+    assert len(folders) >= 4 and len(wanted) > 400
+    missing = {name for name in wanted - names if "__pycache__" not in name}
+    assert not missing
+    assert not any(name.startswith(("test/", "build/")) for name in names) and archive.stat().st_size < 8 << 20
