@@ -184,6 +184,242 @@ def titans(x, p, sizes):
     return {"o": out}, {"S": S, "Z": Z}
 
 
+def lru(x, p, sizes):
+    """In complex numbers, as the paper writes it."""
+    P = sizes["P"]
+    h, out = [0j] * sizes["N"], []
+    poles = [math.exp(-math.exp(n)) * complex(math.cos(a), math.sin(a)) for n, a in zip(p["nu"], p["theta"])]
+    for t in range(T):
+        u = [complex(a, b) for a, b in zip(read(p["B_re"], x["x"][t]), read(p["B_im"], x["x"][t]))]
+        h = [pole * s + math.sqrt(1 - abs(pole) ** 2) * b for pole, s, b in zip(poles, h, u)]
+        rows = [[complex(a, b) for a, b in zip(*row)] for row in zip(p["C_re"], p["C_im"])]
+        out.append([sum(c * s for c, s in zip(rows[i], h)).real + p["D"][i] * x["x"][t][i] for i in range(P)])
+    return {"y": out}, {"re": [s.real for s in h], "im": [s.imag for s in h]}
+
+
+def gateloop(x, p, sizes):
+    """The complex state of the paper, whose real part the outputs read; and that of the turned keys."""
+    K, V = sizes["K"], sizes["V"]
+    H, angle, out = [[0j] * K for _ in range(V)], [0.0] * K, []
+    for t in range(T):
+        angle = each(lambda a, b: a + b, angle, x["turn"][t])
+        pole = [sigmoid(g) * complex(math.cos(w), math.sin(w)) for g, w in zip(x["g"][t], x["turn"][t])]
+        H = [[a * s + v * k for a, s, k in zip(pole, row, x["k"][t])] for row, v in zip(H, x["v"][t])]
+        out.append([math.fsum((s * q).real for s, q in zip(row, x["q"][t])) for row in H])
+    still = [[s * complex(math.cos(a), -math.sin(a)) for s, a in zip(row, angle)] for row in H]
+    S = [[s.real for s in row] + [-s.imag for s in row] for row in still]
+    return {"o": out}, {"S": S, "angle": angle}
+
+
+def gated_oja(x, p, sizes):
+    K, V = sizes["K"], sizes["V"]
+    S, out = zeros(V, K), []
+    for t in range(T):
+        S = [[math.exp(g) * s for s in row] for row, g in zip(S, x["g"][t])]
+        held = [math.fsum(v * row[j] for v, row in zip(x["v"][t], S)) for j in range(K)]
+        step = [x["beta"][t] * (k - h) for k, h in zip(x["k"][t], held)]
+        S = [[s + v * d for s, d in zip(row, step)] for row, v in zip(S, x["v"][t])]
+        out.append([y / math.sqrt(K) for y in read(S, x["q"][t])])
+    return {"o": out}, {"S": S}
+
+
+def path_linear(x, p, sizes):
+    """With the matrices I - beta w w^T formed."""
+    K, V = sizes["K"], sizes["V"]
+    S, out = zeros(V, K), []
+    for t in range(T):
+        w, beta = l2norm(x["w"][t]), 2 * sigmoid(x["b"][t])
+        H = [[(i == j) - beta * w[i] * w[j] for j in range(K)] for i in range(K)]
+        S = [[dot(row, [H[i][j] for i in range(K)]) + v * x["k"][t][j] for j in range(K)] for row, v in zip(S, x["v"][t])]
+        out.append([y / math.sqrt(K) for y in read(S, x["q"][t])])
+    return {"o": out}, {"S": S}
+
+
+def mamba3_siso(x, p, sizes):
+    """The rotation by complex numbers, a pair of channels each."""
+    half, P = sizes["half"], sizes["P"]
+    S, angle, out = zeros(P, 2 * half), [0.0] * half, []
+    key, before = [0.0] * (2 * half), [0.0] * P
+
+    def turned(a):
+        pairs = [complex(a[i], a[i + half]) * complex(math.cos(w), math.sin(w)) for i, w in enumerate(angle)]
+        return [z.real for z in pairs] + [z.imag for z in pairs]
+
+    for t in range(T):
+        step = softplus(x["dt"][t] + p["dt_bias"])
+        decay, now = math.exp(-math.exp(p["A_log"]) * step), sigmoid(x["mix"][t])
+        angle = [a + step * w for a, w in zip(angle, x["turn"][t])]
+        last, key = key, turned(x["B"][t])
+        S = [
+            [decay * s + (1 - now) * step * decay * b * l + now * step * u * k for s, l, k in zip(row, last, key)]
+            for row, b, u in zip(S, before, x["x"][t])
+        ]
+        before = x["x"][t]
+        out.append([y + p["D"] * u for y, u in zip(read(S, turned(x["C"][t])), before)])
+    return {"y": out}, {"S": S, "angle": angle, "x_back1": before, "key_back1": key}
+
+
+def slstm(x, p, sizes):
+    """Without the stabiliser, which only keeps the exponentials small."""
+    K = sizes["K"]
+    c, n, h, top, out = [0.0] * K, [0.0] * K, [0.0] * K, [0.0] * K, []
+    for t in range(T):
+        z, i, f, o = ([a + b for a, b in zip(x[g][t], read(p["R_" + g], h))] for g in "zifo")
+        keep = each(sigmoid, f)
+        c = [k * s + math.exp(a) * math.tanh(b) for k, s, a, b in zip(keep, c, i, z)]
+        n = [k * s + math.exp(a) for k, s, a in zip(keep, n, i)]
+        h = [sigmoid(g) * a / b for g, a, b in zip(o, c, n)]
+        top = [max(math.log(k) + m, a) for k, m, a in zip(keep, top, i)]
+        out.append(h)
+    scale = [math.exp(-m) for m in top]
+    return {"y": out}, {"c": each(lambda a, b: a * b, c, scale), "n": each(lambda a, b: a * b, n, scale), "m": top, "h": h}
+
+
+def rwkv5(x, p, sizes):
+    """As a sum over the earlier tokens."""
+    K, V = sizes["K"], sizes["V"]
+    decay, out = [math.exp(-math.exp(w)) for w in p["w"]], []
+
+    def held(t, r, last):  # what the tokens before `last` left, read by r at token t
+        weights = [math.fsum(r[i] * decay[i] ** (t - 1 - s) * x["k"][s][i] for i in range(K)) for s in range(last)]
+        return [math.fsum(w * x["v"][s][j] for s, w in enumerate(weights)) for j in range(V)]
+
+    for t in range(T):
+        bonus = math.fsum(r * u * k for r, u, k in zip(x["r"][t], p["u"], x["k"][t]))
+        out.append([o + bonus * v for o, v in zip(held(t, x["r"][t], t), x["v"][t])])
+    unit = [[float(i == j) for j in range(K)] for i in range(K)]
+    columns = [held(T, row, T) for row in unit]
+    return {"o": out}, {"S": [[column[i] for column in columns] for i in range(V)]}
+
+
+def hgrn(x, p, sizes):
+    h, out = [0.0] * sizes["C"], []
+    for t in range(T):
+        lowest = each(sigmoid, p["bound"])
+        keep = [a + (1 - a) * sigmoid(f) for a, f in zip(lowest, x["f"][t])]
+        h = [a * s + (1 - a) * silu(u) for a, s, u in zip(keep, h, x["x"][t])]
+        out.append([silu(g) * s for g, s in zip(x["g"][t], h)])
+    return {"o": out}, {"h": h}
+
+
+def min_gru(x, p, sizes):
+    h, out = [0.0] * sizes["C"], []
+    for t in range(T):
+        h = [s + sigmoid(z) * (u - s) for s, z, u in zip(h, x["z"][t], x["x"][t])]
+        out.append(h)
+    return {"o": out}, {"h": h}
+
+
+def rg_lru(x, p, sizes):
+    h, out = [0.0] * sizes["C"], []
+    for t in range(T):
+        u = [a + b for a, b in zip(convolved(x["x"], t, p["w"]), p["bias"])]
+        a = [sigmoid(-l) ** (8 * sigmoid(r)) for l, r in zip(p["rate"], x["r"][t])]  # the paper's a^(c r)
+        h = [d * s + math.sqrt(1 - d * d) * sigmoid(i) * v for d, s, i, v in zip(a, h, x["i"][t], u)]
+        out.append(h)
+    return {"y": out}, {"h": h}
+
+
+def sru(x, p, sizes):
+    c, out = [0.0] * sizes["C"], []
+    for t in range(T):
+        c = [sigmoid(f) * s + (1 - sigmoid(f)) * u for f, s, u in zip(x["f"][t], c, x["u"][t])]
+        out.append([sigmoid(r) * math.tanh(s) + (1 - sigmoid(r)) * a for r, s, a in zip(x["r"][t], c, x["x"][t])])
+    return {"h": out}, {"c": c}
+
+
+def attention(x, weight):
+    """Weighted averages of the values, and what the weights sum up to: weight(t, s) of each earlier token s."""
+    out, totals = [], []
+    for t in range(T):
+        weights = [weight(t, s) for s in range(t + 1)]
+        totals.append(math.fsum(weights))
+        out.append([math.fsum(w * x["v"][s][j] for s, w in enumerate(weights)) for j in range(len(x["v"][0]))])
+    return out, totals
+
+
+def memory(x, keys):
+    """The final states of a normalised linear attention: the sums of v k^T and of k."""
+    S = [[math.fsum(v[i] * k[j] for v, k in zip(x["v"], keys)) for j in range(len(keys[0]))] for i in range(len(x["v"][0]))]
+    return {"S": S, "z": [math.fsum(k[j] for k in keys) for j in range(len(keys[0]))]}
+
+
+def cosformer(x, p, sizes):
+    relu = lambda a: [max(y, 0.0) for y in a]
+    weight = lambda t, s: dot(relu(x["q"][t]), relu(x["k"][s])) * math.cos(math.pi / 2 * (t - s) / 4096)
+    out, totals = attention(x, weight)
+    angle = [math.pi / 2 * t / 4096 for t in range(T)]
+    keys = [[y * f(a) for f in (math.cos, math.sin) for y in relu(k)] for k, a in zip(x["k"], angle)]
+    return {"o": [[y / (n + 1e-6) for y in row] for row, n in zip(out, totals)]}, {**memory(x, keys), "token": float(T)}
+
+
+def performer(x, p, sizes):
+    root = sizes["K"] ** -0.25
+    features = lambda a: [math.exp(root * y - 0.5 * root * root * dot(a, a)) for y in read(p["W"], a)]
+    keys, queries = [features(k) for k in x["k"]], [features(q) for q in x["q"]]
+    out, totals = attention(x, lambda t, s: dot(queries[t], keys[s]))
+    return {"o": [[y / n for y in row] for row, n in zip(out, totals)]}, memory(x, keys)
+
+
+def hedgehog(x, p, sizes):
+    def softmax(a):
+        exps = [math.exp(y) for y in a]
+        return [y / math.fsum(exps) for y in exps]
+
+    features = lambda a, W: softmax(read(W, a)) + softmax([-y for y in read(W, a)])
+    keys, queries = [features(k, p["W_k"]) for k in x["k"]], [features(q, p["W_q"]) for q in x["q"]]
+    out, totals = attention(x, lambda t, s: dot(queries[t], keys[s]))
+    return {"o": [[y / n for y in row] for row, n in zip(out, totals)]}, memory(x, keys)
+
+
+def delta_net_negative(x, p, sizes):
+    S, out = zeros(sizes["V"], sizes["K"]), []
+    for t in range(T):
+        delta_rule(S, l2norm(each(silu, x["k"][t])), x["v"][t], 2 * sigmoid(x["b"][t]))
+        out.append(read(S, l2norm(each(silu, x["q"][t]))))
+    return {"o": out}, {"S": S}
+
+
+def solved(A, rows):
+    """X with X A = rows, for a symmetric positive definite A: elimination without pivots."""
+    n = len(A)
+    A, B = [row[:] for row in A], [[row[i] for row in rows] for i in range(n)]
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                factor = A[j][i] / A[i][i]
+                A[j] = [a - factor * b for a, b in zip(A[j], A[i])]
+                B[j] = [a - factor * b for a, b in zip(B[j], B[i])]
+    return [[B[i][r] / A[i][i] for i in range(n)] for r in range(len(rows))]
+
+
+def rls(x, p, sizes):
+    """The weighted least squares problem solved anew for each token, from P = I / 2: its Gram matrix starts as 2 I."""
+    K, V, out = sizes["K"], sizes["V"], []
+    G, R = [[2.0 * (i == j) for j in range(K)] for i in range(K)], zeros(V, K)
+    for t in range(T):
+        k, v = x["k"][t], x["v"][t]
+        G = [[0.99 * g + a * b for g, b in zip(row, k)] for row, a in zip(G, k)]
+        R = [[0.99 * r + a * b for r, b in zip(row, k)] for row, a in zip(R, v)]
+        out.append(read(solved(G, R), x["q"][t]))
+    unit = [[float(i == j) for j in range(K)] for i in range(K)]
+    return {"o": out}, {"W": solved(G, R), "P": solved(G, unit)}
+
+
+def qrnn(x, p, sizes):
+    """Its gates for all tokens at first, and then the pooling, as the paper has it."""
+    padded = [[0.0] * sizes["P"]] + x["x"]
+    gates = {
+        n: [each(lambda a, b: f(a + b), read(p[n + "_0"], padded[t]), read(p[n + "_1"], padded[t + 1])) for t in range(T)]
+        for n, f in (("Z", math.tanh), ("F", sigmoid), ("O", sigmoid))
+    }
+    c, out = [0.0] * sizes["C"], []
+    for z, f, o in zip(gates["Z"], gates["F"], gates["O"]):
+        c = [a * s + (1 - a) * b for a, s, b in zip(f, c, z)]
+        out.append(each(lambda a, b: a * b, o, c))
+    return {"h": out}, {"c": c, "x_back1": x["x"][-1]}
+
+
 # sizes; inputs, shared inputs and params by name, with their shapes
 LAYERS = {
     "qwen3_next_layer": (
@@ -212,6 +448,38 @@ LAYERS = {
         {"mu_r": "K", "mu_w": "K", "mu_k": "K", "mu_v": "V", "mu_a": "K", "k_k": "K", "k_a": "K", "r_k": "K"},
     ),
     "titans": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "alpha": "", "eta": "", "theta": ""}, {}, {}),
+    "lru": (
+        {"N": 5, "P": 6},
+        {"x": "P"},
+        {},
+        {"nu": "N", "theta": "N", "B_re": "NP", "B_im": "NP", "C_re": "PN", "C_im": "PN", "D": "P"},
+    ),
+    "gateloop": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V", "g": "K", "turn": "K"}, {}, {}),
+    "gated_oja": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "g": "V", "beta": ""}, {}, {}),
+    "path_linear": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "w": "K", "b": ""}, {}, {}),
+    "mamba3_siso": (
+        {"P": 6, "half": 4, "h": 4, "X": 8},
+        {"x": "P", "B": "X", "C": "X", "dt": "", "mix": "", "turn": "h"},
+        {},
+        {"A_log": "", "dt_bias": "", "D": ""},
+    ),
+    "slstm": (
+        {"K": 5},
+        {"z": "K", "i": "K", "f": "K", "o": "K"},
+        {},
+        {"R_z": "KK", "R_i": "KK", "R_f": "KK", "R_o": "KK"},
+    ),
+    "rwkv5": ({"K": 8, "V": 6}, {"r": "K", "k": "K", "v": "V"}, {}, {"w": "K", "u": "K"}),
+    "hgrn": ({"C": 6}, {"x": "C", "f": "C", "g": "C"}, {}, {"bound": "C"}),
+    "min_gru": ({"C": 6}, {"x": "C", "z": "C"}, {}, {}),
+    "rg_lru": ({"C": 6, "W": 4}, {"x": "C", "r": "C", "i": "C"}, {}, {"w": "WC", "bias": "C", "rate": "C"}),
+    "sru": ({"C": 6}, {"x": "C", "u": "C", "f": "C", "r": "C"}, {}, {}),
+    "cosformer": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V"}, {}, {}),
+    "performer": ({"K": 6, "V": 5, "F": 7}, {"q": "K", "k": "K", "v": "V"}, {}, {"W": "FK"}),
+    "hedgehog": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V"}, {}, {"W_q": "KK", "W_k": "KK"}),
+    "delta_net_negative": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "b": ""}, {}, {}),
+    "rls": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V"}, {}, {}),
+    "qrnn": ({"C": 5, "P": 6}, {"x": "P"}, {}, {g + i: "CP" for g in "ZFO" for i in ("_0", "_1")}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
 }
 
@@ -239,6 +507,10 @@ def draw(source, shape, scale):
     return [draw(source, shape[1:], scale) for _ in range(shape[0])] if shape else scale * source.gauss(0, 1)
 
 
+def mapped(f, values):
+    return [mapped(f, one) for one in values] if isinstance(values, list) else f(values)
+
+
 def make(folder, name):
     sizes, inputs, shared, params = LAYERS[name]
     heads, source = 2, random.Random(name)
@@ -248,6 +520,10 @@ def make(folder, name):
     p = {n: draw(source, [heads] + shape(s), 0.5) for n, s in params.items()}
     if "gamma" in p:
         p["gamma"] = [0.9, 0.97]
+    if name == "gated_oja":  # decays and gains up to one and values of unit length, so that the state stays small
+        x["g"] = mapped(lambda value: -abs(value), x["g"])
+        x["beta"] = mapped(sigmoid, x["beta"])
+        x["v"] = [[[[v / math.sqrt(dot(row, row)) for v in row] for row in heads] for heads in one] for one in x["v"]]
     results = []
     for head in range(heads):
         own = {n: [x[n][0][t][0 if n in shared else head] for t in range(T)] for n in x}
@@ -257,14 +533,18 @@ def make(folder, name):
         write_npy(f"{folder}/input.{n}.npy", x[n])
     for n in p:
         write_npy(f"{folder}/param.{n}.npy", p[n])
+    if name == "rls":
+        unit = [[0.5 * (i == j) for j in range(sizes["K"])] for i in range(sizes["K"])]
+        write_npy(f"{folder}/initial.P.npy", [[unit] * heads])
+        write_npy(f"{folder}/initial.W.npy", [[zeros(sizes["V"], sizes["K"])] * heads])
     for n in results[0][0]:
         write_npy(f"{folder}/output.{n}.npy", [[[results[h][0][n][t] for h in range(heads)] for t in range(T)]])
     final = dict(results[0][1])
     for n in final:
         write_npy(f"{folder}/final.{n}.npy", [[results[h][1][n] for h in range(heads)]])
     # What delays keep is what the last tokens brought.
-    backs = {"qwen3_next_layer": 3, "kimi_delta_attention_layer": 3, "mamba2_layer": 3, "rwkv7_layer": 1}.get(name, 0)
-    delayed = {"mamba2_layer": "value", "rwkv7_layer": "r w k v a"}.get(name, "q k v").split()
+    backs = {"qwen3_next_layer": 3, "kimi_delta_attention_layer": 3, "mamba2_layer": 3, "rwkv7_layer": 1, "rg_lru": 3}.get(name, 0)
+    delayed = {"mamba2_layer": "value", "rwkv7_layer": "r w k v a", "rg_lru": "x"}.get(name, "q k v").split()
     for n in delayed if backs else []:
         for back in range(1, backs + 1):
             if n == "value":
