@@ -334,5 +334,33 @@ LogicalResult ScaledSumsOp::verify() {
   return success();
 }
 
+LogicalResult ScaledCotangentsOp::verify() {
+  if (failed(checkRank2(*this, {getMatrix(), getLeft(), getRight(), getScales(), getLeftResult(), getRightResult(),
+                                getScalesResult(), getWork()})))
+    return failure();
+  ArrayRef<int64_t> matrix = getMatrix().getType().getShape(), left = getLeft().getType().getShape(),
+                    right = getRight().getType().getShape(), scales = getScales().getType().getShape();
+  int64_t indices = scales[0], channels = scales[1];
+  if (left[0] != indices * int64_t(getPoints().size()) || right[0] != indices * int64_t(getSteps().size()))
+    return emitOpError("has ") << indices << " indices, but " << left[0] << " rows and " << right[0] << " columns";
+  if (matrix[0] != left[0] || matrix[1] != right[0])
+    return emitOpError("takes ") << left[0] << " by " << right[0] << " numbers, not " << getMatrix().getType();
+  if (left[1] != channels || right[1] != channels)
+    return emitOpError("scales ") << channels << " channels, but has " << getLeft().getType() << " and "
+                                  << getRight().getType();
+  for (auto [result, operand] :
+       {std::pair(getLeftResult(), getLeft()), {getRightResult(), getRight()}, {getScalesResult(), getScales()}})
+    if (result.getType().getShape() != operand.getType().getShape())
+      return emitOpError("gives what ") << operand.getType() << " matters to " << result.getType();
+  ArrayRef<int64_t> work = getWork().getType().getShape();
+  int64_t block = int64_t(getBlock());
+  if (block < 1)
+    return emitOpError("has a block of ") << block << " indices";
+  if (work[0] < std::min(block, indices) || work[1] != channels)
+    return emitOpError("works on ") << std::min(block, indices) << " by " << channels << " numbers, in "
+                                    << getWork().getType();
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Tile/TileOps.cpp.inc"

@@ -377,4 +377,34 @@ def Tile_ScaledSumsOp : Tile_Op<"scaled_sums", [MemoryEffects<[MemRead, MemWrite
   let hasVerifier = 1;
 }
 
+def Tile_ScaledCotangentsOp : Tile_Op<"scaled_cotangents", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what the dots of `tile.scaled_dots` matter, passed on to its rows, columns and scales";
+  let description = [{
+    The adjoint of `tile.scaled_dots`: `matrix` says how much each of its dots matters. A row of `left` gets the columns
+    that it meets, a row of `right` the rows that meet it, each times the element of the matrix and the scales passed.
+    A scale gets all pairs that pass it, whole: how much its logarithm matters; with `linear`, without the scale itself:
+    how much the scale matters, zero or not. Each result is written, not added to. `work` is room for a block of
+    indices, and holds nothing of meaning afterwards.
+
+    Going from a column to the rows behind it and back again, the scales are multiplied into what is left of the column,
+    and into what the rows make of it; nothing is divided or subtracted, whatever the scales.
+
+    Verified: sizes.
+
+    Example: `tile.scaled_cotangents %D, %q, %k scales %a into %dq, %dk, %da work %w rows %n block 16 points [1] of [0] : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> work !tile.tile<16x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$scales,
+                       Tile_WorkTile:$leftResult, Tile_WorkTile:$rightResult, Tile_WorkTile:$scalesResult,
+                       Tile_WorkTile:$work, I64:$rows, I64Attr:$block, UnitAttr:$linear, DenseI64ArrayAttr:$points,
+                       DenseI64ArrayAttr:$steps);
+  let assemblyFormat = [{
+    (`linear` $linear^)? $matrix `,` $left `,` $right `scales` $scales
+    `into` $leftResult `,` $rightResult `,` $scalesResult `work` $work
+    `rows` $rows `block` $block `points` $points `of` $steps attr-dict
+    `:` type($matrix) `,` type($left) `,` type($right) `scales` type($scales)
+    `into` type($leftResult) `,` type($rightResult) `,` type($scalesResult) `work` type($work)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // RECUR_TILE_OPS_TD

@@ -129,7 +129,74 @@ static Error runScaledSums(TileExecutor &e, tile::ScaledSumsOp op) {
   return Error::success();
 }
 
+/// Pair by pair of a row and a column, each with the product of its own scales.
+static Error runScaledCotangents(TileExecutor &e, tile::ScaledCotangentsOp op) {
+  Tile matrixTile = e.getTile(op.getMatrix()), leftTile = e.getTile(op.getLeft()), rightTile = e.getTile(op.getRight()),
+       scaleTile = e.getTile(op.getScales()), leftResult = e.getTile(op.getLeftResult()),
+       rightResult = e.getTile(op.getRightResult()), scalesResult = e.getTile(op.getScalesResult()),
+       work = e.getTile(op.getWork());
+  int64_t rows = e.getNumber(op.getRows()), rowsPerIndex = op.getPoints().size(),
+          columnsPerIndex = op.getSteps().size(), block = int64_t(op.getBlock());
+  int64_t indices = (rows + rowsPerIndex - 1) / rowsPerIndex, channels = scaleTile.type.getSize(1);
+  if (Error error = e.machine.checkRows(op, leftResult, rows))
+    return error;
+  const Tile written[] = {leftResult, rightResult, scalesResult, work};
+  for (auto [i, result] : enumerate(written)) {
+    for (const Tile &operand : {matrixTile, leftTile, rightTile, scaleTile})
+      if (Error error = e.machine.checkApart(op, result, operand))
+        return error;
+    for (const Tile &other : ArrayRef(written).take_front(i))
+      if (Error error = e.machine.checkApart(op, result, other))
+        return error;
+  }
+  Contents matters = e.machine.read(op, matrixTile, rows), left = e.machine.read(op, leftTile, rows),
+           right = e.machine.read(op, rightTile, indices * columnsPerIndex),
+           scales = e.machine.read(op, scaleTile, indices);
+  auto zeros = [&](int64_t count) { return Contents{{count, channels}, std::vector<double>(count * channels)}; };
+  Contents toLeft = zeros(rows), toRight = zeros(indices * columnsPerIndex), toScales = zeros(indices);
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  auto addProduct = [&](double &sum, double a, double b) {
+    sum = keepHoles(arithmetic.multiplyAdd(sum, a, b), {sum, a, b});
+  };
+  auto multiply = [&](double a, double b) { return keepHoles(arithmetic.store(a * b), {a, b}); };
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t own = row / rowsPerIndex, point = op.getPoints()[row % rowsPerIndex];
+    int64_t last = point == beforeScale ? own : own + 1; // the scales from here on are not passed
+    for (int64_t index = own / block * block; index <= own; ++index)
+      for (int64_t j = 0; j < columnsPerIndex; ++j) {
+        if (index == own && op.getSteps()[j] >= point)
+          continue;
+        int64_t column = index * columnsPerIndex + j;
+        for (int64_t c = 0; c < channels; ++c) {
+          double weight = matters.at(row, column), factor = 1;
+          for (int64_t passed = index + 1; passed < last; ++passed)
+            factor = multiply(factor, scales.at(passed, c));
+          double weighed = multiply(weight, factor);
+          addProduct(toLeft.at(row, c), weighed, right.at(column, c));
+          addProduct(toRight.at(column, c), weighed, left.at(row, c));
+          double pair = multiply(left.at(row, c), right.at(column, c));
+          for (int64_t passed = index + 1; passed < last; ++passed) {
+            double others = weighed;
+            if (op.getLinear()) {
+              others = weight;
+              for (int64_t other = index + 1; other < last; ++other)
+                if (other != passed)
+                  others = multiply(others, scales.at(other, c));
+            }
+            addProduct(toScales.at(passed, c), others, pair);
+          }
+        }
+      }
+  }
+  e.machine.write(op, leftResult, toLeft);
+  e.machine.write(op, rightResult, toRight);
+  e.machine.write(op, scalesResult, toScales);
+  e.machine.write(op, work, zeros(0));
+  return Error::success();
+}
+
 void interpreter::addScaledSumMeanings(TileMeanings &meanings) {
   meanings.add<tile::ScaledDotsOp, runScaledDots>();
   meanings.add<tile::ScaledSumsOp, runScaledSums>();
+  meanings.add<tile::ScaledCotangentsOp, runScaledCotangents>();
 }

@@ -134,3 +134,102 @@ check.run @solve
   gives ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2]],
          [[1, 2], [3, -1], [2, 5], [-2, 1], [9, 9], [2, -1], [3, 2], [1, 2]],
          [[1, 2], [1, 1], [5, -1], [-16, 23]])
+
+// The adjoint of dots: cotangents of eight rows, of eight columns and of four scales, below one another. What is wanted
+// are the differences that the sum of all dots, each times what it matters, has for each number at 1 and at 0.
+!CotangentsA = !tile.tile<8x8xf32, local, [11, 1]>
+!CotangentsB = !tile.tile<20x3xf32, local, [6, 1]>
+!CotangentsRows = !tile.tile<8x3xf32, local, [6, 1]>
+!CotangentsScales = !tile.tile<4x3xf32, local, [6, 1]>
+!CotangentsWork = !tile.tile<3x3xf32, local, [6, 1]>
+tile.kernel @cotangents required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x8xf32, global>, %y: !tile.tile<?x3xf32, global>, %z: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %rows = arith.constant 8 : i64
+  %all = arith.constant 20 : i64
+  %a = tile.alloc : !CotangentsA
+  %b = tile.alloc : !CotangentsB
+  %c = tile.alloc : !CotangentsB
+  %work = tile.alloc : !CotangentsWork
+  tile.load %x[%zero] rows %rows into %a : !tile.tile<?x8xf32, global> into !CotangentsA
+  tile.load %y[%zero] rows %all into %b : !tile.tile<?x3xf32, global> into !CotangentsB
+  %left = tile.view %b offset 0 : !CotangentsB to !CotangentsRows
+  %right = tile.view %b offset 48 : !CotangentsB to !CotangentsRows
+  %scales = tile.view %b offset 96 : !CotangentsB to !CotangentsScales
+  %ofLeft = tile.view %c offset 0 : !CotangentsB to !CotangentsRows
+  %ofRight = tile.view %c offset 48 : !CotangentsB to !CotangentsRows
+  %ofScales = tile.view %c offset 96 : !CotangentsB to !CotangentsScales
+  tile.scaled_cotangents %a, %left, %right scales %scales into %ofLeft, %ofRight, %ofScales work %work
+      rows %rows block 3 points [-1, 1] of [0, 1]
+      : !CotangentsA, !CotangentsRows, !CotangentsRows scales !CotangentsScales
+      into !CotangentsRows, !CotangentsRows, !CotangentsScales work !CotangentsWork
+  tile.store %c rows %all to %z[%zero] : !CotangentsB to !tile.tile<?x3xf32, global>
+}
+check.run @cotangents
+    ([[3, 1, 1, 3, -2, 2, -1, -2], [-1, -2, 1, 2, -1, 2, 3, -2], [3, -1, -2, -1, 2, 1, -1, 2],
+      [-1, -2, -1, 3, 3, 2, -1, -1], [-2, -2, -1, -1, -1, -1, 1, 1], [-1, 3, -1, -1, -1, 2, 1, -2],
+      [1, 2, -1, -1, 1, -2, 1, 1], [3, 3, -2, 3, 1, -2, 1, 1]],
+     [[-1, 1, 3], [-1, -2, 1], [1, 3, -2], [-3, -1, -3], [3, -1, 1], [-3, 2, 1], [-1, 1, 2], [-3, 1, -3],
+      [3, -2, 2], [-2, -3, -2], [1, -1, 2], [-1, 2, -1], [1, -3, 2], [3, -1, -1], [-3, 1, -3], [-2, -1, 2],
+      [2, -1, -2], [-1, -1, 3], [2, -3, -1], [3, -1, -1]],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7],
+      [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7],
+      [7, 7, 7], [7, 7, 7]])
+  gives ([[3, 1, 1, 3, -2, 2, -1, -2], [-1, -2, 1, 2, -1, 2, 3, -2], [3, -1, -2, -1, 2, 1, -1, 2],
+          [-1, -2, -1, 3, 3, 2, -1, -1], [-2, -2, -1, -1, -1, -1, 1, 1], [-1, 3, -1, -1, -1, 2, 1, -2],
+          [1, 2, -1, -1, 1, -2, 1, 1], [3, 3, -2, 3, 1, -2, 1, 1]],
+         [[-1, 1, 3], [-1, -2, 1], [1, 3, -2], [-3, -1, -3], [3, -1, 1], [-3, 2, 1], [-1, 1, 2], [-3, 1, -3],
+          [3, -2, 2], [-2, -3, -2], [1, -1, 2], [-1, 2, -1], [1, -3, 2], [3, -1, -1], [-3, 1, -3], [-2, -1, 2],
+          [2, -1, -2], [-1, -1, 3], [2, -3, -1], [3, -1, -1]],
+         [[0, 0, 0], [-3, 2, -2], [11, -3, 8], [-2, -7, 4], [2, -11, -1], [17, -15, 23], [0, 0, 0], [-3, 1, -3],
+          [1, 2, -1], [17, 11, 5], [6, 8, 3], [3, 7, 0], [3, -2, -1], [0, 0, 0], [-3, 1, -3], [0, 0, 0],
+          [0, 0, 0], [-45, -24, 6], [-54, -36, 25], [0, 0, 0]])
+
+// By the scales themselves, of which one is zero.
+!SlopesA = !tile.tile<8x8xf32, local, [11, 1]>
+!SlopesB = !tile.tile<20x3xf32, local, [6, 1]>
+!SlopesRows = !tile.tile<8x3xf32, local, [6, 1]>
+!SlopesScales = !tile.tile<4x3xf32, local, [6, 1]>
+!SlopesWork = !tile.tile<3x3xf32, local, [6, 1]>
+tile.kernel @slopes required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x8xf32, global>, %y: !tile.tile<?x3xf32, global>, %z: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %rows = arith.constant 8 : i64
+  %all = arith.constant 20 : i64
+  %a = tile.alloc : !SlopesA
+  %b = tile.alloc : !SlopesB
+  %c = tile.alloc : !SlopesB
+  %work = tile.alloc : !SlopesWork
+  tile.load %x[%zero] rows %rows into %a : !tile.tile<?x8xf32, global> into !SlopesA
+  tile.load %y[%zero] rows %all into %b : !tile.tile<?x3xf32, global> into !SlopesB
+  %left = tile.view %b offset 0 : !SlopesB to !SlopesRows
+  %right = tile.view %b offset 48 : !SlopesB to !SlopesRows
+  %scales = tile.view %b offset 96 : !SlopesB to !SlopesScales
+  %ofLeft = tile.view %c offset 0 : !SlopesB to !SlopesRows
+  %ofRight = tile.view %c offset 48 : !SlopesB to !SlopesRows
+  %ofScales = tile.view %c offset 96 : !SlopesB to !SlopesScales
+  tile.scaled_cotangents linear %a, %left, %right scales %scales into %ofLeft, %ofRight, %ofScales work %work
+      rows %rows block 3 points [-1, 1] of [0, 1]
+      : !SlopesA, !SlopesRows, !SlopesRows scales !SlopesScales
+      into !SlopesRows, !SlopesRows, !SlopesScales work !SlopesWork
+  tile.store %c rows %all to %z[%zero] : !SlopesB to !tile.tile<?x3xf32, global>
+}
+check.run @slopes
+    ([[3, 1, 1, 3, -2, 2, -1, -2], [-1, -2, 1, 2, -1, 2, 3, -2], [3, -1, -2, -1, 2, 1, -1, 2],
+      [-1, -2, -1, 3, 3, 2, -1, -1], [-2, -2, -1, -1, -1, -1, 1, 1], [-1, 3, -1, -1, -1, 2, 1, -2],
+      [1, 2, -1, -1, 1, -2, 1, 1], [3, 3, -2, 3, 1, -2, 1, 1]],
+     [[-1, 1, 3], [-1, -2, 1], [1, 3, -2], [-3, -1, -3], [3, -1, 1], [-3, 2, 1], [-1, 1, 2], [-3, 1, -3],
+      [3, -2, 2], [-2, -3, -2], [1, -1, 2], [-1, 2, -1], [1, -3, 2], [3, -1, -1], [-3, 1, -3], [-2, -1, 2],
+      [2, -1, -2], [0, -1, 3], [2, -3, -1], [3, -1, -1]],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7],
+      [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7],
+      [7, 7, 7], [7, 7, 7]])
+  gives ([[3, 1, 1, 3, -2, 2, -1, -2], [-1, -2, 1, 2, -1, 2, 3, -2], [3, -1, -2, -1, 2, 1, -1, 2],
+          [-1, -2, -1, 3, 3, 2, -1, -1], [-2, -2, -1, -1, -1, -1, 1, 1], [-1, 3, -1, -1, -1, 2, 1, -2],
+          [1, 2, -1, -1, 1, -2, 1, 1], [3, 3, -2, 3, 1, -2, 1, 1]],
+         [[-1, 1, 3], [-1, -2, 1], [1, 3, -2], [-3, -1, -3], [3, -1, 1], [-3, 2, 1], [-1, 1, 2], [-3, 1, -3],
+          [3, -2, 2], [-2, -3, -2], [1, -1, 2], [-1, 2, -1], [1, -3, 2], [3, -1, -1], [-3, 1, -3], [-2, -1, 2],
+          [2, -1, -2], [0, -1, 3], [2, -3, -1], [3, -1, -1]],
+         [[0, 0, 0], [-3, 2, -2], [11, -3, 8], [-1, -7, 4], [0, -11, -1], [-1, -15, 23], [0, 0, 0], [-3, 1, -3],
+          [4, 2, -1], [-1, 11, 5], [6, 8, 3], [3, 7, 0], [3, -2, -1], [0, 0, 0], [-3, 1, -3], [0, 0, 0],
+          [0, 0, 0], [45, 24, 2], [0, 12, -25], [0, 0, 0]])

@@ -88,6 +88,8 @@ void Planner::gatherBack(Value matrix, Value values, Numbers points, Numbers ste
 }
 
 void Planner::plan(chunk::ApplyTransposedOp op) {
+  if (tiles.contains(op)) // made with the cotangent of its decay
+    return;
   Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
   if (op.getDecay())
     return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
@@ -131,9 +133,10 @@ void Planner::plan(chunk::DecayCotangentOp op) {
   bool byChannel = chunk::tensorOf(op.getDecay()).getRank() > 1;
   if (Value decayed = op.getLinear() || byChannel ? Value() : findDecayed(op))
     return planDecayOfPairs(op, matrix, decayed, result, isEarlier);
-  Value steps = factors(op.getDecay(), op.getLinear()), rows = get(op.getRows()), columns = get(op.getColumns());
+  Value steps = factors(op.getDecay(), op.getLinear());
   if (byChannel)
-    return planDecayOfChannels(op, matrix, rows, columns, steps, result);
+    return planDecayOfChannels(op, matrix, steps, result);
+  Value rows = get(op.getRows()), columns = get(op.getColumns());
   int64_t writes = tileOf(columns).getSize(0);
   // All channels of a pair decay alike: what a pair makes is one number.
   Value pairs = alloc(tileOf(matrix).getShape());
@@ -212,186 +215,6 @@ void Planner::planDecayOfPairs(chunk::DecayCotangentOp op, Value matrix, Value d
     return std::pair(sum, slope);
   });
   reduce(Reduction::Sum, {matters}, result, {1}, {chunk, writes}, [](Scalars &, ValueRange x) { return x[0]; });
-}
-
-/// How many of `count` tokens from `first` on there are in this chunk.
-Value Planner::tokensFrom(int64_t first, int64_t count) {
-  Value left = arith::SubIOp::create(builder, loc, rowsOf(program.getChunk()), constant(first));
-  left = arith::MaxSIOp::create(builder, loc, left, constant(0));
-  return arith::MinSIOp::create(builder, loc, left, constant(count));
-}
-
-/// A decay for each channel. Pairs within a block of tokens have their own products of decays; what pairs have in
-/// common that are in different blocks goes by products of matrices. Where factors are given instead of logarithms, a
-/// step of zero has a cotangent too, which no product with it says: then all is one block.
-void Planner::planDecayOfChannels(chunk::DecayCotangentOp op, Value matrix, Value rows, Value columns, Value steps,
-                                  Value result) {
-  constexpr int64_t blockTokens = 16;
-  int64_t chunk = tileOf(steps).getSize(0), writesPerToken = op.getSteps().size();
-  bool byBlocks = !op.getLinear() && chunk > blockTokens;
-  int64_t size = byBlocks ? blockTokens : chunk;
-  DecayParts parts{op, matrix, rows, columns, steps, result, transpose(matrix, rowsOf(matrix)), {}};
-  parts.later = alloc({size * writesPerToken, size});
-  map({}, parts.later, constant(size * writesPerToken), [&](Scalars &s, ValueRange) {
-    Value token = s.index(0);
-    if (writesPerToken > 1)
-      token = arith::DivUIOp::create(s.builder, s.loc, token, s.integer(writesPerToken));
-    return s.select(s.below(token, s.index(1)), s.number(1), s.number(0));
-  });
-  fill(result, 0, rowsOf(result));
-  for (int64_t first = 0; first < chunk; first += size)
-    planDecayWithin(parts, first, std::min(size, chunk - first));
-  if (byBlocks)
-    planDecayAcross(parts, blockTokens);
-}
-
-/// Of pairs whose row and write are in the block: write by write, what is left of it before each token, times what the
-/// rows behind the token's decay make of it.
-void Planner::planDecayWithin(const DecayParts &parts, int64_t first, int64_t count) {
-  chunk::DecayCotangentOp op = parts.op;
-  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
-          channels = tileOf(parts.steps).getSize(1);
-  Value tokens = tokensFrom(first, count), steps = block(parts.steps, first, count, channels),
-        result = block(parts.result, first, count, channels), passed = alloc({count, channels});
-  Value writes = arith::MulIOp::create(builder, loc, tokens, constant(writesPerToken));
-  auto loop = scf::ForOp::create(builder, loc, constant(0), writes, constant(1));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  Value write = loop.getInductionVar(), isLater = rowOf(parts.later, write);
-  Value inAll = arith::AddIOp::create(builder, loc, write, constant(first * writesPerToken));
-  Value weight = rowOf(parts.weights, inAll);
-  isLater = view(isLater, {count}, {1}, 0);
-  scan({steps, {isLater, {0}}, {rowOf(parts.columns, inAll), {1}}}, {}, passed, {}, tokens, 0, false,
-       [&](Scalars &s, ValueRange x) {
-         Value given = s.select(s.isPositive(x[1]), x[3], x[2]);
-         return std::pair(s.select(s.isPositive(x[1]), s.mul(x[3], x[0]), x[2]), given);
-       });
-  SmallVector<Input> inputs{result, steps, {isLater, {0}}, passed};
-  for (int64_t j = 0; j < rowsPerToken; ++j) {
-    inputs.push_back({view(weight, {count}, {rowsPerToken}, first * rowsPerToken + j), {0}});
-    inputs.push_back(slot(block(parts.rows, first * rowsPerToken, count * rowsPerToken, channels), j, rowsPerToken));
-  }
-  bool linear = op.getLinear();
-  scan(inputs, {}, result, {}, tokens, 0, true, [&](Scalars &s, ValueRange x) {
-    Value isEarlier = s.isPositive(x[2]), looks = x.back();
-    auto sum = [&](Value to, bool before) {
-      for (auto [j, point] : llvm::enumerate(op.getPoints()))
-        if ((point == chunk::beforeDecay) == before)
-          to = s.add(to, s.select(isEarlier, s.mul(x[4 + 2 * j], x[5 + 2 * j]), s.number(0)));
-      return to;
-    };
-    looks = sum(looks, false);
-    Value reached = s.mul(looks, x[1]);
-    Value slope = s.select(isEarlier, s.mul(linear ? looks : reached, x[3]), s.number(0));
-    return std::pair(sum(reached, true), s.add(x[0], slope));
-  });
-}
-
-/// Of pairs whose row and write are in different blocks. For a block between them every step matters as much; for the
-/// row's block the steps up to the row do, for the write's block those behind the write.
-void Planner::planDecayAcross(const DecayParts &parts, int64_t blockTokens) {
-  chunk::DecayCotangentOp op = parts.op;
-  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
-          chunk = tileOf(parts.steps).getSize(0), channels = tileOf(parts.steps).getSize(1);
-  auto multiply = [&](Value a, Value b, Value to, Value rows) {
-    map({a, tileOf(b).getRank() == 1 ? Input(b, {1}) : Input(b)}, to, rows,
-        [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
-  };
-  auto scaled = [&](Value count, int64_t factor) {
-    return factor == 1 ? count : arith::MulIOp::create(builder, loc, count, constant(factor)).getResult();
-  };
-  // Rows from their block's start, writes to their block's end.
-  Value rows = alloc(tileOf(parts.rows).getShape()), columns = alloc(tileOf(parts.columns).getShape());
-  for (auto [j, point] : llvm::enumerate(op.getPoints())) {
-    Value to = slot(rows, j, rowsPerToken);
-    multiply(slot(parts.rows, j, rowsPerToken), blockDecay(parts.steps, point == chunk::beforeDecay), to, rowsOf(to));
-  }
-  for (int64_t j = 0; j < writesPerToken; ++j) {
-    Value to = slot(columns, j, writesPerToken);
-    multiply(slot(parts.columns, j, writesPerToken), blockRest(parts.steps), to, rowsOf(to));
-  }
-  Value through = blockDecay(parts.steps, false), whole = alloc({channels}), common = alloc({channels});
-  auto throughBlock = [&](int64_t first) { return rowOf(through, constant(first + blockTokens - 1)); };
-  Value writes = alloc(tileOf(columns).getShape()), behind = alloc(tileOf(rows).getShape());
-  Value seen = alloc(tileOf(rows).getShape()), gathered = alloc({blockTokens * writesPerToken, channels});
-  copy(columns, writes, rowsOf(writes));
-  for (int64_t first = 0; first < chunk; first += blockTokens) {
-    int64_t count = std::min(blockTokens, chunk - first), end = first + count;
-    Value tokens = tokensFrom(first, count), result = block(parts.result, first, count, channels);
-    int64_t restRows = (chunk - end) * rowsPerToken, restTokens = chunk - end;
-    // The rows of later blocks, from the end of this one.
-    if (restTokens) {
-      Value later = block(behind, end * rowsPerToken, restRows, channels);
-      fill(whole, 1, constant(channels));
-      for (int64_t from = end; from < chunk; from += blockTokens) {
-        int64_t size = std::min(blockTokens, chunk - from) * rowsPerToken;
-        Value count = scaled(tokensFrom(from, size / rowsPerToken), rowsPerToken);
-        multiply(block(rows, from * rowsPerToken, size, channels), whole,
-                 block(behind, from * rowsPerToken, size, channels), count);
-        if (from + blockTokens < chunk)
-          map({whole, throughBlock(from)}, whole, constant(channels),
-              [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
-      }
-      // What they make of this block's writes, which matters to the steps behind each.
-      Value inner = scaled(tokensFrom(end, restTokens), rowsPerToken);
-      TileType matrix = tileOf(parts.matrix);
-      Value part = view(parts.matrix, {restRows, count * writesPerToken}, matrix.getStrides(),
-                        end * rowsPerToken * matrix.getStride(0) + first * writesPerToken);
-      Value sums = block(gathered, 0, count * writesPerToken, channels), own = scaled(tokens, writesPerToken);
-      product(part, true, later, sums, own, inner);
-      multiply(block(columns, first * writesPerToken, count * writesPerToken, channels), sums, sums, own);
-      SmallVector<Input> inputs{result};
-      for (int64_t j = 0; j < writesPerToken; ++j)
-        inputs.push_back(slot(sums, j, writesPerToken));
-      scan(inputs, {}, result, {}, tokens, 0, false, [](Scalars &s, ValueRange x) {
-        Value next = x.back();
-        for (Value write : x.drop_front().drop_back())
-          next = s.add(next, write);
-        return std::pair(next, s.add(x[0], x.back()));
-      });
-    }
-    if (first == 0)
-      continue;
-    // The writes of earlier blocks, to the start of this one, as its rows and those of later blocks see them.
-    int64_t passedWrites = (first - blockTokens) * writesPerToken, writeCount = first * writesPerToken;
-    if (passedWrites) {
-      Value passed = block(writes, 0, passedWrites, channels);
-      multiply(passed, throughBlock(first - blockTokens), passed, constant(passedWrites));
-    }
-    int64_t seenRows = (chunk - first) * rowsPerToken;
-    Value left = scaled(tokensFrom(first, chunk - first), rowsPerToken);
-    product(block(parts.matrix, first * rowsPerToken, seenRows, writeCount), false,
-            block(writes, 0, writeCount, channels), block(seen, first * rowsPerToken, seenRows, channels), left,
-            constant(writeCount));
-    Value ownSeen = block(seen, first * rowsPerToken, count * rowsPerToken, channels);
-    multiply(block(rows, first * rowsPerToken, count * rowsPerToken, channels), ownSeen, ownSeen,
-             scaled(tokens, rowsPerToken));
-    SmallVector<Input> inputs{result};
-    for (int64_t j = 0; j < rowsPerToken; ++j)
-      inputs.push_back(slot(ownSeen, j, rowsPerToken));
-    scan(inputs, {}, result, {}, tokens, 0, true, [&](Scalars &s, ValueRange x) {
-      Value here = x.back();
-      for (auto [j, point] : llvm::enumerate(op.getPoints()))
-        if (point != chunk::beforeDecay)
-          here = s.add(here, x[1 + j]);
-      Value next = here;
-      for (auto [j, point] : llvm::enumerate(op.getPoints()))
-        if (point == chunk::beforeDecay)
-          next = s.add(next, x[1 + j]);
-      return std::pair(next, s.add(x[0], here));
-    });
-    if (!restTokens)
-      continue;
-    Value passing = block(seen, end * rowsPerToken, restRows, channels);
-    Value laterRows = scaled(tokensFrom(end, restTokens), rowsPerToken);
-    multiply(passing, block(behind, end * rowsPerToken, restRows, channels), passing, laterRows);
-    multiply(passing, throughBlock(first), passing, laterRows);
-    scan({passing}, {}, {}, common, laterRows, 0, false, [](Scalars &s, ValueRange x) {
-      Value next = s.add(x[1], x[0]);
-      return std::pair(next, next);
-    });
-    map({result, Input(common, {1})}, result, tokens, [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
-  }
 }
 
 //===----------------------------------------------------------------------===//

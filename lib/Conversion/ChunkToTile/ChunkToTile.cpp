@@ -302,8 +302,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
       StoreOp::create(builder, loc, isParallel ? getOutput(output.getValue()) : get(output.getValue()), tokens, array,
                       first);
     planNexts();
-    if (!machine.isCTA() && !program.getBackward())
-      fetchAhead(loop);
+    if (!machine.isCTA())
+      fetchAhead(loop, program.getBackward());
   }
   for (auto [state, array] : llvm::zip(states, finalArrays)) {
     Value tile = tiles[state];

@@ -246,21 +246,22 @@ private:
   bool isDecayedPairs(chunk::InteractionOp made);
   void planDecayOfPairs(chunk::DecayCotangentOp op, mlir::Value matrix, mlir::Value decayed, mlir::Value result,
                         llvm::function_ref<mlir::Value(Scalars &)> isEarlier);
-  mlir::Value tokensFrom(int64_t first, int64_t count);
-  struct DecayParts {
-    chunk::DecayCotangentOp op;
-    mlir::Value matrix, rows, columns, steps, result;
-    mlir::Value weights; // the matrix transposed
-    mlir::Value later;   // of a write and a token of a block: 1 where the token is behind the write's
-  };
-  void planDecayWithin(const DecayParts &parts, int64_t first, int64_t count);
-  void planDecayAcross(const DecayParts &parts, int64_t blockTokens);
-  void planDecayOfChannels(chunk::DecayCotangentOp op, mlir::Value matrix, mlir::Value rows, mlir::Value columns,
-                           mlir::Value steps, mlir::Value result);
   void plan(chunk::ReverseScanOp op);
   void plan(chunk::FollowingOp op);
   void plan(chunk::SumTokensOp op);
   void plan(chunk::InsertOp op);
+
+  // DecayCotangents.cpp
+  mlir::Value tokensFrom(int64_t first, int64_t count);
+  /// The cotangents of a decay, of the rows and of the writes, and what they are made of.
+  struct DecayParts {
+    Numbers points, steps;
+    mlir::Value matrix, rows, writes, factors, ofRows, ofWrites, result;
+  };
+  void planDecayOfChannels(chunk::DecayCotangentOp op, mlir::Value matrix, mlir::Value steps, mlir::Value result);
+  void multiply(mlir::Value a, mlir::Value b, mlir::Value to, mlir::Value rows);
+  void addEarlierWrites(const DecayParts &parts, mlir::Value scaledRows);
+  void addLaterRows(const DecayParts &parts, mlir::Value scaledRows);
 
   chunk::ProgramOp program;
   mlir::OpBuilder &builder;
@@ -290,8 +291,8 @@ private:
 };
 
 /// Lets products bring the rows that the loop's loads will take the next time into the cache, and those that its stores
-/// are about to write.
-void fetchAhead(mlir::scf::ForOp loop);
+/// are about to write. `backward`: the loop goes over the chunks from the last to the first.
+void fetchAhead(mlir::scf::ForOp loop, bool backward);
 
 /// Keeps sums of products that nothing but passes over their elements take in registers, where each thread has its own
 /// of them. Gives the most that are in use at once, as numbers of all threads.

@@ -143,6 +143,12 @@ void emitScaledDots(Emitter &emitter, tile::ScaledDotsOp op, const Place &left, 
                     const Place &result, mlir::Value rows);
 void emitScaledSums(Emitter &emitter, tile::ScaledSumsOp op, const Place &matrix, const Place &values,
                     const Place &scales, const Place &result, mlir::Value rows);
+/// Where the operands of `tile.scaled_cotangents` lie.
+struct CotangentPlaces {
+  Place matrix, left, right, scales, leftResult, rightResult, scalesResult, work;
+};
+void emitScaledCotangents(Emitter &emitter, tile::ScaledCotangentsOp op, const CotangentPlaces &places,
+                          mlir::Value rows);
 
 /// Rows that are computed at once, for a tile with room for so many: tiles are allocated with room for a multiple.
 inline int64_t rowBlock(int64_t rows, int64_t most) {

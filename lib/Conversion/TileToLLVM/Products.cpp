@@ -192,6 +192,8 @@ static SmallVector<Value> emitCausal(Emitter &e, const Multiplication &multiplic
 
 /// The part of the rows ahead that one of `units` register tiles asks for, in a burst.
 static void fetchPart(Emitter &e, const Ahead &ahead, Value unit, int64_t units) {
+  if (ahead.rows < units) // each takes a share of a row
+    return Fetches(e, ahead, units).emit(unit);
   Type element = ahead.array.type.getElementType();
   int64_t numbers = llvm::product_of(ahead.array.type.getShape().drop_front());
   int64_t line = 64 / (element.getIntOrFloatBitWidth() / 8), share = llvm::divideCeil(ahead.rows, units);

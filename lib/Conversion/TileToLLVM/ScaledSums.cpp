@@ -126,3 +126,98 @@ void conversion::emitScaledSums(Emitter &e, ScaledSumsOp op, const Place &matrix
     });
   });
 }
+
+void conversion::emitScaledCotangents(Emitter &e, ScaledCotangentsOp op, const CotangentPlaces &p, Value rows) {
+  int64_t rowsPerIndex = op.getPoints().size(), columnsPerIndex = op.getSteps().size(), lanes = e.lanes();
+  Value indices = e.divide(rows, rowsPerIndex);
+  using Vectors = SmallVector<Value>;
+  auto emitBlock = [&](Value first, Value end, Index column, int64_t vectors) {
+    auto at = [&](const Place &place, Index row, int64_t v) {
+      return e.address(place, {row, Index(column.value, column.constant + v * lanes)});
+    };
+    auto load = [&](const Place &place, Index row) {
+      Vectors loaded;
+      for (int64_t v = 0; v < vectors; ++v)
+        loaded.push_back(e.load(at(place, row, v), e.floats(lanes)));
+      return loaded;
+    };
+    auto store = [&](ValueRange stored, const Place &place, Index row) {
+      for (int64_t v = 0; v < vectors; ++v)
+        e.store(stored[v], at(place, row, v));
+    };
+    auto multiply = [&](ValueRange a, ValueRange b) {
+      Vectors product;
+      for (int64_t v = 0; v < vectors; ++v)
+        product.push_back(e.mul(a[v], b[v]));
+      return product;
+    };
+    auto addWeighed = [&](Value weight, ValueRange a, ValueRange sum) {
+      Vectors next;
+      for (int64_t v = 0; v < vectors; ++v)
+        next.push_back(e.fma(weight, a[v], sum[v]));
+      return next;
+    };
+    auto rowOf = [&](Value index, size_t slot) { return e.add(e.multiply(index, rowsPerIndex), int64_t(slot)); };
+    auto weightOf = [&](Value row, Value write) { return e.loadSplat(e.address(p.matrix, {row, write}), lanes); };
+    // The rows of an index whose point is before its scale, or those whose is not.
+    auto forRows = [&](Value index, bool before, llvm::function_ref<void(Value row)> visit) {
+      for (auto [slot, point] : llvm::enumerate(op.getPoints()))
+        if ((point == beforeScale) == before)
+          visit(rowOf(index, slot));
+    };
+    Vectors zeros(vectors, e.splat(e.floats(lanes), 0));
+    e.loop(first, end, 1, [&](Value index) {
+      store(zeros, p.scalesResult, index);
+      for (int64_t slot = 0; slot < rowsPerIndex; ++slot)
+        store(zeros, p.leftResult, rowOf(index, slot));
+    });
+    e.loop(first, end, 1, [&](Value own) {
+      Value next = e.add(own, 1);
+      for (auto [j, step] : llvm::enumerate(op.getSteps())) {
+        Value write = e.add(e.multiply(own, columnsPerIndex), int64_t(j));
+        Vectors written = load(p.right, write), ofOwn = zeros;
+        auto giveRow = [&](Value row, ValueRange running) {
+          store(addWeighed(weightOf(row, write), running, load(p.leftResult, row)), p.leftResult, row);
+        };
+        for (auto [slot, point] : llvm::enumerate(op.getPoints()))
+          if (step < point) {
+            Value row = rowOf(own, slot);
+            giveRow(row, written);
+            ofOwn = addWeighed(weightOf(row, write), load(p.left, row), ofOwn);
+          }
+        // What is left of the write before each index's scale stays in `work`.
+        e.loop(next, end, 1, written, [&](Value index, ValueRange running) {
+          store(running, p.work, arith::SubIOp::create(e.builder, e.loc, index, first).getResult());
+          forRows(index, true, [&](Value row) { giveRow(row, running); });
+          Vectors scaled = multiply(running, load(p.scales, index));
+          forRows(index, false, [&](Value row) { giveRow(row, scaled); });
+          return scaled;
+        });
+        Value count = arith::SubIOp::create(e.builder, e.loc, end, next);
+        Vectors gathered = e.loop(0, count, 1, zeros, [&](Value back, ValueRange behind) {
+          Value index = arith::SubIOp::create(e.builder, e.loc, e.add(end, -1), back);
+          Vectors looks(behind.begin(), behind.end());
+          auto gather = [&](Value row) { looks = addWeighed(weightOf(row, write), load(p.left, row), looks); };
+          forRows(index, false, gather);
+          Vectors reached = multiply(looks, load(p.scales, index));
+          Vectors left = load(p.work, arith::SubIOp::create(e.builder, e.loc, index, first).getResult());
+          Vectors slope = load(p.scalesResult, index);
+          for (int64_t v = 0; v < vectors; ++v)
+            slope[v] = e.fma(op.getLinear() ? looks[v] : reached[v], left[v], slope[v]);
+          store(slope, p.scalesResult, index);
+          looks = reached;
+          forRows(index, true, gather);
+          return looks;
+        });
+        for (int64_t v = 0; v < vectors; ++v)
+          gathered[v] = e.plus(gathered[v], ofOwn[v]);
+        store(gathered, p.rightResult, write);
+      }
+    });
+  };
+  e.loop(0, indices, int64_t(op.getBlock()), [&](Value first) {
+    Value end = e.smaller(e.add(first, int64_t(op.getBlock())), indices);
+    e.panels(p.scales.type.getSize(1), 4,
+             [&](Index column, int64_t vectors) { emitBlock(first, end, column, vectors); });
+  });
+}

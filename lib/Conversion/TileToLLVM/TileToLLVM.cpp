@@ -238,6 +238,14 @@ LogicalResult KernelLowering::lower(Operation *op) {
                        place(op.getResult()), value(op.getRows()));
         return success();
       })
+      .Case([&](ScaledCotangentsOp op) {
+        emitScaledCotangents(emitter, op,
+                             {place(op.getMatrix()), place(op.getLeft()), place(op.getRight()), place(op.getScales()),
+                              place(op.getLeftResult()), place(op.getRightResult()), place(op.getScalesResult()),
+                              place(op.getWork())},
+                             value(op.getRows()));
+        return success();
+      })
       .Case<scf::ForOp, scf::IfOp>([&](auto op) { return lowerLoop(op); })
       .Default([&](Operation *op) -> LogicalResult {
         if (isa<TileDialect>(op->getDialect()))

@@ -243,3 +243,99 @@ tile.kernel @threads required 0 workspace 0 threads 128 shared 0 {
     }
   }
 }
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<2x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op has 4 indices, but 4 rows and 4 columns}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [0, 1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<2x3xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<2x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op takes 4 by 4 numbers, not '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [1] of [0] : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<2x3xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x2xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<2x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op scales 3 channels, but has '!tile.tile<4x3xf32, local, [16, 1]>' and '!tile.tile<4x2xf32, local, [16, 1]>'}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x2xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<2x3xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<3x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<2x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op gives what '!tile.tile<4x3xf32, local, [16, 1]>' matters to '!tile.tile<3x3xf32, local, [16, 1]>'}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<3x3xf32, local, [16, 1]> work !tile.tile<2x3xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<2x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op has a block of 0 indices}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 0 points [1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<2x3xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %m = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %l = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %r = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dl = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %dr = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %ds = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  %w = tile.alloc : !tile.tile<1x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_cotangents' op works on 2 by 3 numbers, in '!tile.tile<1x3xf32, local, [16, 1]>'}}
+  tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<1x3xf32, local, [16, 1]>
+}

@@ -79,6 +79,14 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   // CHECK: tile.scaled_sums solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} points [-1] of [0]
   tile.scaled_sums solve %A, %b scales %s into %b rows %tokens points [-1] of [0] : !square, !rows scales !numbers into !rows
+  %dq = tile.alloc : !rows
+  %dk = tile.alloc : !rows
+  %da = tile.alloc : !rows
+  %w = tile.alloc : !tile.tile<16x20xf32, local, [32, 1]>
+  // CHECK: tile.scaled_cotangents %{{.*}}, %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}}, %{{.*}}, %{{.*}} work %{{.*}} rows %{{.*}} block 16 points [1] of [0] :
+  tile.scaled_cotangents %A, %a, %b scales %a into %dq, %dk, %da work %w rows %tokens block 16 points [1] of [0] : !square, !rows, !rows scales !rows into !rows, !rows, !rows work !tile.tile<16x20xf32, local, [32, 1]>
+  // CHECK: tile.scaled_cotangents linear %{{.*}} block 16 points [-1] of [0] : {{.*}} scales {{.*}} into {{.*}} work
+  tile.scaled_cotangents linear %A, %a, %b scales %a into %dq, %dk, %da work %w rows %tokens block 16 points [-1] of [0] : !square, !rows, !rows scales !rows into !rows, !rows, !rows work !tile.tile<16x20xf32, local, [32, 1]>
   // CHECK: tile.store %{{.*}} rows %{{.*}} to %{{.*}}[%{{.*}}] : <64x20xf32, local, [32, 1]> to <?x20xbf16, global>
   tile.store %b rows %tokens to %y[%zero] : !rows to !global
 }
