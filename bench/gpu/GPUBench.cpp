@@ -128,7 +128,8 @@ struct Shape {
   long long B, T, H;
 };
 
-/// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows.
+/// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
+/// between a half and one, so that what is summed up of squares has a logarithm.
 struct Arrays {
   const CUDA &cuda;
   std::vector<recur_argument> arguments;
@@ -156,13 +157,15 @@ private:
       return;
     }
     count *= own;
-    bool isWide = info.dtype == RECUR_F32;
+    bool isWide = info.dtype == RECUR_F32, isGain = strncmp(info.name, "beta", 4) == 0;
     std::vector<unsigned char> numbers(size_t(count) * (isWide ? 4 : 2));
     unsigned state = unsigned(arguments.size()) + 1;
     for (int64_t i = 0; i < count; ++i) {
       state = state * 1664525u + 1013904223u;
       float drawn = float(state >> 8) / float(1 << 24);
-      float value = info.rank == 0 ? -0.14f * drawn : (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
+      float value = (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
+      if (info.rank == 0)
+        value = isGain ? 0.5f + 0.5f * drawn : -0.14f * drawn;
       unsigned bits;
       memcpy(&bits, &value, 4);
       if (isWide)

@@ -43,7 +43,12 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
-  if (phases.size() < 2)
+  // What is left of the program may have phases, or no states. One that goes from chunk to chunk as a whole gains
+  // nothing.
+  bool isWhole = llvm::any_of(phases, [&](chunk::ProgramOp phase) {
+    return phase.getSymName() == program.getSymName() && !phase.getStates().empty();
+  });
+  if (phases.size() < 2 || isWhole)
     return std::nullopt;
   chunk::Phases described = chunk::describePhases(program, phases);
   StringRef name = pipeline.symbol.empty() ? program.getSymName() : StringRef(pipeline.symbol);

@@ -42,6 +42,7 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
 void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  passes.addPass(chunk::createLeadStatesPass());
   // With an inverse in bf16 the triangle is gone through once, and what is left is products.
   if (options.dataType == DataType::BF16)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));

@@ -15,11 +15,13 @@ Value Planner::addPhaseArray(Block &body, Type value, bool isWhole, bool isRound
   return body.addArgument(TileType::get(builder.getContext(), shape, element, Memory::Global, {}, 0), loc);
 }
 
-Planner::PhaseRows Planner::phaseRows(Value tile, bool isWhole) {
+Planner::PhaseRows Planner::phaseRows(Value value, Value tile, bool isWhole) {
+  bool isNumber = chunk::tensorOf(value).getRank() == 0; // whose tile has one row as it is
   int64_t size = program.getChunk(), rows = tileOf(tile).getSize(0);
   if (isWhole || (rows == 1 && size > 1)) {
     Value number = arith::DivUIOp::create(builder, loc, firstToken, constant(size));
-    return {number, constant(1), isWhole ? withTokens(tile) : tile};
+    bool hasRow = !isWhole || isNumber;
+    return {number, constant(1), hasRow ? tile : withTokens(tile)};
   }
   if (rows == size)
     return {firstToken, tokens, tile};
@@ -30,7 +32,7 @@ Planner::PhaseRows Planner::phaseRows(Value tile, bool isWhole) {
 
 void Planner::take(chunk::TakeOp op, Value tile) {
   loadInPlace([&] {
-    PhaseRows rows = phaseRows(tile, op.getWhole());
+    PhaseRows rows = phaseRows(op, tile, op.getWhole());
     return LoadOp::create(builder, loc, phaseArrays.lookup(op), rows.first, rows.count, rows.tile);
   });
 }
@@ -38,6 +40,6 @@ void Planner::take(chunk::TakeOp op, Value tile) {
 void Planner::plan(chunk::GiveOp op) {
   bool isRounded = op.getRounded() && dataType.isBF16();
   Value known = isRounded ? shared.rounded.lookup(op.getValue()) : Value();
-  PhaseRows rows = phaseRows(known ? known : get(op.getValue()), op.getWhole());
+  PhaseRows rows = phaseRows(op.getValue(), known ? known : get(op.getValue()), op.getWhole());
   StoreOp::create(builder, loc, rows.tile, rows.count, phaseArrays.lookup(op), rows.first);
 }

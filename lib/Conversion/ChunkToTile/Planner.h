@@ -132,7 +132,7 @@ private:
   struct PhaseRows {
     mlir::Value first, count, tile;
   };
-  PhaseRows phaseRows(mlir::Value tile, bool isWhole);
+  PhaseRows phaseRows(mlir::Value value, mlir::Value tile, bool isWhole);
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
 

@@ -102,6 +102,58 @@ def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramO
   }];
 }
 
+def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
+  let summary = "find the states that scans carry on ahead of the rest of the program";
+  let description = [{
+    A state of a number or a vector that one scan carries on, and that no other state enters, leads. In front of the program come
+    two: `_ahead` finds for each chunk what it adds to such states and what it scales them with, so that its chunks can be
+    computed at once; `_carry` goes from chunk to chunk with that alone, and leaves each chunk the states that it begins
+    with. The program then takes them and has the other states only: if it has none, its chunks are apart as well. None leads where such
+    states enter a system whose solutions add up in a state without decay, for rounding them in parts would lose too many digits.
+
+    Before:
+    ```mlir
+    chunk.program @sum {} chunk 8 {
+      %x = chunk.input "x" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %A = chunk.state "A" : tensor<3xf32>
+      %all, %last = chunk.scan %A, %x decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      chunk.output "o" %all : tensor<8x3xf32>
+      chunk.next %A, %last : tensor<3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @sum_ahead {} chunk 8 {
+      %x = chunk.input "x" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %zero = chunk.constant 0.000000e+00 : tensor<1x3xf32>
+      %start = chunk.reshape_state %zero : tensor<1x3xf32> to tensor<3xf32>
+      %all, %last = chunk.scan %start, %x decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      %offset = chunk.reshape_state %last : tensor<3xf32> to tensor<1x3xf32>
+      chunk.give "A.offset" %offset : tensor<1x3xf32>
+      %map = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+      chunk.give "A.map" %map : tensor<1xf32>
+    }
+    chunk.program @sum_carry {} chunk 8 {
+      %A = chunk.state "A" : tensor<3xf32>
+      %offset = chunk.take "A.offset" : tensor<1x3xf32>
+      %map = chunk.take "A.map" : tensor<1xf32>
+      %all, %last = chunk.scan %A, %offset decay linear(%map : tensor<1xf32>) : tensor<3xf32>, tensor<1x3xf32>
+      chunk.next %A, %last : tensor<3xf32>
+      chunk.give "A" whole %A : tensor<3xf32>
+    }
+    chunk.program @sum {} chunk 8 {
+      %x = chunk.input "x" : tensor<8x3xf32>
+      %g = chunk.input "g" : tensor<8xf32>
+      %A = chunk.take "A" whole : tensor<3xf32>
+      %all, %last = chunk.scan %A, %x decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+      chunk.output "o" %all : tensor<8x3xf32>
+    }
+    ```
+  }];
+}
+
 def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   let summary = "split a program into phases, of which one alone goes from chunk to chunk";
   let description = [{

@@ -29,6 +29,8 @@ private:
   bool isMadeAnew(Operation *op);
   void need(Operation *op, Phase phase);
   bool canBeTaken(Value value);
+  bool isThere(Value value);
+  bool isRounded(Value value);
   ProgramOp build(OpBuilder &builder, Phase phase);
   std::string nameOf(Value value);
 
@@ -59,7 +61,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
 
 } // namespace
 
-static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp>(op); }
+static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, TakeOp>(op); }
 
 /// What is made of inputs again where it is needed: loading it would take as long, or, of a matrix of the tokens,
 /// forget that it is triangular.
@@ -87,6 +89,11 @@ bool PhaseSplitter::canBeTaken(Value value) {
   return true;
 }
 
+/// Whether the late phase may take what no state enters, since the early one has it.
+bool PhaseSplitter::isThere(Value value) {
+  return leaving.contains(value) || (members[Early].contains(value.getDefiningOp()) && canBeTaken(value));
+}
+
 void PhaseSplitter::need(Operation *op, Phase phase) {
   if (!members[phase].insert(op).second)
     return;
@@ -94,11 +101,10 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     Operation *maker = value.getDefiningOp();
     if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late))
       continue;
-    bool isOwn =
-        isa<ConstantOp>(maker) || (phase == Chain && path.contains(maker)) || phase == Early ||
-        (phase == Late &&
-         ((dependents.contains(maker) && !path.contains(maker) && !isa<StateOp>(maker)) ||
-          (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !leaving.contains(value)))));
+    bool isOwn = isa<ConstantOp>(maker) || (phase == Chain && path.contains(maker)) || phase == Early ||
+                 (phase == Late &&
+                  ((dependents.contains(maker) && !path.contains(maker) && !isa<StateOp>(maker)) ||
+                   (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
     if (isOwn) {
       need(maker, phase);
       continue;
@@ -134,6 +140,9 @@ bool PhaseSplitter::assign() {
     if (output && path.contains(output.getValue().getDefiningOp()))
       need(&op, Chain);
   }
+  for (Value value : leaving)
+    if (Operation *maker = value.getDefiningOp(); !dependents.contains(maker) && !isa<StateOp>(maker))
+      need(maker, Early);
   for (Operation &op : block)
     if (auto output = dyn_cast<OutputOp>(op); output && !path.contains(output.getValue().getDefiningOp()))
       need(&op, Late);
@@ -163,13 +172,26 @@ std::string PhaseSplitter::nameOf(Value value) {
 }
 
 /// Whether below this level nothing but products take the value, or too many numbers to keep them whole.
-static bool isRounded(bool isExact, Value value) {
-  return !isExact && tensorOf(value).getRank() == 2 && tensorOf(value).getDimSize(0) > 1;
+bool PhaseSplitter::isRounded(Value value) {
+  if (isExact || tensorOf(value).getRank() != 2 || tensorOf(value).getDimSize(0) == 1)
+    return false;
+  bool isOnlyLate = given[Early].contains(value) && !taken[Chain].contains(value);
+  return !isOnlyLate || llvm::all_of(value.getUsers(), [&](Operation *user) {
+    return !members[Late].contains(user) || isa<InteractionOp, ReadOp, ApplyOp>(user);
+  });
 }
 
 static bool isWhole(const llvm::DenseSet<Operation *> &path, Value value) {
   Operation *maker = value.getDefiningOp();
   return isa<StateOp, AdvanceOp, ReshapeStateOp>(maker) && (isa<StateOp>(maker) || path.contains(maker));
+}
+
+/// Moves what is computed number by number for one op to that op, so that fewer values are there at the same time.
+static void delayMaps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (auto map = dyn_cast<MapOp>(op); map && isElementwise(map.getFunction()) && op.hasOneUse())
+      if (Operation *user = *op.user_begin(); user->getBlock() == &block)
+        op.moveBefore(user);
 }
 
 ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
@@ -184,7 +206,7 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
       used.insert(value);
   for (Value value : taken[phase])
     copies.map(value, TakeOp::create(inside, value.getLoc(), value.getType(), nameOf(value), isWhole(path, value),
-                                     isRounded(isExact, value))
+                                     isRounded(value))
                           .getResult());
   for (Operation &op : block) {
     bool isDeclaredHere = isDeclared(&op) && used.contains(op.getResult(0)) && !copies.contains(op.getResult(0));
@@ -192,9 +214,13 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
       continue;
     inside.clone(op, copies);
   }
-  for (Value value : given[phase])
-    GiveOp::create(inside, value.getLoc(), nameOf(value), isWhole(path, value), isRounded(isExact, value),
-                   copies.lookup(value));
+  for (Value value : given[phase]) {
+    if (phase == Early) // at once, so that its place is free for others
+      inside.setInsertionPointAfter(copies.lookup(value).getDefiningOp());
+    GiveOp::create(inside, value.getLoc(), nameOf(value), isWhole(path, value), isRounded(value), copies.lookup(value));
+  }
+  if (phase == Early)
+    delayMaps(result.getBody().front());
   return result;
 }
 

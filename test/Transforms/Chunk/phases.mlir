@@ -6,9 +6,9 @@
 // CHECK-LABEL: chunk.program @delta_early {} chunk 8 exact {
 // CHECK: %[[L:.*]] = chunk.interaction %k, %k strict
 // CHECK: %[[Y:.*]] = chunk.solve %[[L]], %v : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK: chunk.give "{{[0-9]}}" %[[Y]] : tensor<8x2xf32>
 // CHECK: %[[W:.*]] = chunk.solve %[[L]], %{{.*}} : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-DAG: chunk.give "{{[0-9]}}" %[[Y]] : tensor<8x2xf32>
-// CHECK-DAG: chunk.give "{{[0-9]}}" %[[W]] : tensor<8x3xf32>
+// CHECK: chunk.give "{{[0-9]}}" %[[W]] : tensor<8x3xf32>
 // CHECK-LABEL: chunk.program @delta_chain {} chunk 8 exact {
 // CHECK-DAG: %[[TY:.*]] = chunk.take "{{[0-9]}}" : tensor<8x2xf32>
 // CHECK-DAG: %[[TW:.*]] = chunk.take "{{[0-9]}}" : tensor<8x3xf32>

@@ -1,0 +1,123 @@
+// RUN: recur-opt %s --split-input-file --chunk-lead-states --canonicalize | FileCheck %s
+// RUN: recur-opt %s --split-input-file --chunk-lead-states --canonicalize --chunk-separate-states --canonicalize --chunk-phases | FileCheck %s --check-prefix=PHASES
+
+// A state that writes are scaled with is found ahead; what is left of the program has the other state.
+// CHECK-LABEL: chunk.program @scaled_ahead {} chunk 8 {
+// CHECK-NOT: chunk.input "v"
+// CHECK: %[[LOCAL:.*]], %[[LAST:.*]] = chunk.scan %{{.*}}, %k decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+// CHECK: %[[ROW:.*]] = chunk.reshape_state %[[LAST]] : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.give "A.offset" %[[ROW]] : tensor<1x3xf32>
+// CHECK: %[[TOTAL:.*]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+// CHECK: chunk.give "A.map" %[[TOTAL]] : tensor<1xf32>
+// CHECK-LABEL: chunk.program @scaled_carry {} chunk 8 {
+// CHECK: %A = chunk.state "A" : tensor<3xf32>
+// CHECK: %[[OFFSET:.*]] = chunk.take "A.offset" : tensor<1x3xf32>
+// CHECK: %[[MAP:.*]] = chunk.take "A.map" : tensor<1xf32>
+// CHECK: %{{.*}}, %[[NEXT:.*]] = chunk.scan %A, %[[OFFSET]] decay linear(%[[MAP]] : tensor<1xf32>) : tensor<3xf32>, tensor<1x3xf32>
+// CHECK: chunk.next %A, %[[NEXT]] : tensor<3xf32>
+// CHECK: chunk.give "A" whole %A : tensor<3xf32>
+// CHECK-LABEL: chunk.program @scaled {} chunk 8 {
+// CHECK: %A = chunk.take "A" whole : tensor<3xf32>
+// CHECK: %S = chunk.state "S" : tensor<2x3xf32>
+// CHECK: chunk.scan %A, %k
+
+// Keys that the scan makes are made once, early; the late phase takes them.
+// PHASES-LABEL: chunk.program @scaled_early {} chunk 8
+// PHASES: %A = chunk.take "A" whole : tensor<3xf32>
+// PHASES: %[[ALL:.*]], %{{.*}} = chunk.scan %A, %k
+// PHASES: chunk.give "0" %[[ALL]] : tensor<8x3xf32>
+// PHASES-LABEL: chunk.program @scaled_chain {} chunk 8
+// PHASES-NOT: chunk.scan
+// PHASES-LABEL: chunk.program @scaled_late {} chunk 8
+// PHASES-NOT: chunk.scan
+// PHASES: chunk.interaction %q, %_0 inclusive
+chunk.program @scaled {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %A = chunk.state "A" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %all, %last = chunk.scan %A, %k decay log(%g : tensor<8xf32>) : tensor<3xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %all : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %past = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %L = chunk.interaction %q, %all inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+  %present = chunk.apply %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %o = chunk.map add %past, %present : tensor<8x2xf32>, tensor<8x2xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %A, %last : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// A running maximum moves by the sum of the chunk's shifts; without other states, all chunks are apart.
+// CHECK-LABEL: chunk.program @highest_ahead {} chunk 8 {
+// CHECK: chunk.tropical_scan %{{.*}}, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: chunk.give "m.offset"
+// CHECK: chunk.scan %{{.*}}, %f : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.give "m.map"
+// CHECK-LABEL: chunk.program @highest_carry {} chunk 8 {
+// CHECK: %[[OFFSET:.*]] = chunk.take "m.offset" : tensor<1xf32>
+// CHECK: %[[MAP:.*]] = chunk.take "m.map" : tensor<1xf32>
+// CHECK: chunk.tropical_scan %m, %[[MAP]], %[[OFFSET]] : tensor<f32>, tensor<1xf32>, tensor<1xf32>
+// CHECK-LABEL: chunk.program @highest {} chunk 8 {
+// CHECK-NOT: chunk.state
+// CHECK: chunk.output "o"
+chunk.program @highest {} chunk 8 {
+  %f = chunk.input "f" : tensor<8xf32>
+  %i = chunk.input "i" : tensor<8xf32>
+  %m = chunk.state "m" : tensor<f32>
+  %all, %last = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+  chunk.output "o" %all : tensor<8xf32>
+  chunk.next %m, %last : tensor<f32>
+}
+
+// -----
+
+// A state that another one enters stays, and so does a matrix.
+// CHECK-LABEL: chunk.program @fed_ahead {} chunk 8 {
+// CHECK-NOT: "B.offset"
+// CHECK-LABEL: chunk.program @fed {} chunk 8 {
+// CHECK: %A = chunk.take "A" whole
+// CHECK: %B = chunk.state "B"
+// CHECK: %M = chunk.state "M"
+chunk.program @fed {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %y = chunk.input "y" : tensor<8x2x3xf32>
+  %A = chunk.state "A" : tensor<3xf32>
+  %B = chunk.state "B" : tensor<3xf32>
+  %M = chunk.state "M" : tensor<2x3xf32>
+  %all, %last = chunk.scan %A, %x : tensor<3xf32>, tensor<8x3xf32>
+  %more, %end = chunk.scan %B, %all : tensor<3xf32>, tensor<8x3xf32>
+  %wide, %matrix = chunk.scan %M, %y : tensor<2x3xf32>, tensor<8x2x3xf32>
+  chunk.output "o" %more : tensor<8x3xf32>
+  chunk.output "w" %wide : tensor<8x2x3xf32>
+  chunk.next %A, %last : tensor<3xf32>
+  chunk.next %B, %end : tensor<3xf32>
+  chunk.next %M, %matrix : tensor<2x3xf32>
+}
+
+// -----
+
+// What it solves with depends on A, and nothing of S decays: none leads.
+// CHECK-LABEL: chunk.program @summed {} chunk 8 {
+// CHECK: %A = chunk.state "A"
+// CHECK-NOT: chunk.take
+// PHASES-LABEL: chunk.program @summed {} chunk 8 {
+// PHASES-NOT: chunk.take
+chunk.program @summed {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %A = chunk.state "A" : tensor<3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %all, %last = chunk.scan %A, %k : tensor<3xf32>, tensor<8x3xf32>
+  %L = chunk.interaction %k, %all strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %x = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+  %u = chunk.solve %L, %y : tensor<8x8xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %u, %all : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.output "o" %x : tensor<8x2xf32>
+  chunk.next %A, %last : tensor<3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
