@@ -12,6 +12,7 @@ namespace {
 struct Placed {
   AllocOp tile;
   int64_t first, last, bytes, offset;
+  size_t number; // in the order of the kernel
 };
 } // namespace
 
@@ -65,7 +66,7 @@ static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int
   for (AllocOp tile : body.getOps<AllocOp>()) {
     SmallVector<Operation *> users;
     collectUsers(tile, users);
-    Placed place{tile, std::numeric_limits<int64_t>::max(), -1, bytesOf(tile.getType()), 0};
+    Placed place{tile, std::numeric_limits<int64_t>::max(), -1, bytesOf(tile.getType()), 0, tiles.size()};
     bool isInside = false, isOutside = false;
     for (Operation *user : users) {
       Operation *inLoop = inChunk ? inChunk->findAncestorOpInBlock(*user) : nullptr;
@@ -110,6 +111,25 @@ static int64_t pack(MutableArrayRef<Placed> tiles, Memory memory) {
   return end;
 }
 
+/// The same, in the order of those tried that takes the least memory: as they stand, the largest first, and as they
+/// come into use.
+static int64_t packBest(SmallVector<Placed> &tiles, Memory memory) {
+  auto sorted = [&](llvm::function_ref<int64_t(const Placed &)> keyOf) {
+    SmallVector<Placed> order = tiles;
+    llvm::sort(order, [&](const Placed &a, const Placed &b) {
+      return std::pair(keyOf(a), a.number) < std::pair(keyOf(b), b.number);
+    });
+    return order;
+  };
+  SmallVector<Placed> orders[] = {tiles, sorted([](const Placed &tile) { return -tile.bytes; }),
+                                  sorted([](const Placed &tile) { return tile.first; })};
+  int64_t ends[std::size(orders)];
+  for (auto [order, end] : llvm::zip(orders, ends))
+    end = pack(order, memory);
+  tiles = orders[std::min_element(std::begin(ends), std::end(ends)) - std::begin(ends)];
+  return pack(tiles, memory);
+}
+
 void conversion::placeTiles(KernelOp kernel) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countPaddedBytes);
   int64_t end = pack(tiles, Memory::Local), widest = 0;
@@ -133,7 +153,7 @@ static void moveTo(Memory memory, Value tile) {
 void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countBytes);
   int64_t end;
-  while ((end = pack(tiles, Memory::Shared)) > sharedBytes) {
+  while ((end = packBest(tiles, Memory::Shared)) > sharedBytes) {
     Placed *largest = nullptr;
     for (Placed &place : tiles)
       if (place.tile.getType().getMemory() == Memory::Shared && (!largest || place.bytes > largest->bytes))

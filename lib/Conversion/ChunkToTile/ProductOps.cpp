@@ -119,6 +119,8 @@ void Planner::plan(chunk::InverseOp op) {
   map({}, result, rowsOf(result),
       [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
   SolveOp::create(builder, loc, matrix, result, rowsOf(result));
+  if (isFactorOnly(op)) // at once, so that what it multiplies may lie where it and the matrix were
+    rounded(op);
 }
 
 void Planner::plan(chunk::ReadOp op) {

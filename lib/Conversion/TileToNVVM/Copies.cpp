@@ -28,9 +28,13 @@ public:
     t.putNeighbours(numbers, tile, placeOf(index));
   }
   /// The neighbours go to the tile without passing through registers.
-  void bring(Value index) {
-    NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, placeOf(index)), address(index), 16,
-                            NVVM::LoadCacheModifierKind::CG, Value());
+  void bring() {
+    auto copy = [&](ArrayRef<Index> at, Value from) {
+      NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, at), from, 16, NVVM::LoadCacheModifierKind::CG,
+                              Value());
+    };
+    if (!inStrips(copy))
+      t.deal(count(), [&](Value index) { copy(placeOf(index), address(index)); });
   }
   Value count() {
     Value count = rows;
@@ -45,16 +49,22 @@ public:
         [&](Value index, ArrayRef<Value> given) { write(index, given[0]); });
   }
   void store() {
+    auto convertAll = [&](ArrayRef<Value> numbers) {
+      Value all = t.convert(numbers[0], element);
+      if (neighbours > 1) {
+        all = LLVM::UndefOp::create(t.builder, t.loc, type());
+        for (auto [i, number] : llvm::enumerate(numbers))
+          all = LLVM::InsertElementOp::create(t.builder, t.loc, all, t.convert(number, element), t.constant(i));
+      }
+      return all;
+    };
+    bool isDone = neighbours > 1 && inStrips([&](ArrayRef<Index> at, Value to) {
+                    t.store(convertAll(t.getNeighbours(tile, at, neighbours, /*asTheyAre=*/true)), to);
+                  });
+    if (isDone)
+      return;
     run([&](Value index) { return t.getNeighbours(tile, placeOf(index), neighbours, /*asTheyAre=*/true); },
-        [&](Value index, ArrayRef<Value> numbers) {
-          Value all = t.convert(numbers[0], element);
-          if (neighbours > 1) {
-            all = LLVM::UndefOp::create(t.builder, t.loc, type());
-            for (auto [i, number] : llvm::enumerate(numbers))
-              all = LLVM::InsertElementOp::create(t.builder, t.loc, all, t.convert(number, element), t.constant(i));
-          }
-          t.store(all, address(index));
-        });
+        [&](Value index, ArrayRef<Value> numbers) { t.store(convertAll(numbers), address(index)); });
   }
 
 private:
@@ -62,6 +72,34 @@ private:
     bool isWhole = sizes.size() > 2; // a state, of which half is asked for at once
     int64_t inStep = neighbours > 2 && !isWhole ? 4 : 8;
     t.dealInStep(count(), inStep, read, write);
+  }
+  /// Each thread keeps to its columns and goes from row to row: an address is the one before and a step. False where
+  /// the rows cannot be dealt out so.
+  bool inStrips(llvm::function_ref<void(ArrayRef<Index>, Value)> copy) {
+    constexpr int64_t mostSteps = 16;
+    bool isState = sizes.size() == 3 && sizes[0] == 1 && array.innerStrides.size() == 2;
+    if (sizes.size() != 2 && !isState)
+      return false;
+    int64_t pieces = sizes.back(), down = sizes[sizes.size() - 2], rowsAtOnce = t.threads / pieces;
+    if (t.threads % pieces != 0 || down % rowsAtOnce != 0 || down / rowsAtOnce > mostSteps)
+      return false;
+    Value row = t.divide(t.thread, pieces), column = t.multiply(t.remainder(t.thread, pieces), neighbours);
+    Value end = isState ? t.multiply(rows, down) : rows;
+    Value stride = isState ? array.innerStrides[0] : array.tokenStride;
+    auto constant = [&](int64_t number) -> Value { return arith::ConstantIntOp::create(t.builder, t.loc, number, 64); };
+    Value begin = t.multiplyWide(first, array.tokenStride);
+    Value offset = t.addWide(t.addWide(begin, t.multiplyWide(t.widen(row), stride)), t.widen(column));
+    Value pointer = t.offset(array.pointer, offset, element);
+    Value step = t.multiplyWide(stride, constant(rowsAtOnce));
+    for (int64_t i = 0; i < down / rowsAtOnce; ++i) {
+      SmallVector<Index> at;
+      if (isState)
+        at.push_back(0);
+      at.append({Index(row, i * rowsAtOnce), Index(column)});
+      t.when(t.below(t.add(row, i * rowsAtOnce), end), [&] { copy(at, pointer); });
+      pointer = t.offset(pointer, step, element);
+    }
+    return true;
   }
   SmallVector<Index> placeOf(Value index) {
     SmallVector<Index> at = t.takeApart(index, sizes);
@@ -193,15 +231,13 @@ void AheadLoad::begin(TeamCode &t) {
 
 SmallVector<Value> AheadLoad::start(TeamCode &t, Value first, Value rows) {
   Copy copy(t, array, first, rows, tile, neighbours);
-  Value count = copy.count();
   if (isDirect) {
-    t.either(
-        condition, [&] { t.deal(count, [&](Value index) { copy.bring(index); }); },
-        [&] { loadByNumbers(t, array, first, rows, tile); });
+    t.either(condition, [&] { copy.bring(); }, [&] { loadByNumbers(t, array, first, rows, tile); });
     NVVM::CpAsyncCommitGroupOp::create(t.builder, t.loc);
     return {};
   }
   SmallVector<Value> held;
+  Value count = copy.count();
   for (int64_t i = 0; i < accesses; ++i) {
     Value index = t.add(t.thread, i * t.threads);
     Value counts = arith::AndIOp::create(t.builder, t.loc, condition, t.below(index, count));

@@ -99,7 +99,7 @@ private:
   TeamCode team;
   std::optional<analysis::StateChain> chain; // if that is all that the kernel is
   mlir::LLVM::GlobalOp sharedMemory;
-  mlir::Value arguments, shared, scratch, sequence, head, part, firstToken, threadOfKernel;
+  mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
   int32_t neighbours = 1; // CTAs that share a multiprocessor
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;

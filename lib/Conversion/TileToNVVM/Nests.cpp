@@ -29,15 +29,15 @@ struct Inputs {
 
 static int64_t countInRow(ArrayRef<int64_t> sizes) { return llvm::product_of(sizes.drop_front()); }
 
-/// Four neighbours along the last dimension at once, where they lie side by side in the result and in each input, or
-/// are one number there.
-static bool takesFours(ArrayRef<Place> places, ArrayAttr dims, const Place &result) {
-  auto isSideBySide = [](const Place &place) {
+/// Whether so many neighbours along the last dimension can be taken at once: they lie side by side in the result and in
+/// each input, or are one number there.
+static bool takesNeighbours(ArrayRef<Place> places, ArrayAttr dims, const Place &result, int64_t count) {
+  auto isSideBySide = [&](const Place &place) {
     TileType type = place.type;
-    int64_t bytes = 4 * type.getElementBytes(), last = type.getRank() - 1;
-    if (type.getStride(last) != 1 || place.alignment % bytes || type.getSize(last) % 4)
+    int64_t bytes = count * type.getElementBytes(), last = type.getRank() - 1;
+    if (type.getStride(last) != 1 || place.alignment % std::min<int64_t>(bytes, 16) || type.getSize(last) % count)
       return false;
-    return llvm::all_of(type.getStrides().drop_back(), [](int64_t stride) { return stride % 4 == 0; });
+    return llvm::all_of(type.getStrides().drop_back(), [&](int64_t stride) { return stride % count == 0; });
   };
   int64_t last = result.type.getRank() - 1;
   if (last < 1 || !isSideBySide(result))
@@ -51,6 +51,67 @@ static bool takesFours(ArrayRef<Place> places, ArrayAttr dims, const Place &resu
   return true;
 }
 
+namespace {
+/// A map of neighbours, whose place in the nest is that of the first one.
+struct NeighbourMap {
+  TeamCode &t;
+  MapOp op;
+  ArrayRef<Place> places;
+  const Place &result;
+  int64_t count;
+
+  SmallVector<Value> read(ArrayRef<Index> at) {
+    int64_t last = result.type.getRank() - 1;
+    SmallVector<SmallVector<Value>> numbers;
+    for (auto [place, attribute] : llvm::zip(places, op.getDims())) {
+      SmallVector<Index> indices;
+      bool isWide = false;
+      for (auto [d, dim] : llvm::enumerate(cast<DenseI64ArrayAttr>(attribute).asArrayRef())) {
+        bool isOne = place.type.getSize(d) == 1;
+        indices.push_back(isOne ? Index(0) : at[dim]);
+        isWide |= dim == last && !isOne;
+      }
+      numbers.push_back(isWide ? t.getNeighbours(place, indices, count)
+                               : SmallVector<Value>(count, t.get(place, indices)));
+    }
+    SmallVector<Value> given;
+    for (int64_t i = 0; i < count; ++i) {
+      SmallVector<Value> arguments;
+      for (const SmallVector<Value> &known : numbers)
+        arguments.push_back(known[i]);
+      SmallVector<Index> own(at);
+      own.back().constant = i;
+      given.push_back(t.body(op.getBody(), arguments, own)[0]);
+    }
+    return given;
+  }
+};
+} // namespace
+
+/// Each thread keeps to its columns, and takes some rows in step. Rows beyond the last one are computed as well, for
+/// what they hold has no meaning: so nothing is asked but whether there is a row to begin with.
+static bool emitMapInStrips(NeighbourMap map, Value rows, int64_t inStep) {
+  TeamCode &t = map.t;
+  ArrayRef<int64_t> sizes = map.result.type.getShape();
+  if (sizes.size() != 2)
+    return false;
+  int64_t pieces = sizes[1] / map.count, rowsAtOnce = t.threads / pieces;
+  while (inStep > 1 && (rowsAtOnce == 0 || sizes[0] % (rowsAtOnce * inStep) != 0))
+    inStep /= 2;
+  if (t.threads % pieces != 0 || sizes[0] % (rowsAtOnce * inStep) != 0)
+    return false;
+  Value column = t.multiply(t.remainder(t.thread, pieces), map.count);
+  t.loop(t.divide(t.thread, pieces), rows, rowsAtOnce * inStep, [&](Value row) {
+    auto placeOf = [&](int64_t step) { return SmallVector<Index>{Index(row, step * rowsAtOnce), Index(column)}; };
+    SmallVector<SmallVector<Value>> given;
+    for (int64_t step = 0; step < inStep; ++step)
+      given.push_back(map.read(placeOf(step)));
+    for (int64_t step = 0; step < inStep; ++step)
+      t.putNeighbours(given[step], map.result, placeOf(step));
+  });
+  return true;
+}
+
 void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims()};
@@ -58,7 +119,8 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
   bool isLong = llvm::any_of(op.getBody().front(), [](Operation &op) {
     return isa<math::MathDialect>(op.getDialect()) && !isa<math::AbsFOp>(op);
   });
-  if (!takesFours(places, op.getDims(), result)) {
+  constexpr int64_t few = 4, many = 8, numbersInStep = 16;
+  if (!takesNeighbours(places, op.getDims(), result, few)) {
     t.dealInStep(
         t.multiply(rows, countInRow(sizes)), isLong ? 2 : 4,
         [&](Value index) {
@@ -68,40 +130,24 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
         [&](Value index, ArrayRef<Value> given) { t.put(given[0], result, t.takeApart(index, sizes)); });
     return;
   }
+  // Of 16 bits, eight are an access; of 32, threads that took eight would meet in the banks.
+  bool isNarrow = result.type.getElementBytes() == 2 && llvm::all_of(places, [](const Place &place) {
+                    return place.type.getRank() < 2 || place.type.getElementBytes() == 2;
+                  });
+  int64_t count = isNarrow && takesNeighbours(places, op.getDims(), result, many) ? many : few;
+  if (emitMapInStrips({t, op, places, result, count}, rows, isLong ? 1 : numbersInStep / count))
+    return;
+  NeighbourMap map{t, op, places, result, few};
   int64_t last = sizes.size() - 1;
-  SmallVector<int64_t> fours(sizes);
-  fours.back() /= 4;
+  SmallVector<int64_t> pieces(sizes);
+  pieces[last] /= few;
   auto placeOf = [&](Value index) {
-    SmallVector<Index> at = t.takeApart(index, fours);
-    at.back() = at.back().value ? Index(t.multiply(at.back().value, 4)) : Index(0);
+    SmallVector<Index> at = t.takeApart(index, pieces);
+    at.back() = at.back().value ? Index(t.multiply(at.back().value, few)) : Index(0);
     return at;
   };
   t.dealInStep(
-      t.multiply(rows, countInRow(fours)), isLong ? 1 : 2,
-      [&](Value index) {
-        SmallVector<Index> at = placeOf(index);
-        SmallVector<SmallVector<Value>> numbers;
-        for (auto [place, attribute] : llvm::zip(places, op.getDims())) {
-          SmallVector<Index> indices;
-          bool isWide = false;
-          for (auto [d, dim] : llvm::enumerate(cast<DenseI64ArrayAttr>(attribute).asArrayRef())) {
-            bool isOne = place.type.getSize(d) == 1;
-            indices.push_back(isOne ? Index(0) : at[dim]);
-            isWide |= dim == last && !isOne;
-          }
-          numbers.push_back(isWide ? t.getNeighbours(place, indices, 4) : SmallVector<Value>(4, t.get(place, indices)));
-        }
-        SmallVector<Value> given;
-        for (int64_t i = 0; i < 4; ++i) {
-          SmallVector<Value> arguments;
-          for (const SmallVector<Value> &four : numbers)
-            arguments.push_back(four[i]);
-          SmallVector<Index> own = at;
-          own.back().constant = i;
-          given.push_back(t.body(op.getBody(), arguments, own)[0]);
-        }
-        return given;
-      },
+      t.multiply(rows, countInRow(pieces)), isLong ? 1 : 2, [&](Value index) { return map.read(placeOf(index)); },
       [&](Value index, ArrayRef<Value> given) { t.putNeighbours(given, result, placeOf(index)); });
 }
 

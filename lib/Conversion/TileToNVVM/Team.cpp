@@ -166,6 +166,16 @@ void TeamCode::either(Value condition, llvm::function_ref<void()> first, llvm::f
   buildChoice(builder, loc, condition, first, second);
 }
 
+Value TeamCode::choose(Value condition, llvm::function_ref<Value()> make, Value other) {
+  auto choice = scf::IfOp::create(builder, loc, TypeRange(other.getType()), condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(builder, loc, make());
+  builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(builder, loc, other);
+  return choice.getResult(0);
+}
+
 void TeamCode::when(Value condition, llvm::function_ref<void()> body) { buildChoice(builder, loc, condition, body); }
 
 void TeamCode::dealInStep(Value count, int64_t inStep, llvm::function_ref<SmallVector<Value>(Value)> read,

@@ -99,6 +99,8 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value begin, mlir::Value end, int64_t step, mlir::ValueRange initial,
                                       CarryBody body);
   void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// What the code gives where the condition holds, and the other value elsewhere.
+  mlir::Value choose(mlir::Value condition, llvm::function_ref<mlir::Value()> make, mlir::Value other);
   /// Runs one of two pieces of code.
   void either(mlir::Value condition, llvm::function_ref<void()> first, llvm::function_ref<void()> second);
   /// Calls the body for each index below `count`, on one thread each.

@@ -117,10 +117,20 @@ CallerArray KernelLowering::findArray(BlockArgument argument) {
   Value data = word(abi::getWord(int(argument.getArgNumber()), abi::DataWord), generic);
   data = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, data);
   CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
-  Value own = arith::DivUIOp::create(builder, loc, head, team.narrow(array(abi::GroupWord)));
+  // Divisions take long, and most calls need none.
+  Value group = team.narrow(array(abi::GroupWord));
+  Value own = team.choose(
+      team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
+      head);
   Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
-  Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
-  offset = team.addWide(offset, team.multiplyWide(before, array(abi::FirstStrideWord)));
+  Value first = team.choose(
+      isPacked,
+      [&] {
+        Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
+        return team.multiplyWide(before, array(abi::FirstStrideWord));
+      },
+      firstToken);
+  offset = team.addWide(offset, first);
   offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
   offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
@@ -140,7 +150,7 @@ LogicalResult KernelLowering::run() {
   auto generic = LLVM::LLVMPointerType::get(builder.getContext());
   Value offsets = word(abi::OffsetsWord, generic), all = word(abi::TokensWord, word64);
   Value null = LLVM::ZeroOp::create(builder, loc, generic);
-  Value isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
+  isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
   auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, isPacked, /*withElseRegion=*/true);
   {
     OpBuilder::InsertionGuard inside(builder);
