@@ -275,10 +275,10 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
  * depend on threads or workspace. The plan is RECUR_PLAN_AUTO, and the device RECUR_CPU.
  *
  * With the states in `kept_states` that a call of recur_forward left, none are computed again but those between them.
- * Without, nothing need be kept: the states are computed again. With the workspace that the query
- * gives for `workspace_bytes` of 0 every chunk's are at hand; with less, those of a part of the sequence at a time are,
- * and the states are computed twice. The query answers with what is used of `workspace_bytes`, and with the least where
- * that is more. Checks, threads, packed sequences and rounding are as recur_forward's. */
+ * Without, nothing need be kept: the states are computed again, once where the workspace holds every chunk's, and else
+ * twice, for a part of the sequence at a time. For `workspace_bytes` of 0 the query gives about a tenth of what the
+ * arrays take (64 MiB where that is more); else what is used of `workspace_bytes`, and the least where that is more.
+ * Checks, threads, packed sequences and rounding are as recur_forward's. */
 int64_t recur_backward_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
 recur_status recur_backward(const recur_recurrence *recurrence, const recur_call *call);
 

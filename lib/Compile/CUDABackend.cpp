@@ -38,7 +38,6 @@ public:
     PipelineOptions pipeline;
     std::unique_ptr<Module> code;
     bool isStep = false;
-    int64_t crowd = 1; // CTAs that registers leave room for on a multiprocessor
   };
   ArrayRef<Made> getMade() const { return made; }
 
@@ -238,11 +237,28 @@ static int64_t findCrowd(const codegen::InterfaceLaunch &launch) {
       1, std::min(sharedBytes / (launch.sharedBytes + reservedBytes), registers / (fewRegisters * launch.threads)));
 }
 
+static constexpr StringRef crowdAttribute = "nvvm.minctasm";
+
 static void setCrowd(Module &module, int64_t crowd) {
-  constexpr StringRef attribute = "nvvm.minctasm";
   for (Function &function : module)
-    if (function.hasFnAttribute(attribute))
-      function.addFnAttr(attribute, std::to_string(crowd));
+    if (function.hasFnAttribute(crowdAttribute))
+      function.addFnAttr(crowdAttribute, std::to_string(crowd));
+}
+
+/// Kernels with faults that share a multiprocessor with others of theirs do so with one less, for more registers.
+/// Whether there were such.
+static bool thinOut(Module &module, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (Function &function : module) {
+    uint64_t crowd = function.getFnAttributeAsParsedInteger(crowdAttribute, 1);
+    bool isFaulty =
+        any_of(faults, [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == function.getName(); });
+    if (!isFaulty || crowd <= 1)
+      continue;
+    function.addFnAttr(crowdAttribute, std::to_string(crowd - 1));
+    any = true;
+  }
+  return any;
 }
 
 Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
@@ -260,7 +276,7 @@ Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp>
   if (Error error = compile(kernel, form))
     return std::move(error);
   if (kernel.isStep)
-    setCrowd(*kernel.code, kernel.crowd = findCrowd(kernel.plan.launches.front()));
+    setCrowd(*kernel.code, findCrowd(kernel.plan.launches.front()));
   made.push_back(std::move(kernel));
   return toResources(made.back().plan);
 }
@@ -301,10 +317,8 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
           }))
         own.push_back(fault);
     bool isInPhases = !kernel.plan.left.empty(), isSpare = kernel.isStep && made.size() > 1;
-    if (!own.empty() && kernel.crowd > 1) {
-      setCrowd(*kernel.code, --kernel.crowd);
+    if (thinOut(*kernel.code, own))
       return true;
-    }
     bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
     if (own.empty() || (!isInPhases && !isSpare && !couldWait))
       continue;
