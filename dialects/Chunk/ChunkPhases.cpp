@@ -61,18 +61,26 @@ static SmallVector<Crossing> listCrossings(ProgramOp phase) {
   return crossings;
 }
 
-Phases recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases) {
+std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases) {
   Phases result;
   Numbers numbers(program);
-  // Phases whose chunks go in any order have no parts, and one of them takes or gives whatever crosses.
+  auto leave = [&](const Crossing &crossing) {
+    if (numbers.has("left", crossing.name))
+      return false;
+    numbers.add("left", crossing.name, crossing.shape());
+    int64_t rows = crossing.isWhole ? 1 : tensorOf(crossing.value).getDimSize(0);
+    result.left.push_back({crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded});
+    return true;
+  };
+  // Phases whose chunks go in any order have no parts, so they have the whole of what they take and give.
   for (ProgramOp phase : phases)
-    for (const Crossing &crossing : listCrossings(phase))
-      if (phase.getStates().empty() && !numbers.has("left", crossing.name)) {
-        numbers.add("left", crossing.name, crossing.shape());
-        int64_t rows = crossing.isWhole ? 1 : tensorOf(crossing.value).getDimSize(0);
-        result.left.push_back({crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded});
-      }
+    if (phase.getStates().empty())
+      for (const Crossing &crossing : listCrossings(phase))
+        leave(crossing);
   for (ProgramOp phase : phases) {
+    bool leavesToChains = false;
+    for (const Crossing &crossing : listCrossings(phase))
+      leavesToChains |= leave(crossing);
     Phase described{phase.getSymName().str(), phase.getStates().empty(), 1, {}};
     auto add = [&](StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
       described.arrays.push_back(numbers.find(kind, name, shape, described.parts));
@@ -89,10 +97,13 @@ Phases recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phase
       add("final", state.getName(), tensorOf(state).getShape());
     for (const Crossing &crossing : listCrossings(phase))
       add("left", crossing.name, crossing.shape());
+    if (leavesToChains && described.parts > 1)
+      return std::nullopt;
     result.phases.push_back(std::move(described));
   }
   return result;
 }
+
 bool recur::chunk::cancels(ProgramOp program) {
   return program
       .walk([&](Operation *op) {

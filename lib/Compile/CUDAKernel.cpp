@@ -50,7 +50,9 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   });
   if (phases.size() < 2 || isWhole)
     return std::nullopt;
-  chunk::Phases described = chunk::describePhases(program, phases);
+  std::optional<chunk::Phases> described = chunk::describePhases(program, phases);
+  if (!described)
+    return createStringError("what one of its chains over the chunks leaves to another is cut into parts");
   StringRef name = pipeline.symbol.empty() ? program.getSymName() : StringRef(pipeline.symbol);
   for (chunk::ProgramOp phase : phases) {
     StringRef suffix = phase.getSymName().drop_front(program.getSymName().size());

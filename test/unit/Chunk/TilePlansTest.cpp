@@ -141,7 +141,7 @@ protected:
     EXPECT_TRUE(mlir::succeeded(split.run(*result.module)));
     llvm::SmallVector<chunk::ProgramOp> programs(result.module->getOps<chunk::ProgramOp>());
     if (programs.size() > 1)
-      result.phases = chunk::describePhases(programOf(*whole), programs);
+      result.phases = chunk::describePhases(programOf(*whole), programs).value();
     mlir::PassManager lower(&context);
     lower.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
     lower.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
