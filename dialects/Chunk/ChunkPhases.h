@@ -36,8 +36,8 @@ struct Phases {
   std::vector<Phase> phases;
 };
 
-/// Describes the phases that a program became. Null where one that goes from chunk to chunk in parts leaves something to
-/// another such: nobody has the whole of it.
+/// Describes the phases that a program became. Null where one that goes from chunk to chunk in parts leaves something
+/// to another such: nobody has the whole of it.
 std::optional<Phases> describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp> phases);
 
 /// Whether a team's factors stay float32: a system is solved with float32, and where a chunk may replace all of a
