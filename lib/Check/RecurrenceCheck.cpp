@@ -95,16 +95,23 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
   }
   std::vector<PreparedStage> prepared;
   for (const CheckStage &stage : getCheckStages()) {
-    if (stage.needsTarget && !options.compiles)
+    bool isNamed = is_contained(options.only, stage.name);
+    if (!options.only.empty() && !isNamed)
       continue;
-    if (!options.only.empty() && !is_contained(options.only, stage.name))
+    if (stage.needsTarget && !options.compiles) {
+      if (isNamed)
+        report.absent.push_back(stage.name);
       continue;
+    }
     Expected<std::optional<PreparedStage>> ready = stage.prepare(recurrence, pipeline);
     if (!ready)
       return ready.takeError();
-    if (*ready && !(*ready)->whyNotRun.empty()) {
+    if (!*ready) {
+      if (isNamed)
+        report.absent.push_back(stage.name);
+    } else if (!(*ready)->whyNotRun.empty()) {
       note((*ready)->whyNotRun);
-    } else if (*ready) {
+    } else {
       report.stages.push_back({stage.name, 0, (*ready)->limit});
       prepared.push_back(std::move(**ready));
     }

@@ -47,7 +47,8 @@ struct RecurrenceReport {
   dgps::RecurrenceOp recurrence;
   data::Sizes sizes;
   std::vector<StageReport> stages;
-  std::string growth = {}; // of what leaves the numbers of float64 itself, token by token
+  std::vector<llvm::StringRef> absent = {}; // stages asked for by name that nothing here has
+  std::string growth = {};                  // of what leaves the numbers of float64 itself, token by token
   bool passes() const {
     return llvm::all_of(stages, [](const StageReport &stage) { return stage.passes(); });
   }

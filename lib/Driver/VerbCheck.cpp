@@ -59,6 +59,13 @@ static Error assumeDims(Specification &specification, frontend::InstantiationOpt
   return Error::success();
 }
 
+/// Why a stage that was asked for has nothing to compare.
+static const char *explainAbsence(StringRef name, const CheckOptions &check) {
+  const CheckStage *stage = find_if(getCheckStages(), [&](const CheckStage &known) { return known.name == name; });
+  return stage->needsTarget && !check.compiles ? "it is of compiled kernels, and no --target says for which machine"
+                                               : "this recurrence has none on this target with this plan";
+}
+
 Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseRecurrenceOptions(args, "check");
   if (!options)
@@ -85,8 +92,16 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
     Expected<RecurrenceReport> report = checkRecurrence(recurrence, *check, *pipeline, note);
     if (!report)
       return report.takeError();
+    for (StringRef stage : report->absent)
+      note("stage '" + stage + "' is not compared: " + explainAbsence(stage, *check));
     reports.push_back(std::move(*report));
   }
+  // A check that compares nothing must not pass.
+  auto comparesNothing = [&](const RecurrenceReport &report) {
+    return all_of(check->only, [&](const std::string &name) { return is_contained(report.absent, name); });
+  };
+  if (!check->only.empty() && all_of(reports, comparesNothing))
+    return makeError("--stages: none of those named is there to compare");
   if (args.hasArg(OPT_json)) {
     json::Array list;
     for (RecurrenceReport &report : reports)
