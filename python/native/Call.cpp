@@ -400,8 +400,8 @@ std::vector<recur_argument> Call::listForward(const Kernel &kernel, nb::list out
 }
 
 void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
-  std::vector<recur_argument> arguments = listForward(kernel, outputs, finals);
-  perform(kernel, arguments, /*backward=*/false, plan, threads);
+  bound = listForward(kernel, outputs, finals);
+  perform(kernel, bound, /*backward=*/false, plan, threads);
 }
 
 void Call::bind(const Kernel &kernel, nb::list outputs, nb::list finals) {
@@ -409,6 +409,13 @@ void Call::bind(const Kernel &kernel, nb::list outputs, nb::list finals) {
   boundKernel = &kernel;
   if (!copiedName.empty())
     refuse("'" + copiedName + "' would be copied, and a bound call reads arrays where they lie");
+}
+
+bool Call::isRepeatable() const {
+  for (const View &view : views)
+    if (isEmpty(view))
+      return false;
+  return copiedName.empty() && !isPacked;
 }
 
 void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0); }
@@ -424,10 +431,10 @@ int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
 
 void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uintptr_t workspace,
                     int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan) {
-  std::vector<recur_argument> arguments = listForward(kernel, outputs, finals);
+  bound = listForward(kernel, outputs, finals);
   recur_call call = makeCall(plan);
-  call.arguments = arguments.data();
-  call.argument_count = int64_t(arguments.size());
+  call.arguments = bound.data();
+  call.argument_count = int64_t(bound.size());
   call.workspace = reinterpret_cast<void *>(workspace);
   call.workspace_bytes = workspaceBytes;
   call.stream = reinterpret_cast<void *>(stream);

@@ -74,6 +74,15 @@ public:
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
                    nanobind::list initials, int32_t threads);
 
+  /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
+  /// empty, and sequences are not packed.
+  bool isRepeatable() const;
+  /// Of the call that was made forward.
+  const std::vector<recur_argument> &getArguments() const { return bound; }
+  bool areStatesTransposed() const { return statesTransposed; }
+  /// Sizes and all else but arguments and where they are.
+  recur_call makeCall(int32_t plan) const;
+
 private:
   struct Kind {
     const char *word;
@@ -97,11 +106,10 @@ private:
   void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
   void checkPlace(const View &view, const std::string &what) const;
   std::vector<recur_argument> listForward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
-  recur_call makeCall(int32_t plan) const;
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads) const;
 
-  std::vector<recur_argument> bound;
+  std::vector<recur_argument> bound; // as they were last used forward
   const Kernel *boundKernel = nullptr;
   std::string copiedName; // of an array that was copied
   const Signature &signature;

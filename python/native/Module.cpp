@@ -4,6 +4,7 @@
 #include "Errors.h"
 #include "JAX.h"
 #include "Kernel.h"
+#include "Repeats.h"
 #include "View.h"
 
 namespace nb = nanobind;
@@ -64,6 +65,22 @@ NB_MODULE(_native, module) {
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0);
+
+  nb::class_<Repeats>(module, "Repeats")
+      .def(nb::init<nb::list>(), "given"_a)
+      .def("call", &Repeats::call, "arrays"_a, "named"_a, "initial"_a.none(), "final"_a.none(), "out"_a.none(),
+           "states_transposed"_a)
+      .def("learn", &Repeats::learn, "call"_a, "kernel"_a, "given"_a, "initials"_a.none(), "wanted"_a.none(),
+           "finals"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a);
+  module.def(
+      "use_torch",
+      [](nb::dict found) {
+        Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty"],
+                           found["is_grad_enabled"], found["is_negative"], found["modes"], found["profiler"],
+                           found["forward_ad"], found["get_device"]});
+      },
+      "found"_a);
+  module.def("has_cuda_context", &hasCUDAContext);
 
   addJAX(module);
 }

@@ -1,11 +1,11 @@
 #include "View.h"
 #include "Errors.h"
+#include "Exchange.h"
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace nb = nanobind;
 using namespace recur::python;
@@ -48,7 +48,7 @@ static Type getTypeOfFormat(const char *format, Py_ssize_t bytes) {
   }
 }
 
-static Type getTypeOfDLPack(nb::dlpack::dtype type) {
+Type recur::python::getTypeOfDLPack(nb::dlpack::dtype type) {
   if (type.lanes != 1)
     return Type::Other;
   switch (nb::dlpack::dtype_code(type.code)) {
@@ -121,38 +121,8 @@ void View::checkAlignment() {
       isAligned = uintptr_t(data) % uintptr_t(known.bytes) == 0;
 }
 
-namespace {
-/// DLPack's table of functions of a type of tensors, by which one is read without an object of Python's for it.
-struct ExchangeTable {
-  uint32_t major, minor; // of DLPack
-  const ExchangeTable *previous;
-  void *others[3];
-  int (*describe)(void *object, nb::dlpack::dltensor *tensor);
-};
-} // namespace
-
-/// The table that a type shows, or null. Types that were asked stay, so that none comes at the address of another.
-static const ExchangeTable *findTable(PyTypeObject *type) {
-  static std::vector<std::pair<PyTypeObject *, const ExchangeTable *>> known;
-  for (const auto &[asked, table] : known)
-    if (asked == type)
-      return table;
-  nb::object capsule =
-      nb::getattr(nb::handle(reinterpret_cast<PyObject *>(type)), "__dlpack_c_exchange_api__", nb::none());
-  const ExchangeTable *table = nullptr;
-  if (PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
-    table = static_cast<const ExchangeTable *>(PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
-  while (table && table->major != 1)
-    table = table->previous;
-  if (table && !table->describe)
-    table = nullptr;
-  Py_INCREF(reinterpret_cast<PyObject *>(type));
-  known.emplace_back(type, table);
-  return table;
-}
-
 bool View::openByTable(nb::handle object) {
-  const ExchangeTable *table = findTable(Py_TYPE(object.ptr()));
+  const ExchangeTable *table = findExchangeTable(Py_TYPE(object.ptr()));
   nb::dlpack::dltensor tensor = {};
   if (!table)
     return false;

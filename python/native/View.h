@@ -13,6 +13,7 @@ namespace recur::python {
 enum class Type : int32_t { F32 = RECUR_F32, BF16 = RECUR_BF16, F16 = RECUR_F16, I64, I32, Other };
 
 const char *getTypeName(Type type);
+Type getTypeOfDLPack(nanobind::dlpack::dtype type);
 
 class View {
 public:

@@ -9,6 +9,8 @@ jax_call_on_gpu: Any
 
 def thread_count() -> int: ...
 def set_thread_count(count: int) -> bool: ...
+def use_torch(found: dict[str, Any]) -> None: ...
+def has_cuda_context() -> bool: ...
 def keep_for_jax(key: str, kernel: Kernel) -> None: ...
 
 class View:
@@ -91,4 +93,22 @@ class Call:
         gradients: Sequence[Any],
         initials: Sequence[Any],
         threads: int = 0,
+    ) -> None: ...
+
+class Repeats:
+    def __init__(self, given: list[str]) -> None: ...
+    def call(
+        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, states_transposed: bool
+    ) -> Any: ...
+    def learn(
+        self,
+        call: Call,
+        kernel: Kernel,
+        given: list[Any],
+        initials: list[Any] | None,
+        wanted: list[Any] | None,
+        finals: list[Any] | bool,
+        results: list[Any],
+        states: list[Any],
+        workspace_bytes: int,
     ) -> None: ...

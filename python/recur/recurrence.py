@@ -19,6 +19,9 @@ from .errors import ArgumentError, CheckError, NoGradientError
 #: Recurrences by their handles, which operators of other libraries carry.
 REGISTRY: dict[str, Recurrence] = {}
 
+#: Whether a call is being traced by torch.compile, once there is PyTorch.
+is_traced: Callable[[], bool] = bool
+
 _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed")
 
 
@@ -69,6 +72,8 @@ class Recurrence:
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
         self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
+        #: Calls on PyTorch's tensors that were made before; None until there is one.
+        self.repeats: _native.Repeats | None = None
         self._check_names("dim", self._dims, declaration.dims)
         self._check_names("const", self._consts, declaration.consts)
         # A side may be a const, which is then a size that arrays have.
@@ -373,6 +378,10 @@ class Recurrence:
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused.
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
         """
+        if offsets is None and not is_traced() and self.repeats is not None:
+            repeated = self.repeats.call(arrays, named, initial, final, out, states_transposed)
+            if repeated is not NotImplemented:
+                return repeated
         given = self._bind(arrays, named)
         needs_all = self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None))
         for array in given:
@@ -472,6 +481,15 @@ class Recurrence:
                     numpy.copyto(array, value, casting="unsafe")
         return self.arrange(outputs, finals, final is not False and final is not None)
 
+    def learn(
+        self, call: _native.Call, kernel: _native.Kernel, given: list[Any], initials: Any, wanted: Any, finals: Any,
+        results: list[Any], states: list[Any], workspace_bytes: int = 0,
+    ) -> None:  # fmt: skip
+        """Remembers a call on PyTorch's tensors, so that one like it is made at once; see `Repeats::learn`."""
+        if self.repeats is None:
+            self.repeats = _native.Repeats(self._given)
+        self.repeats.learn(call, kernel, given, initials, wanted, finals, results, states, workspace_bytes)
+
     def read_dims(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
         """The sizes of dims and the type of a kernel for these arrays, from their shapes. What does not fit is found when
         they are read."""
@@ -505,6 +523,9 @@ class Recurrence:
                 loaded=self._only,
                 dtype=self._only_dtype,
             )
+            if self.repeats is None:
+                self.repeats = _native.Repeats(self._given)
+            found.repeats = self.repeats  # for a call has the same states there and here
         return found
 
     def arrange(self, outputs: Sequence[Any], finals: Sequence[Any], with_states: bool) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native
+from . import _native, recurrence as recurrences
 from .errors import ArgumentError, NoGradientError
 from .recurrence import REGISTRY
 
@@ -23,6 +23,23 @@ _TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "
 
 
 _HAS_TABLE = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
+
+
+_native.use_torch(
+    {
+        "tensor": torch.Tensor,
+        "parameter": torch.nn.Parameter,
+        "bytes": torch.uint8,
+        "empty": torch.empty,
+        "is_grad_enabled": torch.is_grad_enabled,
+        "is_negative": torch.Tensor.is_neg,
+        "modes": [torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state],
+        "profiler": torch.autograd.profiler,
+        "forward_ad": torch.autograd.forward_ad,
+        "get_device": getattr(torch._C, "_cuda_getDevice", None),
+    }
+)
+recurrences.is_traced = torch.compiler.is_compiling
 
 
 def show(tensor: Any) -> Any:
@@ -42,6 +59,8 @@ def show_bound(recurrence: Recurrence, tensor: Any) -> Any:
             raise ArgumentError(f"{recurrence.name}: a tensor is on {tensor.device}; a call is bound on the processor, and on a GPU captured in a graph")
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ArgumentError(f"{recurrence.name}: a bound call has no gradient; detach() what requires one")
+        if tensor.is_neg():
+            raise ArgumentError(f"{recurrence.name}: a bound call reads memory, and a tensor is negated lazily; see torch.Tensor.resolve_neg")
     return show(tensor)
 
 
@@ -87,6 +106,11 @@ def _run(
     twin: Any = None,
 ) -> tuple[list[torch.Tensor], list[Any]]:
     """The call itself. What of outputs and final states is not given is made here. ``twin``: offsets in a GPU's memory too."""
+    given = [resolve(tensor) for tensor in given]
+    initials = initials and [resolve(state) for state in initials]
+    for tensor in (*(outputs or ()), *(() if isinstance(finals, bool) else finals)):
+        if isinstance(tensor, torch.Tensor) and tensor.is_neg():
+            raise ArgumentError(f"{recurrence.name}: results cannot be written to a tensor that is negated lazily; see torch.Tensor.resolve_neg")
     if given[0].is_cuda:
         from . import torch_gpu
 
@@ -102,7 +126,13 @@ def _run(
     elif finals is not False:
         states = finals
     call.run(loaded.kernel, [show(tensor) for tensor in results], [show(state) for state in states])
+    recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, results, list(states))
     return results, list(states)
+
+
+def resolve(tensor: Any) -> Any:
+    """The tensor as its memory is: PyTorch may have put a negation off, of which those who read the memory see nothing."""
+    return tensor.resolve_neg() if isinstance(tensor, torch.Tensor) and tensor.is_neg() else tensor
 
 
 def _unpack(recurrence: Recurrence, tensors: Sequence[Any], has_initial: Sequence[bool]) -> tuple[Sequence[Any], list[Any] | None]:
@@ -186,7 +216,8 @@ def _backward(
     """Gradients of the tensors, from cotangents of what the call forward gives."""
     recurrence = REGISTRY[name]
     _refuse_gradient_on_gpu(recurrence, tensors[0])
-    given, initials = _unpack(recurrence, tensors, has_initial)
+    given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
+    cotangents = [resolve(tensor) for tensor in cotangents]
     call = _read(recurrence, given, initials, offsets, transposed)
     sizes, dtype, _ = call.key
     kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype).kernel

@@ -138,6 +138,8 @@ def run(
     index = device.index
     declaration = recurrence.declaration
     inputs = len(declaration.inputs)
+    if not _native.has_cuda_context() and torch.cuda.is_initialized():
+        torch.cuda.current_stream(index).query()  # a new thread has no context until something needs one
     with _nothing if torch.cuda.current_device() == index else torch.cuda.device(index):
         if not all(tensor.is_contiguous() for tensor in given):
             values = (*declaration.inputs, *declaration.params)
@@ -178,4 +180,5 @@ def run(
             _get_stream(index),
             0 if twin is None else twin.data_ptr(),
         )
+    recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, results, list(states), size)
     return results, list(states)

@@ -1,0 +1,364 @@
+#include "Repeats.h"
+#include "Errors.h"
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace nb = nanobind;
+using namespace recur::python;
+
+static constexpr int32_t onCPU = nb::device::cpu::value, onCUDA = nb::device::cuda::value;
+static constexpr size_t mostPlans = 32;
+
+/// Leaked, for modules are gone before what lies in static memory.
+static Torch *torch;
+
+void Repeats::setTorch(Torch found) { torch = new Torch(std::move(found)); }
+
+/// Whether the calling thread has a context of CUDA's; a new thread has none until PyTorch needs one there.
+bool recur::python::hasCUDAContext() {
+  static auto getCurrent = [] {
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    return reinterpret_cast<int (*)(void **)>(library ? dlsym(library, "cuCtxGetCurrent") : nullptr);
+  }();
+  void *context = nullptr;
+  return getCurrent && getCurrent(&context) == 0 && context;
+}
+
+static nb::object own(PyObject *object) {
+  if (!object)
+    throw nb::python_error();
+  return nb::steal(object);
+}
+
+namespace {
+/// An array that a call makes: the arguments of `torch.empty`.
+struct Made {
+  size_t slot;
+  nb::object shape, dtype, device;
+
+  nb::object make() const {
+    static PyObject *names = PyTuple_Pack(2, PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("device"));
+    PyObject *arguments[] = {shape.ptr(), dtype.ptr(), device.ptr()};
+    return own(PyObject_Vectorcall(torch->empty.ptr(), arguments, 1, names));
+  }
+};
+} // namespace
+
+struct Repeats::Plan {
+  std::vector<int64_t> key;
+  nb::object keptKernel;
+  const Kernel *kernel;
+  recur_call call;
+  std::vector<recur_argument> arguments; // without the data
+  std::vector<Made> made;
+  std::unique_ptr<Made> workspace; // null where none is needed from PyTorch
+  int32_t gpu;
+};
+
+Repeats::Repeats(nb::list givenNames) {
+  for (nb::handle name : givenNames)
+    given.push_back(nb::borrow(name));
+}
+
+//===----------------------------------------------------------------------===//
+// What is asked of tensors and of PyTorch
+//===----------------------------------------------------------------------===//
+
+/// Whether a function says no: None, zero or False. One that fails says yes, and the call goes the long way.
+static bool saysNo(PyObject *function, PyObject *argument = nullptr) {
+  PyObject *result = PyObject_Vectorcall(function, &argument, argument ? 1 : 0, nullptr);
+  int truth = result ? PyObject_IsTrue(result) : -1;
+  Py_XDECREF(result);
+  if (truth < 0)
+    PyErr_Clear();
+  return truth == 0;
+}
+
+static int64_t getNumber(PyObject *object, PyObject *name) {
+  PyObject *value = PyObject_GetAttr(object, name);
+  int64_t number = value ? PyLong_AsLongLong(value) : 1;
+  Py_XDECREF(value);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    return 1;
+  }
+  return number;
+}
+
+/// Whether nobody looks on that would have to see an operator.
+static bool isQuiet() {
+  static PyObject *isProfiling = PyUnicode_InternFromString("_is_profiler_enabled");
+  static PyObject *level = PyUnicode_InternFromString("_current_level");
+  for (nb::handle mode : torch->modes)
+    if (!saysNo(mode.ptr()))
+      return false;
+  return getNumber(torch->profiler.ptr(), isProfiling) == 0 && getNumber(torch->forwardAD.ptr(), level) < 0;
+}
+
+static bool describe(PyObject *object, nb::dlpack::dltensor &tensor) {
+  const ExchangeTable *table = findExchangeTable(Py_TYPE(object));
+  if (table && table->describe(object, &tensor) == 0)
+    return true;
+  PyErr_Clear();
+  return false;
+}
+
+static void *getData(const nb::dlpack::dltensor &tensor) {
+  return static_cast<char *>(tensor.data) + tensor.byte_offset;
+}
+
+//===----------------------------------------------------------------------===//
+// What a call is known by
+//===----------------------------------------------------------------------===//
+
+bool Repeats::addByName(Slots &slots, PyObject *object, const std::vector<nb::object> &names) const {
+  if (slots.count + names.size() > Slots::most)
+    return false;
+  if (object == Py_None) {
+    for (size_t i = 0; i < names.size(); ++i)
+      slots.objects[slots.count++] = nullptr;
+    return true;
+  }
+  if (!PyDict_CheckExact(object)) {
+    if (names.size() != 1)
+      return false;
+    slots.objects[slots.count++] = object;
+    return true;
+  }
+  Py_ssize_t found = 0;
+  for (const nb::object &name : names) {
+    PyObject *value = PyDict_GetItemWithError(object, name.ptr());
+    found += value != nullptr;
+    if (value)
+      slots.kept.push_back(nb::borrow(value));
+    slots.objects[slots.count++] = value == Py_None ? nullptr : value;
+  }
+  PyErr_Clear();
+  return found == PyDict_Size(object); // else it names what there is not
+}
+
+bool Repeats::readSlots(Slots &slots, PyObject *arrays, PyObject *named, PyObject *initial, PyObject *final,
+                        PyObject *out) {
+  size_t placed = size_t(PyTuple_Size(arrays));
+  if (placed > given.size() || given.size() > Slots::most || size_t(PyDict_Size(named)) != given.size() - placed)
+    return false;
+  for (size_t i = 0; i < given.size(); ++i) {
+    PyObject *array =
+        i < placed ? PyTuple_GetItem(arrays, Py_ssize_t(i)) : PyDict_GetItemWithError(named, given[i].ptr());
+    if (!array) {
+      PyErr_Clear();
+      return false;
+    }
+    slots.objects[slots.count++] = array;
+  }
+  slots.makesFinals = final == Py_True;
+  slots.givesFinals = !slots.makesFinals && final != Py_False && final != Py_None;
+  return addByName(slots, initial, states) && addByName(slots, out, outputs) &&
+         addByName(slots, slots.givesFinals ? final : Py_None, states);
+}
+
+/// False where a tensor is none that a call could be repeated on: of a class of its own, with a gradient to be, negated
+/// lazily, not aligned.
+bool Repeats::makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) const {
+  static PyObject *requiresGrad = PyUnicode_InternFromString("requires_grad");
+  bool hasGradients = !saysNo(torch->isGradEnabled.ptr());
+  auto *plain = reinterpret_cast<PyTypeObject *>(torch->tensor.ptr());
+  auto *parameter = reinterpret_cast<PyTypeObject *>(torch->parameter.ptr());
+  key.add(int64_t(transposed) | int64_t(slots.makesFinals) << 1 | int64_t(slots.givesFinals) << 2);
+  gpu = -1;
+  for (size_t i = 0; i < slots.count; ++i) {
+    PyObject *object = slots.objects[i];
+    nb::dlpack::dltensor tensor = {};
+    slots.data[i] = nullptr;
+    if (!object) {
+      key.add(-1);
+      continue;
+    }
+    if ((Py_TYPE(object) != plain && Py_TYPE(object) != parameter) || !describe(object, tensor))
+      return false;
+    if ((hasGradients && getNumber(object, requiresGrad) != 0) || !saysNo(torch->isNegative.ptr(), object))
+      return false;
+    slots.data[i] = getData(tensor);
+    uint32_t bytes = tensor.dtype.bits / 8u;
+    int32_t device = tensor.device.device_type;
+    if ((device != onCPU && device != onCUDA) || !bytes || uintptr_t(slots.data[i]) % bytes || !tensor.strides)
+      return false;
+    if (device == onCUDA)
+      gpu = tensor.device.device_id;
+    key.add(int64_t(tensor.dtype.code) | int64_t(tensor.dtype.bits) << 8 | int64_t(tensor.dtype.lanes) << 16 |
+            int64_t(device) << 32 | int64_t(tensor.ndim) << 40);
+    key.add(tensor.device.device_id);
+    for (int32_t side = 0; side < tensor.ndim; ++side) {
+      key.add(tensor.shape[side]);
+      if (!key.add(tensor.strides[side]))
+        return false;
+    }
+  }
+  return key.count < Key::most; // where it is full, something may be missing
+}
+
+std::shared_ptr<Repeats::Plan> Repeats::find(const Key &key) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const std::vector<int64_t> &known = plans[i]->key;
+    if (known.size() != key.count || std::memcmp(known.data(), key.words, key.count * sizeof(int64_t)))
+      continue;
+    std::rotate(plans.begin(), plans.begin() + std::ptrdiff_t(i), plans.begin() + std::ptrdiff_t(i) + 1);
+    return plans.front();
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+nb::object Repeats::arrange(const Slots &slots, const Plan &plan, nb::object *made) const {
+  size_t first = given.size() + states.size(), last = first + outputs.size();
+  auto getResult = [&](size_t slot) {
+    for (size_t i = 0; i < plan.made.size(); ++i)
+      if (plan.made[i].slot == slot)
+        return made[i];
+    return slots.objects[slot] ? nb::borrow(slots.objects[slot]) : nb::none();
+  };
+  bool hasStates = slots.makesFinals || slots.givesFinals;
+  if (!hasStates && outputs.size() == 1)
+    return getResult(first);
+  nb::object tuple = own(PyTuple_New(Py_ssize_t(outputs.size() + hasStates)));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    PyTuple_SetItem(tuple.ptr(), Py_ssize_t(i), getResult(first + i).release().ptr());
+  if (!hasStates)
+    return tuple;
+  nb::object finals;
+  if (states.size() == 1) {
+    finals = getResult(last);
+  } else {
+    nb::dict byName;
+    for (size_t i = 0; i < states.size(); ++i)
+      byName[states[i]] = getResult(last + i);
+    finals = std::move(byName);
+  }
+  PyTuple_SetItem(tuple.ptr(), Py_ssize_t(outputs.size()), finals.release().ptr());
+  return tuple;
+}
+
+nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, nb::object final, nb::object out,
+                         bool transposed) {
+  nb::object unknown = nb::borrow(Py_NotImplemented);
+  Slots slots;
+  Key key;
+  int32_t gpu;
+  if (plans.empty() || !readSlots(slots, arrays.ptr(), named.ptr(), initial.ptr(), final.ptr(), out.ptr()) ||
+      !isQuiet() || !makeKey(key, slots, transposed, gpu))
+    return unknown;
+  const std::shared_ptr<Plan> plan = find(key);
+  if (!plan)
+    return unknown;
+  recur_call call = plan->call;
+  if (gpu >= 0) {
+    nb::object current = own(PyObject_Vectorcall(torch->getDevice.ptr(), nullptr, 0, nullptr));
+    if (PyLong_AsLong(current.ptr()) != gpu || !hasCUDAContext())
+      return unknown;
+    if (findExchangeTable(Py_TYPE(slots.objects[0]))->getStream(onCUDA, gpu, &call.stream))
+      throw nb::python_error();
+  }
+  recur_argument arguments[Slots::most];
+  for (size_t i = 0; i < slots.count; ++i)
+    arguments[i] = {slots.data[i], plan->arguments[i].strides};
+  nb::object made[Slots::most / 2], workspace;
+  nb::dlpack::dltensor tensor = {};
+  for (size_t i = 0; i < plan->made.size(); ++i) {
+    made[i] = plan->made[i].make();
+    if (!describe(made[i].ptr(), tensor))
+      return unknown;
+    arguments[plan->made[i].slot].data = getData(tensor);
+  }
+  if (plan->workspace) {
+    workspace = plan->workspace->make();
+    if (!describe(workspace.ptr(), tensor))
+      return unknown;
+    call.workspace = getData(tensor);
+  }
+  call.arguments = arguments;
+  std::string problem;
+  {
+    nb::gil_scoped_release released;
+    problem = gpu >= 0 ? plan->kernel->performOnGPU(call) : plan->kernel->perform(call, /*backward=*/false);
+  }
+  if (!problem.empty())
+    raiseArgument(problem);
+  return arrange(slots, *plan, made);
+}
+
+void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArrays, nb::object initials,
+                    nb::object wanted, nb::object finals, nb::list results, nb::list finalStates,
+                    int64_t workspaceBytes) {
+  const Kernel &kernel = nb::cast<const Kernel &>(kernelObject);
+  if (!torch || !call.isRepeatable())
+    return;
+  if (outputs.empty()) {
+    for (const recur_array_info *array : kernel.getArrays(RECUR_OUTPUT))
+      outputs.push_back(nb::str(array->name));
+    for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
+      states.push_back(nb::str(array->name));
+  }
+  const std::vector<recur_argument> &arguments = call.getArguments();
+  Slots slots;
+  if (arguments.size() > Slots::most || givenArrays.size() != given.size())
+    return;
+  auto add = [&](nb::handle list, size_t count) {
+    bool isList = nb::isinstance<nb::list>(list);
+    for (size_t i = 0; i < count; ++i) {
+      nb::object array = isList && i < nb::len(list) ? nb::object(list[i]) : nb::none();
+      slots.kept.push_back(array);
+      slots.objects[slots.count++] = array.is_none() ? nullptr : array.ptr();
+    }
+  };
+  slots.makesFinals = finals.is(nb::bool_(true));
+  slots.givesFinals = nb::isinstance<nb::list>(finals);
+  add(givenArrays, given.size());
+  add(initials, states.size());
+  add(wanted, outputs.size());
+  add(finals, states.size());
+  Key key;
+  auto plan = std::make_shared<Plan>();
+  if (slots.count != arguments.size() || !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) || find(key))
+    return;
+  auto describeMade = [&](size_t slot, nb::handle array) {
+    return Made{slot, nb::tuple(array.attr("shape")), array.attr("dtype"), array.attr("device")};
+  };
+  size_t firstOutput = given.size() + states.size(), firstFinal = firstOutput + outputs.size();
+  for (size_t i = 0; i < slots.count; ++i) {
+    if (slots.objects[i]) {
+      if (slots.data[i] != arguments[i].data)
+        return; // the call was made on a copy
+      continue;
+    }
+    if (!arguments[i].data)
+      continue;
+    bool isFinal = i >= firstFinal;
+    if (i < firstOutput || (isFinal && !slots.makesFinals))
+      return;
+    plan->made.push_back(describeMade(i, isFinal ? finalStates[i - firstFinal] : results[i - firstOutput]));
+  }
+  if (plan->gpu >= 0) {
+    const ExchangeTable *table = findExchangeTable(Py_TYPE(slots.objects[0]));
+    if (!table->getStream || torch->getDevice.is_none())
+      return;
+  }
+  plan->key.assign(key.words, key.words + key.count);
+  plan->keptKernel = kernelObject;
+  plan->kernel = &kernel;
+  plan->arguments = arguments;
+  plan->call = call.makeCall(RECUR_PLAN_AUTO);
+  plan->call.argument_count = int64_t(arguments.size());
+  if (workspaceBytes) {
+    plan->workspace = std::make_unique<Made>(describeMade(0, results[0]));
+    plan->workspace->shape = nb::make_tuple(workspaceBytes);
+    plan->workspace->dtype = torch->bytes;
+    plan->call.workspace_bytes = workspaceBytes;
+  }
+  plans.insert(plans.begin(), std::move(plan));
+  if (plans.size() > mostPlans)
+    plans.pop_back();
+}

@@ -1,0 +1,195 @@
+"""Calls on PyTorch's tensors like ones that were made before, which go a shorter way. Where there is no PyTorch, this is skipped."""
+
+import concurrent.futures
+
+import pytest
+from conftest import draw
+from test_golden import call
+
+import recur
+
+torch = pytest.importorskip("torch")
+import recur.torch  # noqa: E402
+
+
+def of_torch(inputs):
+    return {name: torch.from_numpy(array) for name, array in inputs.items()}
+
+
+@pytest.fixture
+def gdn():
+    """A recurrence that was never called."""
+    return recur.library.gated_delta_net.with_options()
+
+
+@pytest.fixture
+def long_way(monkeypatch):
+    """Counts calls that nothing was remembered for."""
+    calls = []
+    made = recur.torch.call
+    monkeypatch.setattr(recur.torch, "call", lambda *arguments: calls.append(1) or made(*arguments))
+    return calls
+
+
+def tensors_of(result):
+    if isinstance(result, dict):
+        return [tensor for name in sorted(result) for tensor in tensors_of(result[name])]
+    return [tensor for part in result for tensor in tensors_of(part)] if isinstance(result, tuple) else [result]
+
+
+WAYS = {
+    "by place": lambda f, i, S: f(*i.values()),
+    "by name": lambda f, i, S: f(**i),
+    "both": lambda f, i, S: f(i["q"], i["k"], v=i["v"], beta=i["beta"], g=i["g"]),
+    "final": lambda f, i, S: f(**i, final=True),
+    "initial": lambda f, i, S: f(**i, initial=S, final=True),
+    "mapping": lambda f, i, S: f(**i, initial={"S": S}, final={"S": S.clone()}),
+    "none of a mapping": lambda f, i, S: f(**i, initial={"S": None}, final=True),
+    "in place": lambda f, i, S: f(**i, initial=S, final=S),
+    "out": lambda f, i, S: f(**i, out=torch.zeros_like(i["v"])),
+    "out by name": lambda f, i, S: f(**i, out={"o": torch.zeros_like(i["v"])}, final=True),
+    "transposed": lambda f, i, S: f(**i, initial=S.transpose(2, 3).contiguous(), final=True, states_transposed=True),
+    "16 bits": lambda f, i, S: f(**{name: tensor.bfloat16() for name, tensor in i.items()}, final=True),
+    "strides": lambda f, i, S: f(**{**i, "v": i["v"].transpose(1, 2).contiguous().transpose(1, 2)}),
+    "parameter": lambda f, i, S: f(**{**i, "g": torch.nn.Parameter(i["g"], requires_grad=False)}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tokens", [1, 70])
+def test_a_call_like_one_before_gives_the_same(gdn, long_way, way, tokens):
+    """On other numbers in other memory, and its results are tensors of their own."""
+    make, state = WAYS[way], torch.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)
+    first = of_torch(draw(T=tokens))
+    kept = tensors_of(make(gdn, first, state.clone()))
+    before = [tensor.clone() for tensor in kept]
+    for seed in (1, 2):
+        inputs = of_torch(draw(seed, T=tokens))
+        del long_way[:]
+        results = tensors_of(make(gdn, inputs, state.clone()))
+        assert not long_way
+        wanted = tensors_of(make(recur.library.gated_delta_net.with_options(), inputs, state.clone()))
+        assert len(results) == len(wanted)
+        for result, want in zip(results, wanted):
+            assert result.dtype == want.dtype and result.is_contiguous() and torch.equal(result, want)
+    assert all(map(torch.equal, kept, before))
+
+
+def test_states_of_delays(long_way):
+    recurrence, given, _ = call("qwen3_next_layer")
+    recurrence, given = recurrence.with_options(), of_torch(given)
+    want, states = recurrence(**given, final=True)
+    again, more = recurrence(**given, initial=states, final=True)
+    assert len(long_way) == 2
+    once_more, last = recurrence(**given, initial=states, final=True)
+    assert torch.equal(once_more, again) and last.keys() == more.keys() and all(torch.equal(last[name], more[name]) for name in more)
+    assert torch.equal(recurrence(**given, final=True)[0], want)
+    some = {name: states[name] for name in ("k_back1", "S")}
+    assert torch.equal(recurrence(**given, initial=some), recurrence(**given, initial=some)) and len(long_way) == 3
+
+
+def test_nothing_is_taken_for_what_it_is_not(gdn, long_way):
+    """Whatever differs from the call before goes by what it is."""
+    inputs = of_torch(draw())
+    want = gdn(**inputs)
+    wide = torch.zeros(2, 70, 4, 16)
+    wide[..., :8] = inputs["v"]
+    offsets = torch.tensor([0, 30, 70])
+    one = {name: tensor[:1] for name, tensor in inputs.items()}
+    assert torch.equal(gdn(**{**inputs, "v": wide[..., :8]}), want)
+    assert torch.equal(gdn(**one), want[:1])
+    packed = gdn(**one, offsets=offsets)
+    assert torch.equal(gdn(**one, offsets=offsets), packed) and not torch.equal(packed, want[:1])
+    mixed = gdn(**{name: tensor.bfloat16() if name == "v" else tensor for name, tensor in inputs.items()})
+    assert mixed.dtype == torch.bfloat16
+    assert gdn(**{name: tensor[:, :0] for name, tensor in inputs.items()}).shape == (2, 0, 4, 8)
+    turned = inputs["k"].transpose(2, 3).contiguous().transpose(2, 3)
+    for _ in range(2):
+        assert torch.equal(gdn(**{**inputs, "k": turned}), want)  # is copied each time
+    assert len(long_way) == 9
+    assert torch.equal(gdn(**inputs), want) and len(long_way) == 9
+
+
+def test_who_looks_on_sees_the_operator(gdn, long_way):
+    inputs = of_torch(draw())
+    want = gdn(**inputs)
+
+    class Recorder(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), options=None):
+            seen.append(str(function))
+            return function(*arguments, **(options or {}))
+
+    seen = []
+    with Recorder():
+        gdn(**inputs)
+    assert "recur.forward.default" in seen
+    with torch.profiler.profile() as profile:
+        gdn(**inputs)
+    assert any("recur::forward" in event.key for event in profile.key_averages())
+    compiled = torch.compile(lambda **x: gdn(**x), fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(**inputs), want)
+    needing = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
+    o = gdn(**needing)
+    assert torch.equal(o, want) and o.requires_grad
+    with torch.no_grad():
+        assert not gdn(**needing).requires_grad
+    with torch.inference_mode():
+        assert torch.equal(gdn(**inputs), want)
+
+
+def test_messages_after_calls(gdn, long_way):
+    inputs, state = of_torch(draw()), torch.zeros(2, 4, 8, 16)
+    out = torch.zeros(2, 70, 4, 8)
+    gdn(**inputs, initial=state, final=state, out=out)
+    spoilt = [
+        ({"out": inputs["v"]}, "the output 'o' shares memory with the input 'v'"),
+        ({"out": torch.zeros(2, 70, 4, 9)}, "out: the output 'o' has the shape [2, 70, 4, 9]; it will be [2, 70, 4, 8]"),
+        ({"initial": {"R": state}}, "initial names 'R', which is none of S"),
+        ({"final": None, "initial": state[:1]}, "B is 1 in 'S', but 2 in 'q'"),
+        ({"w": state}, "there is no argument 'w'; there are q, k, v, g, beta, initial, final, out, offsets, states_transposed"),
+    ]
+    for changed, message in spoilt:
+        with pytest.raises(recur.ArgumentError) as raised:
+            gdn(**{**inputs, "initial": state, "final": state, "out": out, **changed})
+        assert str(raised.value) == f"gated_delta_net: {message}"
+    assert len(long_way) == 4  # the first of these is found by the runtime
+
+
+def test_many_sizes(gdn, long_way):
+    """More than are remembered; the last ones are."""
+    wanted = {tokens: gdn(**of_torch(draw(T=tokens))) for tokens in range(1, 50)}
+    del long_way[:]
+    for tokens in range(49, 20, -1):
+        assert torch.equal(gdn(**of_torch(draw(T=tokens))), wanted[tokens])
+    assert not long_way and torch.equal(gdn(**of_torch(draw(T=3))), wanted[3]) and long_way
+
+
+def test_threads(gdn):
+    inputs = {tokens: of_torch(draw(tokens, T=tokens)) for tokens in range(1, 9)}
+    wanted = {tokens: gdn(**given, final=True) for tokens, given in inputs.items()}
+
+    def work(tokens):
+        results = [gdn(**inputs[tokens], final=True) for _ in range(200)]
+        return all(torch.equal(o, wanted[tokens][0]) and torch.equal(S, wanted[tokens][1]) for o, S in results)
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, [1, 2, 3, 4, 5, 6, 7, 8] * 2))
+
+
+def test_negation_that_was_put_off(gdn, long_way):
+    """Its memory holds the numbers before it."""
+    inputs = of_torch(draw())
+    later = torch.complex(torch.zeros_like(inputs["v"]), -inputs["v"]).conj().imag
+    assert later.is_neg() and torch.equal(later, inputs["v"])
+    want = gdn(**inputs)
+    for _ in range(2):
+        assert torch.equal(gdn(**{**inputs, "v": later}), want)
+    with pytest.raises(recur.ArgumentError, match="results cannot be written to a tensor that is negated lazily"):
+        gdn(**inputs, out=later)
+    with pytest.raises(recur.ArgumentError, match="a tensor is negated lazily; see torch.Tensor.resolve_neg"):
+        gdn.bind(**{**inputs, "v": later})
+    weights = torch.complex(torch.zeros_like(want), torch.ones_like(want)).conj().imag
+    v = inputs["v"].clone().requires_grad_()
+    (got,) = torch.autograd.grad(gdn(**{**inputs, "v": v}), v, weights)
+    (wanted,) = torch.autograd.grad(gdn(**{**inputs, "v": v}), v, -torch.ones_like(want))
+    assert torch.equal(got, wanted)
