@@ -64,6 +64,14 @@ inline bool isElementwise(Function function) {
 /// Whether a row with this point sees, of its own token, the write at this place.
 inline bool seesWrite(int64_t point, int64_t step) { return step < point; }
 
+inline bool isSoft(Extremum extremum) { return extremum == Extremum::SoftMax || extremum == Extremum::SoftMin; }
+inline bool isLower(Extremum extremum) { return extremum == Extremum::Min || extremum == Extremum::SoftMin; }
+/// What changes nothing: the extremum of it and x is x.
+double neutralOf(Extremum extremum);
+/// How a scan of this kind is summarised, and back; none for a map that is no such scan.
+SummaryKind summaryKindOf(Extremum extremum);
+std::optional<Extremum> extremumOf(SummaryKind kind);
+
 /// The number that fills every element of `value`, if it is a constant.
 std::optional<double> constantNumber(mlir::Value value);
 

@@ -116,7 +116,7 @@ int64_t AdvanceOp::getFlops() {
 }
 
 int64_t ScanOp::getFlops() { return (getDecay() ? 2 : 1) * elements(getAdditions()); }
-int64_t TropicalScanOp::getFlops() { return 2 * elements(getShifts()); }
+int64_t TropicalScanOp::getFlops() { return (isSoft(getExtremum()) ? 6 : 2) * elements(getShifts()); }
 
 int64_t TokenLoopOp::getFlops() {
   int64_t tokens = 1;
@@ -133,7 +133,7 @@ int64_t CgOp::getFlops() {
 }
 
 int64_t ComposeOp::getFlops() {
-  if (getKind() == SummaryKind::Elementwise || getKind() == SummaryKind::Tropical)
+  if (getKind() == SummaryKind::Elementwise || extremumOf(getKind()))
     return 3 * elements(getOffset());
   int64_t results = elements(getOffset()) + (getMap().use_empty() ? 0 : elements(getMap()));
   return 2 * results * tensorOf(getMap()).getDimSize(0);

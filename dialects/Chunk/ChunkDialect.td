@@ -64,6 +64,13 @@ def Chunk_DecayRange : Chunk_Enum<"DecayRange", "the tokens whose decay steps ar
 
 def Chunk_SummaryKind : Chunk_Enum<"SummaryKind", "how a segment's summary acts on a state", [
   I32EnumAttrCase<"Right", 0, "right">, I32EnumAttrCase<"Elementwise", 1, "elementwise">,
-  I32EnumAttrCase<"Tropical", 2, "tropical">, I32EnumAttrCase<"Left", 3, "left">]>;
+  I32EnumAttrCase<"Tropical", 2, "tropical">, I32EnumAttrCase<"Left", 3, "left">,
+  I32EnumAttrCase<"TropicalMin", 4, "tropical_min">, I32EnumAttrCase<"SoftMax", 5, "soft_max">,
+  I32EnumAttrCase<"SoftMin", 6, "soft_min">]>;
+
+// The soft ones are log(exp(a) + exp(b)) and -log(exp(-a) + exp(-b)).
+def Chunk_Extremum : Chunk_Enum<"Extremum", "what a tropical scan makes of two values", [
+  I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Min", 1, "min">,
+  I32EnumAttrCase<"SoftMax", 2, "soft_max">, I32EnumAttrCase<"SoftMin", 3, "soft_min">]>;
 
 #endif // RECUR_CHUNK_DIALECT_TD

@@ -30,13 +30,17 @@ LogicalResult ScanOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
 }
 
 // Each element is what the state before brings, or the bound: the cotangent goes to what won, and half to each where
-// they are equal.
+// they are equal. A soft one is some of both.
 LogicalResult TropicalScanOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
   Value before = PreviousOp::create(builder, getLoc(), getState(), getAll());
   Value ahead = build.sub(build.add(before, getShifts()), getBounds());
+  if (isLower(getExtremum()))
+    ahead = build.neg(ahead);
   Value one = build.number(1), equal = isConstant(getBounds()) ? Value() : build.number(0.5);
-  Value keeps = build.fit(build.select(ahead, one, build.select(build.neg(ahead), Value(), equal)), getAll());
+  Value keeps = isSoft(getExtremum()) ? build.map(Function::Sigmoid, ahead)
+                                      : build.select(ahead, one, build.select(build.neg(ahead), Value(), equal));
+  keeps = build.fit(keeps, getAll());
   auto back = ReverseScanOp::create(builder, getLoc(), orZeroState(build, adjoints.of(getLast()), getLast()),
                                     orZero(build, adjoints.of(getAll()), getAll()), keeps, /*linear=*/true);
   adjoints.add(build, getShifts(), build.mul(keeps, back.getAll()));

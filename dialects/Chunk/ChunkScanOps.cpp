@@ -50,6 +50,32 @@ RECUR_INFER(TropicalScanOp) {
   return success();
 }
 
+double recur::chunk::neutralOf(Extremum extremum) {
+  double infinity = std::numeric_limits<double>::infinity();
+  return isLower(extremum) ? infinity : -infinity;
+}
+
+SummaryKind recur::chunk::summaryKindOf(Extremum extremum) {
+  switch (extremum) {
+  case Extremum::Max:
+    return SummaryKind::Tropical;
+  case Extremum::Min:
+    return SummaryKind::TropicalMin;
+  case Extremum::SoftMax:
+    return SummaryKind::SoftMax;
+  case Extremum::SoftMin:
+    return SummaryKind::SoftMin;
+  }
+  llvm_unreachable("all extrema are listed");
+}
+
+std::optional<Extremum> recur::chunk::extremumOf(SummaryKind kind) {
+  for (Extremum extremum : {Extremum::Max, Extremum::Min, Extremum::SoftMax, Extremum::SoftMin})
+    if (summaryKindOf(extremum) == kind)
+      return extremum;
+  return std::nullopt;
+}
+
 RECUR_INFER(PreviousOp) {
   types.push_back(operands[1].getType());
   return checkPerToken(loc, "values", operands[1], operands[0]);

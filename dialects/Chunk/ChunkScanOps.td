@@ -29,17 +29,28 @@ def Chunk_ScanOp : Chunk_PureOp<"scan", [DeclareOpInterfaceMethods<Chunk_Decayed
 }
 
 def Chunk_TropicalScanOp : Chunk_PureOp<"tropical_scan"> {
-  let summary = "a state that each token moves and bounds from below, elementwise";
+  let summary = "a state that each token moves and bounds, elementwise";
   let description = [{
-    `x_t = max(x_{t-1} + a_t, b_t)`, starting from the state; `all` is x after each token, `last` after the last.
+    `x_t = max(x_{t-1} + a_t, b_t)`, starting from the state; `all` is x after each token, `last` after the last. With
+    `as min` it is the smaller of the two; with `as soft_max` it is `log(exp(x_{t-1} + a_t) + exp(b_t))`; with `as soft_min`
+    the negative of that of the negatives. All four are sums of an algebra in which `+` is the product, so what a segment
+    does to the state is again one shift and one bound. Of two values that are both the least there is (minus infinity for a
+    maximum) the result is the same value.
 
     Verified: without the token dimension, shifts and bounds have the state's shape.
 
-    Example: `%all, %last = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<64xf32>, tensor<64xf32>`
+    Example:
+    ```mlir
+    %all, %last = chunk.tropical_scan %m, %f, %i : tensor<f32>, tensor<64xf32>, tensor<64xf32>
+    %sums, %sum = chunk.tropical_scan %l, %w, %k as soft_max : tensor<8xf32>, tensor<64x8xf32>, tensor<64x8xf32>
+    ```
   }];
-  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$shifts, Chunk_Tokens:$bounds);
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$shifts, Chunk_Tokens:$bounds,
+                       DefaultValuedAttr<Chunk_Extremum, "::recur::chunk::Extremum::Max">:$extremum);
   let results = (outs Chunk_Tokens:$all, Chunk_Tensor:$last);
-  let assemblyFormat = "$state `,` $shifts `,` $bounds attr-dict `:` type($state) `,` type($shifts) `,` type($bounds)";
+  let assemblyFormat = [{
+    $state `,` $shifts `,` $bounds (`as` $extremum^)? attr-dict `:` type($state) `,` type($shifts) `,` type($bounds)
+  }];
 }
 
 def Chunk_PreviousOp : Chunk_PureOp<"previous"> {
@@ -144,7 +155,8 @@ def Chunk_ComposeOp : Chunk_PureOp<"compose", [TypesMatchWith<"both maps have on
   let summary = "the map of two segments, one after the other";
   let description = [{
     A segment takes a state S to `S A + B` (`right`), to `A S + B` (`left`), to `A * S + B` elementwise (`elementwise`), or
-    to `max(S + A, B)` (`tropical`). The first operands are the earlier segment's A and B.
+    to `max(S + A, B)` (`tropical`), or to the smaller or the soft ones of the two (`tropical_min`, `soft_max`, `soft_min`; see
+    `chunk.tropical_scan`). The first operands are the earlier segment's A and B.
 
     Verified: A is square and as wide as B for `right`, as high as B for `left`, and has B's type otherwise.
 

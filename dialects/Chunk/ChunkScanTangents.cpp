@@ -27,14 +27,35 @@ void ScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   tangents.set(getLast(), scan.getLast());
 }
 
-// The tangent comes from what was larger: x_t = w_t (x_{t-1} + a_t) + (1 - w_t) b_t with w_t one or zero.
+/// How much of an extremum comes from the first of two values, which is so far ahead of the second.
+static Value shareOf(ValueBuilder &build, Extremum extremum, Value ahead) {
+  if (isLower(extremum))
+    ahead = build.neg(ahead);
+  return isSoft(extremum) ? build.map(Function::Sigmoid, ahead) : build.select(ahead, build.number(1), Value());
+}
+
+/// The tangent of an extremum of two values with these tangents.
+static Value shared(ValueBuilder &build, Extremum extremum, Value ahead, Value first, Value second) {
+  if (isLower(extremum))
+    return shared(build, extremum == Extremum::Min ? Extremum::Max : Extremum::SoftMax, build.neg(ahead), first,
+                  second);
+  if (!isSoft(extremum))
+    return build.select(ahead, first, second);
+  return build.add(build.mul(build.map(Function::Sigmoid, ahead), first),
+                   build.mul(build.map(Function::Sigmoid, build.neg(ahead)), second));
+}
+
+// The tangent comes from what was taken: dx_t = w_t (dx_{t-1} + da_t) + (1 - w_t) db_t with w_t one or zero, or in
+// between where both count.
 void TropicalScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   ValueBuilder build(builder, getLoc());
   Value before = PreviousOp::create(builder, getLoc(), tangents.valueOf(getState()), tangents.valueOf(getAll()));
   Value shifted = build.add(before, tangents.valueOf(getShifts()));
   Value ahead = build.sub(shifted, tangents.valueOf(getBounds()));
-  Value keeps = build.fit(build.select(ahead, build.number(1), Value()), getAll());
-  Value additions = build.fit(build.select(ahead, tangents.of(getShifts()), tangents.of(getBounds())), getAll());
+  Value keeps = shareOf(build, getExtremum(), ahead);
+  Value additions = shared(build, getExtremum(), ahead, tangents.of(getShifts()), tangents.of(getBounds()));
+  keeps = build.fit(keeps, getAll());
+  additions = build.fit(additions, getAll());
   if (!additions)
     additions = build.constant(0, tensorOf(getAll()));
   Value state = tangents.of(getState());
@@ -301,12 +322,12 @@ void ComposeOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   Value firstMap = movedOf(getFirstMap()), firstOffset = movedOf(getFirstOffset());
   Value secondMap = movedOf(getSecondMap()), secondOffset = movedOf(getSecondOffset());
   auto give = [&](Value result, Value moved) { tangents.set(result, moved ? build.asState(moved) : moved); };
-  if (kind == SummaryKind::Tropical) {
-    // The offset is the larger of the first, moved by the second map, and of the second.
+  if (std::optional<Extremum> extremum = extremumOf(kind)) {
+    // The offset is the extremum of the first, moved by the second map, and of the second.
     Value shifted = build.add(valueOf(getFirstOffset()), valueOf(getSecondMap()));
     Value ahead = build.sub(shifted, valueOf(getSecondOffset()));
     give(getMap(), build.add(firstMap, secondMap));
-    give(getOffset(), build.select(ahead, build.add(firstOffset, secondMap), secondOffset));
+    give(getOffset(), shared(build, *extremum, ahead, build.add(firstOffset, secondMap), secondOffset));
     return;
   }
   // The product of a state with a map, from the map's side.

@@ -53,41 +53,6 @@ static std::optional<LinearForm> asLinear(Algebra &algebra, const Atom *self, un
   return LinearForm{factor, algebra.poly(offsets), describeDecay(algebra, factor)};
 }
 
-/// after = max(state + shift, floor, ...) + offset; or with min, which is -max of the negatives.
-static std::optional<TropicalForm> asTropical(Algebra &algebra, const Poly *before, unsigned state, const Poly *after) {
-  TropicalForm form;
-  const Term *extremum = nullptr;
-  SmallVector<Term, 4> offsets;
-  for (const Term &term : after->terms) {
-    if (!dependsOn(term.monomial->states, state)) {
-      offsets.push_back(term);
-      continue;
-    }
-    const Monomial *m = term.monomial;
-    if (extremum || std::abs(term.coefficient) != 1 || m->exponent || m->factors.size() != 1 ||
-        m->factors[0].power != 1 || !m->factors[0].atom->isFunction("max"))
-      return std::nullopt;
-    extremum = &term;
-  }
-  if (!extremum)
-    return std::nullopt;
-  double sign = extremum->coefficient;
-  form.isMin = sign < 0;
-  form.offset = algebra.poly(offsets);
-  for (const Poly *argument : extremum->monomial->factors[0].atom->arguments) {
-    const Poly *signedArgument = algebra.scale(argument, sign);
-    if (!argument->dependsOn(state)) {
-      form.floors.push_back(signedArgument);
-      continue;
-    }
-    const Poly *shift = algebra.sub(signedArgument, before);
-    if (shift->dependsOn(state))
-      return std::nullopt;
-    form.shifts.push_back(shift);
-  }
-  return form;
-}
-
 /// Whether some element of the sum varies over rows and columns in a way that no product of a row and a column part
 /// does.
 static bool isFullRank(Algebra &algebra, const Poly *poly) {
@@ -199,22 +164,22 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
       facts.reason = "the decay of " + name + " is a sum of several products of a row and a column part";
     return facts;
   }
-  if (std::optional<TropicalForm> tropical = asTropical(*algebra, before, state, after)) {
+  if (std::optional<TropicalForm> tropical = findTropicalForm(*algebra, state, before, after)) {
     if (!isMatrix) {
       facts.stateClass = StateClass::Tropical;
       facts.tropical = tropical;
-      facts.reason = std::string("each element becomes ") + (tropical->isMin ? "min(" : "max(") + name +
-                     " + a, b), with a and b free of " + name;
+      facts.reason = "each element becomes " + tropical->print(name + " + a", "b") + ", with a and b free of " + name;
       return facts;
     }
     facts.stateClass = StateClass::General;
-    facts.reason = "it is a matrix that takes the larger of two values; only scalars and vectors are scanned so";
+    facts.reason = "it is a matrix that becomes " + tropical->print(name + " + a", "b") +
+                   "; only scalars and vectors are scanned so";
     facts.needs = "a vector or a scalar for each of its rows";
     return facts;
   }
   facts.stateClass = StateClass::General;
   if (expressions->atomOf(state)->rank == 0) {
-    facts.reason = "its update is neither a * " + name + " + b nor max(" + name + " + a, b)";
+    facts.reason = "its update is neither a * " + name + " + b nor max, min or logaddexp of " + name + " + a and b";
     facts.needs = "an update of one of these forms, with a and b free of " + name;
     return facts;
   }

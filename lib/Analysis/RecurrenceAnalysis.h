@@ -3,6 +3,7 @@
 
 #include "Analysis/CoupledForm.h"
 #include "Analysis/DeltaForm.h"
+#include "Analysis/TropicalForm.h"
 #include <memory>
 
 namespace recur::analysis {
@@ -10,7 +11,7 @@ namespace recur::analysis {
 /// The classes from strongest to weakest; each admits the schedules of its row in the language reference.
 enum class StateClass {
   Diagonal,    ///< A' = a * A + b, elementwise
-  Tropical,    ///< A' = max(A + a, b) + c, or with min
+  Tropical,    ///< A' = max(A + a, b) + c, or with min, or log(exp(A + a) + exp(b))
   Delta,       ///< a decay of each side and rank-one writes that may read the state
   Elementwise, ///< S' = A * S + B, with full-rank A or B
   General      ///< anything else: token by token
@@ -22,14 +23,6 @@ struct LinearForm {
   const algebra::Poly *factor;
   const algebra::Poly *offset;
   Decay decay; ///< of the factor
-};
-
-/// A' = max(A + shift, floor) + offset; the floor is absent if the state is only shifted against itself.
-struct TropicalForm {
-  bool isMin = false;
-  llvm::SmallVector<const algebra::Poly *, 1> shifts; ///< max of these
-  llvm::SmallVector<const algebra::Poly *, 1> floors; ///< max of these
-  const algebra::Poly *offset;
 };
 
 struct StateFacts {

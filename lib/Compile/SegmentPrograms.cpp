@@ -4,7 +4,6 @@
 #include "Transforms/Chunk/ApplySummary.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 
 using namespace llvm;
 using namespace recur;
@@ -50,7 +49,10 @@ static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::Progr
     facts.mapStart = 1;
     break;
   case SummaryKind::Tropical:
-    facts.offsetStart = -std::numeric_limits<float>::infinity();
+  case SummaryKind::TropicalMin:
+  case SummaryKind::SoftMax:
+  case SummaryKind::SoftMin:
+    facts.offsetStart = float(chunk::neutralOf(*chunk::extremumOf(*summary.getSummaryKind())));
     break;
   }
   return facts;

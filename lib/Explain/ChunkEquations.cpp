@@ -210,8 +210,10 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
                                 result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::TropicalScanOp op) {
-        return Text{fmt::format("tropical_scan({}, a = {}, b = {}){}", in(op.getState()), in(op.getShifts()),
-                                in(op.getBounds()), result == 1 ? " at the end" : "")};
+        std::string_view extremum = chunk::stringifyExtremum(op.getExtremum());
+        return Text{fmt::format("{}scan({}, a = {}, b = {}){}",
+                                extremum == "max" ? "tropical_" : fmt::format("{}_", extremum), in(op.getState()),
+                                in(op.getShifts()), in(op.getBounds()), result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::PreviousOp op) {
         return Text{fmt::format("previous({}, {})", in(op.getState()), in(op.getAll()))};

@@ -164,8 +164,6 @@ ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
             "products of all of them with vectors"};
   if (state.delta)
     lack = lackOfDelta(*state.delta);
-  else if (state.tropical && state.tropical->isMin)
-    lack = {"only the larger of two values is scanned", "its negative as the state, which takes the larger"};
   else if (state.tropical && state.tropical->shifts.empty())
     lack = {"it does not read itself", "a value of the token in its place"};
   if (lack.why.empty())

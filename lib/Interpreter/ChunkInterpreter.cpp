@@ -189,7 +189,8 @@ Expected<Results> ChunkRunner::runBySegments(ArrayRef<chunk::ProgramOp> summarie
             from[known.getName().str()] = starts[segment].at(known.getName().str());
           from[map.getName().str()] = identityMap(kind, chunk::tensorOf(map).getShape());
           ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
-          double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+          std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
+          double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
           from[offset.getName().str()] = {shape.vec(), std::vector<double>(*countElements(shape), nothing)};
           auto after =
               runTokens(summary, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));

@@ -196,8 +196,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op, evaluateScan(arithmetic, of(op.getState()), of(op.getAdditions()), decayOf(op)));
       })
       .Case([&](TropicalScanOp op) {
-        return givePair(op,
-                        evaluateTropicalScan(arithmetic, of(op.getState()), of(op.getShifts()), of(op.getBounds())));
+        return givePair(op, evaluateTropicalScan(arithmetic, op.getExtremum(), of(op.getState()), of(op.getShifts()),
+                                                 of(op.getBounds())));
       })
       .Case([&](ApplyTransposedOp op) {
         return give(op, evaluateApplyTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),

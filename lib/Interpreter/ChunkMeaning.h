@@ -72,8 +72,8 @@ Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLe
 /// All values, and the last.
 std::pair<Array, Array> evaluateScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
                                      Decay decay);
-std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, const Array &state, const Array &shifts,
-                                             const Array &bounds);
+std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, chunk::Extremum extremum, const Array &state,
+                                             const Array &shifts, const Array &bounds);
 /// The same from the last token to the first: all values, and what is before the first.
 std::pair<Array, Array> evaluateReverseScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
                                             Decay decay);

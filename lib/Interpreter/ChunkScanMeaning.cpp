@@ -8,6 +8,16 @@ using namespace recur::interpreter;
 
 static double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
+/// What a tropical scan makes of two values, by its definition.
+static double takeExtremum(chunk::Extremum extremum, double a, double b) {
+  if (chunk::isLower(extremum))
+    return -takeExtremum(extremum == chunk::Extremum::Min ? chunk::Extremum::Max : chunk::Extremum::SoftMax, -a, -b);
+  double most = larger(a, b);
+  if (extremum == chunk::Extremum::Max || std::isinf(most))
+    return most;
+  return most + std::log(std::exp(a - most) + std::exp(b - most));
+}
+
 std::pair<Array, Array> interpreter::evaluateScan(const Arithmetic &arithmetic, const Array &state,
                                                   const Array &additions, Decay decay) {
   Array all = additions, last = state;
@@ -26,14 +36,16 @@ std::pair<Array, Array> interpreter::evaluateScan(const Arithmetic &arithmetic, 
   return {all, last};
 }
 
-std::pair<Array, Array> interpreter::evaluateTropicalScan(const Arithmetic &arithmetic, const Array &state,
-                                                          const Array &shifts, const Array &bounds) {
+std::pair<Array, Array> interpreter::evaluateTropicalScan(const Arithmetic &arithmetic, chunk::Extremum extremum,
+                                                          const Array &state, const Array &shifts,
+                                                          const Array &bounds) {
   Array all = shifts, last = state;
   int64_t count = state.values.size();
   for (int64_t t = 0; t < shifts.shape[0]; ++t)
     for (int64_t i = 0; i < count; ++i) {
       double &x = last.values[i];
-      x = larger(arithmetic.store(x + shifts.values[t * count + i]), bounds.values[t * count + i]);
+      double shifted = arithmetic.store(x + shifts.values[t * count + i]);
+      x = arithmetic.store(takeExtremum(extremum, shifted, bounds.values[t * count + i]));
       all.values[t * count + i] = x;
     }
   return {all, last};
@@ -59,7 +71,8 @@ Array interpreter::applySummary(const Arithmetic &arithmetic, chunk::SummaryKind
     if (kind == chunk::SummaryKind::Elementwise)
       result.values[i] = arithmetic.store(arithmetic.store(state.values[i] * map.values[i]) + offset.values[i]);
     else
-      result.values[i] = larger(arithmetic.store(state.values[i] + map.values[i]), offset.values[i]);
+      result.values[i] = arithmetic.store(
+          takeExtremum(*chunk::extremumOf(kind), arithmetic.store(state.values[i] + map.values[i]), offset.values[i]));
   return result;
 }
 
@@ -68,7 +81,8 @@ std::pair<Array, Array> interpreter::composeSummaries(const Arithmetic &arithmet
                                                       const Array &secondMap, const Array &secondOffset) {
   // The second segment's map without its offset is what happens to the first segment's map.
   Array none = firstMap;
-  double nothing = kind == chunk::SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+  std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
+  double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
   std::fill(none.values.begin(), none.values.end(), nothing);
   return {applySummary(arithmetic, kind, firstMap, secondMap, none),
           applySummary(arithmetic, kind, firstOffset, secondMap, secondOffset)};

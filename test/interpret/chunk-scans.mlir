@@ -26,6 +26,29 @@ chunk.program @tropical {} chunk 3 {
 }
 check.run @tropical (a = [-1, -1, -1, -1], b = [5, 0, 4, -inf], x = 0) gives (all = [5, 4, 4, 3], x = 3)
 
+// The smaller of the two, and the soft ones: log(exp(0) + exp(0)) = 0.6931...; nothing is in minus infinity.
+chunk.program @relatives {} chunk 3 {
+  %a = chunk.input "a" : tensor<3xf32>
+  %b = chunk.input "b" : tensor<3xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %y = chunk.state "y" : tensor<f32>
+  %z = chunk.state "z" : tensor<f32>
+  %low, %x1 = chunk.tropical_scan %x, %a, %b as min : tensor<f32>, tensor<3xf32>, tensor<3xf32>
+  %soft, %y1 = chunk.tropical_scan %y, %a, %b as soft_max : tensor<f32>, tensor<3xf32>, tensor<3xf32>
+  %less, %z1 = chunk.tropical_scan %z, %a, %b as soft_min : tensor<f32>, tensor<3xf32>, tensor<3xf32>
+  chunk.output "low" %low : tensor<3xf32>
+  chunk.output "soft" %soft : tensor<3xf32>
+  chunk.output "less" %less : tensor<3xf32>
+  chunk.next %x, %x1 : tensor<f32>
+  chunk.next %y, %y1 : tensor<f32>
+  chunk.next %z, %z1 : tensor<f32>
+}
+check.run @relatives (a = [0, -1, 1, 0], b = [0, 5, -3, 2], x = 1, y = 0, z = 0)
+  gives (low = [0, -1, -3, -3], soft = [0.6931471805599453, 5.004945256391497, 6.0050680498695765, 6.023127049243797],
+         less = [-0.6931471805599453, -1.6943857892557277, -3.0950351843054507, -3.101143581058932], x = -3, y = 6.023127049243797, z = -3.101143581058932)
+check.run @relatives (a = [0], b = [-inf], x = 1, y = -inf, z = 2)
+  gives (low = [-inf], soft = [-inf], less = [-inf], x = -inf, y = -inf, z = -inf)
+
 // The last token's, also where a chunk is not full.
 chunk.program @last {} chunk 3 {
   %b = chunk.input "b" : tensor<3xf32>
@@ -75,14 +98,19 @@ chunk.program @compose {} chunk 1 {
   %B2 = chunk.state "B2" : tensor<1x1xf32>
   %A, %B = chunk.compose right(%A1, %B1), (%A2, %B2) : tensor<1x1xf32>, tensor<1x1xf32>
   %M, %N = chunk.compose tropical(%A1, %B1), (%A2, %B2) : tensor<1x1xf32>, tensor<1x1xf32>
+  %C1 = chunk.state "C1" : tensor<1x1xf32>
+  %D1 = chunk.state "D1" : tensor<1x1xf32>
+  %C, %D = chunk.compose tropical_min(%A1, %B1), (%A2, %B2) : tensor<1x1xf32>, tensor<1x1xf32>
   chunk.output "x" %x : tensor<1xf32>
   chunk.next %A1, %A : tensor<1x1xf32>
   chunk.next %B1, %B : tensor<1x1xf32>
   chunk.next %A2, %M : tensor<1x1xf32>
   chunk.next %B2, %N : tensor<1x1xf32>
+  chunk.next %C1, %C : tensor<1x1xf32>
+  chunk.next %D1, %D : tensor<1x1xf32>
 }
-check.run @compose (x = [0], A1 = [[2]], B1 = [[3]], A2 = [[5]], B2 = [[7]])
-  gives (A1 = [[10]], B1 = [[22]], A2 = [[7]], B2 = [[8]])
+check.run @compose (x = [0], A1 = [[2]], B1 = [[3]], A2 = [[5]], B2 = [[7]], C1 = [[0]], D1 = [[0]])
+  gives (A1 = [[10]], B1 = [[22]], A2 = [[7]], B2 = [[8]], C1 = [[7]], D1 = [[7]])
 
 // Maps from the left and elementwise: A2 (A1 S + B1) + B2.
 chunk.program @compose_left {} chunk 1 {

@@ -61,7 +61,13 @@ void Drawer::drawTropical() {
   Term step = random.chance(0.5)
                   ? inputOf("g", shape, Fill::Negative)
                   : applied("logsigmoid", inputOf("f", random.chance(0.5) ? Shape{} : shape, Fill::Logit));
-  addStage({assign(m->text, applied("max", add(m, step), input("x", shape, Fill::Normal)))});
+  // Which extremum depends on the seed alone, so that all else is drawn as ever.
+  uint64_t kind = recurrence.seed / 7 % 4;
+  Term moved = add(m, step), bound = input("x", shape, Fill::Normal);
+  addStage({assign(m->text, kind == 0   ? applied("max", moved, bound)
+                            : kind == 1 ? applied("min", moved, bound)
+                            : kind == 2 ? applied("logaddexp", moved, bound)
+                                        : neg(applied("logaddexp", neg(moved), neg(bound))))});
   offer(m, old, false);
   if (random.chance(0.6))
     addOutput(finishOutput(m));

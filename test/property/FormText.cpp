@@ -119,6 +119,7 @@ std::string property::printForm(RecurrenceAnalysis &analysis) {
         shifts.push_back(print(shift));
       for (const Poly *floor : facts.tropical->floors)
         floors.push_back(print(floor));
+      text += fmt::format("  min {} soft {}\n", facts.tropical->isMin, facts.tropical->isSoft);
       text += fmt::format("  shifts {}\n  floors {}\n  offset {}\n", sortedAndJoined(shifts, ","),
                           sortedAndJoined(floors, ","), print(facts.tropical->offset));
     }

@@ -39,7 +39,8 @@ std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<
     bool isMatrix = kind == SummaryKind::Right || kind == SummaryKind::Left;
     from.initial[name + ".map"] =
         makeStart(states[states.size() - 2], kind == SummaryKind::Elementwise ? 1 : 0, isMatrix);
-    double nothing = kind == SummaryKind::Tropical ? -std::numeric_limits<double>::infinity() : 0;
+    std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
+    double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
     from.initial[name + ".offset"] = makeStart(states.back(), nothing, /*isIdentity=*/false);
     llvm::Expected<data::Results> after = interpreter::interpret(summary, from);
     if (!after)

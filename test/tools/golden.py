@@ -170,6 +170,22 @@ def rwkv4(x, p, sizes):
     return {"o": out}, final
 
 
+def rwkv4_logaddexp(x, p, sizes):
+    """Plain sums of exponentials; before the first token there is a weight of one on nothing."""
+    C = sizes["C"]
+    a, b = [0.0] * C, [1.0] * C
+    out = []
+    for t in range(T):
+        row = []
+        for c in range(C):
+            k, v, w, u = x["k"][t][c], x["v"][t][c], math.exp(p["w"][c]), p["u"][c]
+            row.append(sigmoid(x["r"][t][c]) * (a[c] + math.exp(k + u) * v) / (b[c] + math.exp(k + u)))
+            a[c] = math.exp(-w) * a[c] + math.exp(k) * v
+            b[c] = math.exp(-w) * b[c] + math.exp(k)
+        out.append(row)
+    return {"o": out}, {"weight": [math.log(y) for y in b], "mean": each(lambda s, y: s / y, a, b)}
+
+
 def titans(x, p, sizes):
     """The paper's order: the surprise is the momentum plus a step down the gradient of |S k - v|^2 / 2, at the old memory."""
     K, V = sizes["K"], sizes["V"]
@@ -480,6 +496,7 @@ LAYERS = {
     "delta_net_negative": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "b": ""}, {}, {}),
     "rls": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V"}, {}, {}),
     "qrnn": ({"C": 5, "P": 6}, {"x": "P"}, {}, {g + i: "CP" for g in "ZFO" for i in ("_0", "_1")}),
+    "rwkv4_logaddexp": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
 }
 

@@ -5,6 +5,7 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
+using chunk::Extremum;
 using chunk::Function;
 
 //===----------------------------------------------------------------------===//
@@ -21,6 +22,19 @@ Value Scalars::isZero(Value a) { return arith::CmpFOp::create(builder, loc, arit
 
 Value Scalars::isPositive(Value a) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, number(0));
+}
+
+Value Scalars::extremum(Extremum kind, Value a, Value b) {
+  if (kind == Extremum::Max)
+    return max(a, b);
+  if (kind == Extremum::Min)
+    return apply(Function::Min, {a, b});
+  // The larger, and what the other adds to it; of two equal infinities, which have no difference, nothing is lost.
+  Value same = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, a, b);
+  Value apart = select(same, number(0), sub(a, b));
+  Value size = math::AbsFOp::create(builder, loc, apart);
+  Value rest = math::Log1pOp::create(builder, loc, exp(arith::NegFOp::create(builder, loc, size)));
+  return kind == Extremum::SoftMax ? add(max(a, b), rest) : sub(apply(Function::Min, {a, b}), rest);
 }
 
 Value Scalars::apply(Function function, ValueRange operands) {

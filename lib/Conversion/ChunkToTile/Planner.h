@@ -43,6 +43,8 @@ struct Scalars {
   mlir::Value equal(mlir::Value a, mlir::Value b);
   mlir::Value isZero(mlir::Value a);
   mlir::Value isPositive(mlir::Value a);
+  /// What a tropical scan makes of two values.
+  mlir::Value extremum(chunk::Extremum kind, mlir::Value a, mlir::Value b);
   /// An elementwise function.
   mlir::Value apply(chunk::Function function, mlir::ValueRange operands);
 };

@@ -241,9 +241,13 @@ void Planner::plan(chunk::ComposeOp op) {
     return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
                [](Scalars &s, ValueRange x) { return s.add(s.mul(x[0], x[1]), x[2]); });
   case chunk::SummaryKind::Tropical:
+  case chunk::SummaryKind::TropicalMin:
+  case chunk::SummaryKind::SoftMax:
+  case chunk::SummaryKind::SoftMin:
     if (wantsMap)
       map({map1, map2}, resultMap, rows(resultMap), [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
-    return map({offset1, map2, offset2}, resultOffset, rows(resultOffset),
-               [](Scalars &s, ValueRange x) { return s.max(s.add(x[0], x[1]), x[2]); });
+    return map({offset1, map2, offset2}, resultOffset, rows(resultOffset), [&](Scalars &s, ValueRange x) {
+      return s.extremum(*chunk::extremumOf(op.getKind()), s.add(x[0], x[1]), x[2]);
+    });
   }
 }

@@ -28,8 +28,8 @@ void Planner::plan(chunk::ScanOp op) {
 void Planner::plan(chunk::TropicalScanOp op) {
   Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
   scan({get(op.getShifts()), get(op.getBounds())}, state, all, last, rowsOf(all), 0, false,
-       [](Scalars &s, ValueRange x) {
-         Value next = s.max(s.add(x[2], x[0]), x[1]);
+       [&](Scalars &s, ValueRange x) {
+         Value next = s.extremum(op.getExtremum(), s.add(x[2], x[0]), x[1]);
          return std::pair(next, next);
        });
 }

@@ -81,12 +81,14 @@ DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned s
 /// kind where the value side decays too.
 bool hasChunkForm(const analysis::DeltaForm &form);
 
-/// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound).
+/// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound)
+/// or one of its relatives.
 struct ScanValues {
   DecayValue decay;
   mlir::Value addition; ///< null: zero
   mlir::Value shift;
-  mlir::Value bound; ///< null: minus infinity
+  mlir::Value bound; ///< null: what changes nothing
+  chunk::Extremum extremum = chunk::Extremum::Max;
 };
 ScanValues materializeScan(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 

@@ -24,16 +24,30 @@ public:
       return {};
     return {get(decay.log ? decay.log : decay.linear, size), !decay.log};
   }
-  Value extremum(ArrayRef<const Poly *> polys, const Poly *offset, Algebra &algebra, int64_t size) {
+  Value extremum(chunk::Extremum kind, ArrayRef<const Poly *> polys, const Poly *offset, Algebra &algebra,
+                 int64_t size) {
     Value result;
     for (const Poly *poly : polys) {
       Value value = get(algebra.add(poly, offset), size);
-      result = result ? Value(dgps::MaxOp::create(builder, value.getLoc(), result, value)) : value;
+      result = result ? combine(kind, result, value) : value;
     }
     return result;
   }
 
 private:
+  Value combine(chunk::Extremum kind, Value a, Value b) {
+    Location loc = b.getLoc();
+    bool lower = chunk::isLower(kind);
+    Value taken =
+        lower ? Value(dgps::MinOp::create(builder, loc, a, b)) : Value(dgps::MaxOp::create(builder, loc, a, b));
+    if (!chunk::isSoft(kind))
+      return taken;
+    Value apart = dgps::AbsOp::create(builder, loc, dgps::SubOp::create(builder, loc, a, b).getResult());
+    Value rest = dgps::SoftplusOp::create(builder, loc, dgps::NegOp::create(builder, loc, apart).getResult());
+    return lower ? Value(dgps::SubOp::create(builder, loc, taken, rest))
+                 : Value(dgps::AddOp::create(builder, loc, taken, rest));
+  }
+
   OpBuilder builder;
   dgps::Materializer materializer;
 };
@@ -129,8 +143,10 @@ ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsig
   }
   // max(x + a, b) + c = max(x + (a + c), b + c).
   const TropicalForm &form = *facts.tropical;
-  values.shift = materializer.extremum(form.shifts, form.offset, analysis.getAlgebra(), size);
-  values.bound = materializer.extremum(form.floors, form.offset, analysis.getAlgebra(), size);
+  values.extremum = form.isSoft ? (form.isMin ? chunk::Extremum::SoftMin : chunk::Extremum::SoftMax)
+                                : (form.isMin ? chunk::Extremum::Min : chunk::Extremum::Max);
+  values.shift = materializer.extremum(values.extremum, form.shifts, form.offset, analysis.getAlgebra(), size);
+  values.bound = materializer.extremum(values.extremum, form.floors, form.offset, analysis.getAlgebra(), size);
   return values;
 }
 

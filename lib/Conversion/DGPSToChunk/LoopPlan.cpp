@@ -39,7 +39,7 @@ void LoopPlan::chooseLooped(ArrayRef<unsigned> alsoLooped) {
   for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
     bool looped = facts.stateClass == StateClass::Elementwise || facts.stateClass == StateClass::General;
     if (facts.stateClass == StateClass::Tropical)
-      looped = facts.tropical->isMin || facts.tropical->shifts.empty();
+      looped = facts.tropical->shifts.empty();
     if (facts.stateClass == StateClass::Delta)
       looped = !facts.delta || !hasChunkForm(*facts.delta) || needsWholeMatrix(index);
     needsLoop.push_back(looped);

@@ -1,6 +1,5 @@
 // Diagonal and tropical states: scans over the chunk's tokens. And states that keep a value for the next token.
 #include "Conversion/DGPSToChunk/Conversion.h"
-#include <limits>
 
 using namespace mlir;
 using namespace recur;
@@ -50,9 +49,9 @@ void ProgramBuilder::buildScan(unsigned state) {
 void ProgramBuilder::buildTropicalScan(unsigned state) {
   const ScanValues &values = scans[state];
   ArrayRef<int64_t> shape = tensorOf(states[state]).getShape();
-  Value bounds = values.bound ? lift(values.bound) : constant(-std::numeric_limits<double>::infinity());
-  auto scan =
-      TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape), spread(bounds, shape));
+  Value bounds = values.bound ? lift(values.bound) : constant(neutralOf(values.extremum));
+  auto scan = TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape),
+                                     spread(bounds, shape), values.extremum);
   setNext(state, scan.getLast());
   setAfter(state, scan.getAll());
   dgps::StateOp op = analysis.getStates()[state].op;

@@ -110,7 +110,7 @@ bool StatePath::actsFromLeft(Operation *op) const {
 std::optional<SummaryKind> StatePath::getKind() const {
   if (ops.size() == 1)
     if (auto scan = dyn_cast<TropicalScanOp>(ops.front()); scan && operandsOnPath(scan) == SmallVector<unsigned, 3>{0})
-      return SummaryKind::Tropical;
+      return summaryKindOf(scan.getExtremum());
   std::optional<SummaryKind> kind;
   if (llvm::all_of(ops, [&](Operation *op) { return isElementwise(op); }))
     kind = SummaryKind::Elementwise;

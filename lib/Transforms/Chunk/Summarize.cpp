@@ -48,14 +48,13 @@ RankedTensorType Summarizer::mapType() {
 }
 
 /// What becomes of the map: the derivative along it of what the state becomes. A running maximum is linear in an
-/// algebra of its own, in which what is not bounded from below is bounded by minus infinity.
+/// algebra of its own, in which what is not bounded from below is bounded by minus infinity; so are its relatives.
 Value Summarizer::buildMap(OpBuilder &builder, StateOp offset, StateOp map) {
   StatePath path(offset);
-  if (kind == SummaryKind::Tropical) {
+  if (std::optional<Extremum> extremum = extremumOf(kind)) {
     auto scan = cast<TropicalScanOp>(path.getOps().front());
-    Value unbounded = ConstantOp::create(builder, scan.getLoc(), -std::numeric_limits<double>::infinity(),
-                                         scan.getBounds().getType());
-    return TropicalScanOp::create(builder, scan.getLoc(), map, scan.getShifts(), unbounded).getLast();
+    Value unbounded = ConstantOp::create(builder, scan.getLoc(), neutralOf(*extremum), scan.getBounds().getType());
+    return TropicalScanOp::create(builder, scan.getLoc(), map, scan.getShifts(), unbounded, *extremum).getLast();
   }
   Tangents tangents;
   tangents.set(offset, map);

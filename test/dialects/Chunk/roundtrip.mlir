@@ -100,6 +100,8 @@ chunk.program @everything_else {} chunk 8 {
   %selected = chunk.map select %s, %x, %s : tensor<8xf32>, tensor<8x5xf32>, tensor<8xf32>
   // CHECK: chunk.tropical_scan %m, %s, %s : tensor<f32>, tensor<8xf32>, tensor<8xf32>
   %ms, %m1 = chunk.tropical_scan %m, %s, %s : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+  // CHECK: chunk.tropical_scan %m, %s, %s as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+  %mt, %m2 = chunk.tropical_scan %m, %s, %s as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
   // CHECK: chunk.cg %{{.*}} ridge %p iterations 30 : tensor<8x3xf32>, tensor<1x3xf32> {
   // CHECK: ^bb0(%{{.*}}: tensor<8x3xf32>):
   %solved = chunk.cg %k0 ridge %p iterations 30 : tensor<8x3xf32>, tensor<1x3xf32> {

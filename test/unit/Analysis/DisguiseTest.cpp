@@ -81,6 +81,18 @@ const std::vector<Disguises> &families() {
        "input f: scalar, i: scalar\nstate m: scalar\n",
        {"m = max(m + f, i)\noutput o = m", "m = max(i, f + m)\noutput o = m",
         "m = max(m, i - f) + f - f + f - f\nm = max(m + f, max(i, i))\noutput o = m"}},
+      {"minimum",
+       "input f: scalar, i: scalar\nstate m: scalar\n",
+       {"m = min(m + f, i)\noutput o = m", "m = -max(-i, -m - f)\noutput o = m"}},
+      {"logarithm_of_a_sum",
+       "input f: scalar, i: scalar\nstate m: scalar\n",
+       {"m = logaddexp(m + f, i)\noutput o = m", "m = log(exp(i) + exp(f) * exp(m))\noutput o = m",
+        "m = i + softplus(f - i + m)\noutput o = m", "m = f + logaddexp(i - f, m)\noutput o = m",
+        "let a = m + f\nm = max(i, a) + log(1 + exp(-abs(i - a)))\noutput o = m"}},
+      {"three_in_a_logarithm",
+       "input f: scalar, i: scalar, j: scalar\nstate m: scalar\n",
+       {"m = logaddexp(logaddexp(m + f, i), j)\noutput o = m", "m = logaddexp(m + f, logaddexp(j, i))\noutput o = m",
+        "m = logaddexp(j, m + f)\nm = logaddexp(i, m)\noutput o = m"}},
   };
   return all;
 }

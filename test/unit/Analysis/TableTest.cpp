@@ -93,6 +93,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"retnet", {offline("S", "scalar")}},
       {"rotary_retention", {{"S", "delta", "scalar", "key and query", false, 1, 1}, other("token", "diagonal")}},
       {"rwkv4", {other("top", "tropical"), other("sum_v", "diagonal"), other("sum_1", "diagonal")}},
+      {"rwkv4_logaddexp", {other("weight", "tropical"), other("mean", "diagonal")}},
       {"rwkv6", {{"S", "delta", "columns", "none", false, 1, 1, "", "before"}}},
       {"rwkv7", {{"S", "delta", "columns", "none", true, 2, 4, "pre"}}},
       {"rwkv7_layer", layer({"S", "delta", "columns", "key", true, 2, 2, "pre"}, "rkvwa", 1)},

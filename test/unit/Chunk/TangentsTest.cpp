@@ -250,6 +250,9 @@ TEST_F(TangentsOf, EveryOp) {
       {"%o, %A1 = chunk.scan %A, %x decay log(%s : !numbers) : !vector, !rows", "!rows"},
       {"%o, %A1 = chunk.scan %A, %x : !vector, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y : !vector, !rows, !rows", "!rows"},
+      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as min : !vector, !rows, !rows", "!rows"},
+      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_max : !vector, !rows, !rows", "!rows"},
+      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_min : !vector, !rows, !rows", "!rows"},
       {R"(%o = chunk.state_free -> !rows {
     %q = chunk.map exp %x : !rows
     %r = chunk.map mul %q, %y : !rows, !rows
@@ -333,7 +336,7 @@ chunk.program @p {} chunk 4 {
   chunk.next %C, %C : !state
   chunk.next %D, %D : !state
 })";
-  for (std::string kind : {"right", "left", "elementwise", "tropical"}) {
+  for (std::string kind : {"right", "left", "elementwise", "tropical", "tropical_min", "soft_max", "soft_min"}) {
     std::string text = program.str();
     text.replace(text.find("KIND"), 4, kind);
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);

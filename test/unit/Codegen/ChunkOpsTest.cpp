@@ -192,8 +192,20 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            %a, %a1 = chunk.scan %A, %x decay log(%g : tensor<24xf32>) : tensor<5xf32>, tensor<24x5xf32>
            %b, %b1 = chunk.scan %B, %z decay log(%l : tensor<24x5x3xf32>) : tensor<5x3xf32>, tensor<24x5x3xf32>
            %m, %m1 = chunk.tropical_scan %M, %y, %g : tensor<f32>, tensor<24xf32>, tensor<24xf32>
+           %L = chunk.state "L" : tensor<f32>
+           %H = chunk.state "H" : tensor<5xf32>
+           %N = chunk.state "N" : tensor<5xf32>
+           %e, %e1 = chunk.tropical_scan %L, %y, %g as min : tensor<f32>, tensor<24xf32>, tensor<24xf32>
+           %h, %h1 = chunk.tropical_scan %H, %a, %x as soft_max : tensor<5xf32>, tensor<24x5xf32>, tensor<24x5xf32>
+           %i, %i1 = chunk.tropical_scan %N, %a, %x as soft_min : tensor<5xf32>, tensor<24x5xf32>, tensor<24x5xf32>
            %p = chunk.previous %A, %a : tensor<5xf32>, tensor<24x5xf32>
            %n = chunk.previous %M, %m : tensor<f32>, tensor<24xf32>
+           chunk.output "e" %e : tensor<24xf32>
+           chunk.output "h" %h : tensor<24x5xf32>
+           chunk.output "i" %i : tensor<24x5xf32>
+           chunk.next %L, %e1 : tensor<f32>
+           chunk.next %H, %h1 : tensor<5xf32>
+           chunk.next %N, %i1 : tensor<5xf32>
            chunk.output "a" %a : tensor<24x5xf32>
            chunk.output "b" %b : tensor<24x5x3xf32>
            chunk.output "m" %m : tensor<24xf32>
@@ -231,7 +243,10 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            %a, %b = chunk.compose right(%A, %B), (%A, %B) : tensor<5x5xf32>, tensor<7x5xf32>
            %d, %c = chunk.compose left(%A, %C), (%a, %C) : tensor<5x5xf32>, tensor<5x7xf32>
            %e, %f = chunk.compose elementwise(%d, %a), (%A, %d) : tensor<5x5xf32>, tensor<5x5xf32>
-           %g, %h = chunk.compose tropical(%e, %f), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
+           %i, %j = chunk.compose soft_max(%e, %f), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
+           %k, %l = chunk.compose soft_min(%i, %j), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
+           %m, %n = chunk.compose tropical_min(%k, %l), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
+           %g, %h = chunk.compose tropical(%m, %n), (%d, %a) : tensor<5x5xf32>, tensor<5x5xf32>
            %D = chunk.state "D" : tensor<5x5xf32>
            chunk.next %A, %h : tensor<5x5xf32>
            chunk.next %B, %b : tensor<7x5xf32>
