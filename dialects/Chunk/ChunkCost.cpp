@@ -102,6 +102,11 @@ int64_t SolveOp::getFlops() {
   return (getDecay() ? 3 : 2) * (rows * (rows - 1) / 2) * tensorOf(getValues()).getDimSize(1);
 }
 
+int64_t ScaledSolveOp::getFlops() {
+  int64_t rows = tensorOf(getMatrix()).getDimSize(0);
+  return 2 * (rows * (rows - 1) / 2) * tensorOf(getValues()).getDimSize(1) + 2 * elements(getValues());
+}
+
 int64_t InverseOp::getFlops() {
   int64_t rows = tensorOf(getMatrix()).getDimSize(0);
   return rows * rows * rows / 3;

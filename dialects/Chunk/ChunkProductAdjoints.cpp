@@ -228,6 +228,27 @@ LogicalResult SolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   return success();
 }
 
+// X + s (L X) = B. What B matters as is D = dX - L^T (s D), so s D is a solve by the same scales from the last row to
+// the first; s matters as -D (L X), and L as -(s D) X^T does below the diagonal.
+LogicalResult ScaledSolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  if (getReverse())
+    return emitOpError("has no adjoint: it is part of one already");
+  ValueBuilder build(builder, getLoc());
+  ProductBuilder products(builder, getLoc(), Value(), false);
+  Value d = adjoints.of(getResult());
+  Value scaled = ScaledSolveOp::create(builder, getLoc(), getMatrix(), build.mul(getScales(), d), getScales(),
+                                       /*reverse=*/true);
+  Value ones = build.constant(1, makeTokens(getContext(), tensorOf(getMatrix()).getDimSize(0), {1}));
+  Value mask = products.interact(ones, ones, belowDiagonal(), false);
+  Value below = build.map(Function::Select, {mask, getMatrix(), build.number(0)});
+  Value solved = build.sub(d, products.product<ApplyTransposedOp>(below, scaled, Mask(), false));
+  adjoints.add(build, getValues(), solved);
+  adjoints.add(build, getScales(),
+               build.neg(build.mul(solved, products.product<ApplyOp>(below, getResult(), Mask(), false))));
+  adjoints.add(build, getMatrix(), products.interact(build.neg(scaled), getResult(), belowDiagonal(), false));
+  return success();
+}
+
 // T = (I + L)^-1, so L matters as -T^T dT T^T does below the diagonal.
 LogicalResult InverseOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());

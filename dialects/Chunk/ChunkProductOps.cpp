@@ -112,6 +112,12 @@ RECUR_INFER(SolveOp) {
   return checkChannelDecay(loc, adaptor);
 }
 
+RECUR_INFER(ScaledSolveOp) {
+  ScaledSolveOpAdaptor adaptor(operands, attributes, properties, regions);
+  types.push_back(adaptor.getValues().getType());
+  return checkTriangle(loc, tensorOf(adaptor.getMatrix()), tensorOf(adaptor.getValues()));
+}
+
 void ApplyOp::dropDecay() {
   getDecayMutable().clear();
   setLinear(false);

@@ -109,6 +109,25 @@ def Chunk_SolveOp : Chunk_PureOp<"solve", [DeclareOpInterfaceMethods<Chunk_Decay
   let hasCanonicalizer = 1;
 }
 
+def Chunk_ScaledSolveOp : Chunk_PureOp<"scaled_solve", [TypesMatchWith<"scales have the values' type", "values", "scales", "$_self">]> {
+  let summary = "a triangular solve in which each channel of each row has a gain of its own";
+  let description = [{
+    Row n of the result is `values[n] - scales[n] * sum_{i < n} matrix[n, i] X[i]`, elementwise over the channels: one matrix for
+    all channels, of which each takes as much as its own gain says. With `reverse` it goes from the last row to the first, by
+    the transposed matrix: `values[n] - scales[n] * sum_{i > n} matrix[i, n] X[i]`. Only the strictly lower triangle of the
+    matrix is read. No explicit inverse serves all channels, so this is always done by substitution.
+
+    Verified: the matrix is square and as high as the values.
+
+    Example: `%U = chunk.scaled_solve %L, %B scales %b : tensor<64x64xf32>, tensor<64x32xf32>`
+  }];
+  let arguments = (ins Chunk_Vectors:$matrix, Chunk_Vectors:$values, Chunk_Vectors:$scales, UnitAttr:$reverse);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = [{
+    (`reverse` $reverse^)? $matrix `,` $values `scales` $scales attr-dict `:` type($matrix) `,` type($values)
+  }];
+}
+
 def Chunk_InverseOp : Chunk_PureOp<"inverse"> {
   let summary = "the inverse of I + L, for a strictly lower triangular L";
   let description = [{

@@ -68,6 +68,28 @@ void SolveOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
                SolveOp::create(builder, getLoc(), matrix, right, getPointsAttr(), getStepsAttr(), decay, getLinear()));
 }
 
+// X + s (L X) = B, so dX + s (L dX) = dB - s (dL X) - ds (L X), with s taken channel by channel.
+void ScaledSolveOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
+  ValueBuilder build(builder, getLoc());
+  Value matrix = tangents.valueOf(getMatrix()), scales = tangents.valueOf(getScales()),
+        solution = tangents.valueOf(getResult());
+  auto gather = [&](Value triangle) -> Value {
+    Value below = keepBelowDiagonal(build, triangle);
+    if (getReverse())
+      return ApplyTransposedOp::create(builder, getLoc(), below, solution, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                       Value(), false);
+    return ApplyOp::create(builder, getLoc(), below, solution, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(),
+                           false);
+  };
+  Value right = tangents.of(getValues());
+  if (Value moved = tangents.of(getMatrix()))
+    right = build.sub(right, build.mul(scales, gather(moved)));
+  if (Value moved = tangents.of(getScales()))
+    right = build.sub(right, build.mul(moved, gather(matrix)));
+  right = build.fit(right, getResult());
+  tangents.set(getResult(), ScaledSolveOp::create(builder, getLoc(), matrix, right, scales, getReverse()));
+}
+
 // T = (I + L)^-1, so dT = -T dL T.
 void InverseOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   ValueBuilder build(builder, getLoc());

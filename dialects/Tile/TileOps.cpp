@@ -313,6 +313,18 @@ LogicalResult SolveOp::verify() {
   return success();
 }
 
+LogicalResult ScaledSolveOp::verify() {
+  if (failed(checkRank2(*this, {getMatrix(), getValues(), getScales(), getResult()})))
+    return failure();
+  TileType matrix = getMatrix().getType(), values = getValues().getType();
+  if (matrix.getSize(0) != matrix.getSize(1) || matrix.getSize(0) != values.getSize(0))
+    return emitOpError("cannot solve ") << matrix << " for " << values;
+  for (TileType other : {getScales().getType(), getResult().getType()})
+    if (other.getShape() != values.getShape())
+      return emitOpError("has values of ") << values << ", but scales or a result of " << other;
+  return success();
+}
+
 LogicalResult ScaledDotsOp::verify() {
   if (failed(checkRank2(*this, {getLeft(), getRight(), getScales(), getResult()})))
     return failure();

@@ -334,6 +334,25 @@ def Tile_SolveOp : Tile_Op<"solve", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_ScaledSolveOp : Tile_Op<"scaled_solve", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the triangular solve in which each channel of each row has a gain of its own";
+  let description = [{
+    Row n of the result is `values[n] - scales[n] * sum_{i < n} matrix[n, i] result[i]`, elementwise over the columns. Only the
+    strictly lower triangle of the matrix is read. Blocks of rows as in `tile.solve`, but what is gathered is kept apart from
+    the values until it is scaled, so the result is a tile of its own.
+
+    Verified: sizes.
+
+    Example: `tile.scaled_solve %L, %B scales %b into %X rows %n : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$values, Tile_WorkTile:$scales, Tile_WorkTile:$result, I64:$rows);
+  let assemblyFormat = [{
+    $matrix `,` $values `scales` $scales `into` $result `rows` $rows attr-dict
+    `:` type($matrix) `,` type($values) `scales` type($scales) `into` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "dots of each row with the columns of its block, under a running scale of each channel";
   let description = [{

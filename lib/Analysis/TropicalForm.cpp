@@ -75,6 +75,7 @@ public:
 
 private:
   bool collectAll(ArrayRef<const Poly *> parts, unsigned depth);
+  bool collectFromMaximum(const Poly *rest, const Poly *argument, unsigned depth);
   bool collectFromSoftplus(const Poly *rest, const Poly *argument, unsigned depth);
   bool collectFromLogarithm(const Poly *rest, const Poly *sum, unsigned depth);
 
@@ -93,7 +94,14 @@ static const Atom *asFunction(const Term &term, StringRef name) {
 }
 
 bool LogarithmOfSum::collect(const Poly *value, unsigned depth) {
+  constexpr unsigned mostDepth = 16; // of logarithms within logarithms
   if (!value->dependsOn(state)) {
+    // The same parts, whether they are put together beside the state or around it.
+    for (const Term &term : value->terms)
+      if (const Atom *softplus = term.coefficient == 1 && depth < mostDepth ? asFunction(term, "softplus") : nullptr;
+          softplus &&
+          collectFromMaximum(algebra.sub(value, algebra.poly(term.monomial)), softplus->arguments[0], depth))
+        return true;
     others.push_back(value);
     return true;
   }
@@ -101,7 +109,6 @@ bool LogarithmOfSum::collect(const Poly *value, unsigned depth) {
     shifts.push_back(shift);
     return true;
   }
-  constexpr unsigned mostDepth = 16; // of logarithms within logarithms
   if (depth == mostDepth)
     return false;
   for (const Term &term : value->terms) {
@@ -127,9 +134,8 @@ bool LogarithmOfSum::collectAll(ArrayRef<const Poly *> parts, unsigned depth) {
   return false;
 }
 
-/// rest + log(1 + exp(argument)).
-bool LogarithmOfSum::collectFromSoftplus(const Poly *rest, const Poly *argument, unsigned depth) {
-  // The larger of two and what the other adds to it. Where the larger is of more than two, each may be one of them.
+/// The larger of two and what the other adds to it. Where the larger is of more than two, each may be one of them.
+bool LogarithmOfSum::collectFromMaximum(const Poly *rest, const Poly *argument, unsigned depth) {
   const Term *apart = argument->single();
   const Atom *size = apart && apart->coefficient == -1 ? asFunction(*apart, "abs") : nullptr;
   if (size)
@@ -144,7 +150,12 @@ bool LogarithmOfSum::collectFromSoftplus(const Poly *rest, const Poly *argument,
               collectAll({algebra.add(one, beside), algebra.add(other, beside)}, depth))
             return true;
     }
-  return collectAll({rest, algebra.add(rest, argument)}, depth);
+  return false;
+}
+
+/// rest + log(1 + exp(argument)).
+bool LogarithmOfSum::collectFromSoftplus(const Poly *rest, const Poly *argument, unsigned depth) {
+  return collectFromMaximum(rest, argument, depth) || collectAll({rest, algebra.add(rest, argument)}, depth);
 }
 
 /// rest + log(sum), where each term of the sum is an exponential times a positive number.
@@ -158,6 +169,10 @@ bool LogarithmOfSum::collectFromLogarithm(const Poly *rest, const Poly *sum, uns
       exponent = algebra.add(exponent, term.monomial->exponent);
     parts.push_back(algebra.add(rest, exponent));
   }
+  if (parts.size() == 2)
+    for (auto [one, other] : {std::pair(parts[0], parts[1]), {parts[1], parts[0]}})
+      if (one == rest && collectFromMaximum(rest, algebra.sub(other, rest), depth))
+        return true;
   return collectAll(parts, depth);
 }
 

@@ -184,6 +184,11 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         return Text{
             fmt::format("solve(I + {}, {}{})", in(op.getMatrix(), Level::Product), in(op.getValues()), decayed)};
       })
+      .Case([&](chunk::ScaledSolveOp op) {
+        return Text{fmt::format("solve{}(I + {} * {}, {})", op.getReverse() ? "_transposed" : "",
+                                in(op.getScales(), Level::Product), in(op.getMatrix(), Level::Product),
+                                in(op.getValues()))};
+      })
       .Case(
           [&](chunk::InverseOp op) { return Text{fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product))}; })
       .Case([&](chunk::ReadOp op) {

@@ -139,11 +139,20 @@ std::string ExplainFacts::listed(ArrayRef<std::string> items) {
 }
 
 static ExplainFacts::Lack lackOfDelta(const DeltaForm &form) {
+  std::optional<size_t> vectorGain;
+  for (auto [index, step] : enumerate(form.steps))
+    if (any_of(step.reads, [](const Read &read) { return read.scale->axes != algebra::Axis::None; }))
+      vectorGain = index + 1;
   for (auto [index, step] : enumerate(form.steps))
     for (const Read &read : step.reads) {
-      if (read.scale->axes != algebra::Axis::None)
-        return {fmt::format("step {} erases with a gain for each value channel", index + 1),
-                "a gain that all value channels share, for one solve serves them all"};
+      if (vectorGain && !form.valueDecay.isAbsent())
+        return {
+            fmt::format("step {} erases with a gain for each value channel, and the value channels decay", *vectorGain),
+            "a decay of the keys' side alone, or a gain that all value channels share"};
+      if (vectorGain && step.reads.size() > 1)
+        return {fmt::format("step {} erases with a gain for each value channel, and step {} reads the state {} times",
+                            *vectorGain, index + 1, step.reads.size()),
+                "one read in each step, or gains that all value channels share"};
       if (!form.valueDecay.isAbsent() && read.point.decayed != step.reads.front().point.decayed)
         return {fmt::format("the value channels decay, and step {} reads the state before and after that", index + 1),
                 "reads that are all before the decay, or all after it"};

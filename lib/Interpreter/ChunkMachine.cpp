@@ -182,6 +182,10 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return give(op,
                     evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
       })
+      .Case([&](ScaledSolveOp op) {
+        return give(op, evaluateScaledSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), of(op.getScales()),
+                                            op.getReverse()));
+      })
       .Case([&](InverseOp op) { return give(op, evaluateInverse(arithmetic, of(op.getMatrix()))); })
       .Case([&](ReshapeStateOp op) { return give(op, {tensorOf(op).getShape().vec(), of(op.getState()).values}); })
       .Case([&](ReadOp op) {

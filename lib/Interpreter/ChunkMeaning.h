@@ -65,6 +65,10 @@ Array evaluateSolveTransposed(const Arithmetic &arithmetic, const Array &matrix,
                               Visibility visibility, Decay decay);
 Array evaluateDecayCotangent(const Arithmetic &arithmetic, const Array &matrix, const Array &rows, const Array &columns,
                              Visibility visibility, Decay decay);
+/// A solve whose sums are scaled, each channel of each row by its own number; by the transposed matrix from the last
+/// row to the first with `reverse`.
+Array evaluateScaledSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, const Array &scales,
+                          bool reverse);
 Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix);
 /// left^T right, left right^T, or left right: `transposeLeft` and `transposeRight` say which operand is turned.
 Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,

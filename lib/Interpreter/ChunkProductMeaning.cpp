@@ -162,6 +162,22 @@ Array interpreter::evaluateSolve(const Arithmetic &arithmetic, const Array &matr
   return result;
 }
 
+Array interpreter::evaluateScaledSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
+                                       const Array &scales, bool reverse) {
+  Array result = values;
+  int64_t rows = matrix.shape[0];
+  for (int64_t step = 0; step < rows; ++step) {
+    int64_t n = reverse ? rows - 1 - step : step;
+    for (int64_t c = 0; c < values.shape[1]; ++c) {
+      double sum = 0;
+      for (int64_t i = reverse ? n + 1 : 0; i < (reverse ? rows : n); ++i)
+        sum = arithmetic.multiplyAdd(sum, reverse ? at(matrix, i, n) : at(matrix, n, i), at(result, i, c));
+      at(result, n, c) = arithmetic.multiplyAdd(at(values, n, c), -at(scales, n, c), sum);
+    }
+  }
+  return result;
+}
+
 /// Inverts the diagonal block of I + L that starts at `begin`, column by column.
 static void invertBlock(const Arithmetic &arithmetic, const Array &matrix, int64_t begin, int64_t end, Array &inverse) {
   for (int64_t column = begin; column < end; ++column) {

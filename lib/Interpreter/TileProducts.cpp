@@ -209,9 +209,36 @@ static Error runSolve(TileExecutor &e, tile::SolveOp op) {
   return Error::success();
 }
 
+static Error runScaledSolve(TileExecutor &e, tile::ScaledSolveOp op) {
+  Tile matrix = e.getTile(op.getMatrix()), values = e.getTile(op.getValues()), scaleTile = e.getTile(op.getScales()),
+       result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows());
+  if (Error error = e.machine.checkRows(op, values, rows))
+    return error;
+  for (const Tile &operand : {matrix, values, scaleTile})
+    if (Error error = e.machine.checkApart(op, result, operand))
+      return error;
+  Contents lower = e.machine.read(op, matrix, rows), x = e.machine.read(op, values, rows),
+           scales = e.machine.read(op, scaleTile, rows);
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < x.shape[1]; ++column) {
+      double sum = 0, scale = scales.at(row, column);
+      for (int64_t k = 0; k < row; ++k) {
+        double next = arithmetic.multiplyAdd(sum, -lower.at(row, k), x.at(k, column));
+        sum = keepHoles(next, {sum, lower.at(row, k), x.at(k, column)});
+      }
+      double &value = x.at(row, column);
+      value = keepHoles(arithmetic.multiplyAdd(value, scale, sum), {value, scale, sum});
+    }
+  e.machine.write(op, result, x);
+  return Error::success();
+}
+
 void interpreter::addProductMeanings(TileMeanings &meanings) {
   meanings.add<tile::ProductOp, runProduct>();
   meanings.add<tile::PairOp, runPair>();
   meanings.add<tile::TransposeOp, runTranspose>();
   meanings.add<tile::SolveOp, runSolve>();
+  meanings.add<tile::ScaledSolveOp, runScaledSolve>();
 }

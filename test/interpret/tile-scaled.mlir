@@ -233,3 +233,29 @@ check.run @slopes
          [[0, 0, 0], [-3, 2, -2], [11, -3, 8], [-1, -7, 4], [0, -11, -1], [-1, -15, 23], [0, 0, 0], [-3, 1, -3],
           [4, 2, -1], [-1, 11, 5], [6, 8, 3], [3, 7, 0], [3, -2, -1], [0, 0, 0], [-3, 1, -3], [0, 0, 0],
           [0, 0, 0], [45, 24, 2], [0, 12, -25], [0, 0, 0]])
+
+// What is gathered of earlier rows is scaled, channel by channel, before it is subtracted.
+tile.kernel @scaled_solve required 3 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %y: !tile.tile<?x2xf32, global>, %z: !tile.tile<?x2xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 4 : i64
+  %ar = arith.constant 4 : i64
+  %br = arith.constant 8 : i64
+  %a = tile.alloc : !SolveA
+  %b = tile.alloc : !SolveB
+  %c = tile.alloc : !SolveC
+  tile.load %x[%zero] rows %ar into %a : !tile.tile<?x4xf32, global> into !SolveA
+  tile.load %y[%zero] rows %br into %b : !tile.tile<?x2xf32, global> into !SolveB
+  %values = tile.view %b offset 0 : !SolveB to !tile.tile<4x2xf32, local, [5, 1]>
+  %scales = tile.view %b offset 20 : !SolveB to !tile.tile<4x2xf32, local, [5, 1]>
+  tile.scaled_solve %a, %values scales %scales into %c rows %n
+      : !SolveA, !tile.tile<4x2xf32, local, [5, 1]> scales !tile.tile<4x2xf32, local, [5, 1]> into !SolveC
+  tile.store %c rows %n to %z[%zero] : !SolveC to !tile.tile<?x2xf32, global>
+}
+check.run @scaled_solve
+    ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2]],
+     [[1, 2], [3, -1], [2, 5], [-2, 1], [9, 9], [2, -1], [3, 2], [1, 2]],
+     [[7, 7], [7, 7], [7, 7], [7, 7]])
+  gives ([[-2, 0, 2, -1], [1, -2, 0, 2], [-1, 1, -2, 0], [2, -1, 1, -2]],
+         [[1, 2], [3, -1], [2, 5], [-2, 1], [9, 9], [2, -1], [3, 2], [1, 2]],
+         [[1, 2], [1, 1], [2, 7], [-5, -19]])

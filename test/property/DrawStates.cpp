@@ -240,6 +240,32 @@ void Drawer::drawCoupled() {
     addOutput(finishOutput(read(random.chance(0.7) ? s : sub(s, z), drawQuery("K", key))));
 }
 
+/// What is erased goes by a gain of its own in each value channel.
+void Drawer::drawChannelGain() {
+  MatrixState state{
+      addState("S", random.chance(0.3) ? Shape{"K", "V"} : Shape{"V", "K"}, Fill::Normal, StateClass::Delta), false};
+  state.transposed = state.state->shape[0] == "K";
+  Term s = state.state, key = drawKey("k", "K").term, value = drawValue("v", "V");
+  Term gain = random.chance(0.5) ? input("b", {"V"}, Fill::Gain) : applied("sigmoid", input("b", {"V"}, Fill::Logit));
+  Decay decay;
+  if (random.chance(0.6))
+    (random.chance(0.5) ? decay.all : decay.keys) = drawDecay({});
+  if (decay.keys)
+    decay.keys = drawDecay({"K"});
+  Term before = state.decay(s, decay), missed = sub(value, state.read(random.chance(0.3) ? s : before, key));
+  Term scaled = random.chance(0.5) ? state.write(mul(gain, missed), key)
+                : state.transposed ? scaleCols(state.write(missed, key), gain)
+                                   : scaleRows(gain, state.write(missed, key));
+  addStage({assign(s->text, add(before, scaled))});
+  if (random.chance(0.3)) { // a second write, by a gain of all channels
+    Term other = input("h", {"K"}, Fill::Key);
+    addStage({assign(s->text, add(s, state.write(mul(inputOf("gain", {}, Fill::Gain),
+                                                     random.chance(0.5) ? value : neg(state.read(s, other))),
+                                                 other)))});
+  }
+  addReadOutput(state, random.chance(0.1), key, value);
+}
+
 /// A matrix that a token sets, whatever it was.
 void Drawer::drawReplaced() {
   Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
@@ -276,6 +302,9 @@ DrawnRecurrence Drawer::draw() {
     count = random.below(2);
   } else if (recurrence.seed % 12 == 9) {
     drawCoupled();
+    count = random.below(2);
+  } else if (recurrence.seed % 24 == 7) {
+    drawChannelGain();
     count = random.below(2);
   } else if (recurrence.seed % 48 == 11) {
     drawReplaced();

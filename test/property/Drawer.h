@@ -56,6 +56,7 @@ private:
   void drawRankOneVector();
   void drawDelayed();
   void drawCoupled();
+  void drawChannelGain();
   void drawReplaced();
   void drawStateless();
 

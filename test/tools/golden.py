@@ -45,6 +45,19 @@ def rmsnorm(a):
     return [x / math.sqrt(dot(a, a) / len(a) + 1e-6) for x in a]
 
 
+def solved(A, b):
+    """Gaussian elimination of a positive definite system."""
+    rows = [row + [y] for row, y in zip(A, b)]
+    for i, pivot in enumerate(rows):
+        for row in rows[i + 1 :]:
+            factor = row[i] / pivot[i]
+            row[i:] = [x - factor * y for x, y in zip(row[i:], pivot[i:])]
+    x = [0.0] * len(b)
+    for i in reversed(range(len(b))):
+        x[i] = (rows[i][-1] - dot(rows[i][i + 1 : -1], x[i + 1 :])) / rows[i][i]
+    return x
+
+
 def zeros(rows, columns):
     return [[0.0] * columns for _ in range(rows)]
 
@@ -184,6 +197,20 @@ def rwkv4_logaddexp(x, p, sizes):
             b[c] = math.exp(-w) * b[c] + math.exp(k)
         out.append(row)
     return {"o": out}, {"weight": [math.log(y) for y in b], "mean": each(lambda s, y: s / y, a, b)}
+
+
+def longhorn_channels(x, p, sizes):
+    """Each row of the state minimises |s - s_old|^2 + rate (s k - v)^2: it is the solution of that channel's own normal equations."""
+    K, V = sizes["K"], sizes["V"]
+    S, out = zeros(V, K), []
+    for t in range(T):
+        k, v = x["k"][t], x["v"][t]
+        for i in range(V):
+            rate = sigmoid(x["beta"][t][i])
+            A = [[(a == b) + rate * k[a] * k[b] for b in range(K)] for a in range(K)]
+            S[i] = solved(A, [s + rate * v[i] * kj for s, kj in zip(S[i], k)])
+        out.append(read(S, x["q"][t]))
+    return {"o": out}, {"S": S}
 
 
 def titans(x, p, sizes):
@@ -496,6 +523,7 @@ LAYERS = {
     "delta_net_negative": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "b": ""}, {}, {}),
     "rls": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V"}, {}, {}),
     "qrnn": ({"C": 5, "P": 6}, {"x": "P"}, {}, {g + i: "CP" for g in "ZFO" for i in ("_0", "_1")}),
+    "longhorn_channels": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "beta": "V"}, {}, {}),
     "rwkv4_logaddexp": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
 }

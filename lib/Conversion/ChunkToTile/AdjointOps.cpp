@@ -113,6 +113,29 @@ void Planner::plan(chunk::SolveTransposedOp op) {
   product(inverse, true, values, result, rowsOf(result), rowsOf(values));
 }
 
+/// Each row, once it is solved, is added to what all others gather, with the weights that they take it by. Rows that
+/// are solved already gather more than they look at.
+void Planner::solveRowByRow(chunk::ScaledSolveOp op, Value result) {
+  Value matrix = get(op.getMatrix()), values = get(op.getValues()), scales = get(op.getScales());
+  int64_t channels = tileOf(values).getSize(1), size = tileOf(values).getSize(0);
+  Value count = rowsOf(result);
+  // The weights by which the others take a row, as a row themselves.
+  Value weights = op.getReverse() ? matrix : transpose(matrix, count);
+  Value gathered = alloc({size, channels});
+  fill(gathered, 0, count);
+  auto loop = scf::ForOp::create(builder, loc, constant(0), count, constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value row = loop.getInductionVar();
+  if (op.getReverse())
+    row = arith::SubIOp::create(builder, loc, arith::SubIOp::create(builder, loc, count, constant(1)), row);
+  auto exactRow = [&](Value tile) { return view(tile, {1, channels}, tileOf(tile).getStrides(), 0, row); };
+  map({exactRow(values), exactRow(scales), exactRow(gathered)}, exactRow(result), constant(1),
+      [](Scalars &s, ValueRange x) { return s.sub(x[0], s.mul(x[1], x[2])); });
+  map({gathered, {rowOf(weights, row), {0}}, {rowOf(result, row), {1}}}, gathered, count,
+      [](Scalars &s, ValueRange x) { return s.add(x[0], s.mul(x[1], x[2])); });
+}
+
 //===----------------------------------------------------------------------===//
 // The cotangent of a decay
 //===----------------------------------------------------------------------===//

@@ -183,6 +183,7 @@ private:
   // ProductOps.cpp
   void plan(chunk::ApplyOp op);
   void plan(chunk::SolveOp op);
+  void plan(chunk::ScaledSolveOp op);
   void plan(chunk::InverseOp op);
   void plan(chunk::ReadOp op);
   void plan(chunk::AdvanceOp op);
@@ -242,6 +243,7 @@ private:
                   mlir::Value result, bool solve);
   void plan(chunk::ApplyTransposedOp op);
   void plan(chunk::SolveTransposedOp op);
+  void solveRowByRow(chunk::ScaledSolveOp op, mlir::Value result);
   void plan(chunk::DecayCotangentOp op);
   mlir::Value findDecayed(chunk::DecayCotangentOp op);
   /// Whether a cotangent of decays takes what the interaction makes, beside those that use it.

@@ -114,6 +114,15 @@ void Planner::plan(chunk::SolveOp op) {
   SolveOp::create(builder, loc, matrix, result, rowsOf(result));
 }
 
+/// By blocks of rows on a core; a row at a time where there is no op for that.
+void Planner::plan(chunk::ScaledSolveOp op) {
+  Value result = make(op);
+  if (machine.isCTA() || op.getReverse())
+    return solveRowByRow(op, result);
+  ScaledSolveOp::create(builder, loc, get(op.getMatrix()), get(op.getValues()), get(op.getScales()), result,
+                        rowsOf(result));
+}
+
 void Planner::plan(chunk::InverseOp op) {
   Value matrix = get(op.getMatrix()), result = make(op);
   map({}, result, rowsOf(result),

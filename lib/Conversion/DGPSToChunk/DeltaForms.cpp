@@ -151,10 +151,15 @@ ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsig
 }
 
 bool conversion::hasChunkForm(const DeltaForm &form) {
+  bool hasVectorGain = llvm::any_of(form.steps, [](const MicroStep &step) {
+    return llvm::any_of(step.reads, [](const Read &read) { return read.scale->axes != Axis::None; });
+  });
   return llvm::all_of(form.steps, [&](const MicroStep &step) {
+    // One number for all reads of a step in each value channel: what the solve scales the step's row by.
+    if (hasVectorGain && (step.reads.size() > 1 || !form.valueDecay.isAbsent()))
+      return false;
     return llvm::all_of(step.reads, [&](const Read &read) {
-      return read.scale->axes == Axis::None &&
-             (form.valueDecay.isAbsent() || read.point.decayed == step.reads.front().point.decayed);
+      return form.valueDecay.isAbsent() || read.point.decayed == step.reads.front().point.decayed;
     });
   });
 }

@@ -164,7 +164,12 @@ void DeltaState::buildSolved() {
   bool writesNothing = llvm::all_of(solved.steps, [&](unsigned step) { return !values.steps[step].value; });
   Value right = writesNothing ? Value() : program.interleave(written);
 
-  Value matrix;
+  // A gain for each value channel is no part of the matrix, which all channels share. There is one read a step then.
+  bool perChannel = llvm::any_of(solved.steps, [&](unsigned step) {
+    return llvm::any_of(values.steps[step].reads,
+                        [](const ReadValue &read) { return read.scale && !dgps::shapeOf(read.scale).empty(); });
+  });
+  Value matrix, channelScale;
   SmallVector<Point, 1> latest;
   for (size_t slot = 0; slot < slots; ++slot) {
     // Steps with fewer reads than others read nothing: a row of zeros.
@@ -182,7 +187,7 @@ void DeltaState::buildSolved() {
         valueFactors.push_back(factor);
       Value scale = reading && reads[slot].scale ? program.lift(reads[slot].scale) : program.constant(1);
       scaled |= reading && reads[slot].scale;
-      scales.push_back(program.spread(scale, {}));
+      scales.push_back(perChannel ? program.spread(scale, values.valueSize) : program.spread(scale, {}));
       points.push_back(point);
     }
     Value rows = program.interleave(keys);
@@ -193,7 +198,8 @@ void DeltaState::buildSolved() {
       seen = program.add(seen, gather(interact(rows, points, free, false), points, free, false));
     Value own = interact(rows, points, solved, false);
     Value scale = scaled ? program.interleave(scales) : Value();
-    matrix = program.add(matrix, program.mul(scale, own));
+    matrix = program.add(matrix, program.mul(perChannel ? Value() : scale, own));
+    channelScale = perChannel ? scale : Value();
     if (oneGain)
       right = program.mul(scale, program.sub(right, seen));
     else
@@ -203,6 +209,10 @@ void DeltaState::buildSolved() {
     for (auto [last, point] : llvm::zip(latest, points))
       if (point.writes > last.writes)
         last = point;
+  }
+  if (channelScale) {
+    solved.values = ScaledSolveOp::create(builder, loc, matrix, right, channelScale, /*reverse=*/false);
+    return;
   }
   Mask mask(latest, solved.steps);
   auto array = [&](ArrayRef<int64_t> list) {

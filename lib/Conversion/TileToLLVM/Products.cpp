@@ -407,8 +407,11 @@ void conversion::emitPair(Emitter &e, const Place &source, std::optional<Place> 
   });
 }
 
-void conversion::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
-  int64_t size = values.type.getSize(0), block = rowBlock(size, e.lanes()), tile = tileRows(e, size);
+/// (I + L) X = B, or with scales X = B - scales * (L X). Then what the rows above a block contribute waits in the
+/// result until it is scaled; otherwise it goes to what the result holds, which is B.
+static void solve(Emitter &e, const Place &matrix, const Place &values, const Place *scales, const Place &result,
+                  Value rows) {
+  int64_t size = result.type.getSize(0), block = rowBlock(size, e.lanes()), tile = tileRows(e, size);
   auto panel = [&](Index column, int64_t vectors) {
     auto at = [&](int64_t v) { return Index(column.value, column.constant + v * e.lanes()); };
     e.loop(0, rows, block, [&](Value begin) {
@@ -418,29 +421,42 @@ void conversion::emitSolve(Emitter &e, const Place &matrix, const Place &values,
         SmallVector<Value> sums;
         for (int64_t r = 0; r < tile; ++r)
           for (int64_t v = 0; v < vectors; ++v)
-            sums.push_back(e.load(e.address(values, {Index(row, r), at(v)}), e.floats(e.lanes())));
+            sums.push_back(scales ? e.splat(e.floats(e.lanes()), 0)
+                                  : e.load(e.address(result, {Index(row, r), at(v)}), e.floats(e.lanes())));
         sums =
-            Multiplication{matrix, false, values, row, column, tile, vectors, /*subtract=*/true}.emit(e, begin, sums);
+            Multiplication{matrix, false, result, row, column, tile, vectors, /*subtract=*/true}.emit(e, begin, sums);
         for (int64_t r = 0; r < tile; ++r)
           for (int64_t v = 0; v < vectors; ++v)
-            e.store(sums[r * vectors + v], e.address(values, {Index(row, r), at(v)}));
+            e.store(sums[r * vectors + v], e.address(result, {Index(row, r), at(v)}));
       }
       // The block itself, one column vector after another in registers.
       for (int64_t v = 0; v < vectors; ++v) {
         SmallVector<Value> solved;
+        auto load = [&](const Place &place, int64_t r) {
+          return e.load(e.address(place, {Index(begin, r), at(v)}), e.floats(e.lanes()));
+        };
         for (int64_t r = 0; r < block; ++r) {
-          Value sum = e.load(e.address(values, {Index(begin, r), at(v)}), e.floats(e.lanes()));
+          Value sum = load(result, r);
           for (int64_t s = 0; s < r; ++s) {
             Value number = e.load(e.address(matrix, {Index(begin, r), Index(begin, s)}), e.floats(1));
             number = arith::NegFOp::create(e.builder, e.loc, number);
             sum = e.fma(e.splat(number, e.lanes()), solved[s], sum);
           }
-          solved.push_back(sum);
+          solved.push_back(scales ? e.fma(load(*scales, r), sum, load(values, r)) : sum);
         }
         for (int64_t r = 0; r < block; ++r)
-          e.store(solved[r], e.address(values, {Index(begin, r), at(v)}));
+          e.store(solved[r], e.address(result, {Index(begin, r), at(v)}));
       }
     });
   };
-  e.panels(values.type.getSize(1), tileVectors(e, tile), panel);
+  e.panels(result.type.getSize(1), tileVectors(e, tile), panel);
+}
+
+void conversion::emitSolve(Emitter &e, const Place &matrix, const Place &values, Value rows) {
+  solve(e, matrix, values, nullptr, values, rows);
+}
+
+void conversion::emitScaledSolve(Emitter &e, const Place &matrix, const Place &values, const Place &scales,
+                                 const Place &result, Value rows) {
+  solve(e, matrix, values, &scales, result, rows);
 }

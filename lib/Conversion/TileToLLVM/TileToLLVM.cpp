@@ -228,6 +228,11 @@ LogicalResult KernelLowering::lower(Operation *op) {
         emitSolve(emitter, place(op.getMatrix()), place(op.getValues()), value(op.getRows()));
         return success();
       })
+      .Case([&](ScaledSolveOp op) {
+        emitScaledSolve(emitter, place(op.getMatrix()), place(op.getValues()), place(op.getScales()),
+                        place(op.getResult()), value(op.getRows()));
+        return success();
+      })
       .Case([&](ScaledDotsOp op) {
         emitScaledDots(emitter, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
                        place(op.getResult()), value(op.getRows()));

@@ -156,6 +156,10 @@ std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
     std::string name = ("state '" + state.getName() + "'").str();
     if (path.getForm() == StateForm::TokenByToken)
       return name + " goes token by token, and what a segment does to it has no summary";
+    if (llvm::any_of(path.getOps(), [](Operation *op) { return isa<ScaledSolveOp>(op); }))
+      return name +
+             " erases with a gain for each value channel, so that a segment does to each channel what one matrix "
+             "for all of them cannot say";
     return name + " is multiplied from both sides, and what a segment does to it has no summary";
   }
   if (!program.getStates().empty() && orderStates(program).empty())

@@ -148,3 +148,16 @@ dgps.recurrence @pgdn_sherman_morrison {K = 8 : i64, V = 4 : i64} {
   dgps.next %A, %7 : <8>
   dgps.next %S, %16 : <4x8>
 }
+
+// -----
+
+// A running minimum is a scan of its own kind.
+// CHECK-LABEL: chunk.program @running_minimum {} chunk 16 {
+// CHECK: chunk.tropical_scan %m, %{{.*}}, %x as min : tensor<f32>, tensor<16xf32>, tensor<16xf32>
+dgps.recurrence @running_minimum {} {
+  %x = dgps.input "x" : <scalar>
+  %m = dgps.state "m" : <scalar>
+  %m1 = dgps.min %m, %x : <scalar>, <scalar>
+  dgps.output "m" %m1 : <scalar>
+  dgps.next %m, %m1 : <scalar>
+}

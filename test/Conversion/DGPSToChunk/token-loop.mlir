@@ -98,24 +98,6 @@ dgps.recurrence @whole {} {
 
 // -----
 
-// A running minimum.
-// CHECK-LABEL: chunk.program @running_minimum {} chunk 16 {
-// CHECK: %m = chunk.state "m" : tensor<f32>
-// CHECK: %[[V0:[a-z0-9_]+]]:2 = chunk.token_loop (%[[V1:[a-z0-9_]+]] = %x : tensor<16xf32>) carry (%[[V2:[a-z0-9_]+]] = %m : tensor<f32>) -> (tensor<16xf32>, tensor<f32>) {
-// CHECK: %[[V3:[a-z0-9_]+]] = chunk.map min %[[V2]], %[[V1]] : tensor<1xf32>, tensor<1xf32>
-// CHECK: chunk.yield %[[V3]], %[[V3]] : tensor<1xf32>, tensor<1xf32>
-// CHECK: chunk.output "m" %[[V0]]#0 : tensor<16xf32>
-// CHECK: chunk.next %m, %[[V0]]#1 : tensor<f32>
-dgps.recurrence @running_minimum {} {
-  %x = dgps.input "x" : <scalar>
-  %m = dgps.state "m" : <scalar>
-  %m1 = dgps.min %m, %x : <scalar>, <scalar>
-  dgps.output "m" %m1 : <scalar>
-  dgps.next %m, %m1 : <scalar>
-}
-
-// -----
-
 // A state that is multiplied with itself; the state that is read with what it gives keeps its chunk form.
 // CHECK-LABEL: chunk.program @mesa_layer {K = 8 : i64, V = 4 : i64} chunk 16 {
 // CHECK-DAG: %[[C0:.*]] = chunk.constant 1.000000e+00 : tensor<1xf32>

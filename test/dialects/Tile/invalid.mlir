@@ -110,6 +110,25 @@ tile.kernel @k required 0 workspace 0 {
 // -----
 
 tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_solve' op cannot solve '!tile.tile<4x5xf32, local, [16, 1]>' for '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.scaled_solve %a, %a scales %a into %a rows %n : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]> scales !tile.tile<4x5xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %b = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.scaled_solve' op has values of '!tile.tile<4x5xf32, local, [16, 1]>', but scales or a result of '!tile.tile<4x4xf32, local, [16, 1]>'}}
+  tile.scaled_solve %a, %b scales %a into %b rows %n : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]> scales !tile.tile<4x4xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
 ^bb0(%x: !tile.tile<?x5xf32, global>, %n: i64):
   %a = tile.alloc : !tile.tile<5x5xf32, local, [16, 1]>
   // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows that are about to be written}}

@@ -75,6 +75,8 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.product transposed %A, %a into %b rows %tokens inner %tokens plus %b scaled_rows %s left_triangle [1, 1] : !square, !rows into !rows plus !rows scaled_rows !numbers
   // CHECK: tile.solve %{{.*}}, %{{.*}} rows %{{.*}}
   tile.solve %A, %b rows %tokens : !square, !rows
+  // CHECK: tile.scaled_solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}}
+  tile.scaled_solve %A, %a scales %a into %b rows %tokens : !square, !rows scales !rows into !rows
   // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   // CHECK: tile.scaled_sums solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} points [-1] of [0]

@@ -67,6 +67,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"linear_attention", {offline("S", "none")}},
       {"linear_attention_normalized", {offline("S", "none"), other("z", "diagonal")}},
       {"longhorn", {online("S", "none")}},
+      {"longhorn_channels", {{"S", "delta", "none", "none", true, 1, 2, "post", "between"}}},
       {"mamba1", {other("S", "elementwise")}},
       {"mamba2", {offline("S", "scalar")}},
       {"mamba2_ssd", {offline("S", "scalar")}},

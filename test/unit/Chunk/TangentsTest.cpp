@@ -220,6 +220,8 @@ TEST_F(TangentsOf, EveryOp) {
                          {"chunk.apply %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.apply %L, %x before decay log(%y : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.solve %L, %x : !pairs, !rows", "!rows"},
+                         {"chunk.scaled_solve %L, %x scales %y : !pairs, !rows", "!rows"},
+                         {"chunk.scaled_solve reverse %L, %x scales %y : !pairs, !rows", "!rows"},
                          {"chunk.solve %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.solve %L, %x strict decay log(%y : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.inverse %L : !pairs", "!pairs"},

@@ -149,6 +149,11 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            %L = chunk.map mul %s, %A : tensor<1xf32>, tensor<24x24xf32>
            %x = chunk.solve %L, %v : tensor<24x24xf32>, tensor<24x17xf32>
            %y = chunk.solve %L, %v strict decay log(%h : tensor<24x17xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
+           %b = chunk.map mul %s, %v : tensor<1xf32>, tensor<24x17xf32>
+           %scaled = chunk.scaled_solve %L, %v scales %b : tensor<24x24xf32>, tensor<24x17xf32>
+           chunk.output "scaled" %scaled : tensor<24x17xf32>
+           %back = chunk.scaled_solve reverse %L, %v scales %b : tensor<24x24xf32>, tensor<24x17xf32>
+           chunk.output "back" %back : tensor<24x17xf32>
            %w = chunk.solve %L, %v strict decay log(%g : tensor<24xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
            %T = chunk.inverse %L : tensor<24x24xf32>
            %z = chunk.apply %T, %v : tensor<24x24xf32>, tensor<24x17xf32>
