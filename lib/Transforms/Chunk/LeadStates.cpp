@@ -76,7 +76,7 @@ bool LeadSplitter::losesDigits() {
     states.push_back(state);
   llvm::SetVector<Operation *> dependents = findDependents(block, states);
   bool hasSystem = llvm::any_of(dependents, [&](Operation *op) {
-    return isa<SolveOp, InverseOp>(op) && dependents.contains(op->getOperand(0).getDefiningOp());
+    return isa<SolveOp, ScaledSolveOp, InverseOp>(op) && dependents.contains(op->getOperand(0).getDefiningOp());
   });
   return hasSystem && llvm::any_of(block.getOps<AdvanceOp>(), [](AdvanceOp advance) {
            return !advance.getRowDecay() && !advance.getColumnDecay();
@@ -119,8 +119,9 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
       continue;
     }
     auto scan = cast<TropicalScanOp>(copy);
-    Value lowest = build.stateConstant(-std::numeric_limits<double>::infinity(), type);
-    auto own = TropicalScanOp::create(inside, loc, lowest, scan.getShifts(), scan.getBounds());
+    Extremum extremum = scan.getExtremum();
+    Value none = build.stateConstant(neutralOf(extremum), type);
+    auto own = TropicalScanOp::create(inside, loc, none, scan.getShifts(), scan.getBounds(), extremum);
     give(offsetName(state), build.asToken(own.getLast()));
     Value zero = build.stateConstant(0, type);
     auto sum = ScanOp::create(inside, loc, zero, scan.getShifts(), Value(), false);
@@ -151,7 +152,9 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
         factor = take(mapName(state), makeTokens(program.getContext(), 1, shapePerToken(decay)));
       next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor)).getLast();
     } else {
-      next = TropicalScanOp::create(inside, loc, own, take(mapName(state), rowType), offset).getLast();
+      next = TropicalScanOp::create(inside, loc, own, take(mapName(state), rowType), offset,
+                                    cast<TropicalScanOp>(scan).getExtremum())
+                 .getLast();
     }
     NextOp::create(inside, loc, own, next);
     GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);

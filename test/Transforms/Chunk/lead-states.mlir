@@ -75,6 +75,26 @@ chunk.program @highest {} chunk 8 {
 
 // -----
 
+// A state that is the soft minimum of all begins at what leaves every number as it is, and goes on as a soft minimum.
+// CHECK-LABEL: chunk.program @lowest_ahead {} chunk 8 {
+// CHECK: %[[NONE:.*]] = chunk.constant 0x7FF0000000000000 : tensor<1xf32>
+// CHECK: %[[START:.*]] = chunk.reshape_state %[[NONE]] : tensor<1xf32> to tensor<f32>
+// CHECK: chunk.tropical_scan %[[START]], %f, %i as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK-LABEL: chunk.program @lowest_carry {} chunk 8 {
+// CHECK: %[[OFFSET:.*]] = chunk.take "m.offset" : tensor<1xf32>
+// CHECK: %[[MAP:.*]] = chunk.take "m.map" : tensor<1xf32>
+// CHECK: chunk.tropical_scan %m, %[[MAP]], %[[OFFSET]] as soft_min : tensor<f32>, tensor<1xf32>, tensor<1xf32>
+chunk.program @lowest {} chunk 8 {
+  %f = chunk.input "f" : tensor<8xf32>
+  %i = chunk.input "i" : tensor<8xf32>
+  %m = chunk.state "m" : tensor<f32>
+  %all, %last = chunk.tropical_scan %m, %f, %i as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+  chunk.output "o" %all : tensor<8xf32>
+  chunk.next %m, %last : tensor<f32>
+}
+
+// -----
+
 // A state that another one enters stays, and so does a matrix.
 // CHECK-LABEL: chunk.program @fed_ahead {} chunk 8 {
 // CHECK-NOT: "B.offset"
