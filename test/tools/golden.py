@@ -9,73 +9,9 @@ import random
 import struct
 import sys
 
+from golden_arithmetic import convolved, delta_rule, dot, each, l2norm, read, rmsnorm, sigmoid, silu, softplus, solved, zeros
+
 T = 70
-
-
-# --- arithmetic of lists -------------------------------------------------------------------------------------------------
-def sigmoid(x):
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
-
-
-def softplus(x):
-    return max(x, 0) + math.log1p(math.exp(-abs(x)))
-
-
-def silu(x):
-    return x * sigmoid(x)
-
-
-def each(f, *lists):
-    return [f(*values) for values in zip(*lists)]
-
-
-def dot(a, b):
-    return math.fsum(each(lambda x, y: x * y, a, b))
-
-
-def read(S, x):
-    return [dot(row, x) for row in S]
-
-
-def l2norm(a):
-    return [x / math.sqrt(dot(a, a) + 1e-6) for x in a]
-
-
-def rmsnorm(a):
-    return [x / math.sqrt(dot(a, a) / len(a) + 1e-6) for x in a]
-
-
-def solved(A, b):
-    """Gaussian elimination of a positive definite system."""
-    rows = [row + [y] for row, y in zip(A, b)]
-    for i, pivot in enumerate(rows):
-        for row in rows[i + 1 :]:
-            factor = row[i] / pivot[i]
-            row[i:] = [x - factor * y for x, y in zip(row[i:], pivot[i:])]
-    x = [0.0] * len(b)
-    for i in reversed(range(len(b))):
-        x[i] = (rows[i][-1] - dot(rows[i][i + 1 : -1], x[i + 1 :])) / rows[i][i]
-    return x
-
-
-def zeros(rows, columns):
-    return [[0.0] * columns for _ in range(rows)]
-
-
-def convolved(sequence, t, weights):
-    """weights[-1] belongs to token t, weights[0] to the oldest one; before the first token there is nothing."""
-    total = [0.0] * len(sequence[t])
-    for back in range(len(weights)):
-        if t >= back:
-            total = each(lambda s, w, x: s + w * x, total, weights[len(weights) - 1 - back], sequence[t - back])
-    return total
-
-
-def delta_rule(S, key, value, gain):
-    for row, v in zip(S, value):
-        missing = gain * (v - dot(row, key))
-        for j, k in enumerate(key):
-            row[j] += missing * k
 
 
 # --- the layers: inputs of one head, a list over tokens each -> outputs and final states -----------------------------------
@@ -208,7 +144,7 @@ def longhorn_channels(x, p, sizes):
         for i in range(V):
             rate = sigmoid(x["beta"][t][i])
             A = [[(a == b) + rate * k[a] * k[b] for b in range(K)] for a in range(K)]
-            S[i] = solved(A, [s + rate * v[i] * kj for s, kj in zip(S[i], k)])
+            [S[i]] = solved(A, [[s + rate * v[i] * kj for s, kj in zip(S[i], k)]])
         out.append(read(S, x["q"][t]))
     return {"o": out}, {"S": S}
 
@@ -421,19 +357,6 @@ def delta_net_negative(x, p, sizes):
         delta_rule(S, l2norm(each(silu, x["k"][t])), x["v"][t], 2 * sigmoid(x["b"][t]))
         out.append(read(S, l2norm(each(silu, x["q"][t]))))
     return {"o": out}, {"S": S}
-
-
-def solved(A, rows):
-    """X with X A = rows, for a symmetric positive definite A: elimination without pivots."""
-    n = len(A)
-    A, B = [row[:] for row in A], [[row[i] for row in rows] for i in range(n)]
-    for i in range(n):
-        for j in range(n):
-            if i != j:
-                factor = A[j][i] / A[i][i]
-                A[j] = [a - factor * b for a, b in zip(A[j], A[i])]
-                B[j] = [a - factor * b for a, b in zip(B[j], B[i])]
-    return [[B[i][r] / A[i][i] for i in range(n)] for r in range(len(rows))]
 
 
 def rls(x, p, sizes):
