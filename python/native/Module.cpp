@@ -2,6 +2,7 @@
 #include "Call.h"
 #include "Compiler.h"
 #include "Errors.h"
+#include "Gather.h"
 #include "JAX.h"
 #include "Kernel.h"
 #include "Repeats.h"
@@ -65,6 +66,10 @@ NB_MODULE(_native, module) {
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0);
+
+  nb::class_<Gather>(module, "Gather")
+      .def(nb::init<nb::list, nb::list>(), "sources"_a, "pieces"_a)
+      .def("copy", &Gather::copy);
 
   nb::class_<Repeats>(module, "Repeats")
       .def(nb::init<nb::list>(), "given"_a)

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from . import define
+from . import _native, define
 from .recurrence import Recurrence
 
 _CONVOLUTION = """recurrence short_convolution {
@@ -104,19 +104,32 @@ def _split_tokens(tokens: torch.Tensor, heads: int, size: int) -> dict[str, torc
     return {f"x_back{i}": tokens[:, width - i].view(-1, heads, size) for i in range(1, width)}
 
 
-def _convolve(layer: Any, x: torch.Tensor, weights: torch.Tensor, cache: Any) -> torch.Tensor:
-    """The short convolution of [B, T, heads, size], which goes on from the cache and leaves the last tokens there."""
-    B, T, heads, size = x.shape
-    convolution = _define(_CONVOLUTION)
-    if cache is None:
-        return convolution(x, weights)
-    known = cache.get_conv_state(layer.layer_idx, state_idx=0)
-    initial = None
-    if known is not None:
-        states = _split_tokens(_order_by_tokens(layer, known, cache), heads, size)
-        initial = {name: state.float() for name, state in states.items()}
-    result = convolution(x, weights, initial=initial)
-    cache.update_conv_state(x.reshape(B, T, -1).transpose(1, 2), layer.layer_idx, conv_kernel_size=weights.shape[1])
+#: Some heads of the convolution, [B, T, n, size], and which they are.
+_Part = tuple[torch.Tensor, slice]
+
+
+def _convolve(layer: Any, parts: list[_Part], heads: int, weights: torch.Tensor, cache: Any) -> torch.Tensor:
+    """The short convolution of all parts, as [B, T, heads, size], which goes on from the cache and leaves the last tokens there.
+    Each part is read where the projection left it."""
+    B, T, _, size = parts[0][0].shape
+    convolution, known = _define(_CONVOLUTION), None
+    if cache is not None:
+        known = cache.get_conv_state(layer.layer_idx, state_idx=0)
+    states = None if known is None else _split_tokens(_order_by_tokens(layer, known, cache), heads, size)
+    result = parts[0][0].new_empty(B, T, heads, size)
+    writes = not torch.compiler.is_compiling() and not torch.is_grad_enabled()
+    for x, place in parts:
+        initial = None if states is None else {name: state[:, place].float() for name, state in states.items()}
+        if writes:
+            convolution(x, weights[place], initial=initial, out=result[:, :, place])
+        else:
+            result[:, :, place] = convolution(x, weights[place], initial=initial)
+    if cache is not None:
+        width = weights.shape[1]  # more tokens are not kept
+        last = result.new_empty(B, min(T, width), heads, size)
+        for x, place in parts:
+            last[:, :, place] = x[:, -width:]
+        cache.update_conv_state(last.flatten(2).transpose(1, 2), layer.layer_idx, conv_kernel_size=width)
     return result
 
 
@@ -136,23 +149,29 @@ class _Token:
     def __init__(self, B: int, heads: int, size: int, tokens: torch.Tensor, state: torch.Tensor, weights: torch.Tensor) -> None:
         #: What the convolution reads, and what it gives: queries, keys and values, one head behind another.
         self.x = torch.empty(B, 1, heads, size)
-        #: What else the layer hands on.
-        self.rest: dict[str, torch.Tensor] = {}
         self._tokens, self._state = tokens, state
         states = _split_tokens(tokens, heads, size)
         self._convolve = _define(_CONVOLUTION).bind(self.x, weights, initial=states, final=states)
         self.y: torch.Tensor = self._convolve.result
 
+    def take(self, projected: list[torch.Tensor], pieces: list[tuple[int, torch.Tensor, torch.Tensor]]) -> None:
+        """Says which parts of what the projections give are copied to where the calls read them: of the number of a tensor, a
+        part of it, the memory."""
+        moved = [(0, self._tokens[:, 1], self._tokens[:, 0]), *((1 + number, part, to) for number, part, to in pieces)]
+        self._gather = _native.Gather([self._tokens, *projected], moved)
+
     def bind(self, core: Recurrence, *given: torch.Tensor) -> None:
         """The rest, on what the convolution gives and other memory that stays."""
         self._core = core.bind(*given, initial=self._state, final=self._state)
+        self._result: torch.Tensor = self._core.result.flatten(2)
 
-    def compute(self) -> torch.Tensor:
-        """[B, 1, heads * size], until the next token."""
-        self._tokens[:, 0].copy_(self._tokens[:, 1])
+    def compute(self, *projected: torch.Tensor) -> torch.Tensor | None:
+        """[B, 1, heads * size], until the next token. None where what is projected is not as it was said to be."""
+        if not self._gather.copy(self._tokens, *projected):
+            return None
         self._convolve()
-        result: torch.Tensor = self._core()
-        return result.flatten(2)
+        self._core()
+        return self._result
 
 
 class _Tokens(threading.local):
@@ -165,24 +184,24 @@ class _Tokens(threading.local):
 
     def find(self, hidden: torch.Tensor, cache: Any, weights: tuple[torch.Tensor, ...], params: tuple[torch.Tensor, ...]) -> _Token | None:
         """None where a token goes as a prompt does: there is nothing in the cache yet, or not all of it is float32."""
-        layer = self._layer
         if cache is None or hidden.shape[1] != 1 or hidden.dtype != torch.float32 or hidden.is_cuda:
             return None
-        known, state = cache.get_conv_state(layer.layer_idx, state_idx=0), cache.get_recurrent_state(layer.layer_idx, state_idx=0)
-        if known is None or state is None or state.dtype != torch.float32 or not state.is_contiguous():
+        place = self._layer.layer_idx
+        known, state = cache.get_conv_state(place, state_idx=0), cache.get_recurrent_state(place, state_idx=0)
+        if known is None or state is None:
             return None
-        if any(p.dtype != torch.float32 for p in params):
-            return None
-        tokens = _order_by_tokens(layer, known, cache)
-        if self._of is not None:
-            places, shape, of_weights, of_params = self._of
-            if places == (tokens.data_ptr(), state.data_ptr()) and shape == tokens.shape and of_weights is weights and of_params is params:
+        of = self._of
+        if of is not None and of[0] is known and of[1] is state and of[2] is weights and of[3] is params:
+            if of[4] == (known.data_ptr(), state.data_ptr(), hidden.shape[0]):
                 return self._token
-        B = hidden.shape[0]
+        if state.dtype != torch.float32 or not state.is_contiguous() or any(p.dtype != torch.float32 for p in params):
+            return None
+        tokens = _order_by_tokens(self._layer, known, cache)
+        known = cache.get_conv_state(place, state_idx=0)
         with torch.inference_mode(False), torch.no_grad():
-            self._token = _Token(B, self._heads, self._size, tokens, state, weights[0])
-            self._make(self._token, B, params)
-        self._of = ((tokens.data_ptr(), state.data_ptr()), tokens.shape, weights, params)
+            self._token = _Token(hidden.shape[0], self._heads, self._size, tokens, state, weights[0])
+            self._make(self._token, hidden.shape[0], params)
+        self._of = known, state, weights, params, (known.data_ptr(), state.data_ptr(), hidden.shape[0])
         return self._token
 
 
@@ -194,7 +213,7 @@ def _goes_the_librarys_way(layer: Any, hidden: torch.Tensor, cache: Any, options
     if cache is None:
         return False
     # States in the cache are written in place, and not in a trace.
-    if torch.compiler.is_compiling() or torch.is_grad_enabled() and any(p.requires_grad for p in layer.parameters()):
+    if torch.compiler.is_compiling() or torch.is_grad_enabled() and (hidden.requires_grad or any(p.requires_grad for p in layer.parameters())):
         return True
     known = cache.get_conv_state(layer.layer_idx, state_idx=0)
     return bool(cache.is_recording_past(layer.layer_idx)) or known is not None and known.dtype != hidden.dtype
@@ -217,11 +236,27 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
         layer.norm.weight, layer.A_log, layer.dt_bias,
     )  # fmt: skip
 
+    def split(mixed: torch.Tensor, ba: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Queries and keys [B, T, groups, size], values and gates [B, T, groups, each, size], and the numbers of a token."""
+        B, T = mixed.shape[:2]
+        query, key, value, gate = mixed.view(B, T, groups, 2 + 2 * each, size).split((1, 1, each, each), 3)
+        b, a = ba.view(B, T, groups, 2, each).unbind(3)
+        return query[:, :, :, 0], key[:, :, :, 0], value, gate, b, a
+
     def prepare(token: _Token, B: int, params: Any) -> None:
-        token.rest.update(z=torch.empty(B, 1, groups, each, size), ba=torch.empty(2, B, 1, groups, each))
-        b, a = token.rest["ba"].view(2, B, 1, heads)
+        projected = [torch.empty(B, 1, groups * (2 + 2 * each) * size), torch.empty(B, 1, groups * 2 * each)]
+        query, key, value, gate, b, a = split(*projected)
+        z, numbers = torch.empty(B, 1, heads, size), torch.empty(2, B, 1, heads)
+        token.take(projected, [
+            (0, query, token.x[:, :, :groups]),
+            (0, key, token.x[:, :, groups : 2 * groups]),
+            (0, value, token.x[:, :, 2 * groups :].view(B, 1, groups, each, size)),
+            (0, gate, z.view(B, 1, groups, each, size)),
+            (1, a, numbers[0].view(B, 1, groups, each)),
+            (1, b, numbers[1].view(B, 1, groups, each)),
+        ])  # fmt: skip
         q, k, v = token.y[:, :, :groups], token.y[:, :, groups : 2 * groups], token.y[:, :, 2 * groups :]
-        token.bind(core, q, k, v, token.rest["z"].view(B, 1, heads, size), a, b, *params)
+        token.bind(core, q, k, v, z, *numbers, *params)
 
     decoding = _Tokens(layer, 2 * groups + heads, size, prepare)
 
@@ -230,23 +265,19 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
             return library(hidden_states, cache_params, attention_mask, **options)
         hidden = _mask(layer, hidden_states, attention_mask)
         B, T = hidden.shape[:2]
-        mixed = layer.in_proj_qkvz(hidden).view(B, T, groups, 2 + 2 * each, size)
-        ba = layer.in_proj_ba(hidden).view(B, T, groups, 2, each)
-        query, key, value, gate = mixed.split((1, 1, each, each), 3)
-        kept = weights.get()
-        token = decoding.find(hidden, cache_params, kept, params.get())
-        if token is not None:
-            token.x[:, :, :groups].copy_(query[:, :, :, 0])
-            token.x[:, :, groups : 2 * groups].copy_(key[:, :, :, 0])
-            token.x[:, :, 2 * groups :].view(B, 1, groups, each, size).copy_(value)
-            token.rest["z"].copy_(gate)
-            token.rest["ba"].copy_(ba.permute(3, 0, 1, 2, 4))
-            return layer.out_proj(token.compute())
-        x = torch.cat((query[:, :, :, 0], key[:, :, :, 0], value.reshape(B, T, heads, size)), 2)
-        y = _convolve(layer, x, kept[0], cache_params)
+        mixed, ba = layer.in_proj_qkvz(hidden), layer.in_proj_ba(hidden)
+        kept, last = weights.get(), params.get()
+        token = decoding.find(hidden, cache_params, kept, last)
+        computed = None if token is None else token.compute(mixed, ba)
+        if computed is not None:
+            return layer.out_proj(computed)
+        query, key, value, gate, b, a = split(mixed, ba)
+        parts = [(query, slice(groups)), (key, slice(groups, 2 * groups))]
+        parts += [(value[:, :, :, i], slice(2 * groups + i, None, each)) for i in range(each)]
+        y = _convolve(layer, parts, 2 * groups + heads, kept[0], cache_params)
         q, k, v = y[:, :, :groups], y[:, :, groups : 2 * groups], y[:, :, 2 * groups :]
-        z, b, a = gate.reshape(B, T, heads, size), ba[:, :, :, 0].reshape(B, T, heads), ba[:, :, :, 1].reshape(B, T, heads)
-        o = _remember(layer, core, (q, k, v, z, a, b, *params.get()), cache_params)
+        z, b, a = gate.reshape(B, T, heads, size), b.reshape(B, T, heads), a.reshape(B, T, heads)
+        o = _remember(layer, core, (q, k, v, z, a, b, *last), cache_params)
         return layer.out_proj(o.reshape(B, T, -1))
 
     return forward
@@ -263,9 +294,12 @@ def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
     )  # fmt: skip
 
     def prepare(token: _Token, B: int, params: Any) -> None:
-        token.rest.update(f=torch.empty(B, 1, heads, size), z=torch.empty(B, 1, heads, size), b=torch.empty(B, 1, heads))
+        projected = [torch.empty(B, 1, heads * size) for _ in range(5)] + [torch.empty(B, 1, heads)]
+        kept = [token.x[:, :, i * heads : (i + 1) * heads] for i in range(3)]  # of queries, keys and values
+        rest = [torch.empty(B, 1, heads, size), torch.empty(B, 1, heads, size), torch.empty(B, 1, heads)]
+        token.take(projected, [(i, projected[i].view(to.shape), to) for i, to in enumerate((*kept, *rest))])
         parts = token.y[:, :, :heads], token.y[:, :, heads : 2 * heads], token.y[:, :, 2 * heads :]
-        token.bind(core, *parts, token.rest["f"], token.rest["z"], token.rest["b"], *params)
+        token.bind(core, *parts, *rest, *params)
 
     decoding = _Tokens(layer, 3 * heads, size, prepare)
 
@@ -275,19 +309,17 @@ def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
         hidden = _mask(layer, hidden_states, attention_mask)
         B, T = hidden.shape[:2]
         projected = layer.q_proj(hidden), layer.k_proj(hidden), layer.v_proj(hidden)
-        f = gate.f_b_proj(gate.f_a_proj(hidden)).view(B, T, heads, size)
-        z = layer.g_b_proj(layer.g_a_proj(hidden)).view(B, T, heads, size)
+        f, z = gate.f_b_proj(gate.f_a_proj(hidden)), layer.g_b_proj(layer.g_a_proj(hidden))
         b = layer.b_proj(hidden)
-        kept = weights.get()
-        token = decoding.find(hidden, cache_params, kept, params.get())
-        if token is not None:
-            torch.cat(projected, -1, out=token.x.view(B, 1, -1))
-            for name, tensor in (("f", f), ("z", z), ("b", b)):
-                token.rest[name].copy_(tensor)
-            return layer.o_proj(token.compute())
-        y = _convolve(layer, torch.cat(projected, -1).view(B, T, 3 * heads, size), kept[0], cache_params)
-        given = (y[:, :, :heads], y[:, :, heads : 2 * heads], y[:, :, 2 * heads :], f, z, b, *params.get())
-        return layer.o_proj(_remember(layer, core, given, cache_params).reshape(B, T, -1))
+        kept, last = weights.get(), params.get()
+        token = decoding.find(hidden, cache_params, kept, last)
+        computed = None if token is None else token.compute(*projected, f, z, b)
+        if computed is not None:
+            return layer.o_proj(computed)
+        parts = [(x.view(B, T, heads, size), slice(i * heads, (i + 1) * heads)) for i, x in enumerate(projected)]
+        y = _convolve(layer, parts, 3 * heads, kept[0], cache_params)
+        given = (y[:, :, :heads], y[:, :, heads : 2 * heads], y[:, :, 2 * heads :], f.view(B, T, heads, size), z.view(B, T, heads, size), b)
+        return layer.o_proj(_remember(layer, core, (*given, *last), cache_params).reshape(B, T, -1))
 
     return forward
 

@@ -331,3 +331,21 @@ def test_what_is_not_bound(gdn, inputs, spoil, message):
     with pytest.raises(recur.ArgumentError) as raised:
         gdn.bind(**spoil(inputs))
     assert str(raised.value) == f"gated_delta_net: {message}"
+
+
+def test_pieces_are_gathered_from_arrays_that_lie_alike():
+    source, other = numpy.arange(60, dtype=FLOAT).reshape(2, 5, 6), numpy.ones((2, 1), FLOAT)
+    dense, turned, ones = numpy.zeros((2, 2, 6), FLOAT), numpy.zeros((3, 2), FLOAT), numpy.zeros((2, 1), FLOAT)
+    gather = recur._native.Gather([source, other], [(0, source[:, 1:3], dense), (0, source[:, 4, ::2], turned.T), (1, other, ones)])
+    for factor in (1, 2):
+        moved = source * FLOAT(factor)
+        assert gather.copy(moved, other * factor)
+        assert (dense == moved[:, 1:3]).all() and (turned.T == moved[:, 4, ::2]).all() and (ones == factor).all()
+    for wrong in [(source,), (other, source), (source.astype(numpy.float16), other), (source[:, ::-1], other), (source[:1], other), (3, other)]:
+        assert not gather.copy(*wrong)
+    assert (turned.T == 2 * source[:, 4, ::2]).all()
+    for piece in [(2, source, source), (0, source[:1], dense), (0, source[:, :2], dense.astype(numpy.float16))]:
+        with pytest.raises(recur.ArgumentError, match="a piece is of a source, and has the shape and type of what it is copied to"):
+            recur._native.Gather([source, other], [piece])
+    with pytest.raises(recur.ArgumentError, match="pieces are gathered of arrays of float32, bfloat16 or float16"):
+        recur._native.Gather([source.astype(int)], [])
