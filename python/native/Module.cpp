@@ -80,9 +80,9 @@ NB_MODULE(_native, module) {
   module.def(
       "use_torch",
       [](nb::dict found) {
-        Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty"],
-                           found["is_grad_enabled"], found["is_negative"], found["modes"], found["profiler"],
-                           found["forward_ad"], found["get_device"]});
+        Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty_on_cpu"],
+                           found["empty_on_gpu"], found["empty"], found["is_grad_enabled"], found["is_negative"],
+                           found["modes"], found["profiler"], found["forward_ad"], found["get_device"]});
       },
       "found"_a);
   module.def("has_cuda_context", &hasCUDAContext);

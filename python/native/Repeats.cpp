@@ -32,16 +32,48 @@ static nb::object own(PyObject *object) {
 }
 
 namespace {
-/// An array that a call makes: the arguments of `torch.empty`.
-struct Made {
-  size_t slot;
-  nb::object shape, dtype, device;
+/// An array that a call makes. PyTorch has a function that asks nothing on the way, which takes half of the time.
+class Made {
+public:
+  /// `arrayShape` may be of a type of PyTorch's, which not every function takes for a tuple.
+  Made(size_t slot, nb::object arrayShape, nb::object elements, nb::object place)
+      : slot(slot), shape(nb::tuple(nb::list(arrayShape))), dtype(std::move(elements)), device(std::move(place)) {
+    std::vector<int64_t> dense(nb::len(shape), 1);
+    for (size_t side = dense.size(); side-- > 1;)
+      dense[side - 1] = dense[side] * nb::cast<int64_t>(shape[side]);
+    nb::list steps;
+    for (int64_t step : dense)
+      steps.append(step);
+    strides = nb::tuple(steps);
+    direct = device.attr("type").equal(nb::str("cuda")) ? torch->emptyOnGPU : torch->emptyOnCPU;
+    if (!direct.is_none() && !isMadeDirectly())
+      direct = nb::none();
+  }
 
   nb::object make() const {
     static PyObject *names = PyTuple_Pack(2, PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("device"));
+    PyObject *dense[] = {shape.ptr(), strides.ptr(), dtype.ptr()};
+    if (!direct.is_none())
+      return own(PyObject_Vectorcall(direct.ptr(), dense, 3, nullptr));
     PyObject *arguments[] = {shape.ptr(), dtype.ptr(), device.ptr()};
     return own(PyObject_Vectorcall(torch->empty.ptr(), arguments, 1, names));
   }
+
+  size_t slot;
+
+private:
+  /// Whether the function is as it was when this was written: it is none that PyTorch promises.
+  bool isMadeDirectly() const {
+    try {
+      nb::object array = make();
+      return nb::object(array.attr("shape")).equal(shape) && array.attr("dtype").is(dtype) &&
+             array.attr("device").equal(device) && nb::cast<bool>(array.attr("is_contiguous")());
+    } catch (nb::python_error &) {
+      return false;
+    }
+  }
+
+  nb::object shape, strides, dtype, device, direct;
 };
 } // namespace
 
@@ -324,9 +356,6 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   auto plan = std::make_shared<Plan>();
   if (slots.count != arguments.size() || !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) || find(key))
     return;
-  auto describeMade = [&](size_t slot, nb::handle array) {
-    return Made{slot, nb::tuple(array.attr("shape")), array.attr("dtype"), array.attr("device")};
-  };
   size_t firstOutput = given.size() + states.size(), firstFinal = firstOutput + outputs.size();
   for (size_t i = 0; i < slots.count; ++i) {
     if (slots.objects[i]) {
@@ -339,7 +368,8 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
     bool isFinal = i >= firstFinal;
     if (i < firstOutput || (isFinal && !slots.makesFinals))
       return;
-    plan->made.push_back(describeMade(i, isFinal ? finalStates[i - firstFinal] : results[i - firstOutput]));
+    nb::handle array = isFinal ? finalStates[i - firstFinal] : results[i - firstOutput];
+    plan->made.emplace_back(i, array.attr("shape"), array.attr("dtype"), array.attr("device"));
   }
   if (plan->gpu >= 0) {
     const ExchangeTable *table = findExchangeTable(Py_TYPE(slots.objects[0]));
@@ -353,9 +383,8 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   plan->call = call.makeCall(RECUR_PLAN_AUTO);
   plan->call.argument_count = int64_t(arguments.size());
   if (workspaceBytes) {
-    plan->workspace = std::make_unique<Made>(describeMade(0, results[0]));
-    plan->workspace->shape = nb::make_tuple(workspaceBytes);
-    plan->workspace->dtype = torch->bytes;
+    plan->workspace =
+        std::make_unique<Made>(0, nb::make_tuple(workspaceBytes), torch->bytes, results[0].attr("device"));
     plan->call.workspace_bytes = workspaceBytes;
   }
   plans.insert(plans.begin(), std::move(plan));

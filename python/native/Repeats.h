@@ -10,8 +10,9 @@ namespace recur::python {
 
 /// What calls ask of PyTorch, as recur.torch hands it on.
 struct Torch {
-  nanobind::object tensor, parameter; // the types
-  nanobind::object bytes;             // the type of elements
+  nanobind::object tensor, parameter;      // the types
+  nanobind::object bytes;                  // the type of elements
+  nanobind::object emptyOnCPU, emptyOnGPU; // functions of shape, strides and type; None where it has none
   nanobind::object empty, isGradEnabled, isNegative;
   nanobind::list modes;       // functions without arguments that give nothing, zero or false where nobody looks on
   nanobind::object profiler;  // modules that say whether they look on

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import html
 import inspect
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -150,6 +151,15 @@ class Recurrence:
         chosen = {**self._dims, **self._consts}
         extras = "".join(f", {name}={value}" for name, value in chosen.items())
         return f"<recurrence {self.name}({', '.join(self._given)}){extras} for {self.target}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recurrence:
+        return self  # for nothing of it changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._only:
+            raise pickle.PicklingError(f"{self.name}: a saved kernel is not pickled; load its file where it is needed")
+        options = {"dims": self._dims, "consts": self._consts, "target": self.target, "plan": self.plan, "chunk": self.chunk, "quick": self.quick}
+        return _define_again, (self.source, self.source_name, self.name, options)
 
     def with_options(
         self,
@@ -549,6 +559,13 @@ class Bound:
         """Computes the call, and gives the outputs."""
         self._call.repeat()
         return self.result
+
+
+def _define_again(source: str, source_name: str, name: str, options: Mapping[str, Any]) -> Recurrence:
+    """Of a pickle."""
+    from . import define
+
+    return define(source, source_name=source_name, recurrence=name, **options)
 
 
 def _show_as_it_is(recurrence: Recurrence, tensor: Any) -> Any:

@@ -25,12 +25,16 @@ _TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "
 _HAS_TABLE = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
 
 
+# What torch.compile's own code makes its buffers by, where this PyTorch has it.
+_direct = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 _native.use_torch(
     {
         "tensor": torch.Tensor,
         "parameter": torch.nn.Parameter,
         "bytes": torch.uint8,
         "empty": torch.empty,
+        "empty_on_cpu": getattr(_direct, "_empty_strided_cpu", None),
+        "empty_on_gpu": getattr(_direct, "_empty_strided_cuda", None),
         "is_grad_enabled": torch.is_grad_enabled,
         "is_negative": torch.Tensor.is_neg,
         "modes": [torch._C._len_torch_dispatch_stack, torch._C._functorch.peek_interpreter_stack, torch._C._get_tracing_state],
@@ -273,6 +277,19 @@ def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str, target: s
 complete._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+def _refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
+    """torch.func's transformations and forward mode do not see an operator; a tangent would be zero without a word."""
+    functorch = torch._C._functorch
+    if functorch.peek_interpreter_stack() is not None:
+        if any(functorch.is_batchedtensor(tensor) for tensor in tensors):
+            raise ArgumentError(f"{name}: there is no torch.func.vmap of a recurrence; sequences at the same time are what B is for")
+        if any(functorch.is_gradtrackingtensor(tensor) for tensor in tensors):
+            raise NoGradientError(f"{name}: torch.func's derivatives do not go through a recurrence; backward() and torch.autograd.grad do")
+    forward = torch.autograd.forward_ad
+    if forward._current_level >= 0 and any(forward.unpack_dual(tensor).tangent is not None for tensor in tensors):
+        raise NoGradientError(f"{name}: there are no derivatives in forward mode; backward() and torch.autograd.grad give those in reverse mode")
+
+
 def call(
     recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
 ) -> Any:
@@ -285,6 +302,8 @@ def call(
             what = "is missing" if tensor is None else f"is no tensor, but a {type(tensor).__name__}, beside tensors"
             raise ArgumentError(f"{name}: the {'input' if is_input else 'param'} '{value.name}' {what}")
     initials = recurrence.list_initials(initial)
+    if not torch.compiler.is_compiling():
+        _refuse_transformations(name, [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)])
     for tensor in (*given, *(initials or ())):
         if isinstance(tensor, torch.Tensor) and tensor.device != given[0].device:
             raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {tensor.device}; a call has all on one device")

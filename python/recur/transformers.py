@@ -8,6 +8,7 @@ The layers keep their parameters and the library's cache, with states of the sam
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import threading
@@ -226,7 +227,7 @@ def _mask(layer: Any, hidden: torch.Tensor, attention_mask: Any) -> torch.Tensor
 
 
 def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
-    library = layer.forward
+    library = layer._recur_unfused
     heads, groups, size = layer.num_v_heads, layer.num_k_heads, layer.head_v_dim
     each = heads // groups
     core = _define(_QWEN3_NEXT, tiny=float(layer.norm.variance_epsilon))
@@ -284,7 +285,7 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
 
 
 def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
-    library = layer.forward
+    library = layer._recur_unfused
     heads, size, gate = layer.num_heads, layer.head_dim, layer.forget_gate
     core = _define(_KIMI, tiny=float(layer.o_norm.variance_epsilon))
     weights = _Kept(lambda: (_by_heads(layer.conv1d.weight, size),), layer.conv1d.weight)
@@ -327,18 +328,41 @@ def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
 _LAYERS = {"Qwen3NextGatedDeltaNet": _fuse_qwen3_next, "KimiLinearDeltaAttention": _fuse_kimi_linear}
 
 
+class _Fused:
+    """The forward of a fused layer. A copy of the layer, and one that is read from a file, has its own: on its own parameters."""
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._forward: Callable[..., Any] | None = None
+
+    def prepare(self) -> Callable[..., Any]:
+        """Makes what computes, which a copy does at its first call: when it is made, its layer is empty yet."""
+        if self._forward is None:
+            self._forward = _LAYERS[type(self._layer).__name__](self._layer)
+        return self._forward
+
+    def __call__(self, hidden_states: torch.Tensor, cache_params: Any = None, attention_mask: Any = None, **options: Any) -> Any:
+        return (self._forward or self.prepare())(hidden_states, cache_params, attention_mask, **options)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Fused:
+        return _Fused(copy.deepcopy(self._layer, memo))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Fused, (self._layer,)
+
+
 def fuse(model: torch.nn.Module) -> int:
     """Makes every layer of Qwen3-Next's or Kimi Linear's linear attention in a model, or the layer that it is, compute by
     recurrences of this package. Gives how many there were; a layer that was fused before is one of them."""
     count = 0
     for module in model.modules():
-        fuse_layer = _LAYERS.get(type(module).__name__)
-        if fuse_layer is None:
+        if type(module).__name__ not in _LAYERS:
             continue
         count += 1
         if not hasattr(module, "_recur_unfused"):
             object.__setattr__(module, "_recur_unfused", module.forward)
-            module.forward = fuse_layer(module)
+            module.forward = _Fused(module)
+            module.forward.prepare()
     return count
 
 

@@ -1,5 +1,8 @@
 """Recurrences as operators of PyTorch. Where there is no PyTorch, all of this is skipped."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 from conftest import FLOAT, draw, error_of
@@ -151,6 +154,77 @@ def test_opcheck(gdn, inputs):
     torch.library.opcheck(forward, ([*inputs, state], None, gdn.handle, [True], False, True), test_utils=tests)
     one = [tensor[:1] for tensor in inputs]
     torch.library.opcheck(forward, (one, torch.tensor([0, 5, 70]), gdn.handle, [], True, False), test_utils=tests)
+
+
+def test_opcheck_of_everything(gdn):
+    """With what torch.compile's backends do to an operator, forward and backward, for sizes that are symbols."""
+    given = list(of_torch(draw(T=9)).values())
+    forward, backward = torch.ops.recur.forward.default, torch.ops.recur.backward.default
+    for initial in ([], [torch.zeros(2, 4, 8, 16)]):
+        needing = [tensor.clone().requires_grad_() for tensor in given + initial]
+        torch.library.opcheck(forward, (needing, None, gdn.handle, [True] * len(initial), False, True))
+    cotangents = [torch.ones(2, 9, 4, 8), torch.ones(2, 4, 8, 16)]
+    torch.library.opcheck(backward, (given, None, cotangents, gdn.handle, [], False, True))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_export_with_a_length_that_is_a_symbol(gdn, strict):
+    class Layer(torch.nn.Module):
+        def forward(self, *given):
+            return gdn(*given, final=True)
+
+    given = tuple(of_torch(draw(T=9)).values())
+    tokens = torch.export.Dim("T", min=2, max=4096)
+    program = torch.export.export(Layer(), given, strict=strict, dynamic_shapes=(tuple({1: tokens} for _ in given),))
+    longer = tuple(of_torch(draw(T=70)).values())
+    assert all(map(torch.equal, program.module()(*longer), gdn(*longer, final=True)))
+
+
+def test_what_transformations_would_get_wrong_is_refused(gdn, inputs):
+    given = of_torch(inputs)
+    of_v = lambda v: gdn(**{**given, "v": v})
+    assert torch.equal(torch.func.vmap(lambda x: x * 2)(of_v(given["v"])), 2 * of_v(given["v"]))
+    with pytest.raises(recur.ArgumentError, match="gated_delta_net: there is no torch.func.vmap of a recurrence"):
+        torch.func.vmap(of_v)(given["v"][None])
+    for derive in (lambda: torch.func.grad(lambda v: of_v(v).sum())(given["v"]), lambda: torch.func.jvp(of_v, (given["v"],), (given["v"],))):
+        with pytest.raises(recur.NoGradientError, match="torch.func's derivatives do not go through a recurrence; backward"):
+            derive()
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(given["v"], torch.ones_like(given["v"]))
+        with pytest.raises(recur.NoGradientError, match="there are no derivatives in forward mode"):
+            of_v(dual)
+        assert torch.equal(of_v(given["v"]), gdn(**given))
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_the_same_bits_each_time(gdn, deterministic):
+    """Of results and of gradients, also where PyTorch is told to refuse what is not so."""
+    torch.use_deterministic_algorithms(deterministic)
+    try:
+        given = [tensor.requires_grad_() for tensor in of_torch(draw(B=3, T=300)).values()]
+        runs = []
+        for _ in range(3):
+            o, S = gdn(*given, final=True)
+            runs.append([o, S, *torch.autograd.grad(o.sum() + S.square().sum(), given)])
+        assert all(map(torch.equal, runs[0] + runs[0], runs[1] + runs[2]))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_copies_and_pickles(gdn, inputs, tmp_path):
+    module = recur.torch.Module(recur.library.rwkv6, 2, {"K": 4})
+    given = {name: torch.linspace(-1, 1, 72).reshape(1, 9, 2, 4) for name in "rkvw"}
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        with torch.no_grad():
+            assert torch.equal(other(**given), module(**given))
+            other.u.add_(1)
+            assert not torch.equal(other(**given), module(**given))
+    chosen = gdn.with_options(consts={"scale": 0.5}, dims={"K": 16}, plan="chunk")
+    again = pickle.loads(pickle.dumps(chosen))
+    assert again.handle == chosen.handle and torch.equal(again(**of_torch(inputs)), chosen(**of_torch(inputs)))
+    recur.save(gdn, tmp_path / "gdn.so", K=16, V=8)
+    with pytest.raises(pickle.PicklingError, match="gated_delta_net: a saved kernel is not pickled; load its file where it is needed"):
+        pickle.dumps(recur.load(tmp_path / "gdn.so"))
 
 
 def test_compile_in_one_graph(gdn, inputs):

@@ -1,6 +1,7 @@
 """Layers of `transformers` that are fused, against what they give as they are."""
 
 import copy
+import io
 
 import pytest
 from conftest import error_of
@@ -134,3 +135,26 @@ def test_what_is_not_fused_goes_the_librarys_way():
         assert torch.equal(walk(config, fused, parts)[0], walk(config, layer, parts)[0])
     assert recur.transformers.unfuse(fused) == 1 and recur.transformers.unfuse(fused) == 0
     assert recur.transformers.fuse(torch.nn.Linear(2, 2)) == 0
+
+
+@pytest.mark.parametrize("how", ["a copy", "a file"])
+def test_a_copy_of_a_fused_layer_computes_with_its_own_parameters(made, how):
+    config, layer, fused = made
+    hidden = torch.randn(1, 9, HIDDEN)
+    with torch.no_grad():
+        before = fused(hidden)
+        if how == "a copy":
+            other = copy.deepcopy(fused)
+        else:
+            file = io.BytesIO()
+            torch.save(fused, file)
+            file.seek(0)
+            other = torch.load(file, weights_only=False)
+        assert torch.equal(other(hidden), before)
+        for parameter in other.parameters():
+            parameter.mul_(1.25)
+        layer.load_state_dict(other.state_dict())
+        agree(walk(config, other, hidden.split((7, 1, 1), 1))[0], walk(config, layer, hidden.split((7, 1, 1), 1))[0])
+        assert torch.equal(fused(hidden), before)
+        assert recur.transformers.unfuse(other) == 1
+        agree(other(hidden), layer(hidden))
