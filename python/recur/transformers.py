@@ -75,7 +75,7 @@ class _Kept:
         self._made: tuple[torch.Tensor, ...] = ()
 
     def get(self) -> tuple[torch.Tensor, ...]:
-        if torch.is_grad_enabled() and any(parameter.requires_grad for parameter in self._parameters):
+        if torch.compiler.is_compiling() or torch.is_grad_enabled() and any(parameter.requires_grad for parameter in self._parameters):
             return self._make()
         of = [(p.data_ptr(), 0 if p.is_inference() else p._version, p.dtype) for p in self._parameters]
         if of != self._of:
@@ -109,13 +109,11 @@ def _split_tokens(tokens: torch.Tensor, heads: int, size: int) -> dict[str, torc
 _Part = tuple[torch.Tensor, slice]
 
 
-def _convolve(layer: Any, parts: list[_Part], heads: int, weights: torch.Tensor, cache: Any) -> torch.Tensor:
+def _convolve(layer: Any, convolution: Recurrence, parts: list[_Part], heads: int, weights: torch.Tensor, cache: Any) -> torch.Tensor:
     """The short convolution of all parts, as [B, T, heads, size], which goes on from the cache and leaves the last tokens there.
     Each part is read where the projection left it."""
     B, T, _, size = parts[0][0].shape
-    convolution, known = _define(_CONVOLUTION), None
-    if cache is not None:
-        known = cache.get_conv_state(layer.layer_idx, state_idx=0)
+    known = None if cache is None else cache.get_conv_state(layer.layer_idx, state_idx=0)
     states = None if known is None else _split_tokens(_order_by_tokens(layer, known, cache), heads, size)
     result = parts[0][0].new_empty(B, T, heads, size)
     writes = not torch.compiler.is_compiling() and not torch.is_grad_enabled()
@@ -230,7 +228,7 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
     library = layer._recur_unfused
     heads, groups, size = layer.num_v_heads, layer.num_k_heads, layer.head_v_dim
     each = heads // groups
-    core = _define(_QWEN3_NEXT, tiny=float(layer.norm.variance_epsilon))
+    convolution, core = _define(_CONVOLUTION), _define(_QWEN3_NEXT, tiny=float(layer.norm.variance_epsilon))
     weights = _Kept(lambda: (_by_heads(layer.conv1d.weight, size),), layer.conv1d.weight)
     params = _Kept(
         lambda: (layer.norm.weight.expand(heads, size).contiguous(), layer.A_log, layer.dt_bias),
@@ -275,7 +273,7 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
         query, key, value, gate, b, a = split(mixed, ba)
         parts = [(query, slice(groups)), (key, slice(groups, 2 * groups))]
         parts += [(value[:, :, :, i], slice(2 * groups + i, None, each)) for i in range(each)]
-        y = _convolve(layer, parts, 2 * groups + heads, kept[0], cache_params)
+        y = _convolve(layer, convolution, parts, 2 * groups + heads, kept[0], cache_params)
         q, k, v = y[:, :, :groups], y[:, :, groups : 2 * groups], y[:, :, 2 * groups :]
         z, b, a = gate.reshape(B, T, heads, size), b.reshape(B, T, heads), a.reshape(B, T, heads)
         o = _remember(layer, core, (q, k, v, z, a, b, *last), cache_params)
@@ -287,7 +285,7 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
 def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
     library = layer._recur_unfused
     heads, size, gate = layer.num_heads, layer.head_dim, layer.forget_gate
-    core = _define(_KIMI, tiny=float(layer.o_norm.variance_epsilon))
+    convolution, core = _define(_CONVOLUTION), _define(_KIMI, tiny=float(layer.o_norm.variance_epsilon))
     weights = _Kept(lambda: (_by_heads(layer.conv1d.weight, size),), layer.conv1d.weight)
     params = _Kept(
         lambda: (layer.o_norm.weight.expand(heads, size).contiguous(), gate.A_log.reshape(heads), gate.dt_bias.view(heads, size)),
@@ -318,7 +316,7 @@ def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
         if computed is not None:
             return layer.o_proj(computed)
         parts = [(x.view(B, T, heads, size), slice(i * heads, (i + 1) * heads)) for i, x in enumerate(projected)]
-        y = _convolve(layer, parts, 3 * heads, kept[0], cache_params)
+        y = _convolve(layer, convolution, parts, 3 * heads, kept[0], cache_params)
         given = (y[:, :, :heads], y[:, :, heads : 2 * heads], y[:, :, 2 * heads :], f.view(B, T, heads, size), z.view(B, T, heads, size), b)
         return layer.o_proj(_remember(layer, core, (*given, *last), cache_params).reshape(B, T, -1))
 

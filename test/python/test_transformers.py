@@ -158,3 +158,21 @@ def test_a_copy_of_a_fused_layer_computes_with_its_own_parameters(made, how):
         assert torch.equal(fused(hidden), before)
         assert recur.transformers.unfuse(other) == 1
         agree(other(hidden), layer(hidden))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.enable_grad])
+def test_a_fused_layer_is_one_graph(made, mode):
+    _, layer, fused = made
+    hidden = torch.randn(2, 9, HIDDEN)
+    torch._dynamo.reset()
+    compiled = torch.compile(fused, fullgraph=True, backend="aot_eager")
+    with mode():
+        agree(compiled(hidden), layer(hidden))
+
+
+def test_tokens_after_a_prompt_that_are_compiled(made):
+    config, layer, fused = made
+    torch._dynamo.reset()
+    parts = torch.randn(2, 9, HIDDEN).split((6, 1, 1, 1), 1)
+    with torch.no_grad():
+        agree(walk(config, torch.compile(fused, backend="aot_eager"), parts)[0], walk(config, layer, parts)[0])
