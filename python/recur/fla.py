@@ -15,7 +15,7 @@ from typing import Any
 
 from . import define
 from .errors import ArgumentError
-from .recurrence import Recurrence
+from .recurrence import REGISTRY, Recurrence
 
 __all__ = [
     "chunk_comba",
@@ -51,8 +51,21 @@ _HEAD = """recurrence {name} {{
 
 
 @functools.cache
-def _define(text: str, consts: tuple[tuple[str, float], ...] = (), dims: tuple[tuple[str, int], ...] = ()) -> Recurrence:
+def _define_once(text: str, consts: tuple[tuple[str, float], ...], dims: tuple[tuple[str, int], ...]) -> Recurrence:
     return define(text, consts=dict(consts), dims=dict(dims))
+
+
+def _find(text: str, consts: tuple[tuple[str, float], ...], dims: tuple[tuple[str, int], ...]) -> str:
+    """The handle of a recurrence: nothing to be traced."""
+    return _define_once(text, consts, dims).handle
+
+
+# As torch.compiler.assume_constant_result does.
+_find._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _define(text: str, consts: tuple[tuple[str, float], ...] = (), dims: tuple[tuple[str, int], ...] = ()) -> Recurrence:
+    return REGISTRY[_find(text, consts, dims)]
 
 
 def _write(name: str, inputs: str, body: str, normalize: bool) -> str:

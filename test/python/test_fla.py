@@ -288,6 +288,39 @@ def test_on_tensors(data):
     assert math.isclose(float(fla.chunk_gated_delta_rule(**tensors, scale=1.0)[0].sum()), K**0.5 * float(fla.chunk_gated_delta_rule(**tensors)[0].sum()), rel_tol=1e-4)
 
 
+def with_triples(d, torch):
+    steps = lambda a: torch.cat([a, a, a], 1)
+    return fla.chunk_gated_delta_product(d["q"], steps(d["k"]), steps(d["v"]), d["g"], steps(d["beta"]), 3, output_final_state=True)
+
+
+TRACED = {
+    "gated_delta_rule": lambda d, _: fla.chunk_gated_delta_rule(**d, output_final_state=True, use_qk_l2norm_in_kernel=True),
+    "a scale": lambda d, _: fla.chunk_gated_delta_rule(**d, scale=0.25, initial_state=d["v"].new_ones(B, H, K, V)),
+    "fused_recurrent_gated_delta_rule": lambda d, _: fla.fused_recurrent_gated_delta_rule(**d, output_final_state=True),
+    "delta_rule": lambda d, _: fla.chunk_delta_rule(d["q"], d["k"], d["v"], d["beta"]),
+    "kda": lambda d, _: fla.chunk_kda(d["q"], d["k"], d["v"], -d["k"].abs(), d["beta"], output_final_state=True),
+    "gla": lambda d, _: fla.chunk_gla(d["q"], d["k"], d["v"], -d["k"].abs()),
+    "simple_gla": lambda d, _: fla.chunk_simple_gla(d["q"], d["k"], d["v"], d["g"]),
+    "linear_attn": lambda d, _: fla.chunk_linear_attn(d["q"], d["k"], d["v"]),
+    "rwkv7": lambda d, _: fla.chunk_rwkv7(r=d["q"], w=d["q"], k=d["k"], v=d["v"], a=-d["k"], b=d["k"]),
+    "gated_delta_product": with_triples,
+    "comba": lambda d, _: fla.chunk_comba(**d, p=0.5 * d["k"], output_final_state=True),
+    "mesa_net": lambda d, torch: fla.chunk_mesa_net(**d, lamb=torch.ones(H, K), output_final_state=True),
+    "mamba": lambda d, torch: fla.mamba_chunk_scan_combined(d["v"], d["beta"], -torch.ones(H), d["q"][:, :, :2], d["k"][:, :, :2], 64, D=torch.ones(H)),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_each_is_one_graph(data, name):
+    torch = pytest.importorskip("torch")
+    tensors = {name: torch.from_numpy(array) for name, array in data.items()}
+    torch._dynamo.reset()
+    results = torch.compile(lambda d: TRACED[name](d, torch), fullgraph=True, backend="aot_eager")(tensors)
+    wanted = TRACED[name](tensors, torch)
+    pairs = zip(results, wanted) if isinstance(wanted, tuple) else [(results, wanted)]
+    assert all(result is want is None or torch.equal(result, want) for result, want in pairs)
+
+
 def test_a_layer_of_qwen3_next(monkeypatch):
     """The layer of `transformers`, for a prompt and for tokens after it, whose two calls come from here instead."""
     torch = pytest.importorskip("torch")
