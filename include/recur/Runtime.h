@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 7
+#define RECUR_ABI_VERSION 8
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -153,6 +153,14 @@ typedef struct recur_gradient_info {
    * arrays of the recurrence. `run` has no arrays for these, and computes nothing that only they need. */
   int32_t without_count;
   const int32_t *without;
+
+  /* Over the chunks from the last to the first for the cotangents of states alone, so that segments of a sequence can
+   * be gone over at the same time: as `run`, but without the gradients of inputs, without params among what is carried,
+   * and with the states that are named in `chain_kept`. Null: nothing is carried but params, or `run` does no more. */
+  recur_kernel chain;
+  const int32_t *chain_kept;
+  int32_t chain_kept_count;
+  float states_cost, chain_cost; /* of a chunk of `states` and of `chain`, over that of a chunk of `run` */
 } recur_gradient_info;
 
 /* Bits of `recur_recurrence.features`. */
@@ -280,6 +288,12 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
  * arrays take (64 MiB where that is more); else what is used of `workspace_bytes`, and the least where that is more.
  * Checks, threads, packed sequences and rounding are as recur_forward's. */
 int64_t recur_backward_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
+
+/* The least kept_interval for the gradient with which the arrays in `kept_states` take no more than so many bytes
+ * together: of the call's sizes and offsets, whose kept_interval is not looked at. 0 where no interval does, for each
+ * sequence has a row; then a call backward without kept states is what is left. Less than 0 when the sizes are not
+ * valid: see recur_message. */
+int64_t recur_choose_kept_interval(const recur_recurrence *recurrence, const recur_call *call, int64_t bytes);
 recur_status recur_backward(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The one that calls on a recur_device use: of the recurrence and what follows by `next`, the first for such a device

@@ -49,3 +49,25 @@ Expected<GradientPrograms> compile::makeGradientPrograms(dgps::RecurrenceOp recu
     (program.getBackward() ? result.gradient : program.getKeeps() ? result.states : result.program) = program;
   return result;
 }
+
+Expected<chunk::ProgramOp> compile::makeChainProgram(GradientPrograms &programs) {
+  chunk::ProgramOp gradient = programs.gradient;
+  StringRef prefix = "gradient.";
+  SmallVector<StringRef> params;
+  for (chunk::ParamOp param : gradient.getParams())
+    params.push_back(param.getName());
+  SmallVector<std::string> states;
+  for (chunk::StateOp state : gradient.getStates())
+    if (StringRef name = state.getName().drop_front(prefix.size()); !is_contained(params, name))
+      states.push_back(name.str());
+  if (states.empty() || (gradient.getOutputs().empty() && states.size() == gradient.getStates().size()))
+    return chunk::ProgramOp();
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(programs.module->getBody());
+  auto chain = cast<chunk::ProgramOp>(builder.clone(*gradient));
+  chain.setSymName((programs.program.getSymName() + "_chain").str());
+  mlir::PassManager passes(gradient.getContext(), chunk::ProgramOp::getOperationName());
+  populateChain(passes, states);
+  if (mlir::failed(passes.run(chain)))
+    return make_error<InternalError>("the passes that leave gradients out failed");
+  return chain;
+}

@@ -19,6 +19,10 @@ llvm::Error checkGradientNames(dgps::RecurrenceOp recurrence, const PipelineOpti
 /// Whether the options ask for the gradient of this input, param or state.
 bool wantsGradient(const PipelineOptions &options, llvm::StringRef name);
 
+/// Adds to the module the gradient's program without all but the cotangents of states; none where it is the same, or
+/// carries none.
+llvm::Expected<chunk::ProgramOp> makeChainProgram(GradientPrograms &programs);
+
 /// The gradients that the options ask for. An error says what of the recurrence has no gradient.
 llvm::Expected<GradientPrograms> makeGradientPrograms(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
 

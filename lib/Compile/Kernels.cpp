@@ -134,15 +134,20 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, pipeline);
   if (!programs)
     return programs.takeError();
-  codegen::InterfaceGradient gradient{interface.getSymbol() + "_states",
-                                      interface.getSymbol() + "_gradient",
-                                      0,
-                                      int64_t(programs->gradient.getChunk()),
-                                      {},
-                                      {},
-                                      {}};
+  Expected<chunk::ProgramOp> chain = makeChainProgram(*programs);
+  if (!chain)
+    return chain.takeError();
+  codegen::InterfaceGradient gradient;
+  gradient.states = interface.getSymbol() + "_states";
+  gradient.run = interface.getSymbol() + "_gradient";
+  gradient.chain = *chain ? interface.getSymbol() + "_chain" : "";
+  gradient.chunk = int64_t(programs->gradient.getChunk());
+  gradient.statesCost = float(estimateCost(programs->states) / estimateCost(programs->gradient));
+  gradient.chainCost = *chain ? float(estimateCost(*chain) / estimateCost(programs->gradient)) : 0;
   for (const auto &[program, symbol] :
-       {std::pair(programs->states, gradient.states), {programs->gradient, gradient.run}}) {
+       {std::pair(programs->gradient, gradient.run), {programs->states, gradient.states}, {*chain, gradient.chain}}) {
+    if (!program)
+      continue;
     Expected<KernelResources> resources = maker.addProgram(program, symbol);
     if (!resources)
       return resources.takeError();
@@ -161,6 +166,9 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   }
   for (chunk::KeptOp kept : programs->gradient.getKept())
     gradient.kept.push_back(placeOf(states, kept.getName()));
+  if (*chain)
+    for (chunk::KeptOp kept : chain->getKept())
+      gradient.chainKept.push_back(placeOf(states, kept.getName()));
   for (auto [place, array] : enumerate(interface.arrays))
     if (array.kind != RECUR_OUTPUT && !wantsGradient(pipeline, array.name))
       gradient.without.push_back(int32_t(place));

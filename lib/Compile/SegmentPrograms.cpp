@@ -19,7 +19,7 @@ static double estimateCost(mlir::Block &block) {
   return cost;
 }
 
-static double estimateCost(chunk::ProgramOp program) {
+double compile::estimateCost(chunk::ProgramOp program) {
   double cost = estimateCost(program.getBody().front());
   for (chunk::StateOp state : program.getStates()) // an empty program is not free either
     cost += flopsPerByte * 4 * double(chunk::tensorOf(state).getNumElements());

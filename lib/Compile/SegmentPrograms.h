@@ -18,6 +18,9 @@ struct SegmentPrograms {
   int64_t segmentBytes = 0;                 // that the runtime keeps for a segment
 };
 
+/// About how long a core takes for a chunk of the program, in a unit of its own.
+double estimateCost(chunk::ProgramOp program);
+
 /// Makes the programs of the plan `segment` for a program in which chunk::findObstacle finds no obstacle.
 llvm::Expected<SegmentPrograms> makeSegmentPrograms(chunk::ProgramOp program);
 

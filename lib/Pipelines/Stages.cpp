@@ -69,6 +69,12 @@ void recur::populateGradients(mlir::OpPassManager &passes, const PipelineOptions
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
 }
 
+void recur::populateChain(mlir::OpPassManager &passes, ArrayRef<std::string> states) {
+  passes.addPass(chunk::createLeaveOutGradientsPass({llvm::to_vector(states)}));
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(chunk::createDeadStreamsPass());
+}
+
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());

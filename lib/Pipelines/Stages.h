@@ -59,6 +59,9 @@ void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options)
 /// of the states which the gradient takes. It has the gradients that the options name.
 void populateGradients(mlir::OpPassManager &passes, const PipelineOptions &options);
 
+/// Adds the passes of one program of a gradient that leave out all gradients but those of the named states.
+void populateChain(mlir::OpPassManager &passes, llvm::ArrayRef<std::string> states);
+
 /// Makes each stage known to recur-opt as the pipeline `to-STAGE`.
 void registerStagePipelines();
 

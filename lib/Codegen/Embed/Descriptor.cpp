@@ -33,7 +33,8 @@ static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_rec
 static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(recur_gradient_info, carried) == 24 &&
               offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
               offsetof(recur_gradient_info, chunk) == 48 && offsetof(recur_gradient_info, without) == 56 &&
-              sizeof(recur_gradient_info) == 64);
+              offsetof(recur_gradient_info, chain) == 64 && offsetof(recur_gradient_info, chain_kept_count) == 80 &&
+              offsetof(recur_gradient_info, chain_cost) == 88 && sizeof(recur_gradient_info) == 96);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -165,7 +166,9 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
   return makeData(makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
                               makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
                               int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
-                              makePlaces(gradient.without)}));
+                              makePlaces(gradient.without), gradient.chain.empty() ? null() : getKernel(gradient.chain),
+                              makePlaces(gradient.chainKept), int32(gradient.chainKept.size()),
+                              float32(gradient.statesCost), float32(gradient.chainCost), int32(0)}));
 }
 
 void DescriptorWriter::write(const KernelInterface &interface) {

@@ -67,10 +67,12 @@ struct InterfaceKernel {
 
 /// A recur_gradient_info.
 struct InterfaceGradient {
-  std::string states, run; // symbols
-  int64_t workspaceBytes, chunk;
+  std::string states, run, chain; // symbols; `chain` is empty where there is none
+  int64_t workspaceBytes = 0, chunk = 0;
   std::vector<int32_t> carried, kept;
   std::vector<int32_t> without; // arrays of the interface whose gradients were left out
+  std::vector<int32_t> chainKept;
+  float statesCost = 0, chainCost = 0; // over a chunk of `run`
 };
 
 struct KernelInterface {

@@ -57,7 +57,8 @@ void runGradient(const recur_array *arrays, int64_t tokens, void *workspace) {
 }
 
 constexpr int32_t carried[] = {0, 1, -1}, keptStates[] = {0};
-constexpr recur_gradient_info gradient = {runStates, runGradient, 64, carried, keptStates, 3, 1, chunk, 0, nullptr};
+constexpr recur_gradient_info gradient = {runStates, runGradient, 64,      carried, keptStates, 3, 1, chunk,
+                                          0,         nullptr,     nullptr, nullptr, 0,          0, 0};
 
 recur_recurrence makeRecurrence() {
   recur_recurrence recurrence = attention;
@@ -225,7 +226,8 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
     write(arrays[12], 1, V * K, 4);
     write(arrays[13], 1, 1, 5);
   };
-  constexpr recur_gradient_info some = {runStates, run, 64, carriedSome, nullptr, 2, 0, chunk, 2, withoutPlaces};
+  constexpr recur_gradient_info some = {runStates, run,           64,      carriedSome, nullptr, 2, 0, chunk,
+                                        2,         withoutPlaces, nullptr, nullptr,     0,       0, 0};
   recur_recurrence recurrence = attention;
   recurrence.gradient = &some;
   for (int64_t interval : {0, 4, 8}) {
@@ -259,7 +261,8 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
 TEST(Backward, TakesLessThanHalfOfInputsAndGradientsBeside) {
   constexpr int64_t side = 128;
   static constexpr int32_t state[] = {0};
-  constexpr recur_gradient_info delta = {runStates, runGradient, 1 << 18, state, state, 1, 1, 64, 0, nullptr};
+  constexpr recur_gradient_info delta = {runStates, runGradient, 1 << 18, state,   state, 1, 1, 64,
+                                         0,         nullptr,     nullptr, nullptr, 0,     0, 0};
   for (int32_t type : {RECUR_F32, RECUR_BF16}) {
     const recur_array_info arrays[] = {
         {"q", RECUR_INPUT, type, 1, 1, {side, 0}},  {"k", RECUR_INPUT, type, 1, 1, {side, 0}},
@@ -305,6 +308,44 @@ TEST(Backward, TakesLessThanHalfOfInputsAndGradientsBeside) {
   call.B = call.H = 1;
   call.T = INT64_MAX / 4096;
   EXPECT_GT(recur_backward_workspace_size(&recurrence, &call), 0);
+}
+
+/// Of S and N, which are V * K + 1 numbers a head, for 4 heads.
+TEST(Backward, ChoosesWhatIsKeptByABudget) {
+  recur_recurrence recurrence = makeRecurrence();
+  int64_t rowBytes = (V * K + 1) * 4 * int64_t(sizeof(float)), offsets[] = {0, 3, 3, 27};
+  recur_call call = {};
+  call.B = 2;
+  call.T = 27;
+  call.H = 4;
+  auto choose = [&](int64_t bytes) { return recur_choose_kept_interval(&recurrence, &call, bytes); };
+  EXPECT_EQ(choose(14 * rowBytes), chunk); // 7 chunks in each sequence
+  EXPECT_EQ(choose(int64_t(1) << 62), chunk);
+  EXPECT_EQ(choose(14 * rowBytes - 1), 2 * chunk);
+  EXPECT_EQ(choose(8 * rowBytes), 2 * chunk);
+  EXPECT_EQ(choose(4 * rowBytes), 4 * chunk);
+  EXPECT_EQ(choose(2 * rowBytes), 7 * chunk); // the initial states alone
+  EXPECT_EQ(choose(2 * rowBytes - 1), 0);
+  EXPECT_EQ(choose(0), 0);
+  EXPECT_EQ(choose(-1), 0);
+  call.B = 1;
+  call.sequence_offsets = offsets;
+  call.sequence_count = 3;
+  EXPECT_EQ(choose(7 * rowBytes), chunk); // 1 of the first, none of the second, 6 of the third
+  EXPECT_EQ(choose(4 * rowBytes), 2 * chunk);
+  for (int64_t bytes : {2, 3, 4, 5, 6, 7}) {
+    call.kept_interval = choose(bytes * rowBytes);
+    EXPECT_LE(recur_kept_rows(&recurrence, &call), bytes);
+    call.kept_interval -= chunk;
+    if (call.kept_interval)
+      EXPECT_GT(recur_kept_rows(&recurrence, &call), bytes);
+  }
+  call.T = 0;
+  offsets[1] = offsets[3] = offsets[2] = 0;
+  EXPECT_EQ(choose(0), chunk);
+  EXPECT_EQ(recur_choose_kept_interval(&recurrence, nullptr, 1), -1);
+  EXPECT_EQ(recur_choose_kept_interval(&attention, &call, 1), -1);
+  EXPECT_THAT(recur_message(), StartsWith("attention was compiled without the kernels of its gradient"));
 }
 
 TEST(Backward, SaysWhatIsWrong) {
