@@ -156,11 +156,14 @@ typedef struct recur_gradient_info {
 
   /* Over the chunks from the last to the first for the cotangents of states alone, so that segments of a sequence can
    * be gone over at the same time: as `run`, but without the gradients of inputs, without params among what is carried,
-   * and with the states that are named in `chain_kept`. Null: nothing is carried but params, or `run` does no more. */
+   * and with the states that are named in `chain_kept`. What a segment makes of the cotangents behind it is this from
+   * zeros, and the maps of the plan `segment` transposed. Null: nothing is carried but params, or `run` does no more.
+   */
   recur_kernel chain;
   const int32_t *chain_kept;
   int32_t chain_kept_count;
-  float states_cost, chain_cost; /* of a chunk of `states` and of `chain`, over that of a chunk of `run` */
+  /* Of a chunk of `states`, of `chain` and of the recurrence's kernel, over that of a chunk of `run`. */
+  float states_cost, chain_cost, forward_cost;
 } recur_gradient_info;
 
 /* Bits of `recur_recurrence.features`. */
@@ -280,7 +283,9 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
  * gradients of inputs, params and initial states, which are written, where null is not wanted; one that was left out of
  * the build must be null. Cotangents and gradients are as what they are of. Gradients of shared inputs are summed over
  * their group of heads, those of params over tokens and sequences, always in the same order: what is computed does not
- * depend on threads or workspace. The plan is RECUR_PLAN_AUTO, and the device RECUR_CPU.
+ * depend on threads or workspace. The device is RECUR_CPU. The plan is RECUR_PLAN_CHUNK, which goes over each sequence
+ * from its end, RECUR_PLAN_SEGMENT, which goes over segments of it at the same time, or RECUR_PLAN_AUTO, which takes
+ * segments where there are fewer sequences and groups of heads than processors, and it is a clear gain.
  *
  * With the states in `kept_states` that a call of recur_forward left, none are computed again but those between them.
  * Without, nothing need be kept: the states are computed again, once where the workspace holds every chunk's, and else

@@ -1,8 +1,10 @@
 #include "Check/GradientStages.h"
 #include "Compile/GradientPrograms.h"
+#include "Compile/SegmentPrograms.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/TileInterpreter.h"
 #include "Support/Errors.h"
+#include "Transforms/Chunk/StatePath.h"
 
 using namespace llvm;
 using namespace recur;
@@ -58,6 +60,40 @@ static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurre
                           runWith(*programs, Rounding::exact, unitRoundoff(type))};
 }
 
+/// The sequence in three segments, each gone over by itself; in two where some state has no summary.
+static Expected<PreparedGradient> prepareSegments(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  Expected<std::shared_ptr<compile::GradientPrograms>> made = makePrograms(recurrence, options);
+  if (!made)
+    return made.takeError();
+  struct Programs {
+    std::shared_ptr<compile::GradientPrograms> gradient;
+    compile::SegmentPrograms segments;
+    chunk::ProgramOp chain;
+    SmallVector<chunk::ProgramOp> summaries;
+  };
+  auto programs = std::make_shared<Programs>();
+  programs->gradient = std::move(*made);
+  Expected<chunk::ProgramOp> chain = compile::makeChainProgram(*programs->gradient);
+  if (!chain)
+    return chain.takeError();
+  programs->chain = *chain ? *chain : programs->gradient->gradient;
+  chunk::ProgramOp program = programs->gradient->program;
+  if (!program.getStates().empty() && !chunk::findObstacle(program)) {
+    Expected<compile::SegmentPrograms> segments = compile::makeSegmentPrograms(program);
+    if (!segments)
+      return segments.takeError();
+    programs->segments = std::move(*segments);
+    for (const compile::SegmentProgram &state : programs->segments.states)
+      programs->summaries.push_back(state.summary);
+  }
+  return PreparedGradient{1e-9, [programs](const Data &data, const Results &cotangents) {
+                            return interpretGradientBySegments({programs->gradient->program,
+                                                                programs->gradient->gradient, programs->chain,
+                                                                programs->summaries},
+                                                               data, cotangents, programs->summaries.empty() ? 2 : 3);
+                          }};
+}
+
 /// The plans of one core as they are built for the target, in float64 but for constants.
 static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   Expected<compile::GradientPrograms> made = compile::makeGradientPrograms(recurrence, options);
@@ -88,10 +124,11 @@ static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, con
 }
 
 /// The kernels, compiled and run in this process.
-static Expected<PreparedGradient> prepareHost(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+static Expected<PreparedGradient> prepareEngine(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
+                                                Plan plan, int32_t callPlan) {
   PipelineOptions chosen = options;
   chosen.backward = true;
-  chosen.plan = Plan::Step; // of the kernels forward, which are not looked at here, the fewest
+  chosen.plan = plan;
   Expected<std::shared_ptr<engine::HostEngine>> made = engine::HostEngine::create(recurrence, chosen);
   if (!made)
     return made.takeError();
@@ -99,22 +136,36 @@ static Expected<PreparedGradient> prepareHost(dgps::RecurrenceOp recurrence, con
   if (!programs)
     return programs.takeError();
   DataType type = options.dataType;
-  return PreparedGradient{
-      getRoundedLimit(type),
-      [engine = *made](const Data &data, const Results &cotangents) { return engine->runGradient(data, cotangents); },
-      getLargestRounded(type),
-      findVanishing(type, getRoundedLimit(type)),
-      {unitRoundoff(DataType::F32), unitRoundoff(type)},
-      runWith(*programs, Rounding::exact),
-      runWith(*programs, Rounding::exact, unitRoundoff(type)),
-      *made};
+  return PreparedGradient{getRoundedLimit(type),
+                          [engine = *made, callPlan](const Data &data, const Results &cotangents) {
+                            engine::HostCall how;
+                            how.gradientPlan = callPlan;
+                            return engine->runGradient(data, cotangents, how);
+                          },
+                          getLargestRounded(type),
+                          findVanishing(type, getRoundedLimit(type)),
+                          {unitRoundoff(DataType::F32), unitRoundoff(type)},
+                          runWith(*programs, Rounding::exact),
+                          runWith(*programs, Rounding::exact, unitRoundoff(type)),
+                          *made};
+}
+
+/// With the plan `step` of the kernels forward, which are not looked at here: they are the fewest.
+static Expected<PreparedGradient> prepareHost(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  return prepareEngine(recurrence, options, Plan::Step, RECUR_PLAN_CHUNK);
+}
+
+static Expected<PreparedGradient> prepareHostSegments(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  return prepareEngine(recurrence, options, Plan::Auto, RECUR_PLAN_SEGMENT);
 }
 
 static constexpr GradientStage stages[] = {
     {"chunk gradient", prepareExactChunk},
     {"gradient rounded", prepareRoundedChunk},
+    {"gradient segments", prepareSegments},
     {"gradient tile", prepareTile},
     {"gradient host", prepareHost, /*needsTarget=*/true},
+    {"gradient host segments", prepareHostSegments, /*needsTarget=*/true},
 };
 
 ArrayRef<GradientStage> check::getGradientStages() { return stages; }

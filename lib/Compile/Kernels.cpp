@@ -142,8 +142,10 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   gradient.run = interface.getSymbol() + "_gradient";
   gradient.chain = *chain ? interface.getSymbol() + "_chain" : "";
   gradient.chunk = int64_t(programs->gradient.getChunk());
-  gradient.statesCost = float(estimateCost(programs->states) / estimateCost(programs->gradient));
-  gradient.chainCost = *chain ? float(estimateCost(*chain) / estimateCost(programs->gradient)) : 0;
+  double cost = estimateCost(programs->gradient);
+  gradient.statesCost = float(estimateCost(programs->states) / cost);
+  gradient.chainCost = *chain ? float(estimateCost(*chain) / cost) : 0;
+  gradient.forwardCost = float(estimateCost(programs->program) / cost);
   for (const auto &[program, symbol] :
        {std::pair(programs->gradient, gradient.run), {programs->states, gradient.states}, {*chain, gradient.chain}}) {
     if (!program)

@@ -13,14 +13,14 @@ using chunk::SummaryKind;
 /// Moving a byte costs a core as much as this many flops.
 static constexpr double flopsPerByte = 1;
 
-static double estimateCost(mlir::Block &block) {
+static double estimateBlock(mlir::Block &block) {
   double cost = chunk::countFlops(block);
   block.walk([&](chunk::CostOpInterface op) { cost += flopsPerByte * double(op.getBytes()); });
   return cost;
 }
 
 double compile::estimateCost(chunk::ProgramOp program) {
-  double cost = estimateCost(program.getBody().front());
+  double cost = estimateBlock(program.getBody().front());
   for (chunk::StateOp state : program.getStates()) // an empty program is not free either
     cost += flopsPerByte * 4 * double(chunk::tensorOf(state).getNumElements());
   return cost;

@@ -145,7 +145,7 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
   call.Hq = sizes.groups;
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
-  call.plan = entries.hasPlans ? plan : RECUR_PLAN_AUTO;
+  call.plan = entries.plan;
   call.threads = how.threads;
   call.parallel_for = how.parallelFor;
   call.parallel_context = how.parallelContext;
@@ -203,7 +203,7 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
 
 Expected<data::Results> HostEngine::run(const data::Data &data, const HostCall &how) const {
   auto written =
-      call({recur_workspace_size, recur_forward, /*hasPlans=*/true}, codegen::getArgumentFields(interface),
+      call({recur_workspace_size, recur_forward, plan}, codegen::getArgumentFields(interface),
            {{abi::Role::Input, &data.inputs}, {abi::Role::Param, &data.params}, {abi::Role::Initial, &data.initial}},
            data.sizes, how);
   if (!written)
@@ -217,7 +217,7 @@ Expected<data::Results> HostEngine::run(const data::Data &data, const HostCall &
 Expected<data::Data> HostEngine::runGradient(const data::Data &data, const data::Results &cotangents,
                                              const HostCall &how) const {
   auto written =
-      call({recur_backward_workspace_size, recur_backward, /*hasPlans=*/false}, codegen::getGradientFields(interface),
+      call({recur_backward_workspace_size, recur_backward, how.gradientPlan}, codegen::getGradientFields(interface),
            {{abi::Role::Input, &data.inputs},
             {abi::Role::Param, &data.params},
             {abi::Role::Initial, &data.initial},

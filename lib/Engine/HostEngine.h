@@ -16,7 +16,8 @@ struct HostCall {
   /// Sequences packed one after another: the data's batch is 1, and states are [offsets.size() - 1, H, ...].
   std::vector<int64_t> offsets = {};
   int64_t workspaceBytes = 0; // of a gradient: as much as may be used for what is kept; 0 for what the runtime suggests
-  std::vector<std::string> leftOut = {}; // what is not wanted of what is written, by its field: `d_q`
+  int32_t gradientPlan = RECUR_PLAN_AUTO; // recur_plan of a gradient
+  std::vector<std::string> leftOut = {};  // what is not wanted of what is written, by its field: `d_q`
   /// States at multiples of so many tokens, which a call forward leaves here and one backward takes from here.
   int64_t keptInterval = 0;
   std::vector<std::vector<float>> *kept = nullptr;
@@ -47,7 +48,7 @@ private:
   struct Entries {
     int64_t (*query)(const recur_recurrence *, const recur_call *);
     recur_status (*run)(const recur_recurrence *, const recur_call *);
-    bool hasPlans; // that a call may ask for
+    int32_t plan; // recur_plan
   };
   /// Runs a call with these arrays, those that are read as given, and gives what it wrote.
   llvm::Expected<std::vector<std::pair<codegen::ArgumentField, Array>>>

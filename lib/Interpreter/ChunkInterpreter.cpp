@@ -163,54 +163,60 @@ static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
   return map;
 }
 
+Expected<SummarisedSegments> ChunkRunner::summarise(ArrayRef<chunk::ProgramOp> summaries, const Sequence &sequence,
+                                                    int64_t head, int64_t segments) {
+  Arithmetic arithmetic(options.rounding, options.disturbance);
+  SummarisedSegments result{std::vector<States>(segments + 1), std::vector<States>(segments)};
+  States initial = initialStates(program, sequence.state, head);
+  // A state's summaries need the states before it, which are known by then.
+  for (chunk::ProgramOp summary : summaries) {
+    std::string name = summary.getSummaryOf()->str();
+    chunk::SummaryKind kind = *summary.getSummaryKind();
+    auto states = summary.getStates();
+    chunk::StateOp map = states[states.size() - 2], offset = states[states.size() - 1];
+    Array state = initial.at(name);
+    for (int64_t segment = 0; segment <= segments; ++segment) {
+      result.starts[segment][name] = state;
+      if (segment == segments)
+        break;
+      States from;
+      for (chunk::StateOp known : ArrayRef(states).drop_back(2))
+        from[known.getName().str()] = result.starts[segment].at(known.getName().str());
+      from[map.getName().str()] = identityMap(kind, chunk::tensorOf(map).getShape());
+      ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
+      std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
+      double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
+      from[offset.getName().str()] = {shape.vec(), std::vector<double>(*countElements(shape), nothing)};
+      auto after = runTokens(summary, sequence.batch, head, sequence.getBoundary(segment, segments),
+                             sequence.getBoundary(segment + 1, segments), std::move(from));
+      if (!after)
+        return after.takeError();
+      result.maps[segment][name] = after->at(map.getName().str());
+      state = applySummary(arithmetic, kind, state, result.maps[segment].at(name), after->at(offset.getName().str()));
+    }
+  }
+  return std::move(result);
+}
+
 Expected<Results> ChunkRunner::runBySegments(ArrayRef<chunk::ProgramOp> summaries, int64_t segments) {
   if (segments < 1)
     return makeError("at least one segment is needed");
-  Arithmetic arithmetic(options.rounding, options.disturbance);
   for (const Sequence &sequence : sequences)
     for (int64_t head = 0; head < data.sizes.heads; ++head) {
-      int64_t length = sequence.end - sequence.begin;
-      auto boundary = [&](int64_t segment) { return sequence.begin + length * segment / segments; };
-      // The states at each segment's start. A state's summaries need the states before it, which are known by then.
-      std::vector<States> starts(segments + 1);
-      States initial = initialStates(program, sequence.state, head);
-      for (chunk::ProgramOp summary : summaries) {
-        std::string name = summary.getSummaryOf()->str();
-        chunk::SummaryKind kind = *summary.getSummaryKind();
-        auto states = summary.getStates();
-        chunk::StateOp map = states[states.size() - 2], offset = states[states.size() - 1];
-        Array state = initial.at(name);
-        for (int64_t segment = 0; segment <= segments; ++segment) {
-          starts[segment][name] = state;
-          if (segment == segments)
-            break;
-          States from;
-          for (chunk::StateOp known : ArrayRef(states).drop_back(2))
-            from[known.getName().str()] = starts[segment].at(known.getName().str());
-          from[map.getName().str()] = identityMap(kind, chunk::tensorOf(map).getShape());
-          ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
-          std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
-          double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
-          from[offset.getName().str()] = {shape.vec(), std::vector<double>(*countElements(shape), nothing)};
-          auto after =
-              runTokens(summary, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
-          if (!after)
-            return after.takeError();
-          state =
-              applySummary(arithmetic, kind, state, after->at(map.getName().str()), after->at(offset.getName().str()));
-        }
-      }
+      Expected<SummarisedSegments> known = summarise(summaries, sequence, head, segments);
+      if (!known)
+        return known.takeError();
       for (int64_t segment = 0; segment < segments; ++segment) {
-        States from = starts[segment];
+        States from = known->starts[segment];
         for (chunk::StateOp state : program.getStates())
           if (!from.count(state.getName().str()))
             return makeError("state '" + state.getName() + "' has no summary");
-        auto after =
-            runTokens(program, sequence.batch, head, boundary(segment), boundary(segment + 1), std::move(from));
+        auto after = runTokens(program, sequence.batch, head, sequence.getBoundary(segment, segments),
+                               sequence.getBoundary(segment + 1, segments), std::move(from));
         if (!after)
           return after.takeError();
       }
-      storeFinal(starts[segments], sequence.state, head);
+      storeFinal(known->starts[segments], sequence.state, head);
     }
   return std::move(results);
 }

@@ -36,4 +36,20 @@ llvm::Expected<data::Data> interpretGradient(chunk::ProgramOp program, chunk::Pr
                                              const data::Data &data, const data::Results &cotangents,
                                              const ChunkOptions &options = {});
 
+/// The programs that the gradient of segments is made of.
+struct SegmentedGradientPrograms {
+  chunk::ProgramOp program, gradient;
+  /// The gradient's with nothing but the cotangents of states.
+  chunk::ProgramOp chain;
+  /// Of each state of `program`, in the states' order; none where some state has none.
+  llvm::ArrayRef<chunk::ProgramOp> summaries;
+};
+
+/// As interpretGradient, with each sequence in `segments` pieces: the summaries give the states at the pieces' starts,
+/// and, transposed and with what the chain gives of each piece by itself, the cotangents of the states at their ends;
+/// the gradient then runs on each piece by itself. Two pieces need no summaries.
+llvm::Expected<data::Data> interpretGradientBySegments(SegmentedGradientPrograms programs, const data::Data &data,
+                                                       const data::Results &cotangents, int64_t segments,
+                                                       const ChunkOptions &options = {});
+
 } // namespace recur::interpreter

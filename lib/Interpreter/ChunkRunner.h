@@ -19,6 +19,12 @@ data::Data addCotangents(chunk::ProgramOp program, const data::Data &data, const
 /// What is left out there is left out here.
 data::Data collectGradient(chunk::ProgramOp program, const data::Sizes &sizes, data::Results results);
 
+/// What is known of a head's segments, before anything is run but summaries.
+struct SummarisedSegments {
+  std::vector<States> starts; ///< the states before each segment, and behind the last
+  std::vector<States> maps;   ///< of each segment, by the states
+};
+
 /// A program's data, checked, and its sequences.
 class ChunkRunner {
 public:
@@ -32,11 +38,16 @@ public:
   llvm::Expected<data::Results> runBySegments(llvm::ArrayRef<chunk::ProgramOp> summaries, int64_t segments);
 
 private:
+  friend class SegmentedGradient;
   /// Where a sequence lies in the tokens, and which initial and final state is its.
   struct Sequence {
     int64_t batch, begin, end, state;
+
+    int64_t getBoundary(int64_t segment, int64_t segments) const { return begin + (end - begin) * segment / segments; }
   };
 
+  llvm::Expected<SummarisedSegments> summarise(llvm::ArrayRef<chunk::ProgramOp> summaries, const Sequence &sequence,
+                                               int64_t head, int64_t segments);
   /// Runs `runs` from `states` over the tokens [begin, end) of a head and gives the states after them. Outputs go to
   /// the results if `runs` has any.
   llvm::Expected<States> runTokens(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t begin, int64_t end,

@@ -163,12 +163,13 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
       rows.push_back(int32(place));
     return makeTable(rows);
   };
-  return makeData(makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
-                              makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
-                              int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
-                              makePlaces(gradient.without), gradient.chain.empty() ? null() : getKernel(gradient.chain),
-                              makePlaces(gradient.chainKept), int32(gradient.chainKept.size()),
-                              float32(gradient.statesCost), float32(gradient.chainCost), int32(0)}));
+  return makeData(
+      makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
+                  makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
+                  int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
+                  makePlaces(gradient.without), gradient.chain.empty() ? null() : getKernel(gradient.chain),
+                  makePlaces(gradient.chainKept), int32(gradient.chainKept.size()), float32(gradient.statesCost),
+                  float32(gradient.chainCost), float32(gradient.forwardCost)}));
 }
 
 void DescriptorWriter::write(const KernelInterface &interface) {

@@ -72,7 +72,7 @@ struct InterfaceGradient {
   std::vector<int32_t> carried, kept;
   std::vector<int32_t> without; // arrays of the interface whose gradients were left out
   std::vector<int32_t> chainKept;
-  float statesCost = 0, chainCost = 0; // over a chunk of `run`
+  float statesCost = 0, chainCost = 0, forwardCost = 0; // over a chunk of `run`
 };
 
 struct KernelInterface {

@@ -108,6 +108,13 @@ static void fill(char *to, int64_t bytes, float number) {
     *element++ = number;
 }
 
+void recur::runtime::beginSummary(const Call &call, const recur_summary_info &summary, char *map, char *offset) {
+  fill(map, countMapBytes(call, summary), summary.map_side ? 0 : summary.map_start);
+  for (int64_t i = 0; i < summary.map_side; ++i)
+    reinterpret_cast<float *>(map)[i * (summary.map_side + 1)] = 1;
+  fill(offset, countStateBytes(call, summary.state), summary.offset_start);
+}
+
 void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record,
                                 char *workspace) {
   recur_array arrays[2 * mostArguments];
@@ -118,11 +125,7 @@ void recur::runtime::runSummary(const Call &call, const Part &part, const recur_
       arrays[count++] = {getData(call, part, argument), argument.strides[1]};
   }
   char *map = getSummaryMap(call, record), *offset = getSummaryOffset(call, record, summary);
-  char *end = offset + countStateBytes(call, summary.state);
-  fill(map, offset - map, summary.map_side ? 0 : summary.map_start);
-  for (int64_t i = 0; i < summary.map_side; ++i)
-    reinterpret_cast<float *>(map)[i * (summary.map_side + 1)] = 1;
-  fill(offset, end - offset, summary.offset_start);
+  beginSummary(call, summary, map, offset);
   for (int final = 0; final < 2; ++final) { // the states that it needs are not wanted afterwards
     for (int32_t i = 0; i < summary.need_count; ++i)
       arrays[count++] = {final ? nullptr : getStateBefore(call, record, summary.needs[i]), 0};

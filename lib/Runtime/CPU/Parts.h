@@ -25,6 +25,9 @@ inline void transpose(const float *from, float *to, int64_t rows, int64_t column
 /// Runs a kernel of the recurrence on the part, in the workspace of a slot, and keeps the states that the call wants.
 void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
 
+/// Sets a summary to what no tokens make of a state.
+void beginSummary(const Call &call, const recur_summary_info &summary, char *map, char *offset);
+
 /// Computes what the part, whose record has the states before it that are needed, makes of a state. The record gets it.
 void runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record, char *workspace);
 

@@ -14,14 +14,13 @@ static double divideUp(double a, double b) {
   return quotient * b < a ? quotient + 1 : quotient;
 }
 
-/// What a step of the plan waits until other processors have begun with it, over the time of a chunk: as long for every
-/// kernel, so more chunks of a small one.
-static double estimateWaiting(const recur_kernel_info &kernel, int64_t stateElements) {
+/// As long for every kernel, so more chunks of a small one.
+double recur::runtime::estimateWaiting(int64_t chunk, int64_t stateElements) {
   // In microseconds, as measured: of waking a thread, of a chunk of next to nothing, of a token for each state element.
   constexpr double waking = 9, ofChunk = 5, ofElement = 7e-5;
   // Beside that, what the step reads is in another processor's caches.
   constexpr double fetching = 0.25;
-  return waking / (ofChunk + ofElement * double(kernel.chunk) * double(stateElements)) + fetching;
+  return waking / (ofChunk + ofElement * double(chunk) * double(stateElements)) + fetching;
 }
 
 /// The time of a cut in which each sequence has `first` chunks and then `count` segments of `rest` chunks, over that of
@@ -45,7 +44,7 @@ Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, in
   if (tokens < kernel.tokens_from || units < 1 || (!isForced && units >= processors))
     return {};
   KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
-  double waiting = estimateWaiting(kernel, stateElements);
+  double waiting = estimateWaiting(kernel.chunk, stateElements);
   double cost = kernel.summary_count ? kernel.summaries[0].cost : 0, least = 0;
   Cut best;
   for (int64_t count = 2; count <= mostSegments && count < chunks; ++count) {
@@ -117,7 +116,7 @@ static int64_t countStatesBytes(const Call &call) {
 
 char *recur::runtime::getSummaryMap(const Call &call, char *record) { return record + countStatesBytes(call); }
 
-static int64_t countMapBytes(const Call &call, const recur_summary_info &summary) {
+int64_t recur::runtime::countMapBytes(const Call &call, const recur_summary_info &summary) {
   if (!summary.map_side)
     return countStateBytes(call, summary.state);
   return roundUp(int64_t(summary.map_side) * summary.map_side * int64_t(sizeof(float)));
@@ -141,7 +140,7 @@ static int64_t countRecordBytes(const Call &call) {
 // The decision
 //===----------------------------------------------------------------------===//
 
-static const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurrence) {
+const recur_kernel_info *recur::runtime::findSegmentKernel(const recur_recurrence *recurrence) {
   for (int32_t i = 0; i < recurrence->kernel_count; ++i)
     if (recurrence->kernels[i].plan == RECUR_PLAN_SEGMENT)
       return &recurrence->kernels[i];

@@ -37,9 +37,15 @@ Segment getSegment(Cut cut, int64_t tokens, int64_t index);
 /// threads, so that the results depend on no more either.
 void resolveSegments(Call &resolved);
 
+/// The kernel of the plan; null where there is none.
+const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurrence);
+/// What a step of the plan waits until other processors have begun with it, over the time of a chunk.
+double estimateWaiting(int64_t chunk, int64_t stateElements);
+
 /// What is kept of a segment: all states before it, and the two parts of the summary that is being computed.
 char *getStateBefore(const Call &call, char *record, int64_t state);
 int64_t countStateBytes(const Call &call, int64_t state);
+int64_t countMapBytes(const Call &call, const recur_summary_info &summary);
 char *getSummaryMap(const Call &call, char *record);
 char *getSummaryOffset(const Call &call, char *record, const recur_summary_info &summary);
 

@@ -121,7 +121,8 @@ int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *ca
 }
 
 int64_t recur::runtime::countWorkspaceBytes(const Call &resolved) {
-  return resolved.slots * resolved.slotBytes + resolved.records * resolved.recordBytes;
+  return resolved.slots * resolved.slotBytes + resolved.records * resolved.recordBytes +
+         resolved.workers * resolved.workerBytes;
 }
 
 const recur_kernel_info *recur::runtime::chooseKernel(const recur_recurrence *recurrence, int32_t plan,
@@ -169,15 +170,17 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   if (resolved.isBackward && !recurrence->gradient)
     return fail(RECUR_NO_PLAN, "%s was compiled without the kernels of its gradient; build it with --backward",
                 recurrence->name);
-  if (resolved.isBackward && call->plan != RECUR_PLAN_AUTO)
-    return fail(RECUR_NO_PLAN, "%s: the gradient has no plan '%s'; leave it to the runtime", recurrence->name,
+  bool hasGradientPlan =
+      call->plan == RECUR_PLAN_AUTO || call->plan == RECUR_PLAN_CHUNK || call->plan == RECUR_PLAN_SEGMENT;
+  if (resolved.isBackward && !hasGradientPlan)
+    return fail(RECUR_NO_PLAN, "%s: the gradient has no plan '%s', only chunk and segment", recurrence->name,
                 planNames[call->plan]);
   if (recur_status status = checkKept(recurrence, call, resolved.isBackward))
     return status;
   // Where there is one kernel, nothing is chosen.
-  bool isOnly = call->plan == RECUR_PLAN_AUTO && recurrence->kernel_count == 1;
+  bool isOnly = !resolved.isBackward && call->plan == RECUR_PLAN_AUTO && recurrence->kernel_count == 1;
   resolved.plan = isOnly ? recurrence->kernels[0].plan : call->plan;
-  if (!chooseKernel(recurrence, resolved.plan, 0))
+  if (!resolved.isBackward && !chooseKernel(recurrence, resolved.plan, 0))
     return fail(RECUR_NO_PLAN, "%s has no kernel of plan '%s', only of %s", recurrence->name, planNames[call->plan],
                 listPlans(recurrence, plans, sizeof plans));
   resolved.recurrence = recurrence;
@@ -187,14 +190,15 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.groups = call->Hq ? call->Hq : call->H;
   resolved.segmented = nullptr;
   resolved.cut = {};
-  resolved.records = resolved.recordBytes = 0;
+  resolved.records = resolved.recordBytes = resolved.workers = resolved.workerBytes = 0;
   resolved.keptRows = countKeptRows(resolved, resolved.sequences);
   resolved.machine = resolved.isBackward ? &processorsBackward : findMachine(call->device);
   resolved.machine->plan(resolved);
-  int64_t bytes, records;
+  int64_t bytes, records, workers;
   if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes) ||
       __builtin_mul_overflow(resolved.records, resolved.recordBytes, &records) ||
-      __builtin_add_overflow(bytes, records, &bytes))
+      __builtin_mul_overflow(resolved.workers, resolved.workerBytes, &workers) ||
+      __builtin_add_overflow(bytes, records, &bytes) || __builtin_add_overflow(bytes, workers, &bytes))
     return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld heads at the same time is too large", recurrence->name,
                 (long long)resolved.slots);
   return RECUR_OK;

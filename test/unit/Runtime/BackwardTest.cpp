@@ -56,12 +56,23 @@ void runGradient(const recur_array *arrays, int64_t tokens, void *workspace) {
   write(arrays[16], 1, 1, sum);
 }
 
+/// Inputs, cotangents of outputs, mu, S and N; S and N; the kept S.
+void runChain(const recur_array *arrays, int64_t tokens, void *workspace) {
+  float sum = sumOf(arrays[0], tokens, K) + sumOf(arrays[1], tokens, K) + sumOf(arrays[2], tokens, V) +
+              sumOf(arrays[3], tokens, 1) + sumOf(arrays[4], tokens, V) + sumOf(arrays[5], tokens, 1) +
+              sumOf(arrays[6], 1, 1) + sumOf(arrays[7], 1, V * K) + sumOf(arrays[8], 1, 1) +
+              sumOf(arrays[11], (tokens + chunk - 1) / chunk, V * K);
+  memset(workspace, 3, 64);
+  write(arrays[9], 1, V * K, sum);
+  write(arrays[10], 1, 1, sum);
+}
+
 constexpr int32_t carried[] = {0, 1, -1}, keptStates[] = {0};
-constexpr recur_gradient_info gradient = {runStates, runGradient, 64,      carried, keptStates, 3, 1, chunk,
-                                          0,         nullptr,     nullptr, nullptr, 0,          0, 0};
+constexpr recur_gradient_info gradient = {runStates, runGradient, 64,       carried,    keptStates, 3,    1,    chunk,
+                                          0,         nullptr,     runChain, keptStates, 1,          0.3f, 0.4f, 0.5f};
 
 recur_recurrence makeRecurrence() {
-  recur_recurrence recurrence = attention;
+  recur_recurrence recurrence = segmented;
   recurrence.gradient = &gradient;
   return recurrence;
 }
@@ -129,13 +140,17 @@ TEST(Backward, TouchesNothingOutsideOfTheArrays) {
   for (bool upper : {false, true})
     for (int64_t T : {0, 1, 4, 27})
       for (int64_t interval : {0, 4, 8, 64})
-        for (bool isPacked : {false, true})
+        for (auto [isPacked, plan] : {std::pair(false, RECUR_PLAN_CHUNK),
+                                      {true, RECUR_PLAN_CHUNK},
+                                      {false, RECUR_PLAN_SEGMENT},
+                                      {true, RECUR_PLAN_SEGMENT}})
           for (int64_t bytes : {0, 1}) {
             GuardedCall guarded(isPacked ? 1 : 2, T, 4, 2,
                                 isPacked ? std::vector<int64_t>{0, T / 3, T / 3, T} : std::vector<int64_t>{}, interval,
                                 upper);
             guarded.call.workspace_bytes = bytes;
             guarded.call.threads = 3;
+            guarded.call.plan = plan;
             guarded.makeSpace(upper);
             EXPECT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_OK) << recur_message();
           }
@@ -154,6 +169,7 @@ TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
     recur_call &call = guarded.call;
     call.threads = int32_t(below(4));
     call.workspace_bytes = below(3) * 2000;
+    call.plan = below(2) ? RECUR_PLAN_SEGMENT : RECUR_PLAN_AUTO;
     guarded.makeSpace(below(2));
     constexpr int64_t wild[] = {-1, 0, 1, 3, INT64_MAX, INT64_MIN, INT64_MAX / 8, int64_t(1) << 40};
     for (int64_t faults = below(3); faults-- > 0;) {
@@ -365,7 +381,7 @@ TEST(Backward, SaysWhatIsWrong) {
   guarded.kept[1] = static_cast<float *>(guarded.arguments[firstGradient].data);
   expectRefused(RECUR_OVERLAP, "attention: the gradient of input 'q' shares memory with the kept state 'N'");
   guarded.call.plan = RECUR_PLAN_STEP;
-  expectRefused(RECUR_NO_PLAN, "attention: the gradient has no plan 'step'; leave it to the runtime");
+  expectRefused(RECUR_NO_PLAN, "attention: the gradient has no plan 'step', only chunk and segment");
   EXPECT_EQ(recur_backward(&attention, &guarded.call), RECUR_NO_PLAN);
   EXPECT_THAT(recur_message(), StartsWith("attention was compiled without the kernels of its gradient"));
 }
