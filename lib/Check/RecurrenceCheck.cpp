@@ -211,9 +211,9 @@ std::string check::printAsText(RecurrenceReport &report, const CheckOptions &opt
      << ", H = " << report.sizes.heads << ", Hq = " << report.sizes.groups << ", T = ";
   interleave(options.tokens, os, ", ");
   os << ", seed " << options.seed << '\n';
-  os << formatv("  {0,-20}{1,10}{2,10}\n", "stage", "error", "limit");
+  os << formatv("  {0,-24}{1,10}{2,10}\n", "stage", "error", "limit");
   for (const StageReport &stage : report.stages) {
-    os << formatv("  {0,-20}{1,10}{2,10}  ", stage.name, formatv("{0:e1}", stage.error).str(),
+    os << formatv("  {0,-24}{1,10}{2,10}  ", stage.name, formatv("{0:e1}", stage.error).str(),
                   formatv("{0:e1}", stage.limit).str());
     if (stage.passes())
       os << "pass";

@@ -14,17 +14,18 @@ namespace {
 
 class GradientKernels : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(GradientKernels, AreWhatDualNumbersSay) {
-  auto spec = openExample(GetParam(), {20, 12});
+/// Of sequences as a whole, or of 3 chunks and more, by segments.
+void expectWhatDualNumbersSay(const std::string &example, llvm::StringRef name, llvm::ArrayRef<int64_t> lengths) {
+  auto spec = openExample(example, {20, 12});
   ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
   dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
   PipelineOptions pipeline;
   pipeline.chunk = 16;
-  auto stage = llvm::find_if(check::getGradientStages(), [](const auto &stage) { return stage.needsTarget; });
+  auto stage = llvm::find_if(check::getGradientStages(), [&](const auto &stage) { return stage.name == name; });
   auto prepared = stage->prepare(recurrence, pipeline);
   ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());
   bool shares = llvm::any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); });
-  for (int64_t tokens : {0, 1, 37})
+  for (int64_t tokens : lengths)
     for (const data::Difficulty &difficulty : {data::Difficulty(), check::getHardDifficulty()}) {
       auto drawn = check::makeJudgedGradient(recurrence, {2, tokens, 4, shares ? 2 : 4}, tokens + 3, difficulty,
                                              pipeline.dataType);
@@ -37,6 +38,12 @@ TEST_P(GradientKernels, AreWhatDualNumbersSay) {
       ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
       EXPECT_LE(comparison->error, comparison->limit) << "along " << comparison->array << ", T = " << tokens;
     }
+}
+
+TEST_P(GradientKernels, AreWhatDualNumbersSay) { expectWhatDualNumbersSay(GetParam(), "gradient host", {0, 1, 37}); }
+
+TEST_P(GradientKernels, BySegmentsAreWhatDualNumbersSay) {
+  expectWhatDualNumbersSay(GetParam(), "gradient host segments", {37, 70});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GradientKernels, ::testing::ValuesIn(findExamples()), nameOf);

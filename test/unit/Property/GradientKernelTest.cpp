@@ -58,7 +58,7 @@ static std::string findDifference(const data::Data &all, const data::Data &some)
   return {};
 }
 
-static Mistake callInEveryWay(const engine::HostEngine &engine, const check::JudgedGradient &drawn,
+static Mistake callInEveryWay(const engine::HostEngine &engine, int32_t plan, const check::JudgedGradient &drawn,
                               const data::Data &gradient, Random &random) {
   data::Data packed = drawn.data;
   packed.sizes.batch = 1;
@@ -81,7 +81,9 @@ static Mistake callInEveryWay(const engine::HostEngine &engine, const check::Jud
         Way{"on three threads", drawn.data, {.threads = 3}},
         Way{"with the least workspace", drawn.data, {.workspaceBytes = 1}}, Way{"of packed sequences", packed, packs},
         Way{"with gradients left out", drawn.data, someLeftOut}}) {
-    llvm::Expected<data::Data> other = engine.runGradient(way.data, drawn.cotangents, way.how);
+    HostCall how = way.how;
+    how.gradientPlan = plan;
+    llvm::Expected<data::Data> other = engine.runGradient(way.data, drawn.cotangents, how);
     if (!other)
       return {Mistake::Crashed, llvm::toString(other.takeError())};
     if (std::string name = findDifference(gradient, *other); !name.empty())
@@ -108,23 +110,30 @@ static Mistake findMistake(llvm::StringRef text, const PipelineOptions &options,
     diagnostics += "\n" + diagnostic.str();
     return mlir::success();
   });
-  auto stage = llvm::find_if(check::getGradientStages(), [](const auto &stage) { return stage.needsTarget; });
-  auto prepared = stage->prepare(compiled->recurrence, options);
-  if (!prepared)
-    return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
-  if (!(drawn->largest <= *prepared->largest))
-    return {}; // the results leave the range of the type
-  llvm::Expected<data::Data> gradient = prepared->run(drawn->data, drawn->cotangents);
-  if (!gradient)
-    return {Mistake::Crashed, llvm::toString(gradient.takeError())};
-  auto comparison = check::compareGradient(compiled->recurrence, *prepared, *drawn, *gradient);
-  if (!comparison)
-    return {Mistake::Crashed, llvm::toString(comparison.takeError())};
-  if (!(comparison->error <= comparison->limit))
-    return {Mistake::Differs, "off by " + std::to_string(comparison->error) + " along " + comparison->array +
-                                  ", more than " + std::to_string(comparison->limit)};
-  Random random(seed);
-  return callInEveryWay(*prepared->engine, *drawn, *gradient, random);
+  // Of sequences as a whole, and by segments.
+  for (auto [name, plan] :
+       {std::pair("gradient host", RECUR_PLAN_CHUNK), {"gradient host segments", RECUR_PLAN_SEGMENT}}) {
+    auto stage = llvm::find_if(check::getGradientStages(), [&](const auto &stage) { return stage.name == name; });
+    auto prepared = stage->prepare(compiled->recurrence, options);
+    if (!prepared)
+      return {Mistake::Refused, llvm::toString(prepared.takeError()) + diagnostics};
+    if (!(drawn->largest <= *prepared->largest))
+      return {}; // the results leave the range of the type
+    llvm::Expected<data::Data> gradient = prepared->run(drawn->data, drawn->cotangents);
+    if (!gradient)
+      return {Mistake::Crashed, llvm::toString(gradient.takeError())};
+    auto comparison = check::compareGradient(compiled->recurrence, *prepared, *drawn, *gradient);
+    if (!comparison)
+      return {Mistake::Crashed, llvm::toString(comparison.takeError())};
+    if (!(comparison->error <= comparison->limit))
+      return {Mistake::Differs, std::string(name) + ": off by " + std::to_string(comparison->error) + " along " +
+                                    comparison->array + ", more than " + std::to_string(comparison->limit)};
+    Random random(seed);
+    Mistake mistake = callInEveryWay(*prepared->engine, plan, *drawn, *gradient, random);
+    if (mistake.kind != Mistake::None)
+      return {mistake.kind, std::string(name) + ": " + mistake.message};
+  }
+  return {};
 }
 
 TEST(Gradients, OfKernelsAreWhatDualNumbersSay) {

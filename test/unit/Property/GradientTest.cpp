@@ -1,4 +1,5 @@
 // The gradient's chunk program gives what dual numbers do, on random recurrences, data, lengths and chunk sizes.
+#include "Check/GradientStages.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 #include "GradientData.h"
 #include "Interpreter/ChunkInterpreter.h"
@@ -21,7 +22,7 @@ using namespace recur::data;
 namespace {
 /// What is wrong with a gradient. The kind is what the reducer keeps.
 struct Mistake {
-  enum Kind { None, Refused, Crashed, Differs, OfSome } kind = None;
+  enum Kind { None, Refused, Crashed, Differs, BySegments, OfSome } kind = None;
   std::string message;
 };
 } // namespace
@@ -95,6 +96,27 @@ static std::string findMistakeOfSome(mlir::ModuleOp module, const data::Data &da
   return {};
 }
 
+/// What is wrong with the gradients of segments of each sequence.
+static Mistake findMistakeOfSegments(Compiled &compiled, int64_t chunk, const data::Data &data,
+                                     const data::Results &cotangents, const interpreter::GradientJudge &judge,
+                                     double limit) {
+  PipelineOptions options;
+  options.chunk = chunk;
+  auto stage =
+      llvm::find_if(check::getGradientStages(), [](const auto &stage) { return stage.name == "gradient segments"; });
+  auto prepared = stage->prepare(compiled.recurrence, options);
+  if (!prepared)
+    return {Mistake::BySegments, llvm::toString(prepared.takeError())};
+  llvm::Expected<data::Data> gradient = prepared->run(data, cotangents);
+  if (!gradient)
+    return {Mistake::BySegments, llvm::toString(gradient.takeError())};
+  interpreter::GradientError error = judge.judge(*gradient);
+  if (error.error <= limit)
+    return {};
+  return {Mistake::BySegments, "by segments off by " + std::to_string(error.error) + " along " + error.along +
+                                   ", more than " + std::to_string(limit)};
+}
+
 static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data &given) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
@@ -140,12 +162,14 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data
   double condition = *llvm::max_element(spread) / step;
   double limit = std::max(1e-9, 1e-12 * condition);
   interpreter::GradientError error = judge->judge(*gradient);
-  if (error.error <= limit) {
-    std::string mistake = findMistakeOfSome(*module, data, cotangents, *gradient);
-    return {mistake.empty() ? Mistake::None : Mistake::OfSome, mistake};
-  }
-  return {Mistake::Differs,
-          "off by " + std::to_string(error.error) + " along " + error.along + ", more than " + std::to_string(limit)};
+  if (!(error.error <= limit))
+    return {Mistake::Differs,
+            "off by " + std::to_string(error.error) + " along " + error.along + ", more than " + std::to_string(limit)};
+  Mistake bySegments = findMistakeOfSegments(*compiled, chunk, data, cotangents, *judge, limit);
+  if (bySegments.kind != Mistake::None)
+    return bySegments;
+  std::string mistake = findMistakeOfSome(*module, data, cotangents, *gradient);
+  return {mistake.empty() ? Mistake::None : Mistake::OfSome, mistake};
 }
 
 TEST(Gradients, AreWhatDualNumbersSay) {

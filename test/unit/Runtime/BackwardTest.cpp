@@ -243,7 +243,7 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
     write(arrays[13], 1, 1, 5);
   };
   constexpr recur_gradient_info some = {runStates, run,           64,      carriedSome, nullptr, 2, 0, chunk,
-                                        2,         withoutPlaces, nullptr, nullptr,     0,       0, 0};
+                                        2,         withoutPlaces, nullptr, nullptr,     0,       0, 0, 0};
   recur_recurrence recurrence = attention;
   recurrence.gradient = &some;
   for (int64_t interval : {0, 4, 8}) {
@@ -278,7 +278,7 @@ TEST(Backward, TakesLessThanHalfOfInputsAndGradientsBeside) {
   constexpr int64_t side = 128;
   static constexpr int32_t state[] = {0};
   constexpr recur_gradient_info delta = {runStates, runGradient, 1 << 18, state,   state, 1, 1, 64,
-                                         0,         nullptr,     nullptr, nullptr, 0,     0, 0};
+                                         0,         nullptr,     nullptr, nullptr, 0,     0, 0, 0};
   for (int32_t type : {RECUR_F32, RECUR_BF16}) {
     const recur_array_info arrays[] = {
         {"q", RECUR_INPUT, type, 1, 1, {side, 0}},  {"k", RECUR_INPUT, type, 1, 1, {side, 0}},
