@@ -1,7 +1,8 @@
 /* Times calls backward beside calls forward, each shared object of `recurc build --backward --emit=so` in turn:
  * bench TOKENS ROUNDS NAME FILE.so FLOPS ... where FLOPS are the gradient's of a token, as explain says. One head on
  * one thread, in the thread's own time: the least of the rounds, and ratios of what ran in the same round, of which the
- * median is taken. Or bench --threads TOKENS ROUNDS NAME FILE.so FLOPS ...: two threads beside one, by the clock. */
+ * median is taken. Or bench --threads=N TOKENS ROUNDS NAME FILE.so FLOPS ...: so many threads beside one, by the clock.
+ */
 #include "PlainGradients.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -275,8 +276,9 @@ static void measure(const char *name, const kernel *kernel, int64_t tokens, int 
   fflush(stdout);
 }
 
-/* The call backward on two threads beside one: a head of four times as many tokens, by segments, and eight heads. */
-static void measure_threads(const char *name, const kernel *kernel, int64_t tokens, int rounds) {
+/* The call backward on several threads beside one: a head of four times as many tokens, by segments, and eight heads.
+ */
+static void measure_threads(const char *name, const kernel *kernel, int64_t tokens, int rounds, int32_t threads) {
   const recur_recurrence *recurrence = kernel->recurrence;
   printf("%-18s", name);
   for (int shape = 0; shape < 3; ++shape) {
@@ -300,7 +302,7 @@ static void measure_threads(const char *name, const kernel *kernel, int64_t toke
         kept[state++] = allocate(rows * heads * count_elements(&recurrence->arrays[i]) * 4);
     calls[1] = calls[0];
     calls[1].plan = RECUR_PLAN_AUTO;
-    calls[1].threads = 2;
+    calls[1].threads = threads;
     double times[2][MOST_ROUNDS], ratio[MOST_ROUNDS];
     for (int i = 0; i < 2; ++i) {
       calls[i].workspace_bytes = kernel->backward_workspace_size(recurrence, &calls[i]);
@@ -344,22 +346,22 @@ static int load(const char *name, const char *path, kernel *kernel) {
 }
 
 int main(int count, char **words) {
-  int takes_threads = count > 1 && strcmp(words[1], "--threads") == 0;
-  count -= takes_threads;
-  words += takes_threads;
+  int32_t threads = count > 1 && strncmp(words[1], "--threads=", 10) == 0 ? atoi(words[1] + 10) : 1;
+  count -= threads > 1;
+  words += threads > 1;
   int64_t tokens = count > 1 ? atoll(words[1]) : 0;
   int rounds = count > 2 ? atoi(words[2]) : 0;
   if (tokens < 1 || rounds < 1 || rounds > MOST_ROUNDS || count % 3 != 0) {
-    fputs("usage: bench [--threads] TOKENS ROUNDS NAME FILE.so FLOPS ...\n", stderr);
+    fputs("usage: bench [--threads=N] TOKENS ROUNDS NAME FILE.so FLOPS ...\n", stderr);
     return 1;
   }
-  double peak = takes_threads ? 0 : measure_peak();
-  if (takes_threads) {
-    printf("Two threads beside one, K = V = 128, float32; ms by the clock, and medians of ratios.\n");
+  double peak = threads > 1 ? 0 : measure_peak();
+  if (threads > 1) {
+    printf("%d threads beside one, K = V = 128, float32; ms by the clock, and medians of ratios.\n", threads);
     printf("%-18s %26s %26s %26s\n", "", "one head, 4 times as long", "the same, states handed", "eight heads");
     printf("%-18s", "");
     for (int shape = 0; shape < 3; ++shape)
-      printf(" %9s %9s %6s", "one", "two", "ratio");
+      printf(" %9s %9s %6s", "one", "all", "ratio");
     printf("\n");
   } else {
     printf("One head, one thread, %lld tokens, K = V = 128, float32; ms, ratios to the call forward, MB; peak %.0f "
@@ -374,8 +376,8 @@ int main(int count, char **words) {
       fprintf(stderr, "%s: no gradient of %s in it\n", words[i + 1], words[i]);
       return 1;
     }
-    if (takes_threads)
-      measure_threads(words[i], &kernel, tokens, rounds);
+    if (threads > 1)
+      measure_threads(words[i], &kernel, tokens, rounds, threads);
     else
       measure(words[i], &kernel, tokens, rounds, atof(words[i + 2]), peak);
   }
