@@ -33,6 +33,20 @@ print(f"{imported - start:.3f} s to import, {time.perf_counter() - imported:.3f}
 """
 
 
+def measure_torch(gdn, arrays):
+    """The same on PyTorch's tensors, where it is installed, and the kernel with next to nothing around it."""
+    try:
+        import torch
+    except ImportError:
+        return
+    tensors = [torch.from_numpy(array) for array in arrays]
+    state, out = torch.zeros(1, 4, 8, 16), torch.zeros(1, 1, 4, 8)
+    print(f"PyTorch: a bound call              {measure(gdn.bind(*tensors, initial=state, final=state, out=out)):7.2f} us")
+    print(f"PyTorch: state in place, into out  {measure(lambda: gdn(*tensors, initial=state, final=state, out=out)):7.2f} us")
+    print(f"PyTorch: state in place            {measure(lambda: gdn(*tensors, initial=state, final=state)):7.2f} us")
+    print(f"PyTorch: new output and state      {measure(lambda: gdn(*tensors, initial=state, final=True)):7.2f} us")
+
+
 def main():
     gdn = recur.library.gated_delta_net
     random = numpy.random.default_rng(0)
@@ -45,6 +59,7 @@ def main():
     print(f"no token                           {measure(lambda: gdn(*none)):7.2f} us")
     call = lambda: recur._native.Call(gdn.signature, arrays, [state], None, False, None)
     print(f"reading and checking the arrays    {measure(call):7.2f} us")
+    measure_torch(gdn, arrays)
     with tempfile.TemporaryDirectory() as folder:
         for what in ("compiled", "from the cache"):
             done = subprocess.run([sys.executable, "-c", FIRST], env={**os.environ, "RECUR_CACHE": folder}, capture_output=True, text=True)
