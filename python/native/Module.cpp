@@ -82,7 +82,8 @@ NB_MODULE(_native, module) {
       [](nb::dict found) {
         Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty_on_cpu"],
                            found["empty_on_gpu"], found["empty"], found["is_grad_enabled"], found["is_negative"],
-                           found["modes"], found["profiler"], found["forward_ad"], found["get_device"]});
+                           found["increment_version"], found["modes"], found["profiler"], found["forward_ad"],
+                           found["get_device"]});
       },
       "found"_a);
   module.def("has_cuda_context", &hasCUDAContext);

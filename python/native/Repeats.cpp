@@ -274,6 +274,16 @@ nb::object Repeats::arrange(const Slots &slots, const Plan &plan, nb::object *ma
   return tuple;
 }
 
+/// Tells PyTorch which tensors of the caller's have other numbers now, so that autograd refuses those that it had kept.
+void Repeats::noteWritten(const Slots &slots) const {
+  nb::list written;
+  for (size_t i = given.size() + states.size(); i < slots.count; ++i)
+    if (slots.objects[i])
+      written.append(nb::handle(slots.objects[i]));
+  if (nb::len(written))
+    own(PyObject_CallFunctionObjArgs(torch->incrementVersion.ptr(), written.ptr(), nullptr));
+}
+
 nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, nb::object final, nb::object out,
                          bool transposed) {
   nb::object unknown = nb::borrow(Py_NotImplemented);
@@ -319,6 +329,7 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   }
   if (!problem.empty())
     raiseArgument(problem);
+  noteWritten(slots);
   return arrange(slots, *plan, made);
 }
 

@@ -13,7 +13,7 @@ struct Torch {
   nanobind::object tensor, parameter;      // the types
   nanobind::object bytes;                  // the type of elements
   nanobind::object emptyOnCPU, emptyOnGPU; // functions of shape, strides and type; None where it has none
-  nanobind::object empty, isGradEnabled, isNegative;
+  nanobind::object empty, isGradEnabled, isNegative, incrementVersion;
   nanobind::list modes;       // functions without arguments that give nothing, zero or false where nobody looks on
   nanobind::object profiler;  // modules that say whether they look on
   nanobind::object forwardAD; //
@@ -64,6 +64,7 @@ private:
   bool addByName(Slots &slots, PyObject *object, const std::vector<nanobind::object> &names) const;
   bool makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) const;
   std::shared_ptr<Plan> find(const Key &key);
+  void noteWritten(const Slots &slots) const;
   nanobind::object arrange(const Slots &slots, const Plan &plan, nanobind::object *made) const;
 
   std::vector<nanobind::object> given, states, outputs; // names

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, compiler, debug, kernels
+from . import _native, bound, compiler, debug, kernels
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CheckError, NoGradientError
 
@@ -422,7 +422,7 @@ class Recurrence:
         out: Any = None,
         states_transposed: bool = False,
         **named: Any,
-    ) -> Bound:
+    ) -> bound.Bound:
         """The call on these arrays as a function without arguments, which computes it again each time, on whatever they hold
         then: for a token at a time, where reading and checking the arrays takes as long as the token. The arguments are those
         of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read where they lie;
@@ -435,15 +435,14 @@ class Recurrence:
         if isinstance(final, bool):
             raise ArgumentError(f"{self.name}: a bound call writes final states to arrays of yours; give them, or None")
         is_torch = any(type(array).__module__.startswith("torch") for array in given)
+        memory: Any = bound
         if is_torch:
-            from .torch import allocate_bound as allocate, show_bound as show
-        else:
-            show, allocate = _show_as_it_is, _allocate_bound
+            from . import torch as memory
         initials = self.list_initials(initial)
         call = _native.Call(
             self.signature,
-            [show(self, array) for array in given],
-            None if initials is None else [show(self, state) for state in initials],
+            [memory.show_bound(self, array) for array in given],
+            None if initials is None else [memory.show_bound(self, state) for state in initials],
             None,
             states_transposed,
             None,
@@ -451,10 +450,11 @@ class Recurrence:
         loaded = self.obtain(call.key)
         shapes, _ = call.shapes(loaded.kernel)
         wanted = self.list_outputs(out) or [None] * len(shapes)
-        outputs = [allocate(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
+        outputs = [memory.allocate_bound(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
         finals = self.list_finals(final)
-        call.bind(loaded.kernel, [show(self, array) for array in outputs], [show(self, state) for state in finals])
-        return Bound(call, self.arrange(outputs, (), False), (given, initials, finals, outputs))
+        call.bind(loaded.kernel, [memory.show_bound(self, array) for array in outputs], [memory.show_bound(self, state) for state in finals])
+        note = memory.note_bound([*outputs, *finals])
+        return bound.Bound(call, self.arrange(outputs, (), False), (given, initials, finals, outputs), note)
 
     def call_on_memory(
         self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
@@ -545,35 +545,11 @@ class Recurrence:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-class Bound:
-    """A call on the same memory again and again; see :meth:`Recurrence.bind`."""
-
-    __slots__ = ("_call", "_kept", "result")
-
-    def __init__(self, call: _native.Call, result: Any, kept: Any) -> None:
-        self._call, self._kept = call, kept
-        #: The output, or the outputs as a tuple: the same arrays each time.
-        self.result = result
-
-    def __call__(self) -> Any:
-        """Computes the call, and gives the outputs."""
-        self._call.repeat()
-        return self.result
-
-
 def _define_again(source: str, source_name: str, name: str, options: Mapping[str, Any]) -> Recurrence:
     """Of a pickle."""
     from . import define
 
     return define(source, source_name=source_name, recurrence=name, **options)
-
-
-def _show_as_it_is(recurrence: Recurrence, tensor: Any) -> Any:
-    return tensor
-
-
-def _allocate_bound(shape: Sequence[int], given: Sequence[Any]) -> Any:
-    return numpy.empty(shape, given[0].dtype)
 
 
 def _suggest(name: str, known: Any) -> str:

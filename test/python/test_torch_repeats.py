@@ -193,3 +193,24 @@ def test_negation_that_was_put_off(gdn, long_way):
     (got,) = torch.autograd.grad(gdn(**{**inputs, "v": v}), v, weights)
     (wanted,) = torch.autograd.grad(gdn(**{**inputs, "v": v}), v, -torch.ones_like(want))
     assert torch.equal(got, wanted)
+
+
+@pytest.mark.parametrize("how", ["the first", "one before", "bound"])
+def test_autograd_knows_what_was_written(gdn, how):
+    """A state that a graph kept, and a call went on from in place, is no state to take a gradient by."""
+    inputs, state, out = of_torch(draw()), torch.ones(2, 4, 8, 16), torch.ones(2, 70, 4, 8)
+    call = gdn.bind(**inputs, initial=state, final=state, out=out) if how == "bound" else lambda: gdn(**inputs, initial=state, final=state, out=out)
+    if how == "one before":
+        call()
+    for kept in (state, out):
+        weight = torch.ones_like(kept, requires_grad=True)
+        loss = (weight * kept).sum()
+        version = kept._version
+        call()
+        assert kept._version > version
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    with torch.inference_mode():
+        fresh = torch.zeros(2, 4, 8, 16)
+        for _ in range(2):
+            gdn(**inputs, initial=fresh, final=fresh)
