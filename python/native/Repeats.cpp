@@ -233,7 +233,7 @@ bool Repeats::makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) con
 std::shared_ptr<Repeats::Plan> Repeats::find(const Key &key) {
   for (size_t i = 0; i < plans.size(); ++i) {
     const std::vector<int64_t> &known = plans[i]->key;
-    if (known.size() != key.count || std::memcmp(known.data(), key.words, key.count * sizeof(int64_t)))
+    if (known.size() != key.count || std::memcmp(known.data(), key.words, key.count * sizeof(int64_t)) != 0)
       continue;
     std::rotate(plans.begin(), plans.begin() + std::ptrdiff_t(i), plans.begin() + std::ptrdiff_t(i) + 1);
     return plans.front();
