@@ -61,7 +61,7 @@ struct Options {
     for (auto [known, field] :
          {std::pair("source_name", &options.source_name), std::pair("recurrence", &options.recurrence),
           std::pair("target", &options.target), std::pair("dtype", &options.dtype), std::pair("plan", &options.plan),
-          std::pair("emit", &options.emit)})
+          std::pair("emit", &options.emit), std::pair("gradients", &options.gradients)})
       if (name == known)
         return *field;
     raise("Error", "the compiler has no option '" + name + "'");

@@ -41,6 +41,7 @@ class Request:
     chunk: int
     backward: bool = False
     quick: bool = False
+    gradients: tuple[str, ...] = ()  #: of which inputs, params and states; none named: of all
 
     def to_key(self) -> dict[str, Any]:
         """The same for the cache, with the compiler, and this processor where the target is this processor."""
@@ -91,6 +92,7 @@ def _compile(request: Request) -> bytes:
         plan=request.plan,
         chunk=request.chunk or None,
         backward=request.backward,
+        gradients=",".join(request.gradients) or None,
         quick=request.quick,
         emit="so,manifest",
     )

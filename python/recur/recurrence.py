@@ -291,10 +291,10 @@ class Recurrence:
         return debug.warn_of_copy if debug.copies else None
 
     def request(
-        self, sizes: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None
+        self, sizes: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
     ) -> kernels.Request:
-        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too. A target
-        takes the place of the recurrence's own."""
+        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too, of all or of
+        what ``gradients`` names. A target takes the place of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
         if dtype not in kernels.DTYPES:
@@ -322,6 +322,7 @@ class Recurrence:
             self.chunk,
             backward,
             self.quick,
+            tuple(gradients),
         )
 
     def obtain(self, key: tuple[Any, ...], target: str | None = None) -> kernels.Loaded:
@@ -343,15 +344,15 @@ class Recurrence:
         """Those of `Call.key`, by their names."""
         return {name: size for name, size in zip(self._sizes, sizes) if size is not None}
 
-    def obtain_gradient(self, known: Mapping[str, int], dtype: str) -> kernels.Loaded:
-        """The kernel of the gradient; raises :class:`recur.NoGradientError` where there is none."""
-        loaded = self.obtain_for(known, dtype, backward=True)
+    def obtain_gradient(self, known: Mapping[str, int], dtype: str, gradients: Sequence[str] = ()) -> kernels.Loaded:
+        """The kernel of the gradient, of all or of what is named; raises :class:`recur.NoGradientError` where there is none."""
+        loaded = self.obtain_for(known, dtype, backward=True, gradients=gradients)
         if not loaded.kernel.has_gradient:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
 
     def obtain_for(
-        self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None
+        self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
     ) -> kernels.Loaded:
         """The kernel for these sizes, which arrays have, and this type."""
         if self._only:
@@ -362,7 +363,7 @@ class Recurrence:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
             return self._only
         dims = {name: size for name, size in known.items() if name in self.declaration.dims}
-        return kernels.get(self.request(dims, dtype, backward, target))
+        return kernels.get(self.request(dims, dtype, backward, target, gradients))
 
     def __call__(
         self,

@@ -246,27 +246,43 @@ def _backward(
     has_initial: Sequence[bool],
     transposed: bool,
     final: bool,
+    wanted: Sequence[bool],
 ) -> list[torch.Tensor]:
-    """Gradients of the tensors, from cotangents of what the call forward gives."""
+    """Gradients of the tensors that are wanted, from cotangents of what the call forward gives. What only the others need is not
+    computed: kernels are of the gradients that are wanted."""
     recurrence = REGISTRY[name]
     _refuse_gradient_on_gpu(recurrence, tensors[0])
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
     cotangents = [resolve(tensor) for tensor in cotangents]
     call = _read(recurrence, given, initials, offsets, transposed)
     sizes, dtype, _ = call.key
-    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype).kernel
-    gradients = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors]
-    states = iter(gradients[len(given) :])
-    wanted = [next(states) if there else None for there in has_initial] or [None] * len(recurrence.declaration.states)
+    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype, _name_wanted(recurrence, has_initial, wanted)).kernel
+    gradients = [
+        torch.empty_like(tensor, memory_format=torch.contiguous_format) if is_wanted else None
+        for tensor, is_wanted in zip(tensors, wanted)
+    ]
+    rest = iter(gradients[len(given) :])
+    states = [next(rest) if there else None for there in has_initial] or [None] * len(recurrence.declaration.states)
     outputs = len(recurrence.declaration.outputs)
     call.run_backward(
         kernel,
         [show(tensor) for tensor in cotangents[:outputs]],
-        [show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(wanted),
+        [show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(states),
         [show(tensor) for tensor in gradients[: len(given)]],
-        [show(tensor) for tensor in wanted],
+        [show(tensor) for tensor in states],
     )
-    return gradients
+    return [tensor for tensor in gradients if tensor is not None]
+
+
+def _name_wanted(recurrence: Recurrence, has_initial: Sequence[bool], wanted: Sequence[bool]) -> tuple[str, ...]:
+    """The inputs, params and states whose gradients are wanted; none where all inputs and params are: then the states' cost
+    nothing."""
+    declaration = recurrence.declaration
+    names = [value.name for value in (*declaration.inputs, *declaration.params)]
+    if all(wanted[: len(names)]):
+        return ()
+    names += [state.name for state, there in zip(declaration.states, has_initial) if there]
+    return tuple(name for name, is_wanted in zip(names, wanted) if is_wanted)
 
 
 @_backward.register_fake
@@ -278,8 +294,11 @@ def _(
     has_initial: Sequence[bool],
     transposed: bool,
     final: bool,
+    wanted: Sequence[bool],
 ) -> list[torch.Tensor]:
-    return [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in tensors]
+    return [
+        torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor, is_wanted in zip(tensors, wanted) if is_wanted
+    ]
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -290,7 +309,9 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def _derive(ctx: Any, cotangents: Sequence[torch.Tensor]) -> Any:
     tensors, offsets = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
-    gradients = _backward(tensors, offsets[0] if offsets else None, cotangents, *ctx.rest)
+    wanted = list(ctx.needs_input_grad[0])
+    computed = iter(_backward(tensors, offsets[0] if offsets else None, cotangents, *ctx.rest, wanted))
+    gradients = [next(computed) if is_wanted else None for is_wanted in wanted]
     # PyTorch takes an empty list for one of tensors, and wants it back as that.
     return gradients, None, None, None if ctx.rest[1] else [], None, None
 

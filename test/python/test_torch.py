@@ -149,7 +149,8 @@ def test_opcheck(gdn, inputs):
     tests = ("test_schema", "test_faketensor", "test_autograd_registration")
     backward = torch.ops.recur.backward.default
     cotangents = [torch.ones(2, 70, 4, 8), torch.ones(2, 4, 8, 16)]
-    torch.library.opcheck(backward, (inputs, None, cotangents, gdn.handle, [], False, True), test_utils=tests[:2])
+    for wanted in ([True] * 5, [False, True, False, False, True]):
+        torch.library.opcheck(backward, (inputs, None, cotangents, gdn.handle, [], False, True, wanted), test_utils=tests[:2])
     torch.library.opcheck(forward, (inputs, None, gdn.handle, [], False, True), test_utils=tests)
     torch.library.opcheck(forward, ([*inputs, state], None, gdn.handle, [True], False, True), test_utils=tests)
     one = [tensor[:1] for tensor in inputs]
@@ -164,7 +165,7 @@ def test_opcheck_of_everything(gdn):
         needing = [tensor.clone().requires_grad_() for tensor in given + initial]
         torch.library.opcheck(forward, (needing, None, gdn.handle, [True] * len(initial), False, True))
     cotangents = [torch.ones(2, 9, 4, 8), torch.ones(2, 4, 8, 16)]
-    torch.library.opcheck(backward, (given, None, cotangents, gdn.handle, [], False, True))
+    torch.library.opcheck(backward, (given, None, cotangents, gdn.handle, [], False, True, [True] * 5))
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -297,6 +298,36 @@ def test_gradients(gdn):
             assert error_of(gradient.numpy(), reference.numpy()) < 1e-5
     without_state = torch.autograd.grad(gdn(*[tensor.requires_grad_() for tensor in inputs]).sum(), inputs)
     assert all(gradient.shape == tensor.shape for gradient, tensor in zip(without_state, inputs))
+
+
+@pytest.mark.parametrize("names", [["v"], ["q", "g"], ["k", "beta", "S"], ["S"]])
+def test_gradients_that_nobody_wants_are_left_out(gdn, names, monkeypatch):
+    """What requires none has none, the others are as beside all, and the kernel has no more than these."""
+    asked = []
+    obtain = type(gdn).obtain_gradient
+
+    def watch(self, known, dtype, gradients=()):
+        asked.append(gradients)
+        return obtain(self, known, dtype, gradients)
+
+    monkeypatch.setattr(type(gdn), "obtain_gradient", watch)
+
+    def derive(function, wanted):
+        tensors = {**of_torch(draw(T=20)), "S": torch.ones(2, 4, 8, 16)}
+        for name in wanted:
+            tensors[name].requires_grad_()
+        given = {name: tensor for name, tensor in tensors.items() if name != "S"}
+        o, last = function(**given, initial=tensors["S"], final=True)
+        (o.square().sum() + last.sum()).backward()
+        return {name: tensor.grad for name, tensor in tensors.items()}
+
+    everything = derive(gdn, ["q", "k", "v", "g", "beta", "S"])
+    for function in (gdn, torch.compile(gdn, backend="aot_eager")):
+        some = derive(function, names)
+        assert {name for name, gradient in some.items() if gradient is not None} == set(names)
+        for name in names:
+            assert error_of(some[name].numpy(), everything[name].numpy()) < 1e-5
+    assert set(asked) == {(), tuple(names)}
 
 
 def test_gradients_beside_16_bits(gdn):
