@@ -202,6 +202,11 @@ static double divideUp(double a, double b) {
 
 /// The time of a first segment of `first` chunks and `count` others of `rest`.
 static double estimateTime(const CutCosts &costs, double first, double count, double rest) {
+  if (count == 1 && 2 * costs.units <= costs.processors) {
+    // One thread goes ahead and then over the second segment, another one behind and then over the first.
+    double one = costs.states * first + (costs.states + 1) * rest, other = costs.chain * rest + first;
+    return (one > other ? one : other) + 2 * costs.waiting;
+  }
   auto spread = [&](double tasks, double each) { return divideUp(costs.units * tasks, costs.processors) * each; };
   double ahead = costs.states * first, behind = costs.chain * rest;
   double ends = ahead > behind ? ahead : behind, together = costs.units * (ahead + behind) / costs.processors;
@@ -243,8 +248,10 @@ static Cut chooseGradientCut(const Call &call, int64_t tokens, bool isForced) {
   double least = 0;
   Cut best;
   for (int64_t count = from; count <= most && count < chunks; ++count) {
-    // The states of the first segment are known before the others'.
-    int64_t rest = int64_t(divideUp(double(chunks), double(count) + 1 + costs.states)), first = chunks - count * rest;
+    // The states of the first segment are known before the others'. Two segments are done at the same time.
+    bool areTwo = count == 1 && costs.states < 1 && costs.chain < 1;
+    double share = areTwo ? (1 - costs.states) / (2 - costs.chain) : 1 / (double(count) + 1 + costs.states);
+    int64_t rest = int64_t(divideUp(share * double(chunks), 1)), first = chunks - count * rest;
     if (first < 1) {
       first = 1;
       rest = divideUp(chunks - 1, count);
