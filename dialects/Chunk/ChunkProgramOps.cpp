@@ -97,6 +97,17 @@ LogicalResult ParamOp::verify() {
   return success();
 }
 
+LogicalResult TakeOp::verify() {
+  std::optional<ArrayRef<int64_t>> triangle = getTriangle();
+  if (!triangle)
+    return success();
+  if (tensorOf(getResult()).getRank() != 2)
+    return emitOpError() << "has a triangle, as matrices have, but it is " << getResult().getType();
+  if (triangle->size() != 2 || llvm::any_of(*triangle, [](int64_t number) { return number < 1; }))
+    return emitOpError() << "has a triangle of rows and writes a token, which are two numbers above zero";
+  return success();
+}
+
 NextOp StateOp::getNext() {
   for (Operation *user : getResult().getUsers())
     if (auto next = dyn_cast<NextOp>(user))

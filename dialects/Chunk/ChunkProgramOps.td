@@ -141,14 +141,17 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
 def Chunk_TakeOp : Chunk_DeclarationOp<"take", [Pure]> {
   let summary = "a value of this chunk that an earlier phase left";
   let description = [{
+    `triangle [r, w]` says of a matrix of the tokens that row n is zero from column (n / r + 1) w on.
+
     Verified: no two values of one name are given or taken; a value of the tokens has some rows for each of the chunk's
-    tokens, or one row.
+    tokens, or one row; a triangle is of a matrix, and has two numbers above zero.
 
     Example: `%S = chunk.take "S" whole rounded : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded);
+  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, OptionalAttr<DenseI64ArrayAttr>:$triangle);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? (`triangle` $triangle^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Chunk_GiveOp : Chunk_Op<"give", [HasParent<"ProgramOp">]> {

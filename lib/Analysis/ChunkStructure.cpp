@@ -69,6 +69,9 @@ void ChunkStructure::findTriangles(Operation *op) {
     record(interaction, Triangle{int64_t(interaction.getPoints().size()), int64_t(interaction.getSteps().size())});
   } else if (isa<chunk::InverseOp>(op)) {
     record(op->getResult(0), Triangle{1, 1});
+  } else if (auto take = dyn_cast<chunk::TakeOp>(op)) {
+    if (std::optional<ArrayRef<int64_t>> numbers = take.getTriangle())
+      record(take, Triangle{(*numbers)[0], (*numbers)[1]});
   } else if (auto map = dyn_cast<chunk::MapOp>(op)) {
     Value first = map.getOperands().front(), last = map.getOperands().back();
     std::optional<Triangle> ofFirst = findTriangle(first), ofLast = findTriangle(last);

@@ -1,9 +1,13 @@
 #include "Analysis/StateChain.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::analysis;
+using Operand = StateChain::Operand;
+using Step = StateChain::Step;
+using StepKind = StateChain::StepKind;
 
 namespace {
 
@@ -14,36 +18,52 @@ public:
   std::optional<StateChain> find();
 
 private:
-  enum class Kind { State, RoundedState, Loaded, Sums };
+  enum class Kind { State, RoundedState, Loaded, Value, Constant };
   struct Content {
     Kind kind;
-    unsigned number; // of the load or read; of a state, how many advances made it
+    unsigned number; // of the load or value; of a state, how many advances made it
+    double constant = 0;
   };
   static Value whole(Value tile) {
     while (auto view = tile.getDefiningOp<ViewOp>())
       tile = view.getSource();
     return tile;
   }
-  const Content *contentOf(Value tile, Kind kind) const {
+  const Content *contentOf(Value tile) const {
     auto found = contents.find(whole(tile));
-    return found != contents.end() && found->second.kind == kind ? &found->second : nullptr;
+    return found != contents.end() ? &found->second : nullptr;
   }
-  bool isInput(Value tile, ArrayRef<int64_t> shape) const {
-    return contentOf(tile, Kind::Loaded) && isBF16(tile, shape);
+  const Content *contentOf(Value tile, Kind kind) const {
+    const Content *content = contentOf(tile);
+    return content && content->kind == kind ? content : nullptr;
   }
   static bool isBF16(Value tile, ArrayRef<int64_t> shape) {
     return tileOf(tile).getElementType().isBF16() && tileOf(tile).getShape() == shape;
+  }
+  /// Rows of bf16 that a load brings.
+  const Content *inputOf(Value tile, ArrayRef<int64_t> shape) const {
+    return isBF16(tile, shape) ? contentOf(tile, Kind::Loaded) : nullptr;
   }
   bool isState(Value tile) const {
     TileType type = tileOf(tile);
     return type.getElementType().isF32() && type.getShape() == ArrayRef<int64_t>{StateChain::channels, chain.keys};
   }
+  /// Of a channel each, in rows.
+  static bool isOfValues(Value tile) {
+    TileType type = tileOf(tile);
+    return type.getRank() == 2 && type.getSize(1) == StateChain::channels && type.getSize(0) % 16 == 0;
+  }
+  std::optional<Operand> valuesOf(Value tile) const;
+  std::optional<Operand> numberOfRow(Value tile, int64_t rows) const;
+  /// A value, in a tile of its own, that this step makes.
+  bool make(Value tile, Step step);
   bool takeAround(Operation &op);
   bool take(Operation &op);
   bool take(LoadOp op);
   bool take(MapOp op);
+  bool takeOfState(MapOp op);
+  bool takeConstant(MapOp op);
   bool take(ProductOp op);
-  bool takeRead(ProductOp op);
   bool takeAdvance(ProductOp op);
   bool take(StoreOp op);
   bool fitsRegisters() const;
@@ -52,6 +72,7 @@ private:
   KernelOp kernel;
   StateChain chain;
   Value state; // the tile that has it between chunks
+  unsigned advances = 0;
   llvm::DenseMap<Value, Content> contents;
 };
 
@@ -87,15 +108,15 @@ bool ChainFinder::take(Operation &op) {
   if (auto load = dyn_cast<LoadOp>(op))
     return take(load);
   if (auto map = dyn_cast<MapOp>(op))
-    return take(map);
+    return takeOfState(map) || takeConstant(map) || take(map);
   if (auto product = dyn_cast<ProductOp>(op))
-    return product.getTransposed() ? takeAdvance(product) : takeRead(product);
+    return product.getTransposed() ? takeAdvance(product) : take(product);
   if (auto store = dyn_cast<StoreOp>(op))
     return take(store);
   return false;
 }
 
-/// Rows of bf16 whose pieces of 16 bytes can be copied as they are; or numbers for a chunk.
+/// Rows of bf16 whose pieces of 16 bytes can be copied as they are; or numbers for a chunk, or for each of its rows.
 bool ChainFinder::take(LoadOp op) {
   TileType type = op.getTile().getType(), array = op.getArray().getType();
   if (!op.getTile().getDefiningOp<AllocOp>() || contents.contains(op.getTile()) ||
@@ -103,14 +124,19 @@ bool ChainFinder::take(LoadOp op) {
     return false;
   bool isRows =
       type.getElementType().isBF16() && type.getRank() == 2 && type.getSize(0) % 16 == 0 && type.getSize(1) % 16 == 0;
-  bool isNumbers = type.getElementType().isF32() && type.getSize(0) == 1 && type.getRank() <= 2;
+  bool isNumbers = type.getElementType().isF32() &&
+                   (type.getRank() == 1 ? array.getRank() == 1 : type.getRank() == 2 && type.getSize(0) == 1);
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
   chain.loads.push_back({op});
   return isRows || isNumbers;
 }
 
+//===----------------------------------------------------------------------===//
+// Passes over elements
+//===----------------------------------------------------------------------===//
+
 /// The state rounded, or moved to where it lies between chunks.
-bool ChainFinder::take(MapOp op) {
+bool ChainFinder::takeOfState(MapOp op) {
   auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
   bool isCopy = op.getInputs().size() == 1 && !op.getBlocks() && op.getDims().size() == 1 &&
                 yield.getValues()[0] == op.getBody().getArgument(0) &&
@@ -121,60 +147,154 @@ bool ChainFinder::take(MapOp op) {
   if (!from || !isState(op.getInputs()[0]))
     return false;
   Content known = *from;
-  if (isState(op.getResult())) {
+  bool isMoved = isState(op.getResult()),
+       isRounded = known.number == 0 && isBF16(op.getResult(), {StateChain::channels, chain.keys});
+  if (isMoved)
     contents[op.getResult()] = known;
-    return true;
-  }
-  bool isRounded = known.number == 0 && isBF16(op.getResult(), {StateChain::channels, chain.keys});
-  contents[op.getResult()] = {Kind::RoundedState, 0};
-  return isRounded;
+  else if (isRounded)
+    contents[op.getResult()] = {Kind::RoundedState, 0};
+  return isMoved || isRounded;
 }
 
-bool ChainFinder::takeRead(ProductOp op) {
-  int64_t count = op.getResult().getType().getSize(0);
-  bool isPlain = op.getRightTransposed() && !op.getRowScale() && !op.getColumnScale() && !op.getLeftTriangle() &&
-                 !op.getResultTriangle() && whole(op.getResult()) == op.getResult();
-  if (!isPlain || !contentOf(op.getRight(), Kind::RoundedState) || !isInput(op.getLeft(), {count, chain.keys}) ||
-      !isBF16(op.getResult(), {count, StateChain::channels}))
+/// One number, which is known.
+bool ChainFinder::takeConstant(MapOp op) {
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  FloatAttr number;
+  if (!op.getInputs().empty() || whole(op.getResult()) != op.getResult() || tileOf(op.getResult()).getExtent() != 1 ||
+      !matchPattern(yield.getValues()[0], m_Constant(&number)))
     return false;
-  StateChain::Read read{contentOf(op.getLeft(), Kind::Loaded)->number, std::nullopt, count};
-  if (Value plus = op.getPlus()) {
-    if (!isInput(plus, {count, StateChain::channels}))
-      return false;
-    read.plus = contentOf(plus, Kind::Loaded)->number;
-  }
-  contents[op.getResult()] = {Kind::Sums, unsigned(chain.reads.size())};
-  chain.reads.push_back(read);
+  contents[op.getResult()] = {Kind::Constant, 0, number.getValueAsDouble()};
   return true;
+}
+
+std::optional<Operand> ChainFinder::valuesOf(Value tile) const {
+  const Content *content = contentOf(tile);
+  if (!content || !isOfValues(tile) || whole(tile) != tile)
+    return std::nullopt;
+  if (content->kind == Kind::Value)
+    return Operand{Operand::Value, content->number};
+  if (content->kind == Kind::Loaded && tileOf(tile).getElementType().isBF16())
+    return Operand{Operand::Load, content->number};
+  return std::nullopt;
+}
+
+/// One for each row, or one for all.
+std::optional<Operand> ChainFinder::numberOfRow(Value tile, int64_t rows) const {
+  const Content *content = contentOf(tile);
+  if (!content)
+    return std::nullopt;
+  if (content->kind == Kind::Constant)
+    return Operand{Operand::Constant, 0, content->constant};
+  TileType type = tileOf(whole(tile));
+  bool isOfRows = type.getRank() == 1 && type.getSize(0) == rows, isOne = type.getExtent() == 1;
+  if (content->kind != Kind::Loaded || !type.getElementType().isF32() || (!isOfRows && !isOne))
+    return std::nullopt;
+  return Operand{Operand::Load, content->number};
+}
+
+bool ChainFinder::make(Value tile, Step step) {
+  TileType type = tileOf(tile);
+  const Content *before = contentOf(tile);
+  if (whole(tile) != tile || !isOfValues(tile) || (before && before->kind != Kind::Value) ||
+      !(type.getElementType().isBF16() || type.getElementType().isF32()))
+    return false;
+  step.value = unsigned(chain.values.size());
+  contents[tile] = {Kind::Value, *step.value};
+  chain.values.push_back({type.getSize(0), type.getElementType().isBF16(), std::nullopt});
+  chain.steps.push_back(std::move(step));
+  return true;
+}
+
+bool ChainFinder::take(MapOp op) {
+  if (op.getBlocks() || !isOfValues(op.getResult()) || llvm::any_of(op.getBody().front(), [](Operation &inner) {
+        return isa<IndexOp>(inner);
+      }))
+    return false;
+  int64_t rows = tileOf(op.getResult()).getSize(0);
+  Step step{StepKind::Map, op, {}, {}, {}, {}, {}};
+  for (auto [input, dims] : llvm::zip(op.getInputs(), op.getDims())) {
+    ArrayRef<int64_t> places = cast<DenseI64ArrayAttr>(dims).asArrayRef();
+    std::optional<Operand> operand;
+    if (places == ArrayRef<int64_t>{0, 1} && tileOf(input).getSize(0) == rows)
+      operand = valuesOf(input);
+    else if (places == ArrayRef<int64_t>{0})
+      operand = numberOfRow(input, rows);
+    if (!operand)
+      return false;
+    step.operands.push_back(*operand);
+  }
+  return make(op.getResult(), std::move(step));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Rows that read the state, or a matrix of the tokens that is applied to values.
+bool ChainFinder::take(ProductOp op) {
+  int64_t count = op.getResult().getType().getSize(0);
+  if (op.getColumnScale() || op.getResultTriangle() || !isOfValues(op.getResult()))
+    return false;
+  Step step{StepKind::Read, op, {}, {}, {}, {}, {}};
+  if (op.getRightTransposed()) {
+    const Content *rows = inputOf(op.getLeft(), {count, chain.keys});
+    if (!rows || !contentOf(op.getRight(), Kind::RoundedState) || op.getLeftTriangle())
+      return false;
+    step.right = rows->number;
+  } else {
+    std::optional<Operand> values = valuesOf(op.getRight());
+    int64_t inner = tileOf(op.getRight()).getSize(0);
+    const Content *matrix = inputOf(op.getLeft(), {count, inner});
+    if (!values || !matrix || inner > 64 || !tileOf(op.getRight()).getElementType().isBF16())
+      return false;
+    step.kind = StepKind::Apply;
+    step.right = matrix->number;
+    step.operands.push_back(*values);
+  }
+  if (Value plus = op.getPlus()) {
+    step.plus = valuesOf(plus);
+    if (!step.plus || tileOf(plus).getSize(0) != count)
+      return false;
+  }
+  if (Value scale = op.getRowScale()) {
+    step.scale = numberOfRow(scale, count);
+    if (!step.scale)
+      return false;
+  }
+  return make(op.getResult(), std::move(step));
 }
 
 bool ChainFinder::takeAdvance(ProductOp op) {
   const Content *before = op.getPlus() ? contentOf(op.getPlus(), Kind::State) : nullptr;
-  bool isPlain = before && before->number == chain.advances.size() && !op.getRightTransposed() && !op.getRowScale() &&
+  bool isPlain = before && before->number == advances && !op.getRightTransposed() && !op.getRowScale() &&
                  !op.getLeftTriangle() && !op.getResultTriangle() && isState(op.getResult()) &&
                  whole(op.getResult()) == op.getResult();
   if (!isPlain)
     return false;
   int64_t rows = op.getLeft().getType().getSize(0);
-  const Content *sums = contentOf(op.getLeft(), Kind::Sums);
-  if (!isBF16(op.getLeft(), {rows, StateChain::channels}) || !isInput(op.getRight(), {rows, chain.keys}) ||
-      (!sums && !isInput(op.getLeft(), {rows, StateChain::channels})))
+  std::optional<Operand> values = valuesOf(op.getLeft());
+  const Content *keys = inputOf(op.getRight(), {rows, chain.keys});
+  if (!values || !keys || !tileOf(op.getLeft()).getElementType().isBF16())
     return false;
-  StateChain::Advance advance{sums != nullptr, sums ? sums->number : contentOf(op.getLeft(), Kind::Loaded)->number,
-                              contentOf(op.getRight(), Kind::Loaded)->number, std::nullopt};
+  Step step{StepKind::Advance, op, {}, keys->number, {*values}, {}, {}};
   if (Value scale = op.getColumnScale()) {
     const Content *loaded = contentOf(scale, Kind::Loaded);
     int64_t count = tileOf(whole(scale)).getShape().back();
-    if (!loaded || !tileOf(scale).getElementType().isF32() || (count != 1 && count != chain.keys))
+    if (!loaded || !tileOf(scale).getElementType().isF32() || chain.loads[loaded->number].isOfRows() ||
+        (count != 1 && count != chain.keys))
       return false;
-    advance.scale = loaded->number;
+    step.scale = Operand{Operand::Load, loaded->number};
   }
-  chain.advances.push_back(advance);
-  contents[op.getResult()] = {Kind::State, unsigned(chain.advances.size())};
+  chain.steps.push_back(std::move(step));
+  contents[op.getResult()] = {Kind::State, ++advances};
   return true;
 }
 
-/// The state as it was when the chunk began, or what was read.
+//===----------------------------------------------------------------------===//
+// Stores, and what there is room for
+//===----------------------------------------------------------------------===//
+
+/// The state as it was when the chunk began, or a value.
 bool ChainFinder::take(StoreOp op) {
   if (!op.getArray().getType().getElementType().isBF16())
     return false;
@@ -184,46 +304,57 @@ bool ChainFinder::take(StoreOp op) {
     chain.kept = op;
     return isOnly;
   }
-  const Content *sums = contentOf(op.getTile(), Kind::Sums);
-  if (!sums || chain.reads[sums->number].store)
+  const Content *value = contentOf(op.getTile(), Kind::Value);
+  if (!value || whole(op.getTile()) != op.getTile() || chain.values[value->number].stored)
     return false;
-  chain.reads[sums->number].store = op;
+  chain.values[value->number].stored = unsigned(chain.stored.size());
+  chain.stored.push_back({op, chain.values[value->number].rows});
+  chain.steps.push_back({StepKind::Store, op, {}, {}, {Operand{Operand::Value, value->number}}, {}, {}});
   return true;
 }
 
-/// Of a thread that has a state, the state rounded, and what is read and added. The rest of the 168 that a thread of so
-/// many can have is for addresses.
+/// Of a thread that has a state, the state rounded, and the values that are there at the same time. The rest of what a
+/// thread of so many can have is for addresses.
 bool ChainFinder::fitsRegisters() const {
-  constexpr int64_t most = 152;
-  int64_t largest = 0, loaded = 0;
-  for (const StateChain::Read &read : chain.reads)
-    largest = std::max(largest, read.count / 2 + read.count / 4);
-  for (const StateChain::Advance &advance : chain.advances)
-    if (!advance.takesSums)
-      loaded += chain.loads[advance.values].type().getSize(0) / 4;
-  return chain.keys % 16 == 0 && chain.keys / 2 + chain.keys / 4 + largest + loaded <= most;
+  constexpr int64_t registers = 65536, forAddresses = 16, most = 255, unit = 8;
+  int64_t each = std::min(most, registers / chain.threads() / unit * unit) - forAddresses;
+  int64_t largest = 0;
+  for (const Step &step : chain.steps)
+    if (step.isProduct()) {
+      int64_t own = step.value ? chain.values[*step.value].rows / 2 : 0;
+      for (const Operand &operand : step.operands)
+        own += (operand.kind == Operand::Value ? chain.values[operand.number].rows
+                                               : chain.loads[operand.number].type().getSize(0)) /
+               4;
+      largest = std::max(largest, own);
+    }
+  return chain.keys % 16 == 0 && chain.keys / 2 + chain.keys / 4 + largest <= each;
 }
 
 /// Tiles of a stage, and as many stages as there is room for; then what is stored, and the barriers.
 bool ChainFinder::place() {
-  constexpr int64_t panelColumns = 64, rowBytes = 128, alignment = 1024, mostStages = 4;
-  for (StateChain::Load &load : chain.loads) {
-    TileType type = load.type();
-    load.offset = chain.stageBytes;
-    int64_t bytes = load.isRows() ? llvm::divideCeil(type.getSize(1), panelColumns) * type.getSize(0) * rowBytes
-                                  : 4 * type.getShape().back();
-    chain.stageBytes += llvm::alignTo(bytes, alignment);
-  }
+  constexpr int64_t panelColumns = 64, rowBytes = 128, alignment = 1024, numberAlignment = 16, mostStages = 4;
+  for (StateChain::Load &load : chain.loads)
+    if (load.isRows()) {
+      load.offset = chain.stageBytes;
+      chain.stageBytes += llvm::alignTo(
+          llvm::divideCeil(load.type().getSize(1), panelColumns) * load.type().getSize(0) * rowBytes, alignment);
+    }
+  for (StateChain::Load &load : chain.loads)
+    if (!load.isRows()) {
+      load.offset = chain.stageBytes;
+      chain.stageBytes += llvm::alignTo(4 * load.type().getShape().back(), numberAlignment);
+    }
+  chain.stageBytes = llvm::alignTo(chain.stageBytes, alignment);
   int64_t stored = 0;
   if (chain.kept)
     stored += 2 * StateChain::channels * StateChain::paddedRow(chain.keys);
-  for (StateChain::Read &read : chain.reads)
-    if (read.store) {
-      read.offset = stored;
-      stored += 2 * read.count * StateChain::paddedRow(StateChain::channels);
-    }
+  for (StateChain::Stored &one : chain.stored) {
+    one.offset = stored;
+    stored += 2 * one.rows * StateChain::paddedRow(StateChain::channels);
+  }
   constexpr int64_t barrierBytes = 256; // of at most 4 stages and 8 tiles
-  if (chain.reads.size() > 7)
+  if (chain.stored.size() > 7)
     return false;
   for (chain.stages = mostStages; chain.stages > 1; --chain.stages) {
     int64_t begin = chain.stages * chain.stageBytes;
@@ -231,8 +362,8 @@ bool ChainFinder::place() {
     if (chain.sharedBytes > mostSharedBytes)
       continue;
     chain.keptOffset = begin;
-    for (StateChain::Read &read : chain.reads)
-      read.offset += begin;
+    for (StateChain::Stored &one : chain.stored)
+      one.offset += begin;
     chain.barrierOffset = begin + stored;
     return true;
   }
@@ -247,9 +378,10 @@ std::optional<StateChain> ChainFinder::find() {
       return std::nullopt;
   // What the next chunk begins with lies where this one has begun.
   const Content *last = state ? contentOf(state, Kind::State) : nullptr;
-  bool isWhole = chain.final && chain.loop && !chain.advances.empty() && last && last->number == chain.advances.size();
+  bool isWhole = chain.final && chain.loop && advances && last && last->number == advances;
   if (!isWhole || !fitsRegisters() || !place())
     return std::nullopt;
+  orderSteps(chain);
   return chain;
 }
 

@@ -1,5 +1,5 @@
-// Kernels that do nothing from chunk to chunk but read and advance one state, with what loads bring: their state can
-// stay in the registers of a warpgroup.
+// Kernels that go from chunk to chunk with one state, on rows of tokens that loads bring: the state can stay in the
+// registers of a warpgroup, and so can what a chunk makes of it.
 #pragma once
 
 #include "dialects/Tile/Tile.h"
@@ -9,40 +9,76 @@ namespace recur::analysis {
 /// What such a kernel does in a chunk, and where its tiles lie in shared memory when it is done by four roles: a
 /// warpgroup that has the state, warps that load, one that says what has come, and warps that store. Chunks go through
 /// stages; those ahead are on their way while one is computed.
+///
+/// A value has a row for each token, or several, and a column for each channel of the part.
 struct StateChain {
   /// A tile that each chunk brings: rows in panels of 64 columns, whose pieces of 16 bytes are permuted as `swizzle
-  /// 128` says, or numbers side by side.
+  /// 128` says, or numbers side by side: one a row of values, one a column of the state, or one.
   struct Load {
     tile::LoadOp op;
     int64_t offset = 0; // in the stage, in bytes
     tile::TileType type() const { return tile::LoadOp(op).getTile().getType(); }
     bool isRows() const { return type().getElementBytes() == 2; }
+    /// The numbers are one for each row.
+    bool isOfRows() const { return !isRows() && type().getRank() == 1 && type().getSize(0) > 1; }
   };
-  /// rows S^T, and rows added to that, rounded; `sums` is what the caller is left, if anything.
-  struct Read {
-    unsigned rows;
-    std::optional<unsigned> plus;
-    int64_t count; // of rows
-    tile::StoreOp store = {};
-    int64_t offset = 0; // of the sums, for those who store them
+  struct Operand {
+    enum Kind { Value, Load, Constant } kind;
+    unsigned number = 0; // of the value or load
+    double constant = 0;
   };
-  /// S scaled, and values^T keys added. The values are those of a load, or the sums of a read.
-  struct Advance {
-    bool takesSums;
-    unsigned values, keys;
-    std::optional<unsigned> scale; // of columns, or of all
+  enum class StepKind {
+    Read,    // rows S^T
+    Apply,   // a matrix of the tokens times values
+    Map,     // a function of elements
+    Advance, // S, its columns scaled, plus values^T keys
+    Store,
+  };
+  struct Step {
+    StepKind kind;
+    mlir::Operation *op;
+    std::optional<unsigned> value;       // that it makes
+    std::optional<unsigned> right;       // the load with the rows that read, the matrix or the keys
+    llvm::SmallVector<Operand> operands; // of a map; else one, that is applied, written or stored
+    std::optional<Operand> plus, scale;  // what a product is added to, and the number of each row of it; or of columns
+    bool isCritical = false;             // the next chunk waits for it
+    bool isProduct() const {
+      return kind == StepKind::Read || kind == StepKind::Apply || kind == StepKind::Advance;
+    }
+    /// Rows do not depend on all that the product multiplies, some of which may be no number.
+    bool isGuarded() const;
+  };
+  /// What is done one behind another. Products are begun, and settled in the order in which they have begun, while as
+  /// many as `running` of those behind have not ended.
+  struct Action {
+    enum Kind { Begin, Settle, Do } kind;
+    unsigned step;
+    unsigned running = 0;
+  };
+  struct Stored {
+    tile::StoreOp op;
+    int64_t rows;
+    int64_t offset = 0; // of the tile from which it is stored
+  };
+  struct Value {
+    int64_t rows;
+    bool isRounded; // to bf16
+    std::optional<unsigned> stored;
   };
   /// Value channels: as many as a product of a warpgroup has rows.
   static constexpr int64_t channels = 64;
-  static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32, storeThreads = 64;
-  static constexpr int64_t threads = stateThreads + loadThreads + announceThreads + storeThreads;
+  static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
+  int64_t storeThreads() const { return kept ? 64 : 32; } // a state is more than some values
+  int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads(); }
 
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state rounded, at each chunk's beginning; null if nobody wants it
   mlir::scf::ForOp loop;
   llvm::SmallVector<Load> loads;
-  llvm::SmallVector<Read> reads;
-  llvm::SmallVector<Advance> advances;
+  llvm::SmallVector<Value> values;
+  llvm::SmallVector<Step> steps;
+  llvm::SmallVector<Stored> stored;
+  llvm::SmallVector<Action> order;
   int64_t keys = 0; // columns of the state
   int64_t stages = 0, stageBytes = 0, keptOffset = 0, barrierOffset = 0, sharedBytes = 0;
 
@@ -53,5 +89,9 @@ struct StateChain {
 
 /// What the kernel does, if that is all that it does and registers and shared memory have room for it.
 std::optional<StateChain> findStateChain(tile::KernelOp kernel);
+
+/// Chooses in which order the steps are done: what the next chunk waits for first, and the rest while products of that
+/// run. Nothing else runs when a guarded product ends, for then threads may have to do it again.
+void orderSteps(StateChain &chain);
 
 } // namespace recur::analysis

@@ -177,7 +177,7 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
     return completed.takeError();
   const PipelineOptions &options = *completed;
   if (!options.target.isCPU())
-    return prepareCUDATile(recurrence, options, CUDAForm::InPhases);
+    return prepareCUDATile(recurrence, options, CUDAForm::OutputsInChain);
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());

@@ -292,7 +292,7 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
-  return add(std::move(module), CUDAForm::InPhases, {symbol.str(), {}, {}, pipeline, nullptr});
+  return add(std::move(module), CUDAForm::OutputsInChain, {symbol.str(), {}, {}, pipeline, nullptr});
 }
 
 Expected<std::string> CUDAKernelMaker::emitAll() {
@@ -337,10 +337,15 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
       kernel.plan.whyPlain = std::move(whyPlain);
       return true;
     }
-    listings.notes.push_back("'" + kernel.symbol + "' has the plain plan, and not the one in phases: " + why);
-    if (Error error = compile(kernel, CUDAForm::Plain))
+    bool hasOutputsInChain = kernel.plan.form == CUDAForm::OutputsInChain;
+    listings.notes.push_back("'" + kernel.symbol +
+                             (hasOutputsInChain ? "' makes its outputs in a phase of their own: "
+                                                : "' has the plain plan, and not the one in phases: ") +
+                             why);
+    if (Error error = compile(kernel, getNext(kernel.plan.form)))
       return std::move(error);
-    kernel.plan.whyPlain = std::move(why);
+    if (kernel.plan.form == CUDAForm::Plain)
+      kernel.plan.whyPlain = std::move(why);
     return true;
   }
   return false;

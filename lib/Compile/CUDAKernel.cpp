@@ -1,5 +1,6 @@
 #include "Compile/CUDAKernel.h"
 #include "ABI/LaunchWords.h"
+#include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassManager.h"
@@ -35,11 +36,12 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
 }
 
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
-static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline) {
+static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
+                                                              bool outputsInChain) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, pipeline);
+  populatePhases(passes, pipeline, outputsInChain);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -75,12 +77,23 @@ static Error checkCounts(const CUDAPlan &plan) {
   return Error::success();
 }
 
-/// Without phases where the program has none.
-static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline) {
+/// Whether products that go from chunk to chunk have their state in registers: else little is better than much there.
+static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
+  for (auto [kernel, phase] : zip(plans.getOps<tile::KernelOp>(), phases.phases)) {
+    bool hasProducts = kernel.walk([](tile::ProductOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+    if (!phase.isParallel && hasProducts && !analysis::findStateChain(kernel))
+      return false;
+  }
+  return true;
+}
+
+/// Without phases where the program has none in this form.
+static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline, CUDAForm form) {
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
-  auto phases = splitIntoPhases(module, pipeline);
+  bool outputsInChain = form == CUDAForm::OutputsInChain;
+  auto phases = splitIntoPhases(module, pipeline, outputsInChain);
   if (!phases && !made.lowering->getMessage().empty()) {
     consumeError(phases.takeError());
     return createStringError(made.lowering->getMessage());
@@ -93,7 +106,10 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   pipeline.symbol.clear(); // each has its own
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
+  if (outputsInChain && !isInRegisters(module, *made.phases))
+    return CUDAKernels();
   made.plan = describe(module);
+  made.plan.form = form;
   addPhases(made.plan, *made.phases, module, pipeline.dataType);
   if (Error error = checkCounts(made.plan))
     return std::move(error);
@@ -103,8 +119,10 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
 Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                CUDAForm form) {
   std::string whyPlain;
-  if (form == CUDAForm::InPhases) {
-    Expected<CUDAKernels> made = planPhases(program, pipeline);
+  for (CUDAForm own : {CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
+    if (own < form)
+      continue;
+    Expected<CUDAKernels> made = planPhases(program, pipeline, own);
     if (made && made->phases)
       return made;
     if (!made)
@@ -126,6 +144,10 @@ static Expected<std::unique_ptr<Module>> translate(CUDAKernels &kernels, const P
   return kernels.lowering->translate(context, pipeline.target, cudaEffort);
 }
 
+CUDAForm compile::getNext(CUDAForm form) {
+  return form == CUDAForm::OutputsInChain ? CUDAForm::InPhases : CUDAForm::Plain;
+}
+
 Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                               CUDAForm form, LLVMContext &context, CUDAPlan &plan) {
   Expected<CUDAKernels> made = planCUDAKernels(program, pipeline, form);
@@ -135,9 +157,10 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
   Expected<std::unique_ptr<Module>> module = translate(*made, pipeline, context);
   if (module || !made->phases)
     return module;
-  std::string whyPlain = toString(module.takeError());
-  module = compileCUDAKernels(program, pipeline, CUDAForm::Plain, context, plan);
-  plan.whyPlain = std::move(whyPlain);
+  std::string why = toString(module.takeError());
+  module = compileCUDAKernels(program, pipeline, getNext(plan.form), context, plan);
+  if (plan.form == CUDAForm::Plain)
+    plan.whyPlain = std::move(why);
   return module;
 }
 
@@ -153,7 +176,7 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!module)
       return module.takeError();
     Expected<CUDAKernels> kernels =
-        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::InPhases);
+        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::OutputsInChain);
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});

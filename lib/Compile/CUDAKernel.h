@@ -15,10 +15,14 @@ namespace recur::compile {
 /// assembler's report is an error for.
 inline constexpr Effort cudaEffort = Effort::Full;
 
-/// How a GPU goes over the chunks. In phases where the program has some that can be compiled (what no state enters and
-/// what becomes of the states for all chunks at once, the states alone from chunk to chunk); plain: one CTA for each
-/// head of each sequence.
-enum class CUDAForm { InPhases, Plain };
+/// How a GPU goes over the chunks. In phases where the program has some that can be compiled: what no state enters for
+/// all chunks at once, and then what states enter from chunk to chunk, where that can be done with the state in
+/// registers; or else what becomes of the states for all chunks at once as well, and the states alone from chunk to
+/// chunk. Plain: one CTA for each head of each sequence. Each takes the place of the one before where that cannot be.
+enum class CUDAForm { OutputsInChain, InPhases, Plain };
+
+/// The form that takes the place of this one.
+CUDAForm getNext(CUDAForm form);
 
 /// What the plan of a kernel asks of the GPU.
 struct CUDAPlan {
@@ -26,6 +30,7 @@ struct CUDAPlan {
   std::vector<codegen::InterfaceLeft> left; // what launches leave to later ones
   int64_t workspaceBytes = 0;               // of a CTA
   std::vector<analysis::KernelTime> times;  // of the launches
+  CUDAForm form = CUDAForm::Plain;          // that it has
   std::string whyPlain;                     // why it is not in phases that the program has; else empty
 };
 
@@ -36,7 +41,8 @@ struct CUDAKernels {
   std::optional<chunk::Phases> phases; // of which there is a kernel each; none: one kernel
 };
 
-/// Plans kernels for the GPU that the options name; they have the options' symbol, or the program's name.
+/// Plans kernels for the GPU that the options name, in this form or the first behind it that the program has; they
+/// have the options' symbol, or the program's name.
 llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form);
 
 /// The same as LLVM IR, optimised. `plan` receives what it asks.

@@ -41,15 +41,20 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
-void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options) {
+void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, bool outputsInChain) {
   passes.addPass(chunk::createLeadStatesPass());
   // With an inverse in bf16 the triangle is gone through once, and what is left is products.
   if (options.dataType == DataType::BF16)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
+  if (outputsInChain) {
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledInputsPass());
+  } else {
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
+  }
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
-  passes.addPass(chunk::createPhasesPass());
+  passes.addPass(chunk::createPhasesPass({outputsInChain}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
   int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone}));

@@ -315,7 +315,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
   // Stages of loads take room beside the tiles, or in place of those that stay in registers.
   if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel)) {
-    kernel.setThreads(analysis::StateChain::threads);
+    kernel.setThreads(chain->threads());
     kernel.setShared(std::max<int64_t>(*kernel.getShared(), chain->sharedBytes));
   }
   // CTAs of half the threads do not wait for each other's barriers, where three share a multiprocessor; and their

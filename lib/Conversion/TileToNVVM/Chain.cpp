@@ -1,10 +1,11 @@
 // A state in the registers of a warpgroup, from chunk to chunk. Its value channels are rows, of which a warp has 16;
 // the tokens of a chunk are columns. What a thread has of the sums of a product is what it needs of the left factor of
-// the next one, rounded, so that nothing passes between threads. Two warps bring chunks into stages of shared memory,
+// the next one, rounded, so that nothing passes between threads: values stay in registers from step to step. Two warps bring chunks into stages of shared memory,
 // ahead of their use, and two others take away what is left for later kernels; barriers with phases join them.
 //
 // Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
 #include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -27,7 +28,7 @@ public:
 
 private:
   // Barriers: of stages whose copies have come, that are full, and empty again, and of tiles made and free again.
-  int64_t countStored() const { return int64_t(chain.reads.size()) + 1; } // the state, and then what is read
+  int64_t countStored() const { return int64_t(chain.stored.size()) + 1; } // the state, and then values
   Value barrier(int64_t first, Value index) { return t.add(barriers, t.add(t.multiply(index, 8), 8 * first)); }
   Value full(Value stage) { return barrier(0, stage); }
   Value empty(Value stage) { return barrier(chain.stages, stage); }
@@ -55,14 +56,9 @@ private:
   void announce();
 
   void keep();
-  SmallVector<Value> keepChunk(const Chunk &chunk, ValueRange state);
   SmallVector<Value> loadState();
   void storeState(ValueRange state);
   Value placeInState(const CallerArray &array, int64_t index);
-  SmallVector<Value> loadValues(const StateChain::Load &load, Value stage);
-  SmallVector<Value> loadScales(const StateChain::Load &load, Value stage);
-  SmallVector<Value> pack(ValueRange numbers);
-  void leave(int64_t tile, const Chunk &chunk, llvm::function_ref<void()> store);
 
   void store();
   Place storedPlace(int64_t offset, ArrayRef<int64_t> shape);
@@ -118,8 +114,7 @@ scf::ForOp ChainCode::forChunks(ValueRange carried) {
 void ChainCode::emit() {
   base = code.addressOf(shared);
   barriers = t.add(base, chain.barrierOffset);
-  constexpr int64_t stateWarps = StateChain::stateThreads / warpThreads,
-                    storeWarps = StateChain::storeThreads / warpThreads;
+  const int64_t stateWarps = StateChain::stateThreads / warpThreads, storeWarps = chain.storeThreads() / warpThreads;
   t.when(t.below(t.thread, t.constant(1)), [&] {
     for (int64_t stage = 0; stage < chain.stages; ++stage) {
       code.makeBarrier(come(t.constant(stage)), StateChain::loadThreads);
@@ -147,10 +142,10 @@ void ChainCode::emit() {
     int64_t threads;
     void (ChainCode::*run)();
   };
-  constexpr Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
+  const Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
                             {StateChain::loadThreads, &ChainCode::load},
                             {StateChain::announceThreads, &ChainCode::announce},
-                            {StateChain::storeThreads, &ChainCode::store}};
+                            {chain.storeThreads(), &ChainCode::store}};
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Role role = roles[number];
     auto run = [&] { asTeam(first, role.threads, role.run); };
@@ -242,15 +237,21 @@ void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, V
   });
 }
 
+/// Those of rows beyond the last token are zeros.
 void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage) {
   LoadOp op = load.op;
   CallerArray array = arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
   constexpr int64_t bytes = 4;
+  Value first = chunk.values.lookup(op.getFirst());
+  Value count = load.isOfRows() ? narrow(chunk, op.getRows()) : Value();
   t.deal(t.constant(load.type().getShape().back()), [&](Value index) {
-    Value offset = t.multiplyWide(chunk.values.lookup(op.getFirst()), array.tokenStride);
-    Value from = t.offset(array.pointer, t.addWide(offset, t.widen(index)), element);
-    code.copy(t.add(stage, t.add(t.multiply(index, bytes), load.offset)), from, bytes, t.constant(bytes));
+    Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
+                         : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
+    Value from = t.offset(array.pointer, offset, element);
+    Value counted =
+        count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
+    code.copy(t.add(stage, t.add(t.multiply(index, bytes), load.offset)), from, bytes, counted);
   });
 }
 
@@ -342,134 +343,19 @@ void ChainCode::keep() {
     OpBuilder::InsertionGuard guard(t.builder);
     t.builder.setInsertionPointToEnd(chunks.getBody());
     Chunk chunk = chunkOf(chunks.getInductionVar());
-    scf::YieldOp::create(t.builder, t.loc, keepChunk(chunk, chunks.getRegionIterArgs()));
+    auto waitForLoads = [&] { code.wait(full(chunk.stage), parity(chunk.round)); };
+    auto narrowed = [&](Value number) { return narrow(chunk, number); };
+    auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
+      t.when(t.below(t.constant(0), chunk.number), [&] { code.wait(free(tile), parity(t.add(chunk.number, 1))); });
+      fill();
+      arriveOnce(made(tile));
+    };
+    SmallVector<Value> state =
+        emitChainSteps(t, chain, {base, stageOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
+    arriveOnce(empty(chunk.stage));
+    scf::YieldOp::create(t.builder, t.loc, state);
   }
   storeState(chunks.getResults());
-}
-
-SmallVector<Value> ChainCode::pack(ValueRange numbers) {
-  SmallVector<Value> packed;
-  for (size_t i = 0; i < numbers.size(); i += 2)
-    packed.push_back(code.pack(numbers[i], numbers[i + 1]));
-  return packed;
-}
-
-/// Rows of the tokens as the left factor of a product whose rows are the channels.
-SmallVector<Value> ChainCode::loadValues(const StateChain::Load &load, Value stage) {
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
-  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
-  Value own = t.add(stage, t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes)));
-  SmallVector<Value> fragments;
-  for (int64_t first = 0; first < rowsOf(load); first += unit)
-    llvm::append_range(fragments, code.loadMatricesAcross(t.add(own, load.offset + first * panelRowBytes)));
-  return fragments;
-}
-
-/// One for each of the thread's numbers of the state.
-SmallVector<Value> ChainCode::loadScales(const StateChain::Load &load, Value stage) {
-  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
-  Type f32 = t.builder.getF32Type();
-  auto at = [&](Value address) { return LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, address).getResult(); };
-  Value own = t.add(stage, load.offset);
-  if (load.type().getShape().back() == 1)
-    return SmallVector<Value>(chain.keys / 2, t.load(at(own), f32));
-  own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
-  SmallVector<Value> scales(chain.keys / 2);
-  for (int64_t group = 0; group < chain.keys / 8; ++group) {
-    Value two = t.load(at(t.add(own, group * 32)), VectorType::get(2, f32));
-    for (int64_t i : {0, 1})
-      scales[4 * group + i] = scales[4 * group + i + 2] =
-          LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i));
-  }
-  return scales;
-}
-
-/// Puts something into a tile from which others store it, once they have stored what was there.
-void ChainCode::leave(int64_t tile, const Chunk &chunk, llvm::function_ref<void()> store) {
-  t.when(t.below(t.constant(0), chunk.number), [&] { code.wait(free(tile), parity(t.add(chunk.number, 1))); });
-  store();
-  arriveOnce(made(tile));
-}
-
-SmallVector<Value> ChainCode::keepChunk(const Chunk &chunk, ValueRange given) {
-  SmallVector<Value> state = llvm::to_vector_of<Value>(given);
-  Value stage = stageOf(chunk);
-  SmallVector<Value> rounded;
-  if (chain.kept || !chain.reads.empty())
-    rounded = pack(state);
-  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
-  Value channel = t.multiply(t.warp, unit);
-  code.wait(full(chunk.stage), parity(chunk.round));
-  llvm::DenseMap<unsigned, SmallVector<Value>> left; // factors that loads bring
-  auto leftOf = [&](unsigned number) -> SmallVector<Value> & {
-    SmallVector<Value> &known = left[number];
-    if (known.empty())
-      known = loadValues(chain.loads[number], stage);
-    return known;
-  };
-  auto keepState = [&] {
-    int64_t stride = 2 * StateChain::paddedRow(chain.keys);
-    Value row = t.add(t.add(channel, inMatrix), low);
-    Value own = t.add(t.add(base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
-    for (int64_t i = 0; i < chain.keys / unit; ++i)
-      code.storeMatrices(t.add(own, i * unit * 2), ArrayRef(rounded).slice(4 * i, 4), false);
-  };
-  // What needs no product is done while one runs.
-  bool isKept = !chain.kept;
-  auto whileRunning = [&] {
-    if (!std::exchange(isKept, true))
-      leave(0, chunk, keepState);
-  };
-  SmallVector<SmallVector<Value>> sums;
-  for (auto [number, read] : llvm::enumerate(chain.reads)) {
-    const StateChain::Load &rows = chain.loads[read.rows];
-    SmallVector<Value> plus = read.plus ? leftOf(*read.plus) : SmallVector<Value>();
-    SmallVector<int64_t> places;
-    for (int64_t k = 0; k < chain.keys; k += unit)
-      places.push_back(k / panelColumns * read.count * panelRowBytes + k % panelColumns * 2);
-    Value descriptor = code.describe(t.add(stage, rows.offset), unit);
-    SmallVector<Value> running = code.multiply(rounded, descriptor, places, read.count, false);
-    whileRunning();
-    SmallVector<Value> numbers = code.settle(running);
-    for (auto [i, both] : llvm::enumerate(plus)) {
-      auto [first, second] = code.unpack(both);
-      numbers[2 * i] = t.plus(numbers[2 * i], first);
-      numbers[2 * i + 1] = t.plus(numbers[2 * i + 1], second);
-    }
-    sums.push_back(pack(numbers));
-  }
-  auto keepSums = [&](size_t number) {
-    const StateChain::Read &read = chain.reads[number];
-    int64_t stride = 2 * StateChain::paddedRow(StateChain::channels);
-    Value own = t.add(t.add(base, t.multiply(t.add(inMatrix, high), stride)),
-                      t.add(t.multiply(t.add(channel, low), 2), read.offset));
-    for (int64_t i = 0; i < read.count / unit; ++i)
-      code.storeMatrices(t.add(own, i * unit * stride), ArrayRef(sums[number]).slice(4 * i, 4), true);
-  };
-  for (auto [index, advance] : llvm::enumerate(chain.advances)) {
-    if (advance.scale)
-      for (auto [number, scale] : llvm::zip(state, loadScales(chain.loads[*advance.scale], stage)))
-        number = t.mul(number, scale);
-    SmallVector<Value> &values = advance.takesSums ? sums[advance.values] : leftOf(advance.values);
-    const StateChain::Load &keys = chain.loads[advance.keys];
-    int64_t rows = rowsOf(keys);
-    SmallVector<int64_t> places;
-    for (int64_t k = 0; k < rows; k += unit)
-      places.push_back(k * panelRowBytes);
-    Value descriptor = code.describe(t.add(stage, keys.offset), rows * panelRowBytes);
-    SmallVector<Value> running = code.multiply(values, descriptor, places, chain.keys, true, state);
-    whileRunning();
-    if (index == 0)
-      for (auto [number, read] : llvm::enumerate(chain.reads))
-        if (read.store)
-          leave(int64_t(number) + 1, chunk, [&, number = number] { keepSums(number); });
-    state = code.settle(running);
-  }
-  arriveOnce(empty(chunk.stage));
-  return state;
 }
 
 //===----------------------------------------------------------------------===//
@@ -545,9 +431,8 @@ void ChainCode::store() {
   };
   if (chain.kept)
     take(0, chain.kept, true, chain.keptOffset, {StateChain::channels, chain.keys});
-  for (auto [number, read] : llvm::enumerate(chain.reads))
-    if (read.store)
-      take(int64_t(number) + 1, read.store, false, read.offset, {read.count, StateChain::channels});
+  for (auto [number, one] : llvm::enumerate(chain.stored))
+    take(int64_t(number) + 1, one.op, false, one.offset, {one.rows, StateChain::channels});
 }
 
 void nvvm::emitStateChain(TeamCode &team, const StateChain &chain, const llvm::DenseMap<Value, CallerArray> &arrays,

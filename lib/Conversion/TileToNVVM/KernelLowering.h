@@ -23,8 +23,7 @@ public:
   KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead)
       : kernel(kernel), builder(builder), loadsAhead(loadsAhead),
         team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)) {
-    bool isMeant = int64_t(kernel.getThreads().value_or(0)) == analysis::StateChain::threads;
-    if (chain && (!isMeant || chain->sharedBytes > int64_t(*kernel.getShared())))
+    if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
   }
 

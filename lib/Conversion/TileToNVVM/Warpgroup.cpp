@@ -48,6 +48,20 @@ void WarpgroupCode::fence() { run("fence.proxy.async.shared::cta;", "", {}); }
 
 void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
 
+Value WarpgroupCode::anyOfWarpgroup(Value condition) {
+  Value flag = arith::ExtUIOp::create(t.builder, t.loc, t.builder.getI32Type(), condition);
+  // The kernel's own barrier is number 0.
+  Value any = run("{\n.reg .pred own, all;\nsetp.ne.b32 own, $1, 0;\nbar.red.or.pred all, 1, 128, own;\n"
+                  "selp.b32 $0, 1, 0, all;\n}",
+                  "=r,r", flag, t.builder.getI32Type());
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, any, t.constant(0));
+}
+
+Value WarpgroupCode::exchange(Value value, int64_t distance) {
+  return NVVM::ShflOp::create(t.builder, t.loc, value.getType(), t.constant(-1), value, t.constant(distance),
+                              t.constant(31), NVVM::ShflKind::bfly, UnitAttr());
+}
+
 //===----------------------------------------------------------------------===//
 // Copies and matrices
 //===----------------------------------------------------------------------===//
@@ -139,13 +153,13 @@ SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, Value descripto
   return takeApart(run(text, constraints, operands, structOf(t.builder.getF32Type(), count)), count);
 }
 
-SmallVector<Value> WarpgroupCode::settle(ValueRange sums) {
+SmallVector<Value> WarpgroupCode::settle(ValueRange sums, int64_t running) {
   std::string results, inputs;
   for (size_t i = 0; i < sums.size(); ++i) {
     results += "=f,";
     inputs += (i ? "," : "") + std::to_string(i);
   }
   int64_t count = sums.size();
-  return takeApart(
-      run("wgmma.wait_group.sync.aligned 0;", results + inputs, sums, structOf(t.builder.getF32Type(), count)), count);
+  std::string text = llvm::formatv("wgmma.wait_group.sync.aligned {0};", running);
+  return takeApart(run(text, results + inputs, sums, structOf(t.builder.getF32Type(), count)), count);
 }

@@ -19,6 +19,10 @@ public:
   /// What this thread wrote is there for matrix units that read shared memory past the threads' own path.
   void fence();
   void syncWarp();
+  /// Whether the condition holds for any thread of the one warpgroup that asks; all of its threads do.
+  mlir::Value anyOfWarpgroup(mlir::Value condition);
+  /// What the lane has whose number differs by so much.
+  mlir::Value exchange(mlir::Value value, int64_t distance);
 
   /// Starts to copy as many bytes; of these `counted` are read, and zeros make up the rest.
   void copy(mlir::Value to, mlir::Value from, int64_t bytes, mlir::Value counted);
@@ -41,8 +45,8 @@ public:
   llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
                                           llvm::ArrayRef<int64_t> places, int64_t columns, bool isAcross,
                                           mlir::ValueRange sums = {});
-  /// Stops until all products have ended.
-  llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums);
+  /// Stops until all products have ended but the last so many, which are still `running`.
+  llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
   /// The lower half of the descriptor of a tile, whose panels are so many bytes apart.
   mlir::Value describe(mlir::Value address, int64_t panelBytes);
 

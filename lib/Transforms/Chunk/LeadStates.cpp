@@ -142,7 +142,7 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
     Location loc = state.getLoc();
     RankedTensorType rowType = makeTokens(program.getContext(), 1, tensorOf(state).getShape());
     auto take = [&](StringRef name, Type type) -> Value {
-      return TakeOp::create(inside, loc, type, name, false, false);
+      return TakeOp::create(inside, loc, type, name, false, false, DenseI64ArrayAttr());
     };
     Operation *scan = findScan(state);
     Value offset = take(offsetName(state), rowType), next;
@@ -166,7 +166,7 @@ void LeadSplitter::takeStates() {
   for (StateOp state : leading) {
     state.getNext().erase();
     OpBuilder builder(state);
-    Value taken = TakeOp::create(builder, state.getLoc(), state.getType(), state.getName(), true, false);
+    Value taken = TakeOp::create(builder, state.getLoc(), state.getType(), state.getName(), true, false, DenseI64ArrayAttr());
     state.getResult().replaceAllUsesWith(taken);
     state.erase();
   }

@@ -55,7 +55,7 @@ private:
   SmallVector<Dim> mixed;
 };
 
-/// Whether nothing happens but that one matrix is read and advanced, with rows that are there.
+/// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are there.
 bool isStateAlone(ProgramOp program) {
   auto states = program.getStates();
   if (program.getExact() || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
@@ -64,8 +64,10 @@ bool isStateAlone(ProgramOp program) {
     auto map = dyn_cast<MapOp>(op);
     auto read = dyn_cast<ReadOp>(op);
     auto advance = dyn_cast<AdvanceOp>(op);
-    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp>(op) || (map && map.getFunction() == Function::Add) ||
-           (read && !read.getLeft()) || (advance && !advance.getRowDecay());
+    auto apply = dyn_cast<ApplyOp>(op);
+    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, ConstantOp>(op) ||
+           (map && isElementwise(map.getFunction())) || (read && !read.getLeft()) ||
+           (advance && !advance.getRowDecay()) || (apply && !apply.getDecay());
   });
 }
 
@@ -109,6 +111,12 @@ void Channels::relate(Operation *op) {
     mix(read.getRows(), 1);
     tokens(read.getRows());
     return tokens(read.getResult());
+  }
+  if (auto apply = dyn_cast<ApplyOp>(op); apply && !apply.getDecay()) {
+    mixAll(apply.getMatrix());
+    same(apply.getResult(), 1, apply.getValues(), 1);
+    tokens(apply.getValues());
+    return tokens(apply.getResult());
   }
   if (auto advance = dyn_cast<AdvanceOp>(op)) {
     Value result = advance.getResult();

@@ -163,6 +163,12 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     functions, decays and interactions: that is made again. A program whose states go through anything but reads, advances
     and elementwise functions stays as it is.
 
+    With `outputs-in-chain` the chain does all that can be done with rows of values one step behind another: it reads and
+    advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by
+    number; outputs that are made so are its own. What no state enters is still done early, so that as little as can be
+    goes from chunk to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so
+    does one whose states systems are solved with.
+
     Before:
     ```mlir
     chunk.program @sum {} chunk 8 {
@@ -193,6 +199,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"outputsInChain", "outputs-in-chain", "bool", "false",
+                        "let the chain make the outputs that it can make">];
 }
 
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
@@ -293,6 +301,34 @@ def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {
     %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
     %y = chunk.map mul %d, %x : tensor<8xf32>, tensor<8x2xf32>
     %o = chunk.map add %y, %v : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
+def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramOp"> {
+  let summary = "rows of inputs read and are written as they came";
+  let description = [{
+    Where each row of an input is scaled by a number before it reads a state, what was read is scaled instead; where it is
+    scaled before it is written with a value, the value is. Then a phase that goes from chunk to chunk takes the
+    input itself, and nobody has to leave it a scaled copy.
+
+    Before:
+    ```mlir
+    %d = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+    %r = chunk.map mul %d, %q : tensor<8xf32>, tensor<8x3xf32>
+    %x = chunk.read %r, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %e = chunk.cumulative_decay after log(%g) : tensor<8xf32>
+    %w = chunk.map mul %e, %k : tensor<8xf32>, tensor<8x3xf32>
+    %S1 = chunk.advance %S, %v, %w : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    ```
+    After:
+    ```mlir
+    %d = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+    %y = chunk.map mul %d, %x : tensor<8xf32>, tensor<8x2xf32>
+    %e = chunk.cumulative_decay after log(%g) : tensor<8xf32>
+    %u = chunk.map mul %e, %v : tensor<8xf32>, tensor<8x2xf32>
+    %S1 = chunk.advance %S, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
     ```
   }];
 }

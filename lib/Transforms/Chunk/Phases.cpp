@@ -1,4 +1,5 @@
 // A program as several, of which one alone goes from chunk to chunk.
+#include "Analysis/ChunkStructure.h"
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
@@ -20,24 +21,31 @@ constexpr const char *suffixes[] = {"_early", "_chain", "_late"};
 
 class PhaseSplitter {
 public:
-  explicit PhaseSplitter(ProgramOp program) : program(program), block(program.getBody().front()) {}
+  PhaseSplitter(ProgramOp program, bool outputsInChain)
+      : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain) {}
   /// Puts the phases behind the program; gives whether there are any.
   bool split(OpBuilder &builder);
 
 private:
   bool assign();
+  bool chooseChain(ArrayRef<Value> states);
+  bool isStep(Operation *op);
+  bool isLoadedByChain(Value value);
   bool isMadeAnew(Operation *op);
   void need(Operation *op, Phase phase);
   bool canBeTaken(Value value);
   bool isThere(Value value);
   bool isRounded(Value value);
+  Value take(OpBuilder &builder, Value value);
   ProgramOp build(OpBuilder &builder, Phase phase);
   std::string nameOf(Value value);
 
   ProgramOp program;
   Block &block;
-  bool isExact = false;
+  recur::analysis::ChunkStructure structure;
+  bool outputsInChain, isExact = false;
   llvm::DenseSet<Operation *> path, dependents;
+  llvm::DenseSet<Operation *> chainOps;            // of those that depend on states
   llvm::DenseSet<Operation *> members[PhaseCount]; // ops that a phase computes
   llvm::SetVector<Value> leaving;                  // values that cross from one phase to others
   llvm::SetVector<Value> taken[PhaseCount];
@@ -53,7 +61,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
         continue;
       OpBuilder builder(program->getContext());
       builder.setInsertionPointAfter(program);
-      if (PhaseSplitter(program).split(builder))
+      if (PhaseSplitter(program, outputsInChain).split(builder))
         program.erase();
     }
   }
@@ -76,8 +84,10 @@ bool PhaseSplitter::isMadeAnew(Operation *op) {
   return isCheap && llvm::all_of(op->getOperands(), [&](Value operand) { return isMadeAnew(operand.getDefiningOp()); });
 }
 
-/// A matrix of the tokens is not taken.
+/// A matrix of the tokens is not taken, but by a chain that applies it.
 bool PhaseSplitter::canBeTaken(Value value) {
+  if (outputsInChain && structure.findTriangle(value))
+    return true;
   SmallVector<Value> work{value};
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
@@ -99,11 +109,11 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     return;
   for (Value value : findUsedValues(op)) {
     Operation *maker = value.getDefiningOp();
-    if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late))
+    if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late) && (phase != Chain || isLoadedByChain(value)))
       continue;
-    bool isOwn = isa<ConstantOp>(maker) || (phase == Chain && path.contains(maker)) || phase == Early ||
+    bool isOwn = isa<ConstantOp>(maker) || (phase == Chain && chainOps.contains(maker)) || phase == Early ||
                  (phase == Late &&
-                  ((dependents.contains(maker) && !path.contains(maker) && !isa<StateOp>(maker)) ||
+                  ((dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
                    (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
     if (isOwn) {
       need(maker, phase);
@@ -112,6 +122,51 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     leaving.insert(value);
     taken[phase].insert(value);
   }
+}
+
+/// Whether the chain does this with rows of values, one step behind another.
+bool PhaseSplitter::isStep(Operation *op) {
+  auto isFree = [&](Value value) {
+    return !dependents.contains(value.getDefiningOp()) && !value.getDefiningOp<StateOp>();
+  };
+  auto isThere = [&](Value value) { return isFree(value) || chainOps.contains(value.getDefiningOp()); };
+  if (auto read = dyn_cast<ReadOp>(op))
+    return !read.getLeft() && isFree(read.getRows()) && read.getState().getDefiningOp<StateOp>();
+  if (auto apply = dyn_cast<ApplyOp>(op))
+    return !apply.getDecay() && isFree(apply.getMatrix()) && structure.findTriangle(apply.getMatrix()) &&
+           isThere(apply.getValues());
+  if (auto advance = dyn_cast<AdvanceOp>(op))
+    return !advance.getRowDecay() && isFree(advance.getKeys()) && isThere(advance.getValues());
+  auto map = dyn_cast<MapOp>(op);
+  if (!map || !isElementwise(map.getFunction()) || tensorOf(map.getResult()).getRank() != 2)
+    return false;
+  return llvm::all_of(map.getOperands(), [&](Value operand) {
+    return isThere(operand) && (operand.getType() == map.getResult().getType() || tensorOf(operand).getRank() == 1);
+  });
+}
+
+/// Finds what of the ops that states enter the chain does: what leads from a state to the next chunk's, or all that
+/// can be done so. Not where that cannot be done in a chain.
+bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
+  if (!outputsInChain) {
+    chainOps = path;
+    return llvm::all_of(path, [](Operation *op) {
+      auto map = dyn_cast<MapOp>(op);
+      return isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) || (map && isElementwise(map.getFunction()));
+    });
+  }
+  if (isExact || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
+    return false;
+  for (Operation &op : block)
+    if (dependents.contains(&op) && isStep(&op))
+      chainOps.insert(&op);
+  return llvm::all_of(path, [&](Operation *op) { return chainOps.contains(op); });
+}
+
+/// Rows of an input come to the chain as they are. Numbers of the tokens lie far apart, and are left to it side by side.
+bool PhaseSplitter::isLoadedByChain(Value value) {
+  return !outputsInChain || value.getDefiningOp<StateOp>() ||
+         (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() == 2);
 }
 
 bool PhaseSplitter::assign() {
@@ -127,30 +182,27 @@ bool PhaseSplitter::assign() {
     return false;
   for (Operation *op : findDependents(block, states))
     dependents.insert(op);
-  for (Operation *op : path) {
-    auto map = dyn_cast<MapOp>(op);
-    if (!isa<ReadOp, AdvanceOp, ReshapeStateOp>(op) && !(map && isElementwise(map.getFunction())))
-      return false;
-  }
+  if (!chooseChain(states))
+    return false;
   // The chain first, for what it takes is there for the late phase as well.
   for (Operation &op : block) {
     if (isa<NextOp>(op))
       need(&op, Chain);
     auto output = dyn_cast<OutputOp>(op);
-    if (output && path.contains(output.getValue().getDefiningOp()))
+    if (output && chainOps.contains(output.getValue().getDefiningOp()))
       need(&op, Chain);
   }
   for (Value value : leaving)
     if (Operation *maker = value.getDefiningOp(); !dependents.contains(maker) && !isa<StateOp>(maker))
       need(maker, Early);
   for (Operation &op : block)
-    if (auto output = dyn_cast<OutputOp>(op); output && !path.contains(output.getValue().getDefiningOp()))
+    if (auto output = dyn_cast<OutputOp>(op); output && !chainOps.contains(output.getValue().getDefiningOp()))
       need(&op, Late);
   for (Value value : leaving) {
     Operation *maker = value.getDefiningOp();
-    if (!canBeTaken(value))
+    if (!canBeTaken(value) || isa<TakeOp>(maker)) // what an earlier phase left is left once
       return false;
-    if (isa<StateOp>(maker) || path.contains(maker)) {
+    if (isa<StateOp>(maker) || chainOps.contains(maker)) {
       given[Chain].insert(value);
     } else if (dependents.contains(maker)) {
       return false; // one state's values go through matrices of the tokens on their way to another
@@ -194,6 +246,14 @@ static void delayMaps(Block &block) {
         op.moveBefore(user);
 }
 
+Value PhaseSplitter::take(OpBuilder &builder, Value value) {
+  DenseI64ArrayAttr triangle;
+  if (std::optional<recur::analysis::Triangle> known = structure.findTriangle(value))
+    triangle = builder.getDenseI64ArrayAttr({known->rowsPerToken, known->columnsPerToken});
+  return TakeOp::create(builder, value.getLoc(), value.getType(), nameOf(value), isWhole(path, value), isRounded(value),
+                        triangle);
+}
+
 ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   auto result = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + suffixes[phase]).str(),
                                   program.getDims(), program.getChunk());
@@ -205,9 +265,7 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
     for (Value value : findUsedValues(op))
       used.insert(value);
   for (Value value : taken[phase])
-    copies.map(value, TakeOp::create(inside, value.getLoc(), value.getType(), nameOf(value), isWhole(path, value),
-                                     isRounded(value))
-                          .getResult());
+    copies.map(value, take(inside, value));
   for (Operation &op : block) {
     bool isDeclaredHere = isDeclared(&op) && used.contains(op.getResult(0)) && !copies.contains(op.getResult(0));
     if (!isDeclaredHere && !members[phase].contains(&op))

@@ -805,3 +805,17 @@ chunk.program @p {} chunk 8 {
   // expected-error@+1 {{'chunk.take' op has rows of a chunk of 8 tokens unless it is whole, but is 'tensor<12x3xf32>'}}
   %x = chunk.take "x" : tensor<12x3xf32>
 }
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.take' op has a triangle, as matrices have, but it is 'tensor<8xf32>'}}
+  %x = chunk.take "x" triangle [1, 1] : tensor<8xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.take' op has a triangle of rows and writes a token, which are two numbers above zero}}
+  %x = chunk.take "x" triangle [1, 0] : tensor<8x8xf32>
+}

@@ -1,0 +1,123 @@
+// The order of a chain's steps.
+#include "Analysis/StateChain.h"
+#include <deque>
+
+using namespace recur::analysis;
+using Step = StateChain::Step;
+using StepKind = StateChain::StepKind;
+using Action = StateChain::Action;
+
+bool Step::isGuarded() const {
+  return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getLeftTriangle();
+}
+
+namespace {
+
+class Orderer {
+public:
+  explicit Orderer(StateChain &chain) : chain(chain), states(chain.steps.size(), State::Waiting) {}
+  void run();
+
+private:
+  enum class State { Waiting, Running, Done };
+  void findNeeds();
+  void markCritical();
+  bool isReady(unsigned step) const;
+  /// The first such step that could be done now.
+  std::optional<unsigned> findReady(bool isCritical, bool isProduct) const;
+  void begin(unsigned step);
+  void settleOldest();
+  bool mayBegin() const { return running.empty() || !chain.steps[running.back()].isGuarded(); }
+
+  StateChain &chain;
+  std::vector<State> states;
+  std::vector<llvm::SmallVector<unsigned>> needs;
+  std::deque<unsigned> running;
+};
+
+} // namespace
+
+void Orderer::findNeeds() {
+  llvm::DenseMap<unsigned, unsigned> makers;
+  std::optional<unsigned> advanced;
+  for (auto [number, step] : llvm::enumerate(chain.steps)) {
+    llvm::SmallVector<unsigned> &own = needs.emplace_back();
+    auto need = [&](const StateChain::Operand &operand) {
+      if (operand.kind == StateChain::Operand::Value)
+        own.push_back(makers.lookup(operand.number));
+    };
+    llvm::for_each(step.operands, need);
+    if (step.plus)
+      need(*step.plus);
+    if (step.scale)
+      need(*step.scale);
+    if (step.value)
+      makers[*step.value] = unsigned(number);
+    if (step.kind == StepKind::Advance) {
+      if (advanced)
+        own.push_back(*advanced);
+      advanced = unsigned(number);
+    }
+  }
+}
+
+void Orderer::markCritical() {
+  for (size_t number = chain.steps.size(); number-- > 0;) {
+    Step &step = chain.steps[number];
+    step.isCritical |= step.kind == StepKind::Advance;
+    if (step.isCritical)
+      for (unsigned needed : needs[number])
+        chain.steps[needed].isCritical = true;
+  }
+}
+
+bool Orderer::isReady(unsigned step) const {
+  return states[step] == State::Waiting &&
+         llvm::all_of(needs[step], [&](unsigned needed) { return states[needed] == State::Done; });
+}
+
+std::optional<unsigned> Orderer::findReady(bool isCritical, bool isProduct) const {
+  for (unsigned number = 0; number < chain.steps.size(); ++number)
+    if (chain.steps[number].isCritical == isCritical && chain.steps[number].isProduct() == isProduct && isReady(number))
+      return number;
+  return std::nullopt;
+}
+
+void Orderer::begin(unsigned step) {
+  chain.order.push_back({Action::Begin, step});
+  states[step] = State::Running;
+  running.push_back(step);
+}
+
+void Orderer::settleOldest() {
+  unsigned step = running.front();
+  running.pop_front();
+  chain.order.push_back({Action::Settle, step, unsigned(running.size())});
+  states[step] = State::Done;
+}
+
+void Orderer::run() {
+  findNeeds();
+  markCritical();
+  auto isDone = [](State state) { return state == State::Done; };
+  while (!llvm::all_of(states, isDone)) {
+    if (std::optional<unsigned> map = findReady(true, false)) {
+      chain.order.push_back({Action::Do, *map});
+      states[*map] = State::Done;
+    } else if (std::optional<unsigned> product = findReady(true, true); product && mayBegin()) {
+      begin(*product);
+    } else if (std::optional<unsigned> product = findReady(false, true);
+               product && running.size() == 1 && mayBegin()) { // in company
+      begin(*product);
+    } else if (std::optional<unsigned> map = findReady(false, false)) {
+      chain.order.push_back({Action::Do, *map});
+      states[*map] = State::Done;
+    } else if (!running.empty()) {
+      settleOldest();
+    } else {
+      begin(*findReady(false, true));
+    }
+  }
+}
+
+void recur::analysis::orderSteps(StateChain &chain) { Orderer(chain).run(); }

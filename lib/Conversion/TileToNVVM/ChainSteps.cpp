@@ -1,0 +1,382 @@
+// The steps of a chain, in the registers of a warpgroup. A thread has of each value the numbers that the matrix units
+// leave it as sums: rows of channels, columns of tokens. Two neighbours of them, rounded, are one register of the left
+// factor of the next product.
+//
+// A matrix of the tokens is zero where a row does not see a value. The matrix units multiply these too, so where values
+// are no numbers the rows that see nothing of them would become none either. Such a product is done again, with zeros
+// for what is no number, and the rows that see it become none by themselves.
+#include "Conversion/TileToNVVM/ChainSteps.h"
+#include "Conversion/TileToNVVM/Warpgroup.h"
+#include <limits>
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::conversion::nvvm;
+using namespace recur::tile;
+using recur::analysis::StateChain;
+using Step = StateChain::Step;
+using StepKind = StateChain::StepKind;
+using Operand = StateChain::Operand;
+using Action = StateChain::Action;
+
+static constexpr int64_t panelColumns = 64, panelRowBytes = 128, pieceBytes = 16, unit = 16;
+
+namespace {
+
+class StepsCode {
+public:
+  StepsCode(TeamCode &team, const StateChain &chain, const ChainSurroundings &around, ValueRange state)
+      : t(team), code(team), chain(chain), around(around), state(state), values(chain.values.size()) {}
+  SmallVector<Value> emit();
+
+private:
+  /// What is known of a value or of what a load brought: its numbers, and two of them in a register each.
+  struct Known {
+    SmallVector<Value> numbers, packed;
+  };
+  void begin(unsigned number);
+  void settle(const Action &action);
+  void map(const Step &step);
+  void store(const Step &step);
+  void keepState();
+
+  SmallVector<Value> pack(ValueRange numbers);
+  Known &known(const Operand &operand);
+  SmallVector<Value> &packedOf(const Operand &operand);
+  SmallVector<Value> &numbersOf(const Operand &operand);
+  SmallVector<Value> loadFragments(const StateChain::Load &load);
+  /// One for each number of a value, or of the state.
+  SmallVector<Value> loadRowNumbers(const Operand &operand, int64_t count);
+  SmallVector<Value> loadColumnNumbers(const Operand &operand);
+  SmallVector<Value> loadNumbers(const StateChain::Load &load, int64_t groups);
+  void fetchFor(unsigned value);
+
+  SmallVector<Value> multiply(const Step &step, ArrayRef<Value> left, ValueRange sums);
+  SmallVector<Value> guard(const Step &step, SmallVector<Value> sums, ValueRange start);
+  Value isNoNumber(Value half);
+
+  const StateChain::Load &loadOf(const Operand &operand) { return chain.loads[operand.number]; }
+  Value pointerTo(Value address) {
+    return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
+                                    address);
+  }
+  /// The row of a value that a thread's number belongs to.
+  Value tokenOf(int64_t index) { return t.add(t.multiply(t.remainder(t.lane, 4), 2), index / 4 * 8 + index % 2); }
+
+  TeamCode &t;
+  WarpgroupCode code;
+  const StateChain &chain;
+  const ChainSurroundings &around;
+  SmallVector<Value> state, rounded;
+  std::vector<Known> values;
+  llvm::DenseMap<unsigned, Known> loaded;
+  llvm::DenseMap<unsigned, SmallVector<Value>> numbers; // that loads bring, by load
+  llvm::DenseMap<unsigned, SmallVector<Value>> starts;  // of guarded products, by step
+  bool isKept = false;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> StepsCode::pack(ValueRange numbers) {
+  SmallVector<Value> packed;
+  for (size_t i = 0; i < numbers.size(); i += 2)
+    packed.push_back(code.pack(numbers[i], numbers[i + 1]));
+  return packed;
+}
+
+/// Rows of the tokens as the left factor of a product whose rows are the channels.
+SmallVector<Value> StepsCode::loadFragments(const StateChain::Load &load) {
+  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
+  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
+  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
+  Value own = t.add(around.stage, t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes)));
+  SmallVector<Value> fragments;
+  for (int64_t first = 0; first < load.type().getSize(0); first += unit)
+    llvm::append_range(fragments, code.loadMatricesAcross(t.add(own, load.offset + first * panelRowBytes)));
+  return fragments;
+}
+
+StepsCode::Known &StepsCode::known(const Operand &operand) {
+  if (operand.kind == Operand::Value)
+    return values[operand.number];
+  Known &known = loaded[operand.number];
+  if (known.packed.empty())
+    known.packed = loadFragments(loadOf(operand));
+  return known;
+}
+
+SmallVector<Value> &StepsCode::packedOf(const Operand &operand) {
+  Known &known = this->known(operand);
+  if (known.packed.empty())
+    known.packed = pack(known.numbers);
+  return known.packed;
+}
+
+SmallVector<Value> &StepsCode::numbersOf(const Operand &operand) {
+  Known &known = this->known(operand);
+  if (known.numbers.empty())
+    for (Value both : known.packed) {
+      auto [first, second] = code.unpack(both);
+      known.numbers.push_back(first);
+      known.numbers.push_back(second);
+    }
+  return known.numbers;
+}
+
+/// Numbers that lie side by side, for each of a thread's: it has two neighbours of each eight columns.
+SmallVector<Value> StepsCode::loadNumbers(const StateChain::Load &load, int64_t groups) {
+  Type f32 = t.builder.getF32Type();
+  Value own = t.add(around.stage, load.offset);
+  if (load.type().getShape().back() == 1)
+    return SmallVector<Value>(4 * groups, t.load(pointerTo(own), f32));
+  own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
+  SmallVector<Value> all(4 * groups);
+  for (int64_t group = 0; group < groups; ++group) {
+    Value two = t.load(pointerTo(t.add(own, group * 32)), VectorType::get(2, f32));
+    for (int64_t i : {0, 1})
+      all[4 * group + i] = all[4 * group + i + 2] =
+          LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i));
+  }
+  return all;
+}
+
+SmallVector<Value> StepsCode::loadRowNumbers(const Operand &operand, int64_t count) {
+  if (operand.kind == Operand::Constant)
+    return SmallVector<Value>(count / 2, t.number(operand.constant));
+  SmallVector<Value> &known = numbers[operand.number];
+  if (known.empty())
+    known = loadNumbers(loadOf(operand), count / 8);
+  return known;
+}
+
+SmallVector<Value> StepsCode::loadColumnNumbers(const Operand &operand) {
+  return loadNumbers(loadOf(operand), chain.keys / 8);
+}
+
+/// What passes over a product's sums take besides them, before it begins: then it is there when the product has ended.
+void StepsCode::fetchFor(unsigned value) {
+  for (const Step &step : chain.steps) {
+    bool takes = step.kind == StepKind::Map && llvm::any_of(step.operands, [&](const Operand &operand) {
+                   return operand.kind == Operand::Value && operand.number == value;
+                 });
+    if (!takes)
+      continue;
+    for (const Operand &operand : step.operands)
+      if (operand.kind == Operand::Load) {
+        if (loadOf(operand).isRows())
+          known(operand);
+        else
+          loadRowNumbers(operand, chain.values[*step.value].rows);
+      }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, ValueRange sums) {
+  const StateChain::Load &right = chain.loads[*step.right];
+  int64_t rows = right.type().getSize(0), columns = right.type().getSize(1);
+  SmallVector<int64_t> places;
+  if (step.kind == StepKind::Advance) { // the tokens of the keys are the inner dimension
+    for (int64_t row = 0; row < rows; row += unit)
+      places.push_back(row * panelRowBytes);
+    Value descriptor = code.describe(t.add(around.stage, right.offset), rows * panelRowBytes);
+    return code.multiply(left, descriptor, places, chain.keys, true, sums);
+  }
+  for (int64_t column = 0; column < columns; column += unit)
+    places.push_back(column / panelColumns * rows * panelRowBytes + column % panelColumns * 2);
+  Value descriptor = code.describe(t.add(around.stage, right.offset), unit);
+  return code.multiply(left, descriptor, places, rows, false, sums);
+}
+
+void StepsCode::begin(unsigned number) {
+  const Step &step = chain.steps[number];
+  if (step.kind == StepKind::Advance) {
+    SmallVector<Value> &left = packedOf(step.operands.front());
+    if (step.scale)
+      for (auto [number, scale] : llvm::zip(state, loadColumnNumbers(*step.scale)))
+        number = t.mul(number, scale);
+    state = multiply(step, left, state);
+    return;
+  }
+  fetchFor(*step.value);
+  SmallVector<Value> start;
+  if (step.plus) {
+    start = numbersOf(*step.plus);
+    if (step.scale)
+      for (auto [number, scale] : llvm::zip(start, loadRowNumbers(*step.scale, chain.values[*step.value].rows)))
+        number = t.mul(number, scale);
+  }
+  if (step.isGuarded())
+    starts[number] = start;
+  SmallVector<Value> left = step.kind == StepKind::Read ? rounded : packedOf(step.operands.front());
+  values[*step.value] = {multiply(step, left, start), {}};
+}
+
+void StepsCode::settle(const Action &action) {
+  const Step &step = chain.steps[action.step];
+  if (step.kind == StepKind::Advance) {
+    state = code.settle(state, action.running);
+    return;
+  }
+  Known &value = values[*step.value];
+  value.numbers = code.settle(value.numbers, action.running);
+  if (step.isGuarded())
+    value.numbers = guard(step, value.numbers, starts[action.step]);
+}
+
+Value StepsCode::isNoNumber(Value half) {
+  Value exponent = arith::AndIOp::create(t.builder, t.loc, half, t.constant(0x7F80));
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, exponent, t.constant(0x7F80));
+}
+
+/// The sums, or other ones where a row would not be a number for what it does not see: then the first row is none.
+SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums, ValueRange start) {
+  auto isNaN = [&](Value number) {
+    return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::UNO, number, number).getResult();
+  };
+  Value isBad = arith::OrIOp::create(t.builder, t.loc, isNaN(sums[0]), isNaN(sums[2]));
+  auto again = scf::IfOp::create(t.builder, t.loc, SmallVector<Type>(sums.size(), t.builder.getF32Type()),
+                                 code.anyOfWarpgroup(isBad), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(again.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, sums);
+  t.builder.setInsertionPointToEnd(again.thenBlock());
+  // Of the thread's two channels, the first row that is no number.
+  constexpr int64_t none = 1 << 20;
+  Value firsts[2] = {t.constant(none), t.constant(none)};
+  SmallVector<Value> cleaned;
+  for (auto [index, both] : llvm::enumerate(packedOf(step.operands.front()))) {
+    Value clean = both;
+    for (int64_t half : {0, 1}) {
+      Value own = half ? arith::ShRUIOp::create(t.builder, t.loc, both, t.constant(16)).getResult() : both;
+      Value bad = isNoNumber(own);
+      Value left =
+          arith::AndIOp::create(t.builder, t.loc, clean, t.constant(half ? int64_t(0xFFFF) : int64_t(0xFFFF0000)));
+      clean = t.select(bad, left, clean);
+      Value &first = firsts[index % 2];
+      first = t.smaller(first, t.select(bad, tokenOf(2 * int64_t(index) + half), t.constant(none)));
+    }
+    cleaned.push_back(clean);
+  }
+  for (Value &first : firsts)
+    for (int64_t distance : {1, 2})
+      first = t.smaller(first, code.exchange(first, distance));
+  SmallVector<Value> sum = code.settle(multiply(step, cleaned, start), 0);
+  ArrayRef<int64_t> triangle = *cast<ProductOp>(step.op).getLeftTriangle();
+  for (Value &first : firsts)
+    first = t.multiply(t.divide(first, triangle[1]), triangle[0]);
+  Value no = t.number(std::numeric_limits<double>::quiet_NaN());
+  for (auto [index, number] : llvm::enumerate(sum)) {
+    Value seesNothing = t.below(tokenOf(int64_t(index)), firsts[index / 2 % 2]);
+    number = t.select(seesNothing, number, no);
+  }
+  scf::YieldOp::create(t.builder, t.loc, sum);
+  return llvm::to_vector_of<Value>(again.getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Other steps
+//===----------------------------------------------------------------------===//
+
+/// Whether the function gives a number for whatever numbers.
+static bool isAlwaysFinite(MapOp map) {
+  return llvm::all_of(map.getBody().front(), [](Operation &op) {
+    return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::ConstantOp, arith::MaximumFOp,
+               arith::MinimumFOp, YieldOp>(op);
+  });
+}
+
+void StepsCode::map(const Step &step) {
+  auto map = cast<MapOp>(step.op);
+  int64_t rows = chain.values[*step.value].rows;
+  SmallVector<SmallVector<Value>> inputs;
+  Value count;
+  for (const Operand &operand : step.operands) {
+    bool isOfRow = operand.kind == Operand::Constant ||
+                   (operand.kind == Operand::Load && !loadOf(operand).isRows());
+    inputs.push_back(isOfRow ? loadRowNumbers(operand, rows) : numbersOf(operand));
+  }
+  // Rows beyond the last token are zeros, of which other functions make what is no number.
+  if (!isAlwaysFinite(map))
+    count = around.narrow(map.getRows());
+  Known &result = values[*step.value];
+  for (int64_t i = 0; i < rows / 2; ++i) {
+    SmallVector<Value> arguments = llvm::map_to_vector(inputs, [&](ArrayRef<Value> input) { return input[i]; });
+    Value number = t.body(map.getBody(), arguments, {}).front();
+    if (count)
+      number = t.select(t.below(tokenOf(i), count), number, t.number(0));
+    result.numbers.push_back(number);
+  }
+  if (!chain.values[*step.value].isRounded)
+    return;
+  result.packed = pack(result.numbers);
+  result.numbers.clear();
+}
+
+/// stmatrix leaves the tokens in rows.
+void StepsCode::store(const Step &step) {
+  const Operand &operand = step.operands.front();
+  unsigned number = *chain.values[operand.number].stored;
+  const StateChain::Stored &stored = chain.stored[number];
+  SmallVector<Value> &packed = packedOf(operand);
+  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
+  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
+  around.leave(int64_t(number) + 1, [&] {
+    int64_t stride = 2 * StateChain::paddedRow(StateChain::channels);
+    Value channel = t.add(t.multiply(t.warp, unit), low);
+    Value own = t.add(t.add(around.base, t.multiply(t.add(inMatrix, high), stride)),
+                      t.add(t.multiply(channel, 2), stored.offset));
+    for (int64_t i = 0; i < stored.rows / unit; ++i)
+      code.storeMatrices(t.add(own, i * unit * stride), ArrayRef(packed).slice(4 * i, 4), true);
+  });
+}
+
+void StepsCode::keepState() {
+  Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
+  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
+  around.leave(0, [&] {
+    int64_t stride = 2 * StateChain::paddedRow(chain.keys);
+    Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), low);
+    Value own = t.add(t.add(around.base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
+    for (int64_t i = 0; i < chain.keys / unit; ++i)
+      code.storeMatrices(t.add(own, i * unit * 2), ArrayRef(rounded).slice(4 * i, 4), false);
+  });
+}
+
+SmallVector<Value> StepsCode::emit() {
+  bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
+  if (chain.kept || isRead)
+    rounded = pack(state);
+  around.waitForLoads();
+  for (const Action &action : chain.order) {
+    const Step &step = chain.steps[action.step];
+    switch (action.kind) {
+    case Action::Begin:
+      begin(action.step);
+      // The state is left while the first product runs.
+      if (chain.kept && !std::exchange(isKept, true))
+        keepState();
+      break;
+    case Action::Settle:
+      settle(action);
+      break;
+    case Action::Do:
+      step.kind == StepKind::Map ? map(step) : store(step);
+      break;
+    }
+  }
+  return state;
+}
+
+SmallVector<Value> nvvm::emitChainSteps(TeamCode &team, const StateChain &chain, const ChainSurroundings &around,
+                                        ValueRange state) {
+  return StepsCode(team, chain, around, state).emit();
+}

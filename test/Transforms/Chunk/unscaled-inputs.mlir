@@ -1,0 +1,51 @@
+// RUN: recur-opt %s --split-input-file --chunk-unscaled-inputs --canonicalize | FileCheck %s
+
+// CHECK-LABEL: chunk.program @scaled
+// CHECK: %[[D:.*]] = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+// CHECK: %[[X:.*]] = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK: %[[Y:.*]] = chunk.map mul %[[D]], %[[X]] : tensor<8xf32>, tensor<8x2xf32>
+// CHECK: chunk.output "o" %[[Y]]
+// CHECK: %[[E:.*]] = chunk.cumulative_decay after log(%g) : tensor<8xf32>
+// CHECK: %[[U:.*]] = chunk.map mul %[[E]], %v : tensor<8xf32>, tensor<8x2xf32>
+// CHECK: chunk.advance %S, %[[U]], %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+chunk.program @scaled {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %d = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+  %r = chunk.map mul %d, %q : tensor<8xf32>, tensor<8x3xf32>
+  %x = chunk.read %r, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %x : tensor<8x2xf32>
+  %e = chunk.cumulative_decay after log(%g) : tensor<8xf32>
+  %w = chunk.map mul %e, %k : tensor<8xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %w : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// A step for each key goes with the keys, and rows that are made have no input to take in their place.
+// CHECK-LABEL: chunk.program @stays
+// CHECK: %[[R:.*]] = chunk.map mul %{{.*}}, %q : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: chunk.read %[[R]], %S
+// CHECK: %[[M:.*]] = chunk.map neg %k : tensor<8x3xf32>
+// CHECK: %[[W:.*]] = chunk.map mul %b, %[[M]] : tensor<8xf32>, tensor<8x3xf32>
+// CHECK: chunk.advance %S, %v, %[[W]]
+chunk.program @stays {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8x3xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %d = chunk.cumulative_decay through log(%g) : tensor<8x3xf32>
+  %r = chunk.map mul %d, %q : tensor<8x3xf32>, tensor<8x3xf32>
+  %x = chunk.read %r, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %x : tensor<8x2xf32>
+  %m = chunk.map neg %k : tensor<8x3xf32>
+  %w = chunk.map mul %b, %m : tensor<8xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %w : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
