@@ -206,9 +206,8 @@ bool ChainFinder::make(Value tile, Step step) {
 }
 
 bool ChainFinder::take(MapOp op) {
-  if (op.getBlocks() || !isOfValues(op.getResult()) || llvm::any_of(op.getBody().front(), [](Operation &inner) {
-        return isa<IndexOp>(inner);
-      }))
+  if (op.getBlocks() || !isOfValues(op.getResult()) ||
+      llvm::any_of(op.getBody().front(), [](Operation &inner) { return isa<IndexOp>(inner); }))
     return false;
   int64_t rows = tileOf(op.getResult()).getSize(0);
   Step step{StepKind::Map, op, {}, {}, {}, {}, {}};

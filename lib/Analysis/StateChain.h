@@ -42,9 +42,7 @@ struct StateChain {
     llvm::SmallVector<Operand> operands; // of a map; else one, that is applied, written or stored
     std::optional<Operand> plus, scale;  // what a product is added to, and the number of each row of it; or of columns
     bool isCritical = false;             // the next chunk waits for it
-    bool isProduct() const {
-      return kind == StepKind::Read || kind == StepKind::Apply || kind == StepKind::Advance;
-    }
+    bool isProduct() const { return kind == StepKind::Read || kind == StepKind::Apply || kind == StepKind::Advance; }
     /// Rows do not depend on all that the product multiplies, some of which may be no number.
     bool isGuarded() const;
   };

@@ -123,7 +123,9 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
     if (own < form)
       continue;
     Expected<CUDAKernels> made = planPhases(program, pipeline, own);
-    if (made && made->phases)
+    // Tiles in the device's memory take longer than what is left there.
+    bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
+    if (made && made->phases && isGood)
       return made;
     if (!made)
       whyPlain = toString(made.takeError());

@@ -113,8 +113,10 @@ Value Planner::makeRounded(Value value) {
 }
 
 Value Planner::getElements(Value value) {
+  auto left = value.getDefiningOp<chunk::TakeOp>();
   bool isData = machine.isCTA() && dataType.isBF16() && !inTokenLoop && !tiles.contains(value) &&
-                value.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(value).getRank() == 2;
+                (value.getDefiningOp<chunk::InputOp>() || (left && left.getRounded() && !left.getWhole())) &&
+                chunk::tensorOf(value).getRank() == 2;
   return isData ? rounded(value) : get(value);
 }
 

@@ -33,9 +33,9 @@ std::optional<Planner::Start> Planner::startOf(chunk::ApplyOp op) {
   auto scaled = rows.getDefiningOp<chunk::MapOp>();
   if (scaled && scaled.getFunction() == chunk::Function::Mul && rows.hasOneUse())
     for (auto [a, b] : {std::pair(0, 1), {1, 0}})
-      if (Value factor = scaled.getOperands()[a]; chunk::tensorOf(factor).getRank() == 1 &&
-                                                  scaled.getOperands()[b].getType() == type &&
-                                                  (tiles.contains(factor) || chunk::constantNumber(factor) || factor.getDefiningOp<chunk::TakeOp>()))
+      if (Value factor = scaled.getOperands()[a];
+          chunk::tensorOf(factor).getRank() == 1 && scaled.getOperands()[b].getType() == type &&
+          (tiles.contains(factor) || chunk::constantNumber(factor) || factor.getDefiningOp<chunk::TakeOp>()))
         scale = factor, rows = scaled.getOperands()[b];
   // The rows are spent: nothing else reads them, and they were read by now.
   if (!rows.getDefiningOp<chunk::ReadOp>() || !rows.hasOneUse() || !tiles.contains(rows) || rows.getType() != type ||

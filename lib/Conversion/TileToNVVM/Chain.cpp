@@ -1,7 +1,8 @@
 // A state in the registers of a warpgroup, from chunk to chunk. Its value channels are rows, of which a warp has 16;
 // the tokens of a chunk are columns. What a thread has of the sums of a product is what it needs of the left factor of
-// the next one, rounded, so that nothing passes between threads: values stay in registers from step to step. Two warps bring chunks into stages of shared memory,
-// ahead of their use, and two others take away what is left for later kernels; barriers with phases join them.
+// the next one, rounded, so that nothing passes between threads: values stay in registers from step to step. Two warps
+// bring chunks into stages of shared memory, ahead of their use, and two others take away what is left for later
+// kernels; barriers with phases join them.
 //
 // Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
 #include "Conversion/TileToNVVM/Chain.h"
@@ -143,9 +144,9 @@ void ChainCode::emit() {
     void (ChainCode::*run)();
   };
   const Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
-                            {StateChain::loadThreads, &ChainCode::load},
-                            {StateChain::announceThreads, &ChainCode::announce},
-                            {chain.storeThreads(), &ChainCode::store}};
+                        {StateChain::loadThreads, &ChainCode::load},
+                        {StateChain::announceThreads, &ChainCode::announce},
+                        {chain.storeThreads(), &ChainCode::store}};
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Role role = roles[number];
     auto run = [&] { asTeam(first, role.threads, role.run); };
@@ -249,8 +250,7 @@ void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk, Va
     Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
                          : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
     Value from = t.offset(array.pointer, offset, element);
-    Value counted =
-        count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
+    Value counted = count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
     code.copy(t.add(stage, t.add(t.multiply(index, bytes), load.offset)), from, bytes, counted);
   });
 }

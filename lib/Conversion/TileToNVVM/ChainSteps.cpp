@@ -300,8 +300,7 @@ void StepsCode::map(const Step &step) {
   SmallVector<SmallVector<Value>> inputs;
   Value count;
   for (const Operand &operand : step.operands) {
-    bool isOfRow = operand.kind == Operand::Constant ||
-                   (operand.kind == Operand::Load && !loadOf(operand).isRows());
+    bool isOfRow = operand.kind == Operand::Constant || (operand.kind == Operand::Load && !loadOf(operand).isRows());
     inputs.push_back(isOfRow ? loadRowNumbers(operand, rows) : numbersOf(operand));
   }
   // Rows beyond the last token are zeros, of which other functions make what is no number.

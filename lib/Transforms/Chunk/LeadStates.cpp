@@ -166,7 +166,8 @@ void LeadSplitter::takeStates() {
   for (StateOp state : leading) {
     state.getNext().erase();
     OpBuilder builder(state);
-    Value taken = TakeOp::create(builder, state.getLoc(), state.getType(), state.getName(), true, false, DenseI64ArrayAttr());
+    Value taken =
+        TakeOp::create(builder, state.getLoc(), state.getType(), state.getName(), true, false, DenseI64ArrayAttr());
     state.getResult().replaceAllUsesWith(taken);
     state.erase();
   }

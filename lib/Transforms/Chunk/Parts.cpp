@@ -55,7 +55,8 @@ private:
   SmallVector<Dim> mixed;
 };
 
-/// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are there.
+/// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are
+/// there.
 bool isStateAlone(ProgramOp program) {
   auto states = program.getStates();
   if (program.getExact() || states.size() != 1 || tensorOf(states.front()).getRank() != 2)

@@ -163,7 +163,8 @@ bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
   return llvm::all_of(path, [&](Operation *op) { return chainOps.contains(op); });
 }
 
-/// Rows of an input come to the chain as they are. Numbers of the tokens lie far apart, and are left to it side by side.
+/// Rows of an input come to the chain as they are. Numbers of the tokens lie far apart, and are left to it side by
+/// side.
 bool PhaseSplitter::isLoadedByChain(Value value) {
   return !outputsInChain || value.getDefiningOp<StateOp>() ||
          (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() == 2);

@@ -62,8 +62,7 @@ void UnscaledInputsPass::unscale(AdvanceOp advance) {
   if (!input || tensorOf(advance.getValues()).getRank() != 2)
     return;
   OpBuilder builder(advance);
-  Value scaled =
-      MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{input->scale, advance.getValues()});
+  Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{input->scale, advance.getValues()});
   advance.getKeysMutable().assign(input->rows);
   advance.getValuesMutable().assign(scaled);
 }
