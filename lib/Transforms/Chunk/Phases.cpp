@@ -199,12 +199,15 @@ bool PhaseSplitter::assign() {
   for (Operation &op : block)
     if (auto output = dyn_cast<OutputOp>(op); output && !chainOps.contains(output.getValue().getDefiningOp()))
       need(&op, Late);
-  for (Value value : leaving) {
+  for (size_t i = 0; i < leaving.size(); ++i) { // the chain may need more for what is wanted late
+    Value value = leaving[i];
     Operation *maker = value.getDefiningOp();
     if (!canBeTaken(value) || isa<TakeOp>(maker)) // what an earlier phase left is left once
       return false;
     if (isa<StateOp>(maker) || chainOps.contains(maker)) {
       given[Chain].insert(value);
+      if (!isa<StateOp>(maker))
+        need(maker, Chain);
     } else if (dependents.contains(maker)) {
       return false; // one state's values go through matrices of the tokens on their way to another
     } else {

@@ -45,8 +45,8 @@ chunk.program @narrow {} chunk 16 {
   chunk.give "S" whole rounded %S : tensor<32x16xf32>
 }
 
-// A function of what is read is more than to read and to advance.
-// CHECK: tile.kernel @more required 0 workspace 0 threads 256
+// A function of what is read stays in registers too: four stages, and what is stored.
+// CHECK: tile.kernel @more required 0 workspace 0 threads 256 shared 25088
 chunk.program @more {} chunk 16 {
   %w = chunk.take "w" rounded : tensor<16x16xf32>
   %S = chunk.state "S" : tensor<64x16xf32>

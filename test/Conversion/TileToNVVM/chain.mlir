@@ -11,8 +11,8 @@
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
 // CHECK: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK: wgmma.fence.sync.aligned
-// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$8, $9, $10, $11}, at0, first, 1, 1, 0
-// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$12, $13, $14, $15}, at1, adds, 1, 1, 0
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, at0, first, 1, 1, 0
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$20, $21, $22, $23}, at1, adds, 1, 1, 0
 // CHECK-SAME: wgmma.commit_group.sync.aligned
 // CHECK-COUNT-2: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // CHECK: wgmma.wait_group.sync.aligned 0

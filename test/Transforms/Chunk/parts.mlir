@@ -53,8 +53,8 @@ chunk.program @summed {} chunk 8 {
 
 // -----
 
-// One state that is read and advanced, and nothing else, has parts of its own size; with a function of what is read it
-// has the others'.
+// One state that is read and advanced with rows that are there has parts of its own size, whatever functions of elements are
+// between; with a matrix that is made of the rows it has the others'.
 // CHECK-LABEL: chunk.program @alone
 // CHECK: chunk.state "S" : tensor<2x4xf32>
 // ALONE-LABEL: chunk.program @alone
@@ -78,8 +78,30 @@ chunk.program @busy {} chunk 8 {
   %w = chunk.take "w" : tensor<8x4xf32>
   %S = chunk.state "S" : tensor<4x4xf32>
   %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
-  %u = chunk.map exp %x : tensor<8x4xf32>
+  %T = chunk.interaction %w, %w inclusive : tensor<8x4xf32>, tensor<8x4xf32>
+  %u = chunk.apply %T, %x : tensor<8x8xf32>, tensor<8x4xf32>
   %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
   chunk.give "S" whole %S : tensor<4x4xf32>
+  chunk.next %S, %S1 : tensor<4x4xf32>
+}
+
+// -----
+
+// Matrices of the tokens that were left are whole, and what they are applied to has parts.
+// ALONE-LABEL: chunk.program @applied
+// ALONE: %T = chunk.take "T" triangle [1, 1] : tensor<8x8xf32>
+// ALONE: chunk.state "S" : tensor<2x4xf32>
+// ALONE: chunk.apply %T, %{{.*}} : tensor<8x8xf32>, tensor<8x2xf32>
+// ALONE: chunk.map exp %{{.*}} : tensor<8x2xf32>
+// ALONE: chunk.output "o" %{{.*}} : tensor<8x2xf32>
+chunk.program @applied {} chunk 8 {
+  %w = chunk.take "w" : tensor<8x4xf32>
+  %T = chunk.take "T" triangle [1, 1] : tensor<8x8xf32>
+  %S = chunk.state "S" : tensor<4x4xf32>
+  %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
+  %y = chunk.apply %T, %x : tensor<8x8xf32>, tensor<8x4xf32>
+  %u = chunk.map exp %y : tensor<8x4xf32>
+  chunk.output "o" %u : tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
   chunk.next %S, %S1 : tensor<4x4xf32>
 }

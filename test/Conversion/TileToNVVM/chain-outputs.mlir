@@ -1,0 +1,53 @@
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+
+// A chain that applies matrices and makes the output. A read that the next chunk does not wait for runs in company of one
+// that it waits for; the state is advanced before the output is made. What a matrix is applied to may be no number: threads
+// vote, and do it again where any has met such, when no other product runs.
+// CHECK-LABEL: llvm.func @outputs
+// CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
+// CHECK: mbarrier.try_wait.parity.shared::cta.b64
+// x = S k^T, and S q^T behind it
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK-NOT: wgmma.wait_group
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK: arith.subf
+// U = T (v - x), while S q^T ends
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK-NOT: wgmma.mma_async
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: arith.cmpf uno
+// CHECK: bar.red.or.pred
+// CHECK: scf.if
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: } else {
+// S + U^T k, and A U behind it
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK-NOT: wgmma.wait_group
+// CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 1;
+// CHECK-NOT: wgmma.mma_async
+// CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: bar.red.or.pred
+// CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// CHECK: scf.yield
+chunk.program @outputs {} chunk 16 {
+  %q = chunk.input "q" : tensor<16x32xf32>
+  %k = chunk.input "k" : tensor<16x32xf32>
+  %v = chunk.input "v" : tensor<16x64xf32>
+  %T = chunk.take "T" rounded triangle [1, 1] : tensor<16x16xf32>
+  %A = chunk.take "A" rounded triangle [1, 1] : tensor<16x16xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %x = chunk.read %k, %S : tensor<16x32xf32>, tensor<64x32xf32>
+  %y = chunk.map sub %v, %x : tensor<16x64xf32>, tensor<16x64xf32>
+  %u = chunk.apply %T, %y : tensor<16x16xf32>, tensor<16x64xf32>
+  %p = chunk.read %q, %S : tensor<16x32xf32>, tensor<64x32xf32>
+  %a = chunk.apply %A, %u : tensor<16x16xf32>, tensor<16x64xf32>
+  %o = chunk.map add %p, %a : tensor<16x64xf32>, tensor<16x64xf32>
+  chunk.output "o" %o : tensor<16x64xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
+  chunk.next %S, %S1 : tensor<64x32xf32>
+}
