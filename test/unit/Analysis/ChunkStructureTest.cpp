@@ -1,7 +1,7 @@
 // What is found out about the matrices and the passes of a chunk program.
 #include "Analysis/ChunkStructure.h"
+#include "../IRFile.h"
 #include "Analysis/ElementwisePasses.h"
-#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 using namespace recur;
@@ -11,14 +11,7 @@ namespace {
 
 class ChunkStructures : public ::testing::Test {
 protected:
-  ChunkStructures() { context.loadDialect<chunk::ChunkDialect>(); }
-
-  /// The program of a body for chunks of 8 tokens; its values by the outputs and states that name them.
-  chunk::ProgramOp parse(const std::string &body) {
-    module = mlir::parseSourceString<mlir::ModuleOp>("chunk.program @p {} chunk 8 {\n" + body + "\n}", &context);
-    EXPECT_TRUE(module);
-    return *module->getOps<chunk::ProgramOp>().begin();
-  }
+  chunk::ProgramOp find(llvm::StringRef name) const { return file.find<chunk::ProgramOp>(name); }
   static mlir::Value output(chunk::ProgramOp program, llvm::StringRef name) {
     for (chunk::OutputOp output : program.getOutputs())
       if (output.getName() == name)
@@ -30,23 +23,11 @@ protected:
     return output(program, name).getDefiningOp<chunk::MapOp>();
   }
 
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
+  test::IRFile<chunk::ChunkDialect> file{"Analysis/ChunkStructures.mlir"};
 };
 
 TEST_F(ChunkStructures, MatricesStayTriangularWhereTheyAreScaledAndAdded) {
-  chunk::ProgramOp program = parse(R"(
-    %q = chunk.input "q" : tensor<8x3xf32>
-    %b = chunk.input "b" : tensor<8xf32>
-    %A = chunk.interaction %q, %q strict : tensor<8x3xf32>, tensor<8x3xf32>
-    %scaled = chunk.map mul %b, %A : tensor<8xf32>, tensor<8x8xf32>
-    %sum = chunk.map add %scaled, %A : tensor<8x8xf32>, tensor<8x8xf32>
-    %negative = chunk.map neg %sum : tensor<8x8xf32>
-    %e = chunk.map exp %A : tensor<8x8xf32>
-    %mixed = chunk.map add %e, %A : tensor<8x8xf32>, tensor<8x8xf32>
-    chunk.output "negative" %negative : tensor<8x8xf32>
-    chunk.output "e" %e : tensor<8x8xf32>
-    chunk.output "mixed" %mixed : tensor<8x8xf32>)");
+  chunk::ProgramOp program = find("scaled_and_added");
   ChunkStructure structure(program);
   EXPECT_EQ(structure.findTriangle(output(program, "negative")), (Triangle{1, 1}));
   EXPECT_EQ(structure.findTriangle(output(program, "e")), std::nullopt); // exp(0) is 1
@@ -54,18 +35,7 @@ TEST_F(ChunkStructures, MatricesStayTriangularWhereTheyAreScaledAndAdded) {
 }
 
 TEST_F(ChunkStructures, StatesThatRowsReadLieTransposedWithAllThatBecomesOfThem) {
-  chunk::ProgramOp program = parse(R"(
-    %q = chunk.input "q" : tensor<8x3xf32>
-    %v = chunk.input "v" : tensor<8x2xf32>
-    %S = chunk.state "S" : tensor<2x3xf32>
-    %L = chunk.state "L" : tensor<2x3xf32>
-    %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    %p = chunk.read left %v, %L : tensor<8x2xf32>, tensor<2x3xf32>
-    %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
-    chunk.output "o" %o : tensor<8x2xf32>
-    chunk.output "p" %p : tensor<8x3xf32>
-    chunk.next %S, %S1 : tensor<2x3xf32>
-    chunk.next %L, %L : tensor<2x3xf32>)");
+  chunk::ProgramOp program = find("read_states");
   ChunkStructure structure(program);
   auto states = program.getStates();
   mlir::Value S = *states.begin(), L = *std::next(states.begin());
@@ -78,26 +48,11 @@ TEST_F(ChunkStructures, StatesThatRowsReadLieTransposedWithAllThatBecomesOfThem)
 }
 
 TEST_F(ChunkStructures, StatesOfAsManyKeysAsTokensAreRounded) {
-  EXPECT_TRUE(ChunkStructure(parse(R"(
-    %q = chunk.input "q" : tensor<8x8xf32>
-    %S = chunk.state "S" : tensor<2x8xf32>
-    %o = chunk.read %q, %S : tensor<8x8xf32>, tensor<2x8xf32>
-    chunk.output "o" %o : tensor<8x2xf32>
-    chunk.next %S, %S : tensor<2x8xf32>)"))
-                  .roundsStates());
+  EXPECT_TRUE(ChunkStructure(find("rounded_state")).roundsStates());
 }
 
 TEST_F(ChunkStructures, MapsAreComputedInThePassOfTheirOnlyReaders) {
-  chunk::ProgramOp program = parse(R"(
-    %x = chunk.input "x" : tensor<8x3xf32>
-    %a = chunk.map exp %x : tensor<8x3xf32>
-    %b = chunk.map mul %a, %a : tensor<8x3xf32>, tensor<8x3xf32>
-    %c = chunk.map log %x : tensor<8x3xf32>
-    %d = chunk.map neg %c : tensor<8x3xf32>
-    %e = chunk.map abs %c : tensor<8x3xf32>
-    chunk.output "b" %b : tensor<8x3xf32>
-    chunk.output "d" %d : tensor<8x3xf32>
-    chunk.output "e" %e : tensor<8x3xf32>)");
+  chunk::ProgramOp program = find("passes");
   auto reads = [](chunk::MapOp op) { return op.getOperands().front().getDefiningOp<chunk::MapOp>(); };
   chunk::MapOp b = map(program, "b"), d = map(program, "d");
   ElementwisePasses passes([](chunk::MapOp) { return false; });

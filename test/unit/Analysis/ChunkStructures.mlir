@@ -1,0 +1,49 @@
+// Programs for ChunkStructureTest.cpp.
+
+chunk.program @scaled_and_added {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %A = chunk.interaction %q, %q strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %scaled = chunk.map mul %b, %A : tensor<8xf32>, tensor<8x8xf32>
+  %sum = chunk.map add %scaled, %A : tensor<8x8xf32>, tensor<8x8xf32>
+  %negative = chunk.map neg %sum : tensor<8x8xf32>
+  %e = chunk.map exp %A : tensor<8x8xf32>
+  %mixed = chunk.map add %e, %A : tensor<8x8xf32>, tensor<8x8xf32>
+  chunk.output "negative" %negative : tensor<8x8xf32>
+  chunk.output "e" %e : tensor<8x8xf32>
+  chunk.output "mixed" %mixed : tensor<8x8xf32>
+}
+
+chunk.program @read_states {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %L = chunk.state "L" : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %p = chunk.read left %v, %L : tensor<8x2xf32>, tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.output "p" %p : tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+  chunk.next %L, %L : tensor<2x3xf32>
+}
+
+chunk.program @rounded_state {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x8xf32>
+  %S = chunk.state "S" : tensor<2x8xf32>
+  %o = chunk.read %q, %S : tensor<8x8xf32>, tensor<2x8xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %S, %S : tensor<2x8xf32>
+}
+
+chunk.program @passes {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %a = chunk.map exp %x : tensor<8x3xf32>
+  %b = chunk.map mul %a, %a : tensor<8x3xf32>, tensor<8x3xf32>
+  %c = chunk.map log %x : tensor<8x3xf32>
+  %d = chunk.map neg %c : tensor<8x3xf32>
+  %e = chunk.map abs %c : tensor<8x3xf32>
+  chunk.output "b" %b : tensor<8x3xf32>
+  chunk.output "d" %d : tensor<8x3xf32>
+  chunk.output "e" %e : tensor<8x3xf32>
+}

@@ -1,0 +1,79 @@
+// Kernels for KernelTimeTest.cpp: what their loops over chunks take.
+!array = !tile.tile<?x128xbf16, global>
+!rows = !tile.tile<64x128xbf16, shared, [128, 1]>
+!state = !tile.tile<128x128xbf16, shared, [128, 1]>
+!sums = !tile.tile<64x128xf32, shared, [128, 1]>
+
+tile.kernel @empty required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+  }
+}
+
+tile.kernel @load required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !rows
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.load %x[%c0] rows %c64 into %a : !array into !rows
+  }
+}
+
+tile.kernel @product required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !rows
+  %s = tile.alloc at 16384 : !state
+  %r = tile.alloc at 49152 : !sums
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  %c128 = arith.constant 128 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.product %a, %s into %r rows %c64 inner %c128 : !rows, !state into !sums
+  }
+}
+
+tile.kernel @three_products required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !rows
+  %s = tile.alloc at 16384 : !state
+  %r = tile.alloc at 49152 : !sums
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c3 = arith.constant 3 : i64
+  %c64 = arith.constant 64 : i64
+  %c128 = arith.constant 128 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    scf.for %i = %c0 to %c3 step %c1 : i64 {
+      tile.product %a, %s into %r rows %c64 inner %c128 : !rows, !state into !sums
+    }
+  }
+}
+
+tile.kernel @product_a_token required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !rows
+  %s = tile.alloc at 16384 : !state
+  %r = tile.alloc at 49152 : !sums
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c64 = arith.constant 64 : i64
+  %c128 = arith.constant 128 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    scf.for %i = %c0 to %tokens step %c1 : i64 {
+      tile.product %a, %s into %r rows %c64 inner %c128 : !rows, !state into !sums
+    }
+  }
+}
+
+tile.kernel @load_before required 1 workspace 0 threads 128 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !rows
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  tile.load %x[%c0] rows %c64 into %a : !array into !rows
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+  }
+}
