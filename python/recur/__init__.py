@@ -77,6 +77,8 @@ def define(
     if len(found) != 1:
         names = ", ".join(declaration.name for declaration in found) or "none"
         raise ArgumentError(f"{source_name} has {len(found)} recurrences ({names}); name one of them by recurrence=")
+    if not found[0].names_its_sides():
+        compiler.perform("explain", text, source_name=source_name, recurrence=recurrence)  # which says where they are not
     return Recurrence(
         found[0], text, source_name, dims=dims, consts=consts, target=target, plan=plan, chunk=chunk, quick=quick
     )

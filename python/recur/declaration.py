@@ -61,6 +61,11 @@ class Declaration:
             bool(value.get("has_implicit_states", False)),
         )
 
+    def names_its_sides(self) -> bool:
+        """Whether every side of an input, a param or a state that has a name is a dim or a const."""
+        sides = {side for v in (*self.inputs, *self.params, *self.states) for side in v.shape or () if isinstance(side, str)}
+        return sides <= self.dims.keys() | self.consts.keys()
+
     def to_json(self) -> dict[str, Any]:
         """The inverse of :meth:`from_json`."""
 

@@ -68,6 +68,13 @@ def test_a_mistake_of_syntax_is_found_at_once():
         recur.define("recurrence {")
 
 
+def test_a_side_that_is_no_dim_is_found_at_once():
+    """For the arguments of a call depend on it."""
+    with pytest.raises(recur.CompileError) as raised:
+        recur.define("recurrence a {\n  dim V\n  input x: [K]\n  output o: [V] = x\n}\n", source_name="a.recur")
+    assert raised.value.diagnostics[0].place.line == 3 and "K" in raised.value.diagnostics[0].message
+
+
 def test_files(tmp_path):
     path = tmp_path / "two.recur"
     path.write_text("recurrence a {\n  output o = 1\n}\nrecurrence b {\n  output o = 2\n}\n")
