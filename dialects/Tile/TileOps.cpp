@@ -334,6 +334,19 @@ LogicalResult ScaledDotsOp::verify() {
     return emitOpError("has ") << indices << " indices, but " << rows << " rows and " << columns << " columns";
   if (getResult().getType().getSize(0) != rows || getResult().getType().getSize(1) != columns)
     return emitOpError("gives ") << rows << " by " << columns << " numbers, not " << getResult().getType();
+  if (!getRounded())
+    return getWork() || getLogarithms() ? emitOpError("has work or logarithms, but rounds nothing") : success();
+  auto block = int64_t(getBlock()), channels = getScales().getType().getSize(1);
+  if (block % unitIndices != 0 || !llvm::isPowerOf2_64(uint64_t(block)) || indices % block != 0)
+    return emitOpError("rounds blocks of 16 indices times a power of two, whole ones, not of ")
+           << block << " of " << indices;
+  if (channels % 16 != 0)
+    return emitOpError("rounds channels by 16, not ") << channels;
+  int64_t workRows = countWorkRows(indices, block, int64_t(getPoints().size()), int64_t(getSteps().size()));
+  if (bool(getWork()) != (workRows > 0))
+    return emitOpError("needs work of ") << workRows << " rows";
+  if (getWork() && getWork().getType().getShape() != ArrayRef<int64_t>{workRows, channels})
+    return emitOpError("needs work of ") << workRows << " by " << channels << " numbers, not " << getWork().getType();
   return success();
 }
 

@@ -362,15 +362,34 @@ def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite
     is its dot with the column there. Of its own index a row meets the columns whose step is below its point. No other
     element of the result is written.
 
-    Verified: sizes.
+    `rounded` lets products of the matrix units take the dots. The indices of a row and of an earlier column lie in two
+    halves of an aligned range of a power of two; the row is scaled from where the halves meet, the column up to there,
+    and both are rounded: to tf32 where halves have less than 16 indices, and to the type of `work` elsewhere. A pair of
+    one index is rounded to tf32. With `logarithms`, `scales` has the logarithms of the scales. `work` has the scaled rows and columns of halves of 16 and more indices, and holds
+    nothing of meaning afterwards.
+
+    Verified: sizes; what is rounded has blocks of 16 indices times a power of two, whole ones, channels by 16, and
+    `work` where a block has more than 16 indices: a row for each row and column of half of the indices, for each size of
+    halves.
 
     Example: `tile.scaled_dots %q, %k scales %a into %A rows %n block 16 points [1] of [0] : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x64xf32, local, [64, 1]>`
   }];
-  let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$scales, Tile_WorkTile:$result, I64:$rows,
-                       I64Attr:$block, DenseI64ArrayAttr:$points, DenseI64ArrayAttr:$steps);
+  let arguments = (ins Tile_WorkTile:$left, Tile_WorkTile:$right, Tile_WorkTile:$scales, Tile_WorkTile:$result,
+                       Optional<Tile_WorkTile>:$work, I64:$rows, I64Attr:$block, UnitAttr:$rounded,
+                       UnitAttr:$logarithms,
+                       DenseI64ArrayAttr:$points, DenseI64ArrayAttr:$steps);
   let assemblyFormat = [{
-    $left `,` $right `scales` $scales `into` $result `rows` $rows `block` $block `points` $points `of` $steps attr-dict
-    `:` type($left) `,` type($right) `scales` type($scales) `into` type($result)
+    (`rounded` $rounded^)? $left `,` $right `scales` (`logarithms` $logarithms^)? $scales `into` $result (`work` $work^)?
+    `rows` $rows `block` $block `points` $points `of` $steps attr-dict
+    `:` type($left) `,` type($right) `scales` type($scales) `into` type($result) (`work` type($work)^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Pairs of indices this close meet within one warp.
+    static constexpr int64_t unitIndices = 16;
+    /// The rows that `work` has.
+    static int64_t countWorkRows(int64_t indices, int64_t block, int64_t rowsPerIndex, int64_t columnsPerIndex) {
+      return int64_t(llvm::Log2_64(uint64_t(block / unitIndices))) * indices / 2 * (rowsPerIndex + columnsPerIndex);
+    }
   }];
   let hasVerifier = 1;
 }

@@ -35,6 +35,35 @@ struct Running {
 };
 } // namespace
 
+namespace {
+/// What the scales between a row and a column of an earlier index make of the two.
+struct Pair {
+  double row, column;
+};
+} // namespace
+
+/// Both are scaled to where the halves of the least aligned range of both indices meet, and rounded.
+static Pair meetHalfWay(TileExecutor &e, tile::ScaledDotsOp op, const Contents &scales, Pair pair, int64_t own,
+                        int64_t index, bool isBefore, int64_t channel) {
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  auto multiply = [&](double a, double b) { return keepHoles(arithmetic.store(a * b), {a, b}); };
+  auto half = int64_t(bit_floor(uint64_t(own ^ index))), meeting = half ? own / half * half : own;
+  double ofRow = 1, ofColumn = 1;
+  for (int64_t passed = meeting; passed < (isBefore || !half ? own : own + 1); ++passed)
+    ofRow = multiply(ofRow, scales.at(passed, channel));
+  for (int64_t passed = meeting - 1; passed > index; --passed)
+    ofColumn = multiply(ofColumn, scales.at(passed, channel));
+  auto round = [&](double number, double scale) {
+    double scaled = multiply(number, scale), rounded = scaled;
+    if (e.machine.rounds)
+      rounded = half < tile::ScaledDotsOp::unitIndices
+                    ? Arithmetic(Rounding::tf32).operand(scaled)
+                    : e.machine.roundTo(op.getWork().getType().getElementType(), scaled);
+    return keepHoles(rounded, {scaled});
+  };
+  return {round(pair.row, ofRow), round(pair.column, ofColumn)};
+}
+
 static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
   Tile left = e.getTile(op.getLeft()), right = e.getTile(op.getRight()), scaleTile = e.getTile(op.getScales()),
        result = e.getTile(op.getResult());
@@ -47,10 +76,17 @@ static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
   for (const Tile &operand : {left, right, scaleTile})
     if (Error error = e.machine.checkApart(op, result, operand))
       return error;
+  if (op.getWork())
+    for (const Tile &operand : {left, right, scaleTile, result})
+      if (Error error = e.machine.checkApart(op, e.getTile(op.getWork()), operand))
+        return error;
   int64_t indices = (rows + rowsPerIndex - 1) / rowsPerIndex;
   Contents a = e.machine.read(op, left, rows), b = e.machine.read(op, right, indices * columnsPerIndex),
            scales = e.machine.read(op, scaleTile, indices), contents = e.machine.read(op, result, rows);
   const Arithmetic &arithmetic = e.machine.arithmetic;
+  if (op.getLogarithms())
+    for (double &scale : scales.values)
+      scale = keepHoles(arithmetic.store(std::exp(scale)), {scale});
   for (int64_t row = 0; row < rows; ++row) {
     int64_t own = row / rowsPerIndex, point = op.getPoints()[row % rowsPerIndex];
     Running running(e, scales, own, point, a.shape[1]);
@@ -62,15 +98,19 @@ static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
         double sum = 0;
         int64_t column = index * columnsPerIndex + j;
         for (int64_t c = 0; c < a.shape[1]; ++c) {
-          double factor = running.factors[c],
-                 scaled = keepHoles(arithmetic.store(a.at(row, c) * factor), {a.at(row, c), factor});
-          sum = keepHoles(arithmetic.multiplyAdd(sum, scaled, b.at(column, c)), {sum, scaled, b.at(column, c)});
+          double factor = running.factors[c];
+          Pair pair{keepHoles(arithmetic.store(a.at(row, c) * factor), {a.at(row, c), factor}), b.at(column, c)};
+          if (op.getRounded())
+            pair = meetHalfWay(e, op, scales, {a.at(row, c), b.at(column, c)}, own, index, point == beforeScale, c);
+          sum = keepHoles(arithmetic.multiplyAdd(sum, pair.row, pair.column), {sum, pair.row, pair.column});
         }
         contents.at(row, column) = sum;
       }
     }
   }
   e.machine.write(op, result, contents);
+  if (op.getWork())
+    e.machine.write(op, e.getTile(op.getWork()), {{0, scales.shape[1]}, {}});
   return Error::success();
 }
 

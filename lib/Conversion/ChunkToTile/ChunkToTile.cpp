@@ -331,6 +331,13 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Whether a second CTA has room beside the kernel's on a multiprocessor, without memory of the device for either.
+static bool leavesRoom(KernelOp kernel) {
+  constexpr int64_t reservedBytes = 1024; // for each CTA
+  return !kernel.getWorkspace() &&
+         2 * (int64_t(*kernel.getShared()) + reservedBytes) <= mostSharedBytes + reservedBytes;
+}
+
 namespace {
 struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
   using ConvertChunkToTilePassBase::ConvertChunkToTilePassBase;
@@ -358,12 +365,13 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       FailureOr<KernelOp> kernel = Planner(program, builder, machine).plan(symbol, element);
       if (failed(kernel))
         return signalPassFailure();
-      if (machine.isCTA() && program.getStates().empty() && kernel->getWorkspace()) {
+      if (machine.isCTA() && program.getStates().empty() && (kernel->getWorkspace() || !leavesRoom(*kernel))) {
         machine.loadsLate = true;
         FailureOr<KernelOp> smaller = Planner(program, builder, machine).plan(symbol, element);
         if (failed(smaller))
           return signalPassFailure();
-        (smaller->getWorkspace() < kernel->getWorkspace() ? *kernel : *smaller).erase();
+        bool gains = smaller->getWorkspace() < kernel->getWorkspace() || leavesRoom(*smaller);
+        (gains ? *kernel : *smaller).erase();
       }
       program.erase();
     }

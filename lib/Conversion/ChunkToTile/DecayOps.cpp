@@ -24,7 +24,7 @@ Value Planner::factors(Value decay, bool linear) {
 }
 
 void Planner::plan(chunk::CumulativeDecayOp op) {
-  Value steps = get(op.getDecay());
+  Value steps = machine.isCTA() ? getElements(op.getDecay()) : get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
   bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;
   bool exclusive = op.getRange() == chunk::DecayRange::Before || op.getRange() == chunk::DecayRange::After;
@@ -168,9 +168,27 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
       Value factor = point == chunk::beforeDecay ? x[2] : next;
       return std::pair(next, s.select(seen, s.mul(x[0], factor), s.number(0)));
     };
-    if (rowsPerToken > 1 || isDecayedPairs(op) || !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
+    if (machine.isCTA() || rowsPerToken > 1 || isDecayedPairs(op) ||
+        !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
       scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, body);
   }
+}
+
+/// A decay for each channel of numbers that are rounded: the matrix units take all dots, and the decays as they come.
+bool Planner::planRoundedChannels(chunk::InteractionOp op) {
+  int64_t chunk = chunk::tensorOf(op.getDecay()).getShape()[0], channels = chunk::tensorOf(op.getDecay()).getShape()[1];
+  if (!machine.isCTA() || !dataType.isBF16() || program.getExact() || channels % blockTokens != 0 ||
+      chunk % blockTokens != 0 || !llvm::isPowerOf2_64(uint64_t(chunk)))
+    return false;
+  Value rows = getElements(op.getRows()), columns = getElements(op.getColumns()), steps = getElements(op.getDecay()),
+        result = make(op);
+  fill(result, 0, rowsOf(result));
+  int64_t workRows =
+      ScaledDotsOp::countWorkRows(chunk, chunk, int64_t(op.getPoints().size()), int64_t(op.getSteps().size()));
+  Value work = workRows ? alloc({workRows, channels}, dataType) : Value();
+  ScaledDotsOp::create(builder, loc, rows, columns, steps, result, work, rowsOf(result), chunk, /*rounded=*/true,
+                       /*logarithms=*/!op.getLinear(), op.getPoints(), op.getSteps());
+  return true;
 }
 
 /// A decay for each channel. Between blocks: rows are scaled from their block's start, writes to it, both by products
@@ -184,8 +202,8 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
           chunk = tileOf(factors).getSize(0);
   int64_t channels = tileOf(rows).getSize(1);
   fill(result, 0, rowsOf(result));
-  ScaledDotsOp::create(builder, loc, rows, columns, factors, result, rowsOf(result), blockTokens, op.getPoints(),
-                       op.getSteps());
+  ScaledDotsOp::create(builder, loc, rows, columns, factors, result, Value(), rowsOf(result), blockTokens,
+                       /*rounded=*/false, /*logarithms=*/false, op.getPoints(), op.getSteps());
   if (chunk <= blockTokens)
     return;
   Type element = isRounded ? dataType : Type();
@@ -228,6 +246,9 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
 void Planner::plan(chunk::InteractionOp op) {
   bool isOneToken = program.getChunk() == 1; // no decay lies between its writes and rows that see them
   bool differences = takesDifferences(op) && !isOneToken;
+  bool isOfChannels = op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1;
+  if (isOfChannels && !isOneToken && planRoundedChannels(op))
+    return;
   Value steps = op.getDecay() && !differences && !isOneToken ? factors(op.getDecay(), op.getLinear()) : Value();
   std::pair<int64_t, int64_t> triangle(op.getPoints().size(), op.getSteps().size());
   if (steps && tileOf(steps).getRank() > 1)

@@ -178,6 +178,7 @@ private:
   mlir::Value logarithms(mlir::Value decay, bool before);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value factors);
+  bool planRoundedChannels(chunk::InteractionOp op);
   void planChannels(chunk::InteractionOp op, mlir::Value factors);
 
   // ProductOps.cpp

@@ -47,7 +47,7 @@ Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
 }
 
 bool Planner::leaveToReader(Value value, LeftScan scan) {
-  if (machine.isCTA() || inTokenLoop || !value.hasOneUse())
+  if (inTokenLoop || !value.hasOneUse())
     return false;
   auto reader = dyn_cast<chunk::MapOp>(*value.user_begin());
   if (!reader || !chunk::isElementwise(reader.getFunction()) || reader.getResult().getType() != value.getType() ||
@@ -66,10 +66,10 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Value> leaves, Value scanned)
   SmallVector<Input> inputs = left.inputs;
   for (Value leaf : leaves)
     if (leaf != scanned)
-      inputs.push_back(get(leaf));
+      inputs.push_back(machine.isCTA() ? getElements(leaf) : get(leaf));
   if (left.result)
     set(op.getResult(), left.result);
-  Value result = left.result ? left.result : make(op.getResult());
+  Value result = left.result ? left.result : machine.isCTA() ? makeResult(op.getResult()) : make(op.getResult());
   scan(inputs, {}, result, {}, rowsOf(result), left.start, left.reverse, [&](Scalars &s, ValueRange x) {
     size_t own = left.inputs.size();
     SmallVector<Value> arguments(x.take_front(own));

@@ -233,7 +233,9 @@ LogicalResult KernelLowering::lower(Operation *op) {
                         place(op.getResult()), value(op.getRows()));
         return success();
       })
-      .Case([&](ScaledDotsOp op) {
+      .Case([&](ScaledDotsOp op) -> LogicalResult {
+        if (op.getRounded())
+          return op.emitOpError("cannot be lowered: a core takes the dots of numbers that are not rounded");
         emitScaledDots(emitter, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
                        place(op.getResult()), value(op.getRows()));
         return success();

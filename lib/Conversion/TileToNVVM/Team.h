@@ -206,6 +206,9 @@ void emitRowProduct(TeamCode &team, const Product &product);
 void emitSolve(TeamCode &team, const Place &matrix, const Place &values, mlir::Value rows);
 void emitScaledDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
+/// The same where the op says that numbers are rounded.
+void emitRoundedDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                     std::optional<Place> work, const Place &result, mlir::Value rows);
 void emitScaledSums(TeamCode &team, tile::ScaledSumsOp op, const Place &matrix, const Place &values,
                     const Place &scales, const Place &result, mlir::Value rows);
 

@@ -188,8 +188,8 @@ LogicalResult KernelLowering::run() {
 
 static bool isWritten(Operation *op, Value tile) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<MapOp, ReduceOp, ProductOp, TransposeOp, ScaledDotsOp, ScaledSumsOp>(
-          [&](auto op) { return op.getResult() == tile; })
+      .Case<MapOp, ReduceOp, ProductOp, TransposeOp, ScaledSumsOp>([&](auto op) { return op.getResult() == tile; })
+      .Case([&](ScaledDotsOp op) { return op.getResult() == tile || op.getWork() == tile; })
       .Case([&](ScanOp op) { return op.getAll() == tile || op.getLast() == tile; })
       .Case([&](SolveOp op) { return op.getValues() == tile; })
       .Case([&](LoadOp op) { return op.getTile() == tile; })
@@ -369,8 +369,12 @@ LogicalResult KernelLowering::emit(Operation *op) {
         return success();
       })
       .Case([&](ScaledDotsOp op) {
-        emitScaledDots(team, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
-                       place(op.getResult()), rows(op.getRows()));
+        if (op.getRounded())
+          emitRoundedDots(team, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
+                          optionalPlace(op.getWork()), place(op.getResult()), rows(op.getRows()));
+        else
+          emitScaledDots(team, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
+                         place(op.getResult()), rows(op.getRows()));
         return success();
       })
       .Case([&](ScaledSumsOp op) {

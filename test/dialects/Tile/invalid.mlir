@@ -111,6 +111,78 @@ tile.kernel @k required 0 workspace 0 {
 
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<32x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<32x32xf32, local, [64, 1]>
+  // expected-error @below {{'tile.scaled_dots' op has work or logarithms, but rounds nothing}}
+  tile.scaled_dots %a, %a scales logarithms %a into %c rows %n block 16 points [1] of [0] : !tile.tile<32x16xf32, local, [32, 1]>, !tile.tile<32x16xf32, local, [32, 1]> scales !tile.tile<32x16xf32, local, [32, 1]> into !tile.tile<32x32xf32, local, [64, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<32x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<32x32xf32, local, [64, 1]>
+  %w = tile.alloc : !tile.tile<32x16xf32, local, [32, 1]>
+  // expected-error @below {{'tile.scaled_dots' op has work or logarithms, but rounds nothing}}
+  tile.scaled_dots %a, %a scales %a into %c work %w rows %n block 16 points [1] of [0] : !tile.tile<32x16xf32, local, [32, 1]>, !tile.tile<32x16xf32, local, [32, 1]> scales !tile.tile<32x16xf32, local, [32, 1]> into !tile.tile<32x32xf32, local, [64, 1]> work !tile.tile<32x16xf32, local, [32, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<48x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<48x48xf32, local, [64, 1]>
+  // expected-error @below {{'tile.scaled_dots' op rounds blocks of 16 indices times a power of two, whole ones, not of 48 of 48}}
+  tile.scaled_dots rounded %a, %a scales %a into %c rows %n block 48 points [1] of [0] : !tile.tile<48x16xf32, local, [32, 1]>, !tile.tile<48x16xf32, local, [32, 1]> scales !tile.tile<48x16xf32, local, [32, 1]> into !tile.tile<48x48xf32, local, [64, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<48x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<48x48xf32, local, [64, 1]>
+  // expected-error @below {{'tile.scaled_dots' op rounds blocks of 16 indices times a power of two, whole ones, not of 32 of 48}}
+  tile.scaled_dots rounded %a, %a scales %a into %c rows %n block 32 points [1] of [0] : !tile.tile<48x16xf32, local, [32, 1]>, !tile.tile<48x16xf32, local, [32, 1]> scales !tile.tile<48x16xf32, local, [32, 1]> into !tile.tile<48x48xf32, local, [64, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<32x20xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<32x32xf32, local, [64, 1]>
+  // expected-error @below {{'tile.scaled_dots' op rounds channels by 16, not 20}}
+  tile.scaled_dots rounded %a, %a scales %a into %c rows %n block 16 points [1] of [0] : !tile.tile<32x20xf32, local, [32, 1]>, !tile.tile<32x20xf32, local, [32, 1]> scales !tile.tile<32x20xf32, local, [32, 1]> into !tile.tile<32x32xf32, local, [64, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<32x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<32x32xf32, local, [64, 1]>
+  // expected-error @below {{'tile.scaled_dots' op needs work of 32 rows}}
+  tile.scaled_dots rounded %a, %a scales %a into %c rows %n block 32 points [1] of [0] : !tile.tile<32x16xf32, local, [32, 1]>, !tile.tile<32x16xf32, local, [32, 1]> scales !tile.tile<32x16xf32, local, [32, 1]> into !tile.tile<32x32xf32, local, [64, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<32x16xf32, local, [32, 1]>
+  %c = tile.alloc : !tile.tile<32x32xf32, local, [64, 1]>
+  %w = tile.alloc : !tile.tile<24x16xf32, local, [32, 1]>
+  // expected-error @below {{'tile.scaled_dots' op needs work of 32 by 16 numbers, not '!tile.tile<24x16xf32, local, [32, 1]>'}}
+  tile.scaled_dots rounded %a, %a scales %a into %c work %w rows %n block 32 points [1] of [0] : !tile.tile<32x16xf32, local, [32, 1]>, !tile.tile<32x16xf32, local, [32, 1]> scales !tile.tile<32x16xf32, local, [32, 1]> into !tile.tile<32x32xf32, local, [64, 1]> work !tile.tile<24x16xf32, local, [32, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
   %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
   // expected-error @below {{'tile.scaled_solve' op cannot solve '!tile.tile<4x5xf32, local, [16, 1]>' for '!tile.tile<4x5xf32, local, [16, 1]>'}}
   tile.scaled_solve %a, %a scales %a into %a rows %n : !tile.tile<4x5xf32, local, [16, 1]>, !tile.tile<4x5xf32, local, [16, 1]> scales !tile.tile<4x5xf32, local, [16, 1]> into !tile.tile<4x5xf32, local, [16, 1]>
