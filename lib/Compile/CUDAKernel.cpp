@@ -116,6 +116,14 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   return made;
 }
 
+/// Whether a second CTA has room on a multiprocessor, for all phases whose chunks are apart.
+static bool leaveRoom(const CUDAPlan &plan) {
+  constexpr int64_t reservedBytes = 1024; // for each CTA
+  return all_of(plan.launches, [](const codegen::InterfaceLaunch &launch) {
+    return !launch.chunksAreApart || 2 * (launch.sharedBytes + reservedBytes) <= tile::mostSharedBytes + reservedBytes;
+  });
+}
+
 Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                CUDAForm form) {
   std::string whyPlain;
@@ -125,6 +133,15 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
     Expected<CUDAKernels> made = planPhases(program, pipeline, own);
     // Tiles in the device's memory take longer than what is left there.
     bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
+    if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {
+      // Interactions of the outputs may take the room of a second CTA from what is early, which outweighs a launch
+      // less.
+      Expected<CUDAKernels> apart = planPhases(program, pipeline, CUDAForm::InPhases);
+      if (apart && apart->phases && apart->plan.workspaceBytes == 0 && leaveRoom(apart->plan))
+        return apart;
+      if (!apart)
+        consumeError(apart.takeError());
+    }
     if (made && made->phases && isGood)
       return made;
     if (!made)
