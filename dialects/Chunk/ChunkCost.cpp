@@ -109,7 +109,7 @@ int64_t ScaledSolveOp::getFlops() {
 
 int64_t InverseOp::getFlops() {
   int64_t rows = tensorOf(getMatrix()).getDimSize(0);
-  return rows * rows * rows / 3;
+  return rows * rows * rows / 3 + (getGain() ? rows * (rows + 1) / 2 : 0);
 }
 
 int64_t ReadOp::getFlops() { return 2 * elements(getRows()) * tensorOf(getResult()).getDimSize(1); }

@@ -37,6 +37,7 @@ def Chunk_Tokens : Type<And<[Chunk_Tensor.predicate, HasRankGreaterOrEqualPred<1
                         "::mlir::RankedTensorType">;
 def Chunk_Scalars : Type<And<[Chunk_Tensor.predicate, HasAnyRankOfPred<[1]>]>, "a scalar of each token", "::mlir::RankedTensorType">;
 def Chunk_Vectors : Type<And<[Chunk_Tensor.predicate, HasAnyRankOfPred<[2]>]>, "a vector of each token", "::mlir::RankedTensorType">;
+def Chunk_Numbers : Type<And<[Chunk_Tensor.predicate, HasAnyRankOfPred<[1]>]>, "a number of each token", "::mlir::RankedTensorType">;
 def Chunk_MatrixState : Type<And<[Chunk_Tensor.predicate, HasAnyRankOfPred<[2]>]>, "a matrix without a token dimension", "::mlir::RankedTensorType">;
 def Chunk_Decay : Type<And<[Chunk_Tensor.predicate, HasAnyRankOfPred<[1, 2, 3]>]>, "the decay steps of the tokens", "::mlir::RankedTensorType">;
 

@@ -249,12 +249,18 @@ LogicalResult ScaledSolveOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints
   return success();
 }
 
-// T = (I + L)^-1, so L matters as -T^T dT T^T does below the diagonal.
+// T = X diag(b) with X = (I + L)^-1, so L matters as -X^T dT T^T does below the diagonal, and b as the diagonal of X^T
+// dT.
 LogicalResult InverseOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
   ProductBuilder products(builder, getLoc(), Value(), false);
-  Value left = products.product<ApplyTransposedOp>(getResult(), adjoints.of(getResult()), Mask(), false);
+  Value inverse = getGain() ? InverseOp::create(builder, getLoc(), getMatrix()).getResult() : getResult();
+  Value left = products.product<ApplyTransposedOp>(inverse, adjoints.of(getResult()), Mask(), false);
   adjoints.add(build, getMatrix(), products.interact(build.neg(left), getResult(), belowDiagonal(), false));
+  if (getGain()) {
+    Value diagonal = build.sub(products.decayMatrix(left, Mask{{1}, {0}}), products.decayMatrix(left, belowDiagonal()));
+    adjoints.add(build, getGain(), build.map(Function::Sum, build.select(diagonal, left, Value())));
+  }
   return success();
 }
 

@@ -136,6 +136,9 @@ RECUR_INFER(InverseOp) {
   RankedTensorType matrix = tensorOf(operands[0]);
   if (matrix.getDimSize(0) != matrix.getDimSize(1))
     return emitOptionalError(loc, "the matrix must be square, but it is ", matrix);
+  if (operands.size() > 1 && tensorOf(operands[1]).getDimSize(0) != matrix.getDimSize(1))
+    return emitOptionalError(loc, "the matrix has ", matrix.getDimSize(1), " columns, but there are ",
+                             tensorOf(operands[1]).getDimSize(0), " gains");
   types.push_back(matrix);
   return success();
 }

@@ -132,15 +132,21 @@ def Chunk_InverseOp : Chunk_PureOp<"inverse"> {
   let summary = "the inverse of I + L, for a strictly lower triangular L";
   let description = [{
     By forward substitution in diagonal blocks of 16 rows, and merges of neighbouring blocks: products of powers of L lose
-    all digits for correlated keys. Only the strictly lower triangle of L is read.
+    all digits for correlated keys. Only the strictly lower triangle of L is read. With a gain, each column is scaled by its
+    number: `(I + L)^-1 diag(gain)` then multiplies values whose gain it has.
 
-    Verified: L is square.
+    Verified: L is square, and there are as many gains.
 
-    Example: `%T = chunk.inverse %L : tensor<64x64xf32>`
+    Example:
+    ```mlir
+    %T = chunk.inverse %L : tensor<64x64xf32>
+    %T2 = chunk.inverse %L columns(%beta : tensor<64xf32>) : tensor<64x64xf32>
+    ```
   }];
-  let arguments = (ins Chunk_Vectors:$matrix);
+  let arguments = (ins Chunk_Vectors:$matrix, Optional<Chunk_Numbers>:$gain);
   let results = (outs Chunk_Vectors:$result);
-  let assemblyFormat = "$matrix attr-dict `:` type($matrix)";
+  let assemblyFormat = "$matrix (`columns` `(` $gain^ `:` type($gain) `)`)? attr-dict `:` type($matrix)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$matrix), [{ build($_builder, $_state, matrix, ::mlir::Value()); }]>];
 }
 
 def Chunk_ReadOp : Chunk_PureOp<"read"> {

@@ -90,15 +90,21 @@ void ScaledSolveOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   tangents.set(getResult(), ScaledSolveOp::create(builder, getLoc(), matrix, right, scales, getReverse()));
 }
 
-// T = (I + L)^-1, so dT = -T dL T.
+// T = X diag(b) with X = (I + L)^-1, so dT = -X dL T + X diag(db).
 void InverseOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   ValueBuilder build(builder, getLoc());
-  Value inverse = tangents.valueOf(getResult());
+  Value matrix = tangents.valueOf(getMatrix()), result = tangents.valueOf(getResult()), inverse = result, tangent;
+  if (getGain())
+    inverse = InverseOp::create(builder, getLoc(), matrix);
   auto multiply = [&](Value a, Value b) -> Value {
     return ApplyOp::create(builder, getLoc(), a, b, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
   };
-  Value moved = keepBelowDiagonal(build, tangents.of(getMatrix()));
-  tangents.set(getResult(), build.neg(multiply(inverse, multiply(moved, inverse))));
+  if (Value moved = tangents.of(getMatrix()))
+    tangent = build.neg(multiply(inverse, multiply(keepBelowDiagonal(build, moved), result)));
+  if (Value moved = getGain() ? tangents.of(getGain()) : Value())
+    tangent =
+        build.add(tangent, InverseOp::create(builder, getLoc(), matrix, build.fit(moved, tangents.valueOf(getGain()))));
+  tangents.set(getResult(), tangent);
 }
 
 //===----------------------------------------------------------------------===//

@@ -32,4 +32,7 @@ inline std::optional<WarpBlock> spreadOverWarps(int64_t rows, int64_t columns, i
   return best;
 }
 
+/// Whether the team of a CTA has an inverse of so many rows: whole blocks, of which a warp has a row in registers.
+constexpr bool isInvertedByBlocks(int64_t rows) { return rows % 16 == 0 && rows <= 128; }
+
 } // namespace recur::tile

@@ -325,6 +325,20 @@ LogicalResult ScaledSolveOp::verify() {
   return success();
 }
 
+LogicalResult InvertOp::verify() {
+  if (failed(checkRank2(*this, {getMatrix(), getResult()})))
+    return failure();
+  TileType matrix = getMatrix().getType(), result = getResult().getType();
+  if (matrix.getSize(0) != matrix.getSize(1) || matrix.getShape() != result.getShape())
+    return emitOpError("cannot invert ") << matrix << " into " << result;
+  if (!getColumnScale())
+    return success();
+  TileType scale = getColumnScale().getType();
+  if (scale.getRank() != 1 || scale.getSize(0) != result.getSize(1))
+    return emitOpError("has ") << result.getSize(1) << " columns, and cannot scale them by " << scale;
+  return success();
+}
+
 LogicalResult ScaledDotsOp::verify() {
   if (failed(checkRank2(*this, {getLeft(), getRight(), getScales(), getResult()})))
     return failure();

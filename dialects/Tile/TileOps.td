@@ -353,6 +353,29 @@ def Tile_ScaledSolveOp : Tile_Op<"scaled_solve", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 1;
 }
 
+def Tile_InvertOp : Tile_Op<"invert", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the inverse of I + L, a unit lower triangular matrix";
+  let description = [{
+    `rows` rows of `result = (I + L)^-1`, its columns times the numbers of `column_scale` if that is given. Only the strictly
+    lower triangle of the matrix is read, and what is above the diagonal of the result is zero. Row n depends on the rows
+    of the matrix up to row n alone, whatever those behind it hold.
+
+    Blocks of 16 rows on the diagonal are inverted by forward substitution, each by itself; then the blocks left of them
+    are products, X[i, j] = -(sum over m from j + 1 to i of X[i, m] L[m, j]) X[j, j], whose factors are sums of two numbers of
+    bf16.
+
+    Verified: sizes.
+
+    Example: `tile.invert %L into %T rows %n : !tile.tile<64x64xf32, shared, [68, 1]> into !tile.tile<64x64xbf16, shared, [72, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$result, I64:$rows, Optional<Tile_WorkTile>:$column_scale);
+  let assemblyFormat = [{
+    $matrix `into` $result `rows` $rows (`scaled_columns` $column_scale^)? attr-dict
+    `:` type($matrix) `into` type($result) (`scaled_columns` type($column_scale)^)?
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "dots of each row with the columns of its block, under a running scale of each channel";
   let description = [{

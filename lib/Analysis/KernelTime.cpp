@@ -115,6 +115,14 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.steps = size;
         demand.stepLatency = 2 * rates.rowLatency;
       })
+      .Case([&](InvertOp op) {
+        constexpr double blockRows = 16, products = 3; // of two numbers of 16 bits each
+        double size = double(tileOf(op.getMatrix()).getSize(0));
+        demand.products16 = products * size * size * size / 3;
+        demand.arithmetic = 8 * size * size;
+        demand.steps = blockRows + 2 * size / blockRows;
+        demand.stepLatency = rates.rowLatency;
+      })
       .Case<ScaledDotsOp, ScaledSumsOp>([&](auto op) {
         double terms = countElements(op.getResult()) * double(tileOf(op.getScales()).getShape().back());
         demand.arithmetic = terms;

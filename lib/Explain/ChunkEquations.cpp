@@ -189,8 +189,11 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
                                 in(op.getScales(), Level::Product), in(op.getMatrix(), Level::Product),
                                 in(op.getValues()))};
       })
-      .Case(
-          [&](chunk::InverseOp op) { return Text{fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product))}; })
+      .Case([&](chunk::InverseOp op) {
+        std::string inverse = fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product));
+        return op.getGain() ? Text{inverse + fmt::format(" @ diag({})", in(op.getGain())), Level::Product}
+                            : Text{inverse};
+      })
       .Case([&](chunk::ReadOp op) {
         return Text{in(op.getRows(), Level::Operand) + " @ " + in(op.getState(), Level::Operand) +
                         (op.getLeft() ? "" : "^T"),

@@ -186,7 +186,10 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return give(op, evaluateScaledSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), of(op.getScales()),
                                             op.getReverse()));
       })
-      .Case([&](InverseOp op) { return give(op, evaluateInverse(arithmetic, of(op.getMatrix()))); })
+      .Case([&](InverseOp op) {
+        const Array *gain = op.getGain() ? &of(op.getGain()) : nullptr;
+        return give(op, evaluateInverse(arithmetic, of(op.getMatrix()), gain));
+      })
       .Case([&](ReshapeStateOp op) { return give(op, {tensorOf(op).getShape().vec(), of(op.getState()).values}); })
       .Case([&](ReadOp op) {
         return give(op, multiply(arithmetic, of(op.getRows()), false, of(op.getState()), !op.getLeft(), true));

@@ -69,7 +69,7 @@ Array evaluateDecayCotangent(const Arithmetic &arithmetic, const Array &matrix, 
 /// row to the first with `reverse`.
 Array evaluateScaledSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, const Array &scales,
                           bool reverse);
-Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix);
+Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix, const Array *gain);
 /// left^T right, left right^T, or left right: `transposeLeft` and `transposeRight` say which operand is turned.
 Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,
                bool transposeRight, bool roundOperands);

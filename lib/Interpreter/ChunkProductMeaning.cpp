@@ -209,7 +209,7 @@ static void mergeBlocks(const Arithmetic &arithmetic, const Array &matrix, int64
     }
 }
 
-Array interpreter::evaluateInverse(const Arithmetic &arithmetic, const Array &matrix) {
+Array interpreter::evaluateInverse(const Arithmetic &arithmetic, const Array &matrix, const Array *gain) {
   int64_t rows = matrix.shape[0];
   Array inverse = zeros(rows, rows);
   for (int64_t begin = 0; begin < rows; begin += blockSize)
@@ -217,5 +217,8 @@ Array interpreter::evaluateInverse(const Arithmetic &arithmetic, const Array &ma
   for (int64_t size = blockSize; size < rows; size *= 2)
     for (int64_t begin = 0; begin + size < rows; begin += 2 * size)
       mergeBlocks(arithmetic, matrix, begin, begin + size, std::min(begin + 2 * size, rows), inverse);
+  for (int64_t row = 0; row < rows && gain; ++row)
+    for (int64_t column = 0; column <= row; ++column) // above are zeros, whatever later tokens' gains are
+      at(inverse, row, column) = arithmetic.store(at(inverse, row, column) * gain->values[column]);
   return inverse;
 }

@@ -1,4 +1,4 @@
-// Matrix products, transposes and the triangular solve.
+// Matrix products, transposes, triangular solves and inverses.
 #include "Interpreter/TileExecutor.h"
 #include <cmath>
 
@@ -235,10 +235,41 @@ static Error runScaledSolve(TileExecutor &e, tile::ScaledSolveOp op) {
   return Error::success();
 }
 
+static Error runInvert(TileExecutor &e, tile::InvertOp op) {
+  Tile matrix = e.getTile(op.getMatrix()), result = e.getTile(op.getResult());
+  int64_t rows = e.getNumber(op.getRows()), columns = result.type.getSize(1);
+  if (Error error = e.machine.checkRows(op, result, rows))
+    return error;
+  if (Error error = e.machine.checkApart(op, result, matrix))
+    return error;
+  Contents lower = e.machine.read(op, matrix, rows), scale;
+  if (op.getColumnScale())
+    scale = e.machine.read(op, e.getTile(op.getColumnScale()), rows);
+  Contents inverse{{rows, columns}, std::vector<double>(rows * columns)};
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column <= row; ++column) {
+      double &sum = inverse.at(row, column);
+      sum = row == column;
+      for (int64_t k = column; k < row; ++k) {
+        double next = e.machine.arithmetic.multiplyAdd(sum, -lower.at(row, k), inverse.at(k, column));
+        sum = keepHoles(next, {sum, lower.at(row, k), inverse.at(k, column)});
+      }
+    }
+  if (op.getColumnScale())
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column <= row; ++column) {
+        double &number = inverse.at(row, column);
+        number = keepHoles(e.machine.arithmetic.store(number * scale.values[column]), {number, scale.values[column]});
+      }
+  e.machine.write(op, result, inverse);
+  return Error::success();
+}
+
 void interpreter::addProductMeanings(TileMeanings &meanings) {
   meanings.add<tile::ProductOp, runProduct>();
   meanings.add<tile::PairOp, runPair>();
   meanings.add<tile::TransposeOp, runTranspose>();
   meanings.add<tile::SolveOp, runSolve>();
   meanings.add<tile::ScaledSolveOp, runScaledSolve>();
+  meanings.add<tile::InvertOp, runInvert>();
 }

@@ -50,6 +50,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
     passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledInputsPass());
   } else {
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createGainsInInversesPass());
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
   }
   passes.addPass(mlir::createCanonicalizerPass());

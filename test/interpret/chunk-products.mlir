@@ -58,15 +58,18 @@ chunk.program @solves {} chunk 3 {
   %x = chunk.solve %A, %b : tensor<3x3xf32>, tensor<3x1xf32>
   %y = chunk.solve %A, %b strict decay linear(%l : tensor<3x1xf32>) : tensor<3x3xf32>, tensor<3x1xf32>
   %T = chunk.inverse %A : tensor<3x3xf32>
+  %gain = chunk.extract %l[0] : tensor<3x1xf32>
+  %G = chunk.inverse %A columns(%gain : tensor<3xf32>) : tensor<3x3xf32>
   chunk.output "sum" %sum : tensor<3x1xf32>
   chunk.output "decayed" %decayed : tensor<3x1xf32>
   chunk.output "x" %x : tensor<3x1xf32>
   chunk.output "y" %y : tensor<3x1xf32>
   chunk.output "T" %T : tensor<3x3xf32>
+  chunk.output "G" %G : tensor<3x3xf32>
 }
 check.run @solves (one = [[1], [1], [1]], b = [[1], [4], [25]], l = [[2], [3], [5]])
   gives (sum = [[1], [5], [30]], decayed = [[1], [7], [60]], x = [[1], [3], [21]], y = [[1], [1], [5]],
-         T = [[1, 0, 0], [-1, 1, 0], [0, -1, 1]])
+         T = [[1, 0, 0], [-1, 1, 0], [0, -1, 1]], G = [[2, 0, 0], [-2, 3, 0], [0, -3, 5]])
 
 chunk.program @states {} chunk 2 {
   %x = chunk.input "x" : tensor<2x2xf32>

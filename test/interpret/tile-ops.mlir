@@ -175,6 +175,35 @@ tile.kernel @solve required 3 workspace 0 {
 check.run @solve ([[50, 60], [3, 70]], [[1, 2], [10, 20]], [[7, 7], [7, 7], [7, 7], [7, 7]])
   gives ([[50, 60], [3, 70]], [[1, 2], [10, 20]], [[1, 2], [7, 14], [50, 3], [60, 70]])
 
+// The inverse of I + L, and that with its columns scaled: of what is above the diagonal nothing is read.
+!Square = !tile.tile<3x3xf32, local, [3, 1]>
+!Squares = !tile.tile<?x3xf32, global>
+!Scales = !tile.tile<3xf32, local, [1]>
+tile.kernel @invert required 3 workspace 0 {
+^bb0(%x: !Squares, %y: !tile.tile<?xf32, global>, %z: !Squares, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %three = arith.constant 3 : i64
+  %a = tile.alloc : !Square
+  %b = tile.alloc : !Square
+  %s = tile.alloc : !Scales
+  tile.load %x[%zero] rows %tokens into %a : !Squares into !Square
+  tile.load %y[%zero] rows %tokens into %s : !tile.tile<?xf32, global> into !Scales
+  tile.invert %a into %b rows %tokens : !Square into !Square
+  tile.store %b rows %tokens to %z[%zero] : !Square to !Squares
+  tile.invert %a into %b rows %tokens scaled_columns %s : !Square into !Square scaled_columns !Scales
+  tile.store %b rows %tokens to %z[%three] : !Square to !Squares
+}
+check.run @invert tokens 3
+    ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7]])
+  gives ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
+     [[1, 0, 0], [-2, 1, 0], [5, -4, 1], [10, 0, 0], [-20, 100, 0], [50, -400, 1000]])
+check.run @invert tokens 2
+    ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
+     [[7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7], [7, 7, 7]])
+  gives ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
+     [[1, 0, 0], [-2, 1, 0], [7, 7, 7], [10, 0, 0], [-20, 100, 0], [7, 7, 7]])
+
 // Pairs of rows side by side; beside an odd last row there are zeros.
 tile.kernel @pair required 2 workspace 0 {
 ^bb0(%x: !G, %z: !G, %tokens: i64):

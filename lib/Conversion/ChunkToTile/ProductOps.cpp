@@ -1,5 +1,6 @@
 // Products with matrices of tokens and with states, and triangular solves.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Tile/RegisterTiles.h"
 
 using namespace mlir;
 using namespace recur;
@@ -124,11 +125,24 @@ void Planner::plan(chunk::ScaledSolveOp op) {
 }
 
 void Planner::plan(chunk::InverseOp op) {
-  Value matrix = get(op.getMatrix()), result = make(op);
+  Value matrix = get(op.getMatrix());
+  // Rounded at once, so that what it multiplies may lie where the matrix was.
+  bool isRounded = isFactorOnly(op);
+  if (isRounded && isInvertedByBlocks(tileOf(matrix).getSize(0))) {
+    Value result = makeRounded(op);
+    InvertOp::create(builder, loc, matrix, result, rowsOf(result), op.getGain() ? get(op.getGain()) : Value());
+    return;
+  }
+  Value result = make(op);
   map({}, result, rowsOf(result),
       [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
   SolveOp::create(builder, loc, matrix, result, rowsOf(result));
-  if (isFactorOnly(op)) // at once, so that what it multiplies may lie where it and the matrix were
+  if (op.getGain()) // zeros stay, whatever later tokens' gains are
+    map({result, {get(op.getGain()), {1}}}, result, rowsOf(result), [](Scalars &s, ValueRange x) {
+      Value isLater = s.below(s.index(0), s.index(1));
+      return s.select(isLater, s.number(0), s.mul(x[0], x[1]));
+    });
+  if (isRounded)
     rounded(op);
 }
 

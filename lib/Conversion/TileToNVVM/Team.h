@@ -204,6 +204,8 @@ struct Product {
 void emitProduct(TeamCode &team, const Product &product);
 void emitRowProduct(TeamCode &team, const Product &product);
 void emitSolve(TeamCode &team, const Place &matrix, const Place &values, mlir::Value rows);
+mlir::LogicalResult emitInvert(TeamCode &team, tile::InvertOp op, const Place &matrix, const Place &result,
+                               const std::optional<Place> &scale, mlir::Value rows);
 void emitScaledDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
 /// The same where the op says that numbers are rounded.

@@ -188,7 +188,8 @@ LogicalResult KernelLowering::run() {
 
 static bool isWritten(Operation *op, Value tile) {
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<MapOp, ReduceOp, ProductOp, TransposeOp, ScaledSumsOp>([&](auto op) { return op.getResult() == tile; })
+      .Case<MapOp, ReduceOp, ProductOp, TransposeOp, InvertOp, ScaledSumsOp>(
+          [&](auto op) { return op.getResult() == tile; })
       .Case([&](ScaledDotsOp op) { return op.getResult() == tile || op.getWork() == tile; })
       .Case([&](ScanOp op) { return op.getAll() == tile || op.getLast() == tile; })
       .Case([&](SolveOp op) { return op.getValues() == tile; })
@@ -367,6 +368,10 @@ LogicalResult KernelLowering::emit(Operation *op) {
       .Case([&](SolveOp op) {
         emitSolve(team, place(op.getMatrix()), place(op.getValues()), rows(op.getRows()));
         return success();
+      })
+      .Case([&](InvertOp op) {
+        return emitInvert(team, op, place(op.getMatrix()), place(op.getResult()), optionalPlace(op.getColumnScale()),
+                          rows(op.getRows()));
       })
       .Case([&](ScaledDotsOp op) {
         if (op.getRounded())

@@ -75,6 +75,27 @@ def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
   let options = [Option<"form", "form", "std::string", "\"auto\"", "`auto`, `solve` or `inverse`">];
 }
 
+def GainsInInversesPass : Pass<"chunk-gains-in-inverses", "::recur::chunk::ProgramOp"> {
+  let summary = "an inverse has the gain of all that it multiplies";
+  let description = [{
+    Where every value that is multiplied by an inverse has one number of each token as a factor, the columns of the inverse are
+    scaled by it and the values are not: one matrix of the tokens is scaled, and rows of inputs can be multiplied as they
+    came. In bf16 that is one rounding less.
+
+    Before:
+    ```mlir
+    %T = chunk.inverse %L : tensor<8x8xf32>
+    %w = chunk.map mul %beta, %v : tensor<8xf32>, tensor<8x2xf32>
+    %U = chunk.apply %T, %w : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %T = chunk.inverse %L columns(%beta : tensor<8xf32>) : tensor<8x8xf32>
+    %U = chunk.apply %T, %v : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
 def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramOp"> {
   let summary = "what advances a state becomes a part without states and one read of each";
   let description = [{

@@ -52,8 +52,11 @@ void SolveFormPass::makeSolves() {
   for (ApplyOp product : products) {
     OpBuilder builder(product);
     auto inverse = product.getMatrix().getDefiningOp<InverseOp>();
-    auto solve = SolveOp::create(builder, product.getLoc(), inverse.getMatrix(), product.getValues(),
-                                 DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(), false);
+    Value values = product.getValues();
+    if (inverse.getGain())
+      values = MapOp::create(builder, product.getLoc(), Function::Mul, ValueRange{inverse.getGain(), values});
+    auto solve = SolveOp::create(builder, product.getLoc(), inverse.getMatrix(), values, DenseI64ArrayAttr(),
+                                 DenseI64ArrayAttr(), Value(), false);
     product.getResult().replaceAllUsesWith(solve.getResult());
     product.erase();
     if (inverse.getResult().use_empty())

@@ -56,3 +56,23 @@ tile.kernel @barriers required 0 workspace 0 threads 32 shared 64 {
   // expected-error @below {{'tile.barriers' op has no meaning in the plan of one team}}
   %full = tile.barriers arrivals 1 at 0 : <2>
 }
+
+// -----
+
+tile.kernel @inverse_of_part_of_a_block required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<24x24xf32, shared, [24, 1]>
+  %b = tile.alloc at 4096 : !tile.tile<24x24xbf16, shared, [24, 1]>
+  // expected-error @below {{'tile.invert' op cannot be lowered: it has a multiple of 16 rows, up to 128, not 24}}
+  tile.invert %a into %b rows %n : !tile.tile<24x24xf32, shared, [24, 1]> into !tile.tile<24x24xbf16, shared, [24, 1]>
+}
+
+// -----
+
+tile.kernel @inverse_that_is_not_rounded required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<32x32xf32, shared, [32, 1]>
+  %b = tile.alloc at 4096 : !tile.tile<32x32xf32, shared, [32, 1]>
+  // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16 and lies in shared memory, in rows of whole 16 bytes}}
+  tile.invert %a into %b rows %n : !tile.tile<32x32xf32, shared, [32, 1]> into !tile.tile<32x32xf32, shared, [32, 1]>
+}

@@ -483,6 +483,15 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x8xf32>
+  %c = chunk.constant 1.0 : tensor<1xf32>
+  // expected-error@+1 {{the matrix has 8 columns, but there are 1 gains}}
+  %y = chunk.inverse %k columns(%c : tensor<1xf32>) : tensor<8x8xf32>
+}
+
+// -----
+
 // Reads and advances.
 chunk.program @p {} chunk 8 {
   %v = chunk.input "v" : tensor<8x2xf32>

@@ -87,6 +87,9 @@ chunk.program @everything_else {} chunk 8 {
   %y = chunk.deinterleave %Y 1 of 2 : tensor<16x5xf32>
   // CHECK: chunk.inverse %{{.*}} : tensor<16x16xf32>
   %T = chunk.inverse %I : tensor<16x16xf32>
+  %gains = chunk.extract %rows[0] : tensor<16x3xf32>
+  // CHECK: chunk.inverse %{{.*}} columns(%{{.*}} : tensor<16xf32>) : tensor<16x16xf32>
+  %TB = chunk.inverse %I columns(%gains : tensor<16xf32>) : tensor<16x16xf32>
   // CHECK: chunk.interaction %{{.*}}, %{{.*}} before decay linear(%s : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
   %before = chunk.interaction %k0, %ps before decay linear(%s : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
   // CHECK: chunk.read left %x, %S : tensor<8x5xf32>, tensor<5x3xf32>

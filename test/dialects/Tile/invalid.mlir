@@ -201,6 +201,27 @@ tile.kernel @k required 0 workspace 0 {
 // -----
 
 tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %b = tile.alloc : !tile.tile<8x4xf32, local, [16, 1]>
+  // expected-error @below {{'tile.invert' op cannot invert '!tile.tile<4x4xf32, local, [16, 1]>' into '!tile.tile<8x4xf32, local, [16, 1]>'}}
+  tile.invert %a into %b rows %n : !tile.tile<4x4xf32, local, [16, 1]> into !tile.tile<8x4xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %b = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
+  %s = tile.alloc : !tile.tile<8xf32, local, [1]>
+  // expected-error @below {{'tile.invert' op has 4 columns, and cannot scale them by '!tile.tile<8xf32, local, [1]>'}}
+  tile.invert %a into %b rows %n scaled_columns %s : !tile.tile<4x4xf32, local, [16, 1]> into !tile.tile<4x4xf32, local, [16, 1]> scaled_columns !tile.tile<8xf32, local, [1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
 ^bb0(%x: !tile.tile<?x5xf32, global>, %n: i64):
   %a = tile.alloc : !tile.tile<5x5xf32, local, [16, 1]>
   // expected-error @below {{'tile.product' op needs an array, a first row and a number of rows that are about to be written}}

@@ -77,6 +77,10 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.solve %A, %b rows %tokens : !square, !rows
   // CHECK: tile.scaled_solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}}
   tile.scaled_solve %A, %a scales %a into %b rows %tokens : !square, !rows scales !rows into !rows
+  // CHECK: tile.invert %{{.*}} into %{{.*}} rows %{{.*}} : <64x64xf32, local, [64, 1]> into <64x64xbf16, local, [64, 1]>
+  tile.invert %A into %rounded rows %tokens : !square into !tile.tile<64x64xbf16, local, [64, 1]>
+  // CHECK: tile.invert %{{.*}} into %{{.*}} rows %{{.*}} scaled_columns %{{.*}} : {{.*}} scaled_columns
+  tile.invert %A into %rounded rows %tokens scaled_columns %s : !square into !tile.tile<64x64xbf16, local, [64, 1]> scaled_columns !numbers
   // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   %channels = tile.alloc : !tile.tile<32x16xbf16, local, [16, 1]>

@@ -239,8 +239,8 @@ TEST_F(Numerics, InverseKeepsItsDigitsForAlikeKeys) {
   Array matrix = evaluateInteraction(Arithmetic(Rounding::exact), keys, keys, {{0}, {0}}, {});
   for (int64_t i = 0; i < rows * rows; ++i)
     matrix.values[i] = float(matrix.values[i] * problem.beta[i / rows]);
-  Array inverse = evaluateInverse(Arithmetic(Rounding::f32), matrix);
-  Array want = evaluateInverse(Arithmetic(Rounding::exact), matrix);
+  Array inverse = evaluateInverse(Arithmetic(Rounding::f32), matrix, nullptr);
+  Array want = evaluateInverse(Arithmetic(Rounding::exact), matrix, nullptr);
   EXPECT_LE(relativeRms(inverse, want), 1e-5);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < rows; ++j) {

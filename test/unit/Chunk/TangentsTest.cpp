@@ -225,6 +225,7 @@ TEST_F(TangentsOf, EveryOp) {
                          {"chunk.solve %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.solve %L, %x strict decay log(%y : !rows) : !pairs, !rows", "!rows"},
                          {"chunk.inverse %L : !pairs", "!pairs"},
+                         {"chunk.inverse %L columns(%s : !numbers) : !pairs", "!pairs"},
                          {"chunk.read %x, %S : !rows, !state", "!rows"},
                          {"chunk.read left %x, %S : !rows, !state", "!rows"},
                          {"chunk.previous %A, %x : !vector, !rows", "!rows"}});

@@ -157,6 +157,9 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            %w = chunk.solve %L, %v strict decay log(%g : tensor<24xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
            %T = chunk.inverse %L : tensor<24x24xf32>
            %z = chunk.apply %T, %v : tensor<24x24xf32>, tensor<24x17xf32>
+           %G = chunk.inverse %L columns(%g : tensor<24xf32>) : tensor<24x24xf32>
+           %u = chunk.apply %G, %v : tensor<24x24xf32>, tensor<24x17xf32>
+           chunk.output "u" %u : tensor<24x17xf32>
            chunk.output "x" %x : tensor<24x17xf32>
            chunk.output "y" %y : tensor<24x17xf32>
            chunk.output "w" %w : tensor<24x17xf32>

@@ -1,0 +1,362 @@
+// The inverse of a unit lower triangular matrix, by blocks of 16 rows.
+//
+// Blocks on the diagonal are inverted by forward substitution, all at once, a thread a column. Then a warp has a row of
+// blocks and goes from the diagonal to the left: block j of row i is -(sum over m of X[i, m] L[m, j]) X[j, j], m from
+// j + 1 to i. These are products of the matrix units whose sums become left factors as they lie. Factors are split into
+// two numbers of bf16, and the product of the lower ones is left out: with 16 bits in both that is far more exact than
+// a result of bf16, and has the range of f32.
+//
+// Sums run over whole blocks, so row n of block row i meets rows of L behind it, times zero. These may hold anything.
+// A warp sees as it loads them whether all are finite; if not, the matrix units get zeros in their place, and rows at
+// or behind one that is not finite get no number. Rows before it have the same bits as ever.
+#include "Conversion/TileToNVVM/Warpgroup.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include <limits>
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+namespace {
+
+constexpr int64_t blockRows = 16, half = 8; // of a block, and of a unit of the matrix units
+
+/// A block's numbers in the registers of a warp, as a factor of the matrix units takes them: four registers for 16 by
+/// 16 numbers.
+struct Split {
+  SmallVector<Value, 4> upper, lower;
+};
+
+class InverseCode {
+public:
+  InverseCode(TeamCode &t, const Place &matrix, const Place &result, const std::optional<Place> &scale, Value rows)
+      : t(t), code(t), matrix(matrix), result(result), scale(scale), rows(rows), blocks(matrix.type.getSize(0) / 16) {}
+
+  void emit();
+
+private:
+  void invertDiagonal();
+  void invertColumn(Value block, Value column);
+  void makeBlockRow(Value block);
+  void makeLeftOf(Value block, std::vector<Split> &factors);
+  void finishBlockRow(Value block);
+
+  /// Loops over the block rows of the running warp that hold rows.
+  void dealBlockRows(llvm::function_ref<void(Value)> body) {
+    Value count = t.divide(t.add(rows, blockRows - 1), blockRows);
+    t.loop(t.warp, count, t.warps(), body);
+  }
+  Value isBelow(Value a, int64_t b) { return t.below(a, t.constant(b)); }
+  Value isFinite(Value number);
+  Value lowerPlace(Value block);
+  Split loadDiagonal(Value block);
+  Value matrixAddress(Value row, Value column);
+  SmallVector<Value, 4> loadMatrices(Value row, Value column, bool isAcross);
+  void storeMatrices(ArrayRef<Value> four, Value row, Value column);
+  Split split(ArrayRef<Value> eight);
+  Split negate(const Split &factor);
+  void multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums);
+  void multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums);
+  SmallVector<Value> loadRight(Value row, Value column);
+  Value areAllFinite(ArrayRef<Value> numbers);
+  void keepFinite(Value i, Value j, SmallVector<Value> &numbers, SmallVector<Value> &sums);
+  /// A block's numbers times those of its columns, rounded.
+  SmallVector<Value, 4> scaled(ArrayRef<Value> numbers, Value column);
+  void scaleDiagonal(Value i, const Split &diagonal);
+
+  TeamCode &t;
+  WarpgroupCode code;
+  const Place &matrix, &result;
+  const std::optional<Place> &scale;
+  Value rows, inUnit, pair; // a lane's row in a unit's sums, and the first of its two columns there
+  int64_t blocks;
+};
+
+} // namespace
+
+Value InverseCode::isFinite(Value number) {
+  Value size = math::AbsFOp::create(t.builder, t.loc, number);
+  return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLT, size,
+                               t.number(std::numeric_limits<double>::infinity()));
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks on the diagonal
+//===----------------------------------------------------------------------===//
+
+/// The block of the result, by its column, that holds the lower parts of a diagonal block's inverse until it is its
+/// own: one that nobody else writes before. The last block has none at its right.
+Value InverseCode::lowerPlace(Value block) {
+  return t.select(isBelow(block, blocks - 1), t.add(block, 1), t.add(block, -1));
+}
+
+void InverseCode::invertColumn(Value block, Value column) {
+  Value first = t.multiply(block, blockRows);
+  SmallVector<Value> solved;
+  for (int64_t r = 0; r < blockRows; ++r) {
+    Value isOne = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, column, t.constant(r));
+    Value sum = t.select(isOne, t.number(1), t.number(0));
+    constexpr int64_t atOnce = 4; // threads of a block read the same numbers
+    for (int64_t s = 0; s < r; s += atOnce) {
+      SmallVector<Value> weights = t.getNeighbours(matrix, {Index(first, r), Index(first, s)}, atOnce);
+      for (int64_t m = s; m < std::min(r, s + atOnce); ++m)
+        sum = t.fma(arith::NegFOp::create(t.builder, t.loc, weights[m - s]), solved[m], sum);
+    }
+    // Zeros above the diagonal, whatever the row's numbers are.
+    solved.push_back(t.select(t.below(t.constant(r), column), t.number(0), sum));
+  }
+  Value at = t.add(first, column), lowerAt = t.add(t.multiply(lowerPlace(block), blockRows), column);
+  Value factor = scale && blocks == 1 ? t.get(*scale, {Index(at)}) : Value();
+  Type f32 = t.builder.getF32Type(), element = result.type.getElementType();
+  for (int64_t r = 0; r < blockRows; ++r) {
+    Value number = solved[r];
+    if (factor)
+      number = t.select(t.below(t.constant(r), column), number, t.mul(number, factor));
+    Value upper = t.convert(number, element);
+    t.put(upper, result, {Index(first, r), Index(at)});
+    if (blocks > 1)
+      t.put(t.minus(number, t.convert(upper, f32)), result, {Index(first, r), Index(lowerAt)});
+  }
+}
+
+void InverseCode::invertDiagonal() {
+  Value end = t.multiply(t.divide(t.add(rows, blockRows - 1), blockRows), blockRows);
+  t.deal(end, [&](Value index) { invertColumn(t.divide(index, blockRows), t.remainder(index, blockRows)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+Value InverseCode::matrixAddress(Value row, Value column) {
+  Value inMatrix = t.remainder(t.lane, half), number = t.divide(t.lane, half);
+  Value below = t.add(inMatrix, t.multiply(t.remainder(number, 2), half)),
+        right = t.multiply(t.divide(number, 2), half);
+  return t.address(result, {Index(t.add(row, below)), Index(t.add(column, right))});
+}
+
+/// A block of the result as a left factor, or across as two units of a right one.
+SmallVector<Value, 4> InverseCode::loadMatrices(Value row, Value column, bool isAcross) {
+  MLIRContext *context = t.builder.getContext();
+  Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, t.builder.getI32Type()));
+  Value all = NVVM::LdMatrixOp::create(
+      t.builder, t.loc, type, matrixAddress(row, column), t.builder.getI32IntegerAttr(4),
+      NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
+      NVVM::LdStMatrixShapeAttr::get(context, half, half),
+      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
+  SmallVector<Value, 4> four;
+  for (int64_t i = 0; i < 4; ++i)
+    four.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
+  return four;
+}
+
+/// The two parts of a block of the diagonal, the lower ones where they wait.
+Split InverseCode::loadDiagonal(Value block) {
+  Value i = t.multiply(block, blockRows);
+  Split diagonal{loadMatrices(i, i, false), loadMatrices(i, t.multiply(lowerPlace(block), blockRows), false)};
+  code.syncWarp(); // before something else is put in their place
+  return diagonal;
+}
+
+void InverseCode::storeMatrices(ArrayRef<Value> four, Value row, Value column) {
+  code.storeMatrices(code.addressOf(matrixAddress(row, column)), four, /*isAcross=*/false);
+}
+
+/// Pairs of neighbours, each as a register of what they round to and one of what that leaves.
+Split InverseCode::split(ArrayRef<Value> eight) {
+  Split parts;
+  for (size_t i = 0; i < eight.size(); i += 2) {
+    parts.upper.push_back(code.pack(eight[i], eight[i + 1]));
+    auto [low, high] = code.unpack(parts.upper.back());
+    parts.lower.push_back(code.pack(t.minus(eight[i], low), t.minus(eight[i + 1], high)));
+  }
+  return parts;
+}
+
+Split InverseCode::negate(const Split &factor) {
+  Split negative = factor;
+  for (SmallVector<Value, 4> *four : {&negative.upper, &negative.lower})
+    for (Value &two : *four)
+      two = arith::XOrIOp::create(t.builder, t.loc, two, t.constant(0x80008000));
+  return negative;
+}
+
+void InverseCode::multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums) {
+  Type f32 = t.builder.getF32Type();
+  auto type = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
+  auto bf16 = NVVM::MMATypes::bf16;
+  for (int64_t unit : {0, 1}) {
+    MutableArrayRef<Value> four = sums.slice(4 * unit, 4);
+    Value all = NVVM::MmaOp::create(t.builder, t.loc, type, ValueRange(left), ValueRange(right.slice(2 * unit, 2)),
+                                    ValueRange(four), ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt,
+                                    std::array{bf16, bf16}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    for (auto [i, sum] : llvm::enumerate(four))
+      sum = LLVM::ExtractValueOp::create(t.builder, t.loc, all, i);
+  }
+}
+
+void InverseCode::multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums) {
+  multiply(left.lower, right.upper, sums);
+  multiply(left.upper, right.lower, sums);
+  multiply(left.upper, right.upper, sums);
+}
+
+/// The eight numbers of a block of the matrix that this lane has of it as a right factor, unit by unit.
+SmallVector<Value> InverseCode::loadRight(Value row, Value column) {
+  SmallVector<Value> numbers;
+  for (int64_t unit : {0, 1})
+    for (int64_t below : {0, 1, 8, 9})
+      numbers.push_back(t.get(matrix, {Index(t.add(row, pair), below), Index(t.add(column, inUnit), unit * half)}));
+  return numbers;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers that are not finite
+//===----------------------------------------------------------------------===//
+
+Value InverseCode::areAllFinite(ArrayRef<Value> numbers) {
+  Value zeros = t.number(0);
+  for (Value number : numbers)
+    zeros = t.fma(number, t.number(0), zeros);
+  Value isZero = arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OEQ, zeros, t.number(0));
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI1Type(),
+                                       t.builder.getStringAttr("llvm.nvvm.vote.all.sync"),
+                                       ValueRange{t.constant(-1), isZero})
+      .getResult(0);
+}
+
+/// Where not all numbers of the right factor are finite: zeros in their place, and sums that are no numbers for the
+/// rows that see them.
+void InverseCode::keepFinite(Value i, Value j, SmallVector<Value> &numbers, SmallVector<Value> &sums) {
+  SmallVector<Value> all(numbers);
+  all.append(sums);
+  auto choice = scf::IfOp::create(t.builder, t.loc, ValueRange(all).getTypes(), areAllFinite(numbers),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(t.builder, t.loc, all);
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  SmallVector<Value> given;
+  for (Value number : numbers)
+    given.push_back(t.select(isFinite(number), number, t.number(0)));
+  Value noNumber = t.number(std::numeric_limits<double>::quiet_NaN());
+  SmallVector<Value> spoiled =
+      t.loop(t.constant(0), t.constant(blockRows), 1, sums, [&](Value row, ValueRange running) {
+        SmallVector<Value> next;
+        for (auto [n, sum] : llvm::enumerate(running)) {
+          int64_t unit = int64_t(n) / 4, below = int64_t(n) % 4 / 2, right = int64_t(n) % 2;
+          Value number = t.get(matrix, {Index(t.add(i, row)), Index(t.add(j, pair), unit * half + right)});
+          Value isUnseen = t.below(t.add(inUnit, below * half), row);
+          next.push_back(t.select(arith::OrIOp::create(t.builder, t.loc, isFinite(number), isUnseen), sum, noNumber));
+        }
+        return next;
+      });
+  given.append(spoiled);
+  scf::YieldOp::create(t.builder, t.loc, given);
+  for (auto [n, number] : llvm::enumerate(numbers))
+    number = choice.getResult(n);
+  for (auto [n, sum] : llvm::enumerate(sums))
+    sum = choice.getResult(numbers.size() + n);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows of blocks
+//===----------------------------------------------------------------------===//
+
+void InverseCode::makeBlockRow(Value block) {
+  Value i = t.multiply(block, blockRows);
+  Split diagonal = loadDiagonal(block);
+  if (scale) // nobody else reads the last one
+    t.when(t.below(t.constant(blocks - 2), block), [&] { scaleDiagonal(i, diagonal); });
+  std::vector<Split> factors{negate(diagonal)};
+  makeLeftOf(block, factors);
+}
+
+/// The blocks left of those that are there, of which factor n is minus the one n blocks left of the diagonal.
+void InverseCode::makeLeftOf(Value block, std::vector<Split> &factors) {
+  auto distance = int64_t(factors.size());
+  if (distance == blocks)
+    return;
+  t.when(t.below(t.constant(distance - 1), block), [&] {
+    Value i = t.multiply(block, blockRows), j = t.add(i, -distance * blockRows);
+    SmallVector<Value> sums(8, t.number(0)), numbers(8, t.number(0));
+    for (int64_t n = 0; n < distance; ++n) {
+      SmallVector<Value> right = loadRight(t.add(i, -n * blockRows), j);
+      if (n == 0)
+        keepFinite(i, j, right, sums);
+      multiply(factors[n], split(right), sums);
+    }
+    // The sums of two units, of a row and the one eight below it, are a left factor as they lie.
+    multiply(split(sums), {loadMatrices(j, j, true), loadMatrices(j, t.add(j, blockRows), true)}, numbers);
+    Split made = split(numbers);
+    storeMatrices(scale ? scaled(numbers, j) : made.upper, i, j);
+    factors.push_back(negate(made));
+    makeLeftOf(block, factors);
+  });
+}
+
+SmallVector<Value, 4> InverseCode::scaled(ArrayRef<Value> numbers, Value column) {
+  SmallVector<Value, 4> four;
+  for (int64_t unit : {0, 1}) {
+    Value scales[] = {t.get(*scale, {Index(t.add(column, pair), unit * half)}),
+                      t.get(*scale, {Index(t.add(column, pair), unit * half + 1)})};
+    for (int64_t n = 4 * unit; n < 4 * unit + 4; n += 2)
+      four.push_back(code.pack(t.mul(numbers[n], scales[0]), t.mul(numbers[n + 1], scales[1])));
+  }
+  return four;
+}
+
+/// Scales of later columns may be no numbers.
+void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
+  SmallVector<Value> numbers;
+  for (auto [upper, lower] : llvm::zip(diagonal.upper, diagonal.lower)) {
+    auto [first, second] = code.unpack(upper);
+    auto [firstRest, secondRest] = code.unpack(lower);
+    numbers.append({t.plus(first, firstRest), t.plus(second, secondRest)});
+  }
+  SmallVector<Value, 4> four = scaled(numbers, i);
+  for (auto [n, two] : llvm::enumerate(four)) {
+    Value below = t.add(inUnit, int64_t(n) % 2 * half), right = t.add(pair, int64_t(n) / 2 * half);
+    Value firstCounts = t.below(right, t.add(below, 1)), secondCounts = t.below(right, below);
+    Value kept = t.select(secondCounts, two, arith::AndIOp::create(t.builder, t.loc, two, t.constant(0xFFFF)));
+    two = t.select(firstCounts, kept, t.constant(0));
+  }
+  storeMatrices(four, i, i);
+}
+
+/// The diagonal as it is asked for, and zeros right of it.
+void InverseCode::finishBlockRow(Value block) {
+  Value i = t.multiply(block, blockRows);
+  if (scale)
+    t.when(isBelow(block, blocks - 1), [&] { scaleDiagonal(i, loadDiagonal(block)); });
+  SmallVector<Value> zeros(4, t.constant(0));
+  for (int64_t distance = 1; distance < blocks; ++distance)
+    t.when(isBelow(block, blocks - distance), [&] { storeMatrices(zeros, i, t.add(i, distance * blockRows)); });
+}
+
+void InverseCode::emit() {
+  inUnit = t.divide(t.lane, 4);
+  pair = t.multiply(t.remainder(t.lane, 4), 2);
+  invertDiagonal();
+  if (blocks == 1)
+    return;
+  t.barrier();
+  dealBlockRows([&](Value block) { makeBlockRow(block); });
+  t.barrier();
+  dealBlockRows([&](Value block) { finishBlockRow(block); });
+}
+
+LogicalResult nvvm::emitInvert(TeamCode &t, InvertOp op, const Place &matrix, const Place &result,
+                               const std::optional<Place> &scale, Value rows) {
+  TileType type = result.type;
+  if (!isInvertedByBlocks(type.getSize(0)))
+    return op.emitOpError("cannot be lowered: it has a multiple of 16 rows, up to 128, not ") << type.getSize(0);
+  bool hasMatrices = type.getMemory() == Memory::Shared && type.getElementType().isBF16() && type.getStride(1) == 1 &&
+                     type.getStride(0) % half == 0 && result.alignment % 16 == 0;
+  if (!hasMatrices || matrix.registers)
+    return op.emitOpError(
+        "cannot be lowered: its result is of bf16 and lies in shared memory, in rows of whole 16 bytes");
+  InverseCode(t, matrix, result, scale, rows).emit();
+  return success();
+}
