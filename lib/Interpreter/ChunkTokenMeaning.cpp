@@ -6,51 +6,50 @@
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
-using chunk::Function;
 
 // A NaN on either side gives a NaN.
 static double larger(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 static double smaller(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 
-static double evaluate(Function function, double a, double b) {
+static double evaluate(chunk::Function function, double a, double b) {
   switch (function) {
-  case Function::Neg:
+  case chunk::Function::Neg:
     return -a;
-  case Function::Exp:
+  case chunk::Function::Exp:
     return std::exp(a);
-  case Function::Expm1:
+  case chunk::Function::Expm1:
     return std::expm1(a);
-  case Function::Log:
+  case chunk::Function::Log:
     return std::log(a);
-  case Function::Sqrt:
+  case chunk::Function::Sqrt:
     return std::sqrt(a);
-  case Function::Abs:
+  case chunk::Function::Abs:
     return std::fabs(a);
-  case Function::Sigmoid: // exp is only taken of numbers that are not positive, so it cannot overflow
+  case chunk::Function::Sigmoid: // exp is only taken of numbers that are not positive, so it cannot overflow
     return a >= 0 ? 1 / (1 + std::exp(-a)) : std::exp(a) / (1 + std::exp(a));
-  case Function::Sin:
+  case chunk::Function::Sin:
     return std::sin(a);
-  case Function::Cos:
+  case chunk::Function::Cos:
     return std::cos(a);
-  case Function::Tanh:
+  case chunk::Function::Tanh:
     return std::tanh(a);
-  case Function::Softplus:
+  case chunk::Function::Softplus:
     return (a > 0 ? a : 0) + std::log1p(std::exp(-std::fabs(a)));
-  case Function::Elu:
+  case chunk::Function::Elu:
     return a > 0 ? a : std::expm1(a);
-  case Function::Stop:
+  case chunk::Function::Stop:
     return a;
-  case Function::Add:
+  case chunk::Function::Add:
     return a + b;
-  case Function::Sub:
+  case chunk::Function::Sub:
     return a - b;
-  case Function::Mul:
+  case chunk::Function::Mul:
     return a * b;
-  case Function::Div:
+  case chunk::Function::Div:
     return a / b;
-  case Function::Max:
+  case chunk::Function::Max:
     return larger(a, b);
-  case Function::Min:
+  case chunk::Function::Min:
     return smaller(a, b);
   default:
     llvm_unreachable("not an elementwise function");
@@ -82,50 +81,51 @@ static void softmax(const Arithmetic &arithmetic, Row a, double *result) {
 }
 
 /// One token's result. `b` is `a` again for a function of one operand.
-static void evaluateRow(const Arithmetic &arithmetic, Function function, Row a, Row b, double *result, int64_t count) {
+static void evaluateRow(const Arithmetic &arithmetic, chunk::Function function, Row a, Row b, double *result,
+                        int64_t count) {
   if (chunk::isElementwise(function)) {
     for (int64_t i = 0; i < count; ++i)
       result[i] = arithmetic.store(evaluate(function, a.at(a.shape.empty() ? 0 : i), b.at(b.shape.empty() ? 0 : i)));
     return;
   }
   switch (function) {
-  case Function::Softmax:
+  case chunk::Function::Softmax:
     return softmax(arithmetic, a, result);
-  case Function::Sum:
+  case chunk::Function::Sum:
     result[0] = 0;
     for (int64_t i = 0; i < a.count(); ++i)
       result[0] = arithmetic.store(result[0] + a.at(i));
     return;
-  case Function::Dot:
+  case chunk::Function::Dot:
     result[0] = 0;
     for (int64_t i = 0; i < a.count(); ++i)
       result[0] = arithmetic.multiplyAdd(result[0], a.at(i), b.at(i));
     return;
-  case Function::Outer:
+  case chunk::Function::Outer:
     for (int64_t i = 0; i < a.shape[0]; ++i)
       for (int64_t j = 0; j < b.shape[0]; ++j)
         result[i * b.shape[0] + j] = arithmetic.store(a.at(i) * b.at(j));
     return;
-  case Function::Matvec:
+  case chunk::Function::Matvec:
     for (int64_t i = 0; i < a.shape[0]; ++i) {
       result[i] = 0;
       for (int64_t j = 0; j < a.shape[1]; ++j)
         result[i] = arithmetic.multiplyAdd(result[i], a.at(i, j), b.at(j));
     }
     return;
-  case Function::Vecmat:
+  case chunk::Function::Vecmat:
     for (int64_t j = 0; j < b.shape[1]; ++j) {
       result[j] = 0;
       for (int64_t i = 0; i < b.shape[0]; ++i)
         result[j] = arithmetic.multiplyAdd(result[j], a.at(i), b.at(i, j));
     }
     return;
-  case Function::ScaleCols:
+  case chunk::Function::ScaleCols:
     for (int64_t i = 0; i < a.shape[0]; ++i)
       for (int64_t j = 0; j < a.shape[1]; ++j)
         result[i * a.shape[1] + j] = arithmetic.store(a.at(i, j) * b.at(j));
     return;
-  case Function::ScaleRows:
+  case chunk::Function::ScaleRows:
     for (int64_t i = 0; i < b.shape[0]; ++i)
       for (int64_t j = 0; j < b.shape[1]; ++j)
         result[i * b.shape[1] + j] = arithmetic.store(a.at(i) * b.at(i, j));
@@ -136,18 +136,18 @@ static void evaluateRow(const Arithmetic &arithmetic, Function function, Row a, 
 }
 
 /// The shape of one token's result.
-static std::vector<int64_t> shapeOfResult(Function function, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+static std::vector<int64_t> shapeOfResult(chunk::Function function, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   switch (function) {
-  case Function::Sum:
-  case Function::Dot:
+  case chunk::Function::Sum:
+  case chunk::Function::Dot:
     return {};
-  case Function::Outer:
+  case chunk::Function::Outer:
     return {a[0], b[0]};
-  case Function::Matvec:
+  case chunk::Function::Matvec:
     return {a[0]};
-  case Function::Vecmat:
+  case chunk::Function::Vecmat:
     return {b[1]};
-  case Function::ScaleRows:
+  case chunk::Function::ScaleRows:
     return b.vec();
   default:
     return a.empty() ? b.vec() : a.vec();
@@ -175,8 +175,9 @@ static Array evaluateSelect(ArrayRef<const Array *> operands) {
   return result;
 }
 
-Array interpreter::evaluateMap(const Arithmetic &arithmetic, Function function, ArrayRef<const Array *> operands) {
-  if (function == Function::Select)
+Array interpreter::evaluateMap(const Arithmetic &arithmetic, chunk::Function function,
+                               ArrayRef<const Array *> operands) {
+  if (function == chunk::Function::Select)
     return evaluateSelect(operands);
   const Array &a = *operands.front(), &b = *operands.back();
   ArrayRef<int64_t> shapeA = ArrayRef(a.shape).drop_front(), shapeB = ArrayRef(b.shape).drop_front();

@@ -2,7 +2,6 @@
 #include "Analysis/Algebra/Division.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-using namespace llvm;
 using namespace mlir;
 using namespace recur;
 using namespace recur::algebra;
@@ -28,7 +27,7 @@ const Poly *Expressions::after(unsigned state) const { return of(dgps::StateOp(s
 
 /// A value that is not taken apart: all that is known of it is which states it depends on.
 const Poly *Expressions::opaque(Operation *op) {
-  SmallBitVector dependencies;
+  llvm::SmallBitVector dependencies;
   if (auto state = dyn_cast<dgps::StateOp>(op)) {
     dependencies.resize(states.size());
     dependencies.set(indexOf(state));
@@ -79,7 +78,7 @@ static const Poly *named(Algebra &algebra, const Poly *factor) {
 const Poly *Expressions::product(Operation *op, llvm::function_ref<const Poly *(const Poly *)> asFactor) {
   constexpr size_t mostTermsOfSquare = 64, shortFactor = 8;
   const Poly *factors[] = {of(op->getOperand(0)), of(op->getOperand(1))};
-  const SmallBitVector &first = factors[0]->states, &second = factors[1]->states;
+  const llvm::SmallBitVector &first = factors[0]->states, &second = factors[1]->states;
   bool isSquare = first.any() && !first.test(second) && !second.test(first);
   if (factors[0]->terms.size() * factors[1]->terms.size() > (isSquare ? mostTermsOfSquare : Algebra::maxTerms))
     for (const Poly *&factor : factors)
