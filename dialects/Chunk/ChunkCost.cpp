@@ -18,8 +18,6 @@ int64_t recur::chunk::countFlops(Block &block) {
   for (Operation &op : block)
     if (auto cost = dyn_cast<CostOpInterface>(op))
       flops += cost.getFlops();
-    else if (auto free = dyn_cast<StateFreeOp>(op))
-      flops += countFlops(free.getBody().front());
   return flops;
 }
 

@@ -1,4 +1,4 @@
-// The program op, its declarations, what leaves a chunk, and the state-free part.
+// The program op, its declarations, and what leaves a chunk.
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/Interfaces/VerifyProgram.h"
 
@@ -121,39 +121,5 @@ StateOp NextOp::getStateOp() { return getState().getDefiningOp<StateOp>(); }
 LogicalResult NextOp::verify() {
   if (!getStateOp())
     return emitOpError("expects the result of a chunk.state as its first operand");
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// StateFreeOp
-//===----------------------------------------------------------------------===//
-
-LogicalResult StateFreeOp::verifyRegions() {
-  auto yield = cast<YieldOp>(getBody().front().getTerminator());
-  if (yield->getOperandTypes() != getResultTypes())
-    return yield.emitOpError("gives values whose types are not those of the results of the chunk.state_free around it");
-  // A value depends on a state if it is one, or if an operand or a value captured by a region of its op does.
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  SmallVector<Operation *> work{getOperation()};
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    WalkResult walked = op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands()) {
-        Operation *defining = operand.getDefiningOp();
-        if (!defining || !seen.insert(defining).second)
-          continue;
-        if (isa<StateOp>(defining)) {
-          InFlightDiagnostic diagnostic = emitOpError()
-                                          << "depends on state '" << cast<StateOp>(defining).getName() << "'";
-          diagnostic.attachNote(inner->getLoc()) << "used here";
-          return WalkResult::interrupt();
-        }
-        work.push_back(defining);
-      }
-      return WalkResult::advance();
-    });
-    if (walked.wasInterrupted())
-      return failure();
-  }
   return success();
 }

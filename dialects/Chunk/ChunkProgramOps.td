@@ -190,29 +190,7 @@ def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$name $value attr-dict `:` type($value)";
 }
 
-def Chunk_StateFreeOp : Chunk_Op<"state_free", [HasParent<"ProgramOp">, SingleBlockImplicitTerminator<"YieldOp">, NoRegionArguments,
-                                                RecursiveMemoryEffects, DeclareOpInterfaceMethods<Chunk_DifferentiableOpInterface>]> {
-  let summary = "the part of a program that no state enters";
-  let description = [{
-    Its chunks can be computed in any order or at once; what it yields is what the sequential part needs of them.
-
-    Verified: nothing in it depends on a `chunk.state`; the yielded values have the types of the results.
-
-    Example:
-    ```mlir
-    %A = chunk.state_free -> tensor<64x64xf32> {
-      %interaction = chunk.interaction %q, %k inclusive : tensor<64x128xf32>, tensor<64x128xf32>
-      chunk.yield %interaction : tensor<64x64xf32>
-    }
-    ```
-  }];
-  let results = (outs Variadic<Chunk_Tensor>:$results);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "(`->` type($results)^)? attr-dict-with-keyword $body";
-  let hasRegionVerifier = 1;
-}
-
-def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["StateFreeOp", "CgOp", "TokenLoopOp"]>]> {
+def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["CgOp", "TokenLoopOp"]>]> {
   let summary = "the values that a region gives";
   let description = [{
     Example: `chunk.yield %y : tensor<64x128xf32>`

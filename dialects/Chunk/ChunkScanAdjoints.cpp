@@ -204,7 +204,7 @@ LogicalResult TokenLoopOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) 
 }
 
 //===----------------------------------------------------------------------===//
-// CgOp, StateFreeOp and ComposeOp
+// CgOp and ComposeOp
 //===----------------------------------------------------------------------===//
 
 // y = A^-1 x with a symmetric A, so dx = A^-1 dy, by as many steps, and A matters as -dx y^T does: through one
@@ -230,18 +230,6 @@ LogicalResult CgOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
     return failure();
   adjoints.set(getResult(), before); // the solution has been accounted for
   return success();
-}
-
-LogicalResult StateFreeOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
-  ValueBuilder build(builder, getLoc());
-  IRMapping copies;
-  SmallVector<Operation *> ops;
-  Block &body = getBody().front();
-  for (Operation &op : body.without_terminator())
-    ops.push_back(builder.clone(op, copies));
-  for (auto [result, value] : llvm::zip(getResults(), body.getTerminator()->getOperands()))
-    adjoints.add(build, copies.lookupOrDefault(value), adjoints.of(result));
-  return buildAdjoints(builder, ops, adjoints);
 }
 
 LogicalResult ComposeOp::buildAdjoint(OpBuilder &, Adjoints &) {

@@ -292,7 +292,7 @@ void TokenLoopOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
 }
 
 //===----------------------------------------------------------------------===//
-// Conjugate gradients, the state-free part
+// Conjugate gradients
 //===----------------------------------------------------------------------===//
 
 /// Copies the ops of a region to the builder's place, with their tangents.
@@ -319,13 +319,6 @@ void CgOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   auto solve = CgOp::create(builder, getLoc(), right.getType(), right, tangents.valueOf(getRidge()), getIterations());
   getBody().cloneInto(&solve.getBody(), copies);
   tangents.set(getResult(), solve.getResult());
-}
-
-void StateFreeOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
-  Block &block = getBody().front();
-  copyWithTangents(builder, block, tangents);
-  for (auto [result, value] : llvm::zip(getResults(), block.getTerminator()->getOperands()))
-    tangents.set(result, tangents.of(value));
 }
 
 //===----------------------------------------------------------------------===//

@@ -87,9 +87,6 @@ void ChunkStructure::findTriangles(Operation *op) {
   } else if (auto rows = dyn_cast<chunk::DeinterleaveOp>(op)) {
     if (auto from = findTriangle(rows.getOperand()); from && from->rowsPerToken == int64_t(rows.getSteps()))
       record(rows, Triangle{1, from->columnsPerToken});
-  } else if (auto part = dyn_cast<chunk::StateFreeOp>(op)) {
-    for (auto [result, value] : llvm::zip(part.getResults(), part.getBody().front().getTerminator()->getOperands()))
-      record(result, findTriangle(value));
   }
 }
 

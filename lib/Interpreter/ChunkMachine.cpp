@@ -239,7 +239,6 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op, composeSummaries(arithmetic, op.getKind(), of(op.getFirstMap()), of(op.getFirstOffset()),
                                              of(op.getSecondMap()), of(op.getSecondOffset())));
       })
-      .Case([&](StateFreeOp op) { return evaluateStateFree(op); })
       .Case([&](TokenLoopOp op) { return evaluateTokenLoop(op); })
       .Case([&](CgOp op) { return evaluateCg(op); })
       .Default([](mlir::Operation *other) {
@@ -251,15 +250,6 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
 //===----------------------------------------------------------------------===//
 // Ops with regions
 //===----------------------------------------------------------------------===//
-
-Error ChunkMachine::evaluateStateFree(StateFreeOp op) {
-  mlir::Block &block = op.getBody().front();
-  if (Error error = run(block))
-    return error;
-  for (auto [result, value] : zip(op.getResults(), block.getTerminator()->getOperands()))
-    set(result, Array(get(value)));
-  return Error::success();
-}
 
 Error ChunkMachine::evaluateTokenLoop(TokenLoopOp op) {
   mlir::Block &block = op.getBody().front();

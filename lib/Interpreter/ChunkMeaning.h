@@ -22,7 +22,6 @@ public:
 
 private:
   llvm::Error evaluate(mlir::Operation *op);
-  llvm::Error evaluateStateFree(chunk::StateFreeOp op);
   llvm::Error evaluateTokenLoop(chunk::TokenLoopOp op);
   llvm::Error evaluateCg(chunk::CgOp op);
   /// The rows that a value of the type has in this chunk.

@@ -155,20 +155,6 @@ chunk.program @compose_left {} chunk 1 {
 check.run @compose_left (x = [0], A1 = [[1, 2], [0, 1]], B1 = [[1, 0], [0, 1]], A2 = [[0, 1], [1, 0]], B2 = [[10, 20], [30, 40]])
   gives (A1 = [[0, 1], [1, 2]], B1 = [[10, 21], [31, 40]], A2 = [[0, 2], [0, 0]], B2 = [[10, 20], [30, 40]])
 
-// A part that no state enters gives what the rest needs.
-chunk.program @parts {} chunk 2 {
-  %x = chunk.input "x" : tensor<2xf32>
-  %S = chunk.state "S" : tensor<f32>
-  %twice = chunk.state_free -> tensor<2xf32> {
-    %sum = chunk.map add %x, %x : tensor<2xf32>, tensor<2xf32>
-    chunk.yield %sum : tensor<2xf32>
-  }
-  %all, %last = chunk.scan %S, %twice : tensor<f32>, tensor<2xf32>
-  chunk.output "all" %all : tensor<2xf32>
-  chunk.next %S, %last : tensor<f32>
-}
-check.run @parts (x = [1, 2, 3]) gives (all = [2, 6, 12], S = 12)
-
 // Rounded as a target with bf16 products: 1.00390625 is 1 there, but stays itself where nothing is multiplied.
 chunk.program @rounded {} chunk 1 {
   %a = chunk.input "a" : tensor<1x1xf32>

@@ -140,13 +140,6 @@ LogicalResult Planner::plan(Operation *op) {
         return success();
       })
       .Case<chunk::TokenLoopOp, chunk::CgOp>([&](auto op) { return plan(op); })
-      .Case([&](chunk::StateFreeOp op) {
-        if (failed(plan(op.getBody().front())))
-          return failure();
-        for (auto [result, value] : llvm::zip(op.getResults(), op.getBody().front().getTerminator()->getOperands()))
-          set(result, get(value));
-        return success();
-      })
       .Default([](Operation *op) { return op->emitOpError("has no plan"); });
 }
 

@@ -17,15 +17,17 @@ private:
   bool dropIn(Block &block);
   bool dropResults(TokenLoopOp op);
   bool dropStreams(TokenLoopOp op);
-  bool dropResults(StateFreeOp op);
 };
 } // namespace
 
-/// Replaces the op by one without the results that `keep` does not hold, and their yielded values.
-template <typename OpType>
-static void keepResults(OpType op, const llvm::SmallBitVector &keep,
-                        llvm::function_ref<OpType(OpBuilder &, TypeRange)> make) {
-  OpBuilder builder(op);
+/// Replaces the loop by one without the results that nobody uses, and their yielded values.
+bool DeadStreamsPass::dropResults(TokenLoopOp op) {
+  llvm::SmallBitVector keep(op->getNumResults(), true);
+  for (OpResult result : op.getStreamResults())
+    if (result.use_empty())
+      keep.reset(result.getResultNumber());
+  if (keep.all())
+    return false;
   SmallVector<Type> types;
   SmallVector<Value> yielded;
   Operation *yield = op.getBody().front().getTerminator();
@@ -34,23 +36,12 @@ static void keepResults(OpType op, const llvm::SmallBitVector &keep,
     yielded.push_back(yield->getOperand(i));
   }
   yield->setOperands(yielded);
-  OpType now = make(builder, types);
+  OpBuilder builder(op);
+  auto now = TokenLoopOp::create(builder, op.getLoc(), types, op.getStreams(), op.getStates(), op.getReverse());
   now.getBody().takeBody(op.getBody());
   for (auto [position, i] : llvm::enumerate(keep.set_bits()))
     op->getResult(i).replaceAllUsesWith(now->getResult(position));
   op->erase();
-}
-
-bool DeadStreamsPass::dropResults(TokenLoopOp op) {
-  llvm::SmallBitVector keep(op->getNumResults(), true);
-  for (OpResult result : op.getStreamResults())
-    if (result.use_empty())
-      keep.reset(result.getResultNumber());
-  if (keep.all())
-    return false;
-  keepResults<TokenLoopOp>(op, keep, [&](OpBuilder &builder, TypeRange types) {
-    return TokenLoopOp::create(builder, op.getLoc(), types, op.getStreams(), op.getStates(), op.getReverse());
-  });
   return true;
 }
 
@@ -66,18 +57,6 @@ bool DeadStreamsPass::dropStreams(TokenLoopOp op) {
   return changed;
 }
 
-bool DeadStreamsPass::dropResults(StateFreeOp op) {
-  llvm::SmallBitVector keep(op->getNumResults(), true);
-  for (OpResult result : op->getResults())
-    if (result.use_empty())
-      keep.reset(result.getResultNumber());
-  if (keep.all())
-    return false;
-  keepResults<StateFreeOp>(
-      op, keep, [&](OpBuilder &builder, TypeRange types) { return StateFreeOp::create(builder, op.getLoc(), types); });
-  return true;
-}
-
 bool DeadStreamsPass::dropIn(Block &block) {
   bool changed = false;
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
@@ -91,8 +70,6 @@ bool DeadStreamsPass::dropIn(Block &block) {
     if (auto loop = dyn_cast<TokenLoopOp>(op)) {
       changed |= dropStreams(loop);
       changed |= dropResults(loop);
-    } else if (auto free = dyn_cast<StateFreeOp>(op)) {
-      changed |= dropResults(free);
     }
   }
   return changed;

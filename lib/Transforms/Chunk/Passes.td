@@ -29,7 +29,7 @@ def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::
 def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
   let summary = "drop what no output and no state needs";
   let description = [{
-    Erases ops whose results are not used, and the results and streams of token loops and state-free parts that are not:
+    Erases ops whose results are not used, and the results and streams of token loops that are not:
     there the yielded value goes with the result, and may take what it was computed from along. What a program declares
     stays.
 
@@ -250,33 +250,6 @@ def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
   }];
   let options = [Option<"size", "size", "int64_t", "32", "channels of a part">,
                  Option<"alone", "alone", "int64_t", "0", "channels of a part of a state that is alone; 0: as of others">];
-}
-
-def SplitStateFreePass : Pass<"chunk-split-state-free", "::recur::chunk::ProgramOp"> {
-  let summary = "split a program into its state-free part and its state part";
-  let description = [{
-    Moves all ops that no state enters into one `chunk.state_free`, whose chunks can be computed at once; what is left is
-    what must go from chunk to chunk. Solves are better made inverses first (`chunk-solve-form`): an inverse is state-free
-    where a solve of what the state gives is not.
-
-    Before:
-    ```mlir
-    %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-    %y = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
-    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    %o = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
-    ```
-    After:
-    ```mlir
-    %y = chunk.state_free -> tensor<8x2xf32> {
-      %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-      %y0 = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
-      chunk.yield %y0 : tensor<8x2xf32>
-    }
-    %x = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    %o = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
-    ```
-  }];
 }
 
 def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {

@@ -22,25 +22,3 @@ chunk.program @loop {} chunk 8 {
   chunk.output "o" %l#0 : tensor<8xf32>
   chunk.next %A, %l#2 : tensor<f32>
 }
-
-// -----
-
-// So does one of a state-free part; inputs stay.
-// CHECK-LABEL: chunk.program @free {} chunk 8 {
-// CHECK: %[[V0:[a-z0-9_]+]] = chunk.state_free -> tensor<8x2xf32> {
-// CHECK: %[[V1:[a-z0-9_]+]] = chunk.map exp %v : tensor<8x2xf32>
-// CHECK: chunk.yield %[[V1]] : tensor<8x2xf32>
-// CHECK: chunk.output "o" %[[V0]] : tensor<8x2xf32>
-chunk.program @free {} chunk 8 {
-  %k = chunk.input "k" : tensor<8x3xf32>
-  %q = chunk.input "q" : tensor<8x3xf32>
-  %v = chunk.input "v" : tensor<8x2xf32>
-  %b = chunk.input "b" : tensor<8xf32>
-  %g = chunk.input "g" : tensor<8xf32>
-  %f:2 = chunk.state_free -> tensor<8x8xf32>, tensor<8x2xf32> {
-    %A = chunk.interaction %q, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-    %w = chunk.map exp %v : tensor<8x2xf32>
-    chunk.yield %A, %w : tensor<8x8xf32>, tensor<8x2xf32>
-  }
-  chunk.output "o" %f#1 : tensor<8x2xf32>
-}

@@ -73,31 +73,6 @@ chunk.program @p {} chunk 2 {
 
 // -----
 
-// A state-free part.
-chunk.program @p {} chunk 8 {
-  %S = chunk.state "S" : tensor<2x3xf32>
-  %k = chunk.input "k" : tensor<8x3xf32>
-  // expected-error@+1 {{'chunk.state_free' op depends on state 'S'}}
-  %a = chunk.state_free -> tensor<8x2xf32> {
-    // expected-note@+1 {{used here}}
-    %x = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
-    chunk.yield %x : tensor<8x2xf32>
-  }
-  chunk.next %S, %S : tensor<2x3xf32>
-}
-
-// -----
-
-chunk.program @p {} chunk 8 {
-  %k = chunk.input "k" : tensor<8x3xf32>
-  %a = chunk.state_free -> tensor<8x2xf32> {
-    // expected-error@+1 {{'chunk.yield' op gives values whose types are not those of the results of the chunk.state_free around it}}
-    chunk.yield %k : tensor<8x3xf32>
-  }
-}
-
-// -----
-
 // Functions of one token's values.
 chunk.program @p {} chunk 8 {
   %k = chunk.input "k" : tensor<8x3xf32>

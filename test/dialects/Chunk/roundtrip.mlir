@@ -129,11 +129,6 @@ chunk.program @everything_else {} chunk 8 {
     // CHECK: chunk.yield %{{.*}}, %{{.*}} : tensor<1x5xf32>, tensor<1x5x3xf32>
     chunk.yield %sum, %S2 : tensor<1x5xf32>, tensor<1x5x3xf32>
   }
-  // CHECK: %{{.*}} = chunk.state_free -> tensor<8x8xf32> {
-  %free = chunk.state_free -> tensor<8x8xf32> {
-    %interaction = chunk.interaction %x, %x inclusive : tensor<8x5xf32>, tensor<8x5xf32>
-    chunk.yield %interaction : tensor<8x8xf32>
-  }
   // CHECK: chunk.compose elementwise(%{{.*}}, %{{.*}}), (%{{.*}}, %{{.*}}) : tensor<5x3xf32>, tensor<5x3xf32>
   %map, %offset = chunk.compose elementwise(%S, %S1), (%S1, %S) : tensor<5x3xf32>, tensor<5x3xf32>
   chunk.next %S, %S1 : tensor<5x3xf32>

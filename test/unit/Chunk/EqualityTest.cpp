@@ -59,10 +59,9 @@ TEST_P(Equality, PassesKeepTheMeaning) {
          passes.addPass(chunk::createSpreadScalesPass());
          passes.addPass(chunk::createAdvanceLastPass());
        }},
-      {"solve-form, split",
+      {"solve-form, dead-streams",
        [&](auto &passes) {
          passes.addPass(chunk::createSolveFormPass(inverse));
-         passes.addPass(chunk::createSplitStateFreePass());
          passes.addPass(chunk::createDeadStreamsPass());
        }},
   };

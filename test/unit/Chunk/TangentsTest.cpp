@@ -262,12 +262,6 @@ TEST_F(TangentsOf, EveryOp) {
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as min : !vector, !rows, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_max : !vector, !rows, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_min : !vector, !rows, !rows", "!rows"},
-      {R"(%o = chunk.state_free -> !rows {
-    %q = chunk.map exp %x : !rows
-    %r = chunk.map mul %q, %y : !rows, !rows
-    chunk.yield %r : !rows
-  })",
-       "!rows"},
       {R"(%c = chunk.map add %two, %p : !number, !rows
   %I = chunk.interaction %y, %y inclusive : !rows, !rows
   %o = chunk.cg %x ridge %c iterations 20 : !rows, !rows {

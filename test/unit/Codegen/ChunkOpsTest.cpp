@@ -232,16 +232,13 @@ INSTANTIATE_TEST_SUITE_P(All, ChunkOps,
            chunk.next %A, %a1 : tensor<5xf32>
            chunk.next %M, %m1 : tensor<f32>
            chunk.next %B, %b1 : tensor<5x3xf32>)",
-                             // A token loop whose states trade places, and the state-free part.
+                             // A token loop whose states trade places.
                              R"(%x = chunk.input "x" : tensor<24x5xf32>
            %p = chunk.param "p" : tensor<1x3xf32>
            %S = chunk.state "S" : tensor<5x3xf32>
            %R = chunk.state "R" : tensor<5x3xf32>
-           %f = chunk.state_free -> tensor<24x24xf32> {
-             %A = chunk.interaction %x, %x inclusive : tensor<24x5xf32>, tensor<24x5xf32>
-             chunk.yield %A : tensor<24x24xf32>
-           }
-           %u = chunk.apply %f, %x : tensor<24x24xf32>, tensor<24x5xf32>
+           %A = chunk.interaction %x, %x inclusive : tensor<24x5xf32>, tensor<24x5xf32>
+           %u = chunk.apply %A, %x : tensor<24x24xf32>, tensor<24x5xf32>
            %y, %S1, %R1 = chunk.token_loop (%x1 = %x : tensor<24x5xf32>) carry (%S0 = %S : tensor<5x3xf32>, %R0 = %R : tensor<5x3xf32>) -> (tensor<24x5xf32>, tensor<5x3xf32>, tensor<5x3xf32>) {
              %S2 = chunk.map tanh %S0 : tensor<1x5x3xf32>
              %y1 = chunk.map matvec %S2, %p : tensor<1x5x3xf32>, tensor<1x3xf32>
