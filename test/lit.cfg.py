@@ -11,7 +11,10 @@ config.name = "Recur"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".recur", ".test"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+# Parts that run at the same time keep what they write apart, lit's own notes too.
 config.test_exec_root = os.path.join(config.recur_build_root, "test")
+if "part" in lit_config.params:
+    config.test_exec_root = os.path.join(config.test_exec_root, "part-" + lit_config.params["part"])
 # golden/ and Inputs/ hold data; unit/ and fuzz/ are built by CMake; python/ is pytest's.
 config.excludes = ["Inputs", "golden", "unit", "fuzz", "python"]
 if importlib.util.find_spec("psutil"):  # lit can only stop a hanging test with its help
