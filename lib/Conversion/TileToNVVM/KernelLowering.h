@@ -48,7 +48,9 @@ private:
   };
   /// With `areFree` nothing else is in the tiles when loads are started.
   std::vector<Ahead> findLoadsAhead(mlir::Block &body, bool areFree);
-  llvm::SmallVector<mlir::Value> startLoads(std::vector<Ahead> &ahead, mlir::Block &body, mlir::Value induction);
+  /// What lies at or beyond `end`, if there is one, is not loaded.
+  llvm::SmallVector<mlir::Value> startLoads(std::vector<Ahead> &ahead, mlir::Block &body, mlir::Value induction,
+                                            mlir::Value end = {});
   /// Lowers the body, with what is held by now where its loads are; `afterLoads` once there are no more of them.
   mlir::LogicalResult lowerBody(mlir::Block &body, std::vector<Ahead> &ahead, mlir::ValueRange held,
                                 llvm::function_ref<void()> afterLoads);

@@ -154,12 +154,17 @@ Value KernelLowering::inIteration(Value number, Block &body, Value induction, IR
   return known.lookup(number);
 }
 
-SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &body, Value induction) {
+SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &body, Value induction, Value end) {
   IRMapping known;
   SmallVector<Value> started;
+  Value isThere;
+  if (end && !ahead.empty())
+    isThere = arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::slt, induction, end);
   for (Ahead &one : ahead) {
     Value first = inIteration(one.op.getFirst(), body, induction, known);
     Value count = team.narrow(inIteration(one.op.getRows(), body, induction, known));
+    if (isThere)
+      count = team.select(isThere, count, team.constant(0));
     forgetThread();
     llvm::append_range(started, one.load.start(team, first, count));
   }
@@ -195,13 +200,13 @@ LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
   if (ahead.empty())
     return lowerLoop(op);
   Value begin = value(op.getLowerBound()), end = value(op.getUpperBound()), step = value(op.getStep());
-  SmallVector<Value> held = startLoads(ahead, *op.getBody(), begin), next;
+  SmallVector<Value> held = startLoads(ahead, *op.getBody(), begin, end), next;
   auto loop = scf::ForOp::create(builder, op.getLoc(), begin, end, step, held);
   SmallVector<Access> before = pending;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   values.map(op.getInductionVar(), loop.getInductionVar());
-  auto startNext = [&] { next = startLoads(ahead, *op.getBody(), team.addWide(loop.getInductionVar(), step)); };
+  auto startNext = [&] { next = startLoads(ahead, *op.getBody(), team.addWide(loop.getInductionVar(), step), end); };
   if (failed(lowerBody(*op.getBody(), ahead, loop.getRegionIterArgs(), startNext)))
     return failure();
   scf::YieldOp::create(builder, op.getLoc(), next);

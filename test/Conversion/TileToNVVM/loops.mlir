@@ -1,11 +1,16 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
-// The first rows are asked for before the loop, and those of the next iteration while this one is computed.
+// The first rows are asked for before the loop, and those of the next iteration while this one is computed; behind the
+// last there are none, which a load of a row for each chunk does not say by its rows.
 // CHECK-LABEL: llvm.func @ahead
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %{{.*}}, %[[END:.*]] : i64
+// CHECK: arith.select %[[THERE]], %{{.*}}, %c0_i32 : i32
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: scf.for %{{.*}} iter_args(%[[HELD:.*]] = %{{.*}}) -> (vector<4xf32>)
 // CHECK: llvm.extractelement %[[HELD]]
 // CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK: %[[MORE:.*]] = arith.cmpi slt, %{{.*}}, %[[END]] : i64
+// CHECK: arith.select %[[MORE]], %{{.*}}, %{{.*}} : i32
 // CHECK: %[[NEXT:.*]] = scf.if %{{.*}} -> (vector<4xf32>)
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK: nvvm.barrier
