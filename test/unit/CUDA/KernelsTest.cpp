@@ -6,6 +6,7 @@
 #include "Compile/KernelPlans.h"
 #include "Data/ArrayFolder.h"
 #include "Interpreter/TileInterpreter.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "gmock/gmock.h"
@@ -102,6 +103,10 @@ std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const c
 
 class CUDAKernels : public ::testing::TestWithParam<Case> {};
 
+/// Whose kernels ptxas spills registers of in the plan that they should have, so that they have a plainer one.
+static constexpr llvm::StringRef plainer[] = {"gsa_bf16_128", "hedgehog_bf16_128", "rotary_retention_bf16_128",
+                                              "rwkv7_layer_bf16_128"};
+
 TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   auto specification = openExample(GetParam().path, GetParam().dims);
   ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
@@ -120,7 +125,8 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   EXPECT_EQ(interface.kernels.front().plan, RECUR_PLAN_STEP);
   for (const codegen::InterfaceKernel &kernel : interface.kernels)
     EXPECT_GE(kernel.launches.size(), 1u);
-  EXPECT_THAT(kernels->notes, ::testing::IsEmpty());
+  bool isPlainer = llvm::is_contained(plainer, GetParam().getName());
+  EXPECT_EQ(kernels->notes.empty(), !isPlainer) << llvm::join(kernels->notes, "; ");
   const char *folder = std::getenv("RECUR_GPU_CASES");
   if (!folder)
     return;
