@@ -207,10 +207,6 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op, evaluateTropicalScan(arithmetic, op.getExtremum(), of(op.getState()), of(op.getShifts()),
                                                  of(op.getBounds())));
       })
-      .Case([&](MoebiusScanOp op) {
-        return givePair(op, evaluateMoebiusScan(arithmetic, of(op.getState()), {&of(op.getA()), &of(op.getB())},
-                                                {&of(op.getC()), &of(op.getD())}));
-      })
       .Case([&](ApplyTransposedOp op) {
         return give(op, evaluateApplyTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),
                                                 decayOf(op)));

@@ -58,7 +58,6 @@ private:
   void drawCoupled();
   void drawChannelGain();
   void drawTurned();
-  void drawMoebius();
   void drawReplaced();
   void drawStateless();
 

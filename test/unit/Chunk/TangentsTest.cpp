@@ -253,12 +253,6 @@ TEST_F(TangentsOf, EveryOp) {
       {"%o, %A1 = chunk.scan %A, %x decay log(%s : !numbers) : !vector, !rows", "!rows"},
       {"%o, %A1 = chunk.scan %A, %x : !vector, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y : !vector, !rows, !rows", "!rows"},
-      {R"(%four = chunk.map mul %two, %two : !number, !number
-  %w = chunk.map exp %z : !rows
-  %c = chunk.map sigmoid %p : !rows
-  %d = chunk.map add %four, %w : !number, !rows
-  %o, %A1 = chunk.moebius_scan %A, (%x, %y) over (%c, %d) : !vector, !rows)",
-       "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as min : !vector, !rows, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_max : !vector, !rows, !rows", "!rows"},
       {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_min : !vector, !rows, !rows", "!rows"},
