@@ -57,7 +57,6 @@ private:
   void drawDelayed();
   void drawCoupled();
   void drawChannelGain();
-  void drawTurned();
   void drawReplaced();
   void drawStateless();
 

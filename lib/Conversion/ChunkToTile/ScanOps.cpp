@@ -20,8 +20,7 @@ void Planner::plan(chunk::ScanOp op) {
     Value kept = x.back();
     if (op.getDecay())
       kept = s.mul(kept, linear ? x[x.size() - 2] : s.exp(x[x.size() - 2]));
-    Value added = additions.build(s, x);
-    Value next = op.getAngles() ? s.withinHalfATurn(s.add(kept, s.withinHalfATurn(added))) : s.add(kept, added);
+    Value next = s.add(kept, additions.build(s, x));
     return std::pair(next, next);
   });
 }
