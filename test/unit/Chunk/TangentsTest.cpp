@@ -1,4 +1,5 @@
 // The tangent of every op, against differences of what the interpreter computes.
+#include "../IRFile.h"
 #include "ChunkTesting.h"
 #include "dialects/Chunk/ChunkTangents.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -132,223 +133,49 @@ protected:
   }
 };
 
-/// A program around one value `%o` of the type OUTPUT, which BODY computes. `%x` to `%z` are in [-1, 1], `%p` in [0.2,
-/// 1],
-/// `%a` and `%b` linear steps of which some are zero, and %L a matrix that is not triangular.
-constexpr llvm::StringLiteral frame = R"(
-!number = tensor<1xf32>
-!numbers = tensor<4xf32>
-!row = tensor<1x3xf32>
-!rows = tensor<4x3xf32>
-!twice = tensor<8x3xf32>
-!pairs = tensor<4x4xf32>
-!twice_pairs = tensor<8x8xf32>
-!matrix = tensor<1x3x3xf32>
-!matrices = tensor<4x3x3xf32>
-!vector = tensor<3xf32>
-!state = tensor<3x3xf32>
-chunk.program @p {} chunk 4 {
-  %x = chunk.input "x" : !rows
-  %y = chunk.input "y" : !rows
-  %z = chunk.input "z" : !rows
-  %p = chunk.input "p" : !rows
-  %b = chunk.input "b" : !rows
-  %s = chunk.input "s" : !numbers
-  %a = chunk.input "a" : !numbers
-  %M = chunk.input "M" : !matrices
-  %L = chunk.input "L" : !pairs
-  %m = chunk.param "m" : !row
-  %n = chunk.param "n" : !number
-  %S = chunk.state "S" : !state
-  %A = chunk.state "A" : !vector
-  %two = chunk.constant 2.0 : !number
-  BODY
-  chunk.output "o" %o : OUTPUT
-  chunk.next %S, NEXT_S : !state
-  chunk.next %A, NEXT_A : !vector
-})";
-
-/// The frame around a body, which may also name what the states become: `%S1` and `%A1`.
-std::string putInFrame(const std::string &body, const std::string &type) {
-  std::string text = frame.str();
-  auto replace = [&](llvm::StringRef word, const std::string &by) { text.replace(text.find(word), word.size(), by); };
-  auto nextOf = [&](const std::string &state) {
-    return body.find(state + "1") != std::string::npos ? state + "1" : state;
+/// Data for so many tokens of a program of Tangents.mlir.
+Data drawData(chunk::ProgramOp program, int64_t tokens) {
+  Data data;
+  data.sizes = {1, tokens, 1, 1};
+  std::mt19937 generator(7);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  auto fill = [&](Role role, llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
+    auto full = getFullShape(role, data.sizes, shape);
+    Array array{{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
+    for (double &x : array.values)
+      x = name == "p" ? 0.6 + 0.4 * uniform(generator) : uniform(generator);
+    return array;
   };
-  replace("OUTPUT", type);
-  replace("NEXT_S", nextOf("%S"));
-  replace("NEXT_A", nextOf("%A"));
-  replace("BODY", body);
-  return text;
+  for (chunk::InputOp input : program.getInputs())
+    data.inputs[input.getName().str()] = fill(Role::Input, input.getName(), chunk::shapePerToken(input));
+  for (chunk::ParamOp param : program.getParams())
+    data.params[param.getName().str()] = fill(Role::Param, param.getName(), chunk::shapePerToken(param));
+  for (chunk::StateOp state : program.getStates())
+    data.initial[state.getName().str()] = fill(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
+  for (auto [name, at] : {std::pair("a", 1), {"b", 4}, {"b", 7}})
+    if (auto input = data.inputs.find(name); input != data.inputs.end())
+      input->second.values[at] = 0;
+  return data;
 }
 
-/// Each op by itself, with all of its operands moving.
+/// Each family of ops, with all of their operands moving.
 TEST_F(TangentsOf, EveryOp) {
-  std::vector<std::pair<std::string, std::string>> ops; // and the type of what they give
-  for (const char *function :
-       {"neg", "exp", "expm1", "abs", "sigmoid", "sin", "cos", "tanh", "softplus", "elu", "softmax"})
-    ops.push_back({"chunk.map " + std::string(function) + " %x : !rows", "!rows"});
-  for (const char *function : {"log", "sqrt"})
-    ops.push_back({"chunk.map " + std::string(function) + " %p : !rows", "!rows"});
-  for (const char *function : {"add", "sub", "mul", "max", "min"})
-    for (const char *operands :
-         {"%x, %y : !rows, !rows", "%s, %y : !numbers, !rows", "%x, %m : !rows, !row", "%m, %s : !row, !numbers"})
-      ops.push_back({"chunk.map " + std::string(function) + " " + operands, "!rows"});
-  ops.insert(ops.end(), {{"chunk.slice %x[1 for 2] : !rows", "tensor<4x2xf32>"},
-                         {"chunk.concat %s, %x, %m : !numbers, !rows, !row to tensor<4x7xf32>", "tensor<4x7xf32>"},
-                         {"chunk.concat %x, %m : !rows, !row to tensor<4x2x3xf32>", "tensor<4x2x3xf32>"},
-                         {"chunk.map div %x, %p : !rows, !rows", "!rows"},
-                         {"chunk.map select %x, %y, %s : !rows, !rows, !numbers", "!rows"},
-                         {"chunk.map select %s, %n, %m : !numbers, !number, !row", "!rows"},
-                         {"chunk.map sum %x : !rows", "!numbers"},
-                         {"chunk.map dot %x, %y : !rows, !rows", "!numbers"},
-                         {"chunk.map outer %x, %m : !rows, !row", "!matrices"},
-                         {"chunk.map matvec %M, %x : !matrices, !rows", "!rows"},
-                         {"chunk.map vecmat %x, %M : !rows, !matrices", "!rows"},
-                         {"chunk.map scale_cols %M, %x : !matrices, !rows", "!matrices"},
-                         {"chunk.map scale_rows %m, %M : !row, !matrices", "!matrices"},
-                         {"chunk.extract %x[2] : !rows", "!numbers"},
-                         {"chunk.extract %M[1] : !matrices", "!rows"},
-                         {"chunk.broadcast %s : !numbers to !rows", "!rows"},
-                         {"chunk.broadcast %m : !row to !rows", "!rows"},
-                         {"chunk.interaction %x, %y strict : !rows, !rows", "!pairs"},
-                         {"chunk.interaction %x, %y before decay log(%y : !rows) : !rows, !rows", "!pairs"},
-                         {"chunk.interaction %x, %y inclusive decay log(%s : !numbers) : !rows, !rows", "!pairs"},
-                         {"chunk.interaction %x, %y strict decay linear(%a : !numbers) : !rows, !rows", "!pairs"},
-                         {"chunk.interaction %x, %y inclusive decay linear(%b : !rows) : !rows, !rows", "!pairs"},
-                         {"chunk.apply %L, %x : !pairs, !rows", "!rows"},
-                         {"chunk.apply %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
-                         {"chunk.apply %L, %x before decay log(%y : !rows) : !pairs, !rows", "!rows"},
-                         {"chunk.solve %L, %x : !pairs, !rows", "!rows"},
-                         {"chunk.scaled_solve %L, %x scales %y : !pairs, !rows", "!rows"},
-                         {"chunk.scaled_solve reverse %L, %x scales %y : !pairs, !rows", "!rows"},
-                         {"chunk.solve %L, %x strict decay linear(%b : !rows) : !pairs, !rows", "!rows"},
-                         {"chunk.solve %L, %x strict decay log(%y : !rows) : !pairs, !rows", "!rows"},
-                         {"chunk.inverse %L : !pairs", "!pairs"},
-                         {"chunk.inverse %L columns(%s : !numbers) : !pairs", "!pairs"},
-                         {"chunk.read %x, %S : !rows, !state", "!rows"},
-                         {"chunk.read left %x, %S : !rows, !state", "!rows"},
-                         {"chunk.previous %A, %x : !vector, !rows", "!rows"}});
-  for (const char *range : {"through", "before", "after"})
-    for (const char *decay : {"log(%y) : !rows", "linear(%b) : !rows"})
-      ops.push_back({"chunk.cumulative_decay " + std::string(range) + " " + decay, "!rows"});
-  for (const char *range : {"through", "before", "after"})
-    ops.push_back({"chunk.cumulative_decay " + std::string(range) + " linear(%a) : !numbers", "!numbers"});
-  const std::pair<const char *, const char *> several[] = {
-      {R"(%v = chunk.interleave %x, %y : !rows, !rows
-  %w = chunk.interleave %y, %z : !rows, !rows
-  %I = chunk.interaction %v, %w points [before, 1] of [0, 1] decay linear(%b : !rows) : !twice, !twice
-  %o = chunk.deinterleave %I 1 of 2 : !twice_pairs)",
-       "tensor<4x8xf32>"},
-      {R"(%v = chunk.interleave %x, %y : !rows, !rows
-  %w = chunk.interleave %y, %z : !rows, !rows
-  %I = chunk.interaction %v, %w points [0, 1] of [0, 1] decay log(%s : !numbers) : !twice, !twice
-  %U = chunk.solve %I, %w points [0, 1] of [0, 1] decay linear(%b : !rows) : !twice_pairs, !twice
-  %o = chunk.deinterleave %U 0 of 2 : !twice)",
-       "!rows"},
-      {R"(%t = chunk.cumulative_decay total linear(%b) : !rows
-  %o = chunk.map mul %t, %x : !row, !rows)",
-       "!rows"},
-      {"%o, %A1 = chunk.scan %A, %x decay linear(%b : !rows) : !vector, !rows", "!rows"},
-      {"%o, %A1 = chunk.scan %A, %x decay log(%s : !numbers) : !vector, !rows", "!rows"},
-      {"%o, %A1 = chunk.scan %A, %x : !vector, !rows", "!rows"},
-      {"%o, %A1 = chunk.tropical_scan %A, %x, %y : !vector, !rows, !rows", "!rows"},
-      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as min : !vector, !rows, !rows", "!rows"},
-      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_max : !vector, !rows, !rows", "!rows"},
-      {"%o, %A1 = chunk.tropical_scan %A, %x, %y as soft_min : !vector, !rows, !rows", "!rows"},
-      {R"(%c = chunk.map add %two, %p : !number, !rows
-  %I = chunk.interaction %y, %y inclusive : !rows, !rows
-  %o = chunk.cg %x ridge %c iterations 20 : !rows, !rows {
-  ^bb0(%q: !rows):
-    %r = chunk.interaction %q, %y inclusive : !rows, !rows
-    %r1 = chunk.apply %r, %y : !pairs, !rows
-    chunk.yield %r1 : !rows
-  })",
-       "!rows"},
-      {R"(%o, %S1 = chunk.token_loop (%x1 = %x : !rows, %y1 = %y : !rows) carry (%S0 = %S : !state) -> (!rows, !state) {
-    %a1 = chunk.map tanh %S0 : !matrix
-    %u1 = chunk.map outer %x1, %m : !row, !row
-    %b1 = chunk.map sub %a1, %u1 : !matrix, !matrix
-    %o1 = chunk.map matvec %b1, %y1 : !matrix, !row
-    chunk.yield %o1, %b1 : !row, !matrix
-  })",
-       "!rows"},
-      {R"(%o, %A1 = chunk.token_loop (%x1 = %x : !rows) carry (%A0 = %A : !vector) -> (!rows, !vector) {
-    %d1 = chunk.map exp %x1 : !row
-    chunk.yield %A0, %d1 : !row, !row
-  })",
-       "!rows"},
-  };
-  std::vector<std::pair<std::string, std::string>> bodies(std::begin(several), std::end(several));
-  for (const auto &[op, type] : ops)
-    bodies.push_back({"%o = " + op, type});
-  for (const auto &[body, type] : bodies) {
-    std::string text = putInFrame(body, type);
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
+  test::IRFile<chunk::ChunkDialect> file("Chunk/Tangents.mlir");
+  std::vector<std::string> names = file.listNames<chunk::ProgramOp>();
+  EXPECT_GE(names.size(), 10u);
+  for (const std::string &name : names) {
+    auto program = file.find<chunk::ProgramOp>(name);
+    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
+    module->push_back(program->clone());
     for (int64_t tokens : {4, 3, 11}) {
-      if (tokens != 4 && body.find("%L") != std::string::npos)
+      Data data = drawData(program, tokens);
+      if (tokens != 4 && data.inputs.count("L"))
         continue; // an input has no matrix of fewer tokens
-      Data data;
-      data.sizes = {1, tokens, 1, 1};
-      std::mt19937 generator(7);
-      std::uniform_real_distribution<double> uniform(-1, 1);
-      auto fill = [&](std::vector<int64_t> shape, bool positive = false) {
-        Array array{shape, std::vector<double>(*countElements(shape))};
-        for (double &x : array.values)
-          x = positive ? 0.6 + 0.4 * uniform(generator) : uniform(generator);
-        return array;
-      };
-      for (const char *name : {"x", "y", "z", "p", "b"})
-        data.inputs[name] = fill({1, tokens, 1, 3}, *name == 'p');
-      data.inputs["s"] = fill({1, tokens, 1});
-      data.inputs["a"] = fill({1, tokens, 1});
-      data.inputs["M"] = fill({1, tokens, 1, 3, 3});
-      data.inputs["L"] = fill({1, tokens, 1, 4});
-      data.params["m"] = fill({1, 3});
-      data.params["n"] = fill({1});
-      data.initial["S"] = fill({1, 1, 3, 3});
-      data.initial["A"] = fill({1, 1, 3});
-      data.inputs["a"].values[1] = data.inputs["b"].values[4] = data.inputs["b"].values[7] = 0;
       addDirections(data, 8);
-      expectTangent(*module, data, body + " with " + std::to_string(tokens) + " tokens");
+      expectTangent(*module, data, name + " with " + std::to_string(tokens) + " tokens");
       if (HasFatalFailure())
         return;
     }
-  }
-}
-
-/// Composing summaries, of each kind.
-TEST_F(TangentsOf, Compose) {
-  constexpr llvm::StringLiteral program = R"(
-!state = tensor<3x3xf32>
-chunk.program @p {} chunk 4 {
-  %A = chunk.state "A" : !state
-  %B = chunk.state "B" : !state
-  %C = chunk.state "C" : !state
-  %D = chunk.state "D" : !state
-  %E, %F = chunk.compose KIND(%A, %B), (%C, %D) : !state, !state
-  chunk.next %A, %E : !state
-  chunk.next %B, %F : !state
-  chunk.next %C, %C : !state
-  chunk.next %D, %D : !state
-})";
-  for (std::string kind : {"right", "left", "elementwise", "tropical", "tropical_min", "soft_max", "soft_min"}) {
-    std::string text = program.str();
-    text.replace(text.find("KIND"), 4, kind);
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    ASSERT_TRUE(module) << text;
-    Data data;
-    data.sizes = {1, 4, 1, 1};
-    std::mt19937 generator(9);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    for (const char *name : {"A", "B", "C", "D"}) {
-      Array &array = data.initial[name] = {{1, 1, 3, 3}, std::vector<double>(9)};
-      for (double &x : array.values)
-        x = uniform(generator);
-    }
-    addDirections(data, 10);
-    expectTangent(*module, data, kind);
   }
 }
 
