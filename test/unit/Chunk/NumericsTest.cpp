@@ -2,6 +2,7 @@
 // float32.
 #include "ChunkTesting.h"
 #include "Interpreter/ChunkMeaning.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 
 using namespace recur;
@@ -94,70 +95,25 @@ Results runSequentially(const Problem &p) {
   return results;
 }
 
-/// The rule as a chunk program. `e` is what a token erases with: its key, or zeros.
-constexpr llvm::StringLiteral rule = R"(
-!keys = tensor<Cx8xf32>
-!values = tensor<Cx5xf32>
-!gains = tensor<Cxf32>
-!steps = tensor<CxSTEPxf32>
-!total = tensor<1xSTEPxf32>
-!pairs = tensor<CxCxf32>
-!state = tensor<5x8xf32>
-chunk.program @p {} chunk C {
-  %q = chunk.input "q" : !keys
-  %k = chunk.input "k" : !keys
-  %e = chunk.input "e" : !keys
-  %v = chunk.input "v" : !values
-  %g = chunk.input "g" : !steps
-  %b = chunk.input "beta" : !gains
-  %S = chunk.state "S" : !state
-  %through = chunk.cumulative_decay through SPACE(%g) : !steps
-  %after = chunk.cumulative_decay after SPACE(%g) : !steps
-  %total = chunk.cumulative_decay total SPACE(%g) : !steps
-  %erased = chunk.interaction %e, %k strict decay SPACE(%g : !steps) : !keys, !keys
-  %L = chunk.map mul %b, %erased : !gains, !pairs
-  %ed = chunk.map mul %through, %e : !steps, !keys
-  %seen = chunk.read %ed, %S : !keys, !state
-  %new = chunk.map sub %v, %seen : !values, !values
-  %B = chunk.map mul %b, %new : !gains, !values
-  %U = chunk.solve %L, %B : !pairs, !values
-  %qd = chunk.map mul %through, %q : !steps, !keys
-  %past = chunk.read %qd, %S : !keys, !state
-  %A = chunk.interaction %q, %k inclusive decay SPACE(%g : !steps) : !keys, !keys
-  %present = chunk.apply %A, %U : !pairs, !values
-  %o = chunk.map add %past, %present : !values, !values
-  %ke = chunk.map mul %after, %k : !steps, !keys
-  %S1 = chunk.advance %S, %U, %ke columns(%total : !total) : !state, !values, !keys
-  chunk.output "o" %o : !values
-  chunk.next %S, %S1 : !state
-})";
-
-/// The text with every word of capitals replaced by what stands for it.
-std::string replaceWords(std::string text, std::initializer_list<std::pair<llvm::StringRef, std::string>> words) {
-  for (const auto &[word, by] : words)
-    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
-      text.replace(at, word.size(), by);
-  return text;
-}
-
 class Numerics : public ChunkTest {
 protected:
+  /// The problem's rule of Rules.recur, as a chunk program.
+  mlir::OwningOpRef<mlir::ModuleOp> derive(const Problem &p) {
+    std::string name =
+        std::string(p.erases ? "delta" : "attention") + (p.perChannel ? "_channels" : "") + (p.linear ? "_linear" : "");
+    auto text = llvm::MemoryBuffer::getFile(RECUR_SOURCE_DIR "/test/unit/Chunk/Rules.recur");
+    mlir::OwningOpRef<mlir::ModuleOp> rules = compile("Rules.recur", (*text)->getBuffer().str(), {{"K", K}, {"V", V}});
+    for (auto rule : llvm::make_early_inc_range(rules->getOps<dgps::RecurrenceOp>()))
+      if (rule.getSymName() != name)
+        rule.erase();
+    return toChunk(*rules, p.chunk);
+  }
+
   Results runChunkwise(const Problem &p, Rounding rounding) {
-    std::string text = replaceWords(rule.str(), {{"<Cx", "<" + std::to_string(p.chunk) + "x"},
-                                                 {"xCx", "x" + std::to_string(p.chunk) + "x"},
-                                                 {"chunk C", "chunk " + std::to_string(p.chunk)},
-                                                 {"xSTEPx", p.perChannel ? "x8x" : "x"},
-                                                 {"SPACE", p.linear ? "linear" : "log"}});
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    if (!module) {
-      ADD_FAILURE() << text;
-      return {};
-    }
     Data data;
     data.sizes = {1, p.tokens, 1, 1};
     data.inputs["q"] = {{1, p.tokens, 1, K}, p.q};
     data.inputs["k"] = {{1, p.tokens, 1, K}, p.k};
-    data.inputs["e"] = {{1, p.tokens, 1, K}, p.erases ? p.k : std::vector<double>(p.k.size())};
     data.inputs["v"] = {{1, p.tokens, 1, V}, p.v};
     data.inputs["g"] = {{1, p.tokens, 1}, p.decay};
     if (p.perChannel)
@@ -166,7 +122,7 @@ protected:
     data.initial["S"] = {{1, 1, V, K}, p.initial};
     ChunkOptions options;
     options.rounding = rounding;
-    return get(interpret(programOf(*module), data, options));
+    return get(interpret(programOf(*derive(p)), data, options));
   }
 
   void expectEqual(const Problem &problem, const std::string &what) {

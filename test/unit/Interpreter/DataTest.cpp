@@ -8,17 +8,10 @@ using namespace recur::interpreter;
 
 namespace {
 
-const char *const sharedHeads = R"(
-  dgps.recurrence @shared_heads {} {
-    %q = dgps.input "q" shared : <8>
-    %v = dgps.input "v" : <6>
-    %p = dgps.param "p" : <scalar>
-    %S = dgps.state "S" : <6x8>
-    dgps.next %S, %S : <6x8>
-  })";
-
 class SizesTest : public DGPSTest {
 protected:
+  SizesTest() : DGPSTest("Runs.mlir") {}
+
   struct Shape {
     Role role;
     std::string name;
@@ -28,7 +21,7 @@ protected:
     std::vector<Given> given;
     for (const Shape &shape : shapes)
       given.push_back({shape.role, shape.name, shape.name + ".npy", shape.shape});
-    llvm::Expected<Sizes> found = inferSizes(parse(sharedHeads), given);
+    llvm::Expected<Sizes> found = inferSizes(find("shared_heads"), given);
     if (!found)
       return llvm::toString(found.takeError());
     return printShape({found->batch, found->tokens, found->heads, found->groups});

@@ -1,31 +1,20 @@
-// Runs dgps IR, written as text, in the interpreter.
+// Runs the recurrences of a file in the interpreter.
 #pragma once
+#include "../IRFile.h"
 #include "Interpreter/DGPSInterpreter.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
 
 namespace recur::interpreter {
 
 class DGPSTest : public ::testing::Test {
 protected:
-  DGPSTest() { context.loadDialect<dgps::DGPSDialect>(); }
+  /// `file` is in this folder.
+  explicit DGPSTest(const std::string &file) : file("Interpreter/" + file) {}
 
-  /// The first recurrence of the text.
-  dgps::RecurrenceOp parse(const std::string &text) {
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
-    if (!module) {
-      ADD_FAILURE() << "this is not valid dgps IR: " << text;
-      return {};
-    }
-    return *module->getOps<dgps::RecurrenceOp>().begin();
-  }
+  dgps::RecurrenceOp find(llvm::StringRef name) const { return file.find<dgps::RecurrenceOp>(name); }
 
-  data::Results run(const std::string &text, const data::Data &data) {
-    dgps::RecurrenceOp recurrence = parse(text);
-    if (!recurrence)
-      return {};
-    llvm::Expected<data::Results> results = interpret(recurrence, data);
+  data::Results run(llvm::StringRef name, const data::Data &data) const {
+    llvm::Expected<data::Results> results = interpret(find(name), data);
     if (!results) {
       ADD_FAILURE() << llvm::toString(results.takeError());
       return {};
@@ -33,14 +22,13 @@ protected:
     return std::move(*results);
   }
 
-  std::string runToError(const std::string &text, const data::Data &data) {
-    dgps::RecurrenceOp recurrence = parse(text);
-    llvm::Expected<data::Results> results = interpret(recurrence, data);
+  std::string runToError(llvm::StringRef name, const data::Data &data) const {
+    llvm::Expected<data::Results> results = interpret(find(name), data);
     return results ? "no error" : llvm::toString(results.takeError());
   }
 
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
+private:
+  const test::IRFile<dgps::DGPSDialect> file;
 };
 
 } // namespace recur::interpreter
