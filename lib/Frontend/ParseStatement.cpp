@@ -63,16 +63,17 @@ void Parser::reportNotAStatement(Statements &body) {
     report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement");
     return;
   }
-  if (token.is(TokenKind::Identifier) && token.startsLine) {
-    TokenKind next = peek().kind;
+  TokenKind next = token.is(TokenKind::Identifier) ? peek().kind : TokenKind::EndOfFile;
+  bool isOperator = next >= TokenKind::Plus && next <= TokenKind::At;
+  if (isOperator && buffer.getText().substr(lookahead.range.end, 1) == "=") {
+    report(ErrorCode::CompoundAssignment, lookahead.range, "there is no operator '" + lookahead.text + "='")
+        .help("write " + token.text + " = " + token.text + " " + lookahead.text + " ...");
+    return;
+  }
+  // The first of a body may stand on the line of its brace.
+  if (token.is(TokenKind::Identifier) && (token.startsLine || body.empty())) {
     if (next == TokenKind::Error && !lookahead.startsLine) { // the lexer has said what is wrong with it
       recurrence->damaged = true;
-      return;
-    }
-    bool isOperator = next >= TokenKind::Plus && next <= TokenKind::At;
-    if (isOperator && buffer.getText().substr(lookahead.range.end, 1) == "=") {
-      report(ErrorCode::CompoundAssignment, lookahead.range, "there is no operator '" + lookahead.text + "='")
-          .help("write " + token.text + " = " + token.text + " " + lookahead.text + " ...");
       return;
     }
     if (next == TokenKind::Colon) {

@@ -54,7 +54,9 @@ void RecurrenceChecker::declare(Declaration *declaration) {
     if (declaration->is(DeclarationKind::Let) && first->is(DeclarationKind::State)) {
       first->updated = true; // as was meant
       diagnostic.help("to give the state its next value, leave 'let' out: " + declaration->name + " = ...");
-    } else if (declaration->is(DeclarationKind::Let))
+    } else if (declaration->is(DeclarationKind::Let) && mayBeAssigned(*first))
+      diagnostic.help("to give it its next value in the loop, leave 'let' out: " + declaration->name + " = ...");
+    else if (declaration->is(DeclarationKind::Let))
       diagnostic.help("a name keeps its value for the whole token: choose another name");
     return;
   }
@@ -118,6 +120,12 @@ void RecurrenceChecker::reportUnknown(llvm::StringRef name, SourceRange range) {
         .help("keep what leaves the loop in a state, or declare it before the loop");
     return;
   }
+  if (auto *local = llvm::dyn_cast_or_null<Declaration>(statement); loop && local && local->name == name) {
+    diagnostics.report(ErrorCode::UsedBeforeDeclaration, range, "'" + name + "' is used in its own definition")
+        .help("what goes from one iteration to the next begins before the loop, with let " + name +
+              " = 0, and goes on in it without let: " + name + " = " + name + " + ...");
+    return;
+  }
   // The declaration may be in the part that could not be parsed.
   if (recurrence.damaged)
     return;
@@ -179,6 +187,9 @@ void RecurrenceChecker::reportUnknownState(AssignStatement *assign) {
   });
   if (meant)
     meant->updated = true;
+  else if (loop && mentions(buffer.getText(assign->value->range), name))
+    diagnostic.help("it is read as well, so it is declared before the loop: let " + name +
+                    " = 0 begins anew in each token, state " + name + " goes on from token to token");
   else if (mentions(buffer.getText(assign->value->range), name))
     diagnostic.help("it is read as well, so it is a state: declare it before, as state " + name +
                     " for a number, state " + name + ": [n] for a vector or state " + name + ": [m, n] for a matrix");
@@ -247,6 +258,11 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   else if (value.isScalar() && target->shape.isVector())
     diagnostic.help("a scalar is spread over a vector only in arithmetic: write " + quote(assign->value) + " * ones(" +
                     format(target->shape.getSize()) + ")");
+  else if (target->is(DeclarationKind::Let) && target->shape.isScalar())
+    diagnostic.help("a let keeps the shape that it begins with: let " + target->name + " = 0 * " +
+                    (value.isVector()
+                         ? "ones(" + format(value.getSize()) + ")"
+                         : "outer(ones(" + format(value.getRows()) + "), ones(" + format(value.getColumns()) + "))"));
   else if (target->lacksShape())
     diagnostic.help("without a shape a state is a scalar; declare state " + target->name + ": " + format(value));
   else if (value.isVector() && target->shape.isMatrix())

@@ -279,6 +279,15 @@ bool RecurrenceChecker::reportIfNoSize(NameExpr *name) {
         diagnostic.note(value->nameRange, "'" + name->name + "' is declared here");
       return true;
     }
+  if (value && !lookup(name->name) && !value->is(DeclarationKind::Dim) && !value->is(DeclarationKind::Const)) {
+    reportedNames.insert(name->name);
+    diagnostics
+        .report(ErrorCode::NotAnExtent, name->range,
+                "'" + name->name + "' is " + describe(value->declarationKind) + ", not a size")
+        .note(value->nameRange, "it is declared here")
+        .help("a size is a dim, a const or a whole number");
+    return true;
+  }
   if (value || recurrence.damaged || !reportedNames.insert(name->name).second)
     return !value && reportedNames.contains(name->name);
   diagnostics.report(ErrorCode::UnknownName, name->range, "there is no dim '" + name->name + "'")
