@@ -29,63 +29,88 @@ static std::unordered_map<std::string, Kernel> &getKernels() {
 static ffi::Error fail(const std::string &message) { return {ffi::ErrorCode::kInvalidArgument, message}; }
 
 namespace {
-/// What a call on a GPU has beside its buffers; offsets are known here too, for launches depend on them.
+/// What a call has beside its buffers.
+struct Asked {
+  std::string_view key; // of the kernel
+  ffi::Span<const int64_t> sizes;
+  bool hasInitial, hasFinal, isPacked, transposed, backward;
+  ffi::Span<const int64_t> cotangents, gradients; // of a call backward: places of what there is of them
+  ffi::Span<const int64_t> offsets; // on a GPU, where they are known here too, for launches depend on them
+};
+
 struct OnGPU {
   void *stream;
   ffi::ScratchAllocator &scratch;
-  ffi::Span<const int64_t> offsets;
 };
 } // namespace
 
+XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(Asked, StructMember<std::string_view>("key"),
+                                      StructMember<ffi::Span<const int64_t>>("sizes"),
+                                      StructMember<bool>("has_initial"), StructMember<bool>("has_final"),
+                                      StructMember<bool>("is_packed"), StructMember<bool>("transposed"),
+                                      StructMember<bool>("backward"),
+                                      StructMember<ffi::Span<const int64_t>>("cotangents"),
+                                      StructMember<ffi::Span<const int64_t>>("gradients"),
+                                      StructMember<ffi::Span<const int64_t>>("offsets"));
+
+static bool areBelow(ffi::Span<const int64_t> places, size_t count) {
+  for (int64_t place : places)
+    if (place < 0 || size_t(place) >= count)
+      return false;
+  return true;
+}
+
 /// Of a call forward: inputs, params, initial states (or not), the offsets of packed sequences (or not); results:
-/// outputs, then final states (or not). Of a call backward there follow cotangents of outputs and of final states (or
-/// not), and results are gradients of inputs, params, and initial states (or not). All are dense. Sizes are B, T, H,
-/// Hq.
+/// outputs, then final states (or not). Of a call backward there follow cotangents of outputs and of final states, and
+/// results are gradients of inputs, params, and initial states: those of `cotangents` and `gradients`. All are dense.
+/// Sizes are B, T, H, Hq.
 /// On a GPU, whose part is not null, offsets lie in their buffer as int64.
-static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, std::string_view key,
-                          ffi::Span<const int64_t> sizes, bool hasInitial, bool hasFinal, bool isPacked,
-                          bool transposed, bool backward, OnGPU *gpu) {
+static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, const Asked &asked, OnGPU *gpu) {
   const Kernel *kernel = nullptr;
   {
     std::lock_guard<std::mutex> lock(mutex);
-    auto found = getKernels().find(std::string(key));
+    auto found = getKernels().find(std::string(asked.key));
     if (found != getKernels().end())
       kernel = &found->second; // stays where it is
   }
   if (!kernel)
-    return fail("recur: this program was compiled in another process, whose kernel " + std::string(key) +
+    return fail("recur: this program was compiled in another process, whose kernel " + std::string(asked.key) +
                 " is not loaded here: trace the function once more");
+  bool isPacked = asked.isPacked, backward = asked.backward;
   size_t states = size_t(kernel->count(RECUR_STATE)), outputs = size_t(kernel->count(RECUR_OUTPUT));
   size_t inputs = size_t(kernel->count(RECUR_INPUT) + kernel->count(RECUR_PARAM));
-  size_t given = inputs + (hasInitial ? states : 0), made = outputs + (hasFinal ? states : 0);
-  if (buffers.size() != given + (isPacked ? 1 : 0) + (backward ? made : 0) ||
-      results.size() != (backward ? given : made) || sizes.size() != 4)
+  size_t given = inputs + (asked.hasInitial ? states : 0), made = outputs + (asked.hasFinal ? states : 0);
+  size_t cotangents = given + (isPacked ? 1 : 0);
+  if (buffers.size() != cotangents + asked.cotangents.size() ||
+      results.size() != (backward ? asked.gradients.size() : made) || asked.sizes.size() != 4 ||
+      !areBelow(asked.cotangents, made) || !areBelow(asked.gradients, given))
     return fail("recur: the call has not the buffers that its kernel takes");
   // The data of an empty buffer may be null, which stands for what is not there.
   static char nothing[64] __attribute__((aligned(64)));
   auto dataOf = [](ffi::AnyBuffer buffer) { return buffer.element_count() ? buffer.untyped_data() : nothing; };
   std::vector<recur_argument> arguments(inputs + states + outputs + states + (backward ? inputs + states : 0));
-  size_t cotangents = given + (isPacked ? 1 : 0);
   for (size_t i = 0; i < given; ++i)
     arguments[i].data = dataOf(*buffers.get<ffi::AnyBuffer>(i));
-  for (size_t i = 0; i < made; ++i)
-    arguments[inputs + states + i].data =
-        backward ? dataOf(*buffers.get<ffi::AnyBuffer>(cotangents + i)) : dataOf(**results.get<ffi::AnyBuffer>(i));
-  for (size_t i = 0; backward && i < given; ++i)
-    arguments[inputs + states + outputs + states + i].data = dataOf(**results.get<ffi::AnyBuffer>(i));
+  size_t behindGiven = inputs + states, behindMade = behindGiven + outputs + states;
+  for (size_t i = 0; !backward && i < made; ++i)
+    arguments[behindGiven + i].data = dataOf(**results.get<ffi::AnyBuffer>(i));
+  for (size_t i = 0; i < asked.cotangents.size(); ++i)
+    arguments[behindGiven + size_t(asked.cotangents[i])].data = dataOf(*buffers.get<ffi::AnyBuffer>(cotangents + i));
+  for (size_t i = 0; i < asked.gradients.size(); ++i)
+    arguments[behindMade + size_t(asked.gradients[i])].data = dataOf(**results.get<ffi::AnyBuffer>(i));
   recur_call call = {};
-  call.B = sizes[0];
-  call.T = sizes[1];
-  call.H = sizes[2];
-  call.Hq = sizes[3];
+  call.B = asked.sizes[0];
+  call.T = asked.sizes[1];
+  call.H = asked.sizes[2];
+  call.Hq = asked.sizes[3];
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
-  call.states_transposed = transposed;
+  call.states_transposed = asked.transposed;
   std::vector<int64_t> offsets;
   if (isPacked) {
     ffi::AnyBuffer buffer = *buffers.get<ffi::AnyBuffer>(given);
     if (gpu) {
-      offsets.assign(gpu->offsets.begin(), gpu->offsets.end());
+      offsets.assign(asked.offsets.begin(), asked.offsets.end());
       call.device_offsets = static_cast<const int64_t *>(buffer.untyped_data());
     } else {
       const auto *first = static_cast<const int32_t *>(buffer.untyped_data());
@@ -116,38 +141,24 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   return problem.empty() ? ffi::Error::Success() : fail(problem);
 }
 
-static ffi::Error call(ffi::RemainingArgs buffers, ffi::RemainingRets results, std::string_view key,
-                       ffi::Span<const int64_t> sizes, bool hasInitial, bool hasFinal, bool isPacked, bool transposed,
-                       bool backward) {
-  return perform(buffers, results, key, sizes, hasInitial, hasFinal, isPacked, transposed, backward, nullptr);
+static ffi::Error call(ffi::RemainingArgs buffers, ffi::RemainingRets results, Asked asked) {
+  return perform(buffers, results, asked, nullptr);
 }
 
 static ffi::Error callOnGPU(void *stream, ffi::ScratchAllocator scratch, ffi::RemainingArgs buffers,
-                            ffi::RemainingRets results, std::string_view key, ffi::Span<const int64_t> sizes,
-                            bool hasInitial, bool hasFinal, bool isPacked, bool transposed, bool backward,
-                            ffi::Span<const int64_t> offsets) {
-  OnGPU gpu = {stream, scratch, offsets};
-  return perform(buffers, results, key, sizes, hasInitial, hasFinal, isPacked, transposed, backward, &gpu);
+                            ffi::RemainingRets results, Asked asked) {
+  OnGPU gpu = {stream, scratch};
+  return perform(buffers, results, asked, &gpu);
 }
 
-/// What both take behind the context.
-template <typename Binding> static auto bindCall(Binding binding) {
-  return std::move(binding)
-      .RemainingArgs()
-      .RemainingRets()
-      .template Attr<std::string_view>("key")
-      .template Attr<ffi::Span<const int64_t>>("sizes")
-      .template Attr<bool>("has_initial")
-      .template Attr<bool>("has_final")
-      .template Attr<bool>("is_packed")
-      .template Attr<bool>("transposed")
-      .template Attr<bool>("backward");
-}
-
-XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCall, call, bindCall(ffi::Ffi::Bind()));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCall, call, ffi::Ffi::Bind().RemainingArgs().RemainingRets().Attrs<Asked>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(recurJAXCallOnGPU, callOnGPU,
-                              bindCall(ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void *>>().Ctx<ffi::ScratchAllocator>())
-                                  .Attr<ffi::Span<const int64_t>>("offsets"));
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::PlatformStream<void *>>()
+                                  .Ctx<ffi::ScratchAllocator>()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attrs<Asked>());
 
 void recur::python::addJAX(nb::module_ &module) {
   module.attr("jax_call") = nb::capsule(reinterpret_cast<void *>(recurJAXCall));

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 from jax.custom_batching import custom_vmap
+from jax.custom_derivatives import SymbolicZero
 
 from . import _native
 from .errors import ArgumentError, LoadError, NoGradientError
@@ -92,8 +93,24 @@ class _Static:
         return self.inputs + self.params + (len(self.states) if self.has_initial else 0)
 
 
-def _call(static: _Static, key: str, results: list[Any], backward: bool, buffers: Sequence[jax.Array]) -> list[jax.Array]:
-    """The custom call. Shapes may be larger than those that were first called with: vmap makes B larger."""
+@dataclass(frozen=True)
+class _Asked:
+    """What of a call backward there is: the places of the cotangents that are not zero, among outputs and final states, and of
+    the gradients that are wanted, among inputs, params and initial states."""
+
+    cotangents: tuple[int, ...]
+    gradients: tuple[int, ...]
+
+
+def _mark(flags: Sequence[bool]) -> jax.Array:
+    """Flags as the shape of an empty array. JAX has one tree for what a function's calls forward leave to its gradient, the last
+    one's that was traced, and keeps the gradients of others: what is told apart by anything but a shape is mixed up there."""
+    return jnp.zeros((0, *map(int, flags)))
+
+
+def _call(static: _Static, key: str, results: list[Any], asked: _Asked | None, buffers: Sequence[jax.Array]) -> list[jax.Array]:
+    """The custom call, backward where something is asked. Shapes may be larger than those that were first called with: vmap
+    makes B larger."""
     B, T = buffers[0].shape[:2]
     computed: list[jax.Array] = jax.ffi.ffi_call(_TARGET, results)(
         *buffers,
@@ -103,8 +120,10 @@ def _call(static: _Static, key: str, results: list[Any], backward: bool, buffers
         has_final=static.wants_final,
         is_packed=static.is_packed,
         transposed=static.transposed,
-        backward=backward,
-        **({} if static.target is None else {"offsets": numpy.array(static.offsets, numpy.int64)}),
+        backward=asked is not None,
+        cotangents=numpy.array(asked.cotangents if asked else (), numpy.int64),
+        gradients=numpy.array(asked.gradients if asked else (), numpy.int64),
+        offsets=numpy.array(static.offsets, numpy.int64),
     )
     return list(computed)
 
@@ -116,20 +135,23 @@ def _forward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
     results = [jax.ShapeDtypeStruct((B, T, H, *shape), static.dtype) for shape in static.outputs]
     if static.wants_final:
         results += [jax.ShapeDtypeStruct((sequences, H, *shape), jnp.float32) for shape in static.states]
-    return _call(static, static.key, results, False, buffers)
+    return _call(static, static.key, results, None, buffers)
 
 
-def _backward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
-    """Gradients of what is given, from cotangents, which come last."""
+def _backward(asked: _Asked, static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+    """The gradients that are asked for, from the cotangents that are not zero, which come last."""
     if static.target is not None:
         raise NoGradientError(
             f"{REGISTRY[static.handle].name}: a gradient is asked for on a GPU, for which there are no kernels of gradients; they are "
             "computed on the processor"
         )
-    loaded = REGISTRY[static.handle].obtain_gradient(dict(static.sizes), static.dtype)
+    recurrence = REGISTRY[static.handle]
+    wanted = [place in asked.gradients for place in range(static.given)]
+    names = recurrence.name_wanted(wanted, [static.has_initial] * len(static.states))
+    loaded = recurrence.obtain_gradient(dict(static.sizes), static.dtype, names)
     _native.keep_for_jax(loaded.key, loaded.kernel)
-    results = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in buffers[: static.given]]
-    return _call(static, loaded.key, results, True, buffers)
+    results = [jax.ShapeDtypeStruct(buffers[place].shape, buffers[place].dtype) for place in asked.gradients]
+    return _call(static, loaded.key, results, asked, buffers)
 
 
 def _one_by_one(function: Callable[..., list[jax.Array]], batched: Sequence[bool], arrays: Sequence[jax.Array]) -> Any:
@@ -173,21 +195,33 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     that JAX finds what it has compiled."""
     params = slice(static.inputs, static.inputs + static.params)
     compute = _map_over_sequences(static, _forward, lambda batched: any(batched[params]))
-    # Each of the mapped calls has gradients of its own with respect to params, which one call with a larger B would sum.
-    derive = _map_over_sequences(static, _backward, lambda batched: static.params > 0)
+
+    @functools.cache
+    def derive(asked: _Asked) -> Callable[..., list[jax.Array]]:
+        # Each of the mapped calls has gradients of its own with respect to params, which one call with a larger B would sum.
+        sums = any(static.inputs <= place < static.inputs + static.params for place in asked.gradients)
+        return _map_over_sequences(static, functools.partial(_backward, asked), lambda batched: sums or any(batched[params]))
 
     @jax.custom_vjp
     def differentiable(*buffers: jax.Array) -> list[jax.Array]:
         return list(compute(*buffers))
 
-    def forward(*buffers: jax.Array) -> tuple[list[jax.Array], tuple[jax.Array, ...]]:
-        return list(compute(*buffers)), buffers
+    def forward(*primals: Any) -> tuple[list[jax.Array], tuple[Any, ...]]:
+        buffers = tuple(primal.value for primal in primals)
+        return list(compute(*buffers)), (buffers, _mark([primal.perturbed for primal in primals[: static.given]]))
 
-    def backward(buffers: tuple[jax.Array, ...], cotangents: list[jax.Array]) -> tuple[jax.Array | None, ...]:
-        gradients = derive(*buffers, *cotangents)
-        return (*gradients, *[None] * (len(buffers) - len(gradients)))  # offsets have none
+    def backward(left: tuple[Any, ...], cotangents: list[Any]) -> tuple[jax.Array | None, ...]:
+        buffers, mark = left
+        wanted = tuple(place for place, flag in enumerate(mark.shape[1:]) if flag)
+        known = tuple(place for place, array in enumerate(cotangents) if not isinstance(array, SymbolicZero))
+        gradients: list[jax.Array | None] = [None] * len(buffers)  # which stands for zero
+        if known and wanted:
+            computed = derive(_Asked(known, wanted))(*buffers, *[cotangents[place] for place in known])
+            for place, gradient in zip(wanted, computed):
+                gradients[place] = gradient
+        return tuple(gradients)
 
-    differentiable.defvjp(forward, backward)
+    differentiable.defvjp(forward, backward, symbolic_zeros=True)
     return jax.jit(differentiable)
 
 

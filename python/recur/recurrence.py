@@ -351,6 +351,15 @@ class Recurrence:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
 
+    def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
+        """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:
+        names, or none where all inputs and params are, for then the states' cost nothing."""
+        names = [value.name for value in (*self.declaration.inputs, *self.declaration.params)]
+        if all(wanted[: len(names)]):
+            return ()
+        names += [state.name for state, there in zip(self.declaration.states, has_initial) if there]
+        return tuple(name for name, is_wanted in zip(names, wanted) if is_wanted)
+
     def obtain_for(
         self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
     ) -> kernels.Loaded:

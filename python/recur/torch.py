@@ -256,7 +256,7 @@ def _backward(
     cotangents = [resolve(tensor) for tensor in cotangents]
     call = _read(recurrence, given, initials, offsets, transposed)
     sizes, dtype, _ = call.key
-    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype, _name_wanted(recurrence, has_initial, wanted)).kernel
+    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype, recurrence.name_wanted(wanted, has_initial)).kernel
     gradients = [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if is_wanted else None
         for tensor, is_wanted in zip(tensors, wanted)
@@ -272,17 +272,6 @@ def _backward(
         [show(tensor) for tensor in states],
     )
     return [tensor for tensor in gradients if tensor is not None]
-
-
-def _name_wanted(recurrence: Recurrence, has_initial: Sequence[bool], wanted: Sequence[bool]) -> tuple[str, ...]:
-    """The inputs, params and states whose gradients are wanted; none where all inputs and params are: then the states' cost
-    nothing."""
-    declaration = recurrence.declaration
-    names = [value.name for value in (*declaration.inputs, *declaration.params)]
-    if all(wanted[: len(names)]):
-        return ()
-    names += [state.name for state, there in zip(declaration.states, has_initial) if there]
-    return tuple(name for name, is_wanted in zip(names, wanted) if is_wanted)
 
 
 @_backward.register_fake

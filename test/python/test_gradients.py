@@ -10,6 +10,7 @@ from float64 import compile_all, get_case
 from test_golden import NAMES
 
 import recur
+import recur.jax
 
 if recur._native.jax_call is None:
     pytest.skip("recur was built without JAX", allow_module_level=True)
@@ -162,3 +163,104 @@ def test_gradients_beside_16_bits(gdn, inputs):
     for name, gradient in got.items():
         assert gradient.dtype == mixed[name].dtype
         assert error_of(gradient.astype(jnp.float32), want[name]) < 2e-2, name
+
+
+def test_gradients_of_one_and_of_another_by_turns(gdn, inputs):
+    """What JAX has kept of one is not taken for the other's."""
+    given = {n: jnp.asarray(a) for n, a in inputs.items()}
+    loss = lambda some, rest: (gdn(**some, **rest) ** 2).sum()
+    want = jax.grad(loss)(given, {})
+    for transform in (lambda f: f, jax.jit, lambda f: jax.jit(jax.checkpoint(f)), jax.jit, lambda f: f):
+        for names in (["v"], ["q"], ["k", "g"], ["v"], ["q", "k", "v", "g", "beta"], ["q"]):
+            got = jax.grad(transform(loss))({n: given[n] for n in names}, {n: a for n, a in given.items() if n not in names})
+            for name in names:
+                assert error_of(got[name], want[name]) < 1e-6, (names, name)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The names of what gradients are compiled for, each time that one is asked for; none stands for all."""
+    names = []
+    obtain = recur.Recurrence.obtain_gradient
+
+    def watch(self, known, dtype, gradients=()):
+        names.append(gradients)
+        return obtain(self, known, dtype, gradients)
+
+    monkeypatch.setattr(recur.Recurrence, "obtain_gradient", watch)
+    recur.jax._build.cache_clear()  # what was traced before would not ask again
+    return names
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jax.jit, jax.checkpoint], ids=["plain", "jit", "checkpoint"])
+@pytest.mark.parametrize("names", [["v"], ["q", "g"], ["k", "beta", "S"], ["S"]])
+def test_gradients_that_nobody_wants_are_left_out(gdn, names, transform, asked):
+    """Where only some are asked, the kernel has no more than these, and they are as beside all."""
+    arrays = {**{n: jnp.asarray(a) for n, a in draw(T=20).items()}, "S": jnp.ones((2, 4, 8, 16))}
+
+    def loss(some, rest):
+        given = {**some, **rest}
+        o, S = gdn(**{n: a for n, a in given.items() if n != "S"}, initial=given["S"], final=True)
+        return (o * jnp.linspace(-1, 1, o.size).reshape(o.shape)).sum() + (S**2).sum()
+
+    split = lambda names: ({n: arrays[n] for n in names}, {n: a for n, a in arrays.items() if n not in names})
+    got = jax.grad(transform(loss))(*split(names))
+    assert set(asked) == {tuple(n for n in arrays if n in names)}
+    want = jax.grad(loss)(*split(arrays))
+    assert () in asked
+    for name, gradient in got.items():
+        assert error_of(gradient, want[name]) < 1e-6, name
+
+
+def test_cotangents_that_are_zero_are_not_given(gdn, inputs, monkeypatch):
+    """Of an output that no loss depends on there is no array of zeros."""
+    given = {n: jnp.asarray(a) for n, a in inputs.items()}
+    seen, derive = [], recur.jax._backward
+
+    def watch(asked, static, *buffers):
+        seen.append((asked.cotangents, len(buffers)))
+        return derive(asked, static, *buffers)
+
+    monkeypatch.setattr(recur.jax, "_backward", watch)
+    of_output, of_state = ((lambda v, part=part: (gdn(**{**given, "v": v}, final=True)[part] ** 2).sum()) for part in (0, 1))
+    both = jax.grad(lambda v: of_output(v) + of_state(v))(given["v"])
+    del seen[:]
+    recur.jax._build.cache_clear()
+    apart = jax.grad(of_output)(given["v"]) + jax.grad(of_state)(given["v"])
+    assert seen == [((0,), 6), ((1,), 6)] and error_of(apart, both) < 1e-6
+    assert not jax.grad(lambda v: 0 * v.sum() + gdn(**{**given, "v": jax.lax.stop_gradient(v)}).sum())(given["v"]).any()
+
+
+def test_params_that_are_mapped_but_not_differentiated(asked):
+    rwkv6 = recur.library.rwkv6
+    given, _ = draw_all(rwkv6)
+    u, rest = jnp.asarray(given.pop("u")), {n: jnp.asarray(a) for n, a in given.items()}
+    v = rest.pop("v")
+    gradient = lambda v, u: jax.grad(lambda v: (rwkv6(**rest, v=v, u=u) ** 2).sum())(v)
+    both = jnp.stack([v, 2 * v]), jnp.stack([u, -u])
+    together = jax.vmap(gradient)(*both)
+    of_one = jax.vmap(gradient, in_axes=(0, None))(both[0], u)
+    assert set(asked) == {("v",)}
+    for place in range(2):
+        assert numpy.array_equal(together[place], gradient(both[0][place], both[1][place]))
+        assert numpy.array_equal(of_one[place], gradient(both[0][place], u))
+
+
+def test_a_gradient_in_a_loop(gdn, asked):
+    """The carried state is differentiated, for the loop goes on from it, and the other inputs are not."""
+    given = {n: jnp.asarray(a) for n, a in draw(T=12).items()}
+    v, rest = given.pop("v"), given
+
+    def loss(v):
+        def step(S, _):
+            o, S = gdn(**rest, v=v, initial=S, final=True)
+            return S, o.sum()
+
+        S, sums = jax.lax.scan(step, jnp.zeros((2, 4, 8, 16)), None, length=3)
+        return sums.sum() + (S**2).sum()
+
+    got = jax.grad(loss)(v)
+    assert set(asked) <= {("v",), ("v", "S")} and ("v", "S") in asked
+    shift = jnp.asarray(numpy.random.default_rng(3).standard_normal(v.shape), FLOAT)
+    numeric = (loss(v + 0.1 * shift) - loss(v - 0.1 * shift)) / 0.2
+    assert abs(float((got * shift).sum()) - float(numeric)) < 1e-3 * abs(float(numeric))
