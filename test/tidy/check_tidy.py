@@ -13,6 +13,8 @@ import shlex
 import subprocess
 import sys
 
+SKIPPED = 77  # the exit status
+
 
 def dependencies(build):
     """Object file -> files it was compiled from, as ninja knows them; nothing for what was not built."""
@@ -40,13 +42,23 @@ class Hashes:
         return self.known[path]
 
 
+def own_settings(path, root):
+    """The .clang-tidy files of the source's folder and those above it, below the root."""
+    folder = os.path.dirname(path)
+    while folder != root:
+        if os.path.exists(settings := os.path.join(folder, ".clang-tidy")):
+            yield settings
+        folder = os.path.dirname(folder)
+
+
 def key(entry, deps, root, build, hashes, version):
     """A name for everything that clang-tidy's verdict depends on; None if that is not known."""
     if not deps:
         return None
     own = [d for d in deps if d.startswith((root + os.sep, build + os.sep)) and not d.endswith((".pch", ".gch"))]
     parts = [version, entry["command"], hashes.of(os.path.join(root, ".clang-tidy")), hashes.of(entry["file"])]
-    return hashlib.sha256("\n".join(parts + [hashes.of(d) for d in sorted(own)]).encode()).hexdigest()
+    parts += [hashes.of(d) for d in sorted(own)] + [hashes.of(s) for s in own_settings(entry["file"], root)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def object_of(entry):
@@ -61,10 +73,15 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder, with compile_commands.json")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--part", default="1/1", help="2/3: of the sources in order, the second of every three")
+    parser.add_argument("--skip-absent", action="store_true", help=f"exit with {SKIPPED} where the folder has no compile_commands.json")
     parser.add_argument("folders", nargs="+", help="folders below the root whose sources are checked")
     arguments = parser.parse_args()
     root, build = os.path.abspath(arguments.root), os.path.abspath(arguments.build)
-    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+    database = os.path.join(build, "compile_commands.json")
+    if arguments.skip_absent and not os.path.exists(database):
+        print(f"nothing was built in {build}")
+        return SKIPPED
+    with open(database, encoding="utf-8") as file:
         entries = {e["file"]: e for e in json.load(file)}
     folders = tuple(os.path.join(root, f) + os.sep for f in arguments.folders)
     part, parts = map(int, arguments.part.split("/"))
