@@ -14,14 +14,18 @@ from golden_arithmetic import convolved, delta_rule, dot, each, l2norm, read, rm
 T = 70
 
 
+def short_convolutions(x, p, t):
+    """Queries and keys of unit length, and values, behind their convolutions."""
+    q, k, v = (each(silu, convolved(x[n], t, p["w" + n])) for n in "qkv")
+    return l2norm(q), l2norm(k), v
+
+
 # --- the layers: inputs of one head, a list over tokens each -> outputs and final states -----------------------------------
 def qwen3_next_layer(x, p, sizes):
     K, V = sizes["K"], sizes["V"]
     S, out = zeros(V, K), []
     for t in range(T):
-        q = l2norm(each(silu, convolved(x["q"], t, p["wq"])))
-        k = l2norm(each(silu, convolved(x["k"], t, p["wk"])))
-        v = each(silu, convolved(x["v"], t, p["wv"]))
+        q, k, v = short_convolutions(x, p, t)
         decay = math.exp(-math.exp(p["A_log"]) * softplus(x["a"][t] + p["dt_bias"]))
         S = [[decay * s for s in row] for row in S]
         delta_rule(S, k, v, sigmoid(x["b"][t]))
@@ -34,9 +38,7 @@ def kimi_delta_attention_layer(x, p, sizes):
     K, V = sizes["K"], sizes["V"]
     S, out = zeros(V, K), []
     for t in range(T):
-        q = l2norm(each(silu, convolved(x["q"], t, p["wq"])))
-        k = l2norm(each(silu, convolved(x["k"], t, p["wk"])))
-        v = each(silu, convolved(x["v"], t, p["wv"]))
+        q, k, v = short_convolutions(x, p, t)
         log = [-5 * sigmoid(math.exp(p["A_log"]) * (f + b)) for f, b in zip(x["f"][t], p["bias"])]
         S = [[s * math.exp(g) for s, g in zip(row, log)] for row in S]
         delta_rule(S, k, v, sigmoid(x["b"][t]))
@@ -100,11 +102,10 @@ def rwkv7_layer(x, p, sizes):
     return {"o": out}, {"S": S}
 
 
-def rwkv4(x, p, sizes):
-    """Without a stabiliser: sums of exponentials as the paper has them, with what the state starts from."""
+def sums_of_exponentials(x, p, sizes, nothing):
+    """RWKV-4's outputs, and its two sums as the paper has them; before the first token there is a weight on nothing."""
     C = sizes["C"]
-    a, b, top = [0.0] * C, [0.0] * C, [0.0] * C
-    out = []
+    a, b, out = [0.0] * C, [nothing] * C, []
     for t in range(T):
         row = []
         for c in range(C):
@@ -112,26 +113,23 @@ def rwkv4(x, p, sizes):
             row.append(sigmoid(x["r"][t][c]) * (a[c] + math.exp(k + u) * v) / (b[c] + math.exp(k + u)))
             a[c] = math.exp(-w) * a[c] + math.exp(k) * v
             b[c] = math.exp(-w) * b[c] + math.exp(k)
-            top[c] = max(top[c] - w, k)
         out.append(row)
+    return out, a, b
+
+
+def rwkv4(x, p, sizes):
+    """Without a stabiliser, whose last value scales what the states are."""
+    out, a, b = sums_of_exponentials(x, p, sizes, 0.0)
+    top = [0.0] * sizes["C"]
+    for t in range(T):
+        top = [max(m - math.exp(w), k) for m, w, k in zip(top, p["w"], x["k"][t])]
     scale = [math.exp(-m) for m in top]
     final = {"top": top, "sum_v": each(lambda s, m: s * m, a, scale), "sum_1": each(lambda s, m: s * m, b, scale)}
     return {"o": out}, final
 
 
 def rwkv4_logaddexp(x, p, sizes):
-    """Plain sums of exponentials; before the first token there is a weight of one on nothing."""
-    C = sizes["C"]
-    a, b = [0.0] * C, [1.0] * C
-    out = []
-    for t in range(T):
-        row = []
-        for c in range(C):
-            k, v, w, u = x["k"][t][c], x["v"][t][c], math.exp(p["w"][c]), p["u"][c]
-            row.append(sigmoid(x["r"][t][c]) * (a[c] + math.exp(k + u) * v) / (b[c] + math.exp(k + u)))
-            a[c] = math.exp(-w) * a[c] + math.exp(k) * v
-            b[c] = math.exp(-w) * b[c] + math.exp(k)
-        out.append(row)
+    out, a, b = sums_of_exponentials(x, p, sizes, 1.0)
     return {"o": out}, {"weight": [math.log(y) for y in b], "mean": each(lambda s, y: s / y, a, b)}
 
 

@@ -1,9 +1,7 @@
 // The classes and axes of every recurrence in examples/, as the literature's table of systems has them.
+#include "../Examples.h"
 #include "Understand.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 
 using namespace recur;
 using namespace recur::analysis;
@@ -130,10 +128,9 @@ std::string kindOf(Point point) {
 }
 
 TEST_P(Table, Row) {
-  std::string path = RECUR_EXAMPLES_DIR "/" + GetParam().name + ".recur";
-  auto file = llvm::MemoryBuffer::getFile(path);
-  ASSERT_TRUE(bool(file)) << path;
-  Understood understood((*file)->getBuffer().str());
+  std::string text = test::readExample(RECUR_SOURCE_DIR "/examples/" + GetParam().name + ".recur");
+  ASSERT_FALSE(text.empty()) << GetParam().name;
+  Understood understood(text);
   ASSERT_EQ(understood.facts->getStates().size(), GetParam().states.size());
   for (const ExpectedState &expected : GetParam().states) {
     SCOPED_TRACE(expected.name);
@@ -176,10 +173,8 @@ TEST(TableIsComplete, EveryExampleHasARow) {
   std::set<std::string> names;
   for (const ExpectedRecurrence &row : table())
     names.insert(row.name);
-  std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(RECUR_EXAMPLES_DIR, error), end; it != end && !error; it.increment(error))
-    if (llvm::sys::path::extension(it->path()) == ".recur")
-      EXPECT_TRUE(names.count(llvm::sys::path::stem(it->path()).str())) << it->path();
+  for (const std::string &name : test::nameExamples())
+    EXPECT_TRUE(names.count(name)) << name;
 }
 
 } // namespace

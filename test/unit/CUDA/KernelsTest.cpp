@@ -27,7 +27,7 @@ struct Case {
 
 std::vector<Case> listCases() {
   std::vector<Case> cases;
-  for (const std::string &path : findExamples())
+  for (const std::string &path : test::listExamples())
     for (auto [type, dims] : {std::pair(DataType::F32, Dims{16, 10}), {DataType::BF16, Dims{128, 128}}})
       cases.push_back({path, type, dims});
   return cases;

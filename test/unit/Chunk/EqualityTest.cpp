@@ -1,31 +1,20 @@
 // The chunk program of every example against the token-by-token interpreter.
+#include "../Examples.h"
 #include "ChunkTesting.h"
 #include "Transforms/Chunk/Passes.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <filesystem>
 #include <set>
 
 using namespace recur;
 using namespace recur::data;
 using namespace recur::interpreter;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> listExamples() {
-  std::set<std::string> names;
-  for (const fs::directory_entry &entry : fs::directory_iterator(RECUR_SOURCE_DIR "/examples"))
-    if (entry.path().extension() == ".recur")
-      names.insert(entry.path().stem());
-  return {names.begin(), names.end()};
-}
 
 class Equality : public ChunkTest, public ::testing::WithParamInterface<std::string> {
 protected:
   mlir::OwningOpRef<mlir::ModuleOp> example() {
     std::string path = RECUR_SOURCE_DIR "/examples/" + GetParam() + ".recur";
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    return compile(path, (*buffer)->getBuffer().str(), {{"K", 6}, {"V", 5}, {"M", 4}});
+    return compile(path, test::readExample(path), {{"K", 6}, {"V", 5}, {"M", 4}});
   }
 };
 
@@ -149,7 +138,7 @@ TEST_P(Equality, PackedSequencesAreSequencesOfTheirOwn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, Equality, ::testing::ValuesIn(listExamples()),
+INSTANTIATE_TEST_SUITE_P(Examples, Equality, ::testing::ValuesIn(test::nameExamples()),
                          [](const auto &info) { return info.param; });
 
 } // namespace

@@ -1,26 +1,16 @@
 // The gradient of every example's chunk program against dual numbers in the token-by-token interpreter.
+#include "../Examples.h"
 #include "ChunkTesting.h"
 #include "Interpreter/GradientJudge.h"
 #include "Transforms/Chunk/Passes.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <filesystem>
 #include <map>
-#include <set>
 
 using namespace recur;
 using namespace recur::data;
 using namespace recur::interpreter;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> listExamples() {
-  std::set<std::string> names;
-  for (const fs::directory_entry &entry : fs::directory_iterator(RECUR_SOURCE_DIR "/examples"))
-    if (entry.path().extension() == ".recur")
-      names.insert(entry.path().stem());
-  return {names.begin(), names.end()};
-}
 
 class Gradient : public ChunkTest {
 protected:
@@ -81,8 +71,7 @@ class ExampleGradient : public Gradient, public ::testing::WithParamInterface<st
 protected:
   mlir::OwningOpRef<mlir::ModuleOp> example() {
     std::string path = RECUR_SOURCE_DIR "/examples/" + GetParam() + ".recur";
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    return compile(path, (*buffer)->getBuffer().str(), {{"K", 6}, {"V", 5}, {"M", 4}});
+    return compile(path, test::readExample(path), {{"K", 6}, {"V", 5}, {"M", 4}});
   }
 };
 
@@ -136,7 +125,7 @@ TEST_P(ExampleGradient, IsSoOnHardData) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, ExampleGradient, ::testing::ValuesIn(listExamples()),
+INSTANTIATE_TEST_SUITE_P(Examples, ExampleGradient, ::testing::ValuesIn(test::nameExamples()),
                          [](const auto &info) { return info.param; });
 
 TEST_F(Gradient, OfOthersIsSeenToBeWrong) {

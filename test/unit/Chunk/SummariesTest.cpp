@@ -1,10 +1,9 @@
 // Each state's summary by itself: for random states before a segment, map and offset give what the program gives.
 #include "property/Summaries.h"
+#include "../Examples.h"
 #include "ChunkTesting.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <filesystem>
 
 using namespace recur;
 using namespace recur::data;
@@ -46,12 +45,8 @@ protected:
 };
 
 TEST_F(Summaries, OfEveryExample) {
-  for (const auto &entry : std::filesystem::directory_iterator(RECUR_SOURCE_DIR "/examples")) {
-    if (entry.path().extension() != ".recur")
-      continue;
-    std::string path = entry.path().string();
-    expectSummaries(path, (*llvm::MemoryBuffer::getFile(path))->getBuffer().str(), /*mayHaveNone=*/true);
-  }
+  for (const std::string &path : test::listExamples())
+    expectSummaries(path, test::readExample(path), /*mayHaveNone=*/true);
   EXPECT_GE(count, 90u);
 }
 

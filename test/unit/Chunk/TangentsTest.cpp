@@ -1,9 +1,8 @@
 // The tangent of every op, against differences of what the interpreter computes.
+#include "../Examples.h"
 #include "../IRFile.h"
 #include "ChunkTesting.h"
 #include "dialects/Chunk/ChunkTangents.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <filesystem>
 
 using namespace recur;
 using namespace recur::data;
@@ -183,12 +182,8 @@ TEST_F(TangentsOf, EveryOp) {
 /// of every example move at once.
 TEST_F(TangentsOf, EveryExample) {
   unsigned count = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(RECUR_SOURCE_DIR "/examples")) {
-    if (entry.path().extension() != ".recur")
-      continue;
-    std::string path = entry.path().string();
-    auto module =
-        compile(path, (*llvm::MemoryBuffer::getFile(path))->getBuffer().str(), {{"K", 4}, {"V", 3}, {"M", 3}});
+  for (const std::string &path : test::listExamples()) {
+    auto module = compile(path, test::readExample(path), {{"K", 4}, {"V", 3}, {"M", 3}});
     auto chunked = toChunk(*module, 8);
     Data data = randomData(recurrenceOf(*module), {1, 19, 2, 1}, 3), direction;
     addDirections(data, 4);
@@ -202,7 +197,7 @@ TEST_F(TangentsOf, EveryExample) {
     take(data.params, direction.params);
     take(data.initial, direction.initial);
     Results judged = get(interpretAlong(recurrenceOf(*module), step(data, 0), direction)).slopes;
-    expectNear(judged, runTangent(*chunked, data), 1e-10, entry.path().stem());
+    expectNear(judged, runTangent(*chunked, data), 1e-10, path);
     ++count;
     if (HasFatalFailure())
       return;

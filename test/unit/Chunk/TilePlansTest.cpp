@@ -1,28 +1,17 @@
 // The tile plan of every example, run by the interpreter of tile programs, against the token-by-token interpreter; and
 // that plans with a mistake in them do not get through.
+#include "../Examples.h"
 #include "ChunkTesting.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Interpreter/ChunkArithmetic.h"
 #include "Interpreter/TilePhases.h"
 #include "Transforms/Chunk/Passes.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <filesystem>
-#include <set>
 
 using namespace recur;
 using namespace recur::data;
 using namespace recur::interpreter;
-namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<std::string> listExamples() {
-  std::set<std::string> names;
-  for (const fs::directory_entry &entry : fs::directory_iterator(RECUR_SOURCE_DIR "/examples"))
-    if (entry.path().extension() == ".recur")
-      names.insert(entry.path().stem());
-  return {names.begin(), names.end()};
-}
 
 class TilePlanTest : public ChunkTest {
 protected:
@@ -35,8 +24,7 @@ protected:
   mlir::OwningOpRef<mlir::ModuleOp> example(const std::string &name,
                                             const std::vector<std::pair<std::string, int64_t>> &dims) {
     std::string path = RECUR_SOURCE_DIR "/examples/" + name + ".recur";
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    return compile(path, (*buffer)->getBuffer().str(), dims);
+    return compile(path, test::readExample(path), dims);
   }
 
   Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false,
@@ -195,7 +183,7 @@ TEST_P(PhasedPlans, RoundAsTheirDataDoes) {
   EXPECT_GT(error, 1e-9);
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, PhasedPlans, ::testing::ValuesIn(listExamples()),
+INSTANTIATE_TEST_SUITE_P(Examples, PhasedPlans, ::testing::ValuesIn(test::nameExamples()),
                          [](const auto &info) { return info.param; });
 
 /// How many phases there are, and how many parts the chain has.
@@ -353,7 +341,7 @@ TEST_F(TilePlanTest, OneTokenChangesStatesElementByElement) {
   EXPECT_THAT(count(1), ::testing::Pair(0, 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Examples, Plans, ::testing::ValuesIn(listExamples()),
+INSTANTIATE_TEST_SUITE_P(Examples, Plans, ::testing::ValuesIn(test::nameExamples()),
                          [](const auto &info) { return info.param; });
 
 //===----------------------------------------------------------------------===//

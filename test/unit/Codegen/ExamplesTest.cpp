@@ -95,7 +95,7 @@ TEST_P(Example, StatesInHalfPrecision) {
   expectRight(GetParam(), {2, 3}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16); // keys of a single pair
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(findExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(test::listExamples()), nameOf);
 
 // Sizes around whole vectors and register tiles.
 class SizedKernel : public ::testing::TestWithParam<const char *> {};

@@ -48,7 +48,7 @@ TEST_P(GradientKernels, BySegmentsAreWhatDualNumbersSay) {
   expectWhatDualNumbersSay(GetParam(), "gradient host segments", {37, 70});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GradientKernels, ::testing::ValuesIn(findExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, GradientKernels, ::testing::ValuesIn(test::listExamples()), nameOf);
 
 /// Kernels of 16 bits on tame data, each gradient by itself against that of the program in float64 on the same numbers.
 /// The gradient of a param, or of a state before the first token, is one sum over all tokens, of which little may be

@@ -1,26 +1,17 @@
 // The specifications of examples/, and how near to the token-by-token interpreter kernels must be.
 #pragma once
+#include "../Examples.h"
 #include "Check/Comparison.h"
 #include "Check/RandomData.h"
 #include "Driver/Specification.h"
 #include "Interpreter/DGPSInterpreter.h"
 #include "gtest/gtest.h"
-#include <filesystem>
 
 namespace recur {
 
 struct Dims {
   int64_t k, v; // of dims that are named V, and of all others without a size
 };
-
-inline std::vector<std::string> findExamples() {
-  std::vector<std::string> paths;
-  for (const auto &entry : std::filesystem::directory_iterator(RECUR_SOURCE_DIR "/examples"))
-    if (entry.path().extension() == ".recur")
-      paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 inline std::string nameOf(const ::testing::TestParamInfo<std::string> &info) {
   return std::filesystem::path(info.param).stem().string();

@@ -224,6 +224,6 @@ TEST_P(ExamplePlans, GiveATokenNothingOfALaterOneThatIsNoNumber) {
       Effort::Quick, DataType::BF16);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExamplePlans, ::testing::ValuesIn(findExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, ExamplePlans, ::testing::ValuesIn(test::listExamples()), nameOf);
 
 } // namespace

@@ -44,6 +44,6 @@ TEST_P(ManySegments, ComputeWhatTheInterpreterDoes) {
         << "T=" << tokens;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ManySegments, ::testing::ValuesIn(findExamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, ManySegments, ::testing::ValuesIn(test::listExamples()), nameOf);
 
 } // namespace

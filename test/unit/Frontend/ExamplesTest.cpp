@@ -1,30 +1,18 @@
 // Every recurrence of examples/ compiles, to IR that verifies, prints and parses back.
 
+#include "../Examples.h"
 #include "FrontendTesting.h"
 
 #include "dialects/DGPS/DGPS.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
-#include <algorithm>
 #include <ctime>
 
 namespace recur::frontend::testing {
 namespace {
-
-std::vector<std::string> listExamples() {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(RECUR_SOURCE_DIR "/examples", error), end; it != end && !error;
-       it.increment(error))
-    if (llvm::StringRef(it->path()).ends_with(".recur"))
-      paths.push_back(it->path());
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
 
 class ExamplesTest : public ::testing::TestWithParam<std::string> {};
 
@@ -52,9 +40,9 @@ std::string getTestName(const ::testing::TestParamInfo<std::string> &info) {
   return llvm::sys::path::stem(info.param).str();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExamplesTest, ::testing::ValuesIn(listExamples()), getTestName);
+INSTANTIATE_TEST_SUITE_P(All, ExamplesTest, ::testing::ValuesIn(test::listExamples()), getTestName);
 
-TEST(Examples, ThereAreForty) { EXPECT_GE(listExamples().size(), 40u); }
+TEST(Examples, ThereAreForty) { EXPECT_GE(test::listExamples().size(), 40u); }
 
 TEST(Examples, CompileFast) {
   std::string error;

@@ -1,13 +1,12 @@
 // Formatting keeps the tokens and the comments, is its own fixed point, and leaves the library of recurrences as it is.
 
 #include "Frontend/Format.h"
+#include "../Examples.h"
 #include "FrontendTesting.h"
 
 #include "Frontend/Lexer.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <random>
 
@@ -51,11 +50,8 @@ void expectKeepsItsWords(const std::string &text) {
 
 std::vector<std::string> readExamples() {
   std::vector<std::string> texts;
-  std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(RECUR_SOURCE_DIR "/examples", error), end; it != end && !error;
-       it.increment(error))
-    if (llvm::StringRef(it->path()).ends_with(".recur"))
-      texts.push_back(llvm::MemoryBuffer::getFile(it->path()).get()->getBuffer().str());
+  for (const std::string &path : test::listExamples())
+    texts.push_back(test::readExample(path));
   return texts;
 }
 

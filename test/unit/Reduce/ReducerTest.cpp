@@ -1,12 +1,11 @@
 // What recur-reduce leaves of a specification, and that it always ends.
 #include "Reduce/Reducer.h"
+#include "../Examples.h"
 #include "Frontend/Frontend.h"
 #include "Reduce/Candidates.h"
 #include "Reduce/SpecParser.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/ADT/Hashing.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gmock/gmock.h>
 
@@ -151,15 +150,11 @@ TEST_F(Reduce, StopsAfterTheTestsThatAreAllowed) {
 }
 
 TEST_F(Reduce, PrintingKeepsWhatEveryExampleMeans) {
-  std::error_code code;
   unsigned count = 0;
-  for (llvm::sys::fs::directory_iterator at(RECUR_SOURCE_DIR "/examples", code), end; at != end && !code;
-       at.increment(code)) {
-    if (!llvm::StringRef(at->path()).ends_with(".recur"))
-      continue;
-    std::string text = (*llvm::MemoryBuffer::getFile(at->path()))->getBuffer().str();
+  for (const std::string &path : test::listExamples()) {
+    std::string text = test::readExample(path);
     std::optional<Spec> spec = parseSpec(text);
-    ASSERT_TRUE(spec) << at->path();
+    ASSERT_TRUE(spec) << path;
     std::string printed = print(*spec);
     std::optional<Spec> again = parseSpec(printed);
     ASSERT_TRUE(again) << printed;
@@ -169,7 +164,7 @@ TEST_F(Reduce, PrintingKeepsWhatEveryExampleMeans) {
     std::string wanted, got;
     llvm::raw_string_ostream(wanted) << **given;
     llvm::raw_string_ostream(got) << **reprinted;
-    EXPECT_EQ(got, wanted) << at->path();
+    EXPECT_EQ(got, wanted) << path;
     ++count;
   }
   EXPECT_GE(count, 40u);

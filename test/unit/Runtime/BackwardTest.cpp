@@ -77,22 +77,9 @@ recur_recurrence makeRecurrence() {
   return recurrence;
 }
 
-/// Inputs, mu, initial states; cotangents of outputs and final states; gradients.
-constexpr int count = 4 + 1 + 2 + 2 + 2 + 4 + 1 + 2;
-constexpr int firstGradient = 11;
-/// Elements of a token, or of a head, and what they are of: tokens, states or params.
-constexpr struct {
-  int64_t elements;
-  char of;
-  bool isShared;
-} shapes[count] = {{K, 't', true},      {K, 't', true},      {V, 't', false}, {1, 't', false}, {1, 'p', false},
-                   {V * K, 's', false}, {1, 's', false},     {V, 't', false}, {1, 't', false}, {V * K, 's', false},
-                   {1, 's', false},     {K, 't', true},      {K, 't', true},  {V, 't', false}, {1, 't', false},
-                   {1, 'p', false},     {V * K, 's', false}, {1, 's', false}};
-
 /// A call whose arrays lie against pages that may not be touched.
 struct GuardedCall {
-  recur_argument arguments[count];
+  recur_argument arguments[gradientArgumentCount];
   std::vector<std::unique_ptr<GuardedPages>> pages;
   std::vector<int64_t> offsets;
   float *kept[2];
@@ -107,17 +94,14 @@ struct GuardedCall {
       : offsets(std::move(starts)) {
     recur_recurrence recurrence = makeRecurrence();
     int64_t sequences = offsets.empty() ? B : int64_t(offsets.size()) - 1;
-    for (int i = 0; i < count; ++i) {
-      int64_t heads = shapes[i].isShared ? Hq : H;
-      int64_t many = shapes[i].of == 't' ? B * T : shapes[i].of == 's' ? sequences : 1;
-      arguments[i] = {allocate(many * heads * shapes[i].elements, upper), {0, 0, 0}};
-    }
+    for (int i = 0; i < gradientArgumentCount; ++i)
+      arguments[i] = {allocate(countGradientElements(i, B * T, H, Hq, sequences), upper), {0, 0, 0}};
     call.B = B;
     call.T = T;
     call.H = H;
     call.Hq = Hq;
     call.arguments = arguments;
-    call.argument_count = count;
+    call.argument_count = gradientArgumentCount;
     call.sequence_offsets = offsets.empty() ? nullptr : offsets.data();
     call.sequence_count = offsets.empty() ? 0 : sequences;
     call.kept_interval = interval;
@@ -173,7 +157,7 @@ TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
     guarded.makeSpace(below(2));
     constexpr int64_t wild[] = {-1, 0, 1, 3, INT64_MAX, INT64_MIN, INT64_MAX / 8, int64_t(1) << 40};
     for (int64_t faults = below(3); faults-- > 0;) {
-      recur_argument &argument = guarded.arguments[below(count)];
+      recur_argument &argument = guarded.arguments[below(gradientArgumentCount)];
       int64_t number = wild[below(std::size(wild))], alias;
       switch (below(14)) {
       case 0:
@@ -217,7 +201,7 @@ TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
           offset = number < 0 || number > T ? number : offset;
         break;
       case 13: // a gradient in place of what it is of
-        alias = below(count - firstGradient);
+        alias = below(gradientArgumentCount - firstGradient);
         guarded.arguments[firstGradient + alias].data = guarded.arguments[alias].data;
         break;
       }
@@ -262,7 +246,7 @@ TEST(Backward, RefusesGradientsThatWereLeftOut) {
     EXPECT_STREQ(recur_message(),
                  "attention: the gradient of initial state 'N' was left out when the kernel was built; "
                  "name it in --backward=LIST");
-    guarded.arguments[count - 1].data = nullptr;
+    guarded.arguments[gradientArgumentCount - 1].data = nullptr;
     ASSERT_EQ(recur_backward(&recurrence, &guarded.call), RECUR_OK) << recur_message();
     auto first = [&](int i) { return *static_cast<float *>(guarded.arguments[firstGradient + i].data); };
     EXPECT_EQ(first(1), 2); // of a shared input, of a group of two heads

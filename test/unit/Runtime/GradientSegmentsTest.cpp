@@ -125,17 +125,6 @@ constexpr recur_gradient_info plain = {runStates, runGradient,     64,      carr
 constexpr recur_gradient_info taking = {runStates, runGradient,    64,   carried, kept, 3,    1,   chunk, 0,
                                         nullptr,   runChain<true>, kept, 1,       0.2f, 0.3f, 0.4f};
 
-/// Inputs, mu, initial states; cotangents of outputs and final states; gradients.
-constexpr int count = 18, firstGradient = 11;
-constexpr struct {
-  int64_t elements;
-  char of; // tokens, params or states
-  bool isShared;
-} shapes[count] = {{K, 't', true},      {K, 't', true},      {V, 't', false}, {1, 't', false}, {1, 'p', false},
-                   {V * K, 's', false}, {1, 's', false},     {V, 't', false}, {1, 't', false}, {V * K, 's', false},
-                   {1, 's', false},     {K, 't', true},      {K, 't', true},  {V, 't', false}, {1, 't', false},
-                   {1, 'p', false},     {V * K, 's', false}, {1, 's', false}};
-
 struct Processors {
   explicit Processors(int32_t count) : before(getProcessors()) { setProcessors(count); }
   ~Processors() { setProcessors(before); }
@@ -165,12 +154,10 @@ std::vector<std::vector<float>> compute(const recur_gradient_info &gradient, con
   recurrence.gradient = &gradient;
   std::mt19937 random(5);
   int64_t sequences = sizes.offsets.empty() ? sizes.B : int64_t(sizes.offsets.size()) - 1;
-  std::vector<std::vector<float>> arrays(count);
-  recur_argument arguments[count];
-  for (int i = 0; i < count; ++i) {
-    int64_t heads = shapes[i].isShared ? sizes.Hq : sizes.H;
-    int64_t many = shapes[i].of == 't' ? sizes.B * sizes.T : shapes[i].of == 's' ? sequences : 1;
-    arrays[i].resize(size_t(many * heads * shapes[i].elements) + 1);
+  std::vector<std::vector<float>> arrays(gradientArgumentCount);
+  recur_argument arguments[gradientArgumentCount];
+  for (int i = 0; i < gradientArgumentCount; ++i) {
+    arrays[i].resize(size_t(countGradientElements(i, sizes.B * sizes.T, sizes.H, sizes.Hq, sequences)) + 1);
     for (float &number : arrays[i])
       number = i >= firstGradient ? 77 : i == g ? (random() % 2 ? 1 : -1) : float(int(random() % 3) - 1);
     arguments[i] = {arrays[i].data(), {0, 0, 0}};
@@ -186,7 +173,7 @@ std::vector<std::vector<float>> compute(const recur_gradient_info &gradient, con
   call.sequence_offsets = sizes.offsets.empty() ? nullptr : sizes.offsets.data();
   call.sequence_count = sizes.offsets.empty() ? 0 : sequences;
   call.arguments = arguments;
-  call.argument_count = count;
+  call.argument_count = gradientArgumentCount;
   call.kept_interval = how.interval;
   // States that a call forward would have kept.
   int64_t rows = recur_kept_rows(&recurrence, &call);

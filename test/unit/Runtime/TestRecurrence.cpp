@@ -178,3 +178,23 @@ Expected::Expected(const Problem &problem, const int64_t *offsets)
       }
     }
 }
+
+namespace {
+enum class Of { Tokens, Heads, States };
+
+struct GradientArgument {
+  int64_t elements; // of a token, a head or a state
+  Of of;
+  bool isShared = false;
+};
+constexpr GradientArgument qs{K, Of::Tokens, true}, ks = qs, vs{V, Of::Tokens}, numbers{1, Of::Tokens};
+constexpr GradientArgument mus{1, Of::Heads}, S{V * K, Of::States}, N{1, Of::States};
+constexpr GradientArgument gradientArguments[gradientArgumentCount] = {
+    qs, ks, vs, numbers, mus, S, N, vs, numbers, S, N, qs, ks, vs, numbers, mus, S, N};
+} // namespace
+
+int64_t recur::test::countGradientElements(int argument, int64_t tokens, int64_t H, int64_t Hq, int64_t sequences) {
+  const GradientArgument &given = gradientArguments[argument];
+  int64_t many = given.of == Of::Tokens ? tokens : given.of == Of::States ? sequences : 1;
+  return many * (given.isShared ? Hq : H) * given.elements;
+}

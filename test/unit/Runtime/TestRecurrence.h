@@ -21,6 +21,12 @@ extern int64_t stepRuns, chunkRuns;
 /// How often a kernel, a summary's too, has run, and how often of these in the mode that kernels are to run in.
 extern int64_t allRuns, flushingRuns;
 
+/// The arguments of a call of its gradient: inputs, mu, initial states; cotangents of outputs and final states;
+/// gradients.
+constexpr int gradientArgumentCount = 18, firstGradient = 11;
+/// The numbers of one of them, dense, of all tokens, of all heads or of each sequence's.
+int64_t countGradientElements(int argument, int64_t tokens, int64_t H, int64_t Hq, int64_t sequences);
+
 /// Dense arrays of a call, filled with numbers that differ everywhere.
 struct Problem {
   int64_t B, T, H, Hq, sequences;
