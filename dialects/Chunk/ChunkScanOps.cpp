@@ -55,24 +55,23 @@ double recur::chunk::neutralOf(Extremum extremum) {
   return isLower(extremum) ? infinity : -infinity;
 }
 
+/// How segments of each kind of scan are composed.
+static constexpr std::pair<Extremum, SummaryKind> summaryKinds[] = {{Extremum::Max, SummaryKind::Tropical},
+                                                                    {Extremum::Min, SummaryKind::TropicalMin},
+                                                                    {Extremum::SoftMax, SummaryKind::SoftMax},
+                                                                    {Extremum::SoftMin, SummaryKind::SoftMin}};
+
 SummaryKind recur::chunk::summaryKindOf(Extremum extremum) {
-  switch (extremum) {
-  case Extremum::Max:
-    return SummaryKind::Tropical;
-  case Extremum::Min:
-    return SummaryKind::TropicalMin;
-  case Extremum::SoftMax:
-    return SummaryKind::SoftMax;
-  case Extremum::SoftMin:
-    return SummaryKind::SoftMin;
-  }
+  for (auto [scanned, kind] : summaryKinds)
+    if (scanned == extremum)
+      return kind;
   llvm_unreachable("all extrema are listed");
 }
 
 std::optional<Extremum> recur::chunk::extremumOf(SummaryKind kind) {
-  for (Extremum extremum : {Extremum::Max, Extremum::Min, Extremum::SoftMax, Extremum::SoftMin})
-    if (summaryKindOf(extremum) == kind)
-      return extremum;
+  for (auto [scanned, composed] : summaryKinds)
+    if (composed == kind)
+      return scanned;
   return std::nullopt;
 }
 

@@ -1,51 +1,9 @@
-// What goes from later tokens to earlier ones: transposed products, the cotangent of a decay, reverse scans.
+// What goes from later tokens to earlier ones: the cotangent of a decay, reverse scans.
 #include "Interpreter/ChunkRanges.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::interpreter;
-
-//===----------------------------------------------------------------------===//
-// Transposed products
-//===----------------------------------------------------------------------===//
-
-Array interpreter::evaluateApplyTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                                           Visibility visibility, Decay decay) {
-  if (!decay.steps)
-    return multiply(arithmetic, matrix, true, values, false, /*roundOperands=*/true);
-  Array result = zeros(matrix.shape[1], values.shape[1]);
-  for (int64_t n = 0; n < matrix.shape[0]; ++n)
-    visitWrites(arithmetic, Layout{visibility}, n, decay, [&](int64_t i, const RangeDecay &between) {
-      double weight = arithmetic.operand(at(matrix, n, i));
-      for (int64_t c = 0; c < values.shape[1]; ++c)
-        at(result, i, c) = arithmetic.multiplyAdd(
-            at(result, i, c), weight, arithmetic.store(arithmetic.operand(at(values, n, c)) * between.factor(c)));
-    });
-  return result;
-}
-
-Array interpreter::evaluateSolveTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                                           Visibility visibility, Decay decay) {
-  // A row is known when all later ones are, and is then taken from the earlier ones.
-  Array result = values;
-  auto subtract = [&](int64_t n, int64_t i, int64_t c, double factor) {
-    at(result, i, c) =
-        arithmetic.multiplyAdd(at(result, i, c), -at(matrix, n, i), arithmetic.store(at(result, n, c) * factor));
-  };
-  for (int64_t n = matrix.shape[0] - 1; n >= 0; --n) {
-    if (!decay.steps) {
-      for (int64_t i = 0; i < n; ++i)
-        for (int64_t c = 0; c < values.shape[1]; ++c)
-          subtract(n, i, c, 1);
-      continue;
-    }
-    visitWrites(arithmetic, Layout{visibility}, n, decay, [&](int64_t i, const RangeDecay &between) {
-      for (int64_t c = 0; c < values.shape[1] && i < n; ++c)
-        subtract(n, i, c, between.factor(c));
-    });
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // The cotangent of a decay

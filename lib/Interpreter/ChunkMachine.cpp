@@ -175,12 +175,12 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                                             Visibility{op.getPoints(), op.getSteps()}, decayOf(op)));
       })
       .Case([&](ApplyOp op) {
-        return give(op,
-                    evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
+        return give(op, evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op),
+                                      Direction::Forward));
       })
       .Case([&](SolveOp op) {
-        return give(op,
-                    evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op)));
+        return give(op, evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op),
+                                      Direction::Forward));
       })
       .Case([&](ScaledSolveOp op) {
         return give(op, evaluateScaledSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), of(op.getScales()),
@@ -207,12 +207,12 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                                                  of(op.getBounds())));
       })
       .Case([&](ApplyTransposedOp op) {
-        return give(op, evaluateApplyTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),
-                                                decayOf(op)));
+        return give(op, evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op),
+                                      Direction::Backward));
       })
       .Case([&](SolveTransposedOp op) {
-        return give(op, evaluateSolveTransposed(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op),
-                                                decayOf(op)));
+        return give(op, evaluateSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op),
+                                      Direction::Backward));
       })
       .Case([&](DecayCotangentOp op) {
         return give(op, evaluateDecayCotangent(arithmetic, of(op.getMatrix()), of(op.getRows()), of(op.getColumns()),

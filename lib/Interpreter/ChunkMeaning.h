@@ -53,15 +53,13 @@ Array evaluateMap(const Arithmetic &arithmetic, chunk::Function function, llvm::
 Array evaluateCumulativeDecay(const Arithmetic &arithmetic, chunk::DecayRange range, Decay decay);
 Array evaluateInteraction(const Arithmetic &arithmetic, const Array &rows, const Array &columns, Visibility visibility,
                           Decay decay);
+/// Backward is by the transposed matrix, from what the rows get to what the writes give: the way of gradients.
+enum class Direction { Forward, Backward };
 Array evaluateApply(const Arithmetic &arithmetic, const Array &matrix, const Array &values, Visibility visibility,
-                    Decay decay);
+                    Decay decay, Direction direction);
 Array evaluateSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, Visibility visibility,
-                    Decay decay);
-/// The way back through apply and solve, and to the steps of a decay.
-Array evaluateApplyTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                              Visibility visibility, Decay decay);
-Array evaluateSolveTransposed(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                              Visibility visibility, Decay decay);
+                    Decay decay, Direction direction);
+/// The way back to the steps of a decay.
 Array evaluateDecayCotangent(const Arithmetic &arithmetic, const Array &matrix, const Array &rows, const Array &columns,
                              Visibility visibility, Decay decay);
 /// A solve whose sums are scaled, each channel of each row by its own number; by the transposed matrix from the last

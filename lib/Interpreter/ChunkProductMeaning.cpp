@@ -126,28 +126,35 @@ Array interpreter::multiply(const Arithmetic &arithmetic, const Array &left, boo
 }
 
 Array interpreter::evaluateApply(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                                 Visibility visibility, Decay decay) {
+                                 Visibility visibility, Decay decay, Direction direction) {
+  bool transposed = direction == Direction::Backward;
   if (!decay.steps)
-    return multiply(arithmetic, matrix, false, values, false, /*roundOperands=*/true);
-  Array result = zeros(matrix.shape[0], values.shape[1]);
+    return multiply(arithmetic, matrix, transposed, values, false, /*roundOperands=*/true);
+  Array result = zeros(matrix.shape[transposed ? 1 : 0], values.shape[1]);
   for (int64_t n = 0; n < matrix.shape[0]; ++n)
     visitWrites(arithmetic, Layout{visibility}, n, decay, [&](int64_t i, const RangeDecay &between) {
       double weight = arithmetic.operand(at(matrix, n, i));
+      auto [from, to] = transposed ? std::pair(n, i) : std::pair(i, n);
       for (int64_t c = 0; c < values.shape[1]; ++c)
-        at(result, n, c) = arithmetic.multiplyAdd(
-            at(result, n, c), weight, arithmetic.store(arithmetic.operand(at(values, i, c)) * between.factor(c)));
+        at(result, to, c) = arithmetic.multiplyAdd(
+            at(result, to, c), weight, arithmetic.store(arithmetic.operand(at(values, from, c)) * between.factor(c)));
     });
   return result;
 }
 
 Array interpreter::evaluateSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values,
-                                 Visibility visibility, Decay decay) {
+                                 Visibility visibility, Decay decay, Direction direction) {
+  // A row is known when all earlier ones are taken from it; the way back, a later row is known first, and is then taken
+  // from the earlier ones.
+  bool transposed = direction == Direction::Backward;
   Array result = values;
   auto subtract = [&](int64_t n, int64_t i, int64_t c, double factor) {
-    at(result, n, c) =
-        arithmetic.multiplyAdd(at(result, n, c), -at(matrix, n, i), arithmetic.store(at(result, i, c) * factor));
+    auto [from, to] = transposed ? std::pair(n, i) : std::pair(i, n);
+    at(result, to, c) =
+        arithmetic.multiplyAdd(at(result, to, c), -at(matrix, n, i), arithmetic.store(at(result, from, c) * factor));
   };
-  for (int64_t n = 0; n < matrix.shape[0]; ++n) {
+  for (int64_t step = 0, rows = matrix.shape[0]; step < rows; ++step) {
+    int64_t n = transposed ? rows - 1 - step : step;
     if (!decay.steps) {
       for (int64_t i = 0; i < n; ++i)
         for (int64_t c = 0; c < values.shape[1]; ++c)

@@ -46,15 +46,24 @@ static Contents readFactor(TileExecutor &e, tile::ProductOp op, const Tile &tile
   return tile.type.getRank() == 3 ? unpair(e.machine.read(op, tile, rows / 2)) : e.machine.read(op, tile, rows);
 }
 
+/// The rows of an operand that count, where as many are there and it shares no memory with the result.
+static Expected<Contents> readApart(TileExecutor &e, mlir::Operation *op, const Tile &result, const Tile &operand,
+                                    int64_t rows) {
+  if (Error error = e.machine.checkRows(op, operand, rows))
+    return std::move(error);
+  if (Error error = e.machine.checkApart(op, result, operand))
+    return std::move(error);
+  return e.machine.read(op, operand, rows);
+}
+
 /// Two rows, or with `transposed` two columns, side by side. Beside an odd last row lie zeros.
 static Error runPair(TileExecutor &e, tile::PairOp op) {
   Tile source = e.getTile(op.getSource()), result = e.getTile(op.getResult());
   int64_t rows = e.getNumber(op.getRows());
-  if (Error error = e.machine.checkRows(op, source, rows))
-    return error;
-  if (Error error = e.machine.checkApart(op, result, source))
-    return error;
-  Contents from = e.machine.read(op, source, rows), scale;
+  Expected<Contents> from = readApart(e, op, result, source, rows);
+  if (!from)
+    return from.takeError();
+  Contents scale;
   if (op.getRowScale())
     scale = e.machine.read(op, e.getTile(op.getRowScale()));
   bool transposed = op.getTransposed();
@@ -65,10 +74,10 @@ static Error runPair(TileExecutor &e, tile::PairOp op) {
     int64_t row = element / (2 * width) * 2 + element % 2, column = element / 2 % width;
     double &number = to.values[element];
     if (transposed) {
-      number = column < rows ? from.at(column, row) : Holes::make(beyond, element);
+      number = column < rows ? from->at(column, row) : Holes::make(beyond, element);
       continue;
     }
-    number = row < rows ? from.at(row, column) : 0;
+    number = row < rows ? from->at(row, column) : 0;
     if (row >= rows || !op.getRowScale())
       continue;
     double factor = scale.values[row], whole = number * factor;
@@ -173,18 +182,16 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
 static Error runTranspose(TileExecutor &e, tile::TransposeOp op) {
   Tile source = e.getTile(op.getSource()), result = e.getTile(op.getResult());
   int64_t rows = e.getNumber(op.getRows());
-  if (Error error = e.machine.checkRows(op, source, rows))
-    return error;
-  if (Error error = e.machine.checkApart(op, result, source))
-    return error;
-  Contents from = e.machine.read(op, source, rows);
+  Expected<Contents> from = readApart(e, op, result, source, rows);
+  if (!from)
+    return from.takeError();
   int64_t height = result.type.getSize(0), width = result.type.getSize(1);
   Contents to{{height, width}, std::vector<double>(height * width)};
   int64_t filled = rows + (result.type.getElementType().isBF16() ? rows % 2 : 0);
   uint64_t beyond = filled < width ? e.machine.holes.add({HoleRecord::BeyondRows, op, result.type}) : 0;
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
-      to.at(i, j) = j < rows ? from.at(j, i) : j < filled ? 0 : Holes::make(beyond, i * width + j);
+      to.at(i, j) = j < rows ? from->at(j, i) : j < filled ? 0 : Holes::make(beyond, i * width + j);
   e.machine.write(op, result, to);
   return Error::success();
 }
