@@ -11,6 +11,14 @@ using StepKind = StateChain::StepKind;
 
 namespace {
 
+/// The most that a thread can have where a CTA has so many: each of the four schedulers of a multiprocessor has a
+/// quarter of the registers, for a quarter of the warps.
+int64_t registersOfThread(int64_t threads) {
+  constexpr int64_t warpThreads = 32, schedulers = 4, registersOfScheduler = 16384, most = 255, unit = 8;
+  int64_t warps = llvm::divideCeil(threads, warpThreads * schedulers);
+  return std::min(most, registersOfScheduler / (warps * warpThreads) / unit * unit);
+}
+
 /// Goes through the ops of a kernel in their order, and keeps in mind what each tile holds.
 class ChainFinder {
 public:
@@ -67,6 +75,7 @@ private:
   bool takeAdvance(ProductOp op);
   bool take(StoreOp op);
   bool fitsRegisters() const;
+  bool chooseThreads();
   bool place();
 
   KernelOp kernel;
@@ -312,11 +321,10 @@ bool ChainFinder::take(StoreOp op) {
   return true;
 }
 
-/// Of a thread that has a state, the state rounded, and the values that are there at the same time. The rest of what a
-/// thread of so many can have is for addresses.
+/// Of a thread that has a state, the state rounded where rows read it, and the values that are there at the same time.
+/// The rest of what a thread of so many can have is for addresses.
 bool ChainFinder::fitsRegisters() const {
-  constexpr int64_t registers = 65536, forAddresses = 16, most = 255, unit = 8;
-  int64_t each = std::min(most, registers / chain.threads() / unit * unit) - forAddresses;
+  constexpr int64_t forAddresses = 16;
   int64_t largest = 0;
   for (const Step &step : chain.steps)
     if (step.isProduct()) {
@@ -327,7 +335,19 @@ bool ChainFinder::fitsRegisters() const {
                4;
       largest = std::max(largest, own);
     }
-  return chain.keys % 16 == 0 && chain.keys / 2 + chain.keys / 4 + largest <= each;
+  bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
+  int64_t rounded = isRead ? chain.keys / 4 : 0;
+  return chain.keys % 16 == 0 &&
+         chain.keys / 2 + rounded + largest + forAddresses <= registersOfThread(chain.threads());
+}
+
+/// Two warps store a state where that leaves registers enough, for it is more than some values.
+bool ChainFinder::chooseThreads() {
+  chain.storeThreads = chain.kept ? 64 : 32;
+  if (fitsRegisters())
+    return true;
+  chain.storeThreads = 32;
+  return fitsRegisters();
 }
 
 /// Tiles of a stage, and as many stages as there is room for; then what is stored, and the barriers.
@@ -378,7 +398,7 @@ std::optional<StateChain> ChainFinder::find() {
   // What the next chunk begins with lies where this one has begun.
   const Content *last = state ? contentOf(state, Kind::State) : nullptr;
   bool isWhole = chain.final && chain.loop && advances && last && last->number == advances;
-  if (!isWhole || !fitsRegisters() || !place())
+  if (!isWhole || !chooseThreads() || !place())
     return std::nullopt;
   orderSteps(chain);
   return chain;

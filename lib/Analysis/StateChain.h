@@ -66,8 +66,7 @@ struct StateChain {
   /// Value channels: as many as a product of a warpgroup has rows.
   static constexpr int64_t channels = 64;
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
-  int64_t storeThreads() const { return kept ? 64 : 32; } // a state is more than some values
-  int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads(); }
+  int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads; }
 
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state rounded, at each chunk's beginning; null if nobody wants it
@@ -78,6 +77,7 @@ struct StateChain {
   llvm::SmallVector<Stored> stored;
   llvm::SmallVector<Action> order;
   int64_t keys = 0; // columns of the state
+  int64_t storeThreads = 32;
   int64_t stages = 0, stageBytes = 0, keptOffset = 0, barrierOffset = 0, sharedBytes = 0;
 
   /// A row of the tiles that are stored, in elements: a little longer than the row, so that eight rows lie in different

@@ -59,7 +59,7 @@ private:
   void keep();
   SmallVector<Value> loadState();
   void storeState(ValueRange state);
-  Value placeInState(const CallerArray &array, int64_t index);
+  void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
   void store();
   Place storedPlace(int64_t offset, ArrayRef<int64_t> shape);
@@ -115,7 +115,7 @@ scf::ForOp ChainCode::forChunks(ValueRange carried) {
 void ChainCode::emit() {
   base = code.addressOf(shared);
   barriers = t.add(base, chain.barrierOffset);
-  const int64_t stateWarps = StateChain::stateThreads / warpThreads, storeWarps = chain.storeThreads() / warpThreads;
+  const int64_t stateWarps = StateChain::stateThreads / warpThreads, storeWarps = chain.storeThreads / warpThreads;
   t.when(t.below(t.thread, t.constant(1)), [&] {
     for (int64_t stage = 0; stage < chain.stages; ++stage) {
       code.makeBarrier(come(t.constant(stage)), StateChain::loadThreads);
@@ -146,7 +146,7 @@ void ChainCode::emit() {
   const Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
                         {StateChain::loadThreads, &ChainCode::load},
                         {StateChain::announceThreads, &ChainCode::announce},
-                        {chain.storeThreads(), &ChainCode::store}};
+                        {chain.storeThreads, &ChainCode::store}};
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Role role = roles[number];
     auto run = [&] { asTeam(first, role.threads, role.run); };
@@ -301,13 +301,24 @@ void ChainCode::announce() {
 // The state
 //===----------------------------------------------------------------------===//
 
-/// Where in the caller's array the thread's number of that index is.
-Value ChainCode::placeInState(const CallerArray &array, int64_t index) {
-  Value row = t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), (index >> 1 & 1) * 8);
-  Value column = t.add(t.multiply(t.remainder(t.lane, 4), 2), index / 4 * 8 + index % 2);
+/// Calls with where in the caller's array each of the thread's numbers is, in their order. Each place is made from the
+/// one before, since places that do not depend on each other may all be made first, and take registers of the state.
+void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit) {
+  Type element = array.type.getElementType();
+  Value row = t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), column = t.multiply(t.remainder(t.lane, 4), 2);
   Value offset = t.addWide(t.multiplyWide(t.widen(row), array.innerStrides[0]),
                            t.multiplyWide(t.widen(column), array.innerStrides[1]));
-  return t.offset(array.pointer, offset, array.type.getElementType());
+  Value upper = t.offset(array.pointer, offset, element);
+  Value toLower = t.multiplyWide(array.innerStrides[0], t.widen(t.constant(8)));
+  Value toNext = t.multiplyWide(array.innerStrides[1], t.widen(t.constant(8)));
+  for (int64_t first = 0; first < chain.keys / 2; first += 4) {
+    Value lower = t.offset(upper, toLower, element);
+    visit(first, upper);
+    visit(first + 1, t.offset(upper, array.innerStrides[1], element));
+    visit(first + 2, lower);
+    visit(first + 3, t.offset(lower, array.innerStrides[1], element));
+    upper = t.offset(upper, toNext, element);
+  }
 }
 
 SmallVector<Value> ChainCode::loadState() {
@@ -320,8 +331,7 @@ SmallVector<Value> ChainCode::loadState() {
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(choice.thenBlock());
   SmallVector<Value> numbers;
-  for (int64_t i = 0; i < count; ++i)
-    numbers.push_back(t.load(placeInState(array, i), f32));
+  forPlacesInState(array, [&](int64_t, Value place) { numbers.push_back(t.load(place, f32)); });
   scf::YieldOp::create(t.builder, t.loc, numbers);
   t.builder.setInsertionPointToEnd(choice.elseBlock());
   scf::YieldOp::create(t.builder, t.loc, SmallVector<Value>(count, t.number(0)));
@@ -331,10 +341,8 @@ SmallVector<Value> ChainCode::loadState() {
 void ChainCode::storeState(ValueRange state) {
   StoreOp final = chain.final;
   CallerArray array = arrays.lookup(final.getArray());
-  t.when(isPresent(t, array), [&] {
-    for (auto [i, number] : llvm::enumerate(state))
-      t.store(number, placeInState(array, int64_t(i)));
-  });
+  t.when(isPresent(t, array),
+         [&] { forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[index], place); }); });
 }
 
 void ChainCode::keep() {

@@ -345,15 +345,20 @@ void StepsCode::keepState() {
     int64_t stride = 2 * StateChain::paddedRow(chain.keys);
     Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), low);
     Value own = t.add(t.add(around.base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
-    for (int64_t i = 0; i < chain.keys / unit; ++i)
-      code.storeMatrices(t.add(own, i * unit * 2), ArrayRef(rounded).slice(4 * i, 4), false);
+    for (int64_t i = 0; i < chain.keys / unit; ++i) {
+      SmallVector<Value> packed =
+          rounded.empty() ? pack(ArrayRef(state).slice(8 * i, 8)) : llvm::to_vector(ArrayRef(rounded).slice(4 * i, 4));
+      code.storeMatrices(t.add(own, i * unit * 2), packed, false);
+    }
   });
 }
 
 SmallVector<Value> StepsCode::emit() {
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
-  if (chain.kept || isRead)
+  if (isRead)
     rounded = pack(state);
+  else if (chain.kept)
+    keepState(); // whose rounded numbers nothing else needs
   around.waitForLoads();
   for (const Action &action : chain.order) {
     const Step &step = chain.steps[action.step];
@@ -361,7 +366,7 @@ SmallVector<Value> StepsCode::emit() {
     case Action::Begin:
       begin(action.step);
       // The state is left while the first product runs.
-      if (chain.kept && !std::exchange(isKept, true))
+      if (chain.kept && isRead && !std::exchange(isKept, true))
         keepState();
       break;
     case Action::Settle:
