@@ -20,21 +20,22 @@ public:
 
   /// The neighbours of one index.
   Value read(Value index) { return t.load(address(index), type()); }
-  void write(Value index, Value given) {
+  void write(Value index, Value given) { put(placeOf(index), given); }
+  void put(ArrayRef<Index> at, Value given) {
     SmallVector<Value> numbers;
     for (int64_t i = 0; i < neighbours; ++i)
       numbers.push_back(
           neighbours == 1 ? given : LLVM::ExtractElementOp::create(t.builder, t.loc, given, t.constant(i)).getResult());
-    t.putNeighbours(numbers, tile, placeOf(index));
+    t.putNeighbours(numbers, tile, at);
   }
   /// The neighbours go to the tile without passing through registers.
   void bring() {
-    auto copy = [&](ArrayRef<Index> at, Value from) {
-      NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, at), from, 16, NVVM::LoadCacheModifierKind::CG,
-                              Value());
+    auto copy = [&](const Piece &piece) {
+      NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, piece.at), piece.pointer, 16,
+                              NVVM::LoadCacheModifierKind::CG, Value());
     };
     if (!inStrips(copy))
-      t.deal(count(), [&](Value index) { copy(placeOf(index), address(index)); });
+      t.deal(count(), [&](Value index) { copy({placeOf(index), address(index)}); });
   }
   Value count() {
     Value count = rows;
@@ -45,6 +46,13 @@ public:
   Type type() const { return neighbours > 1 ? Type(VectorType::get(neighbours, element)) : element; }
 
   void load() {
+    bool isDone =
+        neighbours > 1 &&
+        inStrips(
+            piecesInStep(), [&](const Piece &piece) { return SmallVector<Value>{t.load(piece.pointer, type())}; },
+            [&](const Piece &piece, ArrayRef<Value> given) { put(piece.at, given[0]); });
+    if (isDone)
+      return;
     run([&](Value index) { return SmallVector<Value>{read(index)}; },
         [&](Value index, ArrayRef<Value> given) { write(index, given[0]); });
   }
@@ -58,8 +66,8 @@ public:
       }
       return all;
     };
-    bool isDone = neighbours > 1 && inStrips([&](ArrayRef<Index> at, Value to) {
-                    t.store(convertAll(t.getNeighbours(tile, at, neighbours, /*asTheyAre=*/true)), to);
+    bool isDone = neighbours > 1 && inStrips([&](const Piece &piece) {
+                    t.store(convertAll(t.getNeighbours(tile, piece.at, neighbours, /*asTheyAre=*/true)), piece.pointer);
                   });
     if (isDone)
       return;
@@ -69,13 +77,23 @@ public:
 
 private:
   void run(llvm::function_ref<SmallVector<Value>(Value)> read, llvm::function_ref<void(Value, ArrayRef<Value>)> write) {
-    bool isWhole = sizes.size() > 2; // a state, of which half is asked for at once
-    int64_t inStep = neighbours > 2 && !isWhole ? 4 : 8;
-    t.dealInStep(count(), inStep, read, write);
+    t.dealInStep(count(), piecesInStep(), read, write);
   }
-  /// Each thread keeps to its columns and goes from row to row: an address is the one before and a step. False where
-  /// the rows cannot be dealt out so.
-  bool inStrips(llvm::function_ref<void(ArrayRef<Index>, Value)> copy) {
+  /// How many pieces a thread asks for before it has the first.
+  int64_t piecesInStep() const {
+    bool isWhole = sizes.size() > 2; // a state, of which half is asked for at once
+    return neighbours > 2 && !isWhole ? 4 : 8;
+  }
+  /// Neighbours: where they are in the tile and in the array.
+  struct Piece {
+    SmallVector<Index> at;
+    Value pointer;
+  };
+  /// Each thread keeps to its columns and goes from row to row, of which it reads so many before it writes them: an
+  /// address is the one before and a step, for steps that do not depend on each other would all be known before the
+  /// loop over chunks, and take registers there. False where the rows cannot be dealt out so.
+  bool inStrips(int64_t inStep, llvm::function_ref<SmallVector<Value>(const Piece &)> read,
+                llvm::function_ref<void(const Piece &, ArrayRef<Value>)> write) {
     constexpr int64_t mostSteps = 16;
     bool isState = sizes.size() == 3 && sizes[0] == 1 && array.innerStrides.size() == 2;
     if (sizes.size() != 2 && !isState)
@@ -91,15 +109,34 @@ private:
     Value offset = t.addWide(t.addWide(begin, t.multiplyWide(t.widen(row), stride)), t.widen(column));
     Value pointer = t.offset(array.pointer, offset, element);
     Value step = t.multiplyWide(stride, constant(rowsAtOnce));
-    for (int64_t i = 0; i < down / rowsAtOnce; ++i) {
-      SmallVector<Index> at;
-      if (isState)
-        at.push_back(0);
-      at.append({Index(row, i * rowsAtOnce), Index(column)});
-      t.when(t.below(t.add(row, i * rowsAtOnce), end), [&] { copy(at, pointer); });
-      pointer = t.offset(pointer, step, element);
+    for (int64_t below = 0; below < down; below += inStep * rowsAtOnce) {
+      SmallVector<Piece> together;
+      SmallVector<Value> isThere;
+      for (int64_t own = below; own < std::min(down, below + inStep * rowsAtOnce); own += rowsAtOnce) {
+        Piece &piece = together.emplace_back();
+        if (isState)
+          piece.at.push_back(0);
+        piece.at.append({Index(row, own), Index(column)});
+        piece.pointer = pointer;
+        isThere.push_back(t.below(t.add(row, own), end));
+        pointer = t.offset(pointer, step, element);
+      }
+      t.when(isThere[0], [&] {
+        SmallVector<SmallVector<Value>> known;
+        for (auto [piece, there] : llvm::zip(together, isThere)) // the first again, where there is none
+          known.push_back(
+              read({piece.at, known.empty() ? piece.pointer : t.select(there, piece.pointer, together[0].pointer)}));
+        write(together[0], known[0]);
+        for (size_t i = 1; i < together.size(); ++i)
+          t.when(isThere[i], [&] { write(together[i], known[i]); });
+      });
     }
     return true;
+  }
+  bool inStrips(llvm::function_ref<void(const Piece &)> copy) {
+    return inStrips(
+        1, [](const Piece &) { return SmallVector<Value>(); },
+        [&](const Piece &piece, ArrayRef<Value>) { copy(piece); });
   }
   SmallVector<Index> placeOf(Value index) {
     SmallVector<Index> at = t.takeApart(index, sizes);

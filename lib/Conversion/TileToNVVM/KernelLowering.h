@@ -32,6 +32,8 @@ public:
 private:
   void beginFunction();
   CallerArray findArray(mlir::BlockArgument array);
+  /// It is found where it is first needed, if it has not been before.
+  const CallerArray &arrayOf(mlir::Value array);
   mlir::Value word(int64_t index, mlir::Type type);
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation *op);

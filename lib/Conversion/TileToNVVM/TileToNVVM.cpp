@@ -141,6 +141,11 @@ CallerArray KernelLowering::findArray(BlockArgument argument) {
   return found;
 }
 
+const CallerArray &KernelLowering::arrayOf(Value array) {
+  auto known = arrays.find(array);
+  return known != arrays.end() ? known->second : arrays[array] = findArray(cast<BlockArgument>(array));
+}
+
 LogicalResult KernelLowering::run() {
   OpBuilder::InsertionGuard guard(builder);
   Location loc = kernel.getLoc();
@@ -165,8 +170,14 @@ LogicalResult KernelLowering::run() {
   }
   firstToken = choice.getResult(0);
   Block &body = kernel.getBody().front();
+  // Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
+  // registers from all loops.
+  auto isInLoops = [&](BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
+  };
   for (BlockArgument argument : body.getArguments().drop_back()) {
-    arrays[argument] = findArray(argument);
+    if (chain || isInLoops(argument))
+      arrays[argument] = findArray(argument);
     extents[argument] = {Memory::Global, 0, 1, false};
   }
   values.map(body.getArguments().back(), choice.getResult(1));
@@ -330,11 +341,11 @@ LogicalResult KernelLowering::lower(Operation *op) {
 LogicalResult KernelLowering::emit(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp op) {
-        emitLoad(team, arrays.lookup(op.getArray()), value(op.getFirst()), rows(op.getRows()), place(op.getTile()));
+        emitLoad(team, arrayOf(op.getArray()), value(op.getFirst()), rows(op.getRows()), place(op.getTile()));
         return success();
       })
       .Case([&](StoreOp op) {
-        emitStore(team, place(op.getTile()), rows(op.getRows()), arrays.lookup(op.getArray()), value(op.getFirst()));
+        emitStore(team, place(op.getTile()), rows(op.getRows()), arrayOf(op.getArray()), value(op.getFirst()));
         return success();
       })
       .Case([&](MapOp op) -> LogicalResult {
