@@ -1,6 +1,5 @@
-# Run as a script: writes the recurrences of EXAMPLES (a folder) as rows of a C++ table to OUTPUT, so that the tool carries them.
-file(GLOB paths ${EXAMPLES}/*.recur)
-list(SORT paths)
+# Run as a script: writes RECURRENCES (files, with commas between them) as rows of a C++ table to OUTPUT, so that the tool carries them.
+string(REPLACE "," ";" paths "${RECURRENCES}")
 set(rows "")
 foreach(path ${paths})
   get_filename_component(name ${path} NAME_WE)
@@ -8,6 +7,6 @@ foreach(path ${paths})
   string(APPEND rows "{\"${name}\", R\"recurfile(${text})recurfile\"},\n")
 endforeach()
 if(rows STREQUAL "")
-  message(FATAL_ERROR "no recurrences in ${EXAMPLES}")
+  message(FATAL_ERROR "no recurrences are given")
 endif()
 file(WRITE ${OUTPUT} "${rows}")
