@@ -35,6 +35,8 @@ LogicalResult recur::chunk::checkScan(std::optional<Location> loc, Value state, 
 RECUR_INFER(ScanOp) {
   ScanOpAdaptor adaptor(operands, attributes, properties, regions);
   types.append({adaptor.getAdditions().getType(), adaptor.getState().getType()});
+  if (adaptor.getAngles() && adaptor.getDecay())
+    return emitOptionalError(loc, "angles do not decay");
   return checkScan(loc, adaptor.getState(), adaptor.getAdditions(), adaptor.getDecay());
 }
 

@@ -11,19 +11,25 @@ def Chunk_ScanOp : Chunk_PureOp<"scan", [DeclareOpInterfaceMethods<Chunk_Decayed
   let summary = "a state that each token scales and adds to, elementwise";
   let description = [{
     `x_t = a_t * x_{t-1} + b_t`, starting from the state; `all` is x after each token, `last` after the last. The decay is a
-    and may be given as logarithms; without it a is 1.
+    and may be given as logarithms; without it a is 1. With `angles` the elements are angles: each addition and each sum is
+    brought to between minus and plus half a turn, where numbers are dense, so that a sum of many turns is as exact as that
+    of few. Derivatives do not see it.
 
-    Verified: without the token dimension, the additions have the state's shape, and so has the decay, or it is a scalar.
+    Verified: without the token dimension, the additions have the state's shape, and so has the decay, or it is a scalar;
+    angles do not decay.
 
     Example:
     ```mlir
     %all, %last = chunk.scan %A, %b decay log(%g : tensor<64xf32>) : tensor<128xf32>, tensor<64x128xf32>
+    %phases, %phase = chunk.scan %none, %theta angles : tensor<32xf32>, tensor<64x32xf32>
     ```
   }];
-  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$additions, Optional<Chunk_Decay>:$decay, UnitAttr:$linear);
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$additions, Optional<Chunk_Decay>:$decay, UnitAttr:$linear,
+                       UnitAttr:$angles);
   let results = (outs Chunk_Tokens:$all, Chunk_Tensor:$last);
   let assemblyFormat = [{
-    $state `,` $additions (`decay` custom<Decay>($decay, type($decay), $linear)^)? attr-dict `:` type($state) `,` type($additions)
+    $state `,` $additions (`decay` custom<Decay>($decay, type($decay), $linear)^)? (`angles` $angles^)? attr-dict
+    `:` type($state) `,` type($additions)
   }];
   let hasCanonicalizer = 1;
 }

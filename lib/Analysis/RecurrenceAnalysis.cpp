@@ -93,6 +93,7 @@ RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
     states.push_back(std::move(facts));
   }
   findCoupled();
+  findComplex(reach);
   findNormalizers();
 }
 
@@ -128,6 +129,34 @@ void RecurrenceAnalysis::findCoupled() {
     }
     coupled.push_back(std::move(*form));
   }
+}
+
+/// Pairs of states that advance together because the token turns them, and for no other reason.
+void RecurrenceAnalysis::findComplex(llvm::ArrayRef<llvm::SmallBitVector> reach) {
+  auto isInCycle = [&](unsigned a, unsigned b) { return reach[a].test(b) && reach[b].test(a); };
+  for (unsigned a = 0; a < states.size(); ++a)
+    for (unsigned b = a + 1; b < states.size(); ++b) {
+      auto isFormless = [&](unsigned state) {
+        return states[state].stateClass == StateClass::General && !states[state].complex;
+      };
+      if (!isFormless(a) || !isFormless(b) || !isInCycle(a, b) ||
+          any_of(seq<unsigned>(0, states.size()), [&](unsigned c) { return c != a && c != b && isInCycle(a, c); }))
+        continue;
+      std::optional<ComplexForm> form = findComplexForm(*algebra, *expressions, a, b);
+      if (!form)
+        continue;
+      for (auto [own, other] : {std::pair(a, b), {b, a}}) {
+        StateFacts &facts = states[own];
+        facts.stateClass = form->isMatrix ? StateClass::Delta : StateClass::Diagonal;
+        facts.complex = complexForms.size();
+        facts.needs.clear();
+        facts.reason =
+            "with " + dgps::StateOp(states[other].op).getName().str() +
+            " it is one complex state that each token turns by an angle: in a frame that turns with it there is "
+            "a decay, and what is written does not read it";
+      }
+      complexForms.push_back(std::move(*form));
+    }
 }
 
 StateFacts RecurrenceAnalysis::classify(unsigned state) {
@@ -200,7 +229,7 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
 /// A vector z with the decay of S and, as its only offset, a scalar times S's only write key is one more row of S.
 void RecurrenceAnalysis::findNormalizers() {
   for (StateFacts &candidate : states) {
-    if (candidate.stateClass != StateClass::Diagonal ||
+    if (candidate.stateClass != StateClass::Diagonal || !candidate.linear ||
         expressions->atomOf(expressions->indexOf(candidate.op))->rank != 1)
       continue;
     for (auto [index, other] : enumerate(states)) {

@@ -1,6 +1,7 @@
 // What Recur understands of a recurrence: the class of each state and why, and the form that its class computes by.
 #pragma once
 
+#include "Analysis/ComplexForm.h"
 #include "Analysis/CoupledForm.h"
 #include "Analysis/DeltaForm.h"
 #include "Analysis/TropicalForm.h"
@@ -35,6 +36,8 @@ struct StateFacts {
   std::optional<DeltaForm> delta;
   /// The form that it shares with other states, whether or not it has one of its own.
   std::optional<unsigned> coupled;
+  /// The form in which it is the real or the imaginary part; then it has none of its own.
+  std::optional<unsigned> complex;
   /// The delta state that this diagonal state normalises: it is one more value channel of it.
   std::optional<unsigned> normalizerOf;
   llvm::SmallBitVector feedsOn; ///< the other states that its update reads
@@ -49,11 +52,13 @@ public:
   const algebra::Expressions &getExpressions() const { return *expressions; }
   llvm::ArrayRef<StateFacts> getStates() const { return states; }
   llvm::ArrayRef<CoupledForm> getCoupledForms() const { return coupled; }
+  llvm::ArrayRef<ComplexForm> getComplexForms() const { return complexForms; }
   dgps::RecurrenceOp getRecurrence() const { return recurrence; }
 
 private:
   StateFacts classify(unsigned state);
   void findCoupled();
+  void findComplex(llvm::ArrayRef<llvm::SmallBitVector> reach);
   void findNormalizers();
 
   dgps::RecurrenceOp recurrence;
@@ -61,6 +66,7 @@ private:
   std::unique_ptr<algebra::Expressions> expressions;
   llvm::SmallVector<StateFacts, 2> states;
   llvm::SmallVector<CoupledForm, 1> coupled;
+  llvm::SmallVector<ComplexForm, 1> complexForms;
 };
 
 } // namespace recur::analysis

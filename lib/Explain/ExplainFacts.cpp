@@ -171,6 +171,9 @@ ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
   if (state.coupled)
     return {"it, or a state that it goes on with, is needed as a whole matrix or beside what goes token by token",
             "products of all of them with vectors"};
+  if (state.complex)
+    return {"it is needed other than in products with vectors, or beside what goes token by token",
+            "products of both of its parts with vectors"};
   if (state.delta)
     lack = lackOfDelta(*state.delta);
   else if (state.tropical && state.tropical->shifts.empty())

@@ -104,6 +104,15 @@ static void addCoupled(json::Object &state, const ExplainFacts &facts, const Cou
   state["micro_steps"] = std::move(steps);
 }
 
+static void addComplex(json::Object &state, ExplainFacts &facts, const ComplexForm &form) {
+  auto nameOf = [&](unsigned part) { return dgps::StateOp(facts.analysis.getStates()[part].op).getName(); };
+  state["axes"] = json::Object{{"decay", "complex"}, {"solve", "offline"}};
+  state["complex"] = json::Object{{"real", nameOf(form.real)},
+                                  {"imaginary", nameOf(form.imaginary)},
+                                  {"angle", facts.printer.print(form.angle)},
+                                  {"decay", facts.printer.print(form.decay)}};
+}
+
 static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   dgps::StateOp op = state.op;
   json::Object result{{"name", op.getName()},
@@ -120,6 +129,8 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
     result["normalizes"] = dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName();
   if (state.coupled)
     addCoupled(result, facts, facts.analysis.getCoupledForms()[*state.coupled]);
+  else if (state.complex)
+    addComplex(result, facts, facts.analysis.getComplexForms()[*state.complex]);
   else if (state.delta)
     addDelta(result, facts, *state.delta);
   else if (state.linear) {

@@ -68,6 +68,7 @@ private:
   void describeTropical(const StateFacts &state);
   void describeDelta(const StateFacts &state);
   void describeCoupled(const StateFacts &state);
+  void describeComplex(const StateFacts &state);
   std::string nameOfValue();
   void describeDecay(StringRef label, const Decay &decay, StringRef side);
   void describeParts();
@@ -118,6 +119,8 @@ void TextReport::describe(const StateFacts &state) {
     line("reads state", ExplainFacts::listed(others));
   if (state.coupled)
     describeCoupled(state);
+  else if (state.complex)
+    describeComplex(state);
   else if (state.delta)
     describeDelta(state);
   else if (state.linear)
@@ -262,6 +265,17 @@ void TextReport::describeCoupled(const StateFacts &state) {
   }
   line("axes",
        fmt::format("decay: matrix {0} x {0}; solve: {1}", form.states.size(), form.isOnline() ? "online" : "offline"));
+}
+
+void TextReport::describeComplex(const StateFacts &state) {
+  const ComplexForm &form = facts.analysis.getComplexForms()[*state.complex];
+  auto name = [&](unsigned part) { return dgps::StateOp(facts.analysis.getStates()[part].op).getName().str(); };
+  bool isReal = facts.analysis.getExpressions().indexOf(state.op) == form.real;
+  line("part", isReal ? "real, beside " + name(form.imaginary) : "imaginary, beside " + name(form.real));
+  line("angle", facts.printer.print(form.angle));
+  describeDecay("decay", analysis::describeDecay(facts.analysis.getAlgebra(), form.decay), "");
+  line("b", facts.printer.printMeaning(form.additions[isReal ? 0 : 1]));
+  line("axes", "decay: complex; solve: offline");
 }
 
 /// The reads that a value comes to; or, where that is longer and in no canonical report, as it is written.

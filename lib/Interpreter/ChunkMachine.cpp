@@ -200,7 +200,8 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
                                 op.getRowDecay() ? &of(op.getRowDecay()) : nullptr));
       })
       .Case([&](ScanOp op) {
-        return givePair(op, evaluateScan(arithmetic, of(op.getState()), of(op.getAdditions()), decayOf(op)));
+        return givePair(
+            op, evaluateScan(arithmetic, of(op.getState()), of(op.getAdditions()), decayOf(op), op.getAngles()));
       })
       .Case([&](TropicalScanOp op) {
         return givePair(op, evaluateTropicalScan(arithmetic, op.getExtremum(), of(op.getState()), of(op.getShifts()),

@@ -70,9 +70,9 @@ Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix, const A
 /// left^T right, left right^T, or left right: `transposeLeft` and `transposeRight` say which operand is turned.
 Array multiply(const Arithmetic &arithmetic, const Array &left, bool transposeLeft, const Array &right,
                bool transposeRight, bool roundOperands);
-/// All values, and the last.
+/// All values, and the last; within half a turn of zero where they are `angles`.
 std::pair<Array, Array> evaluateScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
-                                     Decay decay);
+                                     Decay decay, bool angles);
 std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, chunk::Extremum extremum, const Array &state,
                                              const Array &shifts, const Array &bounds);
 /// The same from the last token to the first: all values, and what is before the first.

@@ -1,5 +1,6 @@
 // Scans over the tokens of a chunk, and the maps of segments.
 #include "Interpreter/ChunkMeaning.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace llvm;
@@ -19,7 +20,7 @@ static double takeExtremum(chunk::Extremum extremum, double a, double b) {
 }
 
 std::pair<Array, Array> interpreter::evaluateScan(const Arithmetic &arithmetic, const Array &state,
-                                                  const Array &additions, Decay decay) {
+                                                  const Array &additions, Decay decay, bool angles) {
   Array all = additions, last = state;
   int64_t count = state.values.size();
   bool perElement = decay.steps && decay.steps->shape.size() > 1;
@@ -30,7 +31,8 @@ std::pair<Array, Array> interpreter::evaluateScan(const Arithmetic &arithmetic, 
         double step = decay.steps->values[perElement ? t * count + i : t];
         x = arithmetic.store(x * (decay.linear ? step : arithmetic.store(std::exp(step))));
       }
-      x = arithmetic.store(x + additions.values[t * count + i]);
+      x += additions.values[t * count + i];
+      x = arithmetic.store(angles ? std::remainder(x, 2 * numbers::pi) : x);
       all.values[t * count + i] = x;
     }
   return {all, last};

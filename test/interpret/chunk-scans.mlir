@@ -15,6 +15,17 @@ chunk.program @scan {} chunk 3 {
 check.run @scan (a = [2, 3, 5, 7], b = [1, 2, 3, 4], x = 10)
   gives (all = [21, 65, 328, 2300], earlier = [10, 21, 65, 328], x = 2300)
 
+// Angles stay within half a turn: 6 less one turn; what that and 10 are, less two turns.
+chunk.program @angles {} chunk 2 {
+  %b = chunk.input "b" : tensor<2xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %all, %last = chunk.scan %x, %b angles : tensor<f32>, tensor<2xf32>
+  chunk.output "all" %all : tensor<2xf32>
+  chunk.next %x, %last : tensor<f32>
+}
+check.run @angles (b = [3, 3, 10], x = 0)
+  gives (all = [3, -0.28318530717958647, -2.8495559215387596], x = -2.8495559215387596) within 1.0e-14
+
 // x_t = max(x_{t-1} + a_t, b_t)
 chunk.program @tropical {} chunk 3 {
   %a = chunk.input "a" : tensor<3xf32>

@@ -266,6 +266,40 @@ void Drawer::drawChannelGain() {
   addReadOutput(state, random.chance(0.1), key, value);
 }
 
+/// The real and the imaginary part of a state that each token turns, as vectors or as matrices.
+void Drawer::drawTurned() {
+  bool isMatrix = random.chance(0.6), left = random.chance(0.3);
+  Shape shape = !isMatrix ? Shape{"K"} : left ? Shape{"K", "V"} : Shape{"V", "K"};
+  StateClass stateClass = isMatrix ? StateClass::Delta : StateClass::Diagonal;
+  Term a = addState("A", shape, Fill::Normal, stateClass), b = addState("B", shape, Fill::Normal, stateClass);
+  Term angle = random.chance(0.5) ? input("t", {"K"}, Fill::Normal) : mul(number(0.3), param("t", {"K"}, Fill::Normal));
+  // Spelled alike in both updates, however it is disguised.
+  Term keep = applied("exp", inputOf("g", {}, Fill::Negative));
+  auto turned = [&](const char *function, const Term &state) {
+    Term factor = applied(function, angle);
+    return !isMatrix ? mul(factor, state) : left ? scaleRows(factor, state) : scaleCols(state, factor);
+  };
+  Term key = inputOf("k", {"K"}, Fill::Key), other = input("h", {"K"}, Fill::Key), value = drawValue("v", "V");
+  auto written = [&](const Term &along) {
+    return !isMatrix ? along : left ? outer(along, value) : outer(value, along);
+  };
+  Term old = name(fresh("old"), shape);
+  std::vector<reduce::Item> statements;
+  if (random.chance(0.3))
+    statements.push_back(makeOutput(isMatrix ? (left ? times(key, b) : times(b, key)) : mul(a, key)));
+  statements.push_back(let(old->text, a));
+  Term real = sub(turned("cos", a), turned("sin", b)), imaginary = add(turned("sin", old), turned("cos", b));
+  statements.push_back(assign(a->text, add(mul(keep, real), written(key))));
+  statements.push_back(
+      assign(b->text, random.chance(0.6) ? add(mul(keep, imaginary), written(other)) : mul(keep, imaginary)));
+  addStage(std::move(statements));
+  Term query = drawQuery("K", key);
+  auto read = [&](const Term &state, const Term &with) {
+    return !isMatrix ? mul(state, with) : left ? times(with, state) : times(state, with);
+  };
+  addOutput(finishOutput(random.chance(0.6) ? sub(read(a, query), read(b, other)) : read(a, query)));
+}
+
 /// A matrix that a token sets, whatever it was.
 void Drawer::drawReplaced() {
   Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
@@ -302,6 +336,9 @@ DrawnRecurrence Drawer::draw() {
     count = random.below(2);
   } else if (recurrence.seed % 12 == 9) {
     drawCoupled();
+    count = random.below(2);
+  } else if (recurrence.seed % 24 == 19) {
+    drawTurned();
     count = random.below(2);
   } else if (recurrence.seed % 24 == 7) {
     drawChannelGain();

@@ -57,6 +57,7 @@ private:
   void drawDelayed();
   void drawCoupled();
   void drawChannelGain();
+  void drawTurned();
   void drawReplaced();
   void drawStateless();
 

@@ -2,6 +2,7 @@
 """Inputs and results of the whole layers in examples/, computed in plain Python with nothing of Recur: each layer is written
 as its paper or its reference code has it, token by token. Usage: golden.py FOLDER [NAME ...] writes FOLDER/NAME/*.npy."""
 
+import cmath
 import json
 import math
 import os
@@ -145,6 +146,29 @@ def longhorn_channels(x, p, sizes):
             [S[i]] = solved(A, [[s + rate * v[i] * kj for s, kj in zip(S[i], k)]])
         out.append(read(S, x["q"][t]))
     return {"o": out}, {"S": S}
+
+
+def mamba3(x, p, sizes):
+    """With complex numbers, as the sum over all earlier tokens: each has decayed and turned by all angles in between."""
+    N, P = sizes["N"], sizes["P"]
+    rate = math.exp(p["A"])
+    dt = [softplus(x["dt"][t]) for t in range(T)]
+    steps = [[cmath.exp(complex(-rate, speed) * dt[t]) for speed in x["theta"][t]] for t in range(T)]
+    keys = [each(complex, x["B"][t], x["B_im"][t]) for t in range(T)]
+    out = []
+    for t in range(T):
+        query = each(complex, x["C"][t], x["C_im"][t])
+        row = [p["D"] * v for v in x["x"][t]]
+        carried = query
+        for s in range(t, -1, -1):
+            weight = math.fsum((c * k).real for c, k in zip(carried, keys[s]))
+            row = [y + dt[s] * weight * v for y, v in zip(row, x["x"][s])]
+            carried = each(lambda c, a: c * a, carried, steps[s])
+        out.append(row)
+    state = [[0j] * N for _ in range(P)]
+    for t in range(T):
+        state = [[a * s + dt[t] * v * k for s, a, k in zip(row, steps[t], keys[t])] for row, v in zip(state, x["x"][t])]
+    return {"y": out}, {"S": [[s.real for s in row] for row in state], "S_im": [[s.imag for s in row] for row in state]}
 
 
 def titans(x, p, sizes):
@@ -444,6 +468,12 @@ LAYERS = {
     "delta_net_negative": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "b": ""}, {}, {}),
     "rls": ({"K": 6, "V": 5}, {"q": "K", "k": "K", "v": "V"}, {}, {}),
     "qrnn": ({"C": 5, "P": 6}, {"x": "P"}, {}, {g + i: "CP" for g in "ZFO" for i in ("_0", "_1")}),
+    "mamba3": (
+        {"N": 8, "P": 6},
+        {"x": "P", "dt": "", "theta": "N"},
+        {"B": "N", "B_im": "N", "C": "N", "C_im": "N"},
+        {"A": "", "D": ""},
+    ),
     "longhorn_channels": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "beta": "V"}, {}, {}),
     "rwkv4_logaddexp": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),

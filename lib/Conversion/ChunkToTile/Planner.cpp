@@ -1,5 +1,6 @@
 // Tiles, and passes over their elements.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace recur;
@@ -35,6 +36,15 @@ Value Scalars::extremum(Extremum kind, Value a, Value b) {
   Value size = math::AbsFOp::create(builder, loc, apart);
   Value rest = math::Log1pOp::create(builder, loc, exp(arith::NegFOp::create(builder, loc, size)));
   return kind == Extremum::SoftMax ? add(max(a, b), rest) : sub(apply(Function::Min, {a, b}), rest);
+}
+
+Value Scalars::withinHalfATurn(Value angle) {
+  // Of a turn's three parts the first has so few digits that a product with whole turns is exact.
+  constexpr double turn = 2 * llvm::numbers::pi, first = 6.28125, second = 0.001934051513671875;
+  Value turns = math::RoundEvenOp::create(builder, loc, mul(angle, number(1 / turn)));
+  for (double part : {first, second, turn - first - second})
+    angle = math::FmaOp::create(builder, loc, turns, number(-part), angle);
+  return angle;
 }
 
 Value Scalars::apply(Function function, ValueRange operands) {

@@ -45,6 +45,8 @@ struct Scalars {
   mlir::Value isPositive(mlir::Value a);
   /// What a tropical scan makes of two values.
   mlir::Value extremum(chunk::Extremum kind, mlir::Value a, mlir::Value b);
+  /// The angle between minus and plus half a turn that an angle is.
+  mlir::Value withinHalfATurn(mlir::Value angle);
   /// An elementwise function.
   mlir::Value apply(chunk::Function function, mlir::ValueRange operands);
 };

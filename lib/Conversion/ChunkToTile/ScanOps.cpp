@@ -20,7 +20,8 @@ void Planner::plan(chunk::ScanOp op) {
     Value kept = x.back();
     if (op.getDecay())
       kept = s.mul(kept, linear ? x[x.size() - 2] : s.exp(x[x.size() - 2]));
-    Value next = s.add(kept, additions.build(s, x));
+    Value added = additions.build(s, x);
+    Value next = op.getAngles() ? s.withinHalfATurn(s.add(kept, s.withinHalfATurn(added))) : s.add(kept, added);
     return std::pair(next, next);
   });
 }

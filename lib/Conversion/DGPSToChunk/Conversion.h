@@ -7,6 +7,7 @@
 
 #include "Analysis/Algebra/Materialize.h"
 #include "Analysis/RecurrenceAnalysis.h"
+#include "Conversion/DGPSToChunk/Phases.h"
 #include "dialects/Chunk/ChunkTangents.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -77,8 +78,8 @@ struct CoupledValues {
 CoupledValues materialize(const analysis::RecurrenceAnalysis &analysis, const analysis::CoupledForm &form);
 DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
-/// Whether the chunkwise form of this delta state is one of products and solves: scalar erase gains, and reads of one
-/// kind where the value side decays too.
+/// Whether the chunkwise form of this delta state is one of products and solves: reads of one kind where the value side
+/// decays too; and where an erase gain differs between the value channels, one read a step and no decay of theirs.
 bool hasChunkForm(const analysis::DeltaForm &form);
 
 /// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound)
@@ -145,7 +146,9 @@ class DeltaState;
 /// Builds one program. Works on a scratch copy of the recurrence, to which it adds values.
 class ProgramBuilder {
 public:
-  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, llvm::ArrayRef<unsigned> looped);
+  /// `turned`: the pairs of states that the scratch copy has in a frame that turns with them.
+  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, llvm::ArrayRef<unsigned> looped,
+                 llvm::ArrayRef<TurnedPair> turned);
   ~ProgramBuilder();
   /// Null where a state turned out to need a token loop.
   chunk::ProgramOp build();
@@ -195,6 +198,9 @@ private:
   /// Whether the state holds, for the next token, a value that does not depend on what it held. All tokens' values are
   /// computed at once, and no value is taken for the state's because it equals what the state becomes.
   bool isDelayed(unsigned state) const;
+  bool isPhase(unsigned state) const;
+  /// Turns the states after the chunk back into the frame that stands still.
+  void turnNexts();
   /// The states with a chunk form that `value`, as a matrix, is made of.
   llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
   /// The state that `value` is the whole of, before the token or after it.
@@ -219,6 +225,7 @@ private:
   int64_t chunk;
   analysis::RecurrenceAnalysis analysis;
   LoopPlan plan;
+  llvm::ArrayRef<TurnedPair> turned;
   llvm::SmallVector<ScanValues, 2> scans;                       ///< by state; empty where it is no scan
   llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas;     ///< by state; null where there is no chunk form
   llvm::SmallVector<std::unique_ptr<CoupledStates>, 1> coupled; ///< by form; null where its states go otherwise

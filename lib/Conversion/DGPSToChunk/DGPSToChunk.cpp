@@ -13,9 +13,10 @@ using namespace recur::chunk;
 using namespace recur::conversion;
 using recur::analysis::StateClass;
 
-ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, ArrayRef<unsigned> looped)
+ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, ArrayRef<unsigned> looped,
+                               ArrayRef<TurnedPair> turned)
     : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch),
-      plan(analysis, looped) {}
+      plan(analysis, looped), turned(turned) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
 Value ProgramBuilder::giveUp(Value matrix, ArrayRef<int64_t> shape) {
@@ -229,6 +230,27 @@ Value ProgramBuilder::lift(Value value) {
 // The whole
 //===----------------------------------------------------------------------===//
 
+bool ProgramBuilder::isPhase(unsigned state) const {
+  return llvm::any_of(turned, [&](const TurnedPair &pair) { return pair.phase == state; });
+}
+
+void ProgramBuilder::turnNexts() {
+  ValueBuilder build(builder, loc);
+  for (const TurnedPair &pair : turned) {
+    Value phase = build.asToken(nexts[pair.phase]), cosine = map(Function::Cos, phase),
+          sine = map(Function::Sin, phase);
+    bool isVector = chunk::tensorOf(phase).getRank() > 1;
+    auto times = [&](Value factor, Value state) -> Value {
+      if (!pair.isMatrix || !isVector)
+        return build.mul(factor, state);
+      return pair.transposed ? map(Function::ScaleRows, {factor, state}) : map(Function::ScaleCols, {state, factor});
+    };
+    Value a = build.asToken(nexts[pair.real]), b = build.asToken(nexts[pair.imaginary]);
+    nexts[pair.real] = build.asState(build.sub(times(cosine, a), times(sine, b)));
+    nexts[pair.imaginary] = build.asState(build.add(times(sine, a), times(cosine, b)));
+  }
+}
+
 ProgramOp ProgramBuilder::build() {
   MLIRContext *context = builder.getContext();
   const algebra::Expressions &expressions = analysis.getExpressions();
@@ -269,9 +291,12 @@ ProgramOp ProgramBuilder::build() {
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
                                     param.getName());
-  for (dgps::StateOp state : recurrence.getStates())
-    states.push_back(StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
-                                     state.getName()));
+  for (auto [index, state] : llvm::enumerate(recurrence.getStates()))
+    states.push_back(
+        isPhase(index)
+            ? ValueBuilder(builder, loc).stateConstant(0, makeTensor(context, dgps::shapeOf(state.getResult())))
+            : StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
+                              state.getName()));
   nexts.resize(states.size());
   for (unsigned state = 0; state < states.size() && statesToLoop.empty(); ++state)
     buildState(state);
@@ -284,8 +309,10 @@ ProgramOp ProgramBuilder::build() {
   }
   for (auto [output, value] : outputs)
     OutputOp::create(builder, output.getLoc(), output.getName(), value);
-  for (auto [state, next] : llvm::zip(states, nexts))
-    NextOp::create(builder, loc, state, next);
+  turnNexts();
+  for (auto [index, state] : llvm::enumerate(states))
+    if (!isPhase(index))
+      NextOp::create(builder, loc, state, nexts[index]);
   // What was made in advance and is not needed goes.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
     if (isOpTriviallyDead(&op))
@@ -297,11 +324,20 @@ ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::Recurrence
   // A state that turns out to be needed in a way that its chunk form does not give goes token by token. All states in
   // one loop is always a program, so this ends.
   llvm::SetVector<unsigned> looped;
+  bool separates = true;
   while (true) {
     OwningOpRef<dgps::RecurrenceOp> scratch = recurrence.clone();
-    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef());
+    SmallVector<TurnedPair, 1> turned;
+    if (separates)
+      turned = separatePhases(*scratch);
+    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef(), turned);
     if (ProgramOp result = program.build())
       return result;
+    // What goes token by token is as well turned there.
+    if (!turned.empty()) {
+      separates = false;
+      continue;
+    }
     size_t before = looped.size();
     if (before == recurrence.getStates().size())
       llvm::report_fatal_error("a recurrence in one token loop asks for another");

@@ -39,7 +39,8 @@ void ProgramBuilder::buildScan(unsigned state) {
   ArrayRef<int64_t> shape = tensorOf(states[state]).getShape();
   Value additions = spread(values.addition ? lift(values.addition) : constant(0), shape);
   Value decay = liftRows(values.decay.steps);
-  auto scan = ScanOp::create(builder, loc, states[state], additions, decay, decay && values.decay.linear);
+  auto scan =
+      ScanOp::create(builder, loc, states[state], additions, decay, decay && values.decay.linear, isPhase(state));
   setNext(state, scan.getLast());
   setAfter(state, scan.getAll());
   dgps::StateOp op = analysis.getStates()[state].op;

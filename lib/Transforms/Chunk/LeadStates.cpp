@@ -112,7 +112,8 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
     Operation *copy = copies.lookup(findScan(state)->getResult(0)).getDefiningOp();
     if (auto scan = dyn_cast<ScanOp>(copy)) {
       Value zero = build.stateConstant(0, type);
-      auto own = ScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear());
+      auto own =
+          ScanOp::create(inside, loc, zero, scan.getAdditions(), scan.getDecay(), scan.getLinear(), scan.getAngles());
       give(offsetName(state), build.asToken(own.getLast()));
       if (Value decay = scan.getDecay())
         give(mapName(state), CumulativeDecayOp::create(inside, loc, DecayRange::Total, decay, scan.getLinear()));
@@ -150,7 +151,7 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
       Value factor;
       if (Value decay = linear.getDecay())
         factor = take(mapName(state), makeTokens(program.getContext(), 1, shapePerToken(decay)));
-      next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor)).getLast();
+      next = ScanOp::create(inside, loc, own, offset, factor, /*linear=*/bool(factor), linear.getAngles()).getLast();
     } else {
       next = TropicalScanOp::create(inside, loc, own, take(mapName(state), rowType), offset,
                                     cast<TropicalScanOp>(scan).getExtremum())

@@ -569,6 +569,17 @@ chunk.program @p {} chunk 8 {
 chunk.program @p {} chunk 8 {
   %A = chunk.state "A" : tensor<3xf32>
   %k = chunk.input "k" : tensor<8x3xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  // expected-error@+1 {{angles do not decay}}
+  %x, %y = chunk.scan %A, %k decay log(%g : tensor<8xf32>) angles : tensor<3xf32>, tensor<8x3xf32>
+  chunk.next %A, %A : tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %A = chunk.state "A" : tensor<3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
   %g = chunk.param "g" : tensor<1xf32>
   // expected-error@+1 {{the decay has steps for 1 tokens, but there are additions for 8}}
   %x, %y = chunk.scan %A, %k decay log(%g : tensor<1xf32>) : tensor<3xf32>, tensor<8x3xf32>

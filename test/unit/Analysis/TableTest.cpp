@@ -34,6 +34,9 @@ ExpectedState other(std::string name, std::string stateClass) { return {name, st
 /// A state that has its form with others.
 ExpectedState coupled(std::string name, bool online) { return {name, "delta", "matrix", "none", online}; }
 
+/// A part of a complex state.
+ExpectedState turned(std::string name) { return {name, "delta", "complex"}; }
+
 /// Its state, and the states of what it delays by up to `earlier` tokens.
 std::vector<ExpectedState> layer(ExpectedState state, llvm::StringRef delayed, size_t earlier) {
   std::vector<ExpectedState> states = {state};
@@ -69,6 +72,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"mamba1", {other("S", "elementwise")}},
       {"mamba2", {offline("S", "scalar")}},
       {"mamba2_ssd", {offline("S", "scalar")}},
+      {"mamba3", {turned("S"), turned("S_im")}},
       {"mamba_sum", {offline("S", "scalar", "none", 2)}},
       {"mesa_layer", {other("P", "general"), offline("C", "none", "query")}},
       {"mesa_net", {offline("G", "scalar"), offline("S", "scalar", "query")}},
@@ -103,7 +107,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"gateloop", {other("angle", "diagonal"), offline("S", "columns", "key and query")}},
       {"hedgehog", {offline("S", "none"), other("z", "diagonal")}},
       {"hgrn", {other("h", "diagonal")}},
-      {"lru", {other("re", "general"), other("im", "general")}},
+      {"lru", {other("re", "diagonal"), other("im", "diagonal")}},
       {"mamba3_siso",
        {other("angle", "diagonal"), offline("S", "scalar", "key and query", 2), other("x_back1", "diagonal"),
         other("key_back1", "diagonal")}},
@@ -137,6 +141,11 @@ TEST_P(Table, Row) {
     ASSERT_EQ(understood.classOf(expected.name), expected.stateClass);
     if (expected.stateClass != "delta")
       continue;
+    if (std::optional<unsigned> shared = understood.state(expected.name).complex) {
+      EXPECT_EQ(expected.decay, "complex");
+      EXPECT_TRUE(understood.facts->getComplexForms()[*shared].isMatrix);
+      continue;
+    }
     if (std::optional<unsigned> shared = understood.state(expected.name).coupled) {
       EXPECT_EQ(expected.decay, "matrix");
       const CoupledForm &form = understood.facts->getCoupledForms()[*shared];
