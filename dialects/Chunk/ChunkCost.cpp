@@ -119,6 +119,7 @@ int64_t AdvanceOp::getFlops() {
 }
 
 int64_t ScanOp::getFlops() { return (getDecay() ? 2 : 1) * elements(getAdditions()); }
+int64_t MoebiusScanOp::getFlops() { return 5 * elements(getAll()); }
 int64_t TropicalScanOp::getFlops() { return (isSoft(getExtremum()) ? 6 : 2) * elements(getShifts()); }
 
 int64_t TokenLoopOp::getFlops() {

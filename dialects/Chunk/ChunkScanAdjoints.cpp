@@ -49,6 +49,23 @@ LogicalResult TropicalScanOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoint
   return success();
 }
 
+// With D the denominator: dx_t/dx_{t-1} = (a - c x_t) / D, which no difference of products comes into.
+LogicalResult MoebiusScanOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
+  ValueBuilder build(builder, getLoc());
+  Value before = PreviousOp::create(builder, getLoc(), getState(), getAll());
+  Value under = build.add(build.mul(getC(), before), getD());
+  Value keeps = build.map(Function::Div, {build.sub(getA(), build.mul(getC(), getAll())), under});
+  auto back = ReverseScanOp::create(builder, getLoc(), orZeroState(build, adjoints.of(getLast()), getLast()),
+                                    orZero(build, adjoints.of(getAll()), getAll()), keeps, /*linear=*/true);
+  Value over = build.map(Function::Div, {back.getAll(), under}), apart = build.neg(build.mul(over, getAll()));
+  adjoints.add(build, getA(), build.mul(over, before));
+  adjoints.add(build, getB(), over);
+  adjoints.add(build, getC(), build.mul(apart, before));
+  adjoints.add(build, getD(), apart);
+  adjoints.addToState(build, getState(), back.getFirst());
+  return success();
+}
+
 LogicalResult PreviousOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
   auto back =

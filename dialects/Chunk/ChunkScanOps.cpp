@@ -52,6 +52,12 @@ RECUR_INFER(TropicalScanOp) {
   return success();
 }
 
+RECUR_INFER(MoebiusScanOp) {
+  MoebiusScanOpAdaptor adaptor(operands, attributes, properties, regions);
+  types.append({adaptor.getA().getType(), adaptor.getState().getType()});
+  return checkPerToken(loc, "factors", adaptor.getA(), adaptor.getState());
+}
+
 double recur::chunk::neutralOf(Extremum extremum) {
   double infinity = std::numeric_limits<double>::infinity();
   return isLower(extremum) ? infinity : -infinity;

@@ -59,6 +59,27 @@ def Chunk_TropicalScanOp : Chunk_PureOp<"tropical_scan"> {
   }];
 }
 
+def Chunk_MoebiusScanOp : Chunk_PureOp<"moebius_scan", [AllTypesMatch<["a", "b", "c", "d"]>]> {
+  let summary = "a state of which each token makes a quotient of two sums, elementwise";
+  let description = [{
+    `x_t = (a_t x_{t-1} + b_t) / (c_t x_{t-1} + d_t)`, starting from the state; `all` is x after each token, `last` after the
+    last. So goes the variance of a Kalman filter, which each token's noise adds to and each measurement divides. One such
+    map after the other is again one, by the product of their 2 x 2 matrices.
+
+    Verified: without the token dimension, each factor has the state's shape; all have one type.
+
+    Example:
+    ```mlir
+    %all, %last = chunk.moebius_scan %P, (%a, %b) over (%c, %d) : tensor<8xf32>, tensor<64x8xf32>
+    ```
+  }];
+  let arguments = (ins Chunk_Tensor:$state, Chunk_Tokens:$a, Chunk_Tokens:$b, Chunk_Tokens:$c, Chunk_Tokens:$d);
+  let results = (outs Chunk_Tokens:$all, Chunk_Tensor:$last);
+  let assemblyFormat = [{
+    $state `,` `(` $a `,` $b `)` `over` `(` $c `,` $d `)` attr-dict `:` type($state) `,` type($a)
+  }];
+}
+
 def Chunk_PreviousOp : Chunk_PureOp<"previous"> {
   let summary = "a state before each token, from what it was after each";
   let description = [{

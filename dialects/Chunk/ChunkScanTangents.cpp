@@ -66,6 +66,28 @@ void TropicalScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   tangents.set(getLast(), scan.getLast());
 }
 
+// With D the denominator: dx_t = ((a - c x_t) dx_{t-1} + da x_{t-1} + db - x_t (dc x_{t-1} + dd)) / D.
+void MoebiusScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
+  ValueBuilder build(builder, getLoc());
+  auto valueOf = [&](Value value) { return tangents.valueOf(value); };
+  Value after = valueOf(getAll());
+  Value before = PreviousOp::create(builder, getLoc(), valueOf(getState()), after);
+  Value under = build.add(build.mul(valueOf(getC()), before), valueOf(getD()));
+  Value keeps = build.map(Function::Div, {build.sub(valueOf(getA()), build.mul(valueOf(getC()), after)), under});
+  auto moved = [&](Value factor, Value rest) {
+    return build.add(build.mul(tangents.of(factor), before), tangents.of(rest));
+  };
+  Value additions = build.sub(moved(getA(), getB()), build.mul(after, moved(getC(), getD())));
+  additions = additions ? build.fit(build.map(Function::Div, {additions, under}), getAll())
+                        : build.constant(0, tensorOf(getAll()));
+  Value state = tangents.of(getState());
+  if (!state)
+    state = build.stateConstant(0, tensorOf(getState()));
+  auto scan = ScanOp::create(builder, getLoc(), state, additions, keeps, /*linear=*/true);
+  tangents.set(getAll(), scan.getAll());
+  tangents.set(getLast(), scan.getLast());
+}
+
 void PreviousOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   ValueBuilder build(builder, getLoc());
   Value state = tangents.of(getState()), all = tangents.of(getAll());

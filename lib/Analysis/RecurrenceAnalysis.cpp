@@ -14,6 +14,8 @@ StringRef recur::analysis::nameOf(StateClass stateClass) {
     return "diagonal";
   case StateClass::Tropical:
     return "tropical";
+  case StateClass::Moebius:
+    return "moebius";
   case StateClass::Delta:
     return "delta";
   case StateClass::Elementwise:
@@ -30,27 +32,10 @@ StringRef recur::analysis::nameOf(StateClass stateClass) {
 
 /// after = factor * state + offset, elementwise; none if the state occurs in any other way.
 static std::optional<LinearForm> asLinear(Algebra &algebra, const Atom *self, unsigned state, const Poly *after) {
-  SmallVector<Term, 4> factors, offsets;
-  for (const Term &term : after->terms) {
-    if (!dependsOn(term.monomial->states, state)) {
-      offsets.push_back(term);
-      continue;
-    }
-    SmallVector<Factor, 4> rest;
-    unsigned found = 0;
-    for (const Factor &factor : term.monomial->factors) {
-      if (factor.atom == self && factor.axis != Axis::Col)
-        found += factor.power;
-      else
-        rest.push_back(factor);
-    }
-    const Monomial *coefficient = algebra.monomial(rest, term.monomial->exponent);
-    if (found != 1 || dependsOn(coefficient->states, state))
-      return std::nullopt;
-    factors.push_back({coefficient, term.coefficient});
-  }
-  const Poly *factor = algebra.poly(factors);
-  return LinearForm{factor, algebra.poly(offsets), describeDecay(algebra, factor)};
+  std::optional<Affine> parts = asAffine(algebra, self, state, after);
+  if (!parts)
+    return std::nullopt;
+  return LinearForm{parts->factor, parts->offset, describeDecay(algebra, parts->factor)};
 }
 
 /// Whether some element of the sum varies over rows and columns in a way that no product of a row and a column part
@@ -206,9 +191,18 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     facts.needs = "a vector or a scalar for each of its rows";
     return facts;
   }
+  if (!isMatrix)
+    facts.moebius = findMoebiusForm(*algebra, expressions->atomOf(state), state, after);
+  if (facts.moebius) {
+    facts.stateClass = StateClass::Moebius;
+    facts.reason =
+        "each element becomes (a * " + name + " + b) / (c * " + name + " + d), with all four free of " + name;
+    return facts;
+  }
   facts.stateClass = StateClass::General;
   if (expressions->atomOf(state)->rank == 0) {
-    facts.reason = "its update is neither a * " + name + " + b nor max, min or logaddexp of " + name + " + a and b";
+    facts.reason = "its update is neither a * " + name + " + b nor max, min or logaddexp of " + name +
+                   " + a and b, nor a quotient of two sums like the first";
     facts.needs = "an update of one of these forms, with a and b free of " + name;
     return facts;
   }

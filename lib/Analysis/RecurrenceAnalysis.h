@@ -4,6 +4,7 @@
 #include "Analysis/ComplexForm.h"
 #include "Analysis/CoupledForm.h"
 #include "Analysis/DeltaForm.h"
+#include "Analysis/MoebiusForm.h"
 #include "Analysis/TropicalForm.h"
 #include <memory>
 
@@ -13,6 +14,7 @@ namespace recur::analysis {
 enum class StateClass {
   Diagonal,    ///< A' = a * A + b, elementwise
   Tropical,    ///< A' = max(A + a, b) + c, or with min, or log(exp(A + a) + exp(b))
+  Moebius,     ///< A' = (a * A + b) / (c * A + d), elementwise
   Delta,       ///< a decay of each side and rank-one writes that may read the state
   Elementwise, ///< S' = A * S + B, with full-rank A or B
   General      ///< anything else: token by token
@@ -33,6 +35,7 @@ struct StateFacts {
   std::string needs; ///< of a state that goes token by token: what would give it a chunkwise form
   std::optional<LinearForm> linear;
   std::optional<TropicalForm> tropical;
+  std::optional<MoebiusForm> moebius;
   std::optional<DeltaForm> delta;
   /// The form that it shares with other states, whether or not it has one of its own.
   std::optional<unsigned> coupled;

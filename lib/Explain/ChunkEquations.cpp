@@ -214,14 +214,18 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       })
       .Case([&](chunk::ScanOp op) {
         std::string step = op.getDecay() ? decay(op) : "1";
-        return Text{fmt::format("scan({}, a = {}, b = {}){}", in(op.getState()), step, in(op.getAdditions()),
-                                result == 1 ? " at the end" : "")};
+        return Text{fmt::format("{}({}, a = {}, b = {}){}", op.getAngles() ? "angle_scan" : "scan", in(op.getState()),
+                                step, in(op.getAdditions()), result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::TropicalScanOp op) {
         std::string_view extremum = chunk::stringifyExtremum(op.getExtremum());
         return Text{fmt::format("{}scan({}, a = {}, b = {}){}",
                                 extremum == "max" ? "tropical_" : fmt::format("{}_", extremum), in(op.getState()),
                                 in(op.getShifts()), in(op.getBounds()), result == 1 ? " at the end" : "")};
+      })
+      .Case([&](chunk::MoebiusScanOp op) {
+        return Text{fmt::format("moebius_scan({}, a = {}, b = {}, c = {}, d = {}){}", in(op.getState()), in(op.getA()),
+                                in(op.getB()), in(op.getC()), in(op.getD()), result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::PreviousOp op) {
         return Text{fmt::format("previous({}, {})", in(op.getState()), in(op.getAll()))};
@@ -273,7 +277,8 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
     if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::ConstantOp>(op))
       continue;
     // A scan gives all its values and the last: one name for both.
-    if (isa<chunk::ScanOp, chunk::TropicalScanOp>(op) && !op.getResult(0).use_empty() && !op.getResult(1).use_empty()) {
+    if (isa<chunk::ScanOp, chunk::TropicalScanOp, chunk::MoebiusScanOp>(op) && !op.getResult(0).use_empty() &&
+        !op.getResult(1).use_empty()) {
       Text text = expression(&op, 0);
       std::string name = nameFor(&op);
       names[op.getResult(0)] = name;

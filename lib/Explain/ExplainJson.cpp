@@ -136,6 +136,9 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   else if (state.linear) {
     result["factor"] = decayJson(facts, state.linear->decay);
     result["offset"] = facts.printer.print(state.linear->offset);
+  } else if (const auto &form = state.moebius) {
+    for (auto [name, factor] : {std::pair("a", form->a), {"b", form->b}, {"c", form->c}, {"d", form->d}})
+      result[name] = facts.printer.print(factor);
   }
   return result;
 }

@@ -66,6 +66,7 @@ private:
   void describe(const StateFacts &state);
   void describeLinear(const StateFacts &state);
   void describeTropical(const StateFacts &state);
+  void describeMoebius(const analysis::MoebiusForm &form);
   void describeDelta(const StateFacts &state);
   void describeCoupled(const StateFacts &state);
   void describeComplex(const StateFacts &state);
@@ -127,6 +128,8 @@ void TextReport::describe(const StateFacts &state) {
     describeLinear(state);
   else if (state.tropical)
     describeTropical(state);
+  else if (state.moebius)
+    describeMoebius(*state.moebius);
   if (state.normalizerOf)
     line("normalises", fmt::format("{}: it is one more of its value channels, with the value 1",
                                    dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
@@ -167,6 +170,11 @@ void TextReport::describeTropical(const StateFacts &state) {
     line("b", list(state.tropical->floors));
   if (!state.tropical->offset->isZero())
     line("then adds", facts.printer.print(state.tropical->offset));
+}
+
+void TextReport::describeMoebius(const analysis::MoebiusForm &form) {
+  for (auto [name, factor] : {std::pair("a", form.a), {"b", form.b}, {"c", form.c}, {"d", form.d}})
+    line(name, facts.printer.print(factor));
 }
 
 /// `u`, or `u1` and so on where the author gives that name to something else.

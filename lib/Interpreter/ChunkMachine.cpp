@@ -207,6 +207,10 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return givePair(op, evaluateTropicalScan(arithmetic, op.getExtremum(), of(op.getState()), of(op.getShifts()),
                                                  of(op.getBounds())));
       })
+      .Case([&](MoebiusScanOp op) {
+        return givePair(op, evaluateMoebiusScan(arithmetic, of(op.getState()), {&of(op.getA()), &of(op.getB())},
+                                                {&of(op.getC()), &of(op.getD())}));
+      })
       .Case([&](ApplyTransposedOp op) {
         return give(op, evaluateApply(arithmetic, of(op.getMatrix()), of(op.getValues()), visibilityOf(op), decayOf(op),
                                       Direction::Backward));

@@ -75,7 +75,10 @@ std::pair<Array, Array> evaluateScan(const Arithmetic &arithmetic, const Array &
                                      Decay decay, bool angles);
 std::pair<Array, Array> evaluateTropicalScan(const Arithmetic &arithmetic, chunk::Extremum extremum, const Array &state,
                                              const Array &shifts, const Array &bounds);
-/// The same from the last token to the first: all values, and what is before the first.
+/// `over` and `under`: the factor of the state and what is added to that.
+std::pair<Array, Array> evaluateMoebiusScan(const Arithmetic &arithmetic, const Array &state,
+                                            std::array<const Array *, 2> over, std::array<const Array *, 2> under);
+/// A scan from the last token to the first: all values, and what is before the first.
 std::pair<Array, Array> evaluateReverseScan(const Arithmetic &arithmetic, const Array &state, const Array &additions,
                                             Decay decay);
 /// The rows one token earlier, and the first.

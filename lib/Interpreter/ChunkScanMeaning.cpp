@@ -53,6 +53,22 @@ std::pair<Array, Array> interpreter::evaluateTropicalScan(const Arithmetic &arit
   return {all, last};
 }
 
+std::pair<Array, Array> interpreter::evaluateMoebiusScan(const Arithmetic &arithmetic, const Array &state,
+                                                         std::array<const Array *, 2> over,
+                                                         std::array<const Array *, 2> under) {
+  Array all = *over[0], last = state;
+  size_t count = state.values.size();
+  for (size_t i = 0; i < all.values.size(); ++i) {
+    double &x = last.values[i % count];
+    auto sum = [&](std::array<const Array *, 2> parts) {
+      return arithmetic.store(arithmetic.store(parts[0]->values[i] * x) + parts[1]->values[i]);
+    };
+    x = arithmetic.store(sum(over) / sum(under));
+    all.values[i] = x;
+  }
+  return {all, last};
+}
+
 Array interpreter::applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state,
                                 const Array &map, const Array &offset) {
   if (kind == chunk::SummaryKind::Right || kind == chunk::SummaryKind::Left) {

@@ -26,6 +26,20 @@ chunk.program @angles {} chunk 2 {
 check.run @angles (b = [3, 3, 10], x = 0)
   gives (all = [3, -0.28318530717958647, -2.8495559215387596], x = -2.8495559215387596) within 1.0e-14
 
+// x_t = (a_t x_{t-1} + b_t) / (c_t x_{t-1} + d_t)
+chunk.program @quotients {} chunk 2 {
+  %a = chunk.input "a" : tensor<2xf32>
+  %b = chunk.input "b" : tensor<2xf32>
+  %c = chunk.input "c" : tensor<2xf32>
+  %d = chunk.input "d" : tensor<2xf32>
+  %x = chunk.state "x" : tensor<f32>
+  %all, %last = chunk.moebius_scan %x, (%a, %b) over (%c, %d) : tensor<f32>, tensor<2xf32>
+  chunk.output "all" %all : tensor<2xf32>
+  chunk.next %x, %last : tensor<f32>
+}
+check.run @quotients (a = [1, 2, 0], b = [2, 0, -3], c = [1, 1, 2], d = [0, 3, -1], x = 2)
+  gives (all = [2, 0.8, -5], x = -5) within 1.0e-14
+
 // x_t = max(x_{t-1} + a_t, b_t)
 chunk.program @tropical {} chunk 3 {
   %a = chunk.input "a" : tensor<3xf32>

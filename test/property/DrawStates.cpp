@@ -11,6 +11,8 @@ llvm::StringRef property::getWord(StateClass stateClass) {
     return "diagonal";
   case StateClass::Tropical:
     return "tropical";
+  case StateClass::Moebius:
+    return "moebius";
   case StateClass::Delta:
     return "delta";
   case StateClass::Elementwise:
@@ -300,6 +302,38 @@ void Drawer::drawTurned() {
   addOutput(finishOutput(random.chance(0.6) ? sub(read(a, query), read(b, other)) : read(a, query)));
 }
 
+/// A quotient of two sums with the state: a variance that grows by noise and shrinks with each measurement, or any.
+void Drawer::drawMoebius() {
+  Shape shape = random.pick<Shape>({{}, {"K"}, {"K"}, {"V"}});
+  Term p = addState("P", shape, Fill::Positive, StateClass::Moebius);
+  Term current;
+  Term old = mayUseOld(p, current);
+  // Spelled alike wherever they stand, however they are disguised.
+  Term keep = applied("exp", inputOf("g", random.chance(0.5) ? Shape{} : shape, Fill::Negative));
+  Term noise = applied("exp", random.chance(0.5) ? input("n", shape, Fill::Logit) : param("n", shape, Fill::Logit));
+  Term error = applied("exp", input("e", random.chance(0.5) ? Shape{} : shape, Fill::Logit));
+  reduce::Item grow = assign(p->text, add(mul(keep, p), noise));
+  switch (random.below(5)) {
+  case 0:
+    addStage({assign(p->text, div(p, add(number(1), mul(noise, p)))), std::move(grow)});
+    break;
+  case 1: // a Kalman filter
+    addStage({std::move(grow), assign(p->text, mul(sub(number(1), div(p, add(p, error))), p))});
+    break;
+  case 2:
+    addStage({std::move(grow), assign(p->text, sub(p, div(mul(p, p), add(p, error))))});
+    break;
+  case 3: // by what the numbers of a variance and a measurement say
+    addStage({assign(p->text, div(number(1), add(div(number(1), add(mul(keep, p), noise)), error)))});
+    break;
+  default:
+    addStage({assign(p->text, div(add(mul(keep, p), noise), add(mul(error, p), number(2))))});
+    break;
+  }
+  offer(p, old, /*positive=*/true);
+  addOutput(shape.empty() ? finishOutput(p) : mul(p, input("q", shape, Fill::Key)));
+}
+
 /// A matrix that a token sets, whatever it was.
 void Drawer::drawReplaced() {
   Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
@@ -345,6 +379,9 @@ DrawnRecurrence Drawer::draw() {
     count = random.below(2);
   } else if (recurrence.seed % 48 == 11) {
     drawReplaced();
+    count = random.below(2);
+  } else if (recurrence.seed % 48 == 35) {
+    drawMoebius();
     count = random.below(2);
   } else if (recurrence.seed % 96 == 23) {
     drawStateless();

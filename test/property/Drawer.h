@@ -58,6 +58,7 @@ private:
   void drawCoupled();
   void drawChannelGain();
   void drawTurned();
+  void drawMoebius();
   void drawReplaced();
   void drawStateless();
 

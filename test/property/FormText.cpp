@@ -113,6 +113,9 @@ std::string property::printForm(RecurrenceAnalysis &analysis) {
         fmt::format("state {} {}\n", dgps::StateOp(facts.op).getName().str(), nameOf(facts.stateClass).str());
     if (facts.linear)
       text += fmt::format("  factor {}\n  offset {}\n", print(facts.linear->decay), print(facts.linear->offset));
+    if (facts.moebius)
+      text += fmt::format("  ({} {}) over ({} {})\n", print(facts.moebius->a), print(facts.moebius->b),
+                          print(facts.moebius->c), print(facts.moebius->d));
     if (facts.tropical) {
       std::vector<std::string> shifts, floors;
       for (const Poly *shift : facts.tropical->shifts)

@@ -171,6 +171,28 @@ def mamba3(x, p, sizes):
     return {"y": out}, {"S": [[s.real for s in row] for row in state], "S_im": [[s.imag for s in row] for row in state]}
 
 
+def kalman(x, p, sizes):
+    """What the measurements so far say of each channel, all at once: the mean and the variance of a number beside others of known
+    covariance."""
+    C = sizes["C"]
+    out, variances = [[0.0] * C for _ in range(T)], [0.0] * C
+    for c in range(C):
+        keep = [sigmoid(x["a"][t][c]) for t in range(T)]
+        covariance = []  # of the hidden numbers
+        for t in range(T):
+            column = [keep[t] * covariance[s][-1] for s in range(t)]
+            own = keep[t] ** 2 * covariance[-1][-1] + math.exp(p["drift"][c]) if t else math.exp(p["drift"][c])
+            for s in range(t):
+                covariance[s].append(column[s])
+            covariance.append([row[t] for row in covariance] + [own])
+        for t in range(T):
+            seen = [[covariance[i][j] + (i == j) * math.exp(x["noise"][i][c]) for j in range(t + 1)] for i in range(t + 1)]
+            [weights] = solved(seen, [[covariance[i][t] for i in range(t + 1)]])
+            out[t][c] = math.fsum(w * x["z"][i][c] for i, w in enumerate(weights))
+        variances[c] = covariance[-1][-1] - math.fsum(w * covariance[i][-1] for i, w in enumerate(weights))
+    return {"y": out}, {"P": variances, "x": out[-1]}
+
+
 def titans(x, p, sizes):
     """The paper's order: the surprise is the momentum plus a step down the gradient of |S k - v|^2 / 2, at the old memory."""
     K, V = sizes["K"], sizes["V"]
@@ -474,6 +496,7 @@ LAYERS = {
         {"B": "N", "B_im": "N", "C": "N", "C_im": "N"},
         {"A": "", "D": ""},
     ),
+    "kalman": ({"C": 6}, {"z": "C", "a": "C", "noise": "C"}, {}, {"drift": "C"}),
     "longhorn_channels": ({"K": 8, "V": 6}, {"q": "K", "k": "K", "v": "V", "beta": "V"}, {}, {}),
     "rwkv4_logaddexp": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),
     "rwkv4": ({"C": 6}, {"r": "C", "k": "C", "v": "C"}, {}, {"w": "C", "u": "C"}),

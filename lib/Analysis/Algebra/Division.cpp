@@ -167,3 +167,26 @@ Content recur::algebra::extractContent(Algebra &algebra, const Poly *a) {
   double leading = direction->leadingCoefficient();
   return {algebra.scale(scale, leading), algebra.scale(direction, 1 / leading)};
 }
+
+std::optional<Affine> recur::algebra::asAffine(Algebra &algebra, const Atom *atom, unsigned state, const Poly *a) {
+  SmallVector<Term, 4> factors, offsets;
+  for (const Term &term : a->terms) {
+    if (!dependsOn(term.monomial->states, state)) {
+      offsets.push_back(term);
+      continue;
+    }
+    SmallVector<Factor, 4> rest;
+    unsigned found = 0;
+    for (const Factor &factor : term.monomial->factors) {
+      if (factor.atom == atom && factor.axis != Axis::Col)
+        found += factor.power;
+      else
+        rest.push_back(factor);
+    }
+    const Monomial *coefficient = algebra.monomial(rest, term.monomial->exponent);
+    if (found != 1 || dependsOn(coefficient->states, state))
+      return std::nullopt;
+    factors.push_back({coefficient, term.coefficient});
+  }
+  return Affine{algebra.poly(factors), algebra.poly(offsets)};
+}

@@ -35,4 +35,12 @@ struct Content {
 };
 Content extractContent(Algebra &algebra, const Poly *a);
 
+/// a = factor * atom + offset, elementwise.
+struct Affine {
+  const Poly *factor;
+  const Poly *offset;
+};
+/// None if `a` depends on the state that the atom stands for in any other way.
+std::optional<Affine> asAffine(Algebra &algebra, const Atom *atom, unsigned state, const Poly *a);
+
 } // namespace recur::algebra

@@ -234,6 +234,7 @@ private:
   // ScanOps.cpp
   void plan(chunk::ScanOp op);
   void plan(chunk::TropicalScanOp op);
+  void plan(chunk::MoebiusScanOp op);
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);

@@ -35,6 +35,15 @@ void Planner::plan(chunk::TropicalScanOp op) {
        });
 }
 
+void Planner::plan(chunk::MoebiusScanOp op) {
+  Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
+  scan({get(op.getA()), get(op.getB()), get(op.getC()), get(op.getD())}, state, all, last, rowsOf(all), 0, false,
+       [](Scalars &s, ValueRange x) {
+         Value next = s.div(s.add(s.mul(x[0], x[4]), x[1]), s.add(s.mul(x[2], x[4]), x[3]));
+         return std::pair(next, next);
+       });
+}
+
 void Planner::plan(chunk::PreviousOp op) {
   Value state = get(op.getState()), all = get(op.getAll()), result = make(op);
   scan({all}, state, result, {}, rowsOf(result), 0, false,

@@ -83,13 +83,14 @@ DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned s
 bool hasChunkForm(const analysis::DeltaForm &form);
 
 /// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound)
-/// or one of its relatives.
+/// or one of its relatives, or a quotient of two such sums.
 struct ScanValues {
   DecayValue decay;
   mlir::Value addition; ///< null: zero
   mlir::Value shift;
   mlir::Value bound; ///< null: what changes nothing
   chunk::Extremum extremum = chunk::Extremum::Max;
+  std::array<mlir::Value, 4> quotient; ///< (0 * state + 1) / (2 * state + 3); null: zero
 };
 ScanValues materializeScan(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
@@ -181,6 +182,7 @@ public:
   void buildScan(unsigned state);
   void buildDelayed(unsigned state);
   void buildTropicalScan(unsigned state);
+  void buildMoebiusScan(unsigned state);
   void buildTokenLoop(const LoopGroup &group);
 
   const analysis::RecurrenceAnalysis &getAnalysis() const { return analysis; }

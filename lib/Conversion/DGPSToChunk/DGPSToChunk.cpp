@@ -68,6 +68,8 @@ void ProgramBuilder::buildState(unsigned state) {
     buildDelayed(state);
   } else if (analysis.getStates()[state].stateClass == StateClass::Tropical) {
     buildTropicalScan(state);
+  } else if (analysis.getStates()[state].stateClass == StateClass::Moebius) {
+    buildMoebiusScan(state);
   } else {
     buildScan(state);
   }

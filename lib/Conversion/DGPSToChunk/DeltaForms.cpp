@@ -141,6 +141,12 @@ ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsig
     values.addition = materializer.addend(facts.linear->offset, size);
     return values;
   }
+  if (facts.moebius) {
+    const MoebiusForm &form = *facts.moebius;
+    for (auto [value, poly] : llvm::zip(values.quotient, ArrayRef<const Poly *>{form.a, form.b, form.c, form.d}))
+      value = materializer.addend(poly, size);
+    return values;
+  }
   // max(x + a, b) + c = max(x + (a + c), b + c).
   const TropicalForm &form = *facts.tropical;
   values.extremum = form.isSoft ? (form.isMin ? chunk::Extremum::SoftMin : chunk::Extremum::SoftMax)

@@ -7,7 +7,8 @@ def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
   let summary = "derive the chunkwise form of every recurrence";
   let description = [{
     Makes a `chunk.program` of each `dgps.recurrence`. Each state goes by its class: a delta state becomes interactions, a
-    triangular solve if its writes read it, and an advance; a diagonal state a scan; a tropical state a tropical scan;
+    triangular solve if its writes read it, and an advance; a diagonal state a scan; a tropical state a tropical scan,
+    a Moebius state a Moebius scan;
     anything else, and the states that it reads as whole matrices, a token loop within the chunk. The rest of the token's
     program becomes arithmetic on all tokens of the chunk.
 

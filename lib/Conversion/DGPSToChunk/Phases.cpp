@@ -3,8 +3,8 @@
 //     Z <- decay e^{i angle} Z + W        becomes        Y <- decay Y + W / P,   Z = P Y
 //
 // Numbers of modulus one: 1 / P is the conjugate, and nothing grows. P is cos(phase) + i sin(phase), where the phase is
-// the sum of the angles since the chunk's start, kept within half a turn: there it loses no more digits than products of
-// unit numbers would.
+// the sum of the angles since the chunk's start, kept within half a turn: there it loses no more digits than products
+// of unit numbers would.
 #include "Conversion/DGPSToChunk/Phases.h"
 #include "Analysis/Algebra/Materialize.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"

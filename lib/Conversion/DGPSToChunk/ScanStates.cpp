@@ -1,4 +1,5 @@
-// Diagonal and tropical states: scans over the chunk's tokens. And states that keep a value for the next token.
+// Diagonal, tropical and Moebius states: scans over the chunk's tokens. And states that keep a value for the next
+// token.
 #include "Conversion/DGPSToChunk/Conversion.h"
 
 using namespace mlir;
@@ -53,6 +54,18 @@ void ProgramBuilder::buildTropicalScan(unsigned state) {
   Value bounds = values.bound ? lift(values.bound) : constant(neutralOf(values.extremum));
   auto scan = TropicalScanOp::create(builder, loc, states[state], spread(lift(values.shift), shape),
                                      spread(bounds, shape), values.extremum);
+  setNext(state, scan.getLast());
+  setAfter(state, scan.getAll());
+  dgps::StateOp op = analysis.getStates()[state].op;
+  setLifted(op, PreviousOp::create(builder, loc, states[state], scan.getAll()));
+}
+
+void ProgramBuilder::buildMoebiusScan(unsigned state) {
+  ArrayRef<int64_t> shape = tensorOf(states[state]).getShape();
+  SmallVector<Value, 4> factors;
+  for (Value factor : scans[state].quotient)
+    factors.push_back(spread(factor ? lift(factor) : constant(0), shape));
+  auto scan = MoebiusScanOp::create(builder, loc, states[state], factors[0], factors[1], factors[2], factors[3]);
   setNext(state, scan.getLast());
   setAfter(state, scan.getAll());
   dgps::StateOp op = analysis.getStates()[state].op;

@@ -160,6 +160,8 @@ std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
       return name +
              " erases with a gain for each value channel, so that a segment does to each channel what one matrix "
              "for all of them cannot say";
+    if (llvm::any_of(path.getOps(), [](Operation *op) { return isa<MoebiusScanOp>(op); }))
+      return name + " becomes a quotient of two sums that have it, and what a segment does to it has no summary";
     if (orderStates(program).empty())
       break;
     return name + " is multiplied from both sides, and what a segment does to it has no summary";

@@ -568,6 +568,16 @@ chunk.program @p {} chunk 8 {
 
 chunk.program @p {} chunk 8 {
   %A = chunk.state "A" : tensor<3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  // expected-error@+1 {{the factors of each token must have the shape of the state 'tensor<3xf32>', but they are 'tensor<8x2xf32>'}}
+  %x, %y = chunk.moebius_scan %A, (%v, %v) over (%v, %v) : tensor<3xf32>, tensor<8x2xf32>
+  chunk.next %A, %A : tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %A = chunk.state "A" : tensor<3xf32>
   %k = chunk.input "k" : tensor<8x3xf32>
   %g = chunk.input "g" : tensor<8xf32>
   // expected-error@+1 {{angles do not decay}}

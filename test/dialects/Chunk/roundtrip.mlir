@@ -99,6 +99,8 @@ chunk.program @everything_else {} chunk 8 {
   %S1 = chunk.advance %S, %U, %rows rows(%rowDecay : tensor<1x5xf32>) : tensor<5x3xf32>, tensor<16x5xf32>, tensor<16x3xf32>
   // CHECK: %all, %last = chunk.scan %A, %x decay log(%s : tensor<8xf32>) : tensor<5xf32>, tensor<8x5xf32>
   %all, %last = chunk.scan %A, %x decay log(%s : tensor<8xf32>) : tensor<5xf32>, tensor<8x5xf32>
+  // CHECK: chunk.moebius_scan %A, (%x, %x) over(%x, %{{.*}}) : tensor<5xf32>, tensor<8x5xf32>
+  %quotients, %quotient = chunk.moebius_scan %A, (%x, %x) over (%x, %all) : tensor<5xf32>, tensor<8x5xf32>
   // CHECK: chunk.scan %A, %x angles : tensor<5xf32>, tensor<8x5xf32>
   %phases, %phase = chunk.scan %A, %x angles : tensor<5xf32>, tensor<8x5xf32>
   // CHECK: chunk.previous %A, %{{.*}} : tensor<5xf32>, tensor<8x5xf32>

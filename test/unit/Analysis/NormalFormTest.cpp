@@ -232,6 +232,27 @@ TEST(Class, StatesInACycleAreGeneral) {
   EXPECT_EQ(understood.state("A").reason, "its update and that of B read each other, so that they advance together");
 }
 
+TEST(Class, Moebius) {
+  auto classOf = [](std::string update) {
+    return Understood("dim K\ninput a: [K], b: [K]\nstate m: [K]\n" + update + "\noutput o = m").classOf("m");
+  };
+  EXPECT_EQ(classOf("m = m / (m + b)"), "moebius");
+  EXPECT_EQ(classOf("m = (a * m + b) / (b * m + a)"), "moebius");
+  EXPECT_EQ(classOf("m = m - m * m / (m + b)"), "moebius");
+  EXPECT_EQ(classOf("m = a * m + b\nm = (1 - m / (m + b)) * m"), "moebius");
+  EXPECT_EQ(classOf("m = (1 - m / (m + b)) * (1 - m / (m + b)) * m + m / (m + b) * m / (m + b) * b"), "moebius");
+  EXPECT_EQ(classOf("m = 1 / (1 / (a * m + b) + a)"), "moebius");
+  EXPECT_EQ(classOf("m = a / m"), "moebius");
+  EXPECT_EQ(classOf("m = a + b / (a + b / (a + m))"), "moebius");
+  EXPECT_EQ(classOf("m = m / b + a"), "diagonal");
+  EXPECT_EQ(classOf("m = m / (m * m + b)"), "general");
+  EXPECT_EQ(classOf("m = m / (1 + abs(m))"), "general");
+  EXPECT_EQ(classOf("m = m / (m + b) + m"), "general");
+  // Where the token divides by zero, so must the form.
+  EXPECT_EQ(classOf("m = m * m / (m * (m + b))"), "general");
+  EXPECT_EQ(classOf("m = m * m / m"), "general");
+}
+
 TEST(Class, Tropical) {
   auto classOf = [](std::string update) {
     return Understood("dim K\ninput a: [K], b: [K]\nstate m: [K]\n" + update + "\noutput o = m").classOf("m");

@@ -64,6 +64,7 @@ const std::vector<ExpectedRecurrence> &table() {
       {"gla", {offline("S", "columns")}},
       {"gsa", {offline("Sk", "columns"), offline("Sv", "columns")}},
       {"hgrn2", {offline("S", "columns")}},
+      {"kalman", {other("P", "moebius"), other("x", "diagonal")}},
       {"kda", {online("S", "columns")}},
       {"linear_attention", {offline("S", "none")}},
       {"linear_attention_normalized", {offline("S", "none"), other("z", "diagonal")}},

@@ -265,6 +265,7 @@ chunk.program @scans {} chunk 4 {
   %y = chunk.input "y" : !rows
   %b = chunk.input "b" : !rows
   %s = chunk.input "s" : !numbers
+  %p = chunk.input "p" : !rows
   %A = chunk.state "A" : !vector
   %B = chunk.state "B" : !vector
   %C = chunk.state "C" : !vector
@@ -272,6 +273,8 @@ chunk.program @scans {} chunk 4 {
   %E = chunk.state "E" : !vector
   %F = chunk.state "F" : !vector
   %G = chunk.state "G" : !vector
+  %H = chunk.state "H" : !vector
+  %I = chunk.state "I" : !vector
   %linear, %A1 = chunk.scan %A, %x decay linear(%b : !rows) : !vector, !rows
   %log, %B1 = chunk.scan %B, %x decay log(%s : !numbers) : !vector, !rows
   %plain, %C1 = chunk.scan %C, %x : !vector, !rows
@@ -279,6 +282,16 @@ chunk.program @scans {} chunk 4 {
   %min, %E1 = chunk.tropical_scan %E, %x, %y as min : !vector, !rows, !rows
   %soft_max, %F1 = chunk.tropical_scan %F, %x, %y as soft_max : !vector, !rows, !rows
   %soft_min, %G1 = chunk.tropical_scan %G, %x, %y as soft_min : !vector, !rows, !rows
+  %turned, %H1 = chunk.scan %H, %x angles : !vector, !rows
+  %four = chunk.constant 4.0 : tensor<1xf32>
+  %w = chunk.map exp %b : !rows
+  %c = chunk.map sigmoid %p : !rows
+  %d = chunk.map add %four, %w : tensor<1xf32>, !rows
+  %quotient, %I1 = chunk.moebius_scan %I, (%x, %y) over (%c, %d) : !vector, !rows
+  chunk.output "turned" %turned : !rows
+  chunk.next %H, %H1 : !vector
+  chunk.output "quotient" %quotient : !rows
+  chunk.next %I, %I1 : !vector
   chunk.output "linear" %linear : !rows
   chunk.next %A, %A1 : !vector
   chunk.output "log" %log : !rows

@@ -137,6 +137,16 @@ chunk.program @scans {} chunk 24 {
   %e, %e1 = chunk.tropical_scan %L, %y, %g as min : tensor<f32>, tensor<24xf32>, tensor<24xf32>
   %h, %h1 = chunk.tropical_scan %H, %a, %x as soft_max : tensor<5xf32>, tensor<24x5xf32>, tensor<24x5xf32>
   %i, %i1 = chunk.tropical_scan %N, %a, %x as soft_min : tensor<5xf32>, tensor<24x5xf32>, tensor<24x5xf32>
+  %Q = chunk.state "Q" : tensor<5xf32>
+  %eight = chunk.constant 8.0 : tensor<1xf32>
+  %c = chunk.map sigmoid %x : tensor<24x5xf32>
+  %d = chunk.map add %eight, %c : tensor<1xf32>, tensor<24x5xf32>
+  %q, %q1 = chunk.moebius_scan %Q, (%x, %a) over (%c, %d) : tensor<5xf32>, tensor<24x5xf32>
+  chunk.output "q" %q : tensor<24x5xf32>
+  chunk.next %Q, %q1 : tensor<5xf32>
+  %phases, %phase = chunk.scan %N, %x angles : tensor<5xf32>, tensor<24x5xf32>
+  %sines = chunk.map sin %phases : tensor<24x5xf32>
+  chunk.output "sines" %sines : tensor<24x5xf32>
   %p = chunk.previous %A, %a : tensor<5xf32>, tensor<24x5xf32>
   %n = chunk.previous %M, %m : tensor<f32>, tensor<24xf32>
   chunk.output "e" %e : tensor<24xf32>

@@ -66,7 +66,7 @@ TEST(Class, IsWhatWasDrawnInEveryDisguise) {
   }
   // Every class was drawn.
   if (!failures && seeds.count >= 500)
-    for (const char *word : {"diagonal", "tropical", "delta", "elementwise", "general"})
+    for (const char *word : {"diagonal", "tropical", "moebius", "delta", "elementwise", "general"})
       EXPECT_GT(seen[word], 9u) << word;
 }
 
