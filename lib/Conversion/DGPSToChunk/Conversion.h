@@ -201,6 +201,7 @@ private:
   /// computed at once, and no value is taken for the state's because it equals what the state becomes.
   bool isDelayed(unsigned state) const;
   bool isPhase(unsigned state) const;
+  bool isOfChunk(unsigned state) const;
   /// Turns the states after the chunk back into the frame that stands still.
   void turnNexts();
   /// The states with a chunk form that `value`, as a matrix, is made of.

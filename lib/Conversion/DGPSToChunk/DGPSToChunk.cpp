@@ -233,13 +233,17 @@ Value ProgramBuilder::lift(Value value) {
 //===----------------------------------------------------------------------===//
 
 bool ProgramBuilder::isPhase(unsigned state) const {
-  return llvm::any_of(turned, [&](const TurnedPair &pair) { return pair.phase == state; });
+  return llvm::any_of(turned, [&](const TurnedPair &pair) { return pair.getPhase() == state; });
+}
+
+bool ProgramBuilder::isOfChunk(unsigned state) const {
+  return llvm::any_of(turned, [&](const TurnedPair &pair) { return llvm::is_contained(pair.ofChunk, state); });
 }
 
 void ProgramBuilder::turnNexts() {
   ValueBuilder build(builder, loc);
   for (const TurnedPair &pair : turned) {
-    Value phase = build.asToken(nexts[pair.phase]), cosine = map(Function::Cos, phase),
+    Value phase = build.asToken(nexts[pair.getPhase()]), cosine = map(Function::Cos, phase),
           sine = map(Function::Sin, phase);
     bool isVector = chunk::tensorOf(phase).getRank() > 1;
     auto times = [&](Value factor, Value state) -> Value {
@@ -248,8 +252,21 @@ void ProgramBuilder::turnNexts() {
       return pair.transposed ? map(Function::ScaleRows, {factor, state}) : map(Function::ScaleCols, {state, factor});
     };
     Value a = build.asToken(nexts[pair.real]), b = build.asToken(nexts[pair.imaginary]);
-    nexts[pair.real] = build.asState(build.sub(times(cosine, a), times(sine, b)));
-    nexts[pair.imaginary] = build.asState(build.add(times(sine, a), times(cosine, b)));
+    auto written = [&](unsigned part) {
+      Value sum;
+      for (const TurnedPair::Write &write : pair.writes) {
+        if (!write.keys[part])
+          continue;
+        Value key = build.asToken(nexts[*write.keys[part]]);
+        Value value = write.value ? build.asToken(nexts[*write.value]) : Value();
+        if (value)
+          key = pair.transposed ? map(Function::Outer, {key, value}) : map(Function::Outer, {value, key});
+        sum = build.add(sum, key);
+      }
+      return sum;
+    };
+    nexts[pair.real] = build.asState(build.add(build.sub(times(cosine, a), times(sine, b)), written(0)));
+    nexts[pair.imaginary] = build.asState(build.add(build.add(times(sine, a), times(cosine, b)), written(1)));
   }
 }
 
@@ -295,7 +312,7 @@ ProgramOp ProgramBuilder::build() {
                                     param.getName());
   for (auto [index, state] : llvm::enumerate(recurrence.getStates()))
     states.push_back(
-        isPhase(index)
+        isOfChunk(index)
             ? ValueBuilder(builder, loc).stateConstant(0, makeTensor(context, dgps::shapeOf(state.getResult())))
             : StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
                               state.getName()));
@@ -313,7 +330,7 @@ ProgramOp ProgramBuilder::build() {
     OutputOp::create(builder, output.getLoc(), output.getName(), value);
   turnNexts();
   for (auto [index, state] : llvm::enumerate(states))
-    if (!isPhase(index))
+    if (!isOfChunk(index))
       NextOp::create(builder, loc, state, nexts[index]);
   // What was made in advance and is not needed goes.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
