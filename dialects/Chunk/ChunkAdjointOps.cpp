@@ -55,10 +55,21 @@ static int64_t countTriangle(Value matrix, Value values, bool decays) {
 int64_t ApplyTransposedOp::getFlops() { return countTriangle(getMatrix(), getValues(), bool(getDecay())); }
 int64_t SolveTransposedOp::getFlops() { return countTriangle(getMatrix(), getValues(), bool(getDecay())); }
 
+/// Whether an interaction has what the rows see of the writes, with the decay between them.
+static bool isSeen(DecayCotangentOp op) {
+  return llvm::any_of(op.getRows().getUsers(), [&](Operation *user) {
+    auto made = dyn_cast<InteractionOp>(user);
+    return made && made.getRows() == op.getRows() && made.getColumns() == op.getColumns() &&
+           made.getDecay() == op.getDecay() && made.getPoints() == op.getPoints() && made.getSteps() == op.getSteps();
+  });
+}
+
 // For each pair of a write and a later token: what the write has become there, what later rows make of it, their
-// product.
+// product. Where all channels decay alike a pair makes one number of them all, by which each decay between matters.
 int64_t DecayCotangentOp::getFlops() {
   int64_t tokens = tensorOf(getDecay()).getDimSize(0), channels = tensorOf(getRows()).getDimSize(1);
+  if (tensorOf(getDecay()).getRank() == 1)
+    return (getLinear() || !isSeen(*this) ? elements(getMatrix()) * channels : 0) + 2 * elements(getMatrix());
   return elements(getMatrix()) * channels + tokens * tensorOf(getColumns()).getDimSize(0) / 2 * 5 * channels;
 }
 

@@ -180,8 +180,10 @@ LogicalResult InteractionOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints
   // One decay for all channels is a factor of the matrix; the products are then ordinary ones.
   bool byChannel = getDecay() && tensorOf(getDecay()).getRank() > 1;
   if (getDecay() && !byChannel) {
+    // The decay's cotangent takes the matrix as it is, so that it is made anyway, but for a decay that has none.
     auto made = d.getDefiningOp<InteractionOp>();
-    if (made && !made.getDecay() && made.getPoints() == getPoints() && made.getSteps() == getSteps())
+    if (made && !made.getDecay() && made.getPoints() == getPoints() && made.getSteps() == getSteps() &&
+        getDecay().getDefiningOp<ConstantOp>())
       d = products.interact(made.getRows(), made.getColumns(), mask, /*decays=*/true);
     else
       d = build.mul(products.decayMatrix(d, mask), d);

@@ -1,5 +1,7 @@
 #include "Explain/GradientReport.h"
 #include "Compile/GradientPrograms.h"
+#include "Compile/KernelPlans.h"
+#include "Compile/SegmentPrograms.h"
 #include "Explain/ChunkEquations.h"
 #include "Explain/ChunkReport.h"
 #include <fmt/format.h>
@@ -9,11 +11,23 @@ using namespace recur;
 using namespace recur::explain;
 
 namespace {
+/// How segments of a sequence are gone over at the same time. Times are in those of a chunk of the gradient.
+struct Segments {
+  std::string whyNot;  // empty where they are
+  std::string whyTwo;  // empty where there may be more
+  double states = 0;   // of going ahead for the states that the gradient takes
+  double chain = 0;    // of going back for the cotangents of states alone
+  double maps = 0;     // of what a segment between others makes of states
+  int64_t bytes = 0;   // of a segment of a head, beside the states that are kept in it
+  bool isApart = true; // no chunk needs another
+};
+
 struct GradientReport {
   int64_t chunk;
   std::vector<std::string> equations;
   Cost gradient, program, states; // of one token of one head; `states`: going over a chunk for its states alone
   double stateBytes;              // of all states of a head; 0 where the gradient takes none
+  Segments segments;
 };
 
 /// What is kept between forward and backward: bytes and flops of a token, and how long it takes, by these flops, over
@@ -66,16 +80,98 @@ static double countStateBytes(chunk::ProgramOp program) {
   return bytes;
 }
 
+static int64_t countBytes(chunk::StateOp state) { return 4 * chunk::tensorOf(state).getNumElements(); }
+
+static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
+  Segments segments;
+  Expected<chunk::ProgramOp> chain = compile::makeChainProgram(programs);
+  if (!chain)
+    return chain.takeError();
+  SmallVector<StringRef> params;
+  for (chunk::ParamOp param : programs.gradient.getParams())
+    params.push_back(param.getName());
+  bool carriesStates = any_of(programs.gradient.getStates(), [&](chunk::StateOp state) {
+    return !is_contained(params, state.getName().drop_front(StringRef("gradient.").size()));
+  });
+  if (carriesStates && !*chain) {
+    segments.whyNot = "only gradients of states are asked for, which go from chunk to chunk";
+    return segments;
+  }
+  double cost = compile::estimateCost(programs.gradient);
+  bool takesStates = !programs.gradient.getKept().empty();
+  segments.isApart = !carriesStates && !takesStates;
+  segments.states = takesStates ? compile::estimateCost(programs.states) / cost : 0;
+  segments.chain = *chain ? compile::estimateCost(*chain) / cost : 0;
+  int64_t stateBytes = int64_t(countStateBytes(programs.states));
+  segments.bytes = 2 * stateBytes;
+  for (chunk::StateOp carried : programs.gradient.getStates())
+    segments.bytes += countBytes(carried);
+  if (segments.isApart)
+    return segments;
+  segments.whyTwo = compile::explainNoPlan(programs.program, RECUR_PLAN_SEGMENT).value_or("");
+  if (!segments.whyTwo.empty())
+    return segments;
+  Expected<compile::SegmentPrograms> maps = compile::makeSegmentPrograms(programs.program);
+  if (!maps)
+    return maps.takeError();
+  segments.bytes += 2 * stateBytes;
+  for (const compile::SegmentProgram &state : maps->states) {
+    segments.maps += double(state.facts.cost) * compile::estimateCost(programs.program) / cost;
+    SmallVector<chunk::StateOp, 8> parts = chunk::ProgramOp(state.summary).getStates();
+    segments.bytes += countBytes(parts[parts.size() - 2]);
+  }
+  return segments;
+}
+
 static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
+  Expected<Segments> segments = findSegments(*programs);
+  if (!segments)
+    return segments.takeError();
   return GradientReport{int64_t(programs->gradient.getChunk()),
                         writeEquations(programs->gradient),
                         countCost(programs->gradient),
                         countCost(programs->program),
                         countCost(programs->states),
-                        programs->gradient.getKept().empty() ? 0 : countStateBytes(programs->states)};
+                        programs->gradient.getKept().empty() ? 0 : countStateBytes(programs->states),
+                        std::move(*segments)};
+}
+
+static std::vector<std::string> describeSegments(const Segments &segments) {
+  if (!segments.whyNot.empty())
+    return {"no: " + segments.whyNot};
+  std::vector<std::string> lines{"auto may take them with fewer sequences and groups of heads than processors, where "
+                                 "they save a twelfth of the time"};
+  if (!segments.whyTwo.empty())
+    lines.push_back("two at most: " + segments.whyTwo);
+  std::string times;
+  for (auto [what, time] : {std::pair("its states", segments.states),
+                            {"cotangents of states alone", segments.chain},
+                            {"what it makes of states", segments.maps}})
+    if (time > 0)
+      times += fmt::format("{}{} {:.2f}", times.empty() ? "beside a chunk's gradients: " : ", ", what, time);
+  lines.push_back(times.empty() ? "no chunk needs another" : times + " of their time");
+  lines.push_back(fmt::format("{:.1f} KiB for each segment of a head", double(segments.bytes) / 1024));
+  return lines;
+}
+
+static json::Object toJson(const Segments &segments) {
+  json::Object object{{"available", segments.whyNot.empty()}};
+  if (!segments.whyNot.empty()) {
+    object["reason"] = segments.whyNot;
+    return object;
+  }
+  if (!segments.whyTwo.empty()) {
+    object["most"] = 2;
+    object["most_reason"] = segments.whyTwo;
+  }
+  object["bytes_per_segment"] = segments.bytes;
+  object["states_time"] = segments.states;
+  object["cotangents_time"] = segments.chain;
+  object["maps_time"] = segments.maps;
+  return object;
 }
 
 Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
@@ -98,6 +194,11 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
                                    keeping.bytes, keeping.flops, keeping.time));
     title = "";
   }
+  title = "segments";
+  for (const std::string &what : describeSegments(report->segments)) {
+    line(title.data(), what);
+    title = "";
+  }
   return text;
 }
 
@@ -113,6 +214,7 @@ Expected<json::Value> explain::explainGradientJson(dgps::RecurrenceOp recurrence
                                 {"relative_time", keeping.time}});
   return json::Value(json::Object{{"size", report->chunk},
                                   {"kept", std::move(kept)},
+                                  {"segments", toJson(report->segments)},
                                   {"equations", json::Array(report->equations)},
                                   {"flops_per_token", report->gradient.flops},
                                   {"bytes_per_token", report->gradient.bytes},

@@ -12,6 +12,21 @@ static int64_t findEnd(std::optional<ArrayRef<int64_t>> triangle, int64_t row, i
   return triangle ? std::min(columns, (row / (*triangle)[0] + 1) * (*triangle)[1]) : columns;
 }
 
+namespace {
+struct Range {
+  int64_t begin, end;
+};
+} // namespace
+
+/// The inner indices that a row of the result takes. Of a transposed left factor, whose triangle is that of the tile as
+/// it lies, it takes those of the first token that has the row, and of the tokens behind it.
+static Range findInner(tile::ProductOp op, int64_t row, int64_t inner) {
+  std::optional<ArrayRef<int64_t>> triangle = op.getLeftTriangle();
+  if (!triangle || !op.getTransposed())
+    return {0, findEnd(triangle, row, inner)};
+  return {std::min(inner, row / (*triangle)[1] * (*triangle)[0]), inner};
+}
+
 /// An error unless the left factor is zero where it promises to be. (Infinities times zero break no promise of a plan.)
 /// The matrix units of a team take 16 inner indices at a time, so there the promise is kept beyond the last one that
 /// counts.
@@ -19,9 +34,12 @@ static Error checkLeftTriangle(TileExecutor &e, tile::ProductOp op, const Conten
   auto kernel = op->getParentOfType<tile::KernelOp>();
   if (kernel && kernel.getThreads() && !op.getTransposed() && op.getLeftTriangle())
     inner = std::min<int64_t>(alignTo(inner, 16), op.getLeft().getType().getSize(1));
+  int64_t columns = inner; // of the tile as it lies
+  if (op.getTransposed())
+    std::swap(rows, columns);
   for (int64_t row = 0; row < rows; ++row)
-    for (int64_t k = findEnd(op.getLeftTriangle(), row, inner); k < inner; ++k) {
-      double x = op.getTransposed() ? left.at(k, row) : left.at(row, k);
+    for (int64_t k = findEnd(op.getLeftTriangle(), row, columns); k < columns; ++k) {
+      double x = left.at(row, k);
       if (isHole(x))
         return makeTileError(op, "left_triangle promises 0 at [" + Twine(row) + ", " + Twine(k) +
                                      "] of the left factor, which has no meaning: " + e.machine.holes.describe(x));
@@ -135,7 +153,8 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
   Contents contents{{rows, columns}, std::vector<double>(rows * columns)};
   std::optional<uint64_t> leftOut;
   for (int64_t row = 0; row < rows; ++row) {
-    int64_t end = findEnd(op.getResultTriangle(), row, columns), innerEnd = findEnd(op.getLeftTriangle(), row, inner);
+    int64_t end = findEnd(op.getResultTriangle(), row, columns);
+    Range taken = findInner(op, row, inner);
     for (int64_t column = 0; column < end && op.getPlus(); ++column) {
       double &sum = contents.at(row, column);
       sum = plus.at(row, column);
@@ -147,7 +166,7 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
     }
     std::vector<double> before(op.getPlus() ? &contents.at(row, 0) : nullptr,
                                op.getPlus() ? &contents.at(row, 0) + columns : nullptr);
-    for (int64_t k = 0; k < innerEnd; ++k) {
+    for (int64_t k = taken.begin; k < taken.end; ++k) {
       double factor = transposed ? a.at(k, row) : a.at(row, k);
       for (int64_t column = 0; column < end; ++column) {
         double &sum = contents.at(row, column);
@@ -162,7 +181,7 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       std::optional<double> hole;
       if (op.getPlus() && isHole(before[column]))
         hole = before[column];
-      for (int64_t k = 0; k < innerEnd && !hole; ++k)
+      for (int64_t k = taken.begin; k < taken.end && !hole; ++k)
         for (double x : {transposed ? a.at(k, row) : a.at(row, k), rightAt(k, column)})
           if (isHole(x) && !hole)
             hole = x;

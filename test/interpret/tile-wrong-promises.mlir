@@ -24,6 +24,28 @@ check.run @left_triangle tokens 4
      [[1, 0, 2, 1], [0, 1, 1, 3], [2, 1, 0, 1], [1, 1, 3, 0]])
   fails "tile.product (+9:3): left_triangle promises 0 at [0, 1] of the left factor, which is 0.500000"
 
+// Of a transposed factor it is promised as the factor lies.
+tile.kernel @left_triangle_of_a_transposed_factor required 2 workspace 256 {
+^bb0(%x: !A, %y: !A, %tokens: i64):
+  %four = arith.constant 4 : i64
+  %t = tile.alloc : !T
+  %u = tile.alloc : !T
+  tile.map into %t rows %four dims [] into !T {
+    %row = tile.index 0
+    %column = tile.index 1
+    %isAbove = arith.cmpi slt, %row, %column : i32
+    %a = arith.constant 0.5 : f32
+    %zero = arith.constant 0.0 : f32
+    %b = arith.select %isAbove, %a, %zero : f32
+    tile.yield %b : f32
+  }
+  tile.product transposed %t, %t into %u rows %four inner %four left_triangle [2, 1] : !T, !T into !T
+}
+check.run @left_triangle_of_a_transposed_factor tokens 4
+    ([[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12], [13, 14, 15, 16]],
+     [[1, 0, 2, 1], [0, 1, 1, 3], [2, 1, 0, 1], [1, 1, 3, 0]])
+  fails "tile.product (+14:3): left_triangle promises 0 at [0, 1] of the left factor, which is 0.500000"
+
 tile.kernel @left_triangle_of_nothing required 2 workspace 256 {
 ^bb0(%x: !A, %y: !A, %tokens: i64):
   %four = arith.constant 4 : i64

@@ -94,7 +94,9 @@ void Planner::plan(chunk::ApplyTransposedOp op) {
   if (op.getDecay())
     return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
                       /*solve=*/false);
-  product(matrix, true, values, result, rowsOf(result), rowsOf(values));
+  ProductOp gathered = product(matrix, true, values, result, rowsOf(result), rowsOf(values));
+  if (std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix()))
+    gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
 }
 
 /// Without a decay by the inverse, which is solved for once however many solves share the matrix.
@@ -110,7 +112,7 @@ void Planner::plan(chunk::SolveTransposedOp op) {
         [](Scalars &s, ValueRange) { return s.select(s.equal(s.index(0), s.index(1)), s.number(1), s.number(0)); });
     SolveOp::create(builder, loc, matrix, inverse, rowsOf(inverse));
   }
-  product(inverse, true, values, result, rowsOf(result), rowsOf(values));
+  product(inverse, true, values, result, rowsOf(result), rowsOf(values)).setLeftTriangle(ArrayRef<int64_t>{1, 1});
 }
 
 /// Each row, once it is solved, is added to what all others gather, with the weights that they take it by. Rows that

@@ -36,6 +36,15 @@ struct Multiplication {
 
   int64_t width() const { return right.type.getRank() == 3 ? 2 : 1; }
 
+  /// The steps [begin, end).
+  SmallVector<Value> emitRange(Emitter &e, Value begin, Value end, ArrayRef<Value> initial) const {
+    Factors factors = locate(e);
+    return e.loop(begin, end, 1, initial, [&](Value step, ValueRange sums) {
+      return add(e, factors, step, sums,
+                 [&](int64_t, Value factor, Value column, Value sum) { return multiply(e, factor, column, sum); });
+    });
+  }
+
   /// The steps [0, end). What `everyFew` makes goes with each few of them, which it is told the number of.
   SmallVector<Value> emit(Emitter &e, Value end, ArrayRef<Value> initial, LoopBody everyFew = nullptr) const {
     Factors factors = locate(e);
@@ -190,6 +199,17 @@ static SmallVector<Value> emitCausal(Emitter &e, const Multiplication &multiplic
   return llvm::to_vector_of<Value>(choice.getResults());
 }
 
+/// The inner indices of a product whose rows take those of their own token and of tokens behind: from the first one on
+/// that a row of the block takes. What the others take too many of is zero.
+static SmallVector<Value> emitAnticausal(Emitter &e, const Multiplication &multiplication, Value inner,
+                                         std::pair<int64_t, int64_t> triangle, ArrayRef<Value> initial) {
+  auto [rowsPerToken, perToken] = triangle;
+  int64_t width = multiplication.width();
+  Value first = e.multiply(e.divide(multiplication.row, perToken), rowsPerToken);
+  Value end = e.divide(e.add(inner, width - 1), width);
+  return multiplication.emitRange(e, e.divide(first, width), end, initial);
+}
+
 /// The part of the rows ahead that one of `units` register tiles asks for, in a burst.
 static void fetchPart(Emitter &e, const Ahead &ahead, Value unit, int64_t units) {
   if (ahead.rows < units) // each takes a share of a row
@@ -289,7 +309,9 @@ void conversion::emitProduct(Emitter &e, const Product &product) {
           fetchPart(e, ahead, unit, units);
     SmallVector<Value> sums = emitStart(e, product, row, column, rows, vectors);
     Multiplication multiplication{product.left, product.transposed, product.right, row, column, rows, vectors};
-    if (product.leftTriangle) {
+    if (product.leftTriangle && product.transposed) {
+      sums = emitAnticausal(e, multiplication, product.inner, *product.leftTriangle, sums);
+    } else if (product.leftTriangle) {
       sums = emitCausal(e, multiplication, product.inner, *product.leftTriangle, /*alignment=*/blocks.rows, sums);
     } else {
       int64_t width = multiplication.width();

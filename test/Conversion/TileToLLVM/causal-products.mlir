@@ -52,3 +52,19 @@ tile.kernel @unaligned required 0 workspace 16384 {
   %c = tile.alloc at 8192 : !tile.tile<48x16xf32, local, [16, 1]>
   tile.product %a, %b into %c rows %n inner %n left_triangle [3, 1] : !tile.tile<48x16xf32, local, [16, 1]>, !tile.tile<16x16xf32, local, [16, 1]> into !tile.tile<48x16xf32, local, [16, 1]>
 }
+
+// Transposed, a row takes its own token's and what is behind it: a block of 8 begins with its first row's.
+// CHECK-LABEL: llvm.func @anticausal
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %{{.*}} step %{{.*}}
+// CHECK: %[[FIRST:.*]] = arith.muli %[[ROW]], %c2_i64{{.*}} : i64
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %{{.*}} step %{{.*}} iter_args
+// CHECK-COUNT-8: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK: llvm.return
+tile.kernel @anticausal required 0 workspace 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<32x16xf32, local, [16, 1]>
+  %b = tile.alloc at 4096 : !tile.tile<32x16xf32, local, [16, 1]>
+  %c = tile.alloc at 8192 : !tile.tile<16x16xf32, local, [16, 1]>
+  tile.product transposed %a, %b into %c rows %n inner %n left_triangle [2, 1] : !tile.tile<32x16xf32, local, [16, 1]>, !tile.tile<32x16xf32, local, [16, 1]> into !tile.tile<16x16xf32, local, [16, 1]>
+}

@@ -27,69 +27,72 @@ chunk.program @sum {} chunk 8 {
 // The gated delta rule: the triangle is solved transposed, reads and writes change places, each interaction is there once.
 // CHECK-LABEL: chunk.program @delta_gradient {} chunk 8 backward {
 // CHECK-NEXT: %[[V0:[a-z0-9_]+]] = chunk.constant 0.000000e+00 : tensor<1xf32>
-// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<1x2xf32>
+// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<8x1xf32>
+// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<1x2xf32>
 // CHECK-NEXT: %q = chunk.input "q" shared : tensor<8x3xf32>
 // CHECK-NEXT: %k = chunk.input "k" : tensor<8x3xf32>
 // CHECK-NEXT: %v = chunk.input "v" : tensor<8x2xf32>
 // CHECK-NEXT: %g = chunk.input "g" : tensor<8xf32>
 // CHECK-NEXT: %S = chunk.kept "S" : tensor<2x3xf32>
 // CHECK-NEXT: %gradient.S = chunk.state "gradient.S" : tensor<2x3xf32>
-// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.cumulative_decay through log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.interaction %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.map mul %[[V2]], %k : tensor<8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.read %[[V4]], %S : tensor<8x3xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.map sub %v, %[[V5]] : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.solve %[[V3]], %[[V6]] : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.interaction %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.interaction %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.map mul %[[V3]], %k : tensor<8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.read %[[V5]], %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map sub %v, %[[V6]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.solve %[[V4]], %[[V7]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.interaction %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
 // CHECK-NEXT: %cotangent.o = chunk.input "cotangent.o" : tensor<8x2xf32>
-// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.read %k, %gradient.S : tensor<8x3xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.read left %[[V7]], %gradient.S : tensor<8x2xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.reshape_state %gradient.S : tensor<2x3xf32> to tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.map mul %[[V12]], %[[V13]] : tensor<1x2x3xf32>, tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.map vecmat %[[V1]], %[[V14]] : tensor<1x2xf32>, tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map sum %[[V15]] : tensor<1x3xf32>
-// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.cumulative_decay after log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.map mul %[[V16]], %[[V17]] : tensor<1xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V19:[a-z0-9_]+]] = chunk.cumulative_decay before log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V20:[a-z0-9_]+]] = chunk.map mul %[[V19]], %[[V18]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V21:[a-z0-9_]+]] = chunk.map exp %g : tensor<8xf32>
-// CHECK-NEXT: %[[V22:[a-z0-9_]+]] = chunk.map mul %[[V21]], %[[V20]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V23:[a-z0-9_]+]] = chunk.interaction %cotangent.o, %[[V7]] inclusive : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V24:[a-z0-9_]+]] = chunk.apply_transposed %[[V8]], %cotangent.o : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V25:[a-z0-9_]+]] = chunk.map add %[[V10]], %[[V24]] : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V26:[a-z0-9_]+]] = chunk.decay_cotangent %[[V23]], %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V27:[a-z0-9_]+]] = chunk.map add %[[V22]], %[[V26]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V28:[a-z0-9_]+]] = chunk.interaction %cotangent.o, %[[V7]] inclusive decay log(%g : tensor<8xf32>) : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V29:[a-z0-9_]+]] = chunk.apply %[[V28]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V30:[a-z0-9_]+]] = chunk.apply_transposed %[[V28]], %q : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V31:[a-z0-9_]+]] = chunk.map add %[[V11]], %[[V30]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V32:[a-z0-9_]+]] = chunk.solve_transposed %[[V3]], %[[V25]] : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V33:[a-z0-9_]+]] = chunk.map neg %[[V32]] : tensor<8x2xf32>
-// CHECK-NEXT: %[[V34:[a-z0-9_]+]] = chunk.interaction %[[V33]], %[[V7]] strict : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V35:[a-z0-9_]+]] = chunk.read left %[[V33]], %S : tensor<8x2xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V36:[a-z0-9_]+]] = chunk.advance %gradient.S, %[[V33]], %[[V4]] columns(%[[V9]] : tensor<1xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V37:[a-z0-9_]+]] = chunk.map dot %[[V35]], %k : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V38:[a-z0-9_]+]] = chunk.map mul %[[V35]], %[[V2]] : tensor<8x3xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V39:[a-z0-9_]+]] = chunk.map add %[[V31]], %[[V38]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V40:[a-z0-9_]+]] = chunk.decay_cotangent %[[V34]], %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V41:[a-z0-9_]+]] = chunk.map add %[[V27]], %[[V40]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V42:[a-z0-9_]+]] = chunk.interaction %[[V33]], %[[V7]] strict decay log(%g : tensor<8xf32>) : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V43:[a-z0-9_]+]] = chunk.apply %[[V42]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V44:[a-z0-9_]+]] = chunk.map add %[[V39]], %[[V43]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V45:[a-z0-9_]+]] = chunk.apply_transposed %[[V42]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V46:[a-z0-9_]+]] = chunk.map add %[[V44]], %[[V45]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V47:[a-z0-9_]+]] = chunk.reshape_state %[[V0]] : tensor<1xf32> to tensor<f32>
-// CHECK-NEXT: %[[Vall:[a-z0-9_]+]], %[[Vfirst:[a-z0-9_]+]] = chunk.reverse_scan %[[V47]], %[[V37]] decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
-// CHECK-NEXT: %[[V48:[a-z0-9_]+]] = chunk.map mul %[[V19]], %[[Vall]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V49:[a-z0-9_]+]] = chunk.map mul %[[V21]], %[[V48]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V50:[a-z0-9_]+]] = chunk.map add %[[V41]], %[[V49]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: chunk.output "gradient.q" %[[V29]] : tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.k" %[[V46]] : tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.v" %[[V32]] : tensor<8x2xf32>
-// CHECK-NEXT: chunk.output "gradient.g" %[[V50]] : tensor<8xf32>
-// CHECK-NEXT: chunk.next %gradient.S, %[[V36]] : tensor<2x3xf32>
+// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.read %k, %gradient.S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.read left %[[V8]], %gradient.S : tensor<8x2xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.reshape_state %gradient.S : tensor<2x3xf32> to tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.map mul %[[V13]], %[[V14]] : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map vecmat %[[V2]], %[[V15]] : tensor<1x2xf32>, tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.map sum %[[V16]] : tensor<1x3xf32>
+// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.cumulative_decay after log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V19:[a-z0-9_]+]] = chunk.map mul %[[V17]], %[[V18]] : tensor<1xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V20:[a-z0-9_]+]] = chunk.cumulative_decay before log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V21:[a-z0-9_]+]] = chunk.map mul %[[V20]], %[[V19]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V22:[a-z0-9_]+]] = chunk.map exp %g : tensor<8xf32>
+// CHECK-NEXT: %[[V23:[a-z0-9_]+]] = chunk.map mul %[[V22]], %[[V21]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V24:[a-z0-9_]+]] = chunk.interaction %cotangent.o, %[[V8]] inclusive : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V25:[a-z0-9_]+]] = chunk.apply_transposed %[[V9]], %cotangent.o : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V26:[a-z0-9_]+]] = chunk.map add %[[V11]], %[[V25]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V27:[a-z0-9_]+]] = chunk.decay_cotangent %[[V24]], %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V28:[a-z0-9_]+]] = chunk.map add %[[V23]], %[[V27]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V29:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] inclusive decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK-NEXT: %[[V30:[a-z0-9_]+]] = chunk.map mul %[[V29]], %[[V24]] : tensor<8x8xf32>, tensor<8x8xf32>
+// CHECK-NEXT: %[[V31:[a-z0-9_]+]] = chunk.apply %[[V30]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V32:[a-z0-9_]+]] = chunk.apply_transposed %[[V30]], %q : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V33:[a-z0-9_]+]] = chunk.map add %[[V12]], %[[V32]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V34:[a-z0-9_]+]] = chunk.solve_transposed %[[V4]], %[[V26]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V35:[a-z0-9_]+]] = chunk.map neg %[[V34]] : tensor<8x2xf32>
+// CHECK-NEXT: %[[V36:[a-z0-9_]+]] = chunk.interaction %[[V35]], %[[V8]] strict : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V37:[a-z0-9_]+]] = chunk.read left %[[V35]], %S : tensor<8x2xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V38:[a-z0-9_]+]] = chunk.advance %gradient.S, %[[V35]], %[[V5]] columns(%[[V10]] : tensor<1xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V39:[a-z0-9_]+]] = chunk.map dot %[[V37]], %k : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V40:[a-z0-9_]+]] = chunk.map mul %[[V37]], %[[V3]] : tensor<8x3xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V41:[a-z0-9_]+]] = chunk.map add %[[V33]], %[[V40]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V42:[a-z0-9_]+]] = chunk.decay_cotangent %[[V36]], %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V43:[a-z0-9_]+]] = chunk.map add %[[V28]], %[[V42]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V44:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] strict decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK-NEXT: %[[V45:[a-z0-9_]+]] = chunk.map mul %[[V44]], %[[V36]] : tensor<8x8xf32>, tensor<8x8xf32>
+// CHECK-NEXT: %[[V46:[a-z0-9_]+]] = chunk.apply %[[V45]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V47:[a-z0-9_]+]] = chunk.map add %[[V41]], %[[V46]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V48:[a-z0-9_]+]] = chunk.apply_transposed %[[V45]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V49:[a-z0-9_]+]] = chunk.map add %[[V47]], %[[V48]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V50:[a-z0-9_]+]] = chunk.reshape_state %[[V0]] : tensor<1xf32> to tensor<f32>
+// CHECK-NEXT: %[[Vall:[a-z0-9_]+]], %[[Vfirst:[a-z0-9_]+]] = chunk.reverse_scan %[[V50]], %[[V39]] decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
+// CHECK-NEXT: %[[V51:[a-z0-9_]+]] = chunk.map mul %[[V20]], %[[Vall]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V52:[a-z0-9_]+]] = chunk.map mul %[[V22]], %[[V51]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V53:[a-z0-9_]+]] = chunk.map add %[[V43]], %[[V52]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: chunk.output "gradient.q" %[[V31]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.k" %[[V49]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.v" %[[V34]] : tensor<8x2xf32>
+// CHECK-NEXT: chunk.output "gradient.g" %[[V53]] : tensor<8xf32>
+// CHECK-NEXT: chunk.next %gradient.S, %[[V38]] : tensor<2x3xf32>
 // CHECK-NEXT: }
 chunk.program @delta {} chunk 8 {
   %q = chunk.input "q" shared : tensor<8x3xf32>
@@ -121,35 +124,35 @@ chunk.program @delta {} chunk 8 {
 // CHECK-NEXT: %gradient.p = chunk.state "gradient.p" : tensor<f32>
 // CHECK-NEXT: %A = chunk.kept "A" : tensor<f32>
 // CHECK-NEXT: %gradient.A = chunk.state "gradient.A" : tensor<f32>
-// CHECK-NEXT: %[[V1:[a-z0-9_]+]]:3 = chunk.token_loop (%[[Varg0:[a-z0-9_]+]] = %x : tensor<8xf32>) carry (%[[Varg1:[a-z0-9_]+]] = %A : tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
-// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map mul %p, %[[Varg1]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.map add %[[V7]], %[[Varg0]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.map tanh %[[V8]] : tensor<1xf32>
-// CHECK-NEXT: chunk.yield %[[V8]], %[[Varg1]], %[[V9]] : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %1:3 = chunk.token_loop (%arg0 = %x : tensor<8xf32>) carry (%arg1 = %A : tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
+// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.map mul %p, %arg1 : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.map add %[[V1]], %arg0 : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.map tanh %[[V2]] : tensor<1xf32>
+// CHECK-NEXT: chunk.yield %[[V2]], %arg1, %[[V3]] : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
 // CHECK-NEXT: }
 // CHECK-NEXT: %cotangent.o = chunk.input "cotangent.o" : tensor<8xf32>
-// CHECK-NEXT: %[[V2:[a-z0-9_]+]]:3 = chunk.token_loop reverse (%[[Varg0:[a-z0-9_]+]] = %x : tensor<8xf32>, %[[Varg1:[a-z0-9_]+]] = %[[V1]]#1 : tensor<8xf32>, %[[Varg2:[a-z0-9_]+]] = %cotangent.o : tensor<8xf32>) carry (%[[Varg3:[a-z0-9_]+]] = %gradient.A : tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
-// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map mul %p, %[[Varg1]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.map add %[[V7]], %[[Varg0]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.map add %[[V8]], %[[V8]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.map sigmoid %[[V9]] : tensor<1xf32>
-// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.map neg %[[V9]] : tensor<1xf32>
-// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.map sigmoid %[[V11]] : tensor<1xf32>
-// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.map mul %[[V10]], %[[V12]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.map mul %[[V0]], %[[V13]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.map mul %[[Varg3]], %[[V14]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map add %[[Varg2]], %[[V15]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.map mul %[[V16]], %[[Varg1]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.map mul %[[V16]], %p : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: chunk.yield %[[V16]], %[[V17]], %[[V18]] : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %2:3 = chunk.token_loop reverse (%arg0 = %x : tensor<8xf32>, %arg1 = %1#1 : tensor<8xf32>, %arg2 = %cotangent.o : tensor<8xf32>) carry (%arg3 = %gradient.A : tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<f32>) {
+// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.map mul %p, %arg1 : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.map add %[[V4]], %arg0 : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.map add %[[V5]], %[[V5]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map sigmoid %[[V6]] : tensor<1xf32>
+// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.map neg %[[V6]] : tensor<1xf32>
+// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.map sigmoid %[[V8]] : tensor<1xf32>
+// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.map mul %[[V7]], %[[V9]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.map mul %[[V0]], %[[V10]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.map mul %arg3, %[[V11]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.map add %arg2, %[[V12]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.map mul %[[V13]], %arg1 : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.map mul %[[V13]], %p : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: chunk.yield %[[V13]], %[[V14]], %[[V15]] : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
 // CHECK-NEXT: }
-// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.sum_tokens %[[V2]]#1 : tensor<8xf32>
-// CHECK-NEXT: chunk.output "gradient.x" %[[V2]]#0 : tensor<8xf32>
-// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.reshape_state %gradient.p : tensor<f32> to tensor<1xf32>
-// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.map add %[[V4]], %[[V3]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.reshape_state %[[V5]] : tensor<1xf32> to tensor<f32>
-// CHECK-NEXT: chunk.next %gradient.p, %[[V6]] : tensor<f32>
-// CHECK-NEXT: chunk.next %gradient.A, %[[V2]]#2 : tensor<f32>
+// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.sum_tokens %2#1 : tensor<8xf32>
+// CHECK-NEXT: chunk.output "gradient.x" %2#0 : tensor<8xf32>
+// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.reshape_state %gradient.p : tensor<f32> to tensor<1xf32>
+// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.map add %[[V17]], %[[V16]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V19:[a-z0-9_]+]] = chunk.reshape_state %[[V18]] : tensor<1xf32> to tensor<f32>
+// CHECK-NEXT: chunk.next %gradient.p, %[[V19]] : tensor<f32>
+// CHECK-NEXT: chunk.next %gradient.A, %2#2 : tensor<f32>
 // CHECK-NEXT: }
 chunk.program @loop {} chunk 8 {
   %x = chunk.input "x" : tensor<8xf32>
@@ -174,33 +177,33 @@ chunk.program @loop {} chunk 8 {
 // CHECK-NEXT: %r = chunk.param "r" : tensor<1xf32>
 // CHECK-NEXT: %gradient.r = chunk.state "gradient.r" : tensor<f32>
 // CHECK-NEXT: %[[V0:[a-z0-9_]+]] = chunk.cg %q ridge %r iterations 5 : tensor<8x3xf32>, tensor<1xf32> {
-// CHECK-NEXT: ^bb0(%[[Varg0:[a-z0-9_]+]]: tensor<8x3xf32>):
-// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.interaction %[[Varg0]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.apply %[[V14]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: chunk.yield %[[V15]] : tensor<8x3xf32>
+// CHECK-NEXT: ^bb0(%arg0: tensor<8x3xf32>):
+// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.interaction %arg0, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.apply %[[V1]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: chunk.yield %[[V2]] : tensor<8x3xf32>
 // CHECK-NEXT: }
 // CHECK-NEXT: %cotangent.y = chunk.input "cotangent.y" : tensor<8x3xf32>
-// CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.cg %cotangent.y ridge %r iterations 5 : tensor<8x3xf32>, tensor<1xf32> {
-// CHECK-NEXT: ^bb0(%[[Varg0:[a-z0-9_]+]]: tensor<8x3xf32>):
-// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.interaction %[[Varg0]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.apply %[[V14]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: chunk.yield %[[V15]] : tensor<8x3xf32>
+// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.cg %cotangent.y ridge %r iterations 5 : tensor<8x3xf32>, tensor<1xf32> {
+// CHECK-NEXT: ^bb0(%arg0: tensor<8x3xf32>):
+// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.interaction %arg0, %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.apply %[[V4]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: chunk.yield %[[V5]] : tensor<8x3xf32>
 // CHECK-NEXT: }
-// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.map neg %[[V1]] : tensor<8x3xf32>
-// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.map mul %[[V2]], %[[V0]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.map sum %[[V3]] : tensor<8x3xf32>
-// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.sum_tokens %[[V4]] : tensor<8xf32>
-// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.interaction %[[V0]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.interaction %[[V2]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.apply_transposed %[[V6]], %[[V2]] : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.apply_transposed %[[V7]], %[[V0]] : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.map add %[[V8]], %[[V9]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.q" %[[V1]] : tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.k" %[[V10]] : tensor<8x3xf32>
-// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.reshape_state %gradient.r : tensor<f32> to tensor<1xf32>
-// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.map add %[[V11]], %[[V5]] : tensor<1xf32>, tensor<1xf32>
-// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.reshape_state %[[V12]] : tensor<1xf32> to tensor<f32>
-// CHECK-NEXT: chunk.next %gradient.r, %[[V13]] : tensor<f32>
+// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.map neg %[[V3]] : tensor<8x3xf32>
+// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map mul %[[V6]], %[[V0]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.map sum %[[V7]] : tensor<8x3xf32>
+// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.sum_tokens %[[V8]] : tensor<8xf32>
+// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.interaction %[[V0]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.interaction %[[V6]], %k inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.apply_transposed %[[V10]], %[[V6]] : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.apply_transposed %[[V11]], %[[V0]] : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.map add %[[V12]], %[[V13]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.q" %[[V3]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.k" %[[V14]] : tensor<8x3xf32>
+// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.reshape_state %gradient.r : tensor<f32> to tensor<1xf32>
+// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map add %[[V15]], %[[V9]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.reshape_state %[[V16]] : tensor<1xf32> to tensor<f32>
+// CHECK-NEXT: chunk.next %gradient.r, %[[V17]] : tensor<f32>
 // CHECK-NEXT: }
 chunk.program @solve {} chunk 8 {
   %q = chunk.input "q" : tensor<8x3xf32>
