@@ -247,7 +247,7 @@ static Expected<data::Results> runInEveryWay(const HostEngine &engine, const dat
   if (!again)
     return again;
   if (!haveSameNumbers(*first, *again))
-    return makeError("kernels gave other numbers when they ran once more, at T = " + Twine(data.sizes.tokens));
+    return makeError("two runs of the same kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
   HostCall how;
   for (int64_t i = 0; i <= data.sizes.batch; ++i)
     how.offsets.push_back(i * data.sizes.tokens);
@@ -255,7 +255,8 @@ static Expected<data::Results> runInEveryWay(const HostEngine &engine, const dat
   if (!packed)
     return packed;
   if (!haveSameNumbers(*first, *packed))
-    return makeError("kernels gave other numbers for packed sequences, at T = " + Twine(data.sizes.tokens));
+    return makeError("sequences that are packed give other numbers than each by itself, at T = " +
+                     Twine(data.sizes.tokens));
   return first;
 }
 

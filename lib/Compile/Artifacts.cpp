@@ -36,7 +36,7 @@ Expected<Emission> compile::emitArtifacts(ArrayRef<dgps::RecurrenceOp> recurrenc
                                           const KernelNames &kernelNames, ArrayRef<std::string> wanted) {
   for (StringRef artifact : {"ptx", "cubin"})
     if (is_contained(wanted, artifact) && !hasGPU(pipeline))
-      return makeError("--emit: '" + artifact + "' is of GPUs, and there is none in --target");
+      return makeError("--emit: '" + artifact + "' is made for GPUs, and --target names none; add one, such as sm_90a");
   Listings listings;
   listings.wantsCubin = is_contained(wanted, "cubin");
   listings.wantsAssembly = is_contained(wanted, "asm");

@@ -94,8 +94,9 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &gi
   };
   if (mlir::failed(runOwnStages(module, output, pipeline, dump))) {
     // A file that somebody else wrote may hold ops that this target has no form of.
-    Error failed = output.from ? makeError("--start-from: the file has no form at stage '" + to.name + "'")
-                               : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
+    Error failed = output.from
+                       ? makeError("--start-from: what the file holds cannot be lowered to stage '" + to.name + "'")
+                       : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
     return joinErrors(std::move(error), std::move(failed));
   }
   if (!to.populate)

@@ -40,7 +40,7 @@ Expected<std::vector<ArrayFile>> data::openFolder(StringRef folder, ArrayRef<Arr
                                                   bool wantsCotangents, bool othersToo) {
   if (!sys::fs::is_directory(folder))
     return makeError("cannot read folder '" + folder +
-                     "': " + (sys::fs::exists(folder) ? "it is a file" : "there is none of that name"));
+                     "': " + (sys::fs::exists(folder) ? "it is a file" : "it does not exist"));
   std::error_code code;
   std::set<std::string> present; // in order, so that messages do not depend on the file system
   for (sys::fs::directory_iterator entry(folder, code), end; entry != end && !code; entry.increment(code))

@@ -164,7 +164,7 @@ Expected<Sizes> data::inferSizes(dgps::RecurrenceOp recurrence, ArrayRef<Given> 
     return entry == known.end() ? otherwise : entry->second.size;
   };
   if (!known.count("T"))
-    return makeError("no input says how many tokens there are");
+    return makeError("no input is given, and the number of tokens is read from one; give at least one");
   Sizes sizes;
   sizes.batch = get("B", 1);
   sizes.tokens = get("T", 0);

@@ -144,6 +144,10 @@ Expected<std::vector<frontend::RecurrenceInfo>> Specification::describe() {
 Error Specification::compile(const frontend::InstantiationOptions &instantiation) {
   if (options.startFrom)
     return readModule();
+  // A name that the file has not is said before anything else is.
+  if (!instantiation.onlyRecurrence.empty())
+    if (Error error = describe().takeError())
+      return error;
   DiagnosticEngine diagnostics;
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> compiled =
       compile::compileSource(*source, instantiation, *context, diagnostics, &info);

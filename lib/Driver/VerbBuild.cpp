@@ -141,9 +141,6 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
   if (!specification)
     return specification.takeError();
-  if (!options->startFrom && !options->instantiation.onlyRecurrence.empty())
-    if (Error error = (*specification)->describe().takeError())
-      return std::move(error);
   if (Error error = (*specification)->compile(options->instantiation))
     return std::move(error);
   if (Error error = provoke(args))

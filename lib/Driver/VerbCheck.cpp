@@ -101,7 +101,8 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
     return all_of(check->only, [&](const std::string &name) { return is_contained(report.absent, name); });
   };
   if (!check->only.empty() && all_of(reports, comparesNothing))
-    return makeError("--stages: none of those named is there to compare");
+    return makeError(
+        "--stages: none of the stages that it names can be compared here; leave it out to compare all that can");
   if (args.hasArg(OPT_json)) {
     json::Array list;
     for (RecurrenceReport &report : reports)

@@ -51,9 +51,6 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   Expected<std::unique_ptr<Specification>> specification = Specification::open(*options);
   if (!specification)
     return specification.takeError();
-  if (!options->startFrom && !options->instantiation.onlyRecurrence.empty())
-    if (Error error = (*specification)->describe().takeError())
-      return std::move(error);
   frontend::InstantiationOptions instantiation = options->instantiation;
   instantiation.assumedDim = kAssumedDim;
   if (Error error = (*specification)->compile(instantiation))

@@ -39,8 +39,8 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
   if (!is_contained({"interpreter", "chunk", "host"}, engine))
     return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "host"});
   if (hasTarget && args.hasArg(OPT_engine))
-    return makeError("--target: it says whose kernels to run, and --engine=" + engine +
-                     " is given; leave one of them out");
+    return makeError("--target: it chooses the kernels of a target, and --engine=" + engine +
+                     " chooses what runs as well; leave one of them out");
   bool isCompiled = engine == "host";
   if (args.hasArg(OPT_plan) && args.hasArg(OPT_backward, OPT_backward_of))
     return makeError("--plan: gradients have one plan; leave it out");

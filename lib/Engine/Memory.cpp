@@ -59,7 +59,7 @@ Expected<std::unique_ptr<Memory>> engine::openMemory(const Target &target) {
     return std::make_unique<OwnMemory>();
   const CUDADriver &driver = CUDADriver::get();
   if (std::optional<std::string> reason = driver.explainNoDevice(target))
-    return makeError("--target: no kernels of '" + target.name + "' run here: " + *reason);
+    return makeError("--target: kernels for '" + target.name + "' cannot run here: " + *reason);
   if (Error error = driver.makeCurrent(target))
     return std::move(error);
   return std::make_unique<DeviceMemory>(driver);

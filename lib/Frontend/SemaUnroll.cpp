@@ -155,7 +155,7 @@ void RecurrenceChecker::checkElements() {
       ++missing;
     if (places.empty()) {
       diagnostics.report(ErrorCode::OutputElements, output->nameRange,
-                         "the loop runs no time, so the output '" + output->name + "' has no elements");
+                         "the loop never runs, so the output '" + output->name + "' has no elements");
       continue;
     }
     if (missing != int64_t(places.size())) {

@@ -34,7 +34,8 @@ std::vector<Declared> Signature::readValues(nb::list values) const {
         if (dims[place] == dim)
           read.dim = int32_t(place);
       if (read.dim < 0)
-        raiseArgument(name + ": a side of '" + declared.name + "' is named '" + dim + "', which is no dim");
+        raiseArgument(name + ": the shape of '" + declared.name + "' names '" + dim +
+                      "', which the recurrence does not declare as a dim");
     }
   }
   return result;

@@ -12,7 +12,7 @@ static void open(View &view, nb::handle object) {
   bool isKnown = view.open(object) && view.isOnCPU && view.sides <= View::mostSides &&
                  (view.type == Type::F32 || view.type == Type::BF16 || view.type == Type::F16);
   if (!isKnown)
-    raiseArgument("pieces are gathered of arrays of float32, bfloat16 or float16 in the processor's memory");
+    raiseArgument("each array must be float32, bfloat16 or float16, and lie in the processor's memory");
 }
 
 static bool haveOneShape(const View &a, const View &b) {
@@ -29,7 +29,7 @@ Gather::Gather(nb::list sourceArrays, nb::list pieceTuples) : kept(pieceTuples) 
     open(part, tuple[1]);
     open(to, tuple[2]);
     if (number >= sources.size() || !haveOneShape(part, to) || part.type != sources[number].type || to.isReadOnly)
-      raiseArgument("a piece is of a source, and has the shape and type of what it is copied to");
+      raiseArgument("each piece must lie in its source, and have the shape and type of the array that it is copied to");
     Piece piece = {number, 0, getBytes(part.type), static_cast<char *>(to.data), {}};
     piece.offset =
         (static_cast<const char *>(part.data) - static_cast<const char *>(sources[number].data)) / piece.bytes;

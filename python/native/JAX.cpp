@@ -84,7 +84,8 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   if (buffers.size() != cotangents + asked.cotangents.size() ||
       results.size() != (backward ? asked.gradients.size() : made) || asked.sizes.size() != 4 ||
       !areBelow(asked.cotangents, made) || !areBelow(asked.gradients, given))
-    return fail("recur: the call has not the buffers that its kernel takes");
+    return fail(
+        "recur: XLA passes other arrays than the kernel takes; trace the function again with this version of recur");
   // The data of an empty buffer may be null, which stands for what is not there.
   static char nothing[64] __attribute__((aligned(64)));
   auto dataOf = [](ffi::AnyBuffer buffer) { return buffer.element_count() ? buffer.untyped_data() : nothing; };

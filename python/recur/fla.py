@@ -349,7 +349,7 @@ def chunk_rwkv7(
     """RWKV-7: ``S = diag(exp(log_w)) S + b (a S) + k v``, where ``log_w`` is ``-exp(w)`` if ``w`` is given."""
     _refuse_heads_first(head_first)
     if (w is None) == (log_w is None):
-        raise ArgumentError("chunk_rwkv7: give one of w and log_w")
+        raise ArgumentError("chunk_rwkv7: give either w or log_w")
     decay = "w" if w is None else "-exp(w)"
     text = f"""recurrence rwkv7 {{
   dim K, V

@@ -32,7 +32,7 @@ _TARGET = "recur_call"
 @functools.cache
 def _register() -> None:
     if _native.jax_call is None:
-        raise LoadError("this build of recur has no calls for JAX: jax was not there when it was built")
+        raise LoadError("this build of recur was made without JAX; install jax, and build recur again")
     jax.ffi.register_ffi_target(_TARGET, _native.jax_call, platform="cpu")
 
 
@@ -238,9 +238,9 @@ def call(
     _register()
     name = recurrence.name
     if out is not None:
-        raise ArgumentError(f"{name}: JAX's arrays are not written to; leave out= away")
+        raise ArgumentError(f"{name}: JAX's arrays cannot be written to; leave out= out")
     if not isinstance(final, bool) and final is not None:
-        raise ArgumentError(f"{name}: JAX's arrays are not written to; final is True or False")
+        raise ArgumentError(f"{name}: JAX's arrays cannot be written to; final must be True or False")
     arrays = [None if array is None else jnp.asarray(array) for array in given]
     initials = recurrence.list_initials(initial)
     if initials is not None:
@@ -266,7 +266,7 @@ def call(
     known: tuple[int, ...] = ()
     if target is not None and lengths is not None:
         if isinstance(lengths, jax.core.Tracer):
-            raise ArgumentError(f"{name}: on a GPU the offsets must be known when a function is traced; give NumPy's, or a static argument")
+            raise ArgumentError(f"{name}: on a GPU the offsets must be known when a function is traced; give them as a NumPy array, or as a static argument")
         known = tuple(int(offset) for offset in lengths)
     _native.keep_for_jax(loaded.key, loaded.kernel)
     output_shapes, state_shapes = checked.shapes(loaded.kernel)

@@ -174,7 +174,7 @@ class Recurrence:
         """The same with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk; ``quick`` kernels
         compile in a fifth of the time, and run slower."""
         if self._only:
-            raise ArgumentError(f"{self.name}: a saved kernel has no options; load the text of the recurrence")
+            raise ArgumentError(f"{self.name}: a saved kernel takes no options; load the text of the recurrence")
         return Recurrence(
             self.declaration,
             self.source,

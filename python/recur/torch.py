@@ -87,11 +87,17 @@ def show_bound(recurrence: Recurrence, tensor: Any) -> Any:
     """The same for a bound call, which nobody differentiates or traces."""
     if isinstance(tensor, torch.Tensor):
         if tensor.device.type != "cpu":
-            raise ArgumentError(f"{recurrence.name}: a tensor is on {tensor.device}; a call is bound on the processor, and on a GPU captured in a graph")
+            raise ArgumentError(
+                f"{recurrence.name}: a tensor is on {tensor.device}; calls are bound to tensors in the processor's memory alone; on a GPU "
+                "capture the call in a CUDA graph"
+            )
         if tensor.requires_grad and torch.is_grad_enabled():
             raise ArgumentError(f"{recurrence.name}: a bound call has no gradient; detach() what requires one")
         if tensor.is_neg():
-            raise ArgumentError(f"{recurrence.name}: a bound call reads memory, and a tensor is negated lazily; see torch.Tensor.resolve_neg")
+            raise ArgumentError(
+                f"{recurrence.name}: a bound call reads a tensor's memory as it is, and one is negated lazily; give what its resolve_neg() "
+                "returns"
+            )
     return show(tensor)
 
 
@@ -141,7 +147,9 @@ def _run(
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
     if any(isinstance(tensor, torch.Tensor) and tensor.is_neg() for tensor in written):
-        raise ArgumentError(f"{recurrence.name}: results cannot be written to a tensor that is negated lazily; see torch.Tensor.resolve_neg")
+        raise ArgumentError(
+            f"{recurrence.name}: results cannot be written to a tensor that is negated lazily; give what its resolve_neg() returns"
+        )
     if given[0].is_cuda:
         from . import torch_gpu
 
@@ -322,7 +330,7 @@ def _refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
     functorch = torch._C._functorch
     if functorch.peek_interpreter_stack() is not None:
         if any(functorch.is_batchedtensor(tensor) for tensor in tensors):
-            raise ArgumentError(f"{name}: there is no torch.func.vmap of a recurrence; sequences at the same time are what B is for")
+            raise ArgumentError(f"{name}: torch.func.vmap cannot map a recurrence; give it all sequences at once, along B")
         if any(functorch.is_gradtrackingtensor(tensor) for tensor in tensors):
             raise NoGradientError(f"{name}: torch.func's derivatives do not go through a recurrence; backward() and torch.autograd.grad do")
     forward = torch.autograd.forward_ad
@@ -355,7 +363,7 @@ def call(
             offsets, twin = offsets
         offsets = torch.as_tensor(offsets)
         if offsets.requires_grad:
-            raise ArgumentError(f"{name}: the offsets require a gradient, and have none")
+            raise ArgumentError(f"{name}: the offsets require a gradient, and there is none for them; detach() them")
     types = {tensor.dtype for tensor in given}
     narrow = types - {torch.float32}
     result = None

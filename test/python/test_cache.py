@@ -203,7 +203,7 @@ print(float(recur.load({str(path)!r})(**draw()).sum()))
             "gated_delta_net: the saved kernel is for float32, and the arrays are float16",
         ),
         (lambda: saved.explain(), "gated_delta_net: a saved kernel has no text to explain; load the text of the recurrence"),
-        (lambda: saved.with_options(plan="step"), "gated_delta_net: a saved kernel has no options; load the text of the recurrence"),
+        (lambda: saved.with_options(plan="step"), "gated_delta_net: a saved kernel takes no options; load the text of the recurrence"),
         (lambda: recur.load(path, plan="step"), f"{path} is compiled already; it takes no options"),
     ]:
         with pytest.raises(recur.ArgumentError) as raised:

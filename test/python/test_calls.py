@@ -345,7 +345,7 @@ def test_pieces_are_gathered_from_arrays_that_lie_alike():
         assert not gather.copy(*wrong)
     assert (turned.T == 2 * source[:, 4, ::2]).all()
     for piece in [(2, source, source), (0, source[:1], dense), (0, source[:, :2], dense.astype(numpy.float16))]:
-        with pytest.raises(recur.ArgumentError, match="a piece is of a source, and has the shape and type of what it is copied to"):
+        with pytest.raises(recur.ArgumentError, match="each piece must lie in its source, and have the shape and type of the array that it is copied to"):
             recur._native.Gather([source, other], [piece])
-    with pytest.raises(recur.ArgumentError, match="pieces are gathered of arrays of float32, bfloat16 or float16"):
+    with pytest.raises(recur.ArgumentError, match="each array must be float32, bfloat16 or float16"):
         recur._native.Gather([source.astype(int)], [])

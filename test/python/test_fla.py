@@ -260,7 +260,7 @@ MISTAKES = [
         lambda d: fla.chunk_kda(**d, use_gate_in_kernel=True, A_log=normal(H), safe_gate=True),
         "chunk_kda: safe_gate needs a lower_bound",
     ),
-    (lambda d: fla.chunk_rwkv7(d["q"], d["k"], d["v"], d["k"], d["k"]), "chunk_rwkv7: give one of w and log_w"),
+    (lambda d: fla.chunk_rwkv7(d["q"], d["k"], d["v"], d["k"], d["k"]), "chunk_rwkv7: give either w or log_w"),
     (lambda d: fla.fused_recurrent_gla(d["q"], d["k"], d["v"], reverse=True), "fused_recurrent_gla: reverse=True is not taken: turn the tokens around"),
     (
         lambda d: fla.mamba_chunk_scan_combined(d["v"], d["g"], normal(H), d["k"], d["q"], 64, seq_idx=d["g"]),

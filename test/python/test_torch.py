@@ -185,7 +185,7 @@ def test_what_transformations_would_get_wrong_is_refused(gdn, inputs):
     given = of_torch(inputs)
     of_v = lambda v: gdn(**{**given, "v": v})
     assert torch.equal(torch.func.vmap(lambda x: x * 2)(of_v(given["v"])), 2 * of_v(given["v"]))
-    with pytest.raises(recur.ArgumentError, match="gated_delta_net: there is no torch.func.vmap of a recurrence"):
+    with pytest.raises(recur.ArgumentError, match="gated_delta_net: torch.func.vmap cannot map a recurrence"):
         torch.func.vmap(of_v)(given["v"][None])
     for derive in (lambda: torch.func.grad(lambda v: of_v(v).sum())(given["v"]), lambda: torch.func.jvp(of_v, (given["v"],), (given["v"],))):
         with pytest.raises(recur.NoGradientError, match="torch.func's derivatives do not go through a recurrence; backward"):
@@ -396,7 +396,7 @@ MISTAKES = [
     ("NumPy beside", lambda i: {**i, "g": i["g"].numpy()}, "the input 'g' is no tensor, but a ndarray, beside tensors"),
     ("dim", lambda i: {**i, "k": i["k"][..., :5]}, "K is 5 in 'k', but 16 in 'q'"),
     ("type", lambda i: {**i, "v": i["v"].double()}, "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16"),
-    ("offsets", lambda i: {**i, "offsets": torch.tensor([0.0, 70.0], requires_grad=True)}, "the offsets require a gradient, and have none"),
+    ("offsets", lambda i: {**i, "offsets": torch.tensor([0.0, 70.0], requires_grad=True)}, "the offsets require a gradient, and there is none for them; detach() them"),
     ("device", lambda i: {**i, "g": i["g"].to("meta")}, "a tensor is on cpu, and another on meta; a call has all on one device"),
     ("GPU's kernels", lambda i: i, "the kernels are for 'sm_90a', and the arrays are in the processor's memory"),
     ("state", lambda i: {**i, "initial": i["g"]}, "the initial state 'S' has the shape [2, 70, 4]; it should be [B, H, V, K]"),

@@ -186,7 +186,7 @@ def test_negation_that_was_put_off(gdn, long_way):
         assert torch.equal(gdn(**{**inputs, "v": later}), want)
     with pytest.raises(recur.ArgumentError, match="results cannot be written to a tensor that is negated lazily"):
         gdn(**inputs, out=later)
-    with pytest.raises(recur.ArgumentError, match="a tensor is negated lazily; see torch.Tensor.resolve_neg"):
+    with pytest.raises(recur.ArgumentError, match="and one is negated lazily; give what its resolve_neg"):
         gdn.bind(**{**inputs, "v": later})
     weights = torch.complex(torch.zeros_like(want), torch.ones_like(want)).conj().imag
     v = inputs["v"].clone().requires_grad_()

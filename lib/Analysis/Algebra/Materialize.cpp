@@ -190,11 +190,7 @@ Value Materializer::buildSum(const Atom *atom) {
   for (const Factor &factor : product->factors) {
     if (factor.axis != Axis::Both || factor.power != 1 || factor.atom->kind != Atom::Kind::Leaf)
       continue;
-    SmallVector<Factor, 4> rest;
-    for (const Factor &other : product->factors)
-      if (&other != &factor)
-        rest.push_back(other);
-    const Poly *vector = algebra.poly(algebra.monomial(rest, product->exponent));
+    const Poly *vector = algebra.poly(quotient(algebra, product, algebra.monomial(factor, nullptr)));
     Value matrix = factor.atom->leaf;
     if (atom->summed == Axis::Col)
       return MatvecOp::create(builder, loc, matrix, getVector(algebra.transpose(vector), shapeOf(matrix)[1]));

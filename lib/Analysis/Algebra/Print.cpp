@@ -1,4 +1,5 @@
 #include "Analysis/Algebra/Print.h"
+#include "Analysis/Algebra/Division.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -251,11 +252,7 @@ Printer::Text Printer::textOfSum(const Atom *atom) const {
   for (const Factor &factor : product->factors) {
     if (factor.axis != Axis::Both || factor.power != 1)
       continue;
-    SmallVector<Factor, 4> rest;
-    for (const Factor &other : product->factors)
-      if (&other != &factor)
-        rest.push_back(other);
-    const Poly *vector = algebra.poly(algebra.monomial(rest, product->exponent));
+    const Poly *vector = algebra.poly(quotient(algebra, product, algebra.monomial(factor, nullptr)));
     std::string matrix = within(text(factor.atom), Level::Operand);
     if (atom->summed == Axis::Col)
       return {matrix + " @ " + printOperand(algebra.transpose(vector)), Level::Product};
@@ -263,11 +260,9 @@ Printer::Text Printer::textOfSum(const Atom *atom) const {
   }
   // The first factor against the others.
   if (!product->factors.empty() && product->degree() > 1) {
-    SmallVector<Factor, 4> rest(product->factors.begin(), product->factors.end());
-    Factor first = rest.front();
-    if (--rest.front().power == 0)
-      rest.erase(rest.begin());
-    const Poly *others = algebra.poly(algebra.monomial(rest, product->exponent));
+    Factor first = product->factors.front();
+    first.power = 1;
+    const Poly *others = algebra.poly(quotient(algebra, product, algebra.monomial(first, nullptr)));
     return {"dot(" + text(first.atom).text + ", " + print(others) + ")"};
   }
   return {"sum(" + text(product).text + ")"};

@@ -198,7 +198,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
       })
       .Case([&](ProductOp op) -> LogicalResult {
         if (op.getRightTransposed())
-          return op.emitOpError("cannot be lowered: a core has right factors that are not transposed");
+          return op.emitOpError("cannot be lowered: a core multiplies by right factors that are not transposed");
         Product product{place(op.getLeft()), place(op.getRight()), place(op.getResult()), value(op.getRows()),
                         value(op.getInner())};
         product.plus = optionalPlace(op.getPlus());
@@ -235,7 +235,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
       })
       .Case([&](ScaledDotsOp op) -> LogicalResult {
         if (op.getRounded())
-          return op.emitOpError("cannot be lowered: a core takes the dots of numbers that are not rounded");
+          return op.emitOpError("cannot be lowered: a core computes dots of numbers that are not rounded");
         emitScaledDots(emitter, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
                        place(op.getResult()), value(op.getRows()));
         return success();

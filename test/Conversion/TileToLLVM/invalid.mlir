@@ -47,7 +47,7 @@ tile.kernel @transposed required 0 workspace 2048 {
 ^bb0(%n: i64):
   %a = tile.alloc at 0 : !tile.tile<16x16xf32, local, [16, 1]>
   %b = tile.alloc at 1024 : !tile.tile<16x16xf32, local, [16, 1]>
-  // expected-error @below {{'tile.product' op cannot be lowered: a core has right factors that are not transposed}}
+  // expected-error @below {{'tile.product' op cannot be lowered: a core multiplies by right factors that are not transposed}}
   tile.product %a, right_transposed %a into %b rows %n inner %n : !tile.tile<16x16xf32, local, [16, 1]>, !tile.tile<16x16xf32, local, [16, 1]> into !tile.tile<16x16xf32, local, [16, 1]>
 }
 

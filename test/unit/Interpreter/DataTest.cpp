@@ -56,7 +56,8 @@ TEST_F(SizesTest, ShapesAreCheckedAgainstTheRecurrence) {
             "S.npy: its shape is [2, 3, 8, 6], and [B, H, 6, 8] is expected");
   EXPECT_EQ(infer({{Role::Initial, "Z", {2, 3, 8, 6}}}), "Z.npy: the recurrence has no state 'Z'");
   EXPECT_EQ(infer({{Role::Param, "v", {2}}}), "v.npy: the recurrence has no param 'v'");
-  EXPECT_EQ(infer({{Role::Param, "p", {3}}}), "no input says how many tokens there are");
+  EXPECT_EQ(infer({{Role::Param, "p", {3}}}),
+            "no input is given, and the number of tokens is read from one; give at least one");
 }
 
 double rms(std::vector<double> got, std::vector<double> want) {
