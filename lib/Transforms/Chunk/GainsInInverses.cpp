@@ -1,5 +1,6 @@
 // An inverse has the gain of all that it multiplies.
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/ScaledRows.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_GAINSININVERSESPASS
@@ -24,17 +25,12 @@ private:
 };
 } // namespace
 
-/// The factor of a product of each row with a number of its own, and the rows.
-static std::pair<Value, Value> matchScaledRows(MapOp map) {
-  if (map.getFunction() == Function::Mul)
-    for (auto [a, b] : {std::pair(0, 1), {1, 0}}) {
-      Value factor = map.getOperands()[a], rows = map.getOperands()[b];
-      RankedTensorType type = tensorOf(factor);
-      if (type.getRank() == 1 && type.getDimSize(0) == tensorOf(map).getDimSize(0) && !constantNumber(factor) &&
-          rows.getType() == map.getType())
-        return {factor, rows};
-    }
-  return {};
+/// Values that are scaled by a number of each token that is not the same for all.
+static ScaledRows matchGain(Value values) {
+  ScaledRows scaled = matchScaledRows(values);
+  bool isOfTokens = scaled && !constantNumber(scaled.factor) &&
+                    tensorOf(scaled.factor).getDimSize(0) == tensorOf(values).getDimSize(0);
+  return isOfTokens ? scaled : ScaledRows();
 }
 
 /// Numbers of the tokens that are factors of the values.
@@ -42,7 +38,7 @@ static void findFactors(Value values, SmallVectorImpl<Value> &factors) {
   auto map = values.getDefiningOp<MapOp>();
   if (!map)
     return;
-  auto [factor, rows] = matchScaledRows(map);
+  auto [factor, rows] = matchGain(values);
   if (factor)
     factors.push_back(factor);
   if (factor || map.getFunction() == Function::Neg)
@@ -54,7 +50,7 @@ static Value withoutFactor(OpBuilder &builder, Value values, Value factor) {
   auto map = values.getDefiningOp<MapOp>();
   if (!map)
     return {};
-  auto [own, rows] = matchScaledRows(map);
+  auto [own, rows] = matchGain(values);
   if (own == factor && own)
     return rows;
   if (!own && map.getFunction() != Function::Neg)

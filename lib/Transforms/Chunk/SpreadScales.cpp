@@ -1,5 +1,6 @@
 // A constant that scales a sum goes to its terms.
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/ScaledRows.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_SPREADSCALESPASS
@@ -32,17 +33,6 @@ static ApplyOp matchApplied(Value term) {
              : ApplyOp();
 }
 
-/// A vector of the tokens that scales the rows of a term of which nothing else is read, and the rows.
-static std::pair<Value, Value> matchScaledRows(Value term) {
-  auto map = term.getDefiningOp<MapOp>();
-  if (map && term.hasOneUse() && map.getFunction() == Function::Mul)
-    for (auto [a, b] : {std::pair(0, 1), {1, 0}})
-      if (Value scale = map.getOperands()[a], rows = map.getOperands()[b];
-          tensorOf(scale).getRank() == 1 && rows.getType() == term.getType())
-        return {scale, rows};
-  return {Value(), term};
-}
-
 void SpreadScalesPass::spread(MapOp scaled) {
   if (scaled.getFunction() != Function::Mul)
     return;
@@ -55,7 +45,9 @@ void SpreadScalesPass::spread(MapOp scaled) {
       continue;
     for (auto [first, second] : {std::pair(0, 1), {1, 0}}) {
       ApplyOp apply = matchApplied(sum.getOperands()[first]);
-      auto [scale, rows] = matchScaledRows(sum.getOperands()[second]);
+      Value scale, rows = sum.getOperands()[second];
+      if (ScaledRows term = matchScaledRows(rows); term && rows.hasOneUse()) // of which nothing else is read
+        std::tie(scale, rows) = std::pair(term.factor, term.rows);
       if (!apply || !rows.getDefiningOp<ReadOp>() || !rows.hasOneUse() || rows.getType() != sum.getResult().getType())
         continue;
       OpBuilder builder(scaled);

@@ -1,5 +1,6 @@
 // Rows of inputs that read or are written stay as they came.
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/ScaledRows.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_UNSCALEDINPUTSPASS
@@ -26,43 +27,31 @@ private:
   static void unscale(ReadOp read);
   static void unscale(AdvanceOp advance);
 };
-
-/// Rows of an input, and the number of each of them that scales it.
-struct ScaledInput {
-  Value rows, scale;
-};
 } // namespace
 
-static std::optional<ScaledInput> matchScaledInput(Value value) {
-  auto scaled = value.getDefiningOp<MapOp>();
-  if (!scaled || scaled.getFunction() != Function::Mul)
-    return std::nullopt;
-  for (auto [own, other] : {std::pair(0, 1), {1, 0}}) {
-    Value rows = scaled.getOperands()[own], scale = scaled.getOperands()[other];
-    if (rows.getDefiningOp<InputOp>() && rows.getType() == value.getType() && tensorOf(rows).getRank() == 2 &&
-        tensorOf(scale).getRank() == 1)
-      return ScaledInput{rows, scale};
-  }
-  return std::nullopt;
+/// Rows of an input that are scaled by a number each.
+static ScaledRows matchScaledInput(Value value) {
+  ScaledRows scaled = matchScaledRows(value);
+  return scaled && scaled.rows.getDefiningOp<InputOp>() ? scaled : ScaledRows();
 }
 
 void UnscaledInputsPass::unscale(ReadOp read) {
-  std::optional<ScaledInput> input = matchScaledInput(read.getRows());
+  ScaledRows input = matchScaledInput(read.getRows());
   if (!input)
     return;
-  read.getRowsMutable().assign(input->rows);
+  read.getRowsMutable().assign(input.rows);
   OpBuilder builder(read->getContext());
   builder.setInsertionPointAfter(read);
-  auto scaled = MapOp::create(builder, read.getLoc(), Function::Mul, ValueRange{input->scale, read.getResult()});
+  auto scaled = MapOp::create(builder, read.getLoc(), Function::Mul, ValueRange{input.factor, read.getResult()});
   read.getResult().replaceAllUsesExcept(scaled.getResult(), scaled);
 }
 
 void UnscaledInputsPass::unscale(AdvanceOp advance) {
-  std::optional<ScaledInput> input = matchScaledInput(advance.getKeys());
+  ScaledRows input = matchScaledInput(advance.getKeys());
   if (!input || tensorOf(advance.getValues()).getRank() != 2)
     return;
   OpBuilder builder(advance);
-  Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{input->scale, advance.getValues()});
-  advance.getKeysMutable().assign(input->rows);
+  Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{input.factor, advance.getValues()});
+  advance.getKeysMutable().assign(input.rows);
   advance.getValuesMutable().assign(scaled);
 }
