@@ -97,7 +97,8 @@ struct AdvanceByNothing : OpRewritePattern<AdvanceOp> {
   }
 };
 
-/// a + (-b) = a - b, a - (-b) = a + b, 0 - a = -a and a * (-1) = -a.
+/// a + (-b) = a - b, a - (-b) = a + b, 0 - a = -a and a * (-1) = -a. The sign of a matrix is that of its product with a
+/// vector, which has fewer numbers.
 struct SimplifySigns : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MapOp op, PatternRewriter &rewriter) const override {
@@ -109,7 +110,7 @@ struct SimplifySigns : OpRewritePattern<MapOp> {
       auto map = value.getDefiningOp<MapOp>();
       return map && map.getFunction() == Function::Neg ? map.getOperands()[0] : Value();
     };
-    if (!isBinary(op.getFunction()))
+    if (op.getOperands().size() != 2)
       return failure();
     Value a = op.getOperands()[0], b = op.getOperands()[1];
     switch (op.getFunction()) {
@@ -130,6 +131,16 @@ struct SimplifySigns : OpRewritePattern<MapOp> {
         if (constantNumber(factor) == -1.0 && value.getType() == op.getType())
           return replace(Function::Neg, {value});
       return failure();
+    case Function::Matvec:
+    case Function::Vecmat: {
+      bool isMatvec = op.getFunction() == Function::Matvec;
+      Value matrix = negated(isMatvec ? a : b);
+      if (!matrix)
+        return failure();
+      Value product = isMatvec ? MapOp::create(rewriter, op.getLoc(), op.getFunction(), ValueRange{matrix, b})
+                               : MapOp::create(rewriter, op.getLoc(), op.getFunction(), ValueRange{a, matrix});
+      return replace(Function::Neg, {product});
+    }
     default:
       return failure();
     }

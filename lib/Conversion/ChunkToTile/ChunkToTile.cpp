@@ -234,7 +234,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   Value zero = constant(0), one = constant(1);
   firstOp = zero.getDefiningOp();
   for (auto [param, array] : llvm::zip(params, paramArrays))
-    LoadOp::create(builder, loc, array, zero, one, make(param));
+    LoadOp::create(builder, loc, array, zero, one, isFactorOfData(param) ? makeRounded(param) : make(param));
   // A state as the caller has it: one row of its sizes.
   auto asRow = [&](Value tile, chunk::StateOp state) {
     return chunk::tensorOf(state).getRank() == 0 ? tile : withTokens(tile);

@@ -152,6 +152,11 @@ private:
   mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Operation *pass,
                            llvm::DenseMap<mlir::Value, mlir::Value> &elements);
   void planElementwise(chunk::MapOp op);
+  /// A matrix that the vectors of all tokens are multiplied by is a factor of one product, on the matrix units of a
+  /// CTA.
+  bool planProjection(chunk::MapOp op);
+  /// Whether nothing but such products of data take the param: then it is a factor as it came.
+  bool isFactorOfData(chunk::ParamOp param);
   /// A scan that is left to the pass of the maps that read what it gives, and nothing else does.
   struct LeftScan {
     llvm::SmallVector<Input> inputs;

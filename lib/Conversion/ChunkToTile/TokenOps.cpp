@@ -96,12 +96,48 @@ void Planner::planElementwise(chunk::MapOp op) {
 
 static Value multiplyBoth(Scalars &scalars, ValueRange x) { return scalars.mul(x[0], x[1]); }
 
+/// The matrix and the vectors of a product of one matrix with all tokens' vectors.
+static std::optional<std::pair<Value, Value>> matchProjection(chunk::MapOp op) {
+  bool isMatvec = op.getFunction() == chunk::Function::Matvec, isVecmat = op.getFunction() == chunk::Function::Vecmat;
+  if (!isMatvec && !isVecmat)
+    return std::nullopt;
+  Value matrix = op.getOperands()[isMatvec ? 0 : 1], vectors = op.getOperands()[isMatvec ? 1 : 0];
+  if (chunk::tensorOf(matrix).getShape()[0] != 1 || chunk::tensorOf(vectors).getShape()[0] == 1)
+    return std::nullopt;
+  return std::pair(matrix, vectors);
+}
+
+bool Planner::isFactorOfData(chunk::ParamOp param) {
+  return machine.isCTA() && dataType.isBF16() && !param->use_empty() &&
+         llvm::all_of(param->getUsers(), [&](Operation *user) {
+           auto map = dyn_cast<chunk::MapOp>(user);
+           auto factors = map ? matchProjection(map) : std::nullopt;
+           return factors && factors->first == param && factors->second.getDefiningOp<chunk::InputOp>() &&
+                  user->getBlock() == param->getBlock();
+         });
+}
+
+bool Planner::planProjection(chunk::MapOp op) {
+  auto factors = machine.isCTA() && !inTokenLoop ? matchProjection(op) : std::nullopt;
+  if (!factors)
+    return false;
+  auto [matrix, vectors] = *factors;
+  auto param = matrix.getDefiningOp<chunk::ParamOp>();
+  Value left = param && isFactorOfData(param) ? rounded(vectors) : get(vectors), right = dropTokens(get(matrix));
+  Value result = make(op.getResult());
+  product(left, false, right, result, rowsOf(result), constant(chunk::tensorOf(vectors).getShape()[1]))
+      .setRightTransposed(op.getFunction() == chunk::Function::Matvec);
+  return true;
+}
+
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
     if (passes.of(op) == op && !isPaired(op) && !sumsOfStarts.contains(op) && !planned.contains(op))
       planElementwise(op);
     return;
   }
+  if (planProjection(op))
+    return;
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
     operands.push_back(get(operand));

@@ -90,6 +90,14 @@ chunk.program @arithmetic {} chunk 8 {
   %sum = chunk.map add %unit, %negative : tensor<8x2xf32>, tensor<8x2xf32>
   // CHECK: chunk.output "o" %[[D]]
   chunk.output "o" %sum : tensor<8x2xf32>
+  // The sign of a matrix is that of what it makes of a vector.
+  // CHECK: %[[M:.*]] = chunk.map matvec %m, %w : tensor<1x3x2xf32>, tensor<8x2xf32>
+  // CHECK: %[[N:.*]] = chunk.map neg %[[M]] : tensor<8x3xf32>
+  // CHECK: chunk.output "turned" %[[N]]
+  %m = chunk.param "m" : tensor<1x3x2xf32>
+  %other = chunk.map neg %m : tensor<1x3x2xf32>
+  %turned = chunk.map matvec %other, %w : tensor<1x3x2xf32>, tensor<8x2xf32>
+  chunk.output "turned" %turned : tensor<8x3xf32>
   // A scalar of one that would lose its shape stays.
   %p = chunk.param "p" : tensor<1xf32>
   %ones = chunk.constant 1.0 : tensor<8xf32>

@@ -1,0 +1,27 @@
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16" | FileCheck %s --check-prefix=CORE
+
+// A matrix that the vectors of all tokens are multiplied by is a factor of one product on the matrix units of a CTA: of
+// data as they came where both are data, and of f32 where one was computed.
+// CHECK-LABEL: tile.kernel @projections
+// CHECK: tile.load %arg2[%{{.*}}] rows %{{.*}} into %[[W:.*]] : <?x24x16xbf16, global> into <1x24x16xbf16, shared, [1728, 72, 1]>
+// CHECK: tile.load %arg3[%{{.*}}] rows %{{.*}} into %[[M:.*]] : <?x24x16xbf16, global> into <1x24x16xf32, shared, [864, 36, 1]>
+// CHECK: %[[V:.*]] = tile.view %[[W]]
+// CHECK: tile.product %{{.*}}, right_transposed %[[V]] into %{{.*}} rows %{{.*}} inner %c16_i64 : <32x16xbf16, shared, [72, 1]>, <24x16xbf16, shared, [72, 1]> into <32x24xf32
+// CHECK: %[[N:.*]] = tile.view %[[M]]
+// CHECK: tile.product %{{.*}}, %[[N]] into %{{.*}} rows %{{.*}} inner %c24_i64 : <32x24xf32, shared, [36, 1]>, <24x16xf32, shared, [36, 1]> into <32x16xf32
+// CHECK-NOT: tile.reduce
+
+// CORE-LABEL: tile.kernel @projections
+// CORE-COUNT-2: tile.reduce sum
+chunk.program @projections {} chunk 32 {
+  %x = chunk.input "x" : tensor<32x16xf32>
+  %y = chunk.input "y" : tensor<32x24xf32>
+  %w = chunk.param "w" : tensor<1x24x16xf32>
+  %m = chunk.param "m" : tensor<1x24x16xf32>
+  %a = chunk.map matvec %w, %x : tensor<1x24x16xf32>, tensor<32x16xf32>
+  %z = chunk.map tanh %y : tensor<32x24xf32>
+  %b = chunk.map vecmat %z, %m : tensor<32x24xf32>, tensor<1x24x16xf32>
+  chunk.output "a" %a : tensor<32x24xf32>
+  chunk.output "b" %b : tensor<32x16xf32>
+}
