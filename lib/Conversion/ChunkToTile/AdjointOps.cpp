@@ -263,7 +263,22 @@ void Planner::plan(chunk::FollowingOp op) {
   scan({rows}, state, all, first, rowsOf(all), 0, true, [](Scalars &, ValueRange x) { return std::pair(x[0], x[1]); });
 }
 
+/// Outer products that nothing but their sum over the tokens takes are one product.
+bool Planner::isSummedOuter(chunk::MapOp op) const {
+  auto rows = [](Value value) { return chunk::tensorOf(value).getShape()[0]; };
+  auto sum = op.getResult().hasOneUse() ? dyn_cast<chunk::SumTokensOp>(*op.getResult().user_begin()) : nullptr;
+  return sum && !inTokenLoop && op.getFunction() == chunk::Function::Outer && sum->getBlock() == op->getBlock() &&
+         rows(op.getOperands()[0]) == rows(op.getOperands()[1]);
+}
+
 void Planner::plan(chunk::SumTokensOp op) {
+  if (auto outer = op.getOperand().getDefiningOp<chunk::MapOp>(); outer && isSummedOuter(outer)) {
+    Value left = get(outer.getOperands()[0]), right = get(outer.getOperands()[1]);
+    Value result = alloc(chunk::tensorOf(op).getShape().drop_front()); // with room for whole blocks of rows
+    set(op, withTokens(result));
+    product(left, true, right, result, constant(tileOf(result).getSize(0)), rowsOf(left));
+    return;
+  }
   Value operand = get(op.getOperand()), result = make(op);
   scan({operand}, {}, {}, dropTokens(result), rowsOf(operand), 0, false, [](Scalars &s, ValueRange x) {
     Value next = s.add(x[1], x[0]);

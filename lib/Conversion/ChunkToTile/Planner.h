@@ -261,6 +261,7 @@ private:
                         llvm::function_ref<mlir::Value(Scalars &)> isEarlier);
   void plan(chunk::ReverseScanOp op);
   void plan(chunk::FollowingOp op);
+  bool isSummedOuter(chunk::MapOp op) const;
   void plan(chunk::SumTokensOp op);
   void plan(chunk::InsertOp op);
 

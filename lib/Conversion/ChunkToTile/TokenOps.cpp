@@ -118,15 +118,19 @@ bool Planner::isFactorOfData(chunk::ParamOp param) {
 }
 
 bool Planner::planProjection(chunk::MapOp op) {
-  auto factors = machine.isCTA() && !inTokenLoop ? matchProjection(op) : std::nullopt;
+  auto factors = inTokenLoop ? std::nullopt : matchProjection(op);
   if (!factors)
     return false;
   auto [matrix, vectors] = *factors;
+  bool isMatvec = op.getFunction() == chunk::Function::Matvec;
   auto param = matrix.getDefiningOp<chunk::ParamOp>();
   Value left = param && isFactorOfData(param) ? rounded(vectors) : get(vectors), right = dropTokens(get(matrix));
-  Value result = make(op.getResult());
-  product(left, false, right, result, rowsOf(result), constant(chunk::tensorOf(vectors).getShape()[1]))
-      .setRightTransposed(op.getFunction() == chunk::Function::Matvec);
+  if (isMatvec && !machine.isCTA()) { // the matrix units take both
+    Value &known = shared.transposed[matrix];
+    right = known ? known : known = transpose(right, constant(tileOf(right).getSize(0)));
+  }
+  Value result = make(op.getResult()), inner = constant(chunk::tensorOf(vectors).getShape()[1]);
+  product(left, false, right, result, rowsOf(result), inner).setRightTransposed(isMatvec && machine.isCTA());
   return true;
 }
 
@@ -136,7 +140,7 @@ void Planner::plan(chunk::MapOp op) {
       planElementwise(op);
     return;
   }
-  if (planProjection(op))
+  if (isSummedOuter(op) || planProjection(op))
     return;
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())
