@@ -367,9 +367,42 @@ recur_call Call::makeCall(int32_t plan) const {
   return call;
 }
 
+Call::Kept Call::readKept(const Kernel &kernel, nb::list arrays, int64_t interval, bool isWritten) {
+  Kept kept;
+  if (!interval)
+    return kept;
+  std::vector<const recur_array_info *> states = kernel.getArrays(RECUR_STATE);
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  call.kept_interval = kept.interval = interval;
+  int64_t rows = recur_kept_rows(&kernel.getRecurrence(), &call);
+  if (rows < 0)
+    raiseArgument(recur_message());
+  if (arrays.size() != states.size())
+    refuse("there are " + std::to_string(arrays.size()) + " arrays for " + std::to_string(states.size()) +
+           " kept states");
+  for (size_t i = 0; i < states.size(); ++i) {
+    View &view = views.emplace_back();
+    std::string what = std::string("the kept state '") + states[i]->name + "'";
+    if (!view.open(arrays[i]))
+      refuse(what + " is no array");
+    checkPlace(view, what);
+    bool fits = view.type == Type::F32 && view.sides == 2 + states[i]->rank && view.shape[0] >= rows &&
+                view.shape[1] == *heads.value && isDenseFrom(view, 0) && view.isAligned;
+    for (int32_t side = 0; fits && side < states[i]->rank; ++side)
+      fits = view.shape[2 + side] == states[i]->shape[side];
+    if (!fits || (isWritten && view.isReadOnly))
+      refuse(what + " has the shape " + ::printShape(view) + "; it is dense, float32 and of at least " +
+             std::to_string(rows) + " rows");
+    kept.states.push_back(static_cast<float *>(makeArgument(view, 1).data));
+  }
+  return kept;
+}
+
 void Call::perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
-                   int32_t threads) const {
+                   int32_t threads, const Kept &kept) const {
   recur_call call = makeCall(plan);
+  call.kept_interval = kept.interval;
+  call.kept_states = kept.states.data();
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   call.threads = threads;
@@ -400,9 +433,10 @@ std::vector<recur_argument> Call::listForward(const Kernel &kernel, nb::list out
   return arguments;
 }
 
-void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads) {
+void Call::run(const Kernel &kernel, nb::list outputs, nb::list finals, int32_t plan, int32_t threads, nb::list kept,
+               int64_t keptInterval) {
   bound = listForward(kernel, outputs, finals);
-  perform(kernel, bound, /*backward=*/false, plan, threads);
+  perform(kernel, bound, /*backward=*/false, plan, threads, readKept(kernel, kept, keptInterval, /*isWritten=*/true));
 }
 
 void Call::bind(const Kernel &kernel, nb::list outputs, nb::list finals) {
@@ -419,7 +453,7 @@ bool Call::isRepeatable() const {
   return copiedName.empty() && !isPacked;
 }
 
-void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0); }
+void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0, {}); }
 
 int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
   recur_call call = makeCall(plan);
@@ -460,7 +494,7 @@ nb::tuple Call::getGradientShapes(const Kernel &kernel) const {
 }
 
 void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
-                       nb::list initialGradients, int32_t threads) {
+                       nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
   std::vector<recur_argument> arguments;
   listGiven(kernel, arguments);
   auto add = [&](std::initializer_list<recur_kind> kinds, nb::list arrays, const char *what, bool isWritten) {
@@ -474,5 +508,6 @@ void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, 
   add({RECUR_STATE}, finals, "the cotangent", false);
   add({RECUR_INPUT, RECUR_PARAM}, gradients, "the gradient", true);
   add({RECUR_STATE}, initialGradients, "the gradient", true);
-  perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads);
+  perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads,
+          readKept(kernel, kept, keptInterval, /*isWritten=*/false));
 }

@@ -55,8 +55,10 @@ public:
   nanobind::tuple getHeads() const { return nanobind::make_tuple(*heads.value, *groups.value); }
   /// The shapes of outputs, and of final states.
   nanobind::tuple getShapes(const Kernel &kernel) const;
-  /// Computes into `outputs` and `finals`, each an array or None.
-  void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads);
+  /// Computes into `outputs` and `finals`, each an array or None. In `kept`, an array for each state or nothing, it
+  /// leaves the states before each `keptInterval` tokens, as recur_call has them: float32 and dense.
+  void run(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, int32_t plan, int32_t threads,
+           nanobind::list kept, int64_t keptInterval);
   /// Makes the call as one that `repeat` computes on the same memory, without reading the arrays anew; raises where one
   /// of them had to be copied. The kernel, and what has the memory, must stay.
   void bind(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
@@ -70,9 +72,9 @@ public:
   /// The shapes of gradients: as inputs and params, and as initial states.
   nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
-  /// among the cotangents and for what is not wanted among the gradients.
+  /// among the cotangents and for what is not wanted among the gradients. `kept`: as the call forward left them.
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
-                   nanobind::list initials, int32_t threads);
+                   nanobind::list initials, int32_t threads, nanobind::list kept, int64_t keptInterval);
 
   /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
   /// empty, and sequences are not packed.
@@ -106,8 +108,14 @@ private:
   void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
   void checkPlace(const View &view, const std::string &what) const;
   std::vector<recur_argument> listForward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
+  /// The states that are kept: where they lie, and how many tokens are between them; 0 where none are.
+  struct Kept {
+    std::vector<float *> states;
+    int64_t interval = 0;
+  };
+  Kept readKept(const Kernel &kernel, nanobind::list arrays, int64_t interval, bool isWritten);
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
-               int32_t threads) const;
+               int32_t threads, const Kept &kept) const;
 
   std::vector<recur_argument> bound; // as they were last used forward
   const Kernel *boundKernel = nullptr;

@@ -35,6 +35,7 @@ struct Asked {
   ffi::Span<const int64_t> sizes;
   bool hasInitial, hasFinal, isPacked, transposed, backward;
   ffi::Span<const int64_t> cotangents, gradients; // of a call backward: places of what there is of them
+  int64_t keptInterval;                           // of the states that go from the call forward to its gradient
   ffi::Span<const int64_t> offsets; // on a GPU, where they are known here too, for launches depend on them
 };
 
@@ -44,14 +45,12 @@ struct OnGPU {
 };
 } // namespace
 
-XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(Asked, StructMember<std::string_view>("key"),
-                                      StructMember<ffi::Span<const int64_t>>("sizes"),
-                                      StructMember<bool>("has_initial"), StructMember<bool>("has_final"),
-                                      StructMember<bool>("is_packed"), StructMember<bool>("transposed"),
-                                      StructMember<bool>("backward"),
-                                      StructMember<ffi::Span<const int64_t>>("cotangents"),
-                                      StructMember<ffi::Span<const int64_t>>("gradients"),
-                                      StructMember<ffi::Span<const int64_t>>("offsets"));
+XLA_FFI_REGISTER_STRUCT_ATTR_DECODING(
+    Asked, StructMember<std::string_view>("key"), StructMember<ffi::Span<const int64_t>>("sizes"),
+    StructMember<bool>("has_initial"), StructMember<bool>("has_final"), StructMember<bool>("is_packed"),
+    StructMember<bool>("transposed"), StructMember<bool>("backward"),
+    StructMember<ffi::Span<const int64_t>>("cotangents"), StructMember<ffi::Span<const int64_t>>("gradients"),
+    StructMember<int64_t>("kept_interval"), StructMember<ffi::Span<const int64_t>>("offsets"));
 
 static bool areBelow(ffi::Span<const int64_t> places, size_t count) {
   for (int64_t place : places)
@@ -62,8 +61,8 @@ static bool areBelow(ffi::Span<const int64_t> places, size_t count) {
 
 /// Of a call forward: inputs, params, initial states (or not), the offsets of packed sequences (or not); results:
 /// outputs, then final states (or not). Of a call backward there follow cotangents of outputs and of final states, and
-/// results are gradients of inputs, params, and initial states: those of `cotangents` and `gradients`. All are dense.
-/// Sizes are B, T, H, Hq.
+/// results are gradients of inputs, params, and initial states: those of `cotangents` and `gradients`. Kept states are
+/// the last results forward and the last buffers backward. All are dense. Sizes are B, T, H, Hq.
 /// On a GPU, whose part is not null, offsets lie in their buffer as int64.
 static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, const Asked &asked, OnGPU *gpu) {
   const Kernel *kernel = nullptr;
@@ -80,9 +79,10 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   size_t states = size_t(kernel->count(RECUR_STATE)), outputs = size_t(kernel->count(RECUR_OUTPUT));
   size_t inputs = size_t(kernel->count(RECUR_INPUT) + kernel->count(RECUR_PARAM));
   size_t given = inputs + (asked.hasInitial ? states : 0), made = outputs + (asked.hasFinal ? states : 0);
-  size_t cotangents = given + (isPacked ? 1 : 0);
-  if (buffers.size() != cotangents + asked.cotangents.size() ||
-      results.size() != (backward ? asked.gradients.size() : made) || asked.sizes.size() != 4 ||
+  size_t cotangents = given + (isPacked ? 1 : 0), behindCotangents = cotangents + asked.cotangents.size();
+  size_t kept = asked.keptInterval ? states : 0;
+  if (buffers.size() != behindCotangents + (backward ? kept : 0) ||
+      results.size() != (backward ? asked.gradients.size() : made + kept) || asked.sizes.size() != 4 ||
       !areBelow(asked.cotangents, made) || !areBelow(asked.gradients, given))
     return fail(
         "recur: XLA passes other arrays than the kernel takes; trace the function again with this version of recur");
@@ -107,6 +107,12 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   call.states_transposed = asked.transposed;
+  std::vector<float *> keptStates(kept);
+  for (size_t i = 0; i < kept; ++i)
+    keptStates[i] = static_cast<float *>(backward ? dataOf(*buffers.get<ffi::AnyBuffer>(behindCotangents + i))
+                                                  : dataOf(**results.get<ffi::AnyBuffer>(made + i)));
+  call.kept_interval = asked.keptInterval;
+  call.kept_states = keptStates.data();
   std::vector<int64_t> offsets;
   if (isPacked) {
     ffi::AnyBuffer buffer = *buffers.get<ffi::AnyBuffer>(given);
@@ -119,6 +125,17 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
     }
     call.sequence_offsets = offsets.data();
     call.sequence_count = int64_t(offsets.size()) - 1;
+  }
+  if (kept) {
+    int64_t rows = recur_kept_rows(&kernel->getRecurrence(), &call);
+    if (rows < 0)
+      return fail(recur_message());
+    for (size_t i = 0; i < kept; ++i) {
+      auto there = backward ? buffers.get<ffi::AnyBuffer>(behindCotangents + i)->dimensions()
+                            : (*results.get<ffi::AnyBuffer>(made + i))->dimensions();
+      if (there.size() == 0 || there[0] < rows)
+        return fail("recur: the call has no room for the states that it keeps");
+    }
   }
   if (gpu) {
     call.device = RECUR_CUDA;

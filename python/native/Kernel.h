@@ -28,6 +28,10 @@ public:
   /// Whether there are kernels for processors, or for GPUs.
   bool hasDevice(recur_device device) const;
   bool hasGradient() const { return recurrence->gradient != nullptr; }
+  /// Tokens between two states that a gradient takes; 0 where it takes none, or there is no gradient.
+  int64_t getGradientChunk() const {
+    return recurrence->gradient && recurrence->gradient->kept_count ? recurrence->gradient->chunk : 0;
+  }
 
 private:
   const recur_recurrence *recurrence = nullptr;

@@ -39,6 +39,7 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::bytes, const std::string &, const std::string &>(), "code"_a, "name"_a, "descriptor"_a)
       .def_prop_ro("arrays", &Kernel::listArrays)
       .def_prop_ro("has_gradient", &Kernel::hasGradient)
+      .def_prop_ro("gradient_chunk", &Kernel::getGradientChunk)
       .def_prop_ro("name", [](const Kernel &kernel) { return kernel.getRecurrence().name; })
       .def_prop_ro("target", [](const Kernel &kernel) { return kernel.getRecurrence().target; })
       .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; })
@@ -57,7 +58,8 @@ NB_MODULE(_native, module) {
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
-      .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0)
+      .def("run", &Call::run, "kernel"_a, "outputs"_a, "finals"_a, "plan"_a = 0, "threads"_a = 0, "kept"_a = nb::list(),
+           "kept_interval"_a = 0)
       .def("bind", &Call::bind, "kernel"_a, "outputs"_a, "finals"_a, nb::keep_alive<1, 2>())
       .def("repeat", &Call::repeat)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0)
@@ -65,7 +67,7 @@ NB_MODULE(_native, module) {
            "stream"_a, "device_offsets"_a, "plan"_a = 0)
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
-           "threads"_a = 0);
+           "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0);
 
   nb::class_<Gather>(module, "Gather")
       .def(nb::init<nb::list, nb::list>(), "sources"_a, "pieces"_a)

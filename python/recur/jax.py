@@ -18,7 +18,7 @@ import numpy
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
-from . import _native
+from . import _native, kept
 from .errors import ArgumentError, LoadError, NoGradientError
 from .kernels import GPU_TARGETS
 from .recurrence import REGISTRY
@@ -86,6 +86,7 @@ class _Static:
     transposed: bool
     target: str | None  # a GPU's; None for the processor
     offsets: tuple[int, ...]  # on a GPU, where launches depend on them
+    kept_bytes: int | None  # for a gradient
 
     @property
     def given(self) -> int:
@@ -100,6 +101,7 @@ class _Asked:
 
     cotangents: tuple[int, ...]
     gradients: tuple[int, ...]
+    kept_interval: int = 0  # of the states that the call forward left, which are the last buffers
 
 
 def _mark(flags: Sequence[bool]) -> jax.Array:
@@ -108,7 +110,9 @@ def _mark(flags: Sequence[bool]) -> jax.Array:
     return jnp.zeros((0, *map(int, flags)))
 
 
-def _call(static: _Static, key: str, results: list[Any], asked: _Asked | None, buffers: Sequence[jax.Array]) -> list[jax.Array]:
+def _call(
+    static: _Static, key: str, results: list[Any], asked: _Asked | None, kept_interval: int, buffers: Sequence[jax.Array]
+) -> list[jax.Array]:
     """The custom call, backward where something is asked. Shapes may be larger than those that were first called with: vmap
     makes B larger."""
     B, T = buffers[0].shape[:2]
@@ -123,23 +127,58 @@ def _call(static: _Static, key: str, results: list[Any], asked: _Asked | None, b
         backward=asked is not None,
         cotangents=numpy.array(asked.cotangents if asked else (), numpy.int64),
         gradients=numpy.array(asked.gradients if asked else (), numpy.int64),
+        kept_interval=numpy.int64(kept_interval),
         offsets=numpy.array(static.offsets, numpy.int64),
     )
     return list(computed)
 
 
-def _forward(static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+@dataclass(frozen=True)
+class _Keeping:
+    """By which kernel a call forward keeps states for its gradient, and how many tokens are between them."""
+
+    key: str
+    interval: int
+
+
+def _read_sizes(static: _Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
+    sequences = buffers[static.given].shape[0] - 1 if static.is_packed else None
+    B, T = buffers[0].shape[:2]
+    return kept.Sizes(B, T, *static.heads, sequences)
+
+
+def _choose_keeping(static: _Static, wanted: Sequence[int], buffers: Sequence[jax.Array]) -> _Keeping | None:
+    """For the gradients that are wanted; None where nothing is kept. Of one of the calls that vmap makes one of."""
+    if static.target is not None or not wanted:
+        return None
+    recurrence, sizes = REGISTRY[static.handle], _read_sizes(static, buffers)
+    names = recurrence.name_wanted([place in wanted for place in range(static.given)], [static.has_initial] * len(static.states))
+    loaded, interval = recurrence.obtain_keeping(dict(static.sizes), static.dtype, names, sizes, static.kept_bytes)
+    if loaded is None:
+        return None
+    _native.keep_for_jax(loaded.key, loaded.kernel)
+    return _Keeping(loaded.key, interval)
+
+
+def _forward(keeping: _Keeping | None, static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+    """Outputs, final states, and what is kept of all states."""
     B, T = buffers[0].shape[:2]
     H = static.heads[0]
     sequences = buffers[static.given].shape[0] - 1 if static.is_packed else B
     results = [jax.ShapeDtypeStruct((B, T, H, *shape), static.dtype) for shape in static.outputs]
     if static.wants_final:
         results += [jax.ShapeDtypeStruct((sequences, H, *shape), jnp.float32) for shape in static.states]
-    return _call(static, static.key, results, None, buffers)
+    if keeping is None:
+        return _call(static, static.key, results, None, 0, buffers)
+    rows = _read_sizes(static, buffers).count_rows(keeping.interval)
+    # As declared, also where the caller's are transposed.
+    shapes = [shape[::-1] if static.transposed and len(shape) == 2 else shape for shape in static.states]
+    results += [jax.ShapeDtypeStruct((rows, H, *shape), jnp.float32) for shape in shapes]
+    return _call(static, keeping.key, results, None, keeping.interval, buffers)
 
 
 def _backward(asked: _Asked, static: _Static, *buffers: jax.Array) -> list[jax.Array]:
-    """The gradients that are asked for, from the cotangents that are not zero, which come last."""
+    """The gradients that are asked for, from the cotangents that are not zero, and the kept states, which come last."""
     if static.target is not None:
         raise NoGradientError(
             f"{REGISTRY[static.handle].name}: a gradient is asked for on a GPU, for which there are no kernels of gradients; they are "
@@ -151,7 +190,7 @@ def _backward(asked: _Asked, static: _Static, *buffers: jax.Array) -> list[jax.A
     loaded = recurrence.obtain_gradient(dict(static.sizes), static.dtype, names)
     _native.keep_for_jax(loaded.key, loaded.kernel)
     results = [jax.ShapeDtypeStruct(buffers[place].shape, buffers[place].dtype) for place in asked.gradients]
-    return _call(static, loaded.key, results, asked, buffers)
+    return _call(static, loaded.key, results, asked, asked.kept_interval, buffers)
 
 
 def _one_by_one(function: Callable[..., list[jax.Array]], batched: Sequence[bool], arrays: Sequence[jax.Array]) -> Any:
@@ -194,7 +233,11 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     """The function of the arrays, in the order of the custom call. One for each call that differs in more than arrays, so
     that JAX finds what it has compiled."""
     params = slice(static.inputs, static.inputs + static.params)
-    compute = _map_over_sequences(static, _forward, lambda batched: any(batched[params]))
+    made = len(static.outputs) + (len(static.states) if static.wants_final else 0)
+
+    @functools.cache
+    def compute(keeping: _Keeping | None) -> Callable[..., list[jax.Array]]:
+        return _map_over_sequences(static, functools.partial(_forward, keeping), lambda batched: any(batched[params]))
 
     @functools.cache
     def derive(asked: _Asked) -> Callable[..., list[jax.Array]]:
@@ -204,19 +247,24 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
 
     @jax.custom_vjp
     def differentiable(*buffers: jax.Array) -> list[jax.Array]:
-        return list(compute(*buffers))
+        return list(compute(None)(*buffers))
 
     def forward(*primals: Any) -> tuple[list[jax.Array], tuple[Any, ...]]:
         buffers = tuple(primal.value for primal in primals)
-        return list(compute(*buffers)), (buffers, _mark([primal.perturbed for primal in primals[: static.given]]))
+        wanted = tuple(place for place, primal in enumerate(primals[: static.given]) if primal.perturbed)
+        results = list(compute(_choose_keeping(static, wanted, buffers))(*buffers))
+        states = results[made:] or [jnp.zeros(0, jnp.float32)] * len(static.states)  # as many always: see _mark
+        return results[:made], (buffers, states, _mark([place in wanted for place in range(static.given)]))
 
     def backward(left: tuple[Any, ...], cotangents: list[Any]) -> tuple[jax.Array | None, ...]:
-        buffers, mark = left
+        buffers, states, mark = left
         wanted = tuple(place for place, flag in enumerate(mark.shape[1:]) if flag)
         known = tuple(place for place, array in enumerate(cotangents) if not isinstance(array, SymbolicZero))
         gradients: list[jax.Array | None] = [None] * len(buffers)  # which stands for zero
         if known and wanted:
-            computed = derive(_Asked(known, wanted))(*buffers, *[cotangents[place] for place in known])
+            keeping = _choose_keeping(static, wanted, buffers)
+            given = [*buffers, *[cotangents[place] for place in known], *(states if keeping else ())]
+            computed = derive(_Asked(known, wanted, keeping.interval if keeping else 0))(*given)
             for place, gradient in zip(wanted, computed):
                 gradients[place] = gradient
         return tuple(gradients)
@@ -232,7 +280,14 @@ def _show(array: Any) -> _native.View:
 
 
 def call(
-    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+    recurrence: Recurrence,
+    given: list[Any],
+    initial: Any,
+    final: Any,
+    out: Any,
+    offsets: Any,
+    states_transposed: bool,
+    kept_bytes: int | None = None,
 ) -> Any:
     """A call with at least one array of JAX among its inputs and params."""
     _register()
@@ -295,6 +350,7 @@ def call(
         states_transposed,
         target,
         known,
+        kept_bytes,
     )
     results = _build(static)(*buffers)
     outputs = [array.astype(result) for array in results[: len(output_shapes)]]

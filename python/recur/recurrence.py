@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, compiler, debug, kernels
+from . import _native, bound, compiler, debug, kept, kernels
 from .declaration import Declaration, Value
-from .errors import ArgumentError, CheckError, NoGradientError
+from .errors import ArgumentError, CheckError, CompileError, NoGradientError
 
 #: Recurrences by their handles, which operators of other libraries carry.
 REGISTRY: dict[str, Recurrence] = {}
@@ -23,7 +23,7 @@ REGISTRY: dict[str, Recurrence] = {}
 #: Whether a call is being traced by torch.compile, once there is PyTorch.
 is_traced: Callable[[], bool] = bool
 
-_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed")
+_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes")
 
 
 class Explanation(str):
@@ -72,6 +72,7 @@ class Recurrence:
         self._only = loaded  # of a shared object, which has one size and type
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
+        self._without_gradient: set[tuple[Any, ...]] = set()  # what was asked for, and cannot be had
         self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
         #: Calls on PyTorch's tensors that were made before; None until there is one.
         self.repeats: _native.Repeats | None = None
@@ -237,7 +238,7 @@ class Recurrence:
             f"def {self.name}(\n{given}    *,\n    initial: {states}\n"
             f"    final: bool | {states.replace(' | None = ...', ' = ...')}\n"
             "    out: _Array | Mapping[str, _Array] | None = ...,\n    offsets: _Array | None = ...,\n"
-            "    states_transposed: bool = ...,\n) -> Any: ...\n"
+            "    states_transposed: bool = ...,\n    kept_bytes: int | None = ...,\n) -> Any: ...\n"
         )
 
     # ---- Calls ----
@@ -351,6 +352,24 @@ class Recurrence:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
 
+    def obtain_keeping(
+        self, known: Mapping[str, int], dtype: str, gradients: Sequence[str], sizes: kept.Sizes, kept_bytes: int | None
+    ) -> tuple[kernels.Loaded | None, int]:
+        """The kernel for a call forward whose gradient is wanted, with the interval of the states that it keeps; none, and 0, where
+        nothing is kept."""
+        if kept_bytes == 0:
+            return None, 0
+        asked = (*sorted(known.items()), dtype, *gradients)
+        if asked in self._without_gradient:
+            return None, 0
+        try:
+            loaded = self.obtain_gradient(known, dtype, gradients)
+        except (NoGradientError, CompileError):  # it is told why when the gradient is computed
+            self._without_gradient.add(asked)
+            return None, 0
+        interval = kept.choose_interval(loaded.kernel, sizes, kept_bytes)
+        return (loaded, interval) if interval else (None, 0)
+
     def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
         """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:
         names, or none where all inputs and params are, for then the states' cost nothing."""
@@ -382,6 +401,7 @@ class Recurrence:
         out: Any = None,
         offsets: Any = None,
         states_transposed: bool = False,
+        kept_bytes: int | None = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -394,6 +414,9 @@ class Recurrence:
         offsets: of packed sequences, ``[sequences + 1]`` integers from 0 to T: sequence ``i`` is the tokens from
             ``offsets[i]`` up to but without ``offsets[i + 1]``. B is 1, and states are ``[sequences, H, ...]``.
         states_transposed: states of rank 2, initial and final, have their sides swapped.
+        kept_bytes: where a gradient will be computed, the memory for states that it takes and that are kept until then,
+            at each chunk or each few. The rest is computed again. Left open, each chunk's are kept where they take at
+            most half of what inputs, outputs and their gradients do; 0 keeps nothing.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused.
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
@@ -402,6 +425,7 @@ class Recurrence:
             repeated = self.repeats.call(arrays, named, initial, final, out, states_transposed)
             if repeated is not NotImplemented:
                 return repeated
+        kept.check_budget(self.name, kept_bytes)
         given = self._bind(arrays, named)
         needs_all = self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None))
         for array in given:
@@ -412,7 +436,7 @@ class Recurrence:
                 from . import jax as jax_calls
 
                 whole = self.with_all_states(*self.read_dims(given), jax_calls.find_target(self, given)) if needs_all else self
-                return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed)
+                return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
             if family.startswith("torch"):
                 from . import torch as torch_calls
 
@@ -420,7 +444,7 @@ class Recurrence:
                 if needs_all:
                     target = torch_calls.find_target(self, array)
                     whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given), target)]
-                return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed)
+                return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
         whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
         return whole.call_on_memory(given, initial, final, out, offsets, states_transposed)
 

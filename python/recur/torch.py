@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native, recurrence as recurrences
+from . import _native, kept as keeping, recurrence as recurrences
 from .errors import ArgumentError, NoGradientError
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
 
+_Sizes = keeping.Sizes
 _TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
 
@@ -119,6 +120,13 @@ def _allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.
     return [like.new_empty(list(shape), dtype=dtype) for shape in shapes]
 
 
+def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any) -> list[torch.Tensor]:
+    """Packed sequences may have fewer rows than there is room for, which are zero then: the same each time."""
+    if offsets is None:
+        return _allocate(shapes, like, torch.float32)
+    return [like.new_zeros(list(shape), dtype=torch.float32) for shape in shapes]
+
+
 def _read(
     recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool
 ) -> _native.Call:
@@ -143,6 +151,23 @@ def _run(
     twin: Any = None,
 ) -> tuple[list[torch.Tensor], list[Any]]:
     """The call itself. What of outputs and final states is not given is made here. ``twin``: offsets in a GPU's memory too."""
+    results, states, _ = _run_keeping(recurrence, given, initials, outputs, finals, offsets, transposed, twin)
+    return results, states
+
+
+def _run_keeping(
+    recurrence: Recurrence,
+    given: Sequence[Any],
+    initials: Sequence[Any] | None,
+    outputs: Sequence[Any] | None,
+    finals: Sequence[Any] | bool,
+    offsets: Any,
+    transposed: bool,
+    twin: Any = None,
+    gradients: Sequence[str] | None = None,
+    kept_bytes: int | None = None,
+) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
+    """The same with the states that are kept for these gradients, where any are wanted."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -155,9 +180,15 @@ def _run(
 
         computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed)
         note_written(written)
-        return computed
+        return (*computed, [])
     call = _read(recurrence, given, initials, offsets, transposed)
-    loaded = recurrence.obtain(call.key)
+    loaded, interval, kept_shapes = None, 0, []
+    if gradients is not None:
+        B, T = given[0].shape[:2]
+        sizes = _Sizes(B, T, *call.heads, None if offsets is None else offsets.shape[0] - 1)
+        loaded, interval = recurrence.obtain_keeping(recurrence.name_sizes(call.key[0]), call.key[1], gradients, sizes, kept_bytes)
+        kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
+    loaded = loaded or recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
     made = _allocate(output_shapes, given[0], given[0].dtype)
     results = made if outputs is None else [new if tensor is None else tensor for tensor, new in zip(outputs, made)]
@@ -166,10 +197,18 @@ def _run(
         states = _allocate(state_shapes, given[0], torch.float32)
     elif finals is not False:
         states = finals
-    call.run(loaded.kernel, [show(tensor) for tensor in results], [show(state) for state in states])
+    kept = _allocate_kept(kept_shapes, given[0], offsets)
+    call.run(
+        loaded.kernel,
+        [show(tensor) for tensor in results],
+        [show(state) for state in states],
+        kept=[show(state) for state in kept],
+        kept_interval=interval,
+    )
     note_written(written)
-    recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, results, list(states))
-    return results, list(states)
+    if not interval:
+        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, results, list(states))
+    return results, list(states), kept
 
 
 def resolve(tensor: Any) -> Any:
@@ -192,24 +231,21 @@ def _forward(
     has_initial: Sequence[bool],
     transposed: bool,
     final: bool,
+    wanted: Sequence[bool],
+    kept_bytes: int | None,
 ) -> list[torch.Tensor]:
+    """Outputs, and final states; and where gradients of some of the tensors are ``wanted``, the states that they take."""
     recurrence = REGISTRY[name]
     given, initials = _unpack(recurrence, tensors, has_initial)
-    outputs, states = _run(recurrence, given, initials, None, final, offsets, transposed)
-    return outputs + (states if final else [])
+    gradients = recurrence.name_wanted(wanted, has_initial) if any(wanted) else None
+    outputs, states, kept = _run_keeping(
+        recurrence, given, initials, None, final, offsets, transposed, gradients=gradients, kept_bytes=kept_bytes
+    )
+    return outputs + (states if final else []) + kept
 
 
-@_forward.register_fake
-def _(
-    tensors: Sequence[torch.Tensor],
-    offsets: torch.Tensor | None,
-    name: str,
-    has_initial: Sequence[bool],
-    transposed: bool,
-    final: bool,
-) -> list[torch.Tensor]:
-    """Sizes of dims become numbers, for a kernel is of them; B, T and H may stay symbols."""
-    recurrence = REGISTRY[name]
+def _read_sizes(recurrence: Recurrence, tensors: Sequence[torch.Tensor], offsets: Any) -> tuple[dict[str, int], str, keeping.Sizes]:
+    """Sizes of dims, which become numbers, for a kernel is of them; the type; B, T and H, which may stay symbols."""
     declaration = recurrence.declaration
     dims: dict[str, int] = {}
     heads = groups = None
@@ -223,18 +259,53 @@ def _(
             if isinstance(side, str):
                 dims[side] = int(size)
     heads = groups if heads is None else heads
-    B, T = tensors[0].shape[:2]
-    sequences = B if offsets is None else offsets.shape[0] - 1
+    sequences = None if offsets is None else offsets.shape[0] - 1
     dtype = _TYPES.get(tensors[0].dtype, str(tensors[0].dtype))
-    kernel = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0])).kernel
+    B, T = tensors[0].shape[:2]
+    return dims, dtype, _Sizes(B, T, heads, heads if groups is None else groups, sequences)
+
+
+def _find_keeping(
+    recurrence: Recurrence,
+    tensors: Sequence[torch.Tensor],
+    offsets: Any,
+    has_initial: Sequence[bool],
+    wanted: Sequence[bool],
+    kept_bytes: int | None,
+) -> tuple[Any, int, keeping.Sizes]:
+    """The kernel of a call forward whose gradient is wanted, and the interval of the states that it keeps, as a call finds them."""
+    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets)
+    if not any(wanted):
+        return None, 0, sizes
+    names = recurrence.name_wanted(wanted, has_initial)
+    return (*recurrence.obtain_keeping(dims, dtype, names, sizes, kept_bytes), sizes)
+
+
+@_forward.register_fake
+def _(
+    tensors: Sequence[torch.Tensor],
+    offsets: torch.Tensor | None,
+    name: str,
+    has_initial: Sequence[bool],
+    transposed: bool,
+    final: bool,
+    wanted: Sequence[bool],
+    kept_bytes: int | None,
+) -> list[torch.Tensor]:
+    recurrence = REGISTRY[name]
+    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets)
+    loaded, interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
+    kernel = (loaded or recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))).kernel
+    sequences = sizes.B if offsets is None else sizes.sequences
     outputs, states = [], []
     for _, kind, _, _, shape in kernel.arrays:
         if kind == "output":
-            outputs.append((B, T, heads, *shape))
+            outputs.append((sizes.B, sizes.T, sizes.heads, *shape))
         elif kind == "state":
-            states.append((sequences, heads, *(shape[::-1] if transposed and len(shape) == 2 else shape)))
+            states.append((sequences, sizes.heads, *(shape[::-1] if transposed and len(shape) == 2 else shape)))
     results = _allocate(outputs, tensors[0], tensors[0].dtype)
-    return results + (_allocate(states, tensors[0], torch.float32) if final else [])
+    results += _allocate(states, tensors[0], torch.float32) if final else []
+    return results + _allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
 
 
 def _refuse_gradient_on_gpu(recurrence: Recurrence, tensor: torch.Tensor) -> None:
@@ -249,15 +320,17 @@ def _refuse_gradient_on_gpu(recurrence: Recurrence, tensor: torch.Tensor) -> Non
 def _backward(
     tensors: Sequence[torch.Tensor],
     offsets: torch.Tensor | None,
-    cotangents: Sequence[torch.Tensor],
+    cotangents: Sequence[torch.Tensor | None],
     name: str,
     has_initial: Sequence[bool],
     transposed: bool,
     final: bool,
     wanted: Sequence[bool],
+    kept: Sequence[torch.Tensor],
+    kept_interval: int,
 ) -> list[torch.Tensor]:
-    """Gradients of the tensors that are wanted, from cotangents of what the call forward gives. What only the others need is not
-    computed: kernels are of the gradients that are wanted."""
+    """Gradients of the tensors that are wanted, from cotangents of what the call forward gives, None for zeros, and the states
+    that it kept. What only the others need is not computed: kernels are of the gradients that are wanted."""
     recurrence = REGISTRY[name]
     _refuse_gradient_on_gpu(recurrence, tensors[0])
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
@@ -278,6 +351,8 @@ def _backward(
         [show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(states),
         [show(tensor) for tensor in gradients[: len(given)]],
         [show(tensor) for tensor in states],
+        kept=[show(tensor) for tensor in kept],
+        kept_interval=kept_interval,
     )
     return [tensor for tensor in gradients if tensor is not None]
 
@@ -286,31 +361,44 @@ def _backward(
 def _(
     tensors: Sequence[torch.Tensor],
     offsets: torch.Tensor | None,
-    cotangents: Sequence[torch.Tensor],
+    cotangents: Sequence[torch.Tensor | None],
     name: str,
     has_initial: Sequence[bool],
     transposed: bool,
     final: bool,
     wanted: Sequence[bool],
+    kept: Sequence[torch.Tensor],
+    kept_interval: int,
 ) -> list[torch.Tensor]:
     return [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor, is_wanted in zip(tensors, wanted) if is_wanted
     ]
 
 
-def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+def _set_up(ctx: Any, inputs: tuple[Any, ...], output: list[torch.Tensor]) -> None:
     tensors, offsets, *ctx.rest = inputs
+    name, has_initial, _, final, wanted, kept_bytes = ctx.rest
+    recurrence = REGISTRY[name]
+    ctx.made = len(recurrence.declaration.outputs) + (len(recurrence.declaration.states) if final else 0)
+    ctx.interval = 0
+    if len(output) > ctx.made:
+        _, ctx.interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
+    ctx.set_materialize_grads(False)  # what nobody looks at has no cotangent, kept states above all
     ctx.count = len(tensors)
-    ctx.save_for_backward(*tensors, *([] if offsets is None else [offsets]))
+    ctx.is_packed = offsets is not None
+    ctx.save_for_backward(*tensors, *([offsets] if ctx.is_packed else []), *output[ctx.made :])
 
 
-def _derive(ctx: Any, cotangents: Sequence[torch.Tensor]) -> Any:
-    tensors, offsets = ctx.saved_tensors[: ctx.count], ctx.saved_tensors[ctx.count :]
+def _derive(ctx: Any, cotangents: Sequence[torch.Tensor | None]) -> Any:
+    saved = ctx.saved_tensors  # once: under torch.utils.checkpoint it is what makes the call again
+    tensors, rest = saved[: ctx.count], saved[ctx.count :]
+    offsets, kept = (rest[0], rest[1:]) if ctx.is_packed else (None, rest)
+    name, has_initial, transposed, final, asked, _ = ctx.rest
     wanted = list(ctx.needs_input_grad[0])
-    computed = iter(_backward(tensors, offsets[0] if offsets else None, cotangents, *ctx.rest, wanted))
+    computed = iter(_backward(tensors, offsets, cotangents[: ctx.made], name, has_initial, transposed, final, wanted, kept, ctx.interval))
     gradients = [next(computed) if is_wanted else None for is_wanted in wanted]
     # PyTorch takes an empty list for one of tensors, and wants it back as that.
-    return gradients, None, None, None if ctx.rest[1] else [], None, None
+    return gradients, None, None, None if has_initial else [], None, None, None if asked else [], None
 
 
 _forward.register_autograd(_derive, setup_context=_set_up)
@@ -339,7 +427,14 @@ def _refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
 
 
 def call(
-    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+    recurrence: Recurrence,
+    given: list[Any],
+    initial: Any,
+    final: Any,
+    out: Any,
+    offsets: Any,
+    states_transposed: bool,
+    kept_bytes: int | None = None,
 ) -> Any:
     """A call with at least one tensor among its inputs and params."""
     name, declaration = recurrence.name, recurrence.declaration
@@ -379,7 +474,10 @@ def call(
         computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed, twin)
         results = computed + last
     else:
-        results = _forward([*given, *states], offsets, recurrence.handle, has_initial, states_transposed, bool(final))
+        tensors = [*given, *states]
+        wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() and not given[0].is_cuda else []
+        results = _forward(tensors, offsets, recurrence.handle, has_initial, states_transposed, bool(final), wanted, kept_bytes)
+        results = results[: count + len(declaration.states)] if final else results[:count]
     outputs = [tensor.to(result) for tensor in results[:count]] if result else results[:count]
     return recurrence.arrange(outputs, results[count:], bool(final))
 

@@ -175,7 +175,7 @@ def test_the_operator_is_seen_whole(gdn, inputs):
     compiled = torch.compile(lambda **x: gdn(**x, final=True), fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(**given)[0], want)
     needing = [tensor.requires_grad_() for tensor in given.values()]
-    arguments = ([*needing], None, gdn.handle, [], False, True)
+    arguments = ([*needing], None, gdn.handle, [], False, True, [], None)
     torch.library.opcheck(torch.ops.recur.forward, arguments, test_utils=("test_schema", "test_faketensor"))
 
 

@@ -264,3 +264,65 @@ def test_a_gradient_in_a_loop(gdn, asked):
     shift = jnp.asarray(numpy.random.default_rng(3).standard_normal(v.shape), FLOAT)
     numeric = (loss(v + 0.1 * shift) - loss(v - 0.1 * shift)) / 0.2
     assert abs(float((got * shift).sum()) - float(numeric)) < 1e-3 * abs(float(numeric))
+
+
+def derive_with(gdn, kept_bytes, transform=jax.jit, **given):
+    """Results and gradients by all that is given, and the intervals at which states went from the calls forward."""
+    intervals, perform = [], recur.jax._call
+
+    def watch(static, key, results, asked, kept_interval, buffers):
+        intervals.append(kept_interval)
+        return perform(static, key, results, asked, kept_interval, buffers)
+
+    def loss(given):
+        o, S = gdn(**{n: a for n, a in given.items() if n not in ("S", "offsets")}, initial=given.get("S"), final=True, kept_bytes=kept_bytes,
+                   offsets=given.get("offsets"))  # fmt: skip
+        return (o * jnp.linspace(-1, 1, o.size).reshape(o.shape)).sum() + (S**2).sum(), (o, S)
+
+    recur.jax._build.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recur.jax, "_call", watch)
+        floats = {n: a for n, a in given.items() if n != "offsets"}
+        rest = {n: a for n, a in given.items() if n == "offsets"}
+        got = transform(jax.grad(lambda some: loss({**some, **rest}), has_aux=True))(floats)
+    return jax.tree.leaves(got), intervals
+
+
+@pytest.mark.parametrize("kept_bytes, interval", [(None, 64), (0, 0), (1 << 20, 64), (2 * 2 * 4 * 512, 128), (2 * 4 * 512, 192), (100, 0)])
+def test_states_that_are_kept(gdn, kept_bytes, interval):
+    """The gradient takes the states that the call forward left, as many as the budget allows: the same numbers."""
+    given = {n: jnp.asarray(a) for n, a in draw(T=150).items()}
+    given["S"] = jnp.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)
+    got, intervals = derive_with(gdn, kept_bytes, **given)
+    assert intervals[-2:] == [interval, interval]  # before them, the function is traced by itself
+    want, _ = derive_with(gdn, 0, **given)
+    for value, wanted in zip(got, want):
+        assert error_of(value, wanted) < 1e-6
+    again, _ = derive_with(gdn, kept_bytes, jax.checkpoint, **given)
+    for value, wanted in zip(again, want):
+        assert error_of(value, wanted) < 1e-6
+
+
+def test_states_that_are_kept_of_packed_and_of_mapped_calls(gdn):
+    one = {n: jnp.asarray(a) for n, a in draw(B=1, T=150).items()}
+    offsets = jnp.array([0, 3, 3, 131, 150])
+    got, intervals = derive_with(gdn, None, offsets=offsets, **one)
+    want, none = derive_with(gdn, 0, offsets=offsets, **one)
+    assert (set(intervals), set(none)) == ({0, 64}, {0})
+    for value, wanted in zip(got, want):
+        assert error_of(value, wanted) < 1e-6
+    parts = [{n: jnp.asarray(a) for n, a in draw(seed, T=150).items()} for seed in range(2)]
+    stacked = {name: jnp.stack([part[name] for part in parts]) for name in parts[0]}
+    for kept_bytes in (None, 2 * 2 * 4 * 512):  # of each of the mapped calls
+        together, intervals = derive_with(gdn, kept_bytes, jax.vmap, **stacked)
+        assert set(intervals) == {0, 128 if kept_bytes else 64}
+        for place, part in enumerate(parts):
+            for value, alone in zip(together, derive_with(gdn, kept_bytes, **part)[0]):
+                assert error_of(value[place], alone) < 1e-6
+
+
+@pytest.mark.parametrize("budget", [-1, 1.5, "all", True])
+def test_a_budget_that_is_none(gdn, inputs, budget):
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn(**inputs, kept_bytes=budget)
+    assert str(raised.value) == f"gated_delta_net: kept_bytes is a number of bytes, or None, not {budget!r}"

@@ -148,6 +148,6 @@ def test_a_program_of_another_process(gdn, inputs):
         jax.block_until_ready(
             jax.ffi.ffi_call("recur_call", [shape])(
                 *of_jax(inputs).values(), key="0", sizes=numpy.array([2, 70, 4, 2]), has_initial=False, has_final=False,
-                is_packed=False, transposed=False, backward=False, **dict.fromkeys(("cotangents", "gradients", "offsets"), numpy.array([], int)),
+                is_packed=False, transposed=False, backward=False, **dict.fromkeys(("cotangents", "gradients", "offsets"), numpy.array([], int)), kept_interval=numpy.int64(0),
             )
         )  # fmt: skip

@@ -150,11 +150,11 @@ def test_opcheck(gdn, inputs):
     backward = torch.ops.recur.backward.default
     cotangents = [torch.ones(2, 70, 4, 8), torch.ones(2, 4, 8, 16)]
     for wanted in ([True] * 5, [False, True, False, False, True]):
-        torch.library.opcheck(backward, (inputs, None, cotangents, gdn.handle, [], False, True, wanted), test_utils=tests[:2])
-    torch.library.opcheck(forward, (inputs, None, gdn.handle, [], False, True), test_utils=tests)
-    torch.library.opcheck(forward, ([*inputs, state], None, gdn.handle, [True], False, True), test_utils=tests)
+        torch.library.opcheck(backward, (inputs, None, cotangents, gdn.handle, [], False, True, wanted, [], 0), test_utils=tests[:2])
+    torch.library.opcheck(forward, (inputs, None, gdn.handle, [], False, True, [], None), test_utils=tests)
+    torch.library.opcheck(forward, ([*inputs, state], None, gdn.handle, [True], False, True, [], None), test_utils=tests)
     one = [tensor[:1] for tensor in inputs]
-    torch.library.opcheck(forward, (one, torch.tensor([0, 5, 70]), gdn.handle, [], True, False), test_utils=tests)
+    torch.library.opcheck(forward, (one, torch.tensor([0, 5, 70]), gdn.handle, [], True, False, [True] * 5, None), test_utils=tests)
 
 
 def test_opcheck_of_everything(gdn):
@@ -163,9 +163,13 @@ def test_opcheck_of_everything(gdn):
     forward, backward = torch.ops.recur.forward.default, torch.ops.recur.backward.default
     for initial in ([], [torch.zeros(2, 4, 8, 16)]):
         needing = [tensor.clone().requires_grad_() for tensor in given + initial]
-        torch.library.opcheck(forward, (needing, None, gdn.handle, [True] * len(initial), False, True))
+        for wanted in ([], [True] * len(needing)):
+            torch.library.opcheck(forward, (needing, None, gdn.handle, [True] * len(initial), False, True, wanted, None))
     cotangents = [torch.ones(2, 9, 4, 8), torch.ones(2, 4, 8, 16)]
-    torch.library.opcheck(backward, (given, None, cotangents, gdn.handle, [], False, True, [True] * 5))
+    torch.library.opcheck(backward, (given, None, cotangents, gdn.handle, [], False, True, [True] * 5, [], 0))
+    kept = forward(given, None, gdn.handle, [], False, True, [True] * 5, None)[2:]
+    assert [tuple(tensor.shape) for tensor in kept] == [(2, 4, 8, 16)]
+    torch.library.opcheck(backward, (given, None, [None, cotangents[1]], gdn.handle, [], False, True, [True] * 5, kept, 64))
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -350,6 +354,59 @@ def test_what_has_no_gradient(gdn, inputs):
         gdn(**inputs, out=torch.zeros_like(o))
     with pytest.raises(recur.ArgumentError, match="results that are written to tensors have no gradient"):
         gdn(**inputs, out=torch.zeros_like(o))
+
+
+def derive_with(gdn, kept_bytes, function=None, **tensors):
+    """Results and gradients by all that is given, and the intervals at which the gradients found states."""
+    intervals, run = [], recur._native.Call.run_backward
+
+    def watch(*arguments, kept, kept_interval, **options):
+        intervals.append(kept_interval)
+        return run(*arguments, kept=kept, kept_interval=kept_interval, **options)
+
+    given = {name: tensor.clone().requires_grad_(tensor.is_floating_point()) for name, tensor in tensors.items()}
+    state, offsets = given.pop("S", None), given.pop("offsets", None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recur._native.Call, "run_backward", watch)
+        o, S = (function or gdn)(**given, initial=state, offsets=offsets, final=True, kept_bytes=kept_bytes)
+        loss = (o * torch.linspace(-1, 1, o.numel()).reshape(o.shape)).sum() + S.square().sum()
+        wanted = [*given.values(), *([] if state is None else [state])]
+        got = torch.autograd.grad(loss, wanted, retain_graph=True)
+        assert all(map(torch.equal, got, torch.autograd.grad(loss, wanted)))  # what is kept stays as it was
+    return [o.detach(), S.detach(), *got], intervals
+
+
+@pytest.mark.parametrize("kept_bytes, interval", [(None, 64), (0, 0), (1 << 20, 64), (2 * 2 * 4 * 512, 128), (2 * 4 * 512, 192), (100, 0)])
+def test_states_that_are_kept(gdn, kept_bytes, interval):
+    """The gradient takes the states that the call forward left, as many as the budget allows: the same numbers, also where all of it
+    is one graph, and where the call is made again for the gradient."""
+    given = {**of_torch(draw(T=150)), "S": torch.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)}
+    want, _ = derive_with(gdn, 0, **given)
+    again = lambda **options: torch.utils.checkpoint.checkpoint(gdn, use_reentrant=False, **options)
+    torch._dynamo.reset()
+    traced = torch.compile(lambda **options: gdn(**options), fullgraph=True, backend="aot_eager")
+    for function in (gdn, again, traced):
+        got, intervals = derive_with(gdn, kept_bytes, function, **given)
+        assert intervals == [interval, interval]
+        assert all(error_of(value.numpy(), wanted.numpy()) < 1e-6 for value, wanted in zip(got, want))
+
+
+def test_states_that_are_kept_of_packed_sequences(gdn):
+    given = {**of_torch(draw(B=1, T=150)), "offsets": torch.tensor([0, 3, 3, 131, 150])}
+    (got, intervals), (want, none) = derive_with(gdn, None, **given), derive_with(gdn, 0, **given)
+    assert (intervals, none) == ([64, 64], [0, 0])
+    assert all(error_of(value.numpy(), wanted.numpy()) < 1e-6 for value, wanted in zip(got, want))
+
+
+def test_nothing_is_kept_where_no_gradient_is_known(gdn, inputs, tmp_path):
+    """A saved kernel without one computes the outputs; and without one that takes states there are none to keep."""
+    recur.save(gdn, tmp_path / "gdn.so", K=16, V=8)
+    given = of_torch(inputs)
+    given["v"].requires_grad_()
+    saved = recur.load(tmp_path / "gdn.so")(**given)
+    assert torch.equal(saved, gdn(**given))
+    with pytest.raises(recur.NoGradientError, match="the saved kernel has no gradient; save it with backward=True"):
+        saved.sum().backward()
 
 
 def test_a_module_learns():

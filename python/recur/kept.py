@@ -1,0 +1,75 @@
+"""The states that a call forward keeps for its gradient, which would compute them again: before the first token of each chunk,
+or of each few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _native
+from .errors import ArgumentError
+
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of a call. Where it is traced, any but the groups and heads may be symbols."""
+
+    B: Any
+    T: Any
+    heads: Any
+    groups: Any
+    sequences: Any = None  #: of packed sequences, which lie along T
+
+    def count_rows(self, interval: int) -> Any:
+        """Of kept states, at most: which sequences are long, offsets say."""
+        if self.sequences is not None:
+            return self.T // interval + self.sequences
+        return self.B * ((self.T + interval - 1) // interval)
+
+
+def check_budget(name: str, kept_bytes: Any) -> None:
+    """Raises where it is no number of bytes."""
+    if kept_bytes is None or (isinstance(kept_bytes, int) and not isinstance(kept_bytes, bool) and kept_bytes >= 0):
+        return
+    raise ArgumentError(f"{name}: kept_bytes is a number of bytes, or None, not {kept_bytes!r}")
+
+
+def choose_interval(kernel: _native.Kernel, sizes: Sizes, kept_bytes: int | None) -> int:
+    """The least number of tokens between states that are kept in so many bytes; 0 where nothing is kept. Left open, those of every
+    chunk are, where they take at most half of what inputs, outputs, their cotangents and gradients take, which does not depend on
+    how long sequences are."""
+    chunk = kernel.gradient_chunk
+    if not chunk or kept_bytes == 0:
+        return 0
+    row = 4 * sizes.heads * sum(math.prod(shape) for _, kind, _, _, shape in kernel.arrays if kind == "state")
+    if kept_bytes is None:
+        given = sum(
+            2 * _BYTES[dtype] * (sizes.groups if shared else sizes.heads) * math.prod(shape)
+            for _, kind, dtype, shared, shape in kernel.arrays
+            if kind in ("input", "output")
+        )
+        return chunk if 2 * row <= chunk * given else 0
+
+    def fits(chunks: int) -> bool:
+        return bool(sizes.count_rows(chunks * chunk) * row <= kept_bytes)
+
+    most = int(sizes.T) // chunk + 1  # with which each sequence has one row
+    if not fits(most):
+        return 0
+    least = 1
+    while least < most:
+        middle = (least + most) // 2
+        least, most = (least, middle) if fits(middle) else (middle + 1, most)
+    return most * chunk
+
+
+def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Sequence[Any]]:
+    """The shapes of what is kept; none where nothing is."""
+    if not interval:
+        return []
+    rows = sizes.count_rows(interval)
+    return [(rows, sizes.heads, *shape) for _, kind, _, _, shape in kernel.arrays if kind == "state"]
