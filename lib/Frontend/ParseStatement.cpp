@@ -294,8 +294,10 @@ bool Parser::parseShape(ShapeSyntax &shape) {
   }
   SourceRange opening = token.range;
   if (!consumeIf(TokenKind::LeftBracket)) {
+    // Looking ahead may report what the lexer finds, and so comes first.
+    bool isType = token.is(TokenKind::Identifier) && peek().is(TokenKind::LeftBracket);
     Diagnostic &diagnostic = report(ErrorCode::MalformedShape, here(), "expected a shape before " + describe(token));
-    if (token.is(TokenKind::Identifier) && peek().is(TokenKind::LeftBracket))
+    if (isType)
       diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
     else if (token.is(TokenKind::LeftParen))
       diagnostic.help("the sizes of a shape stand in brackets: [n] or [m, n]");

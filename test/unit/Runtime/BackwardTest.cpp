@@ -173,7 +173,8 @@ TEST(Backward, WithArgumentsThatAreWrongIsRefused) {
         argument.data = nullptr;
         break;
       case 4:
-        argument.data = static_cast<char *>(argument.data) + 1;
+        if (argument.data) // another fault may have taken it away
+          argument.data = static_cast<char *>(argument.data) + 1;
         break;
       case 5:
         argument.strides.h = number < 0 ? number : 0;
