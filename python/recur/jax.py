@@ -153,7 +153,7 @@ def _choose_keeping(static: _Static, wanted: Sequence[int], buffers: Sequence[ja
         return None
     recurrence, sizes = REGISTRY[static.handle], _read_sizes(static, buffers)
     names = recurrence.name_wanted([place in wanted for place in range(static.given)], [static.has_initial] * len(static.states))
-    loaded, interval = recurrence.obtain_keeping(dict(static.sizes), static.dtype, names, sizes, static.kept_bytes)
+    loaded, interval = kept.obtain(recurrence, dict(static.sizes), static.dtype, names, sizes, static.kept_bytes)
     if loaded is None:
         return None
     _native.keep_for_jax(loaded.key, loaded.kernel)

@@ -4,12 +4,16 @@ or of each few."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _native
-from .errors import ArgumentError
+from .errors import ArgumentError, CompileError, NoGradientError
+
+if TYPE_CHECKING:
+    from .kernels import Loaded
+    from .recurrence import Recurrence
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
@@ -73,3 +77,20 @@ def list_shapes(kernel: _native.Kernel, sizes: Sizes, interval: int) -> list[Seq
         return []
     rows = sizes.count_rows(interval)
     return [(rows, sizes.heads, *shape) for _, kind, _, _, shape in kernel.arrays if kind == "state"]
+
+
+def obtain(
+    recurrence: Recurrence, known: Mapping[str, int], dtype: str, gradients: Sequence[str], sizes: Sizes, kept_bytes: int | None
+) -> tuple[Loaded | None, int]:
+    """The kernel for a call forward whose gradients are wanted, with the interval of the states that it keeps; none, and 0, where
+    nothing is kept."""
+    asked = (*sorted(known.items()), dtype, *gradients)
+    if kept_bytes == 0 or asked in recurrence.without_gradient:
+        return None, 0
+    try:
+        loaded = recurrence.obtain_gradient(known, dtype, gradients)
+    except (NoGradientError, CompileError):  # it is told why when the gradient is computed
+        recurrence.without_gradient.add(asked)
+        return None, 0
+    interval = choose_interval(loaded.kernel, sizes, kept_bytes)
+    return (loaded, interval) if interval else (None, 0)

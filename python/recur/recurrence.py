@@ -15,7 +15,7 @@ import numpy
 
 from . import _native, bound, compiler, debug, kept, kernels
 from .declaration import Declaration, Value
-from .errors import ArgumentError, CheckError, CompileError, NoGradientError
+from .errors import ArgumentError, CheckError, NoGradientError
 
 #: Recurrences by their handles, which operators of other libraries carry.
 REGISTRY: dict[str, Recurrence] = {}
@@ -72,7 +72,8 @@ class Recurrence:
         self._only = loaded  # of a shared object, which has one size and type
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
-        self._without_gradient: set[tuple[Any, ...]] = set()  # what was asked for, and cannot be had
+        #: Gradients that were asked for, and cannot be had.
+        self.without_gradient: set[tuple[Any, ...]] = set()
         self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
         #: Calls on PyTorch's tensors that were made before; None until there is one.
         self.repeats: _native.Repeats | None = None
@@ -351,24 +352,6 @@ class Recurrence:
         if not loaded.kernel.has_gradient:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
-
-    def obtain_keeping(
-        self, known: Mapping[str, int], dtype: str, gradients: Sequence[str], sizes: kept.Sizes, kept_bytes: int | None
-    ) -> tuple[kernels.Loaded | None, int]:
-        """The kernel for a call forward whose gradient is wanted, with the interval of the states that it keeps; none, and 0, where
-        nothing is kept."""
-        if kept_bytes == 0:
-            return None, 0
-        asked = (*sorted(known.items()), dtype, *gradients)
-        if asked in self._without_gradient:
-            return None, 0
-        try:
-            loaded = self.obtain_gradient(known, dtype, gradients)
-        except (NoGradientError, CompileError):  # it is told why when the gradient is computed
-            self._without_gradient.add(asked)
-            return None, 0
-        interval = kept.choose_interval(loaded.kernel, sizes, kept_bytes)
-        return (loaded, interval) if interval else (None, 0)
 
     def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
         """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:

@@ -186,7 +186,7 @@ def _run_keeping(
     if gradients is not None:
         B, T = given[0].shape[:2]
         sizes = _Sizes(B, T, *call.heads, None if offsets is None else offsets.shape[0] - 1)
-        loaded, interval = recurrence.obtain_keeping(recurrence.name_sizes(call.key[0]), call.key[1], gradients, sizes, kept_bytes)
+        loaded, interval = keeping.obtain(recurrence, recurrence.name_sizes(call.key[0]), call.key[1], gradients, sizes, kept_bytes)
         kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
     loaded = loaded or recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
@@ -278,7 +278,7 @@ def _find_keeping(
     if not any(wanted):
         return None, 0, sizes
     names = recurrence.name_wanted(wanted, has_initial)
-    return (*recurrence.obtain_keeping(dims, dtype, names, sizes, kept_bytes), sizes)
+    return (*keeping.obtain(recurrence, dims, dtype, names, sizes, kept_bytes), sizes)
 
 
 @_forward.register_fake
