@@ -122,7 +122,7 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
     auto scan = cast<TropicalScanOp>(copy);
     Extremum extremum = scan.getExtremum();
     Value none = build.stateConstant(neutralOf(extremum), type);
-    auto own = TropicalScanOp::create(inside, loc, none, scan.getShifts(), scan.getBounds(), extremum);
+    auto own = TropicalScanOp::create(inside, loc, none, keepNeutral(inside, scan), scan.getBounds(), extremum);
     give(offsetName(state), build.asToken(own.getLast()));
     Value zero = build.stateConstant(0, type);
     auto sum = ScanOp::create(inside, loc, zero, scan.getShifts(), Value(), false);

@@ -121,6 +121,13 @@ std::optional<SummaryKind> StatePath::getKind() const {
   return kind && isAffine() ? kind : std::nullopt;
 }
 
+Value recur::chunk::keepNeutral(OpBuilder &builder, TropicalScanOp scan) {
+  bool lower = isLower(scan.getExtremum());
+  constexpr double most = std::numeric_limits<float>::max();
+  ValueBuilder build(builder, scan.getLoc());
+  return build.map(lower ? Function::Max : Function::Min, {scan.getShifts(), build.number(lower ? -most : most)});
+}
+
 StateForm StatePath::getForm() const {
   auto isLoop = [&](Operation *op) { return isa<TokenLoopOp>(op) && !isElementwise(op); };
   if (llvm::any_of(ops, isLoop))

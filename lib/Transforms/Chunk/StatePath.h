@@ -38,6 +38,11 @@ private:
   llvm::SetVector<mlir::Operation *> ops;
 };
 
+/// The scan's shifts, but numbers where they are infinite: for a scan that starts from the value which changes no
+/// extremum and must stay that, which an infinity the other way would make no number. Where an infinite shift leads is
+/// left to the sum of the shifts.
+mlir::Value keepNeutral(mlir::OpBuilder &builder, TropicalScanOp scan);
+
 /// States in an order in which each comes after those that its next value needs; empty if there is none.
 llvm::SmallVector<StateOp> orderStates(ProgramOp program);
 

@@ -54,7 +54,10 @@ Value Summarizer::buildMap(OpBuilder &builder, StateOp offset, StateOp map) {
   if (std::optional<Extremum> extremum = extremumOf(kind)) {
     auto scan = cast<TropicalScanOp>(path.getOps().front());
     Value unbounded = ConstantOp::create(builder, scan.getLoc(), neutralOf(*extremum), scan.getBounds().getType());
-    return TropicalScanOp::create(builder, scan.getLoc(), map, scan.getShifts(), unbounded, *extremum).getLast();
+    Value next = TropicalScanOp::create(builder, scan.getLoc(), map, scan.getShifts(), unbounded, *extremum).getLast();
+    OpBuilder before(scan);
+    scan.getShiftsMutable().assign(keepNeutral(before, scan));
+    return next;
   }
   Tangents tangents;
   tangents.set(offset, map);

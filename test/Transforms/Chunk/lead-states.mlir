@@ -53,7 +53,8 @@ chunk.program @scaled {} chunk 8 {
 
 // A running maximum moves by the sum of the chunk's shifts; without other states, all chunks are apart.
 // CHECK-LABEL: chunk.program @highest_ahead {} chunk 8 {
-// CHECK: chunk.tropical_scan %{{.*}}, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: %[[SHIFTS:.*]] = chunk.map min %f, %{{.*}} : tensor<8xf32>, tensor<1xf32>
+// CHECK: chunk.tropical_scan %{{.*}}, %[[SHIFTS]], %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
 // CHECK: chunk.give "m.offset"
 // CHECK: chunk.scan %{{.*}}, %f : tensor<f32>, tensor<8xf32>
 // CHECK: chunk.give "m.map"
@@ -79,7 +80,8 @@ chunk.program @highest {} chunk 8 {
 // CHECK-LABEL: chunk.program @lowest_ahead {} chunk 8 {
 // CHECK: %[[NONE:.*]] = chunk.constant 0x7FF0000000000000 : tensor<1xf32>
 // CHECK: %[[START:.*]] = chunk.reshape_state %[[NONE]] : tensor<1xf32> to tensor<f32>
-// CHECK: chunk.tropical_scan %[[START]], %f, %i as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// CHECK: %[[SHIFTS:.*]] = chunk.map max %f, %{{.*}} : tensor<8xf32>, tensor<1xf32>
+// CHECK: chunk.tropical_scan %[[START]], %[[SHIFTS]], %i as soft_min : tensor<f32>, tensor<8xf32>, tensor<8xf32>
 // CHECK-LABEL: chunk.program @lowest_carry {} chunk 8 {
 // CHECK: %[[OFFSET:.*]] = chunk.take "m.offset" : tensor<1xf32>
 // CHECK: %[[MAP:.*]] = chunk.take "m.map" : tensor<1xf32>

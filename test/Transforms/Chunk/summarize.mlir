@@ -78,7 +78,10 @@ chunk.program @delta {} chunk 8 {
 // CHECK-LABEL: chunk.program @maximum_summary_m {} chunk 8 summary_of "m" as tropical {
 // CHECK: %m.map = chunk.state "m.map" : tensor<f32>
 // CHECK: %m.offset = chunk.state "m.offset" : tensor<f32>
-// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.tropical_scan %m.offset, %f, %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
+// The offset starts as what changes no maximum, and stays that also where a shift is infinite the other way.
+// CHECK: %[[MOST:[a-z0-9_]+]] = chunk.constant 3.4028234663852886E+38 : tensor<1xf32>
+// CHECK: %[[SHIFTS:[a-z0-9_]+]] = chunk.map min %f, %[[MOST]] : tensor<8xf32>, tensor<1xf32>
+// CHECK: %[[V0:[a-z0-9_]+]], %[[V1:[a-z0-9_]+]] = chunk.tropical_scan %m.offset, %[[SHIFTS]], %i : tensor<f32>, tensor<8xf32>, tensor<8xf32>
 // CHECK: chunk.next %m.offset, %[[V1]] : tensor<f32>
 // CHECK: %[[V2:[a-z0-9_]+]] = chunk.constant 0xFFF0000000000000 : tensor<8xf32>
 // CHECK: %[[V3:[a-z0-9_]+]], %[[V4:[a-z0-9_]+]] = chunk.tropical_scan %m.map, %f, %[[V2]] : tensor<f32>, tensor<8xf32>, tensor<8xf32>
