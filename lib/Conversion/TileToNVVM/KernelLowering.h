@@ -65,8 +65,8 @@ private:
   }
   /// A number of the loop's body as it is in another iteration.
   mlir::Value inIteration(mlir::Value number, mlir::Block &body, mlir::Value induction, mlir::IRMapping &known);
-  /// Where threads have few registers: what an op computes from the thread's number is computed anew for each op, and
-  /// not kept from the kernel's beginning on.
+  /// What an op computes from the thread's number is computed anew for each op, and not kept in registers from the
+  /// kernel's beginning on.
   void forgetThread();
   void finishLoad(Ahead &ahead, mlir::ValueRange held);
   /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
@@ -103,7 +103,6 @@ private:
   std::optional<analysis::StateChain> chain; // if that is all that the kernel is
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
-  int32_t neighbours = 1; // CTAs that share a multiprocessor
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads

@@ -71,8 +71,6 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
 }
 
 void KernelLowering::forgetThread() {
-  if (neighbours == 1)
-    return;
   Value same = LLVM::InlineAsmOp::create(builder, team.loc, threadOfKernel.getType(), threadOfKernel, "mov.b32 $0, $1;",
                                          "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false,
                                          LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())

@@ -81,8 +81,7 @@ void KernelLowering::beginFunction() {
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(team.threads), 1, 1}));
-  neighbours = countNeighbourCTAs(kernel);
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(neighbours));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(countNeighbourCTAs(kernel)));
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   arguments = function.getArgument(0);
   team.begin();

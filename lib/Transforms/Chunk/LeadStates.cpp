@@ -1,5 +1,5 @@
-// States that a scan carries on and that need no other state: where each chunk begins with them is found ahead of the
-// rest, which then takes them.
+// States that a scan carries on and that need no other state, and those that hold what earlier tokens had: where each
+// chunk begins with them is found ahead of the rest, which then takes them.
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkTangents.h"
@@ -14,6 +14,13 @@ using namespace recur::chunk;
 
 namespace {
 
+/// A state that holds what a token some time ago had: the row of that token in the chunk, or, as long as the chunk has
+/// none, what one of the states was when it began.
+struct Delay {
+  Value rows;                   // that no state enters
+  SmallVector<StateOp> earlier; // the first where the chunk has one token, the second where it has two, ...
+};
+
 class LeadSplitter {
 public:
   explicit LeadSplitter(ProgramOp program) : program(program) {}
@@ -22,7 +29,11 @@ public:
 
 private:
   bool leads(StateOp state);
+  void findDelays();
   bool losesDigits();
+  void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
+  Value carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
+                   const llvm::DenseMap<StateOp, Value> &own);
   /// What a chunk adds to the state, and what it scales it with.
   ProgramOp buildAhead(OpBuilder &builder);
   /// From chunk to chunk.
@@ -31,6 +42,9 @@ private:
 
   ProgramOp program;
   SmallVector<StateOp> leading;
+  llvm::DenseMap<StateOp, Delay> delays;
+  llvm::DenseSet<int64_t> counts;       // of tokens, that chunks say whether they have
+  llvm::DenseMap<int64_t, Value> taken; // what they say, where the states are carried on
 };
 
 struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
@@ -44,6 +58,7 @@ struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
 } // namespace
 
 static std::string offsetName(StateOp state) { return (state.getName() + ".offset").str(); }
+static std::string countName(int64_t count) { return "tokens." + std::to_string(count); }
 static std::string mapName(StateOp state) { return (state.getName() + ".map").str(); }
 
 /// The scan that makes a state's next value, if it alone does.
@@ -54,6 +69,44 @@ static Operation *findScan(StateOp state) {
   return isScan && StatePath(state).operandsOnPath(scan) == SmallVector<unsigned, 3>{0} && scan->getOperand(0) == state
              ? scan
              : nullptr;
+}
+
+/// The delay that makes a state's next value, if it alone does.
+static std::optional<Delay> findDelay(StateOp state) {
+  auto last = state.getNext().getValue().getDefiningOp<LastOp>();
+  if (!last || tensorOf(state).getRank() > 1)
+    return std::nullopt;
+  Delay delay{last.getAll(), {}};
+  while (auto previous = delay.rows.getDefiningOp<PreviousOp>()) {
+    auto earlier = previous.getState().getDefiningOp<StateOp>();
+    if (!earlier)
+      return std::nullopt;
+    delay.earlier.push_back(earlier);
+    delay.rows = previous.getAll();
+  }
+  return delay;
+}
+
+/// Delays lead if all states that they hold before do. A whole chunk has all the tokens that they hold.
+void LeadSplitter::findDelays() {
+  SmallVector<Value> states;
+  for (StateOp state : program.getStates())
+    states.push_back(state);
+  llvm::SetVector<Operation *> dependents = findDependents(program.getBody().front(), states);
+  for (StateOp state : program.getStates())
+    if (std::optional<Delay> delay = findDelay(state);
+        delay && !dependents.contains(delay->rows.getDefiningOp()) && delay->earlier.size() < program.getChunk())
+      delays[state] = std::move(*delay);
+  auto isUnknown = [&](StateOp state) { return !delays.contains(state); };
+  SmallVector<StateOp> unknown;
+  do {
+    unknown.clear();
+    for (auto &[state, delay] : delays)
+      if (llvm::any_of(delay.earlier, isUnknown))
+        unknown.push_back(state);
+    for (StateOp state : unknown)
+      delays.erase(state);
+  } while (!unknown.empty());
 }
 
 /// One number, or some side by side: a matrix of them for each token would be far more than its states at the chunks'
@@ -105,6 +158,10 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
   ProgramOp ahead = cloneEmpty(builder, program, "_ahead", copies);
   OpBuilder inside = OpBuilder::atBlockEnd(&ahead.getBody().front());
   for (StateOp state : leading) {
+    if (delays.contains(state)) {
+      giveDelay(inside, copies, state);
+      continue;
+    }
     Location loc = state.getLoc();
     ValueBuilder build(inside, loc);
     RankedTensorType type = tensorOf(state);
@@ -132,19 +189,63 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
   return ahead;
 }
 
+/// Gives what the chunk's tokens make of the state, and, for each number of tokens with which an earlier state is what
+/// it becomes, whether the chunk has so many.
+void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state) {
+  const Delay &delay = delays.find(state)->second;
+  Location loc = state.getLoc();
+  ValueBuilder build(inside, loc);
+  auto lastOf = [&](Value all, ArrayRef<double> before) {
+    RankedTensorType type = makeTensor(program.getContext(), shapePerToken(all));
+    for (double number : before)
+      all = PreviousOp::create(inside, loc, build.stateConstant(number, type), all);
+    return build.asToken(LastOp::create(inside, loc, all));
+  };
+  auto give = [&](StringRef name, Value value) { GiveOp::create(inside, loc, name, false, false, value); };
+  give(offsetName(state), lastOf(copies.lookup(delay.rows), SmallVector<double>(delay.earlier.size(), 0)));
+  for (int64_t count = 1; count <= int64_t(delay.earlier.size()); ++count) {
+    if (!counts.insert(count).second)
+      continue;
+    SmallVector<double> before(count, 0);
+    before.front() = 1;
+    Value zeros = build.constant(0, makeTensor(program.getContext(), {int64_t(program.getChunk())}));
+    give(countName(count), lastOf(zeros, before));
+  }
+}
+
+/// What the state becomes.
+Value LeadSplitter::carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
+                               const llvm::DenseMap<StateOp, Value> &own) {
+  ValueBuilder build(inside, state.getLoc());
+  Value next = take(offsetName(state), makeTokens(program.getContext(), 1, tensorOf(state).getShape()));
+  for (auto [index, earlier] : llvm::enumerate(delays.find(state)->second.earlier)) {
+    Value &hasSoMany = taken[int64_t(index) + 1];
+    if (!hasSoMany)
+      hasSoMany = take(countName(int64_t(index) + 1), makeTokens(program.getContext(), 1, {}));
+    next = build.select(hasSoMany, build.asToken(own.lookup(earlier)), next);
+  }
+  return build.asState(next);
+}
+
 ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
                                  program.getChunk());
   OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
-  SmallVector<Value> states;
+  llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
-    states.push_back(StateOp::create(inside, state.getLoc(), state.getType(), state.getName()));
-  for (auto [state, own] : llvm::zip(leading, states)) {
+    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName());
+  for (StateOp state : leading) {
+    Value own = states[state];
     Location loc = state.getLoc();
     RankedTensorType rowType = makeTokens(program.getContext(), 1, tensorOf(state).getShape());
     auto take = [&](StringRef name, Type type) -> Value {
       return TakeOp::create(inside, loc, type, name, false, false, DenseI64ArrayAttr());
     };
+    if (delays.contains(state)) {
+      NextOp::create(inside, loc, own, carryDelay(inside, state, take, states));
+      GiveOp::create(inside, loc, state.getName(), /*whole=*/true, /*rounded=*/false, own);
+      continue;
+    }
     Operation *scan = findScan(state);
     Value offset = take(offsetName(state), rowType), next;
     if (auto linear = dyn_cast<ScanOp>(scan)) {
@@ -179,7 +280,13 @@ void LeadSplitter::split() {
   for (StateOp state : program.getStates())
     if (leads(state))
       leading.push_back(state);
-  if (leading.empty() || losesDigits())
+  if (losesDigits())
+    leading.clear();
+  findDelays();
+  for (StateOp state : program.getStates())
+    if (delays.contains(state))
+      leading.push_back(state);
+  if (leading.empty())
     return;
   OpBuilder builder(program);
   buildAhead(builder);

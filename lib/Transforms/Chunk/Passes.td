@@ -126,10 +126,11 @@ def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramO
 def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   let summary = "find the states that scans carry on ahead of the rest of the program";
   let description = [{
-    A state of a number or a vector that one scan carries on, and that no other state enters, leads. In front of the program come
+    A state of a number or a vector that one scan carries on, and that no other state enters, leads. So does one that holds
+    what a token some time ago had (`chunk.last`, of `chunk.previous` any number of times), of rows that no state enters. In front of the program come
     two: `_ahead` finds for each chunk what it adds to such states and what it scales them with, so that its chunks can be
     computed at once; `_carry` goes from chunk to chunk with that alone, and leaves each chunk the states that it begins
-    with. The program then takes them and has the other states only: if it has none, its chunks are apart as well. None leads where such
+    with. The program then takes them and has the other states only: if it has none, its chunks are apart as well. No scan leads where its
     states enter a system whose solutions add up in a state without decay, for rounding them in parts would lose too many digits.
 
     Before:

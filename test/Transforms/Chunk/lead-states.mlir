@@ -143,3 +143,43 @@ chunk.program @summed {} chunk 8 {
   chunk.next %A, %last : tensor<3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
+
+// -----
+
+// What tokens before had is the chunk's own, unless it has too few tokens: then it is another state, as it is and not
+// multiplied by a number, for it may be none. What is left of the program has no states.
+// CHECK-LABEL: chunk.program @delays_ahead {} chunk 8 {
+// CHECK: %[[LAST:.*]] = chunk.last %x : tensor<8x3xf32>
+// CHECK: chunk.give "one.offset"
+// CHECK: chunk.last %{{.*}} : tensor<8x3xf32>
+// CHECK: chunk.give "two.offset"
+// CHECK: %[[FIRST:.*]] = chunk.previous %{{.*}}, %{{.*}} : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.last %[[FIRST]] : tensor<8xf32>
+// CHECK: chunk.give "tokens.1" %{{.*}} : tensor<1xf32>
+// CHECK-LABEL: chunk.program @delays_carry {} chunk 8 {
+// CHECK-DAG: %one = chunk.state "one" : tensor<3xf32>
+// CHECK-DAG: %two = chunk.state "two" : tensor<3xf32>
+// CHECK: %[[O:.*]] = chunk.take "one.offset" : tensor<1x3xf32>
+// CHECK: chunk.give "one" whole %one : tensor<3xf32>
+// CHECK: %[[T:.*]] = chunk.take "two.offset" : tensor<1x3xf32>
+// CHECK: %[[N:.*]] = chunk.take "tokens.1" : tensor<1xf32>
+// CHECK: %[[S:.*]] = chunk.reshape_state %one : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.map select %[[N]], %[[S]], %[[T]]
+// CHECK: chunk.give "two" whole %two : tensor<3xf32>
+// CHECK-LABEL: chunk.program @delays {} chunk 8 {
+// CHECK-NOT: chunk.state
+// CHECK: %one = chunk.take "one" whole : tensor<3xf32>
+// PHASES-LABEL: chunk.program @delays_carry {} chunk 8 {
+// PHASES-NOT: chunk.program @delays_carry_
+chunk.program @delays {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %one = chunk.state "one" : tensor<3xf32>
+  %two = chunk.state "two" : tensor<3xf32>
+  %before = chunk.previous %one, %x : tensor<3xf32>, tensor<8x3xf32>
+  %before_that = chunk.previous %two, %before : tensor<3xf32>, tensor<8x3xf32>
+  %last = chunk.last %x : tensor<8x3xf32>
+  %last_before = chunk.last %before : tensor<8x3xf32>
+  chunk.output "o" %before_that : tensor<8x3xf32>
+  chunk.next %one, %last : tensor<3xf32>
+  chunk.next %two, %last_before : tensor<3xf32>
+}
