@@ -26,6 +26,8 @@
 namespace recur::tile {
 /// Shared memory that a CTA may have, of compute capability 9.0.
 constexpr int64_t mostSharedBytes = 232448;
+/// Where the shared memory of each of several teams of a CTA begins: at multiples of this.
+constexpr int64_t teamAlignment = 128;
 
 inline TileType tileOf(mlir::Value value) { return mlir::cast<TileType>(value.getType()); }
 } // namespace recur::tile

@@ -40,6 +40,38 @@ static LogicalResult checkRegistersOfTeam(KernelOp kernel) {
   return failure(walked.wasInterrupted());
 }
 
+/// What runs side by side with another kernel.
+static LogicalResult checkNeighbours(KernelOp kernel) {
+  Block &block = kernel.getBody().front();
+  for (int64_t array : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
+    if (array < 0 || array >= int64_t(block.getNumArguments()) - 1)
+      return kernel.emitOpError("awaits chunks of array ")
+             << array << ", but has " << block.getNumArguments() - 1 << " arrays";
+  if (!kernel.getTeams())
+    return success();
+  constexpr int64_t mostTeams = 15, mostThreads = 1024; // a barrier each, and one of all of them
+  auto teams = int64_t(*kernel.getTeams());
+  if (teams < 1 || teams > mostTeams)
+    return kernel.emitOpError("has 1 to ") << mostTeams << " teams in a CTA, not " << teams;
+  if (!kernel.getThreads())
+    return kernel.emitOpError("has teams, but no threads of one team");
+  if (teams * int64_t(*kernel.getThreads()) > mostThreads)
+    return kernel.emitOpError("has ") << teams << " teams of " << *kernel.getThreads()
+                                      << " threads in a CTA of at most " << mostThreads;
+  auto own = int64_t(*kernel.getShared()), bytes = teams * own;
+  if (own % teamAlignment)
+    return kernel.emitOpError("has teams that take a multiple of ")
+           << teamAlignment << " bytes of shared memory each, not " << own;
+  if (bytes > mostSharedBytes)
+    return kernel.emitOpError("has teams that take ")
+           << bytes << " bytes of shared memory together, but a CTA has " << mostSharedBytes;
+  if (kernel.getWorkspace())
+    return kernel.emitOpError("has teams that would share their local tiles");
+  if (!llvm::hasSingleElement(block.getOps<scf::ParallelOp>()))
+    return kernel.emitOpError("announces the chunks of one parallel loop, and needs it");
+  return success();
+}
+
 LogicalResult KernelOp::verifyRegions() {
   Block &block = getBody().front();
   unsigned count = block.getNumArguments();
@@ -56,6 +88,8 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("needs a workspace of zero or more bytes, not of ") << workspace;
   if (getThreads().has_value() != getShared().has_value())
     return emitOpError("has threads and bytes of shared memory, or neither");
+  if (failed(checkNeighbours(*this)))
+    return failure();
   if (!getThreads())
     return success();
   auto threads = int64_t(*getThreads()), shared = int64_t(*getShared());

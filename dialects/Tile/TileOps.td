@@ -26,8 +26,14 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     take every op together, one after another. Its tiles in shared memory take `shared` bytes of that; its local tiles
     lie in the CTA's part of a workspace in device memory.
 
+    Two kernels may run side by side, of which the first leaves chunks that the second takes. The first announces each
+    chunk that it has left, and up to `teams` of its teams make up a CTA, each with its own tiles. The second awaits a
+    chunk before it loads from the arrays with the numbers `awaits`. Where the caller lets one follow the other, neither
+    does so.
+
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
-    most what a CTA has; they have no roles.
+    most what a CTA has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
+    together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist.
 
     Example:
     ```mlir
@@ -37,10 +43,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
-                       OptionalAttr<I64Attr>:$shared);
+                       OptionalAttr<I64Attr>:$shared, OptionalAttr<I64Attr>:$teams,
+                       OptionalAttr<DenseI64ArrayAttr>:$awaits);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)?
+    $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)? (`teams` $teams^)? (`awaits` $awaits^)?
     attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 8
+#define RECUR_ABI_VERSION 9
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -115,6 +115,12 @@ typedef struct recur_launch_info {
   int32_t chunks_are_apart;         /* not 0: they go in any order */
   const recur_launch_array *arrays; /* in the order that the kernel has them */
   int32_t array_count;
+
+  /* Of two launches side by side: the first announces each of its chunks, the second starts when the first has, and
+   * awaits them. They go one behind the other where that is faster. */
+  int32_t teams;  /* of the first: so many teams of `threads`, each with its shared memory, make up a CTA; else 0 */
+  int32_t awaits; /* of the second, which is behind the first: not 0 */
+  float cost;     /* of the first: a multiprocessor's time for a chunk, over that of a CTA of the second */
 } recur_launch_info;
 
 typedef struct recur_kernel_info {

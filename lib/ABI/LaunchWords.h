@@ -3,10 +3,24 @@
 
 namespace recur::abi {
 
-/// The first of them.
-enum LaunchWord { TokensWord, HeadsWord, OffsetsWord, WorkspaceWord, WorkspaceStrideWord, launchWords };
+/// The first of them. The last four are for a launch that announces its chunks: there are so many units, which are
+/// heads of sequences; the chunks of each are dealt out to so many rows, a team each, in some rounds, and from then on
+/// to the first of these rows alone, those that last.
+enum LaunchWord {
+  TokensWord,
+  HeadsWord,
+  OffsetsWord,
+  WorkspaceWord,
+  WorkspaceStrideWord,
+  UnitsWord,
+  RowsWord,
+  LastingRowsWord,
+  SharedRoundsWord,
+  launchWords
+};
 
-/// Then these of each array, in the order of a kernel's arrays. Strides are in elements; 0 where the array has no such
+/// Then these of each array, in the order of a kernel's arrays, and behind them of the flags of chunks where a kernel
+/// announces or awaits them, which are absent where nobody does. Strides are in elements; 0 where the array has no such
 /// dimension. So many heads as the group says share one of the array. Parts of the channels are PartStride apart. A
 /// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it.
 enum ArrayWord {

@@ -187,3 +187,14 @@ KernelTime TimeEstimate::run(KernelOp kernel) {
 KernelTime recur::analysis::estimateTime(KernelOp kernel, const MultiprocessorRates &rates) {
   return TimeEstimate(rates, double(kernel.getThreads().value_or(32))).run(kernel);
 }
+
+double recur::analysis::estimateChunk(const KernelTime &time, int64_t neighbours) {
+  return std::max(time.getBound(), time.critical / double(neighbours) + time.global);
+}
+
+double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time) {
+  constexpr double productLatency = 110, overhead = 400; // of a chunk: barriers, addresses, and what is stored
+  double waits = double(
+      llvm::count_if(chain.steps, [](const StateChain::Step &step) { return step.isProduct() && step.isCritical; }));
+  return time.products + time.arithmetic + waits * productLatency + overhead;
+}

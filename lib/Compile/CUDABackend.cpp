@@ -158,6 +158,13 @@ static std::string describeTime(const codegen::InterfaceLaunch &launch, const an
                      time.shared, time.global, time.critical);
 }
 
+static std::string describePair(const codegen::InterfaceLaunch &first, const codegen::InterfaceLaunch &second) {
+  return fmt::format("{} takes chunks that {} has left while that leaves the next, {} teams to a CTA, on the "
+                     "multiprocessors that {} leaves; a chunk is {:.1f} times the work; one behind the other where "
+                     "none are left, or for fewer than 4 chunks",
+                     second.symbol, first.symbol, first.teams, second.symbol, first.cost);
+}
+
 Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &pipeline) const {
   Expected<std::vector<TriedChunk>> tried = tryChunks(recurrence, pipeline);
@@ -189,6 +196,9 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
                                             printKiB(pipeline.target.cta.sharedBytes))});
     for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
       remarks.push_back({"time", describeTime(launch, time)});
+    for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
+      if (kernel.plan.launches[i].awaits)
+        remarks.push_back({"side by side", describePair(kernel.plan.launches[i - 1], kernel.plan.launches[i])});
   }
   if (refused) {
     remarks.push_back({"refused", toString(std::move(refused))}); // build says the same
@@ -245,17 +255,25 @@ static void setCrowd(Module &module, int64_t crowd) {
       function.addFnAttr(crowdAttribute, std::to_string(crowd));
 }
 
-/// Kernels with faults that share a multiprocessor with others of theirs do so with one less, for more registers.
-/// Whether there were such.
-static bool thinOut(Module &module, ArrayRef<Fault> faults) {
+/// Kernels with faults that share a multiprocessor with others of theirs do so with one less, for more registers, be
+/// they CTAs or teams of one. Whether there were such.
+static bool thinOut(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (Function &function : module) {
     uint64_t crowd = function.getFnAttributeAsParsedInteger(crowdAttribute, 1);
+    auto launch = find_if(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+      return launch.symbol == function.getName() && launch.teams > 1;
+    });
     bool isFaulty =
         any_of(faults, [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == function.getName(); });
-    if (!isFaulty || crowd <= 1)
+    if (!isFaulty || (crowd <= 1 && launch == plan.launches.end()))
       continue;
-    function.addFnAttr(crowdAttribute, std::to_string(crowd - 1));
+    if (launch != plan.launches.end()) {
+      --launch->teams;
+      function.addFnAttr("nvvm.maxntid", std::to_string(launch->threads * launch->teams));
+    } else {
+      function.addFnAttr(crowdAttribute, std::to_string(crowd - 1));
+    }
     any = true;
   }
   return any;
@@ -317,7 +335,7 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
           }))
         own.push_back(fault);
     bool isInPhases = !kernel.plan.left.empty(), isSpare = kernel.isStep && made.size() > 1;
-    if (thinOut(*kernel.code, own))
+    if (thinOut(*kernel.code, kernel.plan, own))
       return true;
     bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
     if (own.empty() || (!isInPhases && !isSpare && !couldWait))

@@ -1,5 +1,6 @@
 #include "Compile/CUDAKernel.h"
 #include "ABI/LaunchWords.h"
+#include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
 #include "dialects/Tile/Tile.h"
@@ -65,6 +66,52 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   return described;
 }
 
+/// Which of a kernel's arrays the other writes, by number.
+static SmallVector<int64_t> findAwaited(tile::KernelOp first, const chunk::Phase &firstPhase,
+                                        const chunk::Phase &secondPhase) {
+  DenseSet<unsigned> written;
+  first.walk([&](tile::StoreOp store) {
+    if (auto array = dyn_cast<mlir::BlockArgument>(store.getArray()))
+      written.insert(firstPhase.arrays[array.getArgNumber()].number);
+  });
+  SmallVector<int64_t> awaited;
+  for (auto [number, array] : enumerate(secondPhase.arrays))
+    if (written.contains(array.number))
+      awaited.push_back(int64_t(number));
+  return awaited;
+}
+
+/// Whether a CTA of it can be several teams that announce their chunks.
+static bool canAnnounce(tile::KernelOp kernel) {
+  return kernel.getWorkspace() == 0 && hasSingleElement(kernel.getBody().front().getOps<mlir::scf::ParallelOp>());
+}
+
+/// Of two kernels one behind the other, the first can leave its chunks while the second, whose state is in registers,
+/// goes over those that are there.
+static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans) {
+  SmallVector<tile::KernelOp> kernels(plans.getOps<tile::KernelOp>());
+  mlir::OpBuilder builder(plans.getContext());
+  for (size_t i = 0; i + 1 < kernels.size(); ++i) {
+    std::optional<analysis::StateChain> chain = analysis::findStateChain(kernels[i + 1]);
+    if (!phases.phases[i].isParallel || phases.phases[i].parts != 1 || !canAnnounce(kernels[i]) || !chain)
+      continue;
+    SmallVector<int64_t> awaited = findAwaited(kernels[i], phases.phases[i], phases.phases[i + 1]);
+    if (awaited.empty())
+      continue;
+    int64_t shared = int64_t(alignTo(uint64_t(*kernels[i].getShared()), tile::teamAlignment));
+    int64_t teams = std::min(analysis::countNeighbourCTAs(kernels[i]),
+                             tile::mostSharedBytes / std::max(shared, tile::teamAlignment));
+    kernels[i].setShared(shared);
+    kernels[i].setTeams(teams);
+    kernels[i + 1].setAwaits(awaited);
+    plan.launches[i].sharedBytes = shared;
+    plan.launches[i].teams = teams;
+    plan.launches[i].cost =
+        float(analysis::estimateChunk(plan.times[i], teams) / analysis::estimateChain(*chain, plan.times[i + 1]));
+    plan.launches[i + 1].awaits = true;
+  }
+}
+
 /// More than this the runtime has no room for.
 static Error checkCounts(const CUDAPlan &plan) {
   if (plan.left.size() > abi::mostLeft)
@@ -111,6 +158,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   made.plan = describe(module);
   made.plan.form = form;
   addPhases(made.plan, *made.phases, module, pipeline.dataType);
+  putSideBySide(made.plan, *made.phases, module);
   if (Error error = checkCounts(made.plan))
     return std::move(error);
   return made;

@@ -38,7 +38,8 @@ class LaunchArray(ctypes.Structure):
 class LaunchInfo(ctypes.Structure):
     _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32),
                 ("workspace_bytes", ctypes.c_int64), ("parts", ctypes.c_int32), ("chunks_are_apart", ctypes.c_int32),
-                ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32)]
+                ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32), ("teams", ctypes.c_int32),
+                ("awaits", ctypes.c_int32), ("cost", ctypes.c_float)]
 
 
 class LeftInfo(ctypes.Structure):
@@ -156,6 +157,7 @@ class Case:
                 self.kept.append(own)
                 launch.workspace_bytes, launch.parts = words["workspace"], words["parts"]
                 launch.chunks_are_apart, launch.arrays, launch.array_count = words["parallel"], own, len(own)
+                launch.teams, launch.awaits, launch.cost = words["teams"], words["awaits"], words["cost"]
         for array, words in zip(left, given["left"]):
             array.rows, array.element_bytes, array.rank = words["rows"], words["bytes"], len(words["shape"])
             array.shape = (ctypes.c_int64 * 2)(*(list(words["shape"]) + [0, 0])[:2])

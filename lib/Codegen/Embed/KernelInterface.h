@@ -45,6 +45,9 @@ struct InterfaceLaunch {
   int64_t parts = 0;
   bool chunksAreApart = false;
   std::vector<InterfaceLaunchArray> arrays = {};
+  int64_t teams = 0;   // of a CTA, where it announces its chunks to the next launch
+  bool awaits = false; // the chunks of the launch before
+  float cost = 0;      // of an announced chunk, over one of the launch that awaits it
 };
 
 /// A recur_left_info.

@@ -36,9 +36,16 @@ static json::Array printPlans(const KernelInterface &interface) {
         {"tokens_from", kernel.tokensFrom},
         {kernel.launches.empty() ? "workspace_bytes_per_thread" : "workspace_bytes_per_cta", kernel.workspaceBytes}};
     json::Array launches;
-    for (const InterfaceLaunch &launch : kernel.launches)
-      launches.push_back(
-          json::Object{{"symbol", launch.symbol}, {"threads", launch.threads}, {"shared_bytes", launch.sharedBytes}});
+    for (const InterfaceLaunch &launch : kernel.launches) {
+      json::Object own{{"symbol", launch.symbol}, {"threads", launch.threads}, {"shared_bytes", launch.sharedBytes}};
+      if (launch.teams) {
+        own["teams"] = launch.teams;
+        own["cost"] = launch.cost;
+      }
+      if (launch.awaits)
+        own["awaits"] = true;
+      launches.push_back(std::move(own));
+    }
     if (!launches.empty())
       object["launches"] = std::move(launches);
     if (kernel.chunk)

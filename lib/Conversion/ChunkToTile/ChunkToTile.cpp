@@ -198,7 +198,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   // A cotangent that is absent is zero, and what comes behind it is optional too.
   int64_t cotangents = llvm::count_if(inputs, [](chunk::InputOp input) { return input.isCotangent(); });
   int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
-  auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared);
+  auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
+                                 /*awaits=*/DenseI64ArrayAttr());
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};

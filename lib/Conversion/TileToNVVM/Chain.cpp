@@ -22,9 +22,9 @@ namespace {
 
 class ChainCode {
 public:
-  ChainCode(TeamCode &team, const StateChain &chain, const llvm::DenseMap<Value, CallerArray> &arrays,
-            const IRMapping &values, Value shared)
-      : t(team), code(team), chain(chain), arrays(arrays), values(values), shared(shared) {}
+  ChainCode(TeamCode &team, const StateChain &chain, const ChainKernel &kernel)
+      : t(team), code(team), chain(chain), kernel(kernel), arrays(kernel.arrays), values(kernel.values),
+        shared(kernel.shared) {}
   void emit();
 
 private:
@@ -48,7 +48,13 @@ private:
   scf::ForOp forChunks(ValueRange carried = {});
 
   void load();
-  void loadChunk(const Chunk &chunk);
+  Value countChunks();
+  bool isAwaited(const StateChain::Load &load) const {
+    StateChain::Load own = load;
+    return kernel.awaited.contains(own.op.getArray());
+  }
+  void loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned);
+  void arriveAfterLoads(const Chunk &chunk, Value areAligned);
   Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
   void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
@@ -73,6 +79,7 @@ private:
   TeamCode &t;
   WarpgroupCode code;
   const StateChain &chain;
+  const ChainKernel &kernel;
   const llvm::DenseMap<Value, CallerArray> &arrays;
   const IRMapping &values;
   Value shared, base, barriers;
@@ -255,36 +262,68 @@ void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk, Va
   });
 }
 
-void ChainCode::loadChunk(const Chunk &chunk) {
+/// What the chunk has of the arrays that are awaited, or of the others.
+void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) {
   Value stage = stageOf(chunk);
-  for (const StateChain::Load &load : chain.loads)
+  bool hasRows = false;
+  for (const StateChain::Load &load : chain.loads) {
+    if (this->isAwaited(load) != isAwaited)
+      continue;
+    hasRows |= load.isRows();
     if (!load.isRows())
       copyNumbers(load, chunk, stage);
+  }
   auto copyAll = [&](void (ChainCode::*copy)(const StateChain::Load &, const Chunk &, Value)) {
     for (const StateChain::Load &load : chain.loads)
-      if (load.isRows())
+      if (load.isRows() && this->isAwaited(load) == isAwaited)
         (this->*copy)(load, chunk, stage);
   };
+  if (hasRows)
+    t.either(areAligned, [&] { copyAll(&ChainCode::copyRows); }, [&] { copyAll(&ChainCode::copyElements); });
+}
+
+void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {
   t.either(
-      areAligned(),
+      areAligned, [&] { code.arriveWithCopies(come(chunk.stage)); },
       [&] {
-        copyAll(&ChainCode::copyRows);
-        code.arriveWithCopies(come(chunk.stage));
-      },
-      [&] {
-        copyAll(&ChainCode::copyElements);
         code.waitForCopies();
         code.arrive(come(chunk.stage));
       });
 }
 
+/// The loop goes from the first token to the last.
+Value ChainCode::countChunks() {
+  scf::ForOp loop = chain.loop;
+  Value step = values.lookup(loop.getStep()), one = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
+  Value tokens =
+      arith::SubIOp::create(t.builder, t.loc, values.lookup(loop.getUpperBound()), values.lookup(loop.getLowerBound()));
+  Value rounded = t.addWide(tokens, arith::SubIOp::create(t.builder, t.loc, step, one));
+  return t.narrow(arith::DivUIOp::create(t.builder, t.loc, rounded, step));
+}
+
 void ChainCode::load() {
-  scf::ForOp chunks = forChunks();
+  Value count; // of chunks
+  SmallVector<Value> known;
+  if (kernel.flags) {
+    count = countChunks();
+    known.push_back(kernel.flags.countAtStart(t));
+  }
+  scf::ForOp chunks = forChunks(known);
   OpBuilder::InsertionGuard guard(t.builder);
-  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  t.builder.setInsertionPointToEnd(chunks.getBody());
+  if (!kernel.flags)
+    t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   t.when(t.below(t.constant(0), chunk.round), [&] { code.wait(empty(chunk.stage), parity(t.add(chunk.round, 1))); });
-  loadChunk(chunk);
+  Value aligned = areAligned();
+  loadChunk(chunk, /*isAwaited=*/false, aligned);
+  if (kernel.flags) {
+    Value now = kernel.flags.await(t, chunks.getRegionIterArg(0), chunk.number, count);
+    loadChunk(chunk, /*isAwaited=*/true, aligned);
+    scf::YieldOp::create(t.builder, t.loc, now);
+    t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  }
+  arriveAfterLoads(chunk, aligned);
 }
 
 void ChainCode::announce() {
@@ -441,9 +480,12 @@ void ChainCode::store() {
     take(0, chain.kept, true, chain.keptOffset, {StateChain::channels, chain.keys});
   for (auto [number, one] : llvm::enumerate(chain.stored))
     take(int64_t(number) + 1, one.op, false, one.offset, {one.rows, StateChain::channels});
+  if (!kernel.flags)
+    return;
+  t.builder.setInsertionPointAfter(chunks);
+  kernel.flags.awaitEnd(t);
 }
 
-void nvvm::emitStateChain(TeamCode &team, const StateChain &chain, const llvm::DenseMap<Value, CallerArray> &arrays,
-                          const IRMapping &values, Value shared) {
-  ChainCode(team, chain, arrays, values, shared).emit();
+void nvvm::emitStateChain(TeamCode &team, const StateChain &chain, const ChainKernel &kernel) {
+  ChainCode(team, chain, kernel).emit();
 }

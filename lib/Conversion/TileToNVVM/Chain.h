@@ -1,15 +1,21 @@
 // Kernels whose state stays in the registers of a warpgroup.
 #pragma once
 #include "Analysis/StateChain.h"
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/ChunkFlags.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace recur::conversion::nvvm {
 
-/// Emits the kernel's ops as three roles. `values` has what scalars around the ops have become, `shared` is where
-/// shared memory begins.
-void emitStateChain(TeamCode &team, const analysis::StateChain &chain,
-                    const llvm::DenseMap<mlir::Value, CallerArray> &arrays, const mlir::IRMapping &values,
-                    mlir::Value shared);
+/// What of a kernel its roles do not know themselves.
+struct ChainKernel {
+  const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
+  const mlir::IRMapping &values; // what scalars around the ops have become
+  mlir::Value shared;            // where shared memory begins
+  ChunkFlags flags;              // of the chunks of the arrays that are awaited, if there are any
+  llvm::DenseSet<mlir::Value> awaited;
+};
+
+/// Emits the kernel's ops as roles.
+void emitStateChain(TeamCode &team, const analysis::StateChain &chain, const ChainKernel &kernel);
 
 } // namespace recur::conversion::nvvm

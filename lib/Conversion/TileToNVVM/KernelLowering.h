@@ -2,7 +2,7 @@
 // loops over chunks with the loads that they begin with.
 #pragma once
 #include "Analysis/StateChain.h"
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/ChunkFlags.h"
 #include <deque>
 #include <memory>
 
@@ -18,6 +18,14 @@ struct Access {
   }
 };
 
+/// The loop over the iterations that a CTA, or one of its teams, has of a loop whose iterations go in any order.
+struct Dealt {
+  mlir::Operation *loop;
+  mlir::Block *body;
+  mlir::Value first;           // the induction variable
+  mlir::Value announced, last; // of teams: the chunks to announce in the body and behind the loop, or -1
+};
+
 class KernelLowering {
 public:
   KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead)
@@ -31,6 +39,9 @@ public:
 
 private:
   void beginFunction();
+  mlir::Value findRow();
+  /// Where what the CTA has of an array begins; null where the array is absent.
+  mlir::Value findFirst(int number, mlir::Type element);
   CallerArray findArray(mlir::BlockArgument array);
   /// It is found where it is first needed, if it has not been before.
   const CallerArray &arrayOf(mlir::Value array);
@@ -40,6 +51,9 @@ private:
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult lowerLoop(mlir::Operation *op);
   mlir::LogicalResult lowerParallel(mlir::scf::ParallelOp op);
+  Dealt dealToCTAs(mlir::scf::ParallelOp op);
+  Dealt dealToTeams(mlir::scf::ParallelOp op);
+  mlir::Value wideNumber(mlir::Value index);
   mlir::LogicalResult lowerChunks(mlir::scf::ForOp op);
   /// A load that a loop begins with, and where its registers are among all.
   struct Ahead {
@@ -103,6 +117,10 @@ private:
   std::optional<analysis::StateChain> chain; // if that is all that the kernel is
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
+  ChunkFlags flags; // where chunks are announced or awaited
+  struct Deal {
+    mlir::Value row, rows, lastingRows, sharedRounds;
+  } deal; // of chunks to teams
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads

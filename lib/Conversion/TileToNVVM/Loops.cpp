@@ -34,26 +34,67 @@ LogicalResult KernelLowering::lowerLoop(Operation *op) {
 }
 
 /// The CTAs of a row of the grid deal the iterations out among themselves.
+Dealt KernelLowering::dealToCTAs(scf::ParallelOp op) {
+  Location loc = op.getLoc();
+  Type narrow = builder.getI32Type();
+  Value first = team.widen(NVVM::BlockIdYOp::create(builder, loc, narrow)),
+        count = team.widen(NVVM::GridDimYOp::create(builder, loc, narrow));
+  Value step = wideNumber(op.getStep()[0]);
+  Value begin = team.addWide(wideNumber(op.getLowerBound()[0]), team.multiplyWide(first, step));
+  auto loop =
+      scf::ForOp::create(builder, loc, begin, wideNumber(op.getUpperBound()[0]), team.multiplyWide(count, step));
+  return {loop, loop.getBody(), loop.getInductionVar(), {}, {}};
+}
+
+/// The teams of all rows deal them out in the shared rounds, then those of the rows that last. The loop carries the
+/// round and which chunk is yet to be announced.
+Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
+  Location loc = op.getLoc();
+  Value begin = wideNumber(op.getLowerBound()[0]), end = wideNumber(op.getUpperBound()[0]),
+        step = wideNumber(op.getStep()[0]), one = arith::ConstantIntOp::create(builder, loc, 1, 64);
+  auto times = [&](Value a, Value b) -> Value { return arith::MulIOp::create(builder, loc, a, b); };
+  auto less = [&](Value a, Value b) { return team.below(a, b); };
+  Value rounded = arith::SubIOp::create(builder, loc, team.addWide(end, step), one);
+  Value distance = arith::SubIOp::create(builder, loc, rounded, begin);
+  Value chunks = team.narrow(arith::DivUIOp::create(builder, loc, distance, step));
+  flags.clear(team, deal.row, deal.rows, chunks);
+  Value lasts = less(deal.row, deal.lastingRows), exists = less(deal.row, deal.rows);
+  Type narrow = builder.getI32Type();
+  auto loop = scf::WhileOp::create(builder, loc, TypeRange{narrow, narrow, narrow},
+                                   ValueRange{team.constant(0), team.constant(-1)});
+  OpBuilder::InsertionGuard guard(builder);
+  Block *before = builder.createBlock(&loop.getBefore(), {}, TypeRange{narrow, narrow}, {loc, loc});
+  Value round = before->getArgument(0);
+  Value together = times(team.smaller(round, deal.sharedRounds), team.subtract(deal.rows, deal.lastingRows));
+  Value chunk = team.add(team.add(deal.row, times(round, deal.lastingRows)), together);
+  Value isMine = arith::OrIOp::create(builder, loc, lasts, less(round, deal.sharedRounds));
+  Value isThere = arith::AndIOp::create(builder, loc, less(chunk, chunks), exists);
+  scf::ConditionOp::create(builder, loc, arith::AndIOp::create(builder, loc, isThere, isMine),
+                           ValueRange{round, before->getArgument(1), chunk});
+  Block *body = builder.createBlock(&loop.getAfter(), {}, TypeRange{narrow, narrow, narrow}, {loc, loc, loc});
+  chunk = body->getArgument(2);
+  Value first = team.addWide(begin, team.multiplyWide(team.widen(chunk), step));
+  scf::YieldOp::create(builder, loc, ValueRange{team.add(body->getArgument(0), 1), chunk});
+  return {loop, body, first, body->getArgument(1), loop.getResult(1)};
+}
+
 LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   Location loc = op.getLoc();
   if (op.getInductionVars().size() != 1 || op.getNumReductions())
     return op.emitOpError("cannot be lowered: it has one induction variable and reduces nothing");
-  Type wide = builder.getI64Type(), narrow = builder.getI32Type();
-  auto number = [&](Value index) -> Value { return arith::IndexCastOp::create(builder, loc, wide, value(index)); };
-  Value first = team.widen(NVVM::BlockIdYOp::create(builder, loc, narrow)),
-        count = team.widen(NVVM::GridDimYOp::create(builder, loc, narrow));
-  Value step = number(op.getStep()[0]);
-  Value begin = team.addWide(number(op.getLowerBound()[0]), team.multiplyWide(first, step));
   orderAll(); // loads go to tiles at once
   std::vector<Ahead> ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
-  auto loop = scf::ForOp::create(builder, loc, begin, number(op.getUpperBound()[0]), team.multiplyWide(count, step));
+  Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
   SmallVector<Access> before = pending;
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), loop.getInductionVar());
+  builder.setInsertionPoint(dealt.body->getTerminator());
+  Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), dealt.first);
   values.map(op.getInductionVars()[0], induction);
   // All are on their way before the first one is waited for, and each is waited for where it is needed.
   SmallVector<Value> held = startLoads(ahead, *op.getBody(), induction);
+  // The chunk before is announced while the team waits for loads.
+  if (dealt.announced)
+    flags.announce(team, dealt.announced);
   for (Operation &inner : op.getBody()->without_terminator()) {
     auto one = llvm::find_if(ahead, [&](Ahead &candidate) { return candidate.op.getOperation() == &inner; });
     if (one != ahead.end()) {
@@ -67,7 +108,16 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   finishBefore(op);
   orderAll(); // what comes next may be the first op of the loop again
   pending = before;
+  if (dealt.last) {
+    builder.setInsertionPointAfter(dealt.loop);
+    forgetThread();
+    flags.announce(team, dealt.last);
+  }
   return success();
+}
+
+Value KernelLowering::wideNumber(Value index) {
+  return arith::IndexCastOp::create(builder, team.loc, builder.getI64Type(), value(index));
 }
 
 void KernelLowering::forgetThread() {

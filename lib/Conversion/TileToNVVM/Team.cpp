@@ -2,6 +2,7 @@
 #include "Conversion/ToLLVM/Code.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace recur::conversion;
@@ -15,7 +16,26 @@ void TeamCode::begin() {
   warp = divide(thread, warpThreads);
 }
 
-void TeamCode::barrier() { NVVM::Barrier0Op::create(builder, loc); }
+void TeamCode::beginAmongTeams(int64_t count) {
+  teams = count;
+  ownTeam = NVVM::ThreadIdYOp::create(builder, loc, builder.getI32Type());
+}
+
+void TeamCode::barrier() {
+  if (!ownTeam) {
+    NVVM::Barrier0Op::create(builder, loc);
+    return;
+  }
+  // Number 0 is that of the whole CTA. Numbers are constants: where one is computed, ptxas takes all 16 that a CTA can
+  // have, and fewer CTAs have room on a multiprocessor. LLVM would compute one from conditions.
+  std::string text = "{\n.reg .pred own;\n";
+  for (int64_t number = 0; number < teams; ++number)
+    text += llvm::formatv("setp.eq.u32 own, $0, {0};\n@own bar.sync {1}, {2};\n", number, number + 1, threads);
+  text += "}";
+  LLVM::InlineAsmOp::create(builder, loc, TypeRange(), ownTeam, text, "r,~{memory}", /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+                            ArrayAttr());
+}
 
 //===----------------------------------------------------------------------===//
 // Integers

@@ -49,12 +49,15 @@ public:
       : builder(builder), loc(loc), threads(threads) {}
   /// Reads who the running thread is; at the beginning of the kernel.
   void begin();
+  /// Then: which of so many teams of the CTA it belongs to. Each has a barrier of its own.
+  void beginAmongTeams(int64_t teams);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
   int64_t threads;
   bool isRounded = false; // data have 16 bits: then functions of the hardware are as good as exact ones
   mlir::Value thread, lane, warp;
+  mlir::Value ownTeam; // its number; null where it is the only one
   int64_t warps() const { return threads / warpThreads; }
   void barrier();
 
@@ -140,6 +143,7 @@ public:
   }
 
   int64_t turns = 0; // of warps that did something alone
+  int64_t teams = 1;
 
   // Functions.cpp: straight code, no calls.
   mlir::Value exp(mlir::Value x);

@@ -1,5 +1,6 @@
 // Kernels to functions, op by op, and the barriers between ops.
 #include "ABI/LaunchWords.h"
+#include "Analysis/Crowd.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "Conversion/TileToNVVM/Passes.h"
@@ -51,15 +52,19 @@ Value KernelLowering::word(int64_t index, Type type) {
   return LLVM::LoadOp::create(builder, team.loc, type, pointer, 8);
 }
 
-/// How many CTAs share a multiprocessor. Where each of them works on chunks of its own, as many as have room and leave
-/// a thread enough registers; else one, which has all registers that there are.
-static int32_t countNeighbourCTAs(KernelOp kernel) {
-  constexpr int64_t registers = 65536, enoughPerThread = 128, reservedBytes = 1024; // of shared memory, for each CTA
-  if (kernel.getBody().front().getOps<scf::ParallelOp>().empty())
-    return 1;
-  int64_t byRegisters = registers / (enoughPerThread * int64_t(*kernel.getThreads()));
-  int64_t byMemory = (mostSharedBytes + reservedBytes) / (int64_t(*kernel.getShared()) + reservedBytes);
-  return int32_t(std::max<int64_t>(1, std::min(byRegisters, byMemory)));
+/// How many threads a CTA has, and how many CTAs have room on a multiprocessor. Several teams of a CTA have the
+/// registers that as many CTAs would have.
+static void addSizes(LLVM::LLVMFuncOp function, KernelOp kernel, OpBuilder &builder) {
+  auto threads = int32_t(*kernel.getThreads());
+  if (auto teams = kernel.getTeams()) {
+    function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                      builder.getDenseI32ArrayAttr({threads * int32_t(*teams), 1, 1}));
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
+    return;
+  }
+  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads, 1, 1}));
+  auto neighbours = int32_t(recur::analysis::countNeighbourCTAs(kernel));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(neighbours));
 }
 
 void KernelLowering::beginFunction() {
@@ -73,24 +78,28 @@ void KernelLowering::beginFunction() {
       LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
                              (kernel.getSymName() + "_shared").str(), Attribute(), chain ? 1024 : 128, sharedSpace);
   auto pointer = LLVM::LLVMPointerType::get(context);
-  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), abi::countWords(int(arrayCount)));
+  bool hasFlags = kernel.getTeams() || kernel.getAwaits();
+  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), abi::countWords(int(arrayCount) + hasFlags));
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
   function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(words));
   function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                    builder.getDenseI32ArrayAttr({int32_t(team.threads), 1, 1}));
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(countNeighbourCTAs(kernel)));
+  addSizes(function, kernel, builder);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
   arguments = function.getArgument(0);
   team.begin();
+  if (kernel.getTeams())
+    team.beginAmongTeams(int64_t(*kernel.getTeams()));
   threadOfKernel = team.thread;
   team.isRounded = llvm::any_of(kernel.getBody().front().getArguments().drop_back(), [](BlockArgument array) {
     return cast<TileType>(array.getType()).getElementBytes() == 2;
   });
   shared = LLVM::AddressOfOp::create(builder, loc, sharedMemory);
-  Value unit = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  if (kernel.getTeams()) {
+    shared = team.offset(shared, team.multiply(team.ownTeam, int64_t(*kernel.getShared())), byte);
+  }
+  Value unit = kernel.getTeams() ? findRow() : NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
@@ -105,17 +114,37 @@ void KernelLowering::beginFunction() {
   scratch = team.offset(scratch, own, byte);
 }
 
-CallerArray KernelLowering::findArray(BlockArgument argument) {
+/// The team's unit, and which of the rows it is that deal out the unit's chunks. Where a CTA is one team they are the
+/// grid's, and nothing is divided.
+Value KernelLowering::findRow() {
   Location loc = kernel.getLoc();
-  auto type = cast<TileType>(argument.getType());
-  auto array = [&](abi::ArrayWord index) {
-    return word(abi::getWord(int(argument.getArgNumber()), index), builder.getI64Type());
-  };
+  Type word32 = builder.getI32Type(), word64 = builder.getI64Type();
+  Value column = NVVM::BlockIdXOp::create(builder, loc, word32), row = NVVM::BlockIdYOp::create(builder, loc, word32);
+  Value teams = NVVM::BlockDimYOp::create(builder, loc, word32);
+  auto choice = scf::IfOp::create(builder, loc, TypeRange{word32, word32}, team.below(team.constant(1), teams),
+                                  /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard inside(builder);
+    builder.setInsertionPointToEnd(choice.thenBlock());
+    Value own = team.add(arith::MulIOp::create(builder, loc, column, teams), team.ownTeam);
+    Value units = team.narrow(word(abi::UnitsWord, word64));
+    Value unit = arith::RemUIOp::create(builder, loc, own, units);
+    scf::YieldOp::create(builder, loc, ValueRange{unit, arith::DivUIOp::create(builder, loc, own, units)});
+    builder.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(builder, loc, ValueRange{column, row});
+  }
+  deal = {choice.getResult(1), team.narrow(word(abi::RowsWord, word64)),
+          team.narrow(word(abi::LastingRowsWord, word64)), team.narrow(word(abi::SharedRoundsWord, word64))};
+  return choice.getResult(0);
+}
+
+Value KernelLowering::findFirst(int number, Type element) {
+  Location loc = kernel.getLoc();
+  auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
   auto globalPointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
   auto generic = LLVM::LLVMPointerType::get(builder.getContext());
-  Value data = word(abi::getWord(int(argument.getArgNumber()), abi::DataWord), generic);
+  Value data = word(abi::getWord(number, abi::DataWord), generic);
   data = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, data);
-  CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
   // Divisions take long, and most calls need none.
   Value group = team.narrow(array(abi::GroupWord));
   Value own = team.choose(
@@ -134,7 +163,15 @@ CallerArray KernelLowering::findArray(BlockArgument argument) {
   offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
   Value isAbsent = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, data, null);
-  found.pointer = team.select(isAbsent, null, team.offset(data, offset, type.getElementType()));
+  return team.select(isAbsent, null, team.offset(data, offset, element));
+}
+
+CallerArray KernelLowering::findArray(BlockArgument argument) {
+  auto type = cast<TileType>(argument.getType());
+  auto number = int(argument.getArgNumber());
+  auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
+  CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
+  found.pointer = findFirst(number, type.getElementType());
   if (type.getRank() > 2)
     found.innerStrides = {array(abi::RowStrideWord), array(abi::ColumnStrideWord)};
   return found;
@@ -179,12 +216,17 @@ LogicalResult KernelLowering::run() {
       arrays[argument] = findArray(argument);
     extents[argument] = {Memory::Global, 0, 1, false};
   }
+  if (kernel.getTeams() || kernel.getAwaits())
+    flags = ChunkFlags(team, findFirst(int(body.getNumArguments()) - 1, builder.getI32Type()));
   values.map(body.getArguments().back(), choice.getResult(1));
   if (chain) {
     for (Operation &op : body)
       if (isa<arith::ArithDialect>(op.getDialect()))
         builder.clone(op, values);
-    emitStateChain(team, *chain, arrays, values, shared);
+    llvm::DenseSet<Value> awaited;
+    for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
+      awaited.insert(body.getArgument(unsigned(number)));
+    emitStateChain(team, *chain, {arrays, values, shared, flags, awaited});
   } else if (failed(lower(body))) {
     return failure();
   }

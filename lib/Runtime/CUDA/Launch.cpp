@@ -2,6 +2,7 @@
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/Loaded.h"
 #include "Runtime/CUDA/Phases.h"
+#include "Runtime/CUDA/SideBySide.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 
@@ -16,6 +17,8 @@ constexpr int contextError = 201;                       // CUDA_ERROR_INVALID_CO
 constexpr int majorAttribute = 75, minorAttribute = 76; // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 constexpr int memoryTypeAttribute = 2;                  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 constexpr unsigned deviceMemory = 2;                    // CU_MEMORYTYPE_DEVICE
+constexpr int multiprocessorsAttribute = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int programmaticAttribute = 6;                // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 } // namespace
 
@@ -110,9 +113,107 @@ static int64_t countTokens(const Call &resolved) {
   return most;
 }
 
+namespace {
+
+/// The launches of a kernel of a call.
+class Launcher {
+public:
+  Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, void *context);
+  recur_status run(int32_t number);
+
+private:
+  SideBySide planBeside(int32_t number) const;
+  void fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const;
+
+  const CUDALibrary &cuda;
+  const Call &resolved;
+  const recur_kernel_info &kernel;
+  void *context;
+  PhaseSpace space;
+  char *workspace, *behind;
+  bool isAwaited = false; // the launch before runs on beside this one
+};
+
+} // namespace
+
+Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, void *context)
+    : cuda(cuda), resolved(resolved), kernel(kernel), context(context),
+      workspace(static_cast<char *>(resolved.call->workspace)),
+      behind(workspace + resolved.slots * resolved.slotBytes) {
+  if (kernel.left)
+    space = arrangePhases(resolved, kernel);
+}
+
+/// How the launch runs beside the one behind it, if that is good.
+SideBySide Launcher::planBeside(int32_t number) const {
+  const recur_launch_info &launch = kernel.launches[number];
+  int device = 0, multiprocessors = 0;
+  if (!launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits ||
+      cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
+    return {};
+  return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
+                         kernel.launches[number + 1].parts, launch.teams, double(launch.cost)},
+                        multiprocessors);
+}
+
+void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const {
+  words[abi::TokensWord] = resolved.call->T;
+  words[abi::HeadsWord] = resolved.heads;
+  words[abi::OffsetsWord] = reinterpret_cast<int64_t>(resolved.call->device_offsets);
+  words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(kernel.left ? behind + space.scratchOffset : workspace);
+  words[abi::WorkspaceStrideWord] = kernel.left ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
+  words[abi::UnitsWord] = resolved.sequences * resolved.heads;
+  words[abi::RowsWord] = beside.rows ? beside.rows : rows;
+  words[abi::LastingRowsWord] = beside.rows ? beside.lastingRows : rows;
+  words[abi::SharedRoundsWord] = beside.sharedRounds;
+  int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
+  for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
+    fillWords(words + abi::getWord(i, abi::DataWord), launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0},
+              resolved, kernel, space, behind);
+  if (!launch.teams && !launch.awaits)
+    return;
+  int64_t *flags = words + abi::getWord(count, abi::DataWord);
+  fillFlags(flags, resolved, kernel, space, behind);
+  if (!beside.rows && !isAwaited)
+    flags[abi::DataWord] = 0;
+}
+
+recur_status Launcher::run(int32_t number) {
+  const recur_launch_info &launch = kernel.launches[number];
+  const char *name = resolved.recurrence->name;
+  int64_t units = resolved.sequences * resolved.heads, rows = kernel.left ? countRows(resolved, kernel, launch) : 1;
+  if (rows == 0) // there are no tokens
+    return RECUR_OK;
+  SideBySide beside = planBeside(number);
+  int64_t words[abi::countWords(abi::mostLaunchArrays + 1)];
+  fill(words, launch, rows, beside);
+  void *parameters[] = {words}, *function = nullptr;
+  if (recur_status status = findFunction(cuda, resolved.recurrence, &launch, context, &function))
+    return status;
+  // It may start once all CTAs of the launch before have begun, and not when they have ended.
+  LaunchAttribute early = {programmaticAttribute, 0, {1}};
+  LaunchConfig config = {{unsigned(units), unsigned(rows), unsigned(launch.parts ? launch.parts : 1)},
+                         {unsigned(launch.threads), 1, 1},
+                         unsigned(launch.shared_bytes),
+                         resolved.call->stream,
+                         &early,
+                         isAwaited ? 1u : 0u};
+  if (beside.rows && launch.teams > 1) {
+    config.grid[0] = unsigned((units * beside.rows + launch.teams - 1) / launch.teams);
+    config.grid[1] = 1;
+    config.block[1] = unsigned(launch.teams);
+    config.sharedBytes = unsigned(getMostSharedBytes(launch));
+  } else if (beside.rows) {
+    config.grid[1] = unsigned(beside.rows);
+  }
+  if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
+    return failOf(cuda, name, "the kernel cannot be launched", error);
+  isAwaited = beside.rows != 0;
+  return RECUR_OK;
+}
+
 static recur_status execute(const Call &resolved) {
   const recur_recurrence *recurrence = resolved.recurrence;
-  const recur_call *call = resolved.call;
   const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
   int64_t units = resolved.sequences * resolved.heads;
   if (units > INT32_MAX)
@@ -122,37 +223,14 @@ static recur_status execute(const Call &resolved) {
     return RECUR_OK;
   if (recur_status status = checkMemory(cuda, resolved))
     return status;
-  void *context = nullptr, *function = nullptr;
+  void *context = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context))
     return failOf(cuda, recurrence->name, "no context is current", error);
   const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, countTokens(resolved));
-  PhaseSpace space;
-  char *workspace = static_cast<char *>(call->workspace), *behind = workspace + resolved.slots * resolved.slotBytes;
-  if (kernel.left)
-    space = arrangePhases(resolved, kernel);
-  for (int32_t i = 0; i < kernel.launch_count; ++i) {
-    const recur_launch_info &launch = kernel.launches[i];
-    int64_t rows = kernel.left ? countRows(resolved, kernel, launch) : 1;
-    if (rows == 0) // there are no tokens
-      continue;
-    int64_t words[abi::countWords(abi::mostLaunchArrays)];
-    words[abi::TokensWord] = call->T;
-    words[abi::HeadsWord] = resolved.heads;
-    words[abi::OffsetsWord] = reinterpret_cast<int64_t>(call->device_offsets);
-    words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(kernel.left ? behind + space.scratchOffset : workspace);
-    words[abi::WorkspaceStrideWord] = kernel.left ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
-    int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
-    for (int32_t j = 0; j < count && j < abi::mostLaunchArrays; ++j)
-      fillWords(words + abi::getWord(j, abi::DataWord), launch.arrays ? launch.arrays[j] : recur_launch_array{j, -1, 0},
-                resolved, kernel, space, behind);
-    void *parameters[] = {words};
-    if (recur_status status = findFunction(cuda, recurrence, &launch, context, &function))
+  Launcher launcher{cuda, resolved, kernel, context};
+  for (int32_t i = 0; i < kernel.launch_count; ++i)
+    if (recur_status status = launcher.run(i))
       return status;
-    if (CUresult error = cuda.launch(function, unsigned(units), unsigned(rows),
-                                     unsigned(launch.parts ? launch.parts : 1), unsigned(launch.threads), 1, 1,
-                                     unsigned(launch.shared_bytes), call->stream, parameters, nullptr))
-      return failOf(cuda, recurrence->name, "the kernel cannot be launched", error);
-  }
   return RECUR_OK;
 }
 

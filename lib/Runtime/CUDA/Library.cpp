@@ -32,7 +32,7 @@ static void open() {
   find(handle, "cuModuleUnload", library.unloadModule);
   find(handle, "cuModuleGetFunction", library.getFunction);
   find(handle, "cuFuncSetAttribute", library.setAttribute);
-  find(handle, "cuLaunchKernel", library.launch);
+  find(handle, "cuLaunchKernelEx", library.launch);
   find(handle, "cuPointerGetAttribute", library.getPointerAttribute);
   find(handle, "cuGetErrorName", library.getErrorName);
   if (!missing && initialize(0) != 0)

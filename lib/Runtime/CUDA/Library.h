@@ -8,6 +8,22 @@ namespace recur::runtime {
 
 using CUresult = int;
 
+/// A CUlaunchAttribute.
+struct LaunchAttribute {
+  int32_t number;
+  int32_t padding;
+  int32_t value[16];
+};
+
+/// A CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3], block[3], sharedBytes;
+  void *stream;
+  LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchConfig, stream) == 32 && sizeof(LaunchConfig) == 56);
+
 struct CUDALibrary {
   CUresult (*getCurrentContext)(void **context);
   CUresult (*pushContext)(void *context);
@@ -18,8 +34,7 @@ struct CUDALibrary {
   CUresult (*unloadModule)(void *module);
   CUresult (*getFunction)(void **function, void *module, const char *name);
   CUresult (*setAttribute)(void *function, int attribute, int value);
-  CUresult (*launch)(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                     unsigned blockZ, unsigned sharedBytes, void *stream, void **parameters, void **extra);
+  CUresult (*launch)(const LaunchConfig *config, void *function, void **parameters, void **extra);
   CUresult (*getPointerAttribute)(void *data, int attribute, unsigned long long pointer);
   CUresult (*getErrorName)(CUresult error, const char **name);
 };

@@ -1,4 +1,5 @@
 #include "Runtime/CUDA/Loaded.h"
+#include "Runtime/CUDA/SideBySide.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 #include <pthread.h>
@@ -59,7 +60,7 @@ recur_status recur::runtime::findFunction(const CUDALibrary &cuda, const recur_r
   CUresult error = cuda.getFunction(function, module, launch->symbol);
   if (!error) {
     what = "the device has too little shared memory";
-    error = cuda.setAttribute(*function, sharedBytesAttribute, launch->shared_bytes);
+    error = cuda.setAttribute(*function, sharedBytesAttribute, getMostSharedBytes(*launch));
   }
   if (error) {
     if (isNew)

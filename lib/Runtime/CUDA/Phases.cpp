@@ -4,13 +4,14 @@ using namespace recur::runtime;
 namespace abi = recur::abi;
 
 static constexpr int64_t mostRows = 65535; // of a launch's grid
+static constexpr int64_t flagBytes = 4;
 // How many CTAs of a launch with local tiles work at once: more of them only need more memory.
 static constexpr int64_t workingCTAs = 264;
 
 static int64_t countElements(const recur_left_info &left) {
   return (left.rank > 0 ? left.shape[0] : 1) * (left.rank > 1 ? left.shape[1] : 1);
 }
-static int64_t countChunks(const Call &resolved, const recur_kernel_info &kernel) {
+int64_t recur::runtime::countChunks(const Call &resolved, const recur_kernel_info &kernel) {
   return (resolved.call->T + kernel.chunk - 1) / kernel.chunk;
 }
 
@@ -37,6 +38,12 @@ PhaseSpace recur::runtime::arrangePhases(const Call &resolved, const recur_kerne
     __int128 own = __int128(space.chunks) * resolved.heads * left.rows * countElements(left) * left.element_bytes;
     bytes += (own + 255) / 256 * 256;
   }
+  space.flagsOffset = int64_t(bytes);
+  for (int i = 0; i < kernel.launch_count; ++i)
+    if (kernel.launches[i].teams) {
+      bytes += (__int128(space.chunks) * resolved.heads * flagBytes + 255) / 256 * 256;
+      break;
+    }
   space.scratchOffset = int64_t(bytes);
   __int128 scratch = 0;
   for (int i = 0; i < kernel.launch_count; ++i) {
@@ -77,11 +84,11 @@ static void fillArgument(int64_t *words, const recur_launch_array &array, const 
 /// The chunks of all sequences lie one behind another. A packed sequence begins as many chunks in as whole ones fit
 /// into the tokens before it, and one more for each sequence before it.
 static void fillLeft(int64_t *words, const recur_launch_array &array, const Call &resolved,
-                     const recur_kernel_info &kernel, const PhaseSpace &space, int32_t number, char *workspace) {
-  const recur_left_info &left = kernel.left[number];
+                     const recur_kernel_info &kernel, const PhaseSpace &space, const recur_left_info &left,
+                     char *first) {
   int64_t row = countElements(left), chunkElements = left.rows * row;
   bool isPacked = resolved.call->sequence_offsets != nullptr;
-  words[abi::DataWord] = reinterpret_cast<int64_t>(workspace + space.leftOffsets[number]);
+  words[abi::DataWord] = reinterpret_cast<int64_t>(first);
   words[abi::SequenceStrideWord] = chunkElements * (isPacked ? 1 : countChunks(resolved, kernel));
   words[abi::TokenStrideWord] = row;
   words[abi::HeadStrideWord] = space.chunks * chunkElements;
@@ -99,5 +106,11 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
   if (left < 0)
     fillArgument(words, array, resolved);
   else
-    fillLeft(words, array, resolved, kernel, space, left, workspace);
+    fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
+}
+
+void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,
+                               const PhaseSpace &space, char *workspace) {
+  constexpr recur_left_info flag = {1, flagBytes, 0, {0, 0}};
+  fillLeft(words, {0, -1, 0}, resolved, kernel, space, flag, workspace + space.flagsOffset);
 }

@@ -10,6 +10,7 @@ struct PhaseSpace {
   int64_t chunks = 0;                 // of all sequences, with room to begin each at a chunk of its own
   int64_t leftOffsets[abi::mostLeft]; // in bytes
   int64_t scratchOffset = 0;          // of the local tiles of a launch's CTAs
+  int64_t flagsOffset = 0;            // of a number for each chunk, where a launch announces them
   int64_t bytes = 0;                  // of all; less than 0: more than there can be
 };
 
@@ -17,6 +18,13 @@ PhaseSpace arrangePhases(const Call &resolved, const recur_kernel_info &kernel);
 
 /// The CTAs that deal out the chunks of a sequence.
 int64_t countRows(const Call &resolved, const recur_kernel_info &kernel, const recur_launch_info &launch);
+
+/// The chunks of the longest sequence that there can be.
+int64_t countChunks(const Call &resolved, const recur_kernel_info &kernel);
+
+/// The words of the flags of chunks.
+void fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel, const PhaseSpace &space,
+               char *workspace);
 
 /// The words of an array of a launch.
 void fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved, const recur_kernel_info &kernel,

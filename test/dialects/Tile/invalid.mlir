@@ -51,6 +51,62 @@ tile.kernel @k required -1 workspace 0 {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op awaits chunks of array 1, but has 1 arrays}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 0 awaits [0, 1] {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 1 to 15 teams in a CTA, not 16}}
+tile.kernel @k required 1 workspace 0 threads 32 shared 0 teams 16 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has teams, but no threads of one team}}
+tile.kernel @k required 1 workspace 0 teams 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 5 teams of 256 threads in a CTA of at most 1024}}
+tile.kernel @k required 1 workspace 0 threads 256 shared 0 teams 5 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has teams that take a multiple of 128 bytes of shared memory each, not 64}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 64 teams 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has teams that take 232960 bytes of shared memory together, but a CTA has 232448}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 46592 teams 5 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has teams that would share their local tiles}}
+tile.kernel @k required 1 workspace 128 threads 64 shared 128 teams 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op announces the chunks of one parallel loop, and needs it}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 128 teams 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op needs a workspace of zero or more bytes, not of -128}}
 tile.kernel @k required 1 workspace -128 {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):

@@ -101,6 +101,20 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.store %b rows %tokens to %y[%zero] : !rows to !global
 }
 
+// Two kernels side by side: the second awaits what the first leaves.
+// CHECK-LABEL: tile.kernel @leaves required 0 workspace 0 threads 128 shared 1024 teams 3 {
+tile.kernel @leaves required 0 workspace 0 threads 128 shared 1024 teams 3 {
+^bb0(%x: !tile.tile<?x16xf32, global>, %n: i64):
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.parallel (%at) = (%zero) to (%zero) step (%one) {
+  }
+}
+// CHECK-LABEL: tile.kernel @takes required 0 workspace 0 threads 256 shared 4096 awaits [0] {
+tile.kernel @takes required 0 workspace 0 threads 256 shared 4096 awaits [0] {
+^bb0(%x: !tile.tile<?x16xf32, global>, %n: i64):
+}
+
 // The plan of a CTA of one team: local tiles of bf16 are in no pairs.
 // CHECK-LABEL: tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
 tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {

@@ -67,6 +67,9 @@ llvm::json::Object describe(const codegen::InterfaceKernel &kernel) {
                                           {"workspace", launch.workspaceBytes},
                                           {"parts", launch.parts},
                                           {"parallel", launch.chunksAreApart},
+                                          {"teams", launch.teams},
+                                          {"awaits", launch.awaits},
+                                          {"cost", launch.cost},
                                           {"arrays", std::move(own)}});
   }
   for (const codegen::InterfaceLeft &array : kernel.left)

@@ -21,7 +21,9 @@ int cuCtxGetDevice(int *device) {
   return fakeCUDA.context ? 0 : 201;
 }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
-  *value = attribute == 75 ? fakeCUDA.capability / 10 : fakeCUDA.capability % 10;
+  *value = attribute == 16   ? fakeCUDA.multiprocessors
+           : attribute == 75 ? fakeCUDA.capability / 10
+                             : fakeCUDA.capability % 10;
   return device == 3 ? 0 : 101;
 }
 int cuModuleUnload(void *) {
@@ -41,16 +43,37 @@ int cuFuncSetAttribute(void *, int attribute, int value) {
   fakeCUDA.sharedBytes = value;
   return attribute == 8 ? 0 : 1;
 }
-int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned, unsigned,
-                   unsigned shared, void *stream, void **parameters, void **) {
+struct Attribute { // of a launch, as NVIDIA's header has it
+  int number;
+  char padding[4];
+  union {
+    int isAllowed;
+    char bytes[64];
+  } value;
+};
+struct Config {
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, shared;
+  void *stream;
+  Attribute *attributes;
+  unsigned attributeCount;
+};
+int cuLaunchKernelEx(const Config *config, void *function, void **parameters, void **) {
   ++fakeCUDA.launches;
-  fakeCUDA.grid = gridX;
-  fakeCUDA.threads = blockX;
-  fakeCUDA.launchShared = shared;
-  fakeCUDA.stream = stream;
+  fakeCUDA.grid = config->gridX;
+  fakeCUDA.threads = config->blockX;
+  fakeCUDA.launchShared = config->shared;
+  fakeCUDA.stream = config->stream;
   auto *words = static_cast<const int64_t *>(parameters[0]);
   fakeCUDA.words.assign(words, words + fakeCUDA.wordCount);
-  fakeCUDA.all.push_back({static_cast<const char *>(function), {gridX, gridY, gridZ}, fakeCUDA.words});
+  constexpr int programmatic = 6; // may start when the launch before it says so
+  bool isEarly = config->attributeCount == 1 && config->attributes[0].number == programmatic &&
+                 config->attributes[0].value.isAllowed == 1;
+  fakeCUDA.all.push_back({static_cast<const char *>(function),
+                          {config->gridX, config->gridY, config->gridZ},
+                          {config->blockX, config->blockY, config->blockZ},
+                          config->shared,
+                          isEarly,
+                          fakeCUDA.words});
   return 0;
 }
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer) {

@@ -7,7 +7,9 @@
 
 struct FakeLaunch {
   std::string symbol;
-  std::vector<unsigned> grid;
+  std::vector<unsigned> grid, block;
+  unsigned sharedBytes;
+  bool isEarly; // may start before the launch before it has ended
   std::vector<int64_t> words;
 };
 
@@ -15,7 +17,7 @@ struct FakeCUDA {
   void *context;
   const void *hostMemory; // all other memory is the device's
   int loads, unloads, launches;
-  int capability = 90;
+  int capability = 90, multiprocessors = 10;
   int sharedBytes; // as set for the function
   int errorOfLoad;
   unsigned grid, threads, launchShared;

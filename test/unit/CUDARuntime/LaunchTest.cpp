@@ -12,7 +12,7 @@ constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 
                                        {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
                                        {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
                                        {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
-constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0}};
+constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0}};
 constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches, nullptr, 0};
 constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &kernelInfo, "gdn",
                                          "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
@@ -122,8 +122,8 @@ protected:
 
   recur_launch_array chainArrays[4] = {{0, -1, 0}, {4, 0, 2}, {5, 0, 2}, {6, -1, 0}};
   recur_launch_array lateArrays[4] = {{0, -1, 0}, {3, -1, 0}, {5, -1, 0}, {6, -1, 0}};
-  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4},
-                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4}};
+  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0},
+                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
   recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
@@ -163,6 +163,112 @@ TEST_F(PhasedLaunch, NoTokensHaveNoChunks) {
   ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
   ASSERT_EQ(fakeCUDA.all.size(), 1u) << "the states are still given back";
   EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_chain");
+}
+
+/// A launch leaves one number a token for one that can run beside it, with two parts of the values.
+class SideBySide : public Launch {
+protected:
+  SideBySide() {
+    fakeCUDA.wordCount = recur::abi::countWords(3);
+    call.T = 640; // ten chunks
+    arguments[0].data = q;
+    arguments[3].data = o;
+    call.B = 1;
+    call.H = call.Hq = 2;
+    call.workspace = larger;
+    call.workspace_bytes = sizeof larger;
+  }
+  ~SideBySide() override { recur_unload(&pair); }
+  recur_status forwardPair() { return recur_forward(&pair, &call); }
+  const std::vector<int64_t> &words(int launch) const { return fakeCUDA.all[launch].words; }
+  int64_t flags(int launch) const { return words(launch)[recur::abi::getWord(2, recur::abi::DataWord)]; }
+
+  recur_launch_array firstArrays[2] = {{0, -1, 0}, {5, -1, 0}};
+  recur_launch_array secondArrays[2] = {{5, -1, 0}, {4, 0, 3}};
+  recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2},
+                                     {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0}};
+  recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
+  recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1};
+  recur_recurrence pair = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &pairKernel, "gdn",
+                           "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
+  alignas(64) char q[640 * 2 * 8 * 2], o[640 * 2 * 6 * 2], larger[100000];
+  static constexpr int64_t leftBytes = 2 * 10 * 64 * 4;
+};
+
+TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
+  // Four of ten are the second's, for two heads in two parts. The others have 18 teams, nine rows for each head, which
+  // can do six chunks of cost 1 in a chunk's time, and have to do two of cost 2.
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 2u);
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(6, 1, 1));
+  EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 3, 1));
+  EXPECT_EQ(fakeCUDA.all[0].sharedBytes, 3 * 1024u);
+  EXPECT_FALSE(fakeCUDA.all[0].isEarly);
+  EXPECT_THAT(fakeCUDA.all[1].grid, ElementsAre(2, 1, 2));
+  EXPECT_THAT(fakeCUDA.all[1].block, ElementsAre(256, 1, 1));
+  EXPECT_TRUE(fakeCUDA.all[1].isEarly);
+  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::launchWords),
+              ElementsAre(2, 9, 9, 0));
+  // A flag of four bytes for each chunk of each head, behind what is left.
+  EXPECT_EQ(recur_workspace_size(&pair, &call), leftBytes + 256);
+  EXPECT_EQ(flags(0), at(larger) + leftBytes);
+  EXPECT_EQ(flags(1), flags(0));
+  EXPECT_EQ(words(1)[recur::abi::getWord(2, recur::abi::HeadStrideWord)], 10);
+}
+
+TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
+  // In a chunk's time six of cost 1 can be done, and two of cost 6 have to be. So all ten, whose teams are 15 rows for
+  // each head, begin with some of the other half of the chunks: with 30 of a hundred.
+  launchPair[0].cost = 6;
+  call.T = 6400;
+  alignas(64) static char longQ[6400 * 2 * 8 * 2], longO[6400 * 2 * 6 * 2];
+  alignas(64) static char longWorkspace[2 * 100 * 64 * 4 + 1024];
+  arguments[0].data = longQ;
+  arguments[3].data = longO;
+  call.workspace = longWorkspace;
+  call.workspace_bytes = sizeof longWorkspace;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(10, 1, 1));
+  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::launchWords),
+              ElementsAre(2, 15, 9, 2));
+}
+
+TEST_F(SideBySide, WithoutRoomOneFollowsTheOther) {
+  auto isPlain = [&] {
+    fakeCUDA.all.clear();
+    EXPECT_EQ(forwardPair(), RECUR_OK) << recur_message();
+    ASSERT_EQ(fakeCUDA.all.size(), 2u);
+    EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, (call.T + 63) / 64, 1));
+    EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 1, 1));
+    EXPECT_EQ(fakeCUDA.all[0].sharedBytes, 1024u);
+    EXPECT_FALSE(fakeCUDA.all[1].isEarly);
+    EXPECT_EQ(flags(0), 0);
+    EXPECT_EQ(flags(1), 0);
+  };
+  fakeCUDA.multiprocessors = 4; // all are the second's
+  isPlain();
+  fakeCUDA.multiprocessors = 10;
+  call.T = 3 * 64; // too few chunks to gain anything
+  isPlain();
+  call.T = 640;
+  launchPair[0].cost = 20; // four multiprocessors less for all of it take longer than the second launch
+  isPlain();
+}
+
+TEST_F(SideBySide, OneTeamIsACTA) {
+  launchPair[0].teams = 1;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, 3, 1)); // six multiprocessors for two heads
+  EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 1, 1));
+  EXPECT_TRUE(fakeCUDA.all[1].isEarly);
+}
+
+TEST_F(SideBySide, WithoutTokensNobodyIsAwaited) {
+  call.T = 0;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_FALSE(fakeCUDA.all[0].isEarly);
+  EXPECT_EQ(flags(0), 0);
 }
 
 TEST_F(Launch, AKernelIsLoadedOnceInAContext) {
@@ -219,6 +325,15 @@ TEST_F(Launch, OfSeveralTargetsTheCallsDeviceDecides) {
   processor.next = nullptr;
   EXPECT_EQ(recur_forward(&processor, &call), RECUR_WRONG_MACHINE);
   EXPECT_STREQ(recur_message(), "gdn was compiled for processors alone; add a GPU, such as sm_90a, to --target");
+}
+
+TEST_F(Launch, AKernelOfOneTokenHasNoChunks) {
+  recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0};
+  recur_recurrence stepwise = recurrence;
+  stepwise.kernels = &step;
+  ASSERT_EQ(recur_forward(&stepwise, &call), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.grid, 8u);
+  recur_unload(&stepwise);
 }
 
 TEST_F(Launch, NothingToDoIsNoLaunch) {

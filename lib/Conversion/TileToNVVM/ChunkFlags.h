@@ -1,0 +1,40 @@
+// Flags in device memory that say which chunks one kernel has left for another, which runs beside it.
+//
+// The second may start when every CTA of the first has begun: the first waits for nobody, so whoever waits for a flag
+// waits for CTAs that have their multiprocessors, or have ended. Before that, the first has cleared all flags, whatever
+// was in the workspace. The second ends when the first has, so that whoever comes next finds both done.
+#pragma once
+#include "Conversion/TileToNVVM/Team.h"
+
+namespace recur::conversion::nvvm {
+
+class ChunkFlags {
+public:
+  ChunkFlags() = default;
+  /// Of the unit's chunks, from the first on; a null pointer where nobody announces or awaits any.
+  ChunkFlags(TeamCode &team, mlir::Value first);
+
+  /// Whether the kernel has flags at all.
+  explicit operator bool() const { return bool(first); }
+
+  // The kernel that announces.
+  /// Clears the flags that the team's row has of so many chunks, and lets the other kernel start once all of the CTA's
+  /// teams have done so.
+  void clear(TeamCode &team, mlir::Value row, mlir::Value rows, mlir::Value chunks) const;
+  /// Sets a chunk's flag, if it is not -1; all that the team left of it was stored before one of its barriers.
+  void announce(TeamCode &team, mlir::Value chunk) const;
+
+  // The kernel that awaits.
+  /// How many chunks are there before any was awaited: none, or all.
+  mlir::Value countAtStart(TeamCode &team) const;
+  /// Stops a warp until the chunk is there, out of so many in all; `known` of them were there when it last looked.
+  /// Gives how many are there now. A warp looks at as many flags as it has lanes.
+  mlir::Value await(TeamCode &team, mlir::Value known, mlir::Value chunk, mlir::Value count) const;
+  /// Stops until the other kernel has ended.
+  void awaitEnd(TeamCode &team) const;
+
+private:
+  mlir::Value first, areUsed; // an address of 64 bits
+};
+
+} // namespace recur::conversion::nvvm

@@ -1,0 +1,28 @@
+// Two launches of a kernel at the same time: the first has chunks ready for the second while that goes over those that
+// are there.
+#pragma once
+#include "recur/Runtime.h"
+
+namespace recur::runtime {
+
+/// How chunks are dealt out to teams of the first launch. Each unit, a head of a sequence, has `rows` of them for some
+/// rounds, in which all multiprocessors have some. Then those CTAs end whose teams do not last, and those of the second
+/// launch take their multiprocessors.
+struct SideBySide {
+  int64_t rows = 0; // 0: the launches go one behind the other
+  int64_t lastingRows = 0, sharedRounds = 0;
+};
+
+/// What is known of the two launches: units, chunks of each, CTAs of the second for each, the first one's teams in a
+/// CTA, and its `cost`.
+struct Neighbours {
+  int64_t units, chunks, parts, teams;
+  double cost;
+};
+
+SideBySide planSideBySide(const Neighbours &neighbours, int64_t multiprocessors);
+
+/// Of a CTA of the launch with all the teams that it can have.
+int32_t getMostSharedBytes(const recur_launch_info &launch);
+
+} // namespace recur::runtime

@@ -1,0 +1,46 @@
+// RUN: recur-opt %s --convert-tile-to-nvvm --split-input-file | FileCheck %s
+
+// Two teams of 64 threads make up a CTA, each with 4096 bytes and a barrier of its own. The flags of the unit's chunks,
+// which come behind two arrays, are cleared by all before another kernel may start, and each is set once the team has
+// stored its chunk and asked for the next. Nothing of that is done where there are no flags.
+// CHECK-LABEL: llvm.func @announces
+// CHECK-SAME: llvm.byval = !llvm.array<39 x i64>
+// CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
+// CHECK: %[[TEAM:.*]] = nvvm.read.ptx.sreg.tid.y
+// CHECK: %[[BYTES:.*]] = arith.muli %[[TEAM]], %{{.*}} : i32
+// CHECK: llvm.getelementptr %{{.*}}[%[[BYTES]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+// CHECK: %[[ROW:.*]] = arith.divui
+// CHECK: %[[FLAGS:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<1> to i64
+// CHECK: %[[USED:.*]] = arith.cmpi ne, %[[FLAGS]]
+// CHECK: scf.if %[[USED]]
+// CHECK: scf.for
+// CHECK: st.relaxed.gpu.global.u32 [$0], 0;
+// CHECK: fence.acq_rel.gpu;
+// CHECK: nvvm.barrier
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK: %[[LOOP:.*]]:3 = scf.while
+// CHECK: ^bb0(%{{.*}}: i32, %[[BEFORE:.*]]: i32, %[[CHUNK:.*]]: i32):
+// CHECK: arith.cmpi slt, %{{.*}}, %[[BEFORE]]
+// CHECK: fence.acq_rel.gpu;\0Ast.relaxed.gpu.global.u32 [$0], 1;
+// CHECK: setp.eq.u32 own, $0, 0;\0A@own bar.sync 1, 64;\0Asetp.eq.u32 own, $0, 1;\0A@own bar.sync 2, 64;
+// CHECK: llvm.store
+// CHECK: @own bar.sync 1, 64;
+// CHECK: scf.yield %{{.*}}, %[[CHUNK]] : i32, i32
+// CHECK: arith.cmpi slt, %{{.*}}, %[[LOOP]]#1
+// CHECK: fence.acq_rel.gpu;\0Ast.relaxed.gpu.global.u32 [$0], 1;
+// CHECK: llvm.return
+tile.kernel @announces required 1 workspace 0 threads 64 shared 4096 teams 2 {
+^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  %size = arith.constant 16 : index
+  %t = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.parallel (%at) = (%zero) to (%end) step (%size) {
+    %first = arith.index_cast %at : index to i64
+    %left = arith.subi %tokens, %first : i64
+    %most = arith.constant 16 : i64
+    %n = arith.minsi %left, %most : i64
+    tile.load %x[%first] rows %n into %t : !tile.tile<?x16xf32, global> into !tile.tile<16x16xf32, shared, [20, 1]>
+    tile.store %t rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
+  }
+}
