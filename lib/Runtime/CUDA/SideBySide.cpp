@@ -17,7 +17,8 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
     return {};
   double onOne = double(units) * cost, onAll = onOne / double(multiprocessors), onLeft = onOne / double(left);
   double due = onLeft > 1 ? gain * (1 - 1 / onLeft) * double(chunks) : 0;
-  int64_t rows = smaller(multiprocessors * teams / units, chunks), rounds = int64_t(due / double(rows) + 0.5);
+  int64_t rows = smaller(multiprocessors * teams / units, chunks);
+  int64_t halves = int64_t(2 * due / double(rows)), rounds = (halves + 1) / 2; // to the nearest
   double before = double(rounds * rows) / double(chunks), rest = (1 - before) * onLeft;
   double beside = before * onAll + (rest > 1 ? rest : 1), behind = onAll + 1;
   if (before >= 1 || beside >= behind)
