@@ -251,6 +251,27 @@ static void delayMaps(Block &block) {
         op.moveBefore(user);
 }
 
+/// Moves what is computed number by number for a later phase alone to the last of what it is computed from, so that
+/// this need not be there any longer.
+static void hastenGiven(Block &block) {
+  for (GiveOp give : llvm::make_early_inc_range(block.getOps<GiveOp>())) {
+    auto map = give.getValue().getDefiningOp<MapOp>();
+    if (!map || !isElementwise(map.getFunction()) || !map->hasOneUse())
+      continue;
+    Operation *last = nullptr;
+    for (Value operand : map.getOperands())
+      if (Operation *maker = operand.getDefiningOp(); !last || last->isBeforeInBlock(maker))
+        last = maker;
+    // Others that were moved behind the same op come first.
+    while (isa_and_nonnull<MapOp, GiveOp>(last->getNextNode()) && last->getNextNode() != map)
+      last = last->getNextNode();
+    if (last->isBeforeInBlock(map)) {
+      map->moveAfter(last);
+      give->moveAfter(map);
+    }
+  }
+}
+
 Value PhaseSplitter::take(OpBuilder &builder, Value value) {
   DenseI64ArrayAttr triangle;
   if (std::optional<recur::analysis::Triangle> known = structure.findTriangle(value))
@@ -282,8 +303,10 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
       inside.setInsertionPointAfter(copies.lookup(value).getDefiningOp());
     GiveOp::create(inside, value.getLoc(), nameOf(value), isWhole(path, value), isRounded(value), copies.lookup(value));
   }
-  if (phase == Early)
+  if (phase == Early) {
     delayMaps(result.getBody().front());
+    hastenGiven(result.getBody().front());
+  }
   return result;
 }
 

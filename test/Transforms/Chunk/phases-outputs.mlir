@@ -103,3 +103,42 @@ chunk.program @two {} chunk 8 {
   chunk.next %R, %R1 : tensor<4x16xf32>
   chunk.next %S, %S1 : tensor<4x16xf32>
 }
+
+// -----
+
+// Rows that only the chain takes are scaled as soon as their decay is there, which is then needed no longer while the
+// interactions are computed.
+// CHECK-LABEL: chunk.program @channels_early {} chunk 8 {
+// CHECK: %[[G:.*]] = chunk.cumulative_decay through log(%g)
+// CHECK-NEXT: %[[K:.*]] = chunk.map mul %[[G]], %k
+// CHECK-NEXT: chunk.give "{{.*}}" rounded %[[K]]
+// CHECK-NEXT: %[[Q:.*]] = chunk.map mul %[[G]], %q
+// CHECK-NEXT: chunk.give "{{.*}}" rounded %[[Q]]
+// CHECK: chunk.interaction %k, %k strict
+// CHECK: chunk.interaction %q, %k inclusive
+// CHECK-LABEL: chunk.program @channels_chain {} chunk 8 {
+chunk.program @channels {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x16xf32>
+  %k = chunk.input "k" : tensor<8x16xf32>
+  %v = chunk.input "v" : tensor<8x4xf32>
+  %g = chunk.input "g" : tensor<8x16xf32>
+  %S = chunk.state "S" : tensor<4x16xf32>
+  %G = chunk.cumulative_decay through log(%g) : tensor<8x16xf32>
+  %kG = chunk.map mul %G, %k : tensor<8x16xf32>, tensor<8x16xf32>
+  %K = chunk.interaction %k, %k strict decay log(%g : tensor<8x16xf32>) : tensor<8x16xf32>, tensor<8x16xf32>
+  %T = chunk.inverse %K : tensor<8x8xf32>
+  %x = chunk.read %kG, %S : tensor<8x16xf32>, tensor<4x16xf32>
+  %y = chunk.map sub %v, %x : tensor<8x4xf32>, tensor<8x4xf32>
+  %u = chunk.apply %T, %y : tensor<8x8xf32>, tensor<8x4xf32>
+  %total = chunk.cumulative_decay total log(%g) : tensor<8x16xf32>
+  %after = chunk.cumulative_decay after log(%g) : tensor<8x16xf32>
+  %kA = chunk.map mul %after, %k : tensor<8x16xf32>, tensor<8x16xf32>
+  %S1 = chunk.advance %S, %u, %kA columns(%total : tensor<1x16xf32>) : tensor<4x16xf32>, tensor<8x4xf32>, tensor<8x16xf32>
+  %qG = chunk.map mul %G, %q : tensor<8x16xf32>, tensor<8x16xf32>
+  %A = chunk.interaction %q, %k inclusive decay log(%g : tensor<8x16xf32>) : tensor<8x16xf32>, tensor<8x16xf32>
+  %past = chunk.read %qG, %S : tensor<8x16xf32>, tensor<4x16xf32>
+  %present = chunk.apply %A, %u : tensor<8x8xf32>, tensor<8x4xf32>
+  %o = chunk.map add %past, %present : tensor<8x4xf32>, tensor<8x4xf32>
+  chunk.output "o" %o : tensor<8x4xf32>
+  chunk.next %S, %S1 : tensor<4x16xf32>
+}
