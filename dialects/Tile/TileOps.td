@@ -395,7 +395,9 @@ def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite
     `rounded` lets products of the matrix units take the dots. The indices of a row and of an earlier column lie in two
     halves of an aligned range of a power of two; the row is scaled from where the halves meet, the column up to there,
     and both are rounded: to tf32 where halves have less than 16 indices, and to the type of `work` elsewhere. A pair of
-    one index is rounded to tf32. With `logarithms`, `scales` has the logarithms of the scales. `work` has the scaled rows and columns of halves of 16 and more indices, and holds
+    one index is rounded to tf32. Within 16 indices a row is instead scaled from the first of them and its columns by the
+    inverse of the scales from there, where the products of these scales up to each index as far as the row's are, of
+    every channel, at least 2^-96 and at most 2^96. With `logarithms`, `scales` has the logarithms of the scales. `work` has the scaled rows and columns of halves of 16 and more indices, and holds
     nothing of meaning afterwards.
 
     Verified: sizes; what is rounded has blocks of 16 indices times a power of two, whole ones, channels by 16, and

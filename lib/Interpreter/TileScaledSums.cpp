@@ -4,6 +4,7 @@
 // own those whose step is below its point. Between a row and a column lies the product of the scales of the indices
 // behind the column's, up to the row's own; a row whose point is -1 is not reached by the scale of its own index.
 #include "Interpreter/TileExecutor.h"
+#include "dialects/Tile/SteadyProducts.h"
 
 using namespace llvm;
 using namespace recur;
@@ -41,6 +42,26 @@ struct Pair {
   double row, column;
 };
 } // namespace
+
+/// The running products of a channel from the first index of a row's unit up to each index as far as the row's own.
+/// None where they go beyond the range in a channel.
+static std::optional<std::vector<std::vector<double>>> runSteadily(TileExecutor &e, const Contents &scales,
+                                                                   int64_t own) {
+  const double most = std::exp2(double(tile::steadyBits));
+  int64_t first = own / tile::ScaledDotsOp::unitIndices * tile::ScaledDotsOp::unitIndices;
+  std::vector<std::vector<double>> products;
+  std::vector<double> running(scales.shape[1], 1);
+  for (int64_t index = first; index <= own; ++index) {
+    for (size_t c = 0; c < running.size(); ++c) {
+      running[c] = e.machine.arithmetic.store(running[c] * scales.at(index, int64_t(c)));
+      double size = std::fabs(running[c]);
+      if (!(size <= most && size >= 1 / most))
+        return std::nullopt;
+    }
+    products.push_back(running);
+  }
+  return products;
+}
 
 /// Both are scaled to where the halves of the least aligned range of both indices meet, and rounded.
 static Pair meetHalfWay(TileExecutor &e, tile::ScaledDotsOp op, const Contents &scales, Pair pair, int64_t own,
@@ -90,6 +111,17 @@ static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t own = row / rowsPerIndex, point = op.getPoints()[row % rowsPerIndex];
     Running running(e, scales, own, point, a.shape[1]);
+    constexpr int64_t unit = tile::ScaledDotsOp::unitIndices;
+    auto steady = op.getRounded() && e.machine.rounds ? runSteadily(e, scales, own) : std::nullopt;
+    auto meetAtStart = [&](Pair pair, int64_t index, int64_t channel) -> Pair {
+      int64_t first = own / unit * unit, rowEnd = point == beforeScale ? own - 1 : own;
+      double ofRow = rowEnd < first ? 1 : (*steady)[rowEnd - first][channel],
+             ofColumn = 1 / (*steady)[index - first][channel];
+      auto round = [&](double number, double scale) {
+        return keepHoles(Arithmetic(Rounding::tf32).operand(arithmetic.store(number * scale)), {number});
+      };
+      return {round(pair.row, ofRow), round(pair.column, ofColumn)};
+    };
     for (int64_t index = own; index >= own / block * block; --index) {
       running.goTo(index);
       for (int64_t j = 0; j < columnsPerIndex; ++j) {
@@ -100,7 +132,9 @@ static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
         for (int64_t c = 0; c < a.shape[1]; ++c) {
           double factor = running.factors[c];
           Pair pair{keepHoles(arithmetic.store(a.at(row, c) * factor), {a.at(row, c), factor}), b.at(column, c)};
-          if (op.getRounded())
+          if (steady && index / unit == own / unit)
+            pair = meetAtStart({a.at(row, c), b.at(column, c)}, index, c);
+          else if (op.getRounded())
             pair = meetHalfWay(e, op, scales, {a.at(row, c), b.at(column, c)}, own, index, point == beforeScale, c);
           sum = keepHoles(arithmetic.multiplyAdd(sum, pair.row, pair.column), {sum, pair.row, pair.column});
         }

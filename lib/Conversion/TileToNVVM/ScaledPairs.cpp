@@ -9,9 +9,14 @@
 // running products come from other lanes. A lane's scaled numbers are the elements that an instruction takes of it,
 // as a row and as a column alike, in tf32. Where a lane's indices are in the lower half its rows have no meaning, and
 // elsewhere its columns: what they give is not stored.
+// Most blocks need no halves: as long as the running product of a block stays within a range in which f32 has all its
+// digits, rows are scaled by it and columns by its inverse, and one product gives all dots of the block. A row that has
+// met a product beyond the range is made of halves, whatever later rows have met.
 // Blocks further apart: each thread walks through a half, and leaves scaled rows and columns in the op's work tile.
 #include "Conversion/TileToNVVM/Team.h"
+#include "dialects/Tile/SteadyProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -50,8 +55,8 @@ public:
       bits[i] = t.below(t.constant(0), arith::AndIOp::create(t.builder, t.loc, place, t.constant(int64_t(1) << i)));
   }
 
-  /// The pairs of these rows and columns of each index. Halves of 1 index come with the pairs of an index.
-  void emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, ArrayRef<int64_t> halves);
+  /// The pairs of these rows and columns of each index.
+  void emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
 
 private:
   static constexpr int64_t channelsAtOnce = 16;
@@ -90,7 +95,20 @@ private:
       return sums.slice(place(slot, write, half) + 4 * odd, 4);
     }
   };
+  /// The same by halves of these sizes. Halves of 1 index come with the pairs of an index.
+  void emitHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, ArrayRef<int64_t> halves);
   void addStep(Value channel, const Parts &parts, MutableArrayRef<Value> sums);
+
+  /// Running products from a block's start.
+  struct FromStart {
+    Two through, before, inverse; // with an index's own scale and without it, and the inverse of the first
+    Two size;                     // how far from 1 a product is: what is compared with the range
+  };
+  FromStart runFromStart(Value channel);
+  void addSteadyStep(Value channel, const Parts &parts, MutableArrayRef<Value> sums, MutableArrayRef<Value> most);
+  /// Whether each of a lane's rows is within the range, and all before it.
+  std::array<Value, 2> areSteady(ArrayRef<Value> most);
+  void storeSteady(ArrayRef<Value> sums, int64_t slot, int64_t write, const std::array<Value, 2> &isSteady);
   Value areSame(int64_t bit, int64_t other) {
     return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, bits[bit], bits[other]);
   }
@@ -276,10 +294,8 @@ void BlockDots::addStep(Value channel, const Parts &parts, MutableArrayRef<Value
     half == 1 ? meetNear(place) : meet(half, place);
 }
 
-void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, ArrayRef<int64_t> halves) {
+void BlockDots::emitHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, ArrayRef<int64_t> halves) {
   Parts parts{slots, writes, halves};
-  first = t.multiply(block, blockIndices);
-  index = t.add(first, t.multiply(place, 2));
   SmallVector<Value> sums(parts.count(), t.number(0));
   sums = t.loop(t.constant(0), t.constant(left.type.getSize(1)), channelsAtOnce, sums,
                 [&](Value channel, ValueRange values) {
@@ -295,8 +311,142 @@ void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> wri
       }
 }
 
-/// Pairs within blocks. A warp has some sizes of halves of a block, fewer where there are more warps, for few rows and
-/// columns of an index at once: each pair of them has sums of its own in registers.
+//===----------------------------------------------------------------------===//
+// Blocks whose running products stay within the range
+//===----------------------------------------------------------------------===//
+
+/// Of logarithms these are sums, to the base of two.
+BlockDots::FromStart BlockDots::runFromStart(Value channel) {
+  constexpr double log2OfE = 1.4426950408889634;
+  bool areSums = op.getLogarithms();
+  auto call = [&](StringRef name, Value number) {
+    return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getF32Type(), t.builder.getStringAttr(name),
+                                         number)
+        .getResult(0);
+  };
+  auto combine = [&](Value a, Value b) { return areSums ? t.plus(a, b) : t.mul(a, b); };
+  auto sizeOf = [&](Value number) -> Value { return math::AbsFOp::create(t.builder, t.loc, number); };
+  Value neutral = t.number(areSums ? 0 : 1);
+  FromStart run;
+  Two own;
+  for (int64_t i : {0, 1}) {
+    own[size_t(i)] = Numbers(t.getNeighbours(scales, {Index(t.add(index, i)), Index(channel)}, 4));
+    if (areSums)
+      for (Value &number : own[size_t(i)])
+        number = t.mul(number, t.number(log2OfE));
+  }
+  for (size_t c = 0; c < 4; ++c) {
+    Value sofar = combine(own[0][c], own[1][c]);
+    for (int64_t distance = 4; distance < warpThreads; distance *= 2) {
+      Value other = t.fromLaneBefore(sofar, distance);
+      sofar = t.select(t.below(t.lane, t.constant(distance)), sofar, combine(other, sofar));
+    }
+    Value start = t.select(t.below(t.lane, t.constant(4)), neutral, t.fromLaneBefore(sofar, 4));
+    Value first = combine(start, own[0][c]), second = combine(first, own[1][c]), both[] = {first, second};
+    auto factor = [&](Value number) { return areSums ? call("llvm.nvvm.ex2.approx.ftz.f", number) : number; };
+    Value passed = factor(first);
+    run.before[0].push_back(factor(start));
+    run.before[1].push_back(passed);
+    run.through[0].push_back(passed);
+    run.through[1].push_back(factor(second));
+    for (auto [i, number] : llvm::enumerate(ArrayRef<Value>(both))) {
+      Value inverse = areSums ? call("llvm.nvvm.ex2.approx.ftz.f", arith::NegFOp::create(t.builder, t.loc, number))
+                              : call("llvm.nvvm.rcp.approx.ftz.f", number);
+      run.inverse[i].push_back(inverse);
+      Value size = sizeOf(number);
+      run.size[i].push_back(areSums ? size
+                                    : arith::MaximumFOp::create(t.builder, t.loc, size, sizeOf(inverse)).getResult());
+    }
+  }
+  return run;
+}
+
+/// Adds what one step of channels gives, and looks how far from 1 the products of each row are.
+void BlockDots::addSteadyStep(Value channel, const Parts &parts, MutableArrayRef<Value> sums,
+                              MutableArrayRef<Value> most) {
+  FromStart run = runFromStart(channel);
+  for (size_t i : {0, 1})
+    for (Value size : run.size[i])
+      most[i] = arith::MaximumFOp::create(t.builder, t.loc, most[i], size);
+  SmallVector<Two> columns;
+  for (int64_t write : parts.writes)
+    columns.push_back(round(times(load(right, channel, columnsPerIndex, write), run.inverse)));
+  for (size_t slot = 0; slot < parts.slots.size(); ++slot) {
+    bool isBefore = op.getPoints()[parts.slots[slot]] == beforeScale;
+    Two rows = round(times(load(left, channel, rowsPerIndex, parts.slots[slot]), isBefore ? run.before : run.through));
+    for (size_t write = 0; write < columns.size(); ++write)
+      for (size_t odd : {0, 1})
+        multiply(rows, columns[write][odd], parts.sumsOf(sums, slot, write, 0, odd));
+  }
+}
+
+std::array<Value, 2> BlockDots::areSteady(ArrayRef<Value> most) {
+  auto larger = [&](Value a, Value b) -> Value { return arith::MaximumFOp::create(t.builder, t.loc, a, b); };
+  std::array<Value, 2> own{most[0], most[1]};
+  for (Value &number : own)
+    for (int64_t distance : {1, 2})
+      number = larger(number, fromNeighbour({number}, distance)[0]);
+  Value sofar = larger(own[0], own[1]);
+  for (int64_t distance = 4; distance < warpThreads; distance *= 2) {
+    Value other = t.fromLaneBefore(sofar, distance);
+    sofar = t.select(t.below(t.lane, t.constant(distance)), sofar, larger(other, sofar));
+  }
+  Value earlier = t.select(t.below(t.lane, t.constant(4)), t.number(0), t.fromLaneBefore(sofar, 4));
+  constexpr double bits = steadyBits;
+  Value limit = t.number(op.getLogarithms() ? bits : std::exp2(bits));
+  auto isWithin = [&](Value number) -> Value { // no number is not
+    return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLE, number, limit);
+  };
+  Value first = larger(earlier, own[0]);
+  return {isWithin(first), isWithin(larger(first, own[1]))};
+}
+
+void BlockDots::storeSteady(ArrayRef<Value> sums, int64_t slot, int64_t write, const std::array<Value, 2> &isSteady) {
+  Value from = t.multiply(step, 4), row = t.multiply(place, 2);
+  for (int64_t below : {0, 1})
+    for (int64_t i = 0; i < 4; ++i) {
+      // A row sees the columns before its index, and its own if that is said.
+      Value last = t.add(row, below + (seesOwn(slot, write) ? 1 : 0));
+      Value isThere = arith::AndIOp::create(t.builder, t.loc, isSteady[size_t(below)], t.below(t.add(from, i), last));
+      t.when(isThere, [&] {
+        put(sums[size_t(4 * (i % 2) + 2 * below + i / 2)], below, t.add(first, t.add(from, i)), slot, write);
+      });
+    }
+}
+
+void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+  constexpr int64_t whole[] = {blockIndices};
+  Parts parts{slots, writes, whole};
+  first = t.multiply(block, blockIndices);
+  index = t.add(first, t.multiply(place, 2));
+  size_t count = parts.count();
+  SmallVector<Value> sums(count + 2, t.number(0));
+  sums = t.loop(
+      t.constant(0), t.constant(left.type.getSize(1)), channelsAtOnce, sums, [&](Value channel, ValueRange values) {
+        SmallVector<Value> next = llvm::to_vector_of<Value>(values);
+        MutableArrayRef<Value> all = next;
+        addSteadyStep(t.add(channel, t.multiply(step, 4)), parts, all.take_front(count), all.drop_front(count));
+        return next;
+      });
+  std::array<Value, 2> isSteady = areSteady(ArrayRef(sums).drop_front(count));
+  Value isAllSteady = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1),
+                                               arith::AndIOp::create(t.builder, t.loc, isSteady[0], isSteady[1]),
+                                               NVVM::VoteSyncKind::all);
+  t.either(
+      isAllSteady, [] {},
+      [&] {
+        constexpr int64_t groups[][2] = {{8, 1}, {2, 4}};
+        for (ArrayRef<int64_t> halves : groups)
+          emitHalves(slots, writes, halves);
+        NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); // the steady rows are stored over
+      });
+  for (size_t slot = 0; slot < slots.size(); ++slot)
+    for (size_t write = 0; write < writes.size(); ++write)
+      storeSteady(ArrayRef(sums).slice(parts.place(slot, write, 0), Parts::each), slots[slot], writes[write], isSteady);
+}
+
+/// Pairs within blocks: a warp has a block, for few rows and columns of an index at once, each pair of which has sums
+/// of its own in registers.
 static void emitBlocks(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                        const Place &result, Value indices) {
   constexpr size_t mostPairs = 2;
@@ -304,23 +454,13 @@ static void emitBlocks(TeamCode &t, ScaledDotsOp op, const Place &left, const Pl
                        writes = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(op.getSteps().size())));
   size_t slotsAtOnce = slots.size() * writes.size() <= mostPairs ? slots.size() : 1;
   size_t writesAtOnce = std::min(writes.size(), mostPairs);
-  SmallVector<SmallVector<int64_t>> groups{{8, 1}, {2, 4}};
-  if (int64_t(2 * llvm::divideCeil(scales.type.getSize(0), blockIndices)) < t.warps())
-    groups = {{8}, {4}, {2}, {1}};
   Value blocks = t.divide(t.add(indices, blockIndices - 1), blockIndices);
-  t.dealToWarps(t.multiply(blocks, int64_t(groups.size())), [&](Value unit) {
+  t.dealToWarps(blocks, [&](Value block) {
     BlockDots dots(t, op, left, right, scales, result);
-    Value block = t.divide(unit, int64_t(groups.size())), group = t.remainder(unit, int64_t(groups.size()));
-    for (auto [number, halves] : llvm::enumerate(groups)) {
-      Value isIts =
-          arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, group, t.constant(int64_t(number)));
-      t.when(isIts, [&, &halves = halves] {
-        for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
-          for (size_t write = 0; write < writes.size(); write += writesAtOnce)
-            dots.emit(block, ArrayRef(slots).slice(slot, slotsAtOnce),
-                      ArrayRef(writes).slice(write, std::min(writesAtOnce, writes.size() - write)), halves);
-      });
-    }
+    for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
+      for (size_t write = 0; write < writes.size(); write += writesAtOnce)
+        dots.emit(block, ArrayRef(slots).slice(slot, slotsAtOnce),
+                  ArrayRef(writes).slice(write, std::min(writesAtOnce, writes.size() - write)));
   });
 }
 
@@ -342,16 +482,27 @@ static SmallVector<HalvesWork> splitWork(ScaledDotsOp op, int64_t indices) {
   return parts;
 }
 
+/// The threads that scale halves: those of the warps that have no block of their own, if they are at least half of all.
+static int64_t findFirstScaler(const TeamCode &t, int64_t indices) {
+  int64_t blocks = llvm::divideCeil(indices, blockIndices);
+  return 2 * blocks <= t.warps() ? blocks * warpThreads : 0;
+}
+
 /// Each thread has two channels of a half, or one, and goes from where the halves meet to the other end.
 static void scaleHalves(TeamCode &t, ScaledDotsOp op, const HalvesWork &part, const Place &left, const Place &right,
                         const Place &scales, const Place &work) {
   int64_t indices = scales.type.getSize(0), channels = scales.type.getSize(1), half = part.half;
-  int64_t sides = indices / half, width = sides * channels / 2 >= t.threads ? 2 : 1, across = channels / width;
+  int64_t sides = indices / half, firstScaler = findFirstScaler(t, indices), scalers = t.threads - firstScaler,
+          width = sides * channels / 2 >= scalers ? 2 : 1, across = channels / width;
   constexpr int64_t inStep = 8;
   auto multiplied = [&](ArrayRef<Value> a, ArrayRef<Value> b) {
     return llvm::map_to_vector(llvm::zip(a, b), [&](auto two) { return t.mul(std::get<0>(two), std::get<1>(two)); });
   };
-  t.deal(t.constant(sides * across), [&](Value unit) {
+  // Others begin behind the last unit.
+  Value own = firstScaler ? t.subtract(t.thread, t.constant(firstScaler)) : t.thread;
+  Value begin =
+      firstScaler ? t.select(t.below(t.thread, t.constant(firstScaler)), t.constant(sides * across), own) : own;
+  t.loop(begin, t.constant(sides * across), scalers, [&](Value unit) {
     Value side = t.divide(unit, across), channel = t.multiply(t.remainder(unit, across), width);
     Value range = t.divide(side, 2), meeting = t.add(t.multiply(range, 2 * half), half);
     SmallVector<Value> ones(size_t(width), t.number(1));

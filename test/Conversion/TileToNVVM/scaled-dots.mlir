@@ -1,5 +1,5 @@
-// Dots under a scale of each channel, where numbers are rounded: halves of 1 to 8 indices meet on the matrix units in tf32
-// within a block of 16, those of 16 in bf16, by way of the work tile. Nothing is divided.
+// Dots under a scale of each channel, where numbers are rounded: within a block of 16 by one product in tf32 where the running
+// scales allow it, and by halves of 1 to 8 indices for other rows. Halves of 16 meet in bf16, by way of the work tile.
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 !rows = !tile.tile<32x16xbf16, shared, [24, 1]>
@@ -9,11 +9,17 @@
 // Scaled rows of upper halves and columns of lower ones are left in the work tile.
 // CHECK: llvm.store %{{.*}} : bf16, !llvm.ptr<3>
 // CHECK-NOT: nvvm.barrier
-// Of logarithms the factors are exponentials of the hardware; running products come from other lanes.
+// Of logarithms the factors are exponentials of the hardware; running sums come from the lanes before.
 // CHECK: llvm.nvvm.ex2.approx
-// CHECK: nvvm.shfl.sync bfly
+// CHECK: nvvm.shfl.sync up
 // CHECK-NOT: divf
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// A warp all of whose rows are steady makes no halves, in which products of neighbours meet.
+// CHECK: nvvm.vote.sync all
+// CHECK: scf.if
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// CHECK: nvvm.bar.warp.sync
 // CHECK: nvvm.barrier
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK-NOT: nvvm.barrier
