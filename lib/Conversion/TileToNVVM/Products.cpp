@@ -260,22 +260,21 @@ SmallVector<BlockProduct::Fragment> BlockProduct::loadRightMatrices(Value k) {
   return units;
 }
 
-/// Whether this lane's numbers are finite; one of 16 bits whose exponent is all ones is not.
+/// Whether this lane's numbers are finite: then, and only then, zero times each is zero.
 Value BlockProduct::areAllFinite(ArrayRef<Fragment> fragments) {
-  Type word = t.builder.getI32Type();
-  int64_t exponent = element.isBF16() ? 0x7F80 : 0x7C00;
-  Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
-  auto isBelow = [&](Value bits, int64_t end) {
-    Value less = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ult, bits, t.constant(end));
-    all = arith::AndIOp::create(t.builder, t.loc, all, less);
-  };
+  Type word = t.builder.getI32Type(), pair = VectorType::get(2, element);
+  Value zeros = LLVM::ZeroOp::create(t.builder, t.loc, pair), all[2] = {zeros, zeros}; // two sums wait less than one
+  int64_t count = 0;
   for (const Fragment &fragment : fragments)
     for (Value two : fragment) {
-      Value bits = two.getType() == word ? two : LLVM::BitcastOp::create(t.builder, t.loc, word, two).getResult();
-      isBelow(arith::AndIOp::create(t.builder, t.loc, bits, t.constant(exponent)), exponent);
-      isBelow(arith::AndIOp::create(t.builder, t.loc, bits, t.constant(exponent << 16)), exponent << 16);
+      Value &sum = all[count++ % 2];
+      Value numbers = two.getType() == word ? LLVM::BitcastOp::create(t.builder, t.loc, pair, two).getResult() : two;
+      sum = LLVM::FMAOp::create(t.builder, t.loc, pair, ValueRange{numbers, zeros, sum});
     }
-  return all;
+  auto bitsOf = [&](Value sum) -> Value { return LLVM::BitcastOp::create(t.builder, t.loc, word, sum); };
+  Value bits = arith::OrIOp::create(t.builder, t.loc, bitsOf(all[0]), bitsOf(all[1]));
+  Value sizes = arith::AndIOp::create(t.builder, t.loc, bits, t.constant(0x7FFF7FFF));
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, sizes, t.constant(0));
 }
 
 Value BlockProduct::doAllLanes(Value condition) {
@@ -333,16 +332,23 @@ BlockProduct::Fragment BlockProduct::withoutNotFinite(const Fragment &fragment) 
 /// On the diagonal that may be a step not all of whose inner indices count: the left factor has zeros for the others.
 SmallVector<Value> BlockProduct::takeMatrices(Value k, bool onDiagonal, ValueRange given) {
   SmallVector<Fragment> numbers = loadRightMatrices(k);
-  SmallVector<Value> sums = llvm::to_vector_of<Value>(given);
   SmallVector<Parts> left, right;
   for (int64_t r = 0; r < shape.rowUnits; ++r)
     left.push_back({loadLeftMatrices(r, k), {}});
   for (Fragment &unit : numbers)
-    right.push_back({onDiagonal ? withoutNotFinite(unit) : unit, {}});
-  multiplyAll(left, right, sums);
-  if (!onDiagonal)
+    right.push_back({unit, {}});
+  auto multiplied = [&] {
+    SmallVector<Value> sums = llvm::to_vector_of<Value>(given);
+    multiplyAll(left, right, sums);
     return sums;
-  return choose(doAllLanes(areAllFinite(numbers)), [&] { return sums; }, [&] { return addNotFinite(k, sums); });
+  };
+  if (!onDiagonal)
+    return multiplied();
+  return choose(doAllLanes(areAllFinite(numbers)), multiplied, [&] {
+    for (auto [unit, number] : llvm::zip(right, numbers))
+      unit.upper = withoutNotFinite(number);
+    return addNotFinite(k, multiplied());
+  });
 }
 
 //===----------------------------------------------------------------------===//
