@@ -45,6 +45,17 @@ static Value shared(ValueBuilder &build, Extremum extremum, Value ahead, Value f
                    build.mul(build.map(Function::Sigmoid, build.neg(ahead)), second));
 }
 
+/// The tangent of a scan is one itself: what each token keeps of the one before, and what it adds.
+template <typename OpType>
+static void setByScan(OpType op, ValueBuilder &build, Tangents &tangents, Value additions, Value keeps) {
+  Value state = tangents.of(op.getState());
+  if (!state)
+    state = build.stateConstant(0, tensorOf(op.getState()));
+  auto scan = ScanOp::create(build.getBuilder(), op.getLoc(), state, additions, keeps, /*linear=*/true);
+  tangents.set(op.getAll(), scan.getAll());
+  tangents.set(op.getLast(), scan.getLast());
+}
+
 // The tangent comes from what was taken: dx_t = w_t (dx_{t-1} + da_t) + (1 - w_t) db_t with w_t one or zero, or in
 // between where both count.
 void TropicalScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
@@ -58,12 +69,7 @@ void TropicalScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   additions = build.fit(additions, getAll());
   if (!additions)
     additions = build.constant(0, tensorOf(getAll()));
-  Value state = tangents.of(getState());
-  if (!state)
-    state = build.stateConstant(0, tensorOf(getState()));
-  auto scan = ScanOp::create(builder, getLoc(), state, additions, keeps, /*linear=*/true);
-  tangents.set(getAll(), scan.getAll());
-  tangents.set(getLast(), scan.getLast());
+  setByScan(*this, build, tangents, additions, keeps);
 }
 
 // With D the denominator: dx_t = ((a - c x_t) dx_{t-1} + da x_{t-1} + db - x_t (dc x_{t-1} + dd)) / D.
@@ -80,12 +86,7 @@ void MoebiusScanOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   Value additions = build.sub(moved(getA(), getB()), build.mul(after, moved(getC(), getD())));
   additions = additions ? build.fit(build.map(Function::Div, {additions, under}), getAll())
                         : build.constant(0, tensorOf(getAll()));
-  Value state = tangents.of(getState());
-  if (!state)
-    state = build.stateConstant(0, tensorOf(getState()));
-  auto scan = ScanOp::create(builder, getLoc(), state, additions, keeps, /*linear=*/true);
-  tangents.set(getAll(), scan.getAll());
-  tangents.set(getLast(), scan.getLast());
+  setByScan(*this, build, tangents, additions, keeps);
 }
 
 void PreviousOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
