@@ -181,7 +181,7 @@ void Planner::planNexts() {
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// Whether so many of its CTAs have room on a multiprocessor.
+/// Whether so many of its CTAs have room on a multiprocessor, without memory of the device for any.
 static bool fitTogether(KernelOp kernel, int64_t count) {
   constexpr int64_t multiprocessorBytes = 233472, reservedBytes = 1024; // of each CTA
   return !kernel.getWorkspace() && count * (int64_t(*kernel.getShared()) + reservedBytes) <= multiprocessorBytes;
@@ -326,13 +326,6 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Whether a second CTA has room beside the kernel's on a multiprocessor, without memory of the device for either.
-static bool leavesRoom(KernelOp kernel) {
-  constexpr int64_t reservedBytes = 1024; // for each CTA
-  return !kernel.getWorkspace() &&
-         2 * (int64_t(*kernel.getShared()) + reservedBytes) <= mostSharedBytes + reservedBytes;
-}
-
 namespace {
 struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
   using ConvertChunkToTilePassBase::ConvertChunkToTilePassBase;
@@ -360,12 +353,12 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       FailureOr<KernelOp> kernel = Planner(program, builder, machine).plan(symbol, element);
       if (failed(kernel))
         return signalPassFailure();
-      if (machine.isCTA() && program.getStates().empty() && (kernel->getWorkspace() || !leavesRoom(*kernel))) {
+      if (machine.isCTA() && program.getStates().empty() && !fitTogether(*kernel, 2)) {
         machine.loadsLate = true;
         FailureOr<KernelOp> smaller = Planner(program, builder, machine).plan(symbol, element);
         if (failed(smaller))
           return signalPassFailure();
-        bool gains = smaller->getWorkspace() < kernel->getWorkspace() || leavesRoom(*smaller);
+        bool gains = smaller->getWorkspace() < kernel->getWorkspace() || fitTogether(*smaller, 2);
         (gains ? *kernel : *smaller).erase();
       }
       program.erase();
