@@ -4,7 +4,8 @@ processor. Needs torch and transformers. Where others use the machine too, what 
 
     RECUR_THREADS=1 OMP_NUM_THREADS=1 python bench/python/transformers_layers.py --processor-time
 
-The projections are the library's own in every way, so that no layer can be faster than they are: that is the limit in the table.
+The projections are PyTorch's matrix products in every way, so that no layer can be faster than they are: that is the limit in the
+table.
 """
 
 import argparse
@@ -26,8 +27,14 @@ parser.add_argument("--processor-time", action="store_true")
 parser.add_argument("--hidden", type=int, default=512, help="the model's own has half as many channels as its values, as 512 are here")
 parser.add_argument("--sequences", type=int, default=1, help="at the same time")
 parser.add_argument("--tokens", type=int, default=4096, help="of the prompt")
+parser.add_argument("--rounds", type=int, default=5, help="of the three ways by turns, of whose times the median is taken")
+parser.add_argument("--layers", default="qwen3_next,kimi_linear", help="which of these two")
+parser.add_argument("--threads", type=int, help="of PyTorch and of kernels; left out, what each takes by itself")
 chosen = parser.parse_args()
-TOKENS, DECODED, ROUNDS, HIDDEN = chosen.tokens, 64, 5, chosen.hidden
+TOKENS, DECODED, ROUNDS, HIDDEN = chosen.tokens, 64, chosen.rounds, chosen.hidden
+if chosen.threads:
+    torch.set_num_threads(chosen.threads)
+    recur.set_threads(chosen.threads)
 read_clock = time.process_time if chosen.processor_time else time.perf_counter
 
 
@@ -57,45 +64,37 @@ CALLS = {
 }  # fmt: skip
 
 
-class Timed:
-    """How long the layer is in its projections, which nobody here makes faster."""
-
-    def __init__(self, layer):
-        self.inside = 0.0
-        for name, module in layer.named_modules():
-            if isinstance(module, torch.nn.Linear):
-                module.forward = self.wrap(module.forward)
-
-    def wrap(self, call):
-        def wrapped(*given):
-            started = read_clock()
-            result = call(*given)
-            self.inside += read_clock() - started
-            return result
-
-        return wrapped
+def find_projections(library, layer):
+    """Pairs of a projection and how many channels it reads, in the order of a call."""
+    if library is qwen:
+        linears = [layer.in_proj_qkvz, layer.in_proj_ba, layer.out_proj]
+    else:
+        gate = layer.forget_gate
+        linears = [layer.q_proj, layer.k_proj, layer.v_proj, gate.f_a_proj, gate.f_b_proj, layer.g_a_proj, layer.g_b_proj, layer.b_proj, layer.o_proj]
+    return [(linear, torch.randn(chosen.sequences, TOKENS, linear.in_features)) for linear in linears]
 
 
-def run(config, layer, timed, prompt, rest):
-    """Outputs; seconds of the prompt and of a token after it, and without the projections."""
-    cache, outputs, times = DynamicCache(config=config), [], []
+def run(call, prompt, rest):
+    """Outputs; seconds of the prompt and of a token after it."""
+    outputs, times = [], []
     with torch.no_grad():
         for hidden in (prompt, *rest.split(1, 1)):
-            timed.inside, started = 0.0, read_clock()
-            outputs.append(layer(hidden, cache_params=cache))
-            whole = read_clock() - started
-            times.append((whole, whole - timed.inside))
-    prefill, *decode = times
-    return torch.cat(outputs, 1), prefill, [statistics.median(column) for column in zip(*decode)]
+            started = read_clock()
+            outputs.append(call(hidden))
+            times.append(read_clock() - started)
+    return outputs, times[0], statistics.median(times[1:])
 
 
 def measure(name, library, make):
     torch.manual_seed(0)
     config, layer = make()
     layer.eval()
-    timed = Timed(layer)
     own = {call: getattr(library, call) for call in CALLS[library]}
+    projections = find_projections(library, layer)
     prompt, rest = torch.randn(chosen.sequences, TOKENS, HIDDEN), torch.randn(chosen.sequences, DECODED, HIDDEN)
+
+    def project(hidden):
+        return [linear(x[:, : hidden.shape[1]]) for linear, x in projections]
 
     def choose(way):
         recur.transformers.unfuse(layer)
@@ -104,31 +103,39 @@ def measure(name, library, make):
         if way == "fused":
             recur.transformers.fuse(layer)
 
+    def run_layer(prompt, rest):
+        cache = DynamicCache(config=config)
+        return run(lambda hidden: layer(hidden, cache_params=cache), prompt, rest)
+
     ways = ("as it is", "calls", "fused")
     for way in ways[1:]:
         choose(way)
-        run(config, layer, timed, prompt[:, :70], rest[:, :2])  # compiles
-    rounds, outputs = {way: [] for way in ways}, {}
+        run_layer(prompt[:, :70], rest[:, :2])  # compiles
+    rounds, outputs = {way: [] for way in (*ways, "projections")}, {}
     for _ in range(ROUNDS):
         for way in ways:
             choose(way)
-            outputs[way], prefill, decode = run(config, layer, timed, prompt, rest)
-            rounds[way].append((*prefill, *decode))
+            outputs[way], *times = run_layer(prompt, rest)
+            rounds[way].append(times)
+        rounds["projections"].append(run(project, prompt, rest)[1:])
+    whole = {way: torch.cat(parts, 1) for way, parts in outputs.items()}
     for way in ways[1:]:
-        difference = (outputs[way] - outputs["as it is"]).square().mean().sqrt() / outputs["as it is"].square().mean().sqrt()
+        difference = (whole[way] - whole["as it is"]).square().mean().sqrt() / whole["as it is"].square().mean().sqrt()
         print(f"{name}, {way}: relative difference of outputs {difference:.1e}")
-    medians = {way: [statistics.median(column) for column in zip(*rounds[way])] for way in ways}
-    print(f"{name + ', ms':40}{'as it is':>12}{'calls':>12}{'ratio':>8}{'fused':>12}{'ratio':>8}{'limit':>8}")
-    for row, what in enumerate(("prompt", "prompt, but for projections", "token", "token, but for projections")):
-        before, calls, fused = (medians[way][row] for way in ways)
-        limit = "" if row % 2 else f"{before / (fused - medians['fused'][row + 1]):8.1f}"
-        print(f"{what:40}{1e3 * before:12.2f}{1e3 * calls:12.2f}{before / calls:8.1f}{1e3 * fused:12.2f}{before / fused:8.1f}{limit}")
+    medians = {way: [statistics.median(column) for column in zip(*times)] for way, times in rounds.items()}
+    print(f"{name + ', ms':28}{'as it is':>12}{'calls':>12}{'ratio':>8}{'fused':>12}{'ratio':>8}{'projections':>13}{'limit':>8}")
+    for row, what in enumerate(("prompt", "token")):
+        before, calls, fused, least = (medians[way][row] for way in (*ways, "projections"))
+        print(f"{what:28}{1e3 * before:12.2f}{1e3 * calls:12.2f}{before / calls:8.1f}{1e3 * fused:12.2f}{before / fused:8.1f}{1e3 * least:13.2f}{before / least:8.1f}")
 
 
 def main():
-    print(f"{chosen.sequences} x {TOKENS} tokens, then {DECODED}, {HIDDEN} channels; {torch.get_num_threads()} threads")
-    measure("Qwen3-Next's layer", qwen, make_qwen)
-    measure("Kimi Linear's layer", kimi, make_kimi)
+    threads = f"{torch.get_num_threads()} threads of PyTorch, {recur.threads()} of kernels"
+    print(f"{chosen.sequences} x {TOKENS} tokens, then {DECODED}, {HIDDEN} channels; {threads}")
+    if "qwen3_next" in chosen.layers:
+        measure("Qwen3-Next's layer", qwen, make_qwen)
+    if "kimi_linear" in chosen.layers:
+        measure("Kimi Linear's layer", kimi, make_kimi)
 
 
 if __name__ == "__main__":

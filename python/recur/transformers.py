@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -89,14 +91,35 @@ def _by_heads(weight: torch.Tensor, size: int) -> torch.Tensor:
     return weight.reshape(-1, size, weight.shape[-1]).transpose(1, 2).contiguous()
 
 
-def _order_by_tokens(layer: Any, known: torch.Tensor, cache: Any) -> torch.Tensor:
-    """The last tokens in the cache as [B, W, channels], so that each is a state of the convolution; to the library they stay
-    [B, channels, W]."""
-    tokens = known.transpose(1, 2)
-    if not tokens.is_contiguous():
-        tokens = tokens.contiguous()
-        cache.layers[layer.layer_idx].conv_states[0] = tokens.transpose(1, 2)
-    return tokens
+class _Seen:
+    """What a layer saw before, in the library's cache: the last tokens before the convolution, and the state. Its versions have other
+    functions to ask for these, and keep them in the same places, which is where they are taken from."""
+
+    __slots__ = ("entry", "tokens", "state")
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+        has = entry.has_previous_state[0]
+        #: [B, channels, W], and [B, heads, size, size]; None before a prompt.
+        self.tokens: Any = entry.conv_states[0] if has else None
+        self.state: Any = entry.recurrent_states[0] if has else None
+
+    @staticmethod
+    def find(layer: Any, cache: Any) -> _Seen | None:
+        """None where the cache is not of the kind that this knows."""
+        entries, place = getattr(cache, "layers", ()), layer.layer_idx
+        entry = entries[place] if place < len(entries) else None
+        kept = (getattr(entry, name, None) for name in ("conv_states", "recurrent_states", "has_previous_state"))
+        return _Seen(entry) if all(isinstance(one, dict) and 0 in one for one in kept) else None
+
+    def order_by_tokens(self) -> torch.Tensor:
+        """The last tokens as [B, W, channels], so that each is a state of the convolution; to the library they stay
+        [B, channels, W]."""
+        tokens: torch.Tensor = self.tokens.transpose(1, 2)
+        if not tokens.is_contiguous():
+            tokens = tokens.contiguous()
+            self.tokens = self.entry.conv_states[0] = tokens.transpose(1, 2)
+        return tokens
 
 
 def _split_tokens(tokens: torch.Tensor, heads: int, size: int) -> dict[str, torch.Tensor]:
@@ -109,37 +132,114 @@ def _split_tokens(tokens: torch.Tensor, heads: int, size: int) -> dict[str, torc
 _Part = tuple[torch.Tensor, slice]
 
 
-def _convolve(layer: Any, convolution: Recurrence, parts: list[_Part], heads: int, weights: torch.Tensor, cache: Any) -> torch.Tensor:
-    """The short convolution of all parts, as [B, T, heads, size], which goes on from the cache and leaves the last tokens there.
-    Each part is read where the projection left it."""
-    B, T, _, size = parts[0][0].shape
-    known = None if cache is None else cache.get_conv_state(layer.layer_idx, state_idx=0)
-    states = None if known is None else _split_tokens(_order_by_tokens(layer, known, cache), heads, size)
-    result = parts[0][0].new_empty(B, T, heads, size)
-    writes = not torch.compiler.is_compiling() and not torch.is_grad_enabled()
+@dataclass(frozen=True)
+class _Shape:
+    """The short convolution's heads, which are those of queries, of keys and of values; how many of values; their size."""
+
+    heads: int
+    values: int
+    size: int
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a layer computes: what its projections make of hidden states is parts of the convolution, and what else its recurrence
+    takes; how the convolution's result is cut to queries, keys and values; the projection back."""
+
+    shape: _Shape
+    convolution: Recurrence
+    core: Recurrence
+    project: Callable[[torch.Tensor, _Memory | None], tuple[list[_Part], tuple[torch.Tensor, ...]]]
+    cut: Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
+    project_back: Callable[[], Any]
+
+
+class _Memory:
+    """Arrays that one block of a prompt after another is computed in."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[Any, torch.Tensor] = {}
+
+    def get(self, key: Any, like: torch.Tensor, *shape: int) -> torch.Tensor:
+        """One of this shape, or the first rows of one that was as long as this or longer; it holds what was left in it."""
+        count = math.prod(shape)
+        array = self._arrays.get(key)
+        if array is None or array.numel() < count:
+            array = self._arrays[key] = like.new_empty(count)
+        return array[:count].view(shape)
+
+
+#: Numbers of all the convolution's channels that a block of tokens has at most: what lies between the projections stays in the
+#: processor's caches then, and no memory grows with the prompt.
+_BLOCK = 1 << 21
+
+
+def _apply(linear: Any, x: torch.Tensor, memory: _Memory | None) -> torch.Tensor:
+    """What a projection gives, in memory that is there already. One that is more than a matrix (of a quantized or adapted model, or
+    with hooks) is called."""
+    is_matrix = (
+        memory is not None
+        and type(linear) is torch.nn.Linear
+        and linear.bias is None
+        and linear.weight.dtype == x.dtype
+        and "forward" not in vars(linear)
+        and not (linear._forward_hooks or linear._forward_pre_hooks or torch.nn.modules.module._global_forward_hooks)
+        and not torch.nn.modules.module._global_forward_pre_hooks
+        and not torch.is_autocast_enabled("cpu")
+    )
+    if memory is None or not is_matrix:
+        return linear(x)
+    rows, columns = math.prod(x.shape[:-1]), linear.weight.shape[0]
+    result = memory.get(linear, x, rows, columns)
+    torch.mm(x.reshape(rows, -1), linear.weight.t(), out=result)
+    return result.view(*x.shape[:-1], columns)
+
+
+def _compute_at_once(way: _Way, hidden: torch.Tensor, weights: torch.Tensor, params: tuple[torch.Tensor, ...]) -> torch.Tensor:
+    """All tokens with nothing before them, for those who differentiate or trace: nothing is written that is there already."""
+    B, T = hidden.shape[:2]
+    parts, rest = way.project(hidden, None)
+    y = hidden.new_empty(B, T, way.shape.heads, way.shape.size)
     for x, place in parts:
-        initial = None if states is None else {name: state[:, place].float() for name, state in states.items()}
-        if writes:
-            convolution(x, weights[place], initial=initial, out=result[:, :, place])
-        else:
-            result[:, :, place] = convolution(x, weights[place], initial=initial)
-    if cache is not None:
-        width = weights.shape[1]  # more tokens are not kept
-        last = result.new_empty(B, min(T, width), heads, size)
-        for x, place in parts:
-            last[:, :, place] = x[:, -width:]
-        cache.update_conv_state(last.flatten(2).transpose(1, 2), layer.layer_idx, conv_kernel_size=width)
-    return result
+        y[:, :, place] = way.convolution(x, weights[place])
+    return way.project_back()(way.core(*way.cut(y), *rest, *params).reshape(B, T, -1))
 
 
-def _remember(layer: Any, core: Recurrence, given: tuple[torch.Tensor, ...], cache: Any) -> torch.Tensor:
-    """The recurrence itself, with its state in the cache."""
-    if cache is None:
-        return core(*given)
-    state = cache.get_recurrent_state(layer.layer_idx, state_idx=0)
-    result, last = core(*given, initial=None if state is None else state.float(), final=True)
-    cache.update_recurrent_state(last, layer.layer_idx)
-    return result
+def _compute_by_blocks(
+    way: _Way, hidden: torch.Tensor, weights: torch.Tensor, params: tuple[torch.Tensor, ...], seen: _Seen | None
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Some tokens after others, each block from what the one before it left; gives also the last tokens before the convolution,
+    [B, n, heads, size], and the state."""
+    (B, T), shape, width = hidden.shape[:2], way.shape, weights.shape[1]
+    longest = T if hidden.is_cuda else max(_BLOCK // max(B * shape.heads * shape.size, 1), 64, 2 * width)
+    blocks, memory = -(-T // longest), _Memory()
+    tokens, state = None, None
+    if seen is not None and seen.tokens is not None:
+        tokens = seen.order_by_tokens().view(B, -1, shape.heads, shape.size)
+    if seen is not None and seen.state is not None:
+        state = seen.state.to(torch.float32, copy=True)
+    result = None
+    for block in range(blocks):
+        place = slice(T * block // blocks, T * (block + 1) // blocks)
+        some = hidden[:, place]
+        count = some.shape[1]
+        parts, rest = way.project(some, memory)
+        y = memory.get("y", some, B, count, shape.heads, shape.size)
+        last = some.new_empty(B, min(count, width), shape.heads, shape.size)
+        for x, heads in parts:
+            known = None if tokens is None else {f"x_back{i}": tokens[:, -i, heads].float() for i in range(1, width)}
+            way.convolution(x, weights[heads], initial=known, out=y[:, :, heads])
+            last[:, :, heads] = x[:, -width:]
+        o = memory.get("o", some, B, count, shape.values, shape.size)
+        _, state = way.core(*way.cut(y), *rest, *params, initial=state, final=True if state is None else state, out=o)
+        computed = _apply(way.project_back(), o.view(B, count, -1), memory if blocks > 1 else None)
+        if result is None:
+            result = computed if blocks == 1 else computed.new_empty(B, T, computed.shape[2])
+        if blocks > 1:
+            result[:, place] = computed
+        tokens = last
+    assert result is not None and tokens is not None and state is not None  # of at least one block
+    return result, tokens, state
 
 
 class _Token:
@@ -181,12 +281,11 @@ class _Tokens(threading.local):
         self._of: Any = None
         self._token: _Token | None = None
 
-    def find(self, hidden: torch.Tensor, cache: Any, weights: tuple[torch.Tensor, ...], params: tuple[torch.Tensor, ...]) -> _Token | None:
+    def find(self, hidden: torch.Tensor, seen: _Seen | None, weights: tuple[torch.Tensor, ...], params: tuple[torch.Tensor, ...]) -> _Token | None:
         """None where a token goes as a prompt does: there is nothing in the cache yet, or not all of it is float32."""
-        if cache is None or hidden.shape[1] != 1 or hidden.dtype != torch.float32 or hidden.is_cuda:
+        if seen is None or hidden.shape[1] != 1 or hidden.dtype != torch.float32 or hidden.is_cuda:
             return None
-        place = self._layer.layer_idx
-        known, state = cache.get_conv_state(place, state_idx=0), cache.get_recurrent_state(place, state_idx=0)
+        known, state = seen.tokens, seen.state
         if known is None or state is None:
             return None
         of = self._of
@@ -195,8 +294,8 @@ class _Tokens(threading.local):
                 return self._token
         if state.dtype != torch.float32 or not state.is_contiguous() or any(p.dtype != torch.float32 for p in params):
             return None
-        tokens = _order_by_tokens(self._layer, known, cache)
-        known = cache.get_conv_state(place, state_idx=0)
+        tokens = seen.order_by_tokens()
+        known = seen.tokens
         with torch.inference_mode(False), torch.no_grad():
             self._token = _Token(hidden.shape[0], self._heads, self._size, tokens, state, weights[0])
             self._make(self._token, hidden.shape[0], params)
@@ -204,18 +303,35 @@ class _Tokens(threading.local):
         return self._token
 
 
-def _goes_the_librarys_way(layer: Any, hidden: torch.Tensor, cache: Any, options: dict[str, Any]) -> bool:
-    if layer.activation != "silu" or layer.conv1d.bias is not None or hidden.shape[1] == 0:
+def _is_watched(layer: Any, hidden: torch.Tensor) -> bool:
+    """Whether somebody traces the call, or will ask for its gradient."""
+    if torch.compiler.is_compiling():
+        return True
+    return torch.is_grad_enabled() and (hidden.requires_grad or any(p.requires_grad for p in layer.parameters()))
+
+
+def _goes_the_librarys_way(layer: Any, hidden: torch.Tensor, cache: Any, seen: _Seen | None, options: dict[str, Any]) -> bool:
+    if layer.activation != "silu" or layer.conv1d.bias is not None or hidden.shape[0] == 0 or hidden.shape[1] == 0:
         return True
     if any(options.get(name) is not None for name in ("cu_seq_lens_q", "seq_idx")):
         return True
     if cache is None:
         return False
     # States in the cache are written in place, and not in a trace.
-    if torch.compiler.is_compiling() or torch.is_grad_enabled() and (hidden.requires_grad or any(p.requires_grad for p in layer.parameters())):
+    if seen is None or seen.entry.record_past or _is_watched(layer, hidden):
         return True
-    known = cache.get_conv_state(layer.layer_idx, state_idx=0)
-    return bool(cache.is_recording_past(layer.layer_idx)) or known is not None and known.dtype != hidden.dtype
+    return seen.tokens is not None and seen.tokens.dtype != hidden.dtype
+
+
+def _compute(way: _Way, layer: Any, hidden: torch.Tensor, cache: Any, seen: _Seen | None, weights: torch.Tensor, params: Any) -> torch.Tensor:
+    """All tokens, with what they leave in the cache."""
+    if _is_watched(layer, hidden):
+        return _compute_at_once(way, hidden, weights, params)
+    result, tokens, state = _compute_by_blocks(way, hidden, weights, params, seen)
+    if cache is not None:
+        cache.update_conv_state(tokens.flatten(2).transpose(1, 2), layer.layer_idx, conv_kernel_size=weights.shape[1])
+        cache.update_recurrent_state(state, layer.layer_idx)
+    return result
 
 
 def _mask(layer: Any, hidden: torch.Tensor, attention_mask: Any) -> torch.Tensor:
@@ -259,25 +375,29 @@ def _fuse_qwen3_next(layer: Any) -> Callable[..., Any]:
 
     decoding = _Tokens(layer, 2 * groups + heads, size, prepare)
 
-    def forward(hidden_states: torch.Tensor, cache_params: Any = None, attention_mask: Any = None, **options: Any) -> torch.Tensor:
-        if layer.head_k_dim != size or _goes_the_librarys_way(layer, hidden_states, cache_params, options):
-            return library(hidden_states, cache_params, attention_mask, **options)
-        hidden = _mask(layer, hidden_states, attention_mask)
+    def project(hidden: torch.Tensor, memory: _Memory | None) -> tuple[list[_Part], tuple[torch.Tensor, ...]]:
         B, T = hidden.shape[:2]
-        mixed, ba = layer.in_proj_qkvz(hidden), layer.in_proj_ba(hidden)
-        kept, last = weights.get(), params.get()
-        token = decoding.find(hidden, cache_params, kept, last)
-        computed = None if token is None else token.compute(mixed, ba)
-        if computed is not None:
-            return layer.out_proj(computed)
-        query, key, value, gate, b, a = split(mixed, ba)
+        query, key, value, gate, b, a = split(_apply(layer.in_proj_qkvz, hidden, memory), _apply(layer.in_proj_ba, hidden, memory))
         parts = [(query, slice(groups)), (key, slice(groups, 2 * groups))]
         parts += [(value[:, :, :, i], slice(2 * groups + i, None, each)) for i in range(each)]
-        y = _convolve(layer, convolution, parts, 2 * groups + heads, kept[0], cache_params)
-        q, k, v = y[:, :, :groups], y[:, :, groups : 2 * groups], y[:, :, 2 * groups :]
-        z, b, a = gate.reshape(B, T, heads, size), b.reshape(B, T, heads), a.reshape(B, T, heads)
-        o = _remember(layer, core, (q, k, v, z, a, b, *last), cache_params)
-        return layer.out_proj(o.reshape(B, T, -1))
+        return parts, (gate.reshape(B, T, heads, size), a.reshape(B, T, heads), b.reshape(B, T, heads))
+
+    def cut(y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return y[:, :, :groups], y[:, :, groups : 2 * groups], y[:, :, 2 * groups :]
+
+    way = _Way(_Shape(2 * groups + heads, heads, size), convolution, core, project, cut, lambda: layer.out_proj)
+
+    def forward(hidden_states: torch.Tensor, cache_params: Any = None, attention_mask: Any = None, **options: Any) -> torch.Tensor:
+        seen = None if cache_params is None else _Seen.find(layer, cache_params)
+        if layer.head_k_dim != size or _goes_the_librarys_way(layer, hidden_states, cache_params, seen, options):
+            return library(hidden_states, cache_params, attention_mask, **options)
+        hidden = _mask(layer, hidden_states, attention_mask)
+        kept, last = weights.get(), params.get()
+        token = decoding.find(hidden, seen, kept, last)
+        computed = None if token is None else token.compute(layer.in_proj_qkvz(hidden), layer.in_proj_ba(hidden))
+        if computed is not None:
+            return layer.out_proj(computed)
+        return _compute(way, layer, hidden, cache_params, seen, kept[0], last)
 
     return forward
 
@@ -302,23 +422,33 @@ def _fuse_kimi_linear(layer: Any) -> Callable[..., Any]:
 
     decoding = _Tokens(layer, 3 * heads, size, prepare)
 
+    def project_all(hidden: torch.Tensor, memory: _Memory | None) -> list[torch.Tensor]:
+        f = _apply(gate.f_b_proj, _apply(gate.f_a_proj, hidden, memory), memory)
+        z = _apply(layer.g_b_proj, _apply(layer.g_a_proj, hidden, memory), memory)
+        return [_apply(linear, hidden, memory) for linear in (layer.q_proj, layer.k_proj, layer.v_proj)] + [f, z, _apply(layer.b_proj, hidden, memory)]
+
+    def project(hidden: torch.Tensor, memory: _Memory | None) -> tuple[list[_Part], tuple[torch.Tensor, ...]]:
+        B, T = hidden.shape[:2]
+        *projected, f, z, b = project_all(hidden, memory)
+        parts = [(x.view(B, T, heads, size), slice(i * heads, (i + 1) * heads)) for i, x in enumerate(projected)]
+        return parts, (f.view(B, T, heads, size), z.view(B, T, heads, size), b)
+
+    def cut(y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return y[:, :, :heads], y[:, :, heads : 2 * heads], y[:, :, 2 * heads :]
+
+    way = _Way(_Shape(3 * heads, heads, size), convolution, core, project, cut, lambda: layer.o_proj)
+
     def forward(hidden_states: torch.Tensor, cache_params: Any = None, attention_mask: Any = None, **options: Any) -> torch.Tensor:
-        if _goes_the_librarys_way(layer, hidden_states, cache_params, options):
+        seen = None if cache_params is None else _Seen.find(layer, cache_params)
+        if _goes_the_librarys_way(layer, hidden_states, cache_params, seen, options):
             return library(hidden_states, cache_params, attention_mask, **options)
         hidden = _mask(layer, hidden_states, attention_mask)
-        B, T = hidden.shape[:2]
-        projected = layer.q_proj(hidden), layer.k_proj(hidden), layer.v_proj(hidden)
-        f, z = gate.f_b_proj(gate.f_a_proj(hidden)), layer.g_b_proj(layer.g_a_proj(hidden))
-        b = layer.b_proj(hidden)
         kept, last = weights.get(), params.get()
-        token = decoding.find(hidden, cache_params, kept, last)
-        computed = None if token is None else token.compute(*projected, f, z, b)
+        token = decoding.find(hidden, seen, kept, last)
+        computed = None if token is None else token.compute(*project_all(hidden, None))
         if computed is not None:
             return layer.o_proj(computed)
-        parts = [(x.view(B, T, heads, size), slice(i * heads, (i + 1) * heads)) for i, x in enumerate(projected)]
-        y = _convolve(layer, convolution, parts, 3 * heads, kept[0], cache_params)
-        given = (y[:, :, :heads], y[:, :, heads : 2 * heads], y[:, :, 2 * heads :], f.view(B, T, heads, size), z.view(B, T, heads, size), b)
-        return layer.o_proj(_remember(layer, core, (*given, *last), cache_params).reshape(B, T, -1))
+        return _compute(way, layer, hidden, cache_params, seen, kept[0], last)
 
     return forward
 

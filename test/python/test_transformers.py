@@ -66,10 +66,60 @@ def test_prompts_and_tokens(made, cut, mode):
     with mode():
         (own, own_cache), (output, cache) = walk(config, layer, parts), walk(config, fused, parts)
         agree(output, own)
-        agree(cache.get_conv_state(0), own_cache.get_conv_state(0))
-        agree(cache.get_recurrent_state(0), own_cache.get_recurrent_state(0))
+        agree(cache.layers[0].conv_states[0], own_cache.layers[0].conv_states[0])
+        agree(cache.layers[0].recurrent_states[0], own_cache.layers[0].recurrent_states[0])
         recur.transformers.unfuse(fused)  # and the library goes on from there
         agree(fused(parts[0], cache_params=cache), layer(parts[0], cache_params=own_cache))
+
+
+@pytest.mark.parametrize("sequences", [1, 2])
+def test_a_prompt_by_blocks(made, sequences, monkeypatch):
+    """A long prompt, and one that goes on from the cache, some tokens at a time: 65 to 100 here."""
+    monkeypatch.setattr(recur.transformers, "_BLOCK", 1)
+    config, layer, fused = made
+    parts = torch.randn(sequences, 200 + 131 + 1, HIDDEN).split((200, 131, 1), 1)
+    with torch.no_grad():
+        (own, own_cache), (output, cache) = walk(config, layer, parts), walk(config, fused, parts)
+        agree(output, own)
+        for name in ("conv_states", "recurrent_states"):
+            agree(getattr(cache.layers[0], name)[0], getattr(own_cache.layers[0], name)[0])
+        agree(fused(parts[0]), layer(parts[0]))
+
+
+def test_projections_that_are_more_than_a_matrix(made, monkeypatch):
+    """Of an adapted model, say, or one with hooks: they are called, of every block."""
+    monkeypatch.setattr(recur.transformers, "_BLOCK", 1)
+    _, layer, fused = made
+    hidden = torch.randn(1, 150, HIDDEN)
+    for one in (layer, fused):
+        linear = one.in_proj_qkvz if hasattr(one, "in_proj_qkvz") else one.q_proj
+        linear.register_forward_hook(lambda module, given, result: 2 * result)
+        back = one.out_proj if hasattr(one, "out_proj") else one.o_proj
+        back.bias = torch.nn.Parameter(torch.ones(HIDDEN))
+    with torch.no_grad():
+        agree(fused(hidden), layer(hidden))
+
+
+class Hidden:
+    """A cache that keeps its entries to itself."""
+
+    def __init__(self, cache):
+        self._cache = cache
+
+    def __getattr__(self, name):
+        if name == "layers":
+            raise AttributeError(name)
+        return getattr(self._cache, name)
+
+
+def test_another_kind_of_cache_goes_the_librarys_way(made):
+    config, layer, fused = made
+    if not hasattr(library.DynamicCache, "get_conv_state"):
+        pytest.skip("layers of this transformers read the entries of a cache too")
+    hidden = torch.randn(1, 7, HIDDEN)
+    with torch.no_grad():
+        own, output = (one(hidden, cache_params=Hidden(library.DynamicCache(config=config))) for one in (layer, fused))
+    assert torch.equal(own, output)
 
 
 def test_two_caches_by_turns_and_beams_in_another_order(made):
