@@ -29,12 +29,11 @@ parser.add_argument("--sequences", type=int, default=1, help="at the same time")
 parser.add_argument("--tokens", type=int, default=4096, help="of the prompt")
 parser.add_argument("--rounds", type=int, default=5, help="of the three ways by turns, of whose times the median is taken")
 parser.add_argument("--layers", default="qwen3_next,kimi_linear", help="which of these two")
-parser.add_argument("--threads", type=int, help="of PyTorch and of kernels; left out, what each takes by itself")
+parser.add_argument("--threads", type=int, help="of PyTorch, which kernels run on too")
 chosen = parser.parse_args()
 TOKENS, DECODED, ROUNDS, HIDDEN = chosen.tokens, 64, chosen.rounds, chosen.hidden
 if chosen.threads:
-    torch.set_num_threads(chosen.threads)
-    recur.set_threads(chosen.threads)
+    torch.set_num_threads(chosen.threads)  # which kernels run on too
 read_clock = time.process_time if chosen.processor_time else time.perf_counter
 
 
@@ -130,8 +129,7 @@ def measure(name, library, make):
 
 
 def main():
-    threads = f"{torch.get_num_threads()} threads of PyTorch, {recur.threads()} of kernels"
-    print(f"{chosen.sequences} x {TOKENS} tokens, then {DECODED}, {HIDDEN} channels; {threads}")
+    print(f"{chosen.sequences} x {TOKENS} tokens, then {DECODED}, {HIDDEN} channels; {torch.get_num_threads()} threads")
     if "qwen3_next" in chosen.layers:
         measure("Qwen3-Next's layer", qwen, make_qwen)
     if "kimi_linear" in chosen.layers:

@@ -1,5 +1,6 @@
 #include "Call.h"
 #include "Errors.h"
+#include "Team.h"
 
 namespace nb = nanobind;
 using namespace recur::python;
@@ -406,6 +407,8 @@ void Call::perform(const Kernel &kernel, std::vector<recur_argument> &arguments,
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   call.threads = threads;
+  if (runsOnTeam)
+    joinTeam(call);
   std::string problem;
   {
     nb::gil_scoped_release released;

@@ -63,6 +63,8 @@ public:
   /// of them had to be copied. The kernel, and what has the memory, must stay.
   void bind(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
   void repeat();
+  /// Has the call, which is on PyTorch's tensors in the processor's memory, run on PyTorch's threads.
+  void runOnTorchsThreads() { runsOnTeam = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
   int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan) const;
   /// Puts the computation into a stream of the current context. `workspace` and `deviceOffsets` are memory of its GPU;
@@ -125,7 +127,7 @@ private:
   std::deque<View> views; // keep the memory
   std::vector<View *> inputs, params, initials;
   std::vector<int64_t> offsets;
-  bool isPacked = false, statesTransposed;
+  bool isPacked = false, runsOnTeam = false, statesTransposed;
   int32_t gpu;
   Type type = Type::F32, resultType = Type::F32;
   Size batch, tokens, heads, groups;

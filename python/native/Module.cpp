@@ -6,6 +6,7 @@
 #include "JAX.h"
 #include "Kernel.h"
 #include "Repeats.h"
+#include "Team.h"
 #include "View.h"
 
 namespace nb = nanobind;
@@ -23,7 +24,8 @@ NB_MODULE(_native, module) {
   nb::set_leak_warnings(false);
   module.attr("abi_version") = RECUR_ABI_VERSION;
   module.def("thread_count", &recur_thread_count);
-  module.def("set_thread_count", [](int32_t count) { return recur_set_thread_count(count) != 0; }, "count"_a);
+  module.def("set_thread_count", &setThreadCount, "count"_a);
+  module.def("use_torchs_threads", &useTeam, "library"_a, "count_threads"_a);
 
   nb::class_<View>(module, "View")
       .def_ro("dtype", &View::typeName)
@@ -62,6 +64,7 @@ NB_MODULE(_native, module) {
            "kept_interval"_a = 0)
       .def("bind", &Call::bind, "kernel"_a, "outputs"_a, "finals"_a, nb::keep_alive<1, 2>())
       .def("repeat", &Call::repeat)
+      .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
            "stream"_a, "device_offsets"_a, "plan"_a = 0)

@@ -1,5 +1,6 @@
 #include "Repeats.h"
 #include "Errors.h"
+#include "Team.h"
 #include <algorithm>
 #include <cstring>
 #include <dlfcn.h>
@@ -322,6 +323,8 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
     call.workspace = getData(tensor);
   }
   call.arguments = arguments;
+  if (gpu < 0)
+    joinTeam(call);
   std::string problem;
   {
     nb::gil_scoped_release released;

@@ -127,11 +127,12 @@ def save(
 
 
 def threads() -> int:
-    """How many threads kernels run on, the caller's among them."""
+    """How many threads kernels run on, the caller's among them; PyTorch's tensors have those of PyTorch (:func:`set_threads`)."""
     return _native.thread_count()
 
 
 def set_threads(count: int) -> None:
-    """Sets that number, which holds from the first call on."""
+    """Sets that number, which holds from the first call on, of PyTorch's tensors too: without it, and without ``RECUR_THREADS``,
+    calls on these run on PyTorch's own threads, ``torch.get_num_threads()`` of them."""
     if not _native.set_thread_count(count):
         raise ArgumentError(f"the number of threads cannot become {count}: it is from 1 to 1024, and set before the first call")

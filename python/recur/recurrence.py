@@ -464,6 +464,8 @@ class Recurrence:
             states_transposed,
             None,
         )
+        if is_torch:
+            call.run_on_torchs_threads()
         loaded = self.obtain(call.key)
         shapes, _ = call.shapes(loaded.kernel)
         wanted = self.list_outputs(out) or [None] * len(shapes)

@@ -8,6 +8,7 @@ shapes. ``torch.compile`` sees the operators and their fakes, and nothing of wha
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,8 @@ _native.use_torch(
     }
 )
 recurrences.is_traced = torch.compiler.is_compiling
+if torch.backends.openmp.is_available():
+    _native.use_torchs_threads(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), torch.get_num_threads)
 
 
 def show(tensor: Any) -> Any:
@@ -130,7 +133,7 @@ def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets:
 def _read(
     recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool
 ) -> _native.Call:
-    return _native.Call(
+    call = _native.Call(
         recurrence.signature,
         [show(tensor) for tensor in given],
         None if initials is None else [show(state) for state in initials],
@@ -138,6 +141,8 @@ def _read(
         transposed,
         recurrence.notice(),
     )
+    call.run_on_torchs_threads()
+    return call
 
 
 def _run(

@@ -171,7 +171,7 @@ class _Memory:
 
 #: Numbers of all the convolution's channels that a block of tokens has at most: what lies between the projections stays in the
 #: processor's caches then, and no memory grows with the prompt.
-_BLOCK = 1 << 21
+_BLOCK = 1 << 20
 
 
 def _apply(linear: Any, x: torch.Tensor, memory: _Memory | None) -> torch.Tensor:
