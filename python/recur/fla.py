@@ -1,6 +1,6 @@
 """The calls that users of flash-linear-attention have, with the same arguments, layouts and defaults.
 
-``from recur import fla`` in place of imports from ``fla.ops`` switches a model over, to kernels for the processor. Inputs are
+``from recur import fla`` in place of imports from ``fla.ops`` switches a model over, to kernels for processors and GPUs. Inputs are
 ``[B, T, H, ...]``, states ``[N, H, K, V]`` in float32, ``cu_seqlens`` packs sequences along T. float32 inputs are taken where
 that library asks for 16 bits, heads may share queries and keys everywhere, and NumPy's and JAX's arrays go in as PyTorch's
 tensors do. Each call is a recurrence below, written as one token, whose state is ``[K, V]`` as the caller's is: transposing it

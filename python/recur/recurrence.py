@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import html
 import inspect
 import pickle
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, compiler, debug, kept, kernels
+from . import _native, bound, compiler, debug, kept, kernels, rich
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CheckError, NoGradientError
 
@@ -27,10 +26,10 @@ _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_by
 
 
 class Explanation(str):
-    """The report of the compiler, which a notebook shows as it is laid out."""
+    """The report of the compiler, of which a notebook makes titles and tables."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self)}</pre>"
+        return rich.write_html(self)
 
     def __repr__(self) -> str:
         return str(self)

@@ -3,6 +3,7 @@
 import pathlib
 import shlex
 import subprocess
+import xml.etree.ElementTree
 import zlib
 
 import pytest
@@ -106,11 +107,25 @@ def test_options_that_are_refused(gdn, inputs):
 def test_explain(gdn):
     report = gdn.explain(K=128, V=64)
     assert "dims           K = 128, V = 64" in report and "is delta" in report
-    assert report._repr_html_().startswith("<pre>recurrence gated_delta_net\n") and repr(report) == str(report)
+    assert repr(report) == str(report)
     assert len(gdn.explain(K=128, V=64, target="x86-64-v3")) > len(report)
     assert gdn.explain_json(K=128, V=64)["recurrence"] == "gated_delta_net"
     with pytest.raises(recur.CompileError):
         gdn.explain(Q=3)
+
+
+def test_reports_in_a_notebook(gdn):
+    """Each word of a report is in its HTML, in a table's cell or a title, and what has a meaning in HTML is not taken for it."""
+    shown = gdn.explain(K=128, V=64)._repr_html_()
+    elements = xml.etree.ElementTree.fromstring(f"<div>{shown}</div>")
+    cells = {row[0].text: row[1][0].text for row in elements.iter("tr") if len(row) > 1}
+    assert [title.text for title in elements.iter("strong")][:2] == ["recurrence gated_delta_net", "state S: [64, 128] is delta"]
+    assert cells["dims"] == "K = 128, V = 64" and cells["interactions"] == "2: <k, k>, <q, k>"
+    assert cells["step 1"].endswith("write key: tied")  # of its second line
+    report = recur.Explanation("x: K = 1\n  stage   error  limit\n  host    2.0e+00   1.0e-05  FAIL at T = 5 in <o>\n")
+    elements = xml.etree.ElementTree.fromstring(f"<div>{report._repr_html_()}</div>")
+    assert [cell[0].text for cell in elements.findall("table/tr")[1][1:]] == ["2.0e+00", "1.0e-05", "FAIL at T = 5 in <o>"]
+    assert elements.findall("table/tr")[1][3][0].tag == "strong"
 
 
 def test_check(gdn, monkeypatch):

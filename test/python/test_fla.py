@@ -325,26 +325,35 @@ def test_each_is_one_graph(data, name):
     assert all(result is want is None or torch.equal(result, want) for result, want in pairs)
 
 
-def test_a_layer_of_qwen3_next(monkeypatch):
-    """The layer of `transformers`, for a prompt and for tokens after it, whose two calls come from here instead."""
-    torch = pytest.importorskip("torch")
-    library = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
-    from transformers import DynamicCache
-    from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextConfig
+LAYERS = {
+    "qwen3_next": {"torch_chunk_gated_delta_rule": fla.chunk_gated_delta_rule, "torch_recurrent_gated_delta_rule": fla.fused_recurrent_gated_delta_rule},
+    "kimi_linear": {"chunk_kimi_delta_attention": fla.chunk_kda, "recurrent_kimi_delta_attention": fla.fused_recurrent_kda},
+}  # fmt: skip
 
-    config = Qwen3NextConfig(
-        hidden_size=48, num_hidden_layers=1, layer_types=["linear_attention"], linear_num_key_heads=2, linear_num_value_heads=4,
-        linear_key_head_dim=16, linear_value_head_dim=8, linear_conv_kernel_dim=4,
-    )  # fmt: skip
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_of_transformers(name, monkeypatch):
+    """For a prompt and for tokens after it, with their two calls from here instead."""
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip(f"transformers.models.{name}.modeling_{name}")
+    import test_transformers
+    from transformers import DynamicCache
+
     torch.manual_seed(0)
-    layer, hidden = library.Qwen3NextGatedDeltaNet(config, 0).eval(), torch.randn(2, 75, 48)
+    config, layer = test_transformers.make_qwen() if name == "qwen3_next" else test_transformers.make_kimi()
+    layer, hidden = layer.eval(), torch.randn(2, 75, test_transformers.HIDDEN)
 
     def run():
         cache = DynamicCache(config=config)
         with torch.no_grad():
             return torch.cat([layer(part, cache_params=cache) for part in hidden.split([70, 1, 1, 1, 1, 1], 1)], 1)
 
-    want = run()
-    monkeypatch.setattr(library, "torch_chunk_gated_delta_rule", fla.chunk_gated_delta_rule)
-    monkeypatch.setattr(library, "torch_recurrent_gated_delta_rule", fla.fused_recurrent_gated_delta_rule)
+    want, calls = run(), []
+
+    def note(call, function):
+        return lambda *given, **options: calls.append(call) or function(*given, **options)
+
+    for call, function in LAYERS[name].items():
+        monkeypatch.setattr(library, call, note(call, function))
     assert error_of(run().numpy(), want.numpy()) < 1e-5
+    assert [calls.count(call) for call in LAYERS[name]] == [1, 5]
