@@ -4,9 +4,20 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::analysis;
 
+bool ElementwisePasses::mayBeTaken(chunk::MapOp map) const {
+  switch (map.getFunction()) {
+  case chunk::Function::Outer:
+  case chunk::Function::ScaleCols:
+  case chunk::Function::ScaleRows:
+    return takesVectors;
+  default:
+    return chunk::isElementwise(map.getFunction());
+  }
+}
+
 Operation *ElementwisePasses::of(chunk::MapOp map) {
   auto [known, isNew] = passes.insert({map, map});
-  if (!isNew || !chunk::isElementwise(map.getFunction()))
+  if (!isNew || !mayBeTaken(map))
     return known->second;
   Operation *pass = nullptr;
   for (OpOperand &use : map.getResult().getUses()) {

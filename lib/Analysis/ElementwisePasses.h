@@ -8,8 +8,10 @@ namespace recur::analysis {
 class ElementwisePasses {
 public:
   /// `isMadeElsewhere` says of which maps a machine computes the elements while it does something else with them.
-  explicit ElementwisePasses(std::function<bool(chunk::MapOp)> isMadeElsewhere)
-      : isMadeElsewhere(std::move(isMadeElsewhere)) {}
+  /// `takesVectors`: a pass over matrices may take an outer product of vectors, or a matrix that a vector scales,
+  /// element by element.
+  explicit ElementwisePasses(std::function<bool(chunk::MapOp)> isMadeElsewhere, bool takesVectors)
+      : isMadeElsewhere(std::move(isMadeElsewhere)), takesVectors(takesVectors) {}
 
   /// The op in whose pass over elements a map is computed, which may be itself: where all of its readers are computed
   /// in one pass over as many elements, be it a map's or that of a scan that adds it up, it is that pass.
@@ -18,7 +20,10 @@ public:
   bool assign(chunk::MapOp map, mlir::Operation *pass);
 
 private:
+  bool mayBeTaken(chunk::MapOp map) const;
+
   std::function<bool(chunk::MapOp)> isMadeElsewhere;
+  bool takesVectors;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> passes;
 };
 

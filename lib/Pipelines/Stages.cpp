@@ -84,8 +84,12 @@ void recur::populateChain(mlir::OpPassManager &passes, ArrayRef<std::string> sta
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
-  if (options.target.isCPU()) // whose plans scale a matrix as they mask it
+  if (options.target.isCPU()) {
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createInvertRootsPass());
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherOncePass());
+    // Plans of a core scale a matrix as they mask it.
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
+  }
   conversion::ConvertChunkToTilePassOptions conversion;
   conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;

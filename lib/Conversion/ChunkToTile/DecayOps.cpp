@@ -139,7 +139,7 @@ void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op)
 
 /// Multiplies each element by the decay between its write and its row, and puts 0 where the row does not see the write.
 /// The decay is a running product down the rows: one more factor for each write that has been seen before.
-void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
+void Planner::maskScalar(Value result, chunk::InteractionOp op, Value made, Value factors) {
   int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size();
   for (int64_t j = 0; j < rowsPerToken; ++j) {
     int64_t point = op.getPoints()[j];
@@ -157,9 +157,13 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
       }
       return std::pair(earlier, seen);
     };
+    bool mayBeLeft = !machine.isCTA() && rowsPerToken == 1 && !isDecayedPairs(op);
     if (!factors) {
-      map({rows}, rows, rowsOf(rows),
-          [&](Scalars &s, ValueRange x) { return s.select(visibility(s).second, x[0], s.number(0)); });
+      auto mask = [=](Scalars &s, Value dots) mutable { return s.select(visibility(s).second, dots, s.number(0)); };
+      // Nothing goes from row to row, but the reader makes the pass.
+      auto body = [=](Scalars &s, ValueRange x) mutable { return std::pair(x[1], mask(s, x[0])); };
+      if (!mayBeLeft || !leaveToReader(made, {{rows}, rows, 0, false, body}))
+        map({rows}, rows, rowsOf(rows), [&](Scalars &s, ValueRange x) { return mask(s, x[0]); });
       continue;
     }
     auto body = [=](Scalars &s, ValueRange x) mutable {
@@ -168,8 +172,7 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value factors) {
       Value factor = point == chunk::beforeDecay ? x[2] : next;
       return std::pair(next, s.select(seen, s.mul(x[0], factor), s.number(0)));
     };
-    if (machine.isCTA() || rowsPerToken > 1 || isDecayedPairs(op) ||
-        !leaveToReader(op, {{rows, factors}, rows, 1, false, body}))
+    if (!mayBeLeft || !leaveToReader(made, {{rows, factors}, rows, 1, false, body}))
       scan({rows, factors}, {}, rows, {}, rowsOf(rows), 1, false, body);
   }
 }
@@ -243,7 +246,29 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
   }
 }
 
+chunk::MapOp Planner::findSumOfDots(chunk::InteractionOp op) {
+  auto isAlone = [&](chunk::InteractionOp one) {
+    bool isOfChannels = one.getDecay() && chunk::tensorOf(one.getDecay()).getRank() > 1;
+    return !isOfChannels && one->hasOneUse() && !isDecayedPairs(one);
+  };
+  auto sum = op->hasOneUse() ? dyn_cast<chunk::MapOp>(*op->user_begin()) : chunk::MapOp();
+  if (machine.isCTA() || inTokenLoop || !sum || sum.getFunction() != chunk::Function::Add ||
+      sum->getBlock() != op->getBlock() || !isAlone(op))
+    return {};
+  for (Value term : sum.getOperands()) {
+    auto other = term.getDefiningOp<chunk::InteractionOp>();
+    if (!other || !isAlone(other) || other->getBlock() != op->getBlock() || other.getPoints() != op.getPoints() ||
+        other.getSteps() != op.getSteps() || other.getDecay() != op.getDecay() || other.getLinear() != op.getLinear() ||
+        other.getType() != op.getType())
+      return {};
+  }
+  return passes.assign(sum, sum) ? sum : chunk::MapOp();
+}
+
 void Planner::plan(chunk::InteractionOp op) {
+  chunk::MapOp sum = findSumOfDots(op);
+  Value made = sum ? sum.getResult() : op.getResult();
+  bool isSecond = sum && tiles.contains(made);
   bool isOneToken = program.getChunk() == 1; // no decay lies between its writes and rows that see them
   bool differences = takesDifferences(op) && !isOneToken;
   bool isOfChannels = op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1;
@@ -254,7 +279,9 @@ void Planner::plan(chunk::InteractionOp op) {
   if (steps && tileOf(steps).getRank() > 1)
     return planChannels(op, steps);
   int64_t inner = chunk::tensorOf(op.getRows()).getShape()[1];
-  Value result = differences && isFactorOnly(op) ? alloc(chunk::tensorOf(op).getShape()) : make(op);
+  Value result = isSecond                          ? get(made)
+                 : differences && isFactorOnly(op) ? alloc(chunk::tensorOf(op).getShape())
+                                                   : make(made);
   bool pairs = takesPairs(tileOf(result).getSize(0), inner);
   Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
   Value columns = machine.isCTA() ? pairs ? rounded(op.getColumns()) : get(op.getColumns())
@@ -263,8 +290,14 @@ void Planner::plan(chunk::InteractionOp op) {
   ProductOp dots = product(rows, false, columns, result, rowsOf(result), constant(inner));
   dots.setRightTransposed(machine.isCTA()); // the matrix units take both
   dots.setResultTriangle(ArrayRef<int64_t>{triangle.first, triangle.second});
+  if (isSecond)
+    dots.getPlusMutable().assign(result);
+  if (sum)
+    sumsOfStarts.insert(sum);
+  if (sum && !isSecond)
+    return; // masked when both are there
   if (differences)
     maskDifferences(result, isFactorOnly(op) ? makeRounded(op) : result, op);
   else
-    maskScalar(result, op, steps);
+    maskScalar(result, op, made, steps);
 }

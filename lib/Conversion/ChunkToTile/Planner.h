@@ -76,7 +76,7 @@ class Planner {
 public:
   Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
       : program(program), builder(builder), loc(program.getLoc()), machine(machine), structure(program),
-        passes([this](chunk::MapOp map) { return isPaired(map); }) {}
+        passes([this](chunk::MapOp map) { return isPaired(map); }, /*takesVectors=*/!machine.isCTA()) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
@@ -148,9 +148,11 @@ private:
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
   Elements elementsOf(mlir::Value value, mlir::Operation *pass);
-  void gatherLeaves(mlir::Value value, mlir::Operation *pass, llvm::SmallVectorImpl<mlir::Value> &leaves);
-  mlir::Value buildElement(Scalars &scalars, mlir::Value value, mlir::Operation *pass,
-                           llvm::DenseMap<mlir::Value, mlir::Value> &elements);
+  /// A value that a pass takes elements of, and whether it is a vector over the columns of the pass's matrices.
+  using Leaf = llvm::PointerIntPair<mlir::Value, 1, bool>;
+  void gatherLeaves(Leaf leaf, mlir::Operation *pass, llvm::SmallVectorImpl<Leaf> &leaves);
+  mlir::Value buildElement(Scalars &scalars, Leaf leaf, mlir::Operation *pass,
+                           llvm::DenseMap<Leaf, mlir::Value> &elements);
   void planElementwise(chunk::MapOp op);
   /// A matrix that the vectors of all tokens are multiplied by is a factor of one product, on the matrix units of a
   /// CTA.
@@ -166,7 +168,7 @@ private:
     std::function<std::pair<mlir::Value, mlir::Value>(Scalars &, mlir::ValueRange)> body;
   };
   bool leaveToReader(mlir::Value value, LeftScan scan);
-  void planInScan(chunk::MapOp op, llvm::ArrayRef<mlir::Value> leaves, mlir::Value scanned);
+  void planInScan(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves, mlir::Value scanned);
   void plan(chunk::ExtractOp op);
   void plan(chunk::SliceOp op);
   void plan(chunk::ConcatOp op);
@@ -184,7 +186,7 @@ private:
   bool takesDifferences(chunk::InteractionOp op);
   mlir::Value logarithms(mlir::Value decay, bool before);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
-  void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value factors);
+  void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value made, mlir::Value factors);
   bool planRoundedChannels(chunk::InteractionOp op);
   void planChannels(chunk::InteractionOp op, mlir::Value factors);
 
@@ -211,6 +213,8 @@ private:
   std::optional<Start> startOf(chunk::ApplyOp op);
   /// The sum that is made as the product is, where there is one.
   chunk::MapOp findSum(mlir::Value product);
+  /// The sum of two interactions of one mask and one decay, which are added before they are masked.
+  chunk::MapOp findSumOfDots(chunk::InteractionOp op);
 
   // Pairs.cpp: the factors of products of bf16.
   /// Whether a product with so many rows and, if that is known, inner indices takes pairs.

@@ -7,41 +7,57 @@ using namespace recur::conversion;
 using namespace recur::tile;
 using chunk::Function;
 
-void Planner::gatherLeaves(Value value, Operation *pass, SmallVectorImpl<Value> &leaves) {
-  auto producer = value.getDefiningOp<chunk::MapOp>();
-  if (producer && passes.of(producer) == pass) {
-    for (Value operand : producer.getOperands())
-      gatherLeaves(operand, pass, leaves);
-    return;
-  }
-  if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, value))
-    leaves.push_back(value);
+/// Whether the operand is a vector over the columns of what the map makes.
+static bool isOfColumns(chunk::MapOp map, unsigned operand) {
+  return operand == 1 && (map.getFunction() == Function::Outer || map.getFunction() == Function::ScaleCols);
 }
 
-Value Planner::buildElement(Scalars &scalars, Value value, Operation *pass, DenseMap<Value, Value> &elements) {
-  if (Value known = elements.lookup(value))
+/// The function of an element that a map's function comes down to.
+static Function elementFunction(Function function) {
+  bool isProduct = function == Function::Outer || function == Function::ScaleCols || function == Function::ScaleRows;
+  return isProduct ? Function::Mul : function;
+}
+
+void Planner::gatherLeaves(Leaf leaf, Operation *pass, SmallVectorImpl<Leaf> &leaves) {
+  Value value = leaf.getPointer();
+  auto producer = value.getDefiningOp<chunk::MapOp>();
+  if (producer && passes.of(producer) == pass) {
+    for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
+      gatherLeaves({operand, isOfColumns(producer, index)}, pass, leaves);
+    return;
+  }
+  if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, leaf))
+    leaves.push_back(leaf);
+}
+
+Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseMap<Leaf, Value> &elements) {
+  if (Value known = elements.lookup(leaf))
     return known;
+  Value value = leaf.getPointer();
   auto producer = value.getDefiningOp<chunk::MapOp>();
   if (producer && passes.of(producer) == pass) {
     SmallVector<Value> operands;
-    for (Value operand : producer.getOperands())
-      operands.push_back(buildElement(scalars, operand, pass, elements));
-    return elements[value] = scalars.apply(producer.getFunction(), operands);
+    for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
+      operands.push_back(buildElement(scalars, {operand, isOfColumns(producer, index)}, pass, elements));
+    return elements[leaf] = scalars.apply(elementFunction(producer.getFunction()), operands);
   }
-  return elements[value] = scalars.number(*chunk::constantNumber(value));
+  return elements[leaf] = scalars.number(*chunk::constantNumber(value));
 }
 
 Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
-  SmallVector<Value> leaves;
-  gatherLeaves(value, pass, leaves);
+  SmallVector<Leaf> leaves;
+  gatherLeaves({value, false}, pass, leaves);
   Elements elements;
-  for (Value leaf : leaves)
-    elements.inputs.push_back(getElements(leaf));
+  for (Leaf leaf : leaves) {
+    Input &input = elements.inputs.emplace_back(getElements(leaf.getPointer()));
+    if (leaf.getInt())
+      input.dims = {0, 2};
+  }
   elements.build = [this, value, pass, leaves](Scalars &scalars, ValueRange arguments) {
-    DenseMap<Value, Value> known;
+    DenseMap<Leaf, Value> known;
     for (auto [leaf, argument] : llvm::zip(leaves, arguments))
       known[leaf] = argument;
-    return buildElement(scalars, value, pass, known);
+    return buildElement(scalars, {value, false}, pass, known);
   };
   return elements;
 }
@@ -61,12 +77,12 @@ bool Planner::leaveToReader(Value value, LeftScan scan) {
 }
 
 /// The element of the scan is one of those that the map is made of; the others are inputs of the scan besides its own.
-void Planner::planInScan(chunk::MapOp op, ArrayRef<Value> leaves, Value scanned) {
+void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) {
   const LeftScan &left = leftScans.find(scanned)->second;
   SmallVector<Input> inputs = left.inputs;
-  for (Value leaf : leaves)
-    if (leaf != scanned)
-      inputs.push_back(machine.isCTA() ? getElements(leaf) : get(leaf));
+  for (Leaf leaf : leaves)
+    if (Value value = leaf.getPointer(); value != scanned)
+      inputs.push_back(machine.isCTA() ? getElements(value) : get(value));
   if (left.result)
     set(op.getResult(), left.result);
   Value result = left.result ? left.result : machine.isCTA() ? makeResult(op.getResult()) : make(op.getResult());
@@ -75,20 +91,20 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Value> leaves, Value scanned)
     SmallVector<Value> arguments(x.take_front(own));
     arguments.push_back(x.back());
     auto [next, given] = left.body(s, arguments);
-    DenseMap<Value, Value> known{{scanned, given}};
-    for (Value leaf : leaves)
-      if (leaf != scanned)
+    DenseMap<Leaf, Value> known{{{scanned, false}, given}};
+    for (Leaf leaf : leaves)
+      if (leaf.getPointer() != scanned)
         known[leaf] = x[own++];
-    return std::pair(next, buildElement(s, op.getResult(), op, known));
+    return std::pair(next, buildElement(s, {op.getResult(), false}, op, known));
   });
 }
 
 void Planner::planElementwise(chunk::MapOp op) {
-  SmallVector<Value> leaves;
-  gatherLeaves(op.getResult(), op, leaves);
-  for (Value leaf : leaves)
-    if (leftScans.contains(leaf))
-      return planInScan(op, leaves, leaf);
+  SmallVector<Leaf> leaves;
+  gatherLeaves({op.getResult(), false}, op, leaves);
+  for (Leaf leaf : leaves)
+    if (leftScans.contains(leaf.getPointer()))
+      return planInScan(op, leaves, leaf.getPointer());
   Elements elements = elementsOf(op.getResult(), op);
   Value result = makeResult(op.getResult());
   map(elements.inputs, result, rowsOf(result), elements.build);
@@ -140,7 +156,7 @@ void Planner::plan(chunk::MapOp op) {
       planElementwise(op);
     return;
   }
-  if (isSummedOuter(op) || planProjection(op))
+  if (isSummedOuter(op) || planProjection(op) || passes.of(op) != op)
     return;
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())

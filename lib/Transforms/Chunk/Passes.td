@@ -355,6 +355,49 @@ def SpreadScalesPass : Pass<"chunk-spread-scales", "::recur::chunk::ProgramOp"> 
   }];
 }
 
+def GatherOncePass : Pass<"chunk-gather-once", "::recur::chunk::ProgramOp"> {
+  let summary = "values that several matrices gather into one sum are gathered once";
+  let description = [{
+    Where a sum has what two matrices gather of the same values, the matrices are added and gather once: a sum of numbers
+    for each pair of tokens instead of a product. So it is with the parts of a complex state, of which both write the same values.
+
+    Before:
+    ```mlir
+    %x = chunk.apply %A, %u : tensor<8x8xf32>, tensor<8x2xf32>
+    %y = chunk.apply %B, %u : tensor<8x8xf32>, tensor<8x2xf32>
+    %o = chunk.map add %x, %y : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+    After:
+    ```mlir
+    %C = chunk.map add %A, %B : tensor<8x8xf32>, tensor<8x8xf32>
+    %o = chunk.apply %C, %u : tensor<8x8xf32>, tensor<8x2xf32>
+    ```
+  }];
+}
+
+def InvertRootsPass : Pass<"chunk-invert-roots", "::recur::chunk::ProgramOp"> {
+  let summary = "rows that are divided by a root are multiplied by its inverse";
+  let description = [{
+    A division takes a processor as long as ten multiplications. Where all channels of a token are divided by one number,
+    the number is inverted and the channels are multiplied. That is done for square roots alone, as in the norm of a vector: the inverse of
+    a number that is almost zero or almost infinite is no number of float32, but that of its root is.
+
+    Before:
+    ```mlir
+    %s = chunk.map dot %k, %k : tensor<8x3xf32>, tensor<8x3xf32>
+    %r = chunk.map sqrt %s : tensor<8xf32>
+    %x = chunk.map div %k, %r : tensor<8x3xf32>, tensor<8xf32>
+    ```
+    After:
+    ```mlir
+    %s = chunk.map dot %k, %k : tensor<8x3xf32>, tensor<8x3xf32>
+    %r = chunk.map sqrt %s : tensor<8xf32>
+    %i = chunk.map div %one, %r : tensor<1xf32>, tensor<8xf32>
+    %x = chunk.map mul %i, %k : tensor<8xf32>, tensor<8x3xf32>
+    ```
+  }];
+}
+
 def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
   let summary = "derive what a segment of tokens does to each state";
   let description = [{
