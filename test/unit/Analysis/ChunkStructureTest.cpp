@@ -55,11 +55,11 @@ TEST_F(ChunkStructures, MapsAreComputedInThePassOfTheirOnlyReaders) {
   chunk::ProgramOp program = find("passes");
   auto reads = [](chunk::MapOp op) { return op.getOperands().front().getDefiningOp<chunk::MapOp>(); };
   chunk::MapOp b = map(program, "b"), d = map(program, "d");
-  ElementwisePasses passes([](chunk::MapOp) { return false; });
+  ElementwisePasses passes([](chunk::MapOp) { return false; }, /*ofCore=*/true);
   EXPECT_EQ(passes.of(reads(b)), b);
   EXPECT_EQ(passes.of(reads(d)), reads(d)) << "two passes read it";
   EXPECT_FALSE(passes.assign(reads(b), d)) << "it was given to another";
-  ElementwisePasses without([&](chunk::MapOp op) { return op == b; });
+  ElementwisePasses without([&](chunk::MapOp op) { return op == b; }, /*ofCore=*/true);
   EXPECT_EQ(without.of(reads(b)), reads(b)) << "its reader has no pass";
 }
 
