@@ -46,6 +46,15 @@ void *openLibrary(const char *path) {
   return library;
 }
 
+/// CUDA_KERNEL_NODE_PARAMS_v2.
+struct KernelNode {
+  void *function;
+  unsigned grid[3], block[3], sharedBytes;
+  void **parameters, **extra;
+  void *kernel, *context;
+};
+constexpr int kernelNode = 0; // CU_GRAPH_NODE_TYPE_KERNEL
+
 struct CUDA {
   void *library = openLibrary("libcuda.so.1");
   Driver<unsigned> initialize{library, "cuInit"};
@@ -62,6 +71,12 @@ struct CUDA {
   Driver<void *, void **> endCapture{library, "cuStreamEndCapture"};
   Driver<void **, void *, unsigned long long> instantiate{library, "cuGraphInstantiateWithFlags"};
   Driver<void *, void *> launchGraph{library, "cuGraphLaunch"};
+  Driver<void **, unsigned> makeGraph{library, "cuGraphCreate"};
+  Driver<void *, void **, size_t *> getNodes{library, "cuGraphGetNodes"};
+  Driver<void *, int *> getType{library, "cuGraphNodeGetType"};
+  Driver<void *, KernelNode *> getKernel{library, "cuGraphKernelNodeGetParams_v2"};
+  Driver<void **, void *, void *const *, size_t, const KernelNode *> addKernel{library, "cuGraphAddKernelNode_v2"};
+  Driver<const char **, void *> getName{library, "cuFuncGetName"}; // of drivers from 545 on
   Driver<void **, unsigned> makeEvent{library, "cuEventCreate"};
   Driver<void *, void *> record{library, "cuEventRecord"};
   Driver<float *, void *, void *> getTime{library, "cuEventElapsedTime"};
@@ -205,8 +220,37 @@ private:
 
 } // namespace
 
+/// Times each launch of a call alone, on what the whole call has left: so launches that run side by side, or of which
+/// one starts while another ends, take longer in sum than the call.
+static void timeLaunches(const CUDA &cuda, const char *name, Shape shape, void *graph) {
+  size_t count = 0;
+  cuda.getNodes(graph, nullptr, &count);
+  std::vector<void *> nodes(count);
+  cuda.getNodes(graph, nodes.data(), &count);
+  for (void *node : nodes) {
+    int type = 0;
+    cuda.getType(node, &type);
+    if (type != kernelNode)
+      continue;
+    KernelNode kernel = {};
+    void *alone = nullptr, *copy = nullptr, *replay = nullptr;
+    const char *symbol = nullptr;
+    cuda.getKernel(node, &kernel);
+    cuda.getName(&symbol, kernel.function);
+    cuda.makeGraph(&alone, 0);
+    cuda.addKernel(&copy, alone, nullptr, 0, &kernel);
+    cuda.instantiate(&replay, alone, 0);
+    auto run = [&] { cuda.launchGraph(replay, cuda.stream); };
+    double cold = cuda.time(true, run), warm = cuda.time(false, run);
+    printf("%s/%s,%lld,%lld,%lld,%.4f,%.4f,,,\n", name, symbol, shape.B, shape.T, shape.H, cold, warm);
+    printf("# its grid: %u %u %u, threads: %u, shared memory: %u\n", kernel.grid[0], kernel.grid[1], kernel.grid[2],
+           kernel.block[0], kernel.sharedBytes);
+  }
+}
+
 /// NAME LIBRARY SYMBOL FLOPS: the flops are of a token of a head.
-static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRate, double matrixRate) {
+static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRate, double matrixRate,
+                      bool timesLaunches) {
   Library library(words[1], words[2]);
   Arrays arrays(cuda, *library.recurrence, shape);
   recur_call call = {};
@@ -236,14 +280,20 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   double ceiling = std::max(double(arrays.bytes) / copyRate, flops / matrixRate) * 1e3;
   printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", words[0], shape.B, shape.T, shape.H, cold, warm, ceiling,
          double(arrays.bytes), flops);
+  if (timesLaunches)
+    timeLaunches(cuda, words[0], shape, graph);
   fflush(stdout);
   cuda.free(workspace);
 }
 
 int main(int argc, char **argv) {
+  bool timesLaunches = argc > 1 && strcmp(argv[1], "--launches") == 0;
+  if (timesLaunches)
+    --argc, ++argv;
   if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(stderr, "Usage: gpu-bench-run B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
-                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n");
+    fprintf(stderr, "Usage: gpu-bench-run [--launches] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
+                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+                    "--launches: each launch of a call is timed alone too.\n");
     return 1;
   }
   CUDA cuda;
@@ -257,5 +307,5 @@ int main(int argc, char **argv) {
   printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n# copies at %.2f TB/s\n", copyRate * 1e-12);
   Shape shape = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3])};
   for (int i = 5; i + 3 < argc; i += 4)
-    benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12);
+    benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12, timesLaunches);
 }
