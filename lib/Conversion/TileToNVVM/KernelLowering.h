@@ -1,6 +1,7 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops, Loops.cpp the
 // loops over chunks with the loads that they begin with.
 #pragma once
+#include "Analysis/ChannelCarry.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include <deque>
@@ -30,7 +31,8 @@ class KernelLowering {
 public:
   KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead)
       : kernel(kernel), builder(builder), loadsAhead(loadsAhead),
-        team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)) {
+        team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)),
+        carry(analysis::findChannelCarry(kernel)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
   }
@@ -115,6 +117,7 @@ private:
   bool loadsAhead; // of a loop over the chunks, into registers
   TeamCode team;
   std::optional<analysis::StateChain> chain; // if that is all that the kernel is
+  std::optional<analysis::ChannelCarry> carry;
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
   ChunkFlags flags; // where chunks are announced or awaited

@@ -1,6 +1,7 @@
 // Kernels to functions, op by op, and the barriers between ops.
 #include "ABI/LaunchWords.h"
 #include "Analysis/Crowd.h"
+#include "Conversion/TileToNVVM/Carry.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "Conversion/TileToNVVM/Passes.h"
@@ -212,7 +213,7 @@ LogicalResult KernelLowering::run() {
     return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
   };
   for (BlockArgument argument : body.getArguments().drop_back()) {
-    if (chain || isInLoops(argument))
+    if (chain || carry || isInLoops(argument))
       arrays[argument] = findArray(argument);
     extents[argument] = {Memory::Global, 0, 1, false};
   }
@@ -227,6 +228,8 @@ LogicalResult KernelLowering::run() {
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));
     emitStateChain(team, *chain, {arrays, values, shared, flags, awaited});
+  } else if (carry) {
+    emitChannelCarry(team, kernel, *carry, arrays, values);
   } else if (failed(lower(body))) {
     return failure();
   }

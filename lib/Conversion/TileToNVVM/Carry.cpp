@@ -1,0 +1,191 @@
+// A thread has a channel from the first chunk to the last, in registers. Nothing is shared, so nobody waits for
+// anybody; and while some chunks are computed, the loads of as many behind them are on their way.
+#include "Conversion/TileToNVVM/Carry.h"
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::conversion::nvvm;
+using namespace recur::tile;
+using recur::analysis::ChannelCarry;
+using recur::analysis::getWholeTile;
+
+namespace {
+
+class CarryCode {
+public:
+  CarryCode(TeamCode &team, const ChannelCarry &carry, const llvm::DenseMap<Value, CallerArray> &arrays,
+            const IRMapping &values)
+      : t(team), carry(carry), arrays(arrays), values(values) {}
+  void emit(Block &body);
+
+private:
+  using Numbers = llvm::DenseMap<Value, Value>; // of the thread, by tile
+  void emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value isThere);
+  void emitLoop(Numbers &numbers);
+  SmallVector<Value> loadChunks(Value first);
+  Value load(LoadOp op, const IRMapping &scalars);
+  void store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
+  Value placeOf(const CallerArray &array, Value row, Value tile);
+  Value rounded(Value number, Value tile) {
+    return t.convert(t.convert(number, tileOf(tile).getElementType()), t.builder.getF32Type());
+  }
+  Value isBelow(Value a, Value b) { return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt, a, b); }
+  Value bound(Value old) { return values.lookup(old); }
+
+  TeamCode &t;
+  const ChannelCarry &carry;
+  const llvm::DenseMap<Value, CallerArray> &arrays;
+  IRMapping values;
+};
+
+} // namespace
+
+Value CarryCode::placeOf(const CallerArray &array, Value row, Value tile) {
+  Value offset = t.multiplyWide(row, array.tokenStride);
+  if (llvm::product_of(tileOf(tile).getShape()) > 1)
+    offset = t.addWide(offset, t.widen(t.thread));
+  return t.offset(array.pointer, offset, array.type.getElementType());
+}
+
+Value CarryCode::load(LoadOp op, const IRMapping &scalars) {
+  const CallerArray &array = arrays.find(op.getArray())->second;
+  Value place = placeOf(array, scalars.lookup(op.getFirst()), op.getTile());
+  Value number = t.convert(t.load(place, array.type.getElementType()), t.builder.getF32Type());
+  return rounded(number, op.getTile());
+}
+
+/// A number of all channels is stored by one thread.
+void CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value isThere) {
+  const CallerArray &array = arrays.find(op.getArray())->second;
+  Value stores = isPresent(t, array);
+  if (isThere)
+    stores = arith::AndIOp::create(t.builder, t.loc, stores, isThere);
+  if (llvm::product_of(tileOf(op.getTile()).getShape()) == 1)
+    stores = arith::AndIOp::create(t.builder, t.loc, stores, t.below(t.thread, t.constant(1)));
+  t.when(stores, [&] {
+    t.store(t.convert(number, array.type.getElementType()),
+            placeOf(array, scalars.lookup(op.getFirst()), op.getTile()));
+  });
+}
+
+/// One op for the thread's channel. Where `isThere` is given and does not hold, nothing is stored.
+void CarryCode::emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value isThere) {
+  auto numberOf = [&](Value tile) { return numbers.lookup(getWholeTile(tile)); };
+  auto set = [&](Value tile, Value number) { numbers[getWholeTile(tile)] = rounded(number, tile); };
+  if (isa<arith::ArithDialect>(op.getDialect())) {
+    t.builder.clone(op, scalars);
+  } else if (auto map = dyn_cast<MapOp>(op)) {
+    SmallVector<Value> arguments = llvm::map_to_vector(map.getInputs(), numberOf);
+    set(map.getResult(), t.body(map.getBody(), arguments, {})[0]);
+  } else if (auto scan = dyn_cast<ScanOp>(op)) {
+    SmallVector<Value> arguments = llvm::map_to_vector(scan.getInputs(), numberOf);
+    arguments.push_back(scan.getInitial() ? numberOf(scan.getInitial()) : t.number(scan.getStart().convertToDouble()));
+    SmallVector<Value> made = t.body(scan.getBody(), arguments, {});
+    if (scan.getLast())
+      set(scan.getLast(), made[0]);
+    if (scan.getAll())
+      set(scan.getAll(), made[1]);
+  } else if (auto given = dyn_cast<StoreOp>(op)) {
+    store(given, scalars, numberOf(given.getTile()), isThere);
+  }
+}
+
+/// What so many chunks bring, from one on. Those beyond the last bring again what the first one brings, and arrays that
+/// are absent zeros.
+SmallVector<Value> CarryCode::loadChunks(Value first) {
+  scf::ForOp loop = carry.loop;
+  Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound()), at = first;
+  SmallVector<IRMapping> scalars;
+  for (int64_t chunk = 0; chunk < carry.depth; ++chunk) {
+    IRMapping &own = scalars.emplace_back(values);
+    own.map(loop.getInductionVar(), t.select(isBelow(at, end), at, begin));
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (isa<arith::ArithDialect>(op.getDialect()))
+        t.builder.clone(op, own);
+    at = t.addWide(at, bound(loop.getStep()));
+  }
+  Value areThere = isBelow(begin, end); // chunks at all
+  SmallVector<SmallVector<Value>> found;
+  for (LoadOp op : carry.loads) {
+    Value isThere = arith::AndIOp::create(t.builder, t.loc, areThere, isPresent(t, arrays.find(op.getArray())->second));
+    auto choice =
+        scf::IfOp::create(t.builder, t.loc, SmallVector<Type>(unsigned(carry.depth), t.builder.getF32Type()), isThere,
+                          /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(t.builder);
+    t.builder.setInsertionPointToEnd(choice.thenBlock());
+    scf::YieldOp::create(t.builder, t.loc,
+                         llvm::map_to_vector(scalars, [&](const IRMapping &own) { return load(op, own); }));
+    t.builder.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(t.builder, t.loc, SmallVector<Value>(size_t(carry.depth), t.number(0)));
+    found.push_back(llvm::to_vector_of<Value>(choice.getResults()));
+  }
+  SmallVector<Value> byChunk;
+  for (int64_t chunk = 0; chunk < carry.depth; ++chunk)
+    for (ArrayRef<Value> own : found)
+      byChunk.push_back(own[size_t(chunk)]);
+  return byChunk;
+}
+
+void CarryCode::emitLoop(Numbers &numbers) {
+  scf::ForOp loop = carry.loop;
+  Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound()), step = bound(loop.getStep());
+  Value wholeStep = t.multiplyWide(step, arith::ConstantIntOp::create(t.builder, t.loc, carry.depth, 64).getResult());
+  SmallVector<Value> initial;
+  for (Value tile : carry.carried)
+    initial.push_back(numbers.lookup(tile));
+  llvm::append_range(initial, loadChunks(begin));
+  auto steps = scf::ForOp::create(t.builder, t.loc, begin, end, wholeStep, initial);
+  {
+    OpBuilder::InsertionGuard guard(t.builder);
+    t.builder.setInsertionPointToEnd(steps.getBody());
+    SmallVector<Value> next = loadChunks(t.addWide(steps.getInductionVar(), wholeStep));
+    Numbers own = numbers;
+    for (auto [tile, number] : llvm::zip(carry.carried, steps.getRegionIterArgs()))
+      own[tile] = number;
+    ValueRange loaded = ValueRange(steps.getRegionIterArgs()).drop_front(carry.carried.size());
+    Value at = steps.getInductionVar();
+    for (int64_t chunk = 0; chunk < carry.depth; ++chunk) {
+      Value isThere = isBelow(at, end);
+      IRMapping scalars = values;
+      scalars.map(loop.getInductionVar(), at);
+      Numbers made = own;
+      size_t number = size_t(chunk) * carry.loads.size();
+      for (Operation &op : loop.getBody()->without_terminator())
+        if (auto load = dyn_cast<LoadOp>(op))
+          made[getWholeTile(load.getTile())] = loaded[number++];
+        else
+          emit(op, scalars, made, isThere);
+      for (Value tile : carry.carried)
+        own[tile] = t.select(isThere, made.lookup(tile), own.lookup(tile));
+      at = t.addWide(at, step);
+    }
+    SmallVector<Value> left;
+    for (Value tile : carry.carried)
+      left.push_back(own.lookup(tile));
+    llvm::append_range(left, next);
+    scf::YieldOp::create(t.builder, t.loc, left);
+  }
+  for (auto [tile, number] : llvm::zip(carry.carried, steps.getResults()))
+    numbers[tile] = number;
+}
+
+void CarryCode::emit(Block &body) {
+  t.when(t.below(t.thread, t.constant(carry.channels)), [&] {
+    Numbers numbers;
+    for (Operation &op : body) {
+      if (isa<scf::ForOp>(op)) {
+        emitLoop(numbers);
+      } else if (auto given = dyn_cast<LoadOp>(op)) {
+        Value isThere = isPresent(t, arrays.find(given.getArray())->second);
+        numbers[getWholeTile(given.getTile())] = t.choose(isThere, [&] { return load(given, values); }, t.number(0));
+      } else {
+        emit(op, values, numbers, {});
+      }
+    }
+  });
+}
+
+void nvvm::emitChannelCarry(TeamCode &team, KernelOp kernel, const ChannelCarry &carry,
+                            const llvm::DenseMap<Value, CallerArray> &arrays, const IRMapping &values) {
+  CarryCode(team, carry, arrays, values).emit(kernel.getBody().front());
+}
