@@ -143,6 +143,12 @@ Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence
 
 static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
 
+static std::string explainRejection(const CUDAPlan &plan) {
+  return plan.workspaceBytes
+             ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
+             : "outputs would not be made where the state goes from chunk to chunk";
+}
+
 static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
   if (launch.chunksAreApart)
     return "each chunk of each head";
@@ -172,9 +178,7 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
     return tried.takeError();
   std::vector<Remark> remarks;
   for (const TriedChunk &one : ArrayRef(*tried).drop_back())
-    remarks.push_back(
-        {"rejected", fmt::format("{} tokens at once: {} of a CTA's tiles would lie in the device's memory", one.chunk,
-                                 printKiB(one.plan.workspaceBytes))});
+    remarks.push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
   PipelineOptions options = pipeline;
   options.chunk = tried->back().chunk;
   Listings listings;

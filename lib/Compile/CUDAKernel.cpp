@@ -231,11 +231,18 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
   return module;
 }
 
+/// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,
+/// where it has its state in registers, and rows of many micro-steps are too many for that.
+static bool maySmallerBeBetter(const CUDAPlan &plan, const PipelineOptions &pipeline) {
+  return pipeline.dataType == DataType::BF16 && plan.form != CUDAForm::OutputsInChain;
+}
+
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
   std::vector<int64_t> sizes = {64, 32, 16};
   if (pipeline.chunk)
     sizes = {*pipeline.chunk};
   std::vector<TriedChunk> tried;
+  std::optional<size_t> fitting; // the first of which all tiles lie in shared memory
   for (int64_t chunk : sizes) {
     PipelineOptions options = pipeline;
     options.chunk = chunk;
@@ -247,8 +254,15 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});
-    if (tried.back().plan.workspaceBytes == 0)
+    bool isGood = tried.back().plan.workspaceBytes == 0, isBest = !maySmallerBeBetter(tried.back().plan, pipeline);
+    if (isGood && isBest)
+      return tried;
+    if (fitting) // not far smaller ones
       break;
+    if (isGood)
+      fitting = tried.size();
   }
+  if (fitting)
+    tried.resize(*fitting);
   return tried;
 }

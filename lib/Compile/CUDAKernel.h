@@ -56,7 +56,8 @@ struct TriedChunk {
   CUDAPlan plan;
 };
 /// The largest chunk with which all tiles lie in shared memory, or else the smallest, after larger ones; the last is
-/// the one to take. Where the options name one it is the only one.
+/// the one to take. Where the options name one it is the only one. For data of bf16 one whose chain over the chunks
+/// makes the outputs is taken before larger ones whose chain does not.
 llvm::Expected<std::vector<TriedChunk>> tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline);
 
 } // namespace recur::compile

@@ -43,6 +43,8 @@ static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
 void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, bool outputsInChain) {
   passes.addPass(chunk::createLeadStatesPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
+  passes.addPass(mlir::createCSEPass());
   // With an inverse in bf16 the triangle is gone through once, and what is left is products.
   if (options.dataType == DataType::BF16)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));

@@ -37,6 +37,12 @@ Value Planner::get(Value value) {
     load(kept);
     return tiles.lookup(value);
   }
+  if (auto rows = value.getDefiningOp<chunk::InterleaveOp>())
+    if (Value whole = findWhole(rows)) {
+      Value tile = flatten(get(whole));
+      set(value, tile);
+      return tile;
+    }
   // A constant that is wanted as a tile.
   std::optional<double> number = chunk::constantNumber(value);
   if (!number)
@@ -353,12 +359,13 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       FailureOr<KernelOp> kernel = Planner(program, builder, machine).plan(symbol, element);
       if (failed(kernel))
         return signalPassFailure();
-      if (machine.isCTA() && program.getStates().empty() && !fitTogether(*kernel, 2)) {
+      if (machine.isCTA() && program.getStates().empty() && !fitTogether(*kernel, 3)) {
         machine.loadsLate = true;
         FailureOr<KernelOp> smaller = Planner(program, builder, machine).plan(symbol, element);
         if (failed(smaller))
           return signalPassFailure();
-        bool gains = smaller->getWorkspace() < kernel->getWorkspace() || fitTogether(*smaller, 2);
+        bool gains =
+            smaller->getWorkspace() < kernel->getWorkspace() || fitTogether(*smaller, fitTogether(*kernel, 2) ? 3 : 2);
         (gains ? *kernel : *smaller).erase();
       }
       program.erase();

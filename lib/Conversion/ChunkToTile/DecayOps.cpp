@@ -101,11 +101,24 @@ void Planner::scaleToBlockEnd(chunk::InteractionOp op, Value columns, Value fact
   }
 }
 
+/// How many of the writes of its own token each row sees, if these are always the first ones.
+static std::optional<SmallVector<int64_t>> countOwnSeen(chunk::InteractionOp op) {
+  SmallVector<int64_t> counts;
+  for (int64_t point : op.getPoints()) {
+    auto sees = [&](int64_t step) { return chunk::seesWrite(point, step); };
+    auto count = int64_t(llvm::count_if(op.getSteps(), sees));
+    if (!llvm::all_of(op.getSteps().take_front(size_t(count)), sees))
+      return std::nullopt;
+    counts.push_back(count);
+  }
+  return counts;
+}
+
 /// Rounded numbers have no use for a decay that is exact to f32: its logarithm is then a difference of two sums. Steps
 /// beyond what f32 can hold are as good as minus infinity.
 bool Planner::takesDifferences(chunk::InteractionOp op) {
   return machine.isCTA() && dataType.isBF16() && !program.getExact() && op.getDecay() && !op.getLinear() &&
-         op.getSteps().size() == 1 && chunk::tensorOf(op.getDecay()).getRank() == 1;
+         chunk::tensorOf(op.getDecay()).getRank() == 1 && countOwnSeen(op);
 }
 
 /// The sum of the logarithms from the chunk's start through the token, or before it.
@@ -122,19 +135,38 @@ Value Planner::logarithms(Value decay, bool before) {
   return known = result;
 }
 
-void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op) {
-  Value columns = logarithms(op.getDecay(), false);
-  int64_t rowsPerToken = op.getPoints().size(), step = op.getSteps()[0];
-  for (auto [j, point] : llvm::enumerate(op.getPoints())) {
-    Value from = slot(dots, j, rowsPerToken), to = slot(result, j, rowsPerToken);
-    Value rows = logarithms(op.getDecay(), point == chunk::beforeDecay);
-    map({from, {rows, {0}}, {columns, {1}}}, to, rowsOf(to), [&, point = point](Scalars &s, ValueRange x) {
-      Value seen = s.below(s.index(1), s.index(0));
-      if (chunk::seesWrite(point, step))
-        seen = s.either(seen, s.equal(s.index(1), s.index(0)));
-      return s.select(seen, s.mul(x[0], s.exp(s.sub(x[1], x[2]))), s.number(0));
-    });
+/// Numbers of the tokens for each of a token's rows.
+Value Planner::repeat(ArrayRef<Value> ofRows) {
+  if (ofRows.size() == 1)
+    return ofRows[0];
+  int64_t count = int64_t(ofRows.size());
+  Value result = alloc({tileOf(ofRows[0]).getSize(0) * count});
+  for (auto [place, numbers] : llvm::enumerate(ofRows)) {
+    Value to = slot(result, int64_t(place), count);
+    copy(numbers, to, rowsOf(numbers));
   }
+  return result;
+}
+
+/// All rows and writes of a token in one pass: a row sees the columns below a number of its own.
+void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op) {
+  int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size();
+  SmallVector<Value> ofRows, ofWrites(size_t(writesPerToken), logarithms(op.getDecay(), false));
+  for (int64_t point : op.getPoints())
+    ofRows.push_back(logarithms(op.getDecay(), point == chunk::beforeDecay));
+  Value rows = repeat(ofRows), columns = repeat(ofWrites);
+  SmallVector<int64_t> own = *countOwnSeen(op);
+  map({dots, {rows, {0}}, {columns, {1}}}, result, rowsOf(result), [&](Scalars &s, ValueRange x) {
+    Value row = s.index(0), token = row, place;
+    if (rowsPerToken > 1) {
+      token = arith::DivUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
+      place = arith::RemUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
+    }
+    Value end = s.add32(s.multiply32(token, writesPerToken), own[0]);
+    for (int64_t i = 1; i < rowsPerToken; ++i)
+      end = s.select(s.equal(place, s.integer(i)), s.add32(s.multiply32(token, writesPerToken), own[size_t(i)]), end);
+    return s.select(s.below(s.index(1), end), s.mul(x[0], s.exp(s.sub(x[1], x[2]))), s.number(0));
+  });
 }
 
 /// Multiplies each element by the decay between its write and its row, and puts 0 where the row does not see the write.

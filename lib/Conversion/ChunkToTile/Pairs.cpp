@@ -67,10 +67,18 @@ static bool isState(Value value) {
          (left && left.getWhole());
 }
 
+Value Planner::findInterleavedInput(Value value) const {
+  auto rows = value.getDefiningOp<chunk::InterleaveOp>();
+  Value whole = rows ? findWhole(rows) : Value();
+  return whole && whole.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(value).getRank() == 2 ? whole : Value();
+}
+
 Value Planner::rounded(Value value) {
   if (Value known = shared.rounded.lookup(value))
     return known;
   auto left = value.getDefiningOp<chunk::TakeOp>();
+  if (Value whole = findInterleavedInput(value))
+    return shared.rounded[value] = flatten(rounded(whole));
   bool isData = value.getDefiningOp<chunk::InputOp>() || (left && left.getRounded());
   ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
   Value tile = alloc(shape, dataType);
@@ -115,7 +123,8 @@ Value Planner::makeRounded(Value value) {
 Value Planner::getElements(Value value) {
   auto left = value.getDefiningOp<chunk::TakeOp>();
   bool isData = machine.isCTA() && dataType.isBF16() && !inTokenLoop && !tiles.contains(value) &&
-                (value.getDefiningOp<chunk::InputOp>() || (left && left.getRounded() && !left.getWhole())) &&
+                (value.getDefiningOp<chunk::InputOp>() || findInterleavedInput(value) ||
+                 (left && left.getRounded() && !left.getWhole())) &&
                 chunk::tensorOf(value).getRank() == 2;
   return isData ? rounded(value) : get(value);
 }

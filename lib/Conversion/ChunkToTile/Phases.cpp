@@ -40,6 +40,8 @@ void Planner::take(chunk::TakeOp op, Value tile) {
 void Planner::plan(chunk::GiveOp op) {
   bool isRounded = op.getRounded() && dataType.isBF16();
   Value known = isRounded ? shared.rounded.lookup(op.getValue()) : Value();
+  if (isRounded && !known && findInterleavedInput(op.getValue()))
+    known = rounded(op.getValue());
   PhaseRows rows = phaseRows(op.getValue(), known ? known : get(op.getValue()), op.getWhole());
   StoreOp::create(builder, loc, rows.tile, rows.count, phaseArrays.lookup(op), rows.first);
 }

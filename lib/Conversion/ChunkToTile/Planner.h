@@ -166,6 +166,7 @@ private:
     double start;
     bool reverse;
     std::function<std::pair<mlir::Value, mlir::Value>(Scalars &, mlir::ValueRange)> body;
+    mlir::Value initial = {}, last = {}; // tiles, if any
   };
   bool leaveToReader(mlir::Value value, LeftScan scan);
   void planInScan(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves, mlir::Value scanned);
@@ -173,6 +174,11 @@ private:
   void plan(chunk::SliceOp op);
   void plan(chunk::ConcatOp op);
   void plan(chunk::BroadcastOp op);
+  /// The value whose rows have one of each of the steps that the op interleaves, in their order; null if there is none.
+  mlir::Value findWhole(chunk::InterleaveOp op) const;
+  /// The rows of all steps as they lie in the tile of the whole.
+  mlir::Value flatten(mlir::Value tile);
+  bool isReadWhole(chunk::ExtractOp op) const;
   void plan(chunk::InterleaveOp op);
   void plan(chunk::DeinterleaveOp op);
 
@@ -185,6 +191,7 @@ private:
   void plan(chunk::InteractionOp op);
   bool takesDifferences(chunk::InteractionOp op);
   mlir::Value logarithms(mlir::Value decay, bool before);
+  mlir::Value repeat(llvm::ArrayRef<mlir::Value> ofRows);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value made, mlir::Value factors);
   bool planRoundedChannels(chunk::InteractionOp op);
@@ -235,6 +242,8 @@ private:
   mlir::Value getElements(mlir::Value value);
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);
+  /// The input that has a row for each step of a token, where the value is all these rows.
+  mlir::Value findInterleavedInput(mlir::Value value) const;
   mlir::Value paired(mlir::Value value, mlir::Value rows);
   mlir::Value pairedColumns(mlir::Value value);
   /// The rows of the value in bf16 as columns.

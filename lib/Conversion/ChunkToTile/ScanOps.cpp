@@ -8,22 +8,31 @@ using namespace recur::tile;
 
 void Planner::plan(chunk::ScanOp op) {
   Elements additions = elementsOf(op.getAdditions(), op);
-  Value state = get(op.getState()), all = make(op.getAll()), last = make(op.getLast());
+  Value state = get(op.getState()), rows = rowsOf(chunk::tensorOf(op.getAll()).getShape()[0]);
   SmallVector<Input> inputs = additions.inputs;
-  bool linear = op.getLinear();
-  if (op.getDecay()) {
+  bool hasDecay = bool(op.getDecay()), isAngle = op.getAngles(), linear = op.getLinear();
+  if (hasDecay) {
     // One step a token is exponentiated once, not again in each vector of the row.
     linear |= chunk::tensorOf(op.getDecay()).getRank() == 1;
     inputs.push_back(linear ? factors(op.getDecay(), op.getLinear()) : get(op.getDecay()));
   }
-  scan(inputs, state, all, last, rowsOf(all), 0, false, [&](Scalars &s, ValueRange x) {
+  auto body = [=](Scalars &s, ValueRange x) {
     Value kept = x.back();
-    if (op.getDecay())
+    if (hasDecay)
       kept = s.mul(kept, linear ? x[x.size() - 2] : s.exp(x[x.size() - 2]));
     Value added = additions.build(s, x);
-    Value next = op.getAngles() ? s.withinHalfATurn(s.add(kept, s.withinHalfATurn(added))) : s.add(kept, added);
+    Value next = isAngle ? s.withinHalfATurn(s.add(kept, s.withinHalfATurn(added))) : s.add(kept, added);
     return std::pair(next, next);
-  });
+  };
+  // A CTA makes neither what nobody reads nor what one pass alone reads.
+  bool isRead = !machine.isCTA() || !op.getAll().use_empty();
+  Value last = machine.isCTA() && isRead && op.getLast().use_empty() ? Value() : make(op.getLast());
+  bool isOfVectors = chunk::tensorOf(op.getAll()).getRank() > 1;
+  bool isLastForNext = llvm::all_of(op.getLast().getUsers(), [](Operation *user) { return isa<chunk::NextOp>(user); });
+  if (machine.isCTA() && isRead && isOfVectors && isLastForNext &&
+      leaveToReader(op.getAll(), {inputs, {}, 0, /*reverse=*/false, body, state, last}))
+    return;
+  scan(inputs, state, isRead ? make(op.getAll()) : Value(), last, rows, 0, false, body);
 }
 
 void Planner::plan(chunk::TropicalScanOp op) {

@@ -86,17 +86,18 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) 
   if (left.result)
     set(op.getResult(), left.result);
   Value result = left.result ? left.result : machine.isCTA() ? makeResult(op.getResult()) : make(op.getResult());
-  scan(inputs, {}, result, {}, rowsOf(result), left.start, left.reverse, [&](Scalars &s, ValueRange x) {
-    size_t own = left.inputs.size();
-    SmallVector<Value> arguments(x.take_front(own));
-    arguments.push_back(x.back());
-    auto [next, given] = left.body(s, arguments);
-    DenseMap<Leaf, Value> known{{{scanned, false}, given}};
-    for (Leaf leaf : leaves)
-      if (leaf.getPointer() != scanned)
-        known[leaf] = x[own++];
-    return std::pair(next, buildElement(s, {op.getResult(), false}, op, known));
-  });
+  scan(inputs, left.initial, result, left.last, rowsOf(result), left.start, left.reverse,
+       [&](Scalars &s, ValueRange x) {
+         size_t own = left.inputs.size();
+         SmallVector<Value> arguments(x.take_front(own));
+         arguments.push_back(x.back());
+         auto [next, given] = left.body(s, arguments);
+         DenseMap<Leaf, Value> known{{{scanned, false}, given}};
+         for (Leaf leaf : leaves)
+           if (leaf.getPointer() != scanned)
+             known[leaf] = x[own++];
+         return std::pair(next, buildElement(s, {op.getResult(), false}, op, known));
+       });
 }
 
 void Planner::planElementwise(chunk::MapOp op) {
@@ -212,7 +213,36 @@ void Planner::plan(chunk::MapOp op) {
   }
 }
 
+Value Planner::findWhole(chunk::InterleaveOp op) const {
+  Value whole;
+  for (auto [number, step] : llvm::enumerate(op.getOperands())) {
+    auto part = step.getDefiningOp<chunk::ExtractOp>();
+    if (!part || part.getIndex() != number || (whole && part.getOperand() != whole))
+      return {};
+    whole = part.getOperand();
+  }
+  bool isAll = machine.isCTA() && !inTokenLoop && chunk::tensorOf(whole).getDimSize(1) == op.getNumOperands();
+  return isAll ? whole : Value();
+}
+
+Value Planner::flatten(Value tile) {
+  TileType type = tileOf(tile);
+  SmallVector<int64_t> shape{type.getSize(0) * type.getSize(1)}, strides{type.getStride(1)};
+  llvm::append_range(shape, type.getShape().drop_front(2));
+  llvm::append_range(strides, type.getStrides().drop_front(2));
+  return view(tile, shape, strides, 0);
+}
+
+bool Planner::isReadWhole(chunk::ExtractOp op) const {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    auto rows = dyn_cast<chunk::InterleaveOp>(user);
+    return rows && findWhole(rows);
+  });
+}
+
 void Planner::plan(chunk::ExtractOp op) {
+  if (isReadWhole(op))
+    return;
   Value from = get(op.getOperand());
   TileType type = tileOf(from);
   SmallVector<int64_t> shape{type.getSize(0)}, strides{type.getStride(0)};
@@ -255,6 +285,8 @@ void Planner::plan(chunk::BroadcastOp op) {
 }
 
 void Planner::plan(chunk::InterleaveOp op) {
+  if (findWhole(op)) // a view, made where it is read
+    return;
   Value result = make(op);
   for (auto [step, operand] : llvm::enumerate(op.getOperands())) {
     Value to = slot(result, step, op.getNumOperands());

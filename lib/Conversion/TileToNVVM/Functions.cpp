@@ -7,17 +7,33 @@ using namespace recur::conversion::nvvm;
 
 static recur::conversion::MathFunctions functionsOf(TeamCode &t) { return {t.builder, t.loc, /*hasFMA=*/true}; }
 
+static Value callIntrinsic(TeamCode &t, StringRef name, ValueRange operands) {
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getF32Type(), t.builder.getStringAttr(name),
+                                       operands)
+      .getResult(0);
+}
+
 /// The hardware's power of two is off by 2^-22.
 Value TeamCode::exp(Value x) {
   if (!isRounded)
     return functionsOf(*this).exp(x);
   constexpr double log2OfE = 1.4426950408889634;
-  return LLVM::CallIntrinsicOp::create(builder, loc, builder.getF32Type(),
-                                       builder.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"), mul(x, number(log2OfE)))
-      .getResult(0);
+  return callIntrinsic(*this, "llvm.nvvm.ex2.approx.ftz.f", mul(x, number(log2OfE)));
 }
 Value TeamCode::expm1(Value x) { return functionsOf(*this).expm1(x); }
-Value TeamCode::log(Value x) { return functionsOf(*this).log(x); }
+/// The hardware's logarithm is off by 2^-22, of itself or, between a half and two, of one.
+Value TeamCode::log(Value x) {
+  if (!isRounded)
+    return functionsOf(*this).log(x);
+  constexpr double logOf2 = 0.6931471805599453;
+  return mul(callIntrinsic(*this, "llvm.nvvm.lg2.approx.f", x), number(logOf2));
+}
+/// In the whole range of numbers, off by two places.
+Value TeamCode::div(Value a, Value b) {
+  if (!isRounded)
+    return arith::DivFOp::create(builder, loc, a, b);
+  return callIntrinsic(*this, "llvm.nvvm.div.full", {a, b});
+}
 Value TeamCode::log1p(Value x) { return functionsOf(*this).log1p(x); }
 Value TeamCode::sin(Value x) { return functionsOf(*this).sin(x); }
 Value TeamCode::cos(Value x) { return functionsOf(*this).cos(x); }

@@ -278,6 +278,7 @@ void TeamCode::bodyInto(IRMapping &map, Region &region, ValueRange arguments, Ar
     Value result = llvm::TypeSwitch<Operation *, Value>(&op)
                        .Case([&](IndexOp index) { return toValue(at[index.getDim()]); })
                        .Case([&](math::ExpOp) { return exp(operand()); })
+                       .Case([&](arith::DivFOp) { return div(operand(), map.lookup(op.getOperand(1))); })
                        .Case([&](math::ExpM1Op) { return expm1(operand()); })
                        .Case([&](math::LogOp) { return log(operand()); })
                        .Case([&](math::Log1pOp) { return log1p(operand()); })

@@ -305,7 +305,8 @@ def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramO
   let description = [{
     Where each row of an input is scaled by a number before it reads a state, what was read is scaled instead; where it is
     scaled before it is written with a value, the value is. Then a phase that goes from chunk to chunk takes the
-    input itself, and nobody has to leave it a scaled copy.
+    input itself, and nobody has to leave it a scaled copy. Rows that are computed are treated so too where an interaction
+    without a decay of each channel takes them: it has them as they are, so that no scaled copy is made besides.
 
     Before:
     ```mlir
@@ -324,6 +325,32 @@ def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramO
     %e = chunk.cumulative_decay after log(%g) : tensor<8xf32>
     %u = chunk.map mul %e, %v : tensor<8xf32>, tensor<8x2xf32>
     %S1 = chunk.advance %S, %u, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+    ```
+  }];
+}
+
+def GatherStepsPass : Pass<"chunk-gather-steps", "::recur::chunk::ProgramOp"> {
+  let summary = "maps of each micro-step's rows are one map of all their rows";
+  let description = [{
+    Where the rows of a token's micro-steps are made by maps of one kind and then interleaved, what the maps take is
+    interleaved, and one map makes all rows. The rows of an input that has one for each step lie so already, so that
+    nothing is copied any more.
+
+    Before:
+    ```mlir
+    %k0 = chunk.extract %k[0] : tensor<8x2x3xf32>
+    %k1 = chunk.extract %k[1] : tensor<8x2x3xf32>
+    %a = chunk.map mul %d, %k0 : tensor<8xf32>, tensor<8x3xf32>
+    %b = chunk.map mul %d, %k1 : tensor<8xf32>, tensor<8x3xf32>
+    %r = chunk.interleave %a, %b : tensor<8x3xf32>, tensor<8x3xf32>
+    ```
+    After:
+    ```mlir
+    %k0 = chunk.extract %k[0] : tensor<8x2x3xf32>
+    %k1 = chunk.extract %k[1] : tensor<8x2x3xf32>
+    %e = chunk.interleave %d, %d : tensor<8xf32>, tensor<8xf32>
+    %x = chunk.interleave %k0, %k1 : tensor<8x3xf32>, tensor<8x3xf32>
+    %r = chunk.map mul %e, %x : tensor<16xf32>, tensor<16x3xf32>
     ```
   }];
 }

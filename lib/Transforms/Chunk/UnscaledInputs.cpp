@@ -1,4 +1,4 @@
-// Rows of inputs that read or are written stay as they came.
+// Rows that read or are written stay as they came, or as interactions take them.
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/ScaledRows.h"
 
@@ -29,10 +29,18 @@ private:
 };
 } // namespace
 
-/// Rows of an input that are scaled by a number each.
+/// Whether the rows are there without their scale: those of an input, or what an interaction has as a factor.
+static bool areThere(Value rows) {
+  return rows.getDefiningOp<InputOp>() || llvm::any_of(rows.getUsers(), [](Operation *user) {
+           auto interaction = dyn_cast<InteractionOp>(user);
+           return interaction && !(interaction.getDecay() && tensorOf(interaction.getDecay()).getRank() > 1);
+         });
+}
+
+/// Such rows that are scaled by a number each.
 static ScaledRows matchScaledInput(Value value) {
   ScaledRows scaled = matchScaledRows(value);
-  return scaled && scaled.rows.getDefiningOp<InputOp>() ? scaled : ScaledRows();
+  return scaled && areThere(scaled.rows) ? scaled : ScaledRows();
 }
 
 void UnscaledInputsPass::unscale(ReadOp read) {

@@ -49,3 +49,34 @@ chunk.program @stays {} chunk 8 {
   %S1 = chunk.advance %S, %v, %w : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
+
+// -----
+
+// Rows that are made are there where an interaction takes them, unless it has a decay of each channel, which scales them.
+// CHECK-LABEL: chunk.program @made
+// CHECK: %[[P:.*]] = chunk.map exp %k : tensor<8x3xf32>
+// CHECK: chunk.interaction %k, %[[P]]
+// CHECK: %[[M:.*]] = chunk.map neg %k : tensor<8x3xf32>
+// CHECK: chunk.interaction %k, %[[M]]
+// CHECK: %[[U:.*]] = chunk.map mul %b, %v : tensor<8xf32>, tensor<8x2xf32>
+// CHECK: chunk.advance %S, %[[U]], %[[P]]
+// CHECK: %[[W:.*]] = chunk.map mul %b, %[[M]] : tensor<8xf32>, tensor<8x3xf32>
+// CHECK: chunk.advance %{{.*}}, %v, %[[W]]
+chunk.program @made {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %g = chunk.input "g" : tensor<8x3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %p = chunk.map exp %k : tensor<8x3xf32>
+  %a = chunk.interaction %k, %p inclusive : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.give "a" %a : tensor<8x8xf32>
+  %m = chunk.map neg %k : tensor<8x3xf32>
+  %c = chunk.interaction %k, %m inclusive decay log(%g : tensor<8x3xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
+  chunk.give "c" %c : tensor<8x8xf32>
+  %wp = chunk.map mul %b, %p : tensor<8xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %wp : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %wm = chunk.map mul %b, %m : tensor<8xf32>, tensor<8x3xf32>
+  %S2 = chunk.advance %S1, %v, %wm : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+}
