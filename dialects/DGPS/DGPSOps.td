@@ -51,6 +51,8 @@ def DGPS_RecurrenceOp : DGPS_Op<"recurrence", [IsolatedFromAbove, SingleBlock, N
     llvm::SmallVector<ParamOp, 8> getParams();
     llvm::SmallVector<StateOp, 8> getStates();
     llvm::SmallVector<OutputOp, 8> getOutputs();
+    /// Forgets where states start, and what only that needs: below this level an initial state comes from the caller.
+    void dropStarts();
   }];
 }
 
@@ -80,16 +82,21 @@ def DGPS_ParamOp : DGPS_DeclarationOp<"param"> {
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 
-def DGPS_StateOp : DGPS_DeclarationOp<"state"> {
+def DGPS_StateOp : DGPS_DeclarationOp<"state", [OptionalTypesMatchWith<"the start has the type of the state", "result", "start", "$_self">]> {
   let summary = "a state, as the previous token left it";
   let description = [{
-    Zero before the first token unless the caller passes an initial state. Its value after the token is the second operand
-    of the `dgps.next` that names it.
+    Before the first token, unless the caller passes an initial state, it is the value `start`, and zero without one. Its
+    value after the token is the second operand of the `dgps.next` that names it.
 
-    Example: `%S = dgps.state "S" : <64x128>`
+    Verified: `start` has the type of the state, and is made of params and constants alone.
+
+    Example: `%S = dgps.state "S" : <64x128>`, `%Z = dgps.state "Z" start %W : <64x128>`
   }];
-  let arguments = (ins StrAttr:$name);
-  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let arguments = (ins StrAttr:$name, Optional<DGPS_RealType>:$start);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name),
+                            [{ build($_builder, $_state, type, name, ::mlir::Value()); }]>];
+  let assemblyFormat = "$name (`start` $start^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The op that says what the state becomes.
     NextOp getNext();

@@ -1,6 +1,8 @@
 // The recurrence op, its declarations, and what leaves a token.
 #include "dialects/DGPS/DGPS.h"
 #include "dialects/Interfaces/VerifyProgram.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace recur;
@@ -28,6 +30,14 @@ LogicalResult RecurrenceOp::verifyRegions() {
   return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(getBody().front());
 }
 
+void RecurrenceOp::dropStarts() {
+  for (StateOp state : getStates())
+    state.getStartMutable().clear();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 //===----------------------------------------------------------------------===//
 // Declarations
 //===----------------------------------------------------------------------===//
@@ -43,6 +53,24 @@ NextOp StateOp::getNext() {
       if (next.getState() == getResult())
         return next;
   return {};
+}
+
+LogicalResult StateOp::verify() {
+  if (!getStart())
+    return success();
+  llvm::SetVector<Value> needed;
+  needed.insert(getStart());
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (isa_and_nonnull<InputOp, StateOp>(op)) {
+      InFlightDiagnostic diagnostic = emitOpError("starts before the first token, which no input or state does");
+      diagnostic.attachNote(op->getLoc()) << "this is needed for the start";
+      return diagnostic;
+    }
+    if (op)
+      needed.insert_range(op->getOperands());
+  }
+  return success();
 }
 
 StateOp NextOp::getStateOp() { return getState().getDefiningOp<StateOp>(); }

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 9
+#define RECUR_ABI_VERSION 10
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -204,6 +204,10 @@ typedef struct recur_recurrence {
   const void *image;                   /* for a GPU: the code of its kernels, a cubin, or PTX with a zero at its end */
   int32_t device;                      /* recur_device */
   const recur_gradient_info *gradient; /* null: compiled without `--backward` */
+  /* What states start as where the caller gives no initial state: a recurrence for the same target, without inputs and
+   * outputs, with the same params, and with those states that do not start as zero, by their names. It makes them as
+   * its final states after one token. Calls run it by themselves. Null: all states start as zero. */
+  const struct recur_recurrence *start;
 } recur_recurrence;
 
 /* ---- Calls ---- */

@@ -39,8 +39,12 @@ static json::Value printShape(const frontend::ValueInfo &value) {
 
 static json::Array printValues(ArrayRef<frontend::ValueInfo> values) {
   json::Array list;
-  for (const frontend::ValueInfo &value : values)
-    list.push_back(json::Object{{"name", value.name}, {"shared", value.shared}, {"shape", printShape(value)}});
+  for (const frontend::ValueInfo &value : values) {
+    json::Object object{{"name", value.name}, {"shared", value.shared}, {"shape", printShape(value)}};
+    if (value.hasStart)
+      object["has_start"] = true;
+    list.push_back(std::move(object));
+  }
   return list;
 }
 

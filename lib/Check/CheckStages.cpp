@@ -1,4 +1,5 @@
 #include "Check/CheckStages.h"
+#include "Check/Starts.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/KernelPlans.h"
 #include "Engine/HostEngine.h"
@@ -28,6 +29,21 @@ makeInterpreter(std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> module) {
   return [module](const data::Data &data) {
     return interpreter::interpret(*(*module)->getOps<dgps::RecurrenceOp>().begin(), data);
   };
+}
+
+/// A stage below the recurrence is given what states start as.
+static PreparedStage withStarts(dgps::RecurrenceOp recurrence, PreparedStage stage) {
+  if (none_of(recurrence.getStates(), [](dgps::StateOp state) { return bool(state.getStart()); }))
+    return stage;
+  for (auto *run : {&stage.run, &stage.runDisturbed})
+    if (*run)
+      *run = [recurrence, run = *run](const data::Data &data) -> Expected<data::Results> {
+        Expected<data::Data> completed = completeStarts(recurrence, data);
+        if (!completed)
+          return completed.takeError();
+        return run(*completed);
+      };
+  return stage;
 }
 
 /// The rewrites of dgps itself: they are right over the reals, and may round otherwise.
@@ -68,9 +84,9 @@ static Expected<std::optional<PreparedStage>> prepareChunk(dgps::RecurrenceOp re
   Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
   if (!module)
     return module.takeError();
-  return PreparedStage{1e-11, [module = *module](const data::Data &data) {
-                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
-                       }};
+  return withStarts(recurrence, {1e-11, [module = *module](const data::Data &data) {
+                                   return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data);
+                                 }});
 }
 
 double check::unitRoundoff(DataType type) {
@@ -122,7 +138,7 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
                       }};
   stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
-  return stage;
+  return withStarts(recurrence, std::move(stage));
 }
 
 /// The sequence in three segments, each summarised by itself. Only where every state has a summary.
@@ -139,15 +155,17 @@ static Expected<std::optional<PreparedStage>> prepareSegments(dgps::RecurrenceOp
   SmallVector<chunk::ProgramOp> programs((*module)->getOps<chunk::ProgramOp>());
   if (programs.size() != 1 + programs[0].getStates().size() || programs.size() == 1)
     return std::nullopt;
-  return PreparedStage{1e-11, [module, programs](const data::Data &data) {
-                         return interpreter::interpretBySegments(programs[0], ArrayRef(programs).drop_front(), data, 3);
-                       }};
+  return withStarts(recurrence, {1e-11, [module, programs](const data::Data &data) {
+                                   return interpreter::interpretBySegments(programs[0], ArrayRef(programs).drop_front(),
+                                                                           data, 3);
+                                 }});
 }
 
 /// A plan of the stage `tile`, in float64 but for constants, which it has as float32: a decay of 0.9 is off by 3e-8 in
 /// each token, so the limit is that of float32.
-static PreparedStage makeTileStage(std::function<Expected<data::Results>(const data::Data &)> run) {
-  return {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()};
+static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
+                                   std::function<Expected<data::Results>(const data::Data &)> run) {
+  return withStarts(recurrence, {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()});
 }
 
 static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
@@ -161,7 +179,7 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
   if (!made)
     return made.takeError();
   auto kernels = std::make_shared<CUDAKernels>(std::move(*made));
-  return makeTileStage([kernels, arrays, chunk = options.chunk.value_or(0)](const data::Data &data) {
+  return makeTileStage(recurrence, [kernels, arrays, chunk = options.chunk.value_or(0)](const data::Data &data) {
     SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
     if (kernels->phases)
       return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data);
@@ -183,7 +201,7 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
   if (mlir::failed(runStages(**module, findStage("chunk"), *findStage("tile"), options)))
     return make_error<InternalError>("the passes of stage 'tile' failed");
-  return makeTileStage([module, arrays](const data::Data &data) {
+  return makeTileStage(recurrence, [module, arrays](const data::Data &data) {
     return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
   });
 }

@@ -1,6 +1,8 @@
 #include "Check/GradientStages.h"
+#include "Check/Starts.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/SegmentPrograms.h"
+#include "Compile/Starts.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/TileInterpreter.h"
 #include "Support/Errors.h"
@@ -19,7 +21,7 @@ using namespace recur::data;
 /// The gradient's chunk program. On small data a chunk of 16 tokens is one that has a next.
 static Expected<std::shared_ptr<compile::GradientPrograms>> makePrograms(dgps::RecurrenceOp recurrence,
                                                                          const PipelineOptions &options) {
-  PipelineOptions chosen = options;
+  PipelineOptions chosen = compile::completeGradients(recurrence, options);
   if (!chosen.chunk)
     chosen.chunk = 16;
   Expected<compile::GradientPrograms> made = compile::makeGradientPrograms(recurrence, chosen);
@@ -28,21 +30,36 @@ static Expected<std::shared_ptr<compile::GradientPrograms>> makePrograms(dgps::R
   return std::make_shared<compile::GradientPrograms>(std::move(*made));
 }
 
-static PreparedGradient::Run runWith(std::shared_ptr<compile::GradientPrograms> programs, Rounding rounding,
-                                     double disturbance = 0) {
+/// What is below the recurrence knows nothing of what states start as.
+static PreparedGradient::Run withStarts(dgps::RecurrenceOp recurrence, PreparedGradient::Run run) {
+  if (none_of(recurrence.getStates(), [](dgps::StateOp state) { return bool(state.getStart()); }))
+    return run;
+  return [recurrence, run](const Data &data, const Results &cotangents) -> Expected<Data> {
+    Expected<Data> completed = completeStarts(recurrence, data);
+    if (!completed)
+      return completed.takeError();
+    Expected<Data> gradient = run(*completed, cotangents);
+    if (!gradient)
+      return gradient.takeError();
+    return addStartGradients(recurrence, data, std::move(*gradient));
+  };
+}
+
+static PreparedGradient::Run runWith(dgps::RecurrenceOp recurrence, std::shared_ptr<compile::GradientPrograms> programs,
+                                     Rounding rounding, double disturbance = 0) {
   ChunkOptions options;
   options.rounding = rounding;
   options.disturbance = disturbance;
-  return [programs, options](const Data &data, const Results &cotangents) {
+  return withStarts(recurrence, [programs, options](const Data &data, const Results &cotangents) {
     return interpretGradient(programs->program, programs->gradient, data, cotangents, options);
-  };
+  });
 }
 
 static Expected<PreparedGradient> prepareExactChunk(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
-  return PreparedGradient{1e-9, runWith(*programs, Rounding::exact)};
+  return PreparedGradient{1e-9, runWith(recurrence, *programs, Rounding::exact)};
 }
 
 /// Rounds as the target would, forward and backward.
@@ -52,12 +69,12 @@ static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurre
     return programs.takeError();
   DataType type = options.dataType;
   return PreparedGradient{getRoundedLimit(type),
-                          runWith(*programs, getRounding(type)),
+                          runWith(recurrence, *programs, getRounding(type)),
                           getLargestRounded(type),
                           findVanishing(type, getRoundedLimit(type)),
                           {unitRoundoff(DataType::F32), unitRoundoff(type)},
-                          runWith(*programs, Rounding::exact),
-                          runWith(*programs, Rounding::exact, unitRoundoff(type))};
+                          runWith(recurrence, *programs, Rounding::exact),
+                          runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type))};
 }
 
 /// The sequence in three segments, each gone over by itself; in two where some state has no summary.
@@ -86,17 +103,18 @@ static Expected<PreparedGradient> prepareSegments(dgps::RecurrenceOp recurrence,
     for (const compile::SegmentProgram &state : programs->segments.states)
       programs->summaries.push_back(state.summary);
   }
-  return PreparedGradient{1e-9, [programs](const Data &data, const Results &cotangents) {
+  return PreparedGradient{1e-9, withStarts(recurrence, [programs](const Data &data, const Results &cotangents) {
                             return interpretGradientBySegments({programs->gradient->program,
                                                                 programs->gradient->gradient, programs->chain,
                                                                 programs->summaries},
                                                                data, cotangents, programs->summaries.empty() ? 2 : 3);
-                          }};
+                          })};
 }
 
 /// The plans of one core as they are built for the target, in float64 but for constants.
 static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  Expected<compile::GradientPrograms> made = compile::makeGradientPrograms(recurrence, options);
+  Expected<compile::GradientPrograms> made =
+      compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, options));
   if (!made)
     return made.takeError();
   struct Plans {
@@ -116,10 +134,11 @@ static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, con
   for (auto kernel : plans->module->getOps<tile::KernelOp>())
     (kernel.getSymName() == plans->programs.gradient.getSymName() ? plans->gradient : plans->states).kernel = kernel;
   return PreparedGradient{getRoundedLimit(DataType::F32),
-                          [plans](const Data &data, const Results &cotangents) {
-                            return interpretGradient(plans->programs.program, plans->states, plans->gradient, data,
-                                                     cotangents);
-                          },
+                          withStarts(recurrence,
+                                     [plans](const Data &data, const Results &cotangents) {
+                                       return interpretGradient(plans->programs.program, plans->states, plans->gradient,
+                                                                data, cotangents);
+                                     }),
                           /*largest=*/std::numeric_limits<double>::max()};
 }
 
@@ -145,8 +164,8 @@ static Expected<PreparedGradient> prepareEngine(dgps::RecurrenceOp recurrence, c
                           getLargestRounded(type),
                           findVanishing(type, getRoundedLimit(type)),
                           {unitRoundoff(DataType::F32), unitRoundoff(type)},
-                          runWith(*programs, Rounding::exact),
-                          runWith(*programs, Rounding::exact, unitRoundoff(type)),
+                          runWith(recurrence, *programs, Rounding::exact),
+                          runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type)),
                           *made};
 }
 

@@ -28,8 +28,11 @@ static Data makeData(RecurrenceOp recurrence, const Demands &demands, const Size
         make(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), input);
   for (ParamOp param : recurrence.getParams())
     data.params[param.getName().str()] = make(Role::Param, param.getName(), param);
-  for (StateOp state : recurrence.getStates())
-    data.initial[state.getName().str()] = make(Role::Initial, state.getName(), state);
+  for (auto [i, state] : enumerate(recurrence.getStates())) {
+    Array drawn = make(Role::Initial, state.getName(), state);
+    if (!state.getStart() || (seed + i) % 2) // the others start by themselves
+      data.initial[state.getName().str()] = std::move(drawn);
+  }
   return data;
 }
 

@@ -409,7 +409,7 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
   Expected<std::string> image = makeImage();
   if (!image)
     return image.takeError();
-  for (codegen::KernelInterface &interface : interfaces) {
+  auto complete = [&](codegen::KernelInterface &interface) {
     erase_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) {
       return none_of(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
     });
@@ -419,6 +419,14 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
       kernel.workspaceBytes = resources.workspaceBytes;
       kernel.launches = std::move(resources.launches);
       kernel.left = std::move(resources.left);
+    }
+  };
+  for (codegen::KernelInterface &interface : interfaces) {
+    complete(interface);
+    for (codegen::KernelInterface &start : interface.start) {
+      complete(start);
+      if (start.kernels.empty())
+        return makeError("'" + interface.name + "': what its states start as takes more registers than there are");
     }
   }
   // Data alone, for whatever processor is beside the GPU.

@@ -1,6 +1,7 @@
 #include "Compile/Kernels.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
+#include "Compile/Starts.h"
 #include "Support/Errors.h"
 
 using namespace llvm;
@@ -178,6 +179,33 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   return Error::success();
 }
 
+/// The kernels that make what states start as. They need not be fast: there is one token of each sequence.
+static Error addStarts(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelMaker &maker,
+                       KernelInterface &interface, const KernelNames &names) {
+  mlir::OwningOpRef<mlir::ModuleOp> declared = makeStarts(recurrence);
+  if (!declared)
+    return Error::success();
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = copyTo("recurrence", getStarts(*declared), pipeline);
+  if (!module)
+    return module.takeError();
+  dgps::RecurrenceOp starts = getStarts(**module);
+  KernelInterface own = describe(starts, pipeline, names, interface.variant);
+  own.lowerTargets.clear(); // each target's recurrence has its own
+  codegen::InterfaceKernel kernel{own.getSymbol() + "_step", RECUR_PLAN_STEP};
+  Expected<KernelResources> step = maker.addStep(starts, kernel.symbol);
+  if (!step)
+    return step.takeError();
+  kernel.workspaceBytes = step->workspaceBytes;
+  kernel.launches = std::move(step->launches);
+  own.kernels.push_back(std::move(kernel));
+  bool isTrained = pipeline.gradients.empty() || !restrictGradients(starts, pipeline).gradients.empty();
+  if (pipeline.backward && isTrained && !starts.getParams().empty())
+    if (Error error = addGradient(starts, restrictGradients(starts, pipeline), maker, own))
+      return error;
+  interface.start.push_back(std::move(own));
+  return Error::success();
+}
+
 static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrences, PipelineOptions pipeline,
                                           const KernelNames &names, StringRef variant, Listings &listings) {
   const Backend &backend = getBackend(pipeline.target);
@@ -200,8 +228,10 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
     if (Error error = addKernels(*decided, wanted, *maker, interface))
       return std::move(error);
     if (pipeline.backward)
-      if (Error error = addGradient(recurrence, pipeline, *maker, interface))
+      if (Error error = addGradient(recurrence, completeGradients(recurrence, pipeline), *maker, interface))
         return std::move(error);
+    if (Error error = addStarts(recurrence, pipeline, *maker, interface, names))
+      return std::move(error);
     kernels.interfaces.push_back(std::move(interface));
   }
   Expected<std::vector<codegen::ObjectFile>> objects = maker->finish(kernels.interfaces);

@@ -1,6 +1,8 @@
 // recurc run: a recurrence on a folder of .npy files.
+#include "Check/Starts.h"
 #include "Compile/Choices.h"
 #include "Compile/GradientPrograms.h"
+#include "Compile/Starts.h"
 #include "Data/ArrayFolder.h"
 #include "Driver/DimInference.h"
 #include "Driver/Provoke.h"
@@ -108,7 +110,10 @@ static Expected<data::Results> runChunks(dgps::RecurrenceOp recurrence, const da
   module->push_back(recurrence->clone());
   if (mlir::failed(runStages(*module, nullptr, *findStage("chunk"), {})))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
-  return interpreter::interpret(*module->getOps<chunk::ProgramOp>().begin(), data);
+  Expected<data::Data> completed = check::completeStarts(recurrence, data);
+  if (!completed)
+    return completed.takeError();
+  return interpreter::interpret(*module->getOps<chunk::ProgramOp>().begin(), *completed);
 }
 
 /// Computes the gradient by dual numbers, with one run for each number, by its chunk program, or by kernels.
@@ -124,21 +129,38 @@ static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const dat
       return host.takeError();
     return (*host)->runGradient(data, cotangents);
   }
-  // A state that starts from zero has a gradient too.
-  data::Data complete = data;
+  // A state that starts by itself has a gradient too.
+  Expected<data::Data> started = check::completeStarts(recurrence, data);
+  if (!started)
+    return started.takeError();
+  data::Data complete = std::move(*started);
   for (dgps::StateOp state : recurrence.getStates()) {
     auto shape = getFullShape(data::Role::Initial, data.sizes, dgps::shapeOf(state));
     complete.initial.try_emplace(state.getName().str(),
                                  Array{{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))});
   }
-  if (engine == "interpreter")
-    return interpreter::computeGradient(recurrence, complete, cotangents);
+  if (engine == "interpreter") {
+    Expected<data::Data> gradient = interpreter::computeGradient(recurrence, complete, cotangents);
+    if (!gradient || complete.initial.size() == data.initial.size())
+      return gradient;
+    // That of a param has a part that goes through what states start as.
+    Expected<data::Data> ofGiven = interpreter::computeGradient(recurrence, data, cotangents);
+    if (!ofGiven)
+      return ofGiven.takeError();
+    gradient->params = std::move(ofGiven->params);
+    return gradient;
+  }
   PipelineOptions chunked;
   chunked.gradients = options.gradients;
+  chunked = compile::completeGradients(recurrence, chunked);
   Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, chunked);
   if (!programs)
     return programs.takeError();
-  return interpreter::interpretGradient(programs->program, programs->gradient, complete, cotangents);
+  Expected<data::Data> gradient =
+      interpreter::interpretGradient(programs->program, programs->gradient, complete, cotangents);
+  if (!gradient)
+    return gradient.takeError();
+  return check::addStartGradients(recurrence, data, std::move(*gradient));
 }
 
 Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {

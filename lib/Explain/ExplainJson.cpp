@@ -121,6 +121,8 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
                       {"reason", state.reason}};
   if (!state.needs.empty())
     result["chunkwise_form_needs"] = state.needs;
+  if (mlir::Value start = op.getStart())
+    result["starts_as"] = facts.printer.print(facts.analysis.getExpressions().of(start));
   json::Array others;
   for (unsigned other : state.feedsOn.set_bits())
     others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName());

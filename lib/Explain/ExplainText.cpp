@@ -113,6 +113,8 @@ void TextReport::describe(const StateFacts &state) {
     line("chunkwise", fmt::format("no: token by token{}{}{}{}", lack.why.empty() ? "" : ", since ", lack.why,
                                   lack.needs.empty() ? "" : "; it would take ", lack.needs));
   }
+  if (mlir::Value start = op.getStart())
+    line("starts as", facts.printer.print(facts.analysis.getExpressions().of(start)));
   SmallVector<std::string, 2> others;
   for (unsigned other : state.feedsOn.set_bits())
     others.push_back(dgps::StateOp(facts.analysis.getStates()[other].op).getName().str());

@@ -147,7 +147,8 @@ struct Declaration : Statement {
   llvm::StringRef name;
   SourceRange nameRange;
   ShapeSyntax shapeSyntax;
-  Expr *init = nullptr;    // of a Const, Let, Output; the default of a Dim; of an Argument, what the call gives
+  Expr *init = nullptr;    // of a Const, Let, Output; the default of a Dim; of an Argument, what the call gives; of a
+                           // State, what it starts as
   Expr *element = nullptr; // of an Output whose elements are given one by one: which one this is
   // Filled by sema.
   bool used = false;

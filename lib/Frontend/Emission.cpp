@@ -87,7 +87,8 @@ void Emitter::emitDeclaration(Declaration *declaration) {
     values[declaration] = dgps::ParamOp::create(builder, loc, getType(declaration->shape), name);
     break;
   case DeclarationKind::State:
-    initialValues[declaration] = dgps::StateOp::create(builder, loc, getType(declaration->shape), name);
+    initialValues[declaration] =
+        dgps::StateOp::create(builder, loc, getType(declaration->shape), name, emitStart(declaration));
     values[declaration] = kept(initialValues[declaration]);
     lastUpdate[declaration] = declaration->nameRange;
     states.push_back(declaration);
@@ -117,15 +118,54 @@ void Emitter::emitElements(const Declaration *output) {
   dgps::OutputOp::create(builder, loc, builder.getStringAttr(output->name), whole);
 }
 
+/// What a state is before the first token: a number is one of every element, and a diagonal stands in a matrix of
+/// zeros. None where it is zero.
+Emitter::Value Emitter::emitStart(const Declaration *state) {
+  if (!state->init)
+    return {};
+  mlir::Location loc = getLocation(state->init->range);
+  Value start = emit(state->init);
+  llvm::StringRef text = buffer.getText(state->init->range); // what reports print
+  if (state->init->shape.isDiagonal())
+    return dgps::ScaleColsOp::create(builder, mlir::NameLoc::get(builder.getStringAttr(text), loc),
+                                     emitIdentity(loc, dgps::shapeOf(start)[0]), start);
+  mlir::Type type = getType(state->shape);
+  return start.getType() == type ? start : Value(dgps::BroadcastOp::create(builder, loc, type, start));
+}
+
+/// Where row and column have the same number, less than one apart.
+Emitter::Value Emitter::emitIdentity(mlir::Location loc, int64_t size) {
+  auto type = dgps::RealType::get(builder.getContext(), {size});
+  llvm::SmallVector<Value> all;
+  for (int64_t i = 0; i < size; ++i)
+    all.push_back(emitNumber(loc, double(i)));
+  Value numbers = dgps::ConcatOp::create(builder, loc, type, all), one = emitNumber(loc, 1);
+  Value ones = dgps::BroadcastOp::create(builder, loc, type, one);
+  Value rows = dgps::OuterOp::create(builder, loc, numbers, ones);
+  Value columns = dgps::OuterOp::create(builder, loc, ones, numbers);
+  Value apart = dgps::AbsOp::create(builder, loc, dgps::SubOp::create(builder, loc, rows, columns));
+  return dgps::SubOp::create(builder, loc, one, dgps::MinOp::create(builder, loc, apart, one));
+}
+
+/// What the token finds of a state: where it restarts, what the state starts as.
 Emitter::Value Emitter::kept(Value state) {
-  return keep ? Value(dgps::MulOp::create(builder, state.getLoc(), keep, state)) : state;
+  if (!keep)
+    return state;
+  mlir::Location loc = state.getLoc();
+  Value left = dgps::MulOp::create(builder, loc, keep, state), start;
+  if (auto declared = state.getDefiningOp<dgps::StateOp>())
+    start = declared.getStart();
+  if (!start)
+    return left;
+  return dgps::AddOp::create(builder, loc, left, dgps::MulOp::create(builder, loc, restarts, start));
 }
 
 /// The states that are declared so far; those that follow see it when they are.
 void Emitter::emitRestart(const RestartStatement *restart) {
   mlir::Location loc = getLocation(restart->range);
   Value one = emitNumber(loc, 1);
-  keep = dgps::SubOp::create(builder, loc, one, emit(restart->value));
+  restarts = emit(restart->value);
+  keep = dgps::SubOp::create(builder, loc, one, restarts);
   for (const Declaration *state : states)
     values[state] = kept(initialValues[state]);
 }

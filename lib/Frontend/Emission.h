@@ -32,6 +32,8 @@ private:
   void emitRestart(const RestartStatement *restart);
   /// What the token finds of a state: nothing, where it restarts.
   Value kept(Value state);
+  Value emitStart(const Declaration *state);
+  Value emitIdentity(mlir::Location loc, int64_t size);
   Value emit(const Expr *expr);
   Value emitName(const NameExpr *expr);
   Value emitBinary(const BinaryExpr *expr);
@@ -73,7 +75,8 @@ private:
   };
   llvm::MapVector<Value, llvm::SmallVector<DelayedValue>> delayLines;
   llvm::StringSet<> stateNames; // that are taken
-  Value keep;                   // zero where the token restarts, else one; null in a recurrence that never does
+  Value restarts;               // one where the token restarts, else zero; null in a recurrence that never does
+  Value keep;                   // one less that
 };
 
 } // namespace recur::frontend

@@ -74,6 +74,10 @@ std::vector<Piece> readPieces(const SourceBuffer &buffer) {
     piece.kind = token.kind;
     piece.text = token.text;
     piece.linesBefore = lines;
+    // The two words of `at start` are spaced as keywords are.
+    if (piece.is(TokenKind::Identifier) && piece.text == "start" && lines == 0 && !pieces.empty() &&
+        pieces.back().is(TokenKind::Identifier) && pieces.back().text == "at")
+      piece.kind = pieces.back().kind = TokenKind::KwIn;
     pieces.push_back(piece);
     end = token.range.end;
   }

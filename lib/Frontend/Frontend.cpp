@@ -38,7 +38,7 @@ void describeOutputs(const ForStatement &loop, RecurrenceInfo &info) {
     if (auto *inner = llvm::dyn_cast<ForStatement>(statement))
       describeOutputs(*inner, info);
     else if (auto *output = llvm::dyn_cast<Declaration>(statement); output && output->is(DeclarationKind::Output))
-      info.outputs.push_back({output->name.str(), false, /*hasShape=*/false, {}});
+      info.outputs.push_back({output->name.str(), false, /*hasShape=*/false, {}, false});
   }
 }
 
@@ -54,7 +54,7 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
     if (!declaration)
       continue;
     std::string name = declaration->name.str();
-    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}};
+    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}, false};
     for (const Expr *entry : declaration->shapeSyntax.entries)
       value.shape.push_back(describeEntry(entry, names));
     switch (declaration->declarationKind) {
@@ -80,6 +80,7 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
       break;
     case DeclarationKind::State:
       value.hasShape = true;
+      value.hasStart = declaration->init;
       info.states.push_back(std::move(value));
       break;
     case DeclarationKind::Output:

@@ -38,6 +38,7 @@ struct ValueInfo {
   bool shared = false;           // of an input
   bool hasShape = true;          // false for an output whose shape is left out
   std::vector<ShapeEntry> shape; // empty for a scalar
+  bool hasStart = false;         // of a state that does not start as zero
 };
 
 struct DimInfo {

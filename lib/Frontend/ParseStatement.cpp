@@ -134,7 +134,15 @@ Declaration *Parser::makeDeclaration(DeclarationKind kind, const Token &name) {
   return file->make<Declaration>(kind, name.text, name.range);
 }
 
-/// dim N = 2, M     shared input q: [K], k: [K]     param a     state S: [V, K]
+/// Whether `at start` follows. Both words are ordinary names elsewhere.
+bool Parser::isStart() {
+  if (!token.is(TokenKind::Identifier) || token.text != "at")
+    return false;
+  const Token &next = peek();
+  return next.is(TokenKind::Identifier) && next.text == "start" && !next.startsLine;
+}
+
+/// dim N = 2, M     shared input q: [K], k: [K]     param a     state S: [V, K] at start W
 void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
   uint32_t begin = token.range.begin;
   bool shared = token.is(TokenKind::KwShared);
@@ -169,6 +177,11 @@ void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
       report(ErrorCode::ExpectedColon, gap, "expected ':' before the shape")
           .help("write " + name.text + ": " + buffer.getText(declaration->shapeSyntax.range), gap, ":");
     }
+    if (kind == DeclarationKind::State && isStart()) {
+      advance();
+      advance();
+      declaration->init = parseExpressionOrError();
+    }
     finish(declaration, begin);
     begin = token.range.begin;
   } while (consumeIf(TokenKind::Comma));
@@ -176,7 +189,8 @@ void Parser::parseDeclarationList(DeclarationKind kind, Statements &body) {
   if (kind != DeclarationKind::Dim && token.is(TokenKind::Equals)) {
     report(ErrorCode::ExpectedEndOfStatement, token.range, describe(kind) + " takes no value here")
         .help(kind == DeclarationKind::State
-                  ? "a state is zero before the first token, or what the caller passes as the initial state"
+                  ? "a state is zero before the first token, or what the caller passes as the initial state; to begin "
+                    "elsewhere write at start and an expression of params and numbers in place of '='"
                   : "the caller passes its value; for a local name write let, for a compile-time number const");
     skipToStatement();
   }

@@ -44,6 +44,7 @@ private:
   void parseFor(Statements &body);
   void reportNotAStatement(Statements &body);
   bool parseShape(ShapeSyntax &shape);
+  bool isStart();
   Declaration *makeDeclaration(DeclarationKind kind, const Token &name);
   template <typename S> S *finish(S *statement, uint32_t begin);
 

@@ -56,6 +56,10 @@ private:
   bool reportIfNoSize(NameExpr *name);
   void checkOutputsAndUpdates();
 
+  // SemaStart.cpp
+  const Expr *findTokenwise(const Expr *expr) const;
+  void checkStart(Declaration *state);
+
   // SemaExpression.cpp
   Shape check(Expr *expr);
   /// Does as `check`, and refuses a diagonal, which is no value by itself.

@@ -89,7 +89,9 @@ bool RecurrenceChecker::reportIfDeclaredLater(llvm::StringRef name, SourceRange 
     return false;
   if (declaration->range.begin < range.begin) {
     diagnostics.report(ErrorCode::UsedBeforeDeclaration, range, "'" + name + "' is used in its own definition")
-        .help("only a state has a value from before: state " + name + ": ...");
+        .help(declaration->is(DeclarationKind::State)
+                  ? "a state has no value before its start, which is made of params, consts, dims and numbers"
+                  : "only a state has a value from before: state " + name.str() + ": ...");
     return true;
   }
   diagnostics.report(ErrorCode::UsedBeforeDeclaration, range, "'" + name + "' is used before its declaration")

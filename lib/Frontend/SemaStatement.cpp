@@ -91,6 +91,8 @@ void RecurrenceChecker::checkDeclaration(Declaration *declaration) {
   case DeclarationKind::Param:
   case DeclarationKind::State:
     declaration->shape = resolveShape(declaration->shapeSyntax);
+    if (declaration->init)
+      checkStart(declaration);
     break;
   case DeclarationKind::Let:
     declaration->shape = checkValue(declaration->init);

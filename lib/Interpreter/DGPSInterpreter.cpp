@@ -2,6 +2,7 @@
 #include "Interpreter/DGPSMeaning.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 using namespace llvm;
 using namespace recur;
@@ -24,13 +25,15 @@ template <typename Number> struct Program {
     bool shared = false;
   };
   struct State : Declared {
-    Slot next; // what it becomes after the token
+    Slot next;                 // what it becomes after the token
+    std::optional<Slot> start; // what it is before the first one, where it is not zero
   };
 
   int64_t numbers = 0;
   std::vector<Declared> inputs, params, outputs;
   std::vector<State> states;
   std::vector<Action<Number>> actions;
+  std::vector<Action<Number>> startActions; // those that only params and constants matter to
 };
 
 /// Gives each value its place, in the order in which the block computes them.
@@ -53,6 +56,8 @@ public:
     for (StateOp state : recurrence.getStates()) {
       program.states.push_back(declare<typename Program::State>(state.getName(), state));
       program.states.back().next = slots.lookup(state.getNext().getValue());
+      if (mlir::Value start = state.getStart())
+        program.states.back().start = slots.lookup(start);
     }
     return std::move(program);
   }
@@ -72,8 +77,11 @@ private:
       slots[value] = slot;
       program.numbers += *count;
     }
+    if (isa<ParamOp>(op))
+      timeless.insert_range(op.getResults());
     if (isa<InputOp, ParamOp, StateOp, OutputOp, NextOp>(op))
       return Error::success();
+    size_t actionsBefore = program.actions.size();
     bool isProduct = isa<MatvecOp, VecmatOp, OuterOp, DotOp, CgOp>(op);
     DenseMap<mlir::Value, Slot> taken;
     if (isProduct && disturbance.operands != 0)
@@ -92,6 +100,11 @@ private:
     program.actions.push_back(std::move(action));
     if (disturbance.values != 0)
       disturb(slots.lookup(op.getResult(0)), slots.lookup(op.getResult(0)), disturbance.values);
+    bool isTimeless = all_of(op.getOperands(), [&](mlir::Value operand) { return timeless.contains(operand); });
+    if (isTimeless) {
+      timeless.insert_range(op.getResults());
+      append_range(program.startActions, ArrayRef(program.actions).drop_front(actionsBefore));
+    }
     return Error::success();
   }
 
@@ -116,6 +129,7 @@ private:
 
   Program program;
   DenseMap<mlir::Value, Slot> slots;
+  DenseSet<mlir::Value> timeless; // the same for every token
   Disturbance disturbance;
   std::shared_ptr<Noise> noise = std::make_shared<Noise>();
 };
@@ -220,8 +234,15 @@ private:
   void startHead(int64_t sequence, int64_t head) {
     for (const Declared &param : program.params)
       load(find(&Data::params, param.name), head, param.slot);
-    for (const State &state : program.states)
-      load(find(&Data::initial, state.name), sequence * data.sizes.heads + head, state.slot);
+    for (const Action<Number> &action : program.startActions)
+      action(numbers.data());
+    for (const State &state : program.states) {
+      Numbers<const double> given = find(&Data::initial, state.name);
+      if (state.start && !given.values)
+        std::copy_n(numbers.data() + state.start->offset, state.slot.count(), numbers.data() + state.slot.offset);
+      else
+        load(given, sequence * data.sizes.heads + head, state.slot);
+    }
   }
 
   void runToken(int64_t sequence, int64_t token, int64_t head) {

@@ -196,6 +196,15 @@ std::string Document::describe(const Symbol &symbol) {
   return text;
 }
 
+/// Whether a token is one of the two words that stand before what a state starts as.
+bool Document::isStart(const Token *token) const {
+  auto isWord = [&](const Token *word, StringRef text) {
+    return word >= tokens.data() && word < tokens.data() + tokens.size() && word->is(TokenKind::Identifier) &&
+           word->text == text && !frontend::findSymbol(symbols, word->range.begin);
+  };
+  return (isWord(token, "at") && isWord(token + 1, "start")) || (isWord(token, "start") && isWord(token - 1, "at"));
+}
+
 std::optional<lsp::Hover> Document::hover(lsp::Position position) {
   const Token *token = findToken(toOffset(position));
   if (!token || isInComment(toOffset(position)))
@@ -203,7 +212,7 @@ std::optional<lsp::Hover> Document::hover(lsp::Position position) {
   lsp::Hover hover(toRange(token->range));
   if (const Symbol *symbol = token->is(TokenKind::Identifier) ? findSymbol(symbols, token->range.begin) : nullptr)
     hover.contents.value = describe(*symbol);
-  else if (const frontend::GlossaryEntry *entry = frontend::findInGlossary(token->text))
+  else if (const frontend::GlossaryEntry *entry = frontend::findInGlossary(isStart(token) ? "state" : token->text))
     hover.contents.value = ("```recur\n" + entry->form + "\n```\n" + entry->meaning + "\n").str();
   else
     return std::nullopt;

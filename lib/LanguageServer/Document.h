@@ -36,6 +36,7 @@ private:
 
   /// The token that covers this byte or ends there.
   const frontend::Token *findToken(uint32_t offset) const;
+  bool isStart(const frontend::Token *token) const;
   bool isInComment(uint32_t offset) const;
   /// The built-in function whose arguments stand here.
   llvm::StringRef findCallee(uint32_t offset) const;

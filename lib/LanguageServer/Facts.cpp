@@ -90,6 +90,8 @@ std::string languageserver::describeState(const json::Value &report, StringRef n
   if (!state)
     return "";
   std::string text = "Class **" + getText(*state, "class").str() + "**: " + getText(*state, "reason").str() + "\n";
+  if (StringRef start = getText(*state, "starts_as"); !start.empty())
+    text += "\nStarts as `" + start.str() + "`, unless the caller gives an initial state.\n";
   return text + writeAxes(*state) + writeEquations(report, (name + "'").str());
 }
 

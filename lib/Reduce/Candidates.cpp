@@ -169,10 +169,20 @@ static void dropUpdatesOfStates(const Spec &spec, TryCandidate take) {
       return false;
     std::string name = list[at].name;
     list[at].kind = Item::Kind::Input;
+    list[at].value = nullptr;
     std::vector<Items *> lists;
     collectLists(getRecurrence(copy, list).items, lists);
     for (Items *inside : lists)
       std::erase_if(*inside, [&](const Item &item) { return item.kind == Item::Kind::Assign && item.name == name; });
+    return true;
+  });
+}
+
+static void dropStarts(const Spec &spec, TryCandidate take) {
+  forEachItem(spec, take, [](Spec &, Items &list, size_t at) {
+    if (list[at].kind != Item::Kind::State || !list[at].value)
+      return false;
+    list[at].value = nullptr;
     return true;
   });
 }
@@ -462,6 +472,7 @@ llvm::ArrayRef<Shrinker> reduce::getShrinkers() {
       {"functions", dropFunctions},
       {"statements", dropRuns},
       {"names with what uses them", dropWithUsers},
+      {"starts of states", dropStarts},
       {"states that become inputs", dropUpdatesOfStates},
       {"loops", unrollLoops},
       {"local names", inlineNames},

@@ -189,7 +189,7 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
   }
   printShape(os, item);
   if (item.value) {
-    os << " = ";
+    os << (item.kind == Item::Kind::State ? " at start " : " = ");
     printExpr(os, *item.value, Sum);
   }
   os << '\n';

@@ -47,7 +47,7 @@ struct Item {
   bool shared = false;
   bool hasShape = false;
   std::vector<ExprPtr> shape = {};        // empty is `scalar`
-  ExprPtr value = nullptr;                // may be null for a dim
+  ExprPtr value = nullptr;                // may be null for a dim; of a state what it starts as, or null
   ExprPtr element = nullptr;              // of an output that a loop gives: which element this is
   ExprPtr begin = nullptr, end = nullptr; // of a loop
   std::vector<Item> body = {};

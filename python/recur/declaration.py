@@ -18,6 +18,8 @@ class Value:
     shared: bool
     #: None where the text leaves the shape of an output to the compiler.
     shape: tuple[Side, ...] | None
+    #: Whether a state does not start as zero where no initial state is given.
+    has_start: bool = False
 
     def __str__(self) -> str:
         if self.shape is None:
@@ -47,7 +49,8 @@ class Declaration:
 
         def values(kind: str) -> tuple[Value, ...]:
             return tuple(
-                Value(v["name"], v["shared"], None if v["shape"] is None else tuple(v["shape"])) for v in value[kind]
+                Value(v["name"], v["shared"], None if v["shape"] is None else tuple(v["shape"]), bool(v.get("has_start")))
+                for v in value[kind]
             )
 
         return Declaration(
@@ -70,7 +73,10 @@ class Declaration:
         """The inverse of :meth:`from_json`."""
 
         def values(kind: tuple[Value, ...]) -> list[dict[str, Any]]:
-            return [{"name": v.name, "shared": v.shared, "shape": v.shape if v.shape is None else list(v.shape)} for v in kind]
+            return [
+                {"name": v.name, "shared": v.shared, "shape": v.shape if v.shape is None else list(v.shape), "has_start": v.has_start}
+                for v in kind
+            ]
 
         return {
             "name": self.name,

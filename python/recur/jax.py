@@ -329,6 +329,11 @@ def call(
     buffers = list(arrays)
     if has_initial:
         assert initials is not None
+        for state, value in zip(recurrence.declaration.states, initials):
+            if value is None and state.has_start:
+                raise ArgumentError(
+                    f"{name}: the state '{state.name}' does not start as zero: give the initial states of all such states, or of none"
+                )
         buffers += [jnp.zeros(s, jnp.float32) if state is None else state for state, s in zip(initials, state_shapes)]
     if lengths is not None:
         narrow = lengths.astype(jnp.int32)

@@ -537,7 +537,8 @@ class Recurrence:
         found = self._whole.get(dims)
         if found is None:
             arrays = self.obtain_for(dict(dims), dtype, target=target).kernel.arrays
-            states = tuple(Value(name, False, shape) for name, kind, _, _, shape in arrays if kind == "state")
+            started = {state.name for state in self.declaration.states if state.has_start}
+            states = tuple(Value(name, False, shape, name in started) for name, kind, _, _, shape in arrays if kind == "state")
             found = self._whole[dims] = Recurrence(
                 replace(self.declaration, states=states, has_implicit_states=False),
                 self.source,

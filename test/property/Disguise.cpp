@@ -254,7 +254,10 @@ Disguise Disguiser::run() {
     size_t begin = recurrence.dims.size() + recurrence.constants.size();
     std::vector<Item> declarations(all.begin() + begin, all.begin() + begin + shapes.size() + recurrence.params.size());
     random.shuffle(declarations);
-    std::copy(declarations.begin(), declarations.end(), all.begin() + begin);
+    // What a state starts as is declared before it.
+    auto isStarted = [](const Item &item) { return item.value != nullptr; };
+    auto end = std::remove_copy_if(declarations.begin(), declarations.end(), all.begin() + begin, isStarted);
+    std::copy_if(declarations.begin(), declarations.end(), end, isStarted);
   }
   if (options.renameDeclarations)
     rename(spec, result);

@@ -432,7 +432,22 @@ DrawnRecurrence Drawer::draw() {
     addOutput(name(state.name, state.shape));
   }
   dropUnused();
+  drawStarts();
   return std::move(recurrence);
+}
+
+/// Which states start as what depends on the seed alone, so that all else is drawn as ever.
+void Drawer::drawStarts() {
+  if (recurrence.seed % 3 != 1)
+    return;
+  for (auto [i, state] : llvm::enumerate(recurrence.states)) {
+    uint64_t kind = (recurrence.seed / 3 + i) % 4;
+    if (kind == 0)
+      continue;
+    state.start = kind == 1 ? number(0.5) : param("from", state.shape, state.initial);
+    if (kind == 3)
+      state.start = mul(state.start, applied("sigmoid", param("much", {}, Fill::Logit)));
+  }
 }
 
 /// Terms are drawn before it is known whether they are taken.
@@ -460,8 +475,10 @@ reduce::Spec property::makeSpec(const DrawnRecurrence &recurrence, std::vector<r
     items.push_back(declare(Kind::Input, input.name, input.shape, input.shared));
   for (const DrawnArray &param : recurrence.params)
     items.push_back(declare(Kind::Param, param.name, param.shape));
-  for (const DrawnState &state : recurrence.states)
+  for (const DrawnState &state : recurrence.states) {
     items.push_back(declare(Kind::State, state.name, state.shape));
+    items.back().value = state.start;
+  }
   items.insert(items.end(), std::make_move_iterator(statements.begin()), std::make_move_iterator(statements.end()));
   return {{{recurrence.name, std::move(items)}}};
 }

@@ -12,6 +12,7 @@ public:
 
 private:
   void dropUnused();
+  void drawStarts();
 
   // Declarations. `base` is the name if it is free, else a number is appended.
   std::string fresh(llvm::StringRef base);

@@ -40,7 +40,7 @@ llvm::Expected<data::Results> property::judge(llvm::StringRef text, const data::
   return judge(*compiled, data);
 }
 
-data::Data property::fitData(dgps::RecurrenceOp recurrence, const data::Data &data) {
+data::Data property::fitData(dgps::RecurrenceOp recurrence, const data::Data &data, bool startsAreGiven) {
   data::Data fitted;
   fitted.sizes = data.sizes;
   auto fit = [&](data::Role role, llvm::StringRef name, mlir::Type type, const data::NamedArrays &given,
@@ -64,7 +64,8 @@ data::Data property::fitData(dgps::RecurrenceOp recurrence, const data::Data &da
   for (dgps::ParamOp param : recurrence.getParams())
     fit(data::Role::Param, param.getName(), param.getResult().getType(), data.params, fitted.params);
   for (dgps::StateOp state : recurrence.getStates())
-    fit(data::Role::Initial, state.getName(), state.getResult().getType(), data.initial, fitted.initial);
+    if (startsAreGiven || !state.getStart())
+      fit(data::Role::Initial, state.getName(), state.getResult().getType(), data.initial, fitted.initial);
   return fitted;
 }
 

@@ -23,7 +23,8 @@ llvm::Expected<data::Results> judge(const Compiled &compiled, const data::Data &
 
 /// The data that a reduced text still asks for: arrays that it does not declare are dropped, those of other shapes and
 /// names are made up of fixed numbers.
-data::Data fitData(dgps::RecurrenceOp recurrence, const data::Data &data);
+/// Without initial states of what starts by itself, unless these are to be given all the same.
+data::Data fitData(dgps::RecurrenceOp recurrence, const data::Data &data, bool startsAreGiven = false);
 
 /// How far the results are from what is wanted: for each array the norm of the difference over the norm of what is
 /// wanted, where a norm below one counts as one thousandth at least, so that a result of nothing but rounding errors

@@ -33,6 +33,7 @@ struct DrawnState {
   StateClass stateClass;
   /// Of a delta state: rank-one terms of a token, where that number is certain.
   std::optional<unsigned> microSteps;
+  Term start = nullptr; // null: zero
 };
 
 /// One part of the token's program, in several forms that mean the same.

@@ -30,7 +30,8 @@ static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_rec
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
               offsetof(recur_recurrence, image) == 64 && offsetof(recur_recurrence, device) == 72 &&
-              offsetof(recur_recurrence, gradient) == 80 && sizeof(recur_recurrence) == 88);
+              offsetof(recur_recurrence, gradient) == 80 && offsetof(recur_recurrence, start) == 88 &&
+              sizeof(recur_recurrence) == 96);
 static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(recur_gradient_info, carried) == 24 &&
               offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
               offsetof(recur_gradient_info, chunk) == 48 && offsetof(recur_gradient_info, without) == 56 &&
@@ -68,7 +69,7 @@ namespace {
 class DescriptorWriter {
 public:
   DescriptorWriter(Module &module, StringRef image);
-  void write(const KernelInterface &interface);
+  Constant *write(const KernelInterface &interface);
 
 private:
   Constant *int32(int64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
@@ -173,7 +174,7 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
                   float32(gradient.chainCost), float32(gradient.forwardCost)}));
 }
 
-void DescriptorWriter::write(const KernelInterface &interface) {
+Constant *DescriptorWriter::write(const KernelInterface &interface) {
   std::vector<Constant *> arrays, kernels;
   for (const InterfaceArray &array : interface.arrays) {
     arrays.push_back(makeStruct({makeString(array.name), int32(array.kind),
@@ -186,13 +187,14 @@ void DescriptorWriter::write(const KernelInterface &interface) {
   if (std::string symbol = interface.getNextDescriptorSymbol(); !symbol.empty())
     next =
         new GlobalVariable(module, next->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, symbol);
+  Constant *start = interface.start.empty() ? null() : write(interface.start.front());
   int64_t features = interface.device == RECUR_CPU ? getFeatureBits(interface.features) : interface.capability;
   Constant *descriptor = makeStruct(
       {int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()), makeTable(arrays),
        makeTable(kernels), makeString(interface.name), makeString(interface.target), makeString(interface.compiler),
-       next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null()});
-  new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, descriptor,
-                     interface.getDescriptorSymbol());
+       next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null(), start});
+  return new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage,
+                            descriptor, interface.getDescriptorSymbol());
 }
 
 void recur::codegen::addDescriptors(Module &module, ArrayRef<KernelInterface> interfaces, StringRef image) {

@@ -38,9 +38,16 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
   os << ". */\n";
 }
 
-static std::string getNote(const ArgumentField &field) {
+static std::string getNote(const KernelInterface &interface, const ArgumentField &field) {
   std::string note;
-  if (field.isRead() && field.role != abi::Role::Input && field.role != abi::Role::Param)
+  bool isStarted = field.role == abi::Role::Initial && any_of(interface.start, [&](const KernelInterface &start) {
+                     return any_of(start.arrays, [&](const InterfaceArray &array) {
+                       return array.kind == RECUR_STATE && array.name == field.array->name;
+                     });
+                   });
+  if (isStarted)
+    note = "; null: as it starts";
+  else if (field.isRead() && field.role != abi::Role::Input && field.role != abi::Role::Param)
     note = "; null: zeros";
   else if (!field.isRead())
     note = "; null: not wanted";
@@ -72,7 +79,7 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
       continue;
     StringRef type = field.isState() ? "float" : getElementType(interface.dataType);
     os << "  " << (field.isRead() ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
-       << getNote(field) << " */\n";
+       << getNote(interface, field) << " */\n";
   }
   for (const ArgumentField &field : fields)
     if (!field.isLeftOut)

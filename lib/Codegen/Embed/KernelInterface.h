@@ -94,6 +94,7 @@ struct KernelInterface {
   std::string compiler;                  // version
   std::string variant;                   // ends the symbols of all but the first of several targets
   std::vector<std::string> lowerTargets; // besides, each with symbols of its own
+  std::vector<KernelInterface> start;    // what states start as, where that is not zero: at most one recurrence
 
   std::string getSymbol() const { return prefix + name + variant; }
   std::string getDescriptorSymbol() const { return getSymbol() + "_recurrence"; }

@@ -346,6 +346,7 @@ ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::Recurrence
   bool separates = true;
   while (true) {
     OwningOpRef<dgps::RecurrenceOp> scratch = recurrence.clone();
+    scratch->dropStarts();
     SmallVector<TurnedPair, 1> turned;
     if (separates)
       turned = separatePhases(*scratch);

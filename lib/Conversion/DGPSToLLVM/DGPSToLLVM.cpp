@@ -40,6 +40,7 @@ struct ConvertDGPSToLLVMPass : conversion::impl::ConvertDGPSToLLVMPassBase<Conve
     }
     OpBuilder builder(&getContext());
     for (dgps::RecurrenceOp recurrence : llvm::to_vector(getOperation().getOps<dgps::RecurrenceOp>())) {
+      recurrence.dropStarts();
       builder.setInsertionPoint(recurrence);
       LLVM::LLVMFuncOp function =
           makeFunction(builder, recurrence.getLoc(), symbol.empty() ? recurrence.getSymName() : StringRef(symbol));

@@ -322,7 +322,7 @@ void recur::runtime::planGradient(Call &resolved) {
   const recur_gradient_info &gradient = *resolved.recurrence->gradient;
   planTasks(resolved);
   constexpr double always = 64 << 20;
-  double budget = double(call->workspace_bytes);
+  double budget = double(call->workspace_bytes - resolved.startBytes); // which nothing here can use
   if (!call->workspace_bytes) {
     budget = countArrayBytes(resolved) / 10;
     budget = budget < always ? always : budget;

@@ -87,7 +87,7 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
     for (int32_t j = 0; j < recurrence->kernels[i].launch_count; ++j)
       if (recur_status status = findFunction(cuda, recurrence, &recurrence->kernels[i].launches[j], context, &function))
         return status;
-  return RECUR_OK;
+  return recurrence->start ? recur_load(recurrence->start, device) : RECUR_OK;
 }
 
 static void unloadOne(const recur_recurrence *recurrence) {
@@ -111,7 +111,11 @@ static void unloadOne(const recur_recurrence *recurrence) {
 }
 
 void recur_unload(const recur_recurrence *recurrence) {
-  for (; recurrence; recurrence = recurrence->next)
-    if (recurrence->device == RECUR_CUDA)
-      unloadOne(recurrence);
+  for (; recurrence; recurrence = recurrence->next) {
+    if (recurrence->device != RECUR_CUDA)
+      continue;
+    unloadOne(recurrence);
+    if (recurrence->start)
+      unloadOne(recurrence->start);
+  }
 }

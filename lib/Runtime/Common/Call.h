@@ -55,6 +55,7 @@ struct Call {
   int64_t recordBytes; // workspace of each, behind that of the slots
   int64_t workers;     // of a call backward: threads, where what they have is not in slots; behind the records
   int64_t workerBytes;
+  int64_t startBytes; // of workspace behind all that: what states start as, where that is not zero
   int32_t argumentCount;
   int64_t keptChunks; // of a call backward: whose states are at hand at the same time
   int64_t keptRows;   // of the arrays of states at multiples of the call's kept_interval

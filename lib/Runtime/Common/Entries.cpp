@@ -1,5 +1,6 @@
 // The entries that every kind of machine has, forward and backward: checks, and then the machine's own part.
 #include "Runtime/Common/Machine.h"
+#include "Runtime/Common/Starts.h"
 
 using namespace recur::runtime;
 
@@ -20,7 +21,11 @@ static recur_status checkAndExecute(const recur_recurrence *recurrence, const re
     return status;
   if (recur_status status = checkOverlaps(resolved))
     return status;
-  return resolved.machine->execute(resolved);
+  if (recur_status status = provideStarts(resolved))
+    return status;
+  if (recur_status status = resolved.machine->execute(resolved))
+    return status;
+  return isBackward ? addStartGradients(resolved) : RECUR_OK;
 }
 
 int64_t recur_workspace_size(const recur_recurrence *recurrence, const recur_call *call) {

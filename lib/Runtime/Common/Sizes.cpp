@@ -1,6 +1,7 @@
 // The checks of sizes, offsets and the descriptor, and the workspace that they ask for.
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
+#include "Runtime/Common/Starts.h"
 #include <cstdio>
 
 using namespace recur::runtime;
@@ -122,7 +123,7 @@ int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *ca
 
 int64_t recur::runtime::countWorkspaceBytes(const Call &resolved) {
   return resolved.slots * resolved.slotBytes + resolved.records * resolved.recordBytes +
-         resolved.workers * resolved.workerBytes;
+         resolved.workers * resolved.workerBytes + resolved.startBytes;
 }
 
 const recur_kernel_info *recur::runtime::chooseKernel(const recur_recurrence *recurrence, int32_t plan,
@@ -193,12 +194,15 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.records = resolved.recordBytes = resolved.workers = resolved.workerBytes = 0;
   resolved.keptRows = countKeptRows(resolved, resolved.sequences);
   resolved.machine = resolved.isBackward ? &processorsBackward : findMachine(call->device);
+  if (recur_status status = planStarts(resolved))
+    return status;
   resolved.machine->plan(resolved);
   int64_t bytes, records, workers;
   if (__builtin_mul_overflow(resolved.slots, resolved.slotBytes, &bytes) ||
       __builtin_mul_overflow(resolved.records, resolved.recordBytes, &records) ||
       __builtin_mul_overflow(resolved.workers, resolved.workerBytes, &workers) ||
-      __builtin_add_overflow(bytes, records, &bytes) || __builtin_add_overflow(bytes, workers, &bytes))
+      __builtin_add_overflow(bytes, records, &bytes) || __builtin_add_overflow(bytes, workers, &bytes) ||
+      __builtin_add_overflow(bytes, resolved.startBytes, &bytes))
     return fail(RECUR_BAD_SIZE, "%s: the workspace for %lld heads at the same time is too large", recurrence->name,
                 (long long)resolved.slots);
   return RECUR_OK;

@@ -262,3 +262,24 @@ dgps.recurrence @cg_iterations {} {
   // expected-error @+1 {{at least one iteration is needed}}
   %z = dgps.cg %G, %x ridge %x iterations 0 : <3x3>, <3>, <3>
 }
+
+// -----
+
+dgps.recurrence @start_of_an_input {} {
+  // expected-note @+1 {{this is needed for the start}}
+  %x = dgps.input "x" : <3>
+  %p = dgps.param "p" : <scalar>
+  %m = dgps.mul %p, %x : <scalar>, <3>
+  // expected-error @+1 {{starts before the first token, which no input or state does}}
+  %s = dgps.state "s" start %m : <3>
+  dgps.next %s, %x : <3>
+}
+
+// -----
+
+dgps.recurrence @start_of_another_type {} {
+  %p = dgps.param "p" : <scalar>
+  // expected-error @+1 {{'dgps.state' op failed to verify that the start has the type of the state}}
+  %s = "dgps.state"(%p) {name = "s"} : (!dgps.real<scalar>) -> !dgps.real<3>
+  dgps.next %s, %s : <3>
+}

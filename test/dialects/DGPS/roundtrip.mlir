@@ -18,6 +18,8 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   %S = dgps.state "S" : <2x3>
   // CHECK-NEXT:    %G = dgps.state "G" : <3x3>
   %G = dgps.state "G" : <3x3>
+  // CHECK-NEXT:    %Z = dgps.state "Z" start %mu : <3>
+  %Z = dgps.state "Z" start %mu : <3>
   // CHECK-NEXT:    %0 = dgps.constant 5.000000e-01 : <scalar>
   %0 = dgps.constant 0.5 : <scalar>
   // CHECK-NEXT:    %1 = dgps.constant 1.000000e+00 : <3>
@@ -92,6 +94,8 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   dgps.next %S, %21 : <2x3>
   // CHECK-NEXT:    dgps.next %G, %G : <3x3>
   dgps.next %G, %G : <3x3>
+  // CHECK-NEXT:    dgps.next %Z, %Z : <3>
+  dgps.next %Z, %Z : <3>
 }
 // CHECK-NEXT:  }
 // CHECK-NEXT:}

@@ -15,7 +15,7 @@ constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 
 constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0}};
 constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches, nullptr, 0};
 constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &kernelInfo, "gdn",
-                                         "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
+                                         "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,     nullptr};
 
 class Launch : public ::testing::Test {
 protected:
@@ -127,7 +127,7 @@ protected:
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
   recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
-                             "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
+                             "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,       nullptr};
   alignas(64) char larger[200000];
 };
 
@@ -190,7 +190,7 @@ protected:
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
   recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1};
   recur_recurrence pair = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &pairKernel, "gdn",
-                           "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr};
+                           "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,     nullptr};
   alignas(64) char q[640 * 2 * 8 * 2], o[640 * 2 * 6 * 2], larger[100000];
   static constexpr int64_t leftBytes = 2 * 10 * 64 * 4;
 };

@@ -42,7 +42,7 @@ static std::string findLeak(llvm::StringRef text, PipelineOptions options, const
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  data::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given, /*startsAreGiven=*/true);
   Random random(seed);
   options.plan = pickPlan(compiled->recurrence, options, random);
   auto engine = engine::HostEngine::create(compiled->recurrence, options);

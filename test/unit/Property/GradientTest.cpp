@@ -123,7 +123,7 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  data::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given, /*startsAreGiven=*/true);
   llvm::Expected<data::Results> results = judge(*compiled, data);
   if (!results) {
     llvm::consumeError(results.takeError());

@@ -18,7 +18,7 @@ static std::string findMistake(llvm::StringRef text, PipelineOptions options, co
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
-  data::Data data = fitData(compiled->recurrence, given);
+  data::Data data = fitData(compiled->recurrence, given, /*startsAreGiven=*/true);
   if (mlir::failed(runStages(*compiled->module, nullptr, *findStage("chunk"), options)))
     return "the passes of stage 'chunk' failed";
   if (chunk::findObstacle(*compiled->module->getOps<chunk::ProgramOp>().begin()))
