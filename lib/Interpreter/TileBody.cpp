@@ -84,6 +84,7 @@ static Scalar findFunction(mlir::Operation *op) {
         return [](double c, double a, double b) { return isHole(c) ? c : c != 0 ? a : b; };
       })
       .Case([](math::FmaOp) -> S { return [](double a, double b, double c) { return a * b + c; }; })
+      .Case([](math::Exp2Op) -> S { return [](double a, double, double) { return std::exp2(a); }; })
       .Case([](math::ExpOp) -> S { return [](double a, double, double) { return std::exp(a); }; })
       .Case([](math::ExpM1Op) -> S { return [](double a, double, double) { return std::expm1(a); }; })
       .Case([](math::LogOp) -> S { return [](double a, double, double) { return std::log(a); }; })

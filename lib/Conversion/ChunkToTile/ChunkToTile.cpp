@@ -312,7 +312,13 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
       tile = transpose(tile, constant(tileOf(tile).getSize(0)));
     StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
   }
-  int64_t inRegisters = isParallel && machine.threads % 64 == 0 ? keepInRegisters(kernel, *inLoop) : 0;
+  int64_t inRegisters = 0;
+  if (isParallel && machine.threads % 64 == 0) {
+    keepInRegisters(kernel, *inLoop);
+    if (machine.inLevels)
+      orderByLevels(kernel, *inLoop);
+    inRegisters = countInRegisters(kernel, *inLoop);
+  }
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
   // Stages of loads take room beside the tiles, or in place of those that stay in registers.
   if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel)) {
@@ -326,6 +332,44 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
       inRegisters <= fewNumbers * machine.threads / 2)
     kernel.setThreads(machine.threads / 2);
   return kernel;
+}
+
+/// How many CTAs have room on a multiprocessor, as far as more of them gain.
+static int64_t countTogether(KernelOp kernel) {
+  constexpr int64_t most = 4;
+  int64_t count = 0;
+  while (count < most && fitTogether(kernel, count + 1))
+    ++count;
+  return count;
+}
+
+/// Makes the kernel; where its chunks are apart, in the form of which most CTAs have room on a multiprocessor.
+static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, PlanMachine machine, StringRef symbol,
+                              Type element) {
+  FailureOr<KernelOp> best = Planner(program, builder, machine).plan(symbol, element);
+  if (failed(best) || !machine.isCTA() || !program.getStates().empty())
+    return best;
+  auto tryOther = [&](bool PlanMachine::*form, llvm::function_ref<bool(KernelOp)> isBetter) -> LogicalResult {
+    PlanMachine other = machine;
+    other.*form = true;
+    FailureOr<KernelOp> made = Planner(program, builder, other).plan(symbol, element);
+    if (failed(made))
+      return failure();
+    if (isBetter(*made))
+      std::swap(*made, *best);
+    made->erase();
+    return success();
+  };
+  if (!fitTogether(*best, 3)) {
+    int64_t wanted = fitTogether(*best, 2) ? 3 : 2;
+    if (failed(tryOther(&PlanMachine::loadsLate, [&](KernelOp kernel) {
+          return kernel.getWorkspace() < best->getWorkspace() || fitTogether(kernel, wanted);
+        })))
+      return failure();
+  }
+  // That was measured to gain by the room that it makes, and not by the barriers that it spares.
+  return tryOther(&PlanMachine::inLevels,
+                  [&](KernelOp kernel) { return countTogether(kernel) > countTogether(*best); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,18 +400,8 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};
-      FailureOr<KernelOp> kernel = Planner(program, builder, machine).plan(symbol, element);
-      if (failed(kernel))
+      if (failed(planBest(program, builder, machine, symbol, element)))
         return signalPassFailure();
-      if (machine.isCTA() && program.getStates().empty() && !fitTogether(*kernel, 3)) {
-        machine.loadsLate = true;
-        FailureOr<KernelOp> smaller = Planner(program, builder, machine).plan(symbol, element);
-        if (failed(smaller))
-          return signalPassFailure();
-        bool gains =
-            smaller->getWorkspace() < kernel->getWorkspace() || fitTogether(*smaller, fitTogether(*kernel, 2) ? 3 : 2);
-        (gains ? *kernel : *smaller).erase();
-      }
       program.erase();
     }
   }

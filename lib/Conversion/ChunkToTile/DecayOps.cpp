@@ -23,6 +23,23 @@ Value Planner::factors(Value decay, bool linear) {
   return known = result;
 }
 
+/// What is rounded takes these from the sums that decays between tokens are differences of.
+bool Planner::planOfLogarithms(chunk::CumulativeDecayOp op) {
+  bool isSum = op.getRange() == chunk::DecayRange::Through || op.getRange() == chunk::DecayRange::Total;
+  auto takesSums = [&](Operation *user) {
+    auto interaction = dyn_cast<chunk::InteractionOp>(user);
+    return interaction && interaction.getDecay() == op.getDecay() && takesDifferences(interaction);
+  };
+  if (!isSum || op.getLinear() || chunk::tensorOf(op.getDecay()).getRank() != 1 ||
+      llvm::none_of(op.getDecay().getUsers(), takesSums))
+    return false;
+  Value sums = logarithms(op.getDecay(), false), result = make(op);
+  if (op.getRange() == chunk::DecayRange::Total)
+    sums = shared.logarithmsTotal.lookup(op.getDecay());
+  map({sums}, result, rowsOf(result), [](Scalars &s, ValueRange x) { return s.exp2(x[0]); });
+  return true;
+}
+
 void Planner::plan(chunk::CumulativeDecayOp op) {
   Value steps = machine.isCTA() ? getElements(op.getDecay()) : get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
@@ -34,6 +51,8 @@ void Planner::plan(chunk::CumulativeDecayOp op) {
       return fill(result, 1, rowsOf(result));
     return map({steps}, result, rowsOf(result), [=](Scalars &s, ValueRange x) { return linear ? x[0] : s.exp(x[0]); });
   }
+  if (planOfLogarithms(op))
+    return;
   double start = linear ? 1 : 0;
   auto body = [=](Scalars &s, ValueRange x) {
     Value next = linear ? s.mul(x[1], x[0]) : s.add(x[1], x[0]);
@@ -121,15 +140,22 @@ bool Planner::takesDifferences(chunk::InteractionOp op) {
          chunk::tensorOf(op.getDecay()).getRank() == 1 && countOwnSeen(op);
 }
 
-/// The sum of the logarithms from the chunk's start through the token, or before it.
+/// The sum of the logarithms, to the base of two, from the chunk's start through the token, or before it.
 Value Planner::logarithms(Value decay, bool before) {
   constexpr double nothing = -100; // exp of it is below the least f32 that counts
+  constexpr double log2OfE = 1.4426950408889634;
   Value &known = (before ? shared.logarithmsBefore : shared.logarithms)[decay];
   if (known)
     return known;
-  Value steps = get(decay), result = alloc(tileOf(steps).getShape());
-  scan({steps}, {}, result, {}, rowsOf(steps), 0, false, [&](Scalars &s, ValueRange x) {
-    Value next = s.add(x[1], s.max(x[0], s.number(nothing)));
+  Value steps = get(decay), result = alloc(tileOf(steps).getShape()), total;
+  auto takesTotal = [](Operation *user) {
+    auto cumulative = dyn_cast<chunk::CumulativeDecayOp>(user);
+    return cumulative && cumulative.getRange() == chunk::DecayRange::Total;
+  };
+  if (!before && llvm::any_of(decay.getUsers(), takesTotal))
+    total = shared.logarithmsTotal[decay] = alloc({1});
+  scan({steps}, {}, result, total, rowsOf(steps), 0, false, [&](Scalars &s, ValueRange x) {
+    Value next = s.add(x[1], s.mul(s.max(x[0], s.number(nothing)), s.number(log2OfE)));
     return std::pair(next, before ? x[1] : next);
   });
   return known = result;
@@ -165,7 +191,7 @@ void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op)
     Value end = s.add32(s.multiply32(token, writesPerToken), own[0]);
     for (int64_t i = 1; i < rowsPerToken; ++i)
       end = s.select(s.equal(place, s.integer(i)), s.add32(s.multiply32(token, writesPerToken), own[size_t(i)]), end);
-    return s.select(s.below(s.index(1), end), s.mul(x[0], s.exp(s.sub(x[1], x[2]))), s.number(0));
+    return s.select(s.below(s.index(1), end), s.mul(x[0], s.exp2(s.sub(x[1], x[2]))), s.number(0));
   });
 }
 

@@ -27,6 +27,7 @@ struct Scalars {
   mlir::Value mul(mlir::Value a, mlir::Value b) { return mlir::arith::MulFOp::create(builder, loc, a, b); }
   mlir::Value div(mlir::Value a, mlir::Value b) { return mlir::arith::DivFOp::create(builder, loc, a, b); }
   mlir::Value max(mlir::Value a, mlir::Value b) { return mlir::arith::MaximumFOp::create(builder, loc, a, b); }
+  mlir::Value exp2(mlir::Value a) { return mlir::math::Exp2Op::create(builder, loc, a); }
   mlir::Value exp(mlir::Value a) { return mlir::math::ExpOp::create(builder, loc, a); }
   mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
     return mlir::arith::SelectOp::create(builder, loc, c, a, b);
@@ -69,6 +70,7 @@ struct PlanMachine {
   int64_t threads = 0;                         // of a CTA; 0 for a core
   int64_t sharedBytes = tile::mostSharedBytes; // that the tiles of a CTA may take
   bool loadsLate = false; // where they are needed, which takes less memory, not at a chunk's beginning
+  bool inLevels = false;  // ops that wait for the same barriers stand side by side
   bool isCTA() const { return threads > 0; }
 };
 
@@ -190,6 +192,7 @@ private:
   void plan(chunk::CumulativeDecayOp op);
   void plan(chunk::InteractionOp op);
   bool takesDifferences(chunk::InteractionOp op);
+  bool planOfLogarithms(chunk::CumulativeDecayOp op);
   mlir::Value logarithms(mlir::Value decay, bool before);
   mlir::Value repeat(llvm::ArrayRef<mlir::Value> ofRows);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
@@ -311,8 +314,8 @@ private:
   llvm::DenseSet<mlir::Operation *> planned; // maps that a product before them made
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
-    llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, transposed, decayThrough,
-        decayBefore, decayRest, paired, pairedColumns, rounded, roundedTransposed, inverses;
+    llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, logarithmsTotal, transposed,
+        decayThrough, decayBefore, decayRest, paired, pairedColumns, rounded, roundedTransposed, inverses;
   };
   Shared shared;
 };
@@ -321,9 +324,14 @@ private:
 /// are about to write. `backward`: the loop goes over the chunks from the last to the first.
 void fetchAhead(mlir::scf::ForOp loop, bool backward);
 
+/// Puts the ops of a chunk in an order in which few of them wait for all threads: by levels, of which each needs
+/// nothing that is made in it by other threads. As they are where that takes more registers than they have room for.
+void orderByLevels(tile::KernelOp kernel, mlir::Block &chunk);
+
 /// Keeps sums of products that nothing but passes over their elements take in registers, where each thread has its own
-/// of them. Gives the most that are in use at once, as numbers of all threads.
-int64_t keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
+/// of them. The second counts the most that are in use at once, as numbers of all threads.
+void keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
+int64_t countInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch
 /// memory that takes.

@@ -200,7 +200,7 @@ static void startSums(Block &chunk) {
 
 //===----------------------------------------------------------------------===//
 
-int64_t conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
+void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
   startSums(chunk);
   llvm::DenseMap<Operation *, int64_t> positions;
   for (auto [position, op] : llvm::enumerate(chunk))
@@ -214,7 +214,6 @@ int64_t conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
         numbers += one.tile.getType().getNumElements();
     return numbers;
   };
-  int64_t most = 0;
   for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>()) {
     std::optional<Candidate> candidate = findCandidate(tile, threads / 32, positions);
     if (!candidate)
@@ -225,11 +224,28 @@ int64_t conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
     int64_t numbers = beside + tile.getType().getNumElements();
     if (numbers > mostNumbers * threads)
       continue;
-    most = std::max(most, numbers);
     kept.push_back(*candidate);
     TileType type = tile.getType();
     tile.getResult().setType(TileType::get(type.getContext(), type.getShape(), type.getElementType(), Memory::Registers,
                                            {type.getSize(1), 1}, 0));
   }
-  return most;
+}
+
+int64_t conversion::countInRegisters(KernelOp kernel, Block &chunk) {
+  llvm::DenseMap<Operation *, int64_t> positions;
+  for (auto [position, op] : llvm::enumerate(chunk))
+    positions[&op] = int64_t(position);
+  SmallVector<int64_t> numbers(positions.size(), 0);
+  for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>()) {
+    if (tile.getType().getMemory() != Memory::Registers)
+      continue;
+    int64_t first = int64_t(numbers.size()), last = -1;
+    for (Operation *user : tile->getUsers()) {
+      first = std::min(first, positions.lookup(user));
+      last = std::max(last, positions.lookup(user));
+    }
+    for (int64_t position = first; position <= last; ++position)
+      numbers[size_t(position)] += tile.getType().getNumElements();
+  }
+  return numbers.empty() ? 0 : *llvm::max_element(numbers);
 }

@@ -66,9 +66,12 @@ public:
       }
       return all;
     };
-    bool isDone = neighbours > 1 && inStrips([&](const Piece &piece) {
-                    t.store(convertAll(t.getNeighbours(tile, piece.at, neighbours, /*asTheyAre=*/true)), piece.pointer);
-                  });
+    bool isDone =
+        neighbours > 1 &&
+        inStrips(
+            piecesInStep(),
+            [&](const Piece &piece) { return t.getNeighbours(tile, piece.at, neighbours, /*asTheyAre=*/true); },
+            [&](const Piece &piece, ArrayRef<Value> numbers) { t.store(convertAll(numbers), piece.pointer); });
     if (isDone)
       return;
     run([&](Value index) { return t.getNeighbours(tile, placeOf(index), neighbours, /*asTheyAre=*/true); },

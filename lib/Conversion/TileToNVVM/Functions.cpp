@@ -13,12 +13,17 @@ static Value callIntrinsic(TeamCode &t, StringRef name, ValueRange operands) {
       .getResult(0);
 }
 
-/// The hardware's power of two is off by 2^-22.
 Value TeamCode::exp(Value x) {
-  if (!isRounded)
-    return functionsOf(*this).exp(x);
   constexpr double log2OfE = 1.4426950408889634;
-  return callIntrinsic(*this, "llvm.nvvm.ex2.approx.ftz.f", mul(x, number(log2OfE)));
+  return isRounded ? exp2(mul(x, number(log2OfE))) : functionsOf(*this).exp(x);
+}
+
+/// The hardware's power of two is off by 2^-22.
+Value TeamCode::exp2(Value x) {
+  constexpr double logOf2 = 0.6931471805599453;
+  if (!isRounded)
+    return functionsOf(*this).exp(mul(x, number(logOf2)));
+  return callIntrinsic(*this, "llvm.nvvm.ex2.approx.ftz.f", x);
 }
 Value TeamCode::expm1(Value x) { return functionsOf(*this).expm1(x); }
 /// The hardware's logarithm is off by 2^-22, of itself or, between a half and two, of one.

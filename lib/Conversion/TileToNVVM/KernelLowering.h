@@ -9,7 +9,7 @@
 
 namespace recur::conversion::nvvm {
 
-/// The bytes of one memory that an op touches. All arrays of the caller's are one place, for they may be the same.
+/// The bytes of one memory that an op touches; of arrays, their numbers. What is read may be any of them.
 struct Access {
   tile::Memory memory;
   int64_t begin, end;

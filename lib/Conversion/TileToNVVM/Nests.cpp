@@ -183,10 +183,23 @@ void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, con
                         [&](auto own) { return own.value() == dim && places[input].type.getSize(own.index()) != 1; });
   };
   auto columnOf = [&](int64_t unit) { return t.add(column, 8 * unit); };
+  /// All that an input has of a row, or of all rows (-1).
+  auto loadAll = [&](size_t input, int64_t number, Value row) {
+    TeamCode::ReadElements what{places[input].pointer.getAsOpaquePointer(),
+                                llvm::to_vector<2>(cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef()),
+                                block.rows(), block.columns(), number};
+    auto &[inBlock, read] = t.known[what];
+    if (inBlock == t.builder.getInsertionBlock())
+      return read;
+    inBlock = t.builder.getInsertionBlock();
+    read.clear();
+    for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
+      llvm::append_range(read, load(input, row, columnOf(c)));
+    return read;
+  };
   for (size_t input = 0; input < places.size(); ++input)
     if (!places[input].registers && !dependsOn(input, 0))
-      for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
-        llvm::append_range(ofColumns[input], load(input, row, columnOf(c)));
+      ofColumns[input] = loadAll(input, -1, row);
   SmallVector<Value> given(block.numbersPerThread());
   for (int64_t r = 0; r < block.rowUnits; ++r)
     for (int64_t half : {0, 1}) {
@@ -195,8 +208,7 @@ void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, con
       SmallVector<SmallVector<Value>> ofRow(places.size());
       for (size_t input = 0; input < places.size(); ++input)
         if (!places[input].registers && dependsOn(input, 0))
-          for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
-            llvm::append_range(ofRow[input], load(input, at, columnOf(c)));
+          ofRow[input] = loadAll(input, 2 * r + half, at);
       for (int64_t c = 0; c < block.columnUnits; ++c)
         for (int64_t i : {0, 1}) {
           int64_t number = 4 * (r * block.columnUnits + c) + 2 * half + i;

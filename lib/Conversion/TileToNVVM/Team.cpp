@@ -22,6 +22,7 @@ void TeamCode::beginAmongTeams(int64_t count) {
 }
 
 void TeamCode::barrier() {
+  known.clear();
   if (!ownTeam) {
     NVVM::Barrier0Op::create(builder, loc);
     return;
@@ -279,6 +280,7 @@ void TeamCode::bodyInto(IRMapping &map, Region &region, ValueRange arguments, Ar
                        .Case([&](IndexOp index) { return toValue(at[index.getDim()]); })
                        .Case([&](math::ExpOp) { return exp(operand()); })
                        .Case([&](arith::DivFOp) { return div(operand(), map.lookup(op.getOperand(1))); })
+                       .Case([&](math::Exp2Op) { return exp2(operand()); })
                        .Case([&](math::ExpM1Op) { return expm1(operand()); })
                        .Case([&](math::LogOp) { return log(operand()); })
                        .Case([&](math::Log1pOp) { return log1p(operand()); })

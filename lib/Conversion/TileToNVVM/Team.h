@@ -6,6 +6,8 @@
 #pragma once
 #include "dialects/Tile/RegisterTiles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include <map>
+#include <tuple>
 
 namespace recur::conversion::nvvm {
 
@@ -142,11 +144,18 @@ public:
     return mlir::arith::SelectOp::create(builder, loc, c, a, b);
   }
 
+  /// Elements of a tile that a thread has read for a pass over a tile in registers: which tile, along which dimensions,
+  /// for how large a block of a warp's, and which row of it or all columns. They stay what they are until the next
+  /// barrier, so another pass need not read them again.
+  using ReadElements = std::tuple<void *, llvm::SmallVector<int64_t, 2>, int64_t, int64_t, int64_t>;
+  std::map<ReadElements, std::pair<mlir::Block *, llvm::SmallVector<mlir::Value>>> known;
+
   int64_t turns = 0; // of warps that did something alone
   int64_t teams = 1;
 
   // Functions.cpp: straight code, no calls.
   mlir::Value exp(mlir::Value x);
+  mlir::Value exp2(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   mlir::Value log(mlir::Value x);
   mlir::Value div(mlir::Value a, mlir::Value b);

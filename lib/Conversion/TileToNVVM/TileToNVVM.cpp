@@ -215,7 +215,7 @@ LogicalResult KernelLowering::run() {
   for (BlockArgument argument : body.getArguments().drop_back()) {
     if (chain || carry || isInLoops(argument))
       arrays[argument] = findArray(argument);
-    extents[argument] = {Memory::Global, 0, 1, false};
+    extents[argument] = {Memory::Global, 0, int64_t(body.getNumArguments()), false};
   }
   if (kernel.getTeams() || kernel.getAwaits())
     flags = ChunkFlags(team, findFirst(int(body.getNumArguments()) - 1, builder.getI32Type()));
@@ -257,8 +257,11 @@ void KernelLowering::order(Operation *op) {
   SmallVector<Access> accesses;
   for (Value operand : op->getOperands())
     if (auto found = extents.find(operand); found != extents.end()) {
-      accesses.push_back(found->second);
-      accesses.back().isWrite = isWritten(op, operand);
+      Access &access = accesses.emplace_back(found->second);
+      access.isWrite = isWritten(op, operand);
+      // Arrays that are read may be any that are written; of these each is another one.
+      if (auto array = dyn_cast<BlockArgument>(operand); array && access.isWrite)
+        access.begin = array.getArgNumber(), access.end = access.begin + 1;
     }
   bool conflicts = llvm::any_of(accesses, [&](const Access &access) {
     return llvm::any_of(pending, [&](const Access &before) { return access.conflictsWith(before); });

@@ -122,6 +122,7 @@ public:
   recur_status run(int32_t number);
 
 private:
+  int64_t countMultiprocessors() const;
   SideBySide planBeside(int32_t number) const;
   void fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const;
 
@@ -144,12 +145,19 @@ Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_ke
     space = arrangePhases(resolved, kernel);
 }
 
+/// Of the current device; 0 where that is not known.
+int64_t Launcher::countMultiprocessors() const {
+  int device = 0, multiprocessors = 0;
+  if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
+    return 0;
+  return multiprocessors;
+}
+
 /// How the launch runs beside the one behind it, if that is good.
 SideBySide Launcher::planBeside(int32_t number) const {
   const recur_launch_info &launch = kernel.launches[number];
-  int device = 0, multiprocessors = 0;
-  if (!launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits ||
-      cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
+  int64_t multiprocessors = countMultiprocessors();
+  if (!launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits || !multiprocessors)
     return {};
   return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
                          kernel.launches[number + 1].parts, launch.teams, double(launch.cost)},
@@ -185,6 +193,8 @@ recur_status Launcher::run(int32_t number) {
   if (rows == 0) // there are no tokens
     return RECUR_OK;
   SideBySide beside = planBeside(number);
+  if (launch.teams && !beside.rows)
+    rows = dealAlone(units, rows, launch.teams, countMultiprocessors());
   int64_t words[abi::countWords(abi::mostLaunchArrays + 1)];
   fill(words, launch, rows, beside);
   void *parameters[] = {words}, *function = nullptr;
@@ -198,11 +208,11 @@ recur_status Launcher::run(int32_t number) {
                          resolved.call->stream,
                          &early,
                          isAwaited ? 1u : 0u};
-  if (beside.rows && launch.teams > 1) {
-    config.grid[0] = unsigned((units * beside.rows + launch.teams - 1) / launch.teams);
+  if (beside.rows && beside.teams > 1) {
+    config.grid[0] = unsigned((units * beside.rows + beside.teams - 1) / beside.teams);
     config.grid[1] = 1;
-    config.block[1] = unsigned(launch.teams);
-    config.sharedBytes = unsigned(getMostSharedBytes(launch));
+    config.block[1] = unsigned(beside.teams);
+    config.sharedBytes = unsigned(getSharedBytes(launch, beside.teams));
   } else if (beside.rows) {
     config.grid[1] = unsigned(beside.rows);
   }

@@ -11,6 +11,7 @@ namespace recur::runtime {
 struct SideBySide {
   int64_t rows = 0; // 0: the launches go one behind the other
   int64_t lastingRows = 0, sharedRounds = 0;
+  int64_t teams = 0; // in a CTA
 };
 
 /// What is known of the two launches: units, chunks of each, CTAs of the second for each, the first one's teams in a
@@ -22,7 +23,12 @@ struct Neighbours {
 
 SideBySide planSideBySide(const Neighbours &neighbours, int64_t multiprocessors);
 
-/// Of a CTA of the launch with all the teams that it can have.
+/// How many rows of CTAs a unit has where such a launch, of which a multiprocessor has room for so many CTAs as there
+/// could be teams, goes alone: a CTA takes several chunks one after another, for to begin takes a while.
+int64_t dealAlone(int64_t units, int64_t chunks, int64_t teams, int64_t multiprocessors);
+
+/// Of a CTA of the launch with so many teams, or with all that it can have.
+int32_t getSharedBytes(const recur_launch_info &launch, int64_t teams);
 int32_t getMostSharedBytes(const recur_launch_info &launch);
 
 } // namespace recur::runtime

@@ -234,11 +234,11 @@ TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
 }
 
 TEST_F(SideBySide, WithoutRoomOneFollowsTheOther) {
-  auto isPlain = [&] {
+  auto isPlain = [&](unsigned rows) {
     fakeCUDA.all.clear();
     EXPECT_EQ(forwardPair(), RECUR_OK) << recur_message();
     ASSERT_EQ(fakeCUDA.all.size(), 2u);
-    EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, (call.T + 63) / 64, 1));
+    EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, rows, 1));
     EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 1, 1));
     EXPECT_EQ(fakeCUDA.all[0].sharedBytes, 1024u);
     EXPECT_FALSE(fakeCUDA.all[1].isEarly);
@@ -246,13 +246,23 @@ TEST_F(SideBySide, WithoutRoomOneFollowsTheOther) {
     EXPECT_EQ(flags(1), 0);
   };
   fakeCUDA.multiprocessors = 4; // all are the second's
-  isPlain();
+  isPlain(5);                   // twelve CTAs have room, and two chunks each are done after one beginning
   fakeCUDA.multiprocessors = 10;
   call.T = 3 * 64; // too few chunks to gain anything
-  isPlain();
+  isPlain(3);
   call.T = 640;
-  launchPair[0].cost = 20; // four multiprocessors less for all of it take longer than the second launch
-  isPlain();
+  launchPair[0].cost = 20;      // four multiprocessors less for all of it take longer than the second launch
+  isPlain(10);                  // all CTAs have room at once
+  fakeCUDA.multiprocessors = 0; // nobody knows how many have
+  isPlain(10);
+}
+
+TEST_F(SideBySide, NoMoreThanThreeTeamsAreBesideAnotherLaunch) {
+  launchPair[0].teams = 4;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(6, 1, 1));
+  EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 3, 1));
+  EXPECT_EQ(fakeCUDA.all[0].sharedBytes, 3 * 1024u);
 }
 
 TEST_F(SideBySide, OneTeamIsACTA) {

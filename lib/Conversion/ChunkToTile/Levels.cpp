@@ -1,0 +1,96 @@
+// The order of a chunk's ops where all threads of a team come to each op together.
+//
+// Between two ops of which one needs what other threads have made in the other, all threads meet at a barrier. Ops that
+// are apart wait less if they stand side by side: a running sum of one warp, for example, and products of all warps. So
+// an op's level is one more than the highest of those that it needs something of, or as high where each thread needs
+// but its own registers, and ops go in the order of their levels.
+#include "Conversion/ChunkToTile/Planner.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <optional>
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::conversion;
+using namespace recur::tile;
+
+namespace {
+/// A tile or an array that an op reads or writes.
+struct Use {
+  Value memory;
+  bool isWrite;
+};
+} // namespace
+
+static Value rootOf(Value tile) {
+  while (auto view = tile.getDefiningOp<ViewOp>())
+    tile = view.getSource();
+  return tile;
+}
+
+/// What an op of one team reads and writes. What it does not write for certain counts as written.
+static SmallVector<Use> findUses(Operation *op) {
+  SmallVector<Use> uses;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!isa<TileType>(value.getType()))
+      continue;
+    bool isRead = isa<LoadOp>(op)      ? cast<LoadOp>(op).getArray() == value
+                  : isa<StoreOp>(op)   ? cast<StoreOp>(op).getTile() == value
+                  : isa<MapOp>(op)     ? cast<MapOp>(op).getResult() != value
+                  : isa<ScanOp>(op)    ? cast<ScanOp>(op).getAll() != value && cast<ScanOp>(op).getLast() != value
+                  : isa<ProductOp>(op) ? cast<ProductOp>(op).getResult() != value
+                                       : false;
+    uses.push_back({rootOf(value), !isRead});
+  }
+  return uses;
+}
+
+/// Two arrays of the caller's may be the same where one is read, as values and outputs in one place; none is written
+/// twice.
+static bool conflict(const Use &one, const Use &other) {
+  if (!one.isWrite && !other.isWrite)
+    return false;
+  bool areArrays = isa<BlockArgument>(one.memory) && isa<BlockArgument>(other.memory);
+  return one.memory == other.memory || (areArrays && one.isWrite != other.isWrite);
+}
+
+static bool isInRegisters(const Use &use) { return tileOf(use.memory).getMemory() == Memory::Registers; }
+
+void conversion::orderByLevels(KernelOp kernel, Block &chunk) {
+  constexpr int64_t enoughPerThread = 32;
+  int64_t most = std::max(countInRegisters(kernel, chunk), enoughPerThread * int64_t(*kernel.getThreads()));
+  struct Leveled {
+    Operation *op;
+    int64_t level;
+    size_t number;
+    SmallVector<Use> uses;
+  };
+  SmallVector<Operation *> asTheyAre, numbers; // and views: what no thread waits for
+  SmallVector<Leveled> ops;
+  for (Operation &op : chunk.without_terminator()) {
+    asTheyAre.push_back(&op);
+    bool isTile = isa<TileDialect>(op.getDialect());
+    if (!isTile && (op.getNumRegions() || !isMemoryEffectFree(&op)))
+      return; // loops and conditions stay where they are
+    if (!isTile || isa<ViewOp>(op)) {
+      numbers.push_back(&op);
+      continue;
+    }
+    Leveled own{&op, 0, ops.size(), findUses(&op)};
+    for (const Leveled &before : ops)
+      for (const Use &use : own.uses)
+        for (const Use &earlier : before.uses)
+          if (conflict(use, earlier))
+            own.level = std::max(own.level, before.level + !isInRegisters(use));
+    ops.push_back(std::move(own));
+  }
+  llvm::sort(ops, [](const Leveled &a, const Leveled &b) {
+    return std::pair(a.level, a.number) < std::pair(b.level, b.number);
+  });
+  auto moveBehind = [&](Operation *op) { op->moveBefore(&chunk, chunk.without_terminator().end()); };
+  llvm::for_each(numbers, moveBehind);
+  for (const Leveled &one : ops)
+    moveBehind(one.op);
+  if (countInRegisters(kernel, chunk) > most)
+    llvm::for_each(asTheyAre, moveBehind);
+}
