@@ -9,7 +9,7 @@ bool ElementwisePasses::mayBeTaken(chunk::MapOp map) const {
   case chunk::Function::Outer:
   case chunk::Function::ScaleCols:
   case chunk::Function::ScaleRows:
-    return takesVectors;
+    return ofCore;
   default:
     return chunk::isElementwise(map.getFunction());
   }
@@ -28,6 +28,9 @@ Operation *ElementwisePasses::of(chunk::MapOp map) {
       readers = of(next);
     else if (auto scan = dyn_cast<chunk::ScanOp>(reader); scan && use.get() == scan.getAdditions())
       readers = scan;
+    else if (auto previous = dyn_cast<chunk::PreviousOp>(reader);
+             previous && ofCore && use.get() == previous.getAll() && previous.getType() == map.getResult().getType())
+      readers = previous;
     if (!readers || reader->getBlock() != map->getBlock() || (pass && pass != readers))
       return map;
     pass = readers;

@@ -47,6 +47,33 @@ Value Scalars::withinHalfATurn(Value angle) {
   return angle;
 }
 
+/// What is left of a function when its zeros between minus and plus half a turn are divided out: a polynomial of the
+/// square, of which no terms cancel. The coefficients interpolate it at the nodes of Chebyshev.
+static Value buildEven(Scalars &s, Value square, ArrayRef<double> coefficients) {
+  Value sum = s.number(coefficients.back());
+  for (double next : llvm::reverse(coefficients.drop_back()))
+    sum = math::FmaOp::create(s.builder, s.loc, sum, square, s.number(next));
+  return sum;
+}
+
+Value Scalars::sineWithinHalfATurn(Value angle) {
+  constexpr double halfTurn = llvm::numbers::pi;
+  Value square = mul(angle, angle);
+  Value zeros = mul(angle, math::FmaOp::create(builder, loc, square, number(-1 / (halfTurn * halfTurn)), number(1)));
+  return mul(zeros,
+             buildEven(*this, square,
+                       {0.999999997, -0.0653454615, 0.00171242617, -2.48939965e-05, 2.30133743e-07, -1.31165661e-09}));
+}
+
+Value Scalars::cosineWithinHalfATurn(Value angle) {
+  constexpr double quarterTurn = llvm::numbers::pi / 2;
+  Value square = mul(angle, angle);
+  Value zeros = math::FmaOp::create(builder, loc, square, number(-1 / (quarterTurn * quarterTurn)), number(1));
+  return mul(zeros,
+             buildEven(*this, square,
+                       {0.999999989, -0.0947151839, 0.00327991878, -5.95066363e-05, 6.59092719e-07, -4.31361528e-09}));
+}
+
 Value Scalars::apply(Function function, ValueRange operands) {
   Value a = operands[0], b = operands.size() > 1 ? operands[1] : Value();
   switch (function) {

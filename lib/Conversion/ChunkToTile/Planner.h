@@ -48,6 +48,9 @@ struct Scalars {
   mlir::Value extremum(chunk::Extremum kind, mlir::Value a, mlir::Value b);
   /// The angle between minus and plus half a turn that an angle is.
   mlir::Value withinHalfATurn(mlir::Value angle);
+  /// The sine or the cosine of such an angle, to 2.3e-7.
+  mlir::Value sineWithinHalfATurn(mlir::Value angle);
+  mlir::Value cosineWithinHalfATurn(mlir::Value angle);
   /// An elementwise function.
   mlir::Value apply(chunk::Function function, mlir::ValueRange operands);
 };
@@ -78,7 +81,7 @@ class Planner {
 public:
   Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
       : program(program), builder(builder), loc(program.getLoc()), machine(machine), structure(program),
-        passes([this](chunk::MapOp map) { return isPaired(map); }, /*takesVectors=*/!machine.isCTA()) {}
+        passes([this](chunk::MapOp map) { return isPaired(map); }, /*ofCore=*/!machine.isCTA()) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
   mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);

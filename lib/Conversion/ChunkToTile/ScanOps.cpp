@@ -54,9 +54,11 @@ void Planner::plan(chunk::MoebiusScanOp op) {
 }
 
 void Planner::plan(chunk::PreviousOp op) {
-  Value state = get(op.getState()), all = get(op.getAll()), result = make(op);
-  scan({all}, state, result, {}, rowsOf(result), 0, false,
-       [](Scalars &, ValueRange x) { return std::pair(x[0], x[1]); });
+  Elements all = machine.isCTA() ? Elements{{Input(get(op.getAll()))}, [](Scalars &, ValueRange x) { return x[0]; }}
+                                 : elementsOf(op.getAll(), op);
+  Value state = get(op.getState()), result = make(op);
+  scan(all.inputs, state, result, {}, rowsOf(result), 0, false,
+       [&](Scalars &s, ValueRange x) { return std::pair(all.build(s, x), x.back()); });
 }
 
 void Planner::plan(chunk::LastOp op) {

@@ -18,6 +18,13 @@ static Function elementFunction(Function function) {
   return isProduct ? Function::Mul : function;
 }
 
+/// Whether the map takes the sine or the cosine of an angle that a scan has brought within half a turn.
+static bool isOfSummedAngle(chunk::MapOp map) {
+  auto scan = map.getOperands()[0].getDefiningOp<chunk::ScanOp>();
+  return scan && scan.getAngles() && map.getOperands()[0] == scan.getAll() &&
+         (map.getFunction() == Function::Sin || map.getFunction() == Function::Cos);
+}
+
 void Planner::gatherLeaves(Leaf leaf, Operation *pass, SmallVectorImpl<Leaf> &leaves) {
   Value value = leaf.getPointer();
   auto producer = value.getDefiningOp<chunk::MapOp>();
@@ -39,6 +46,9 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
     SmallVector<Value> operands;
     for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
       operands.push_back(buildElement(scalars, {operand, isOfColumns(producer, index)}, pass, elements));
+    if (isOfSummedAngle(producer) && !machine.isCTA()) // which has instructions for them
+      return elements[leaf] = producer.getFunction() == Function::Sin ? scalars.sineWithinHalfATurn(operands[0])
+                                                                      : scalars.cosineWithinHalfATurn(operands[0]);
     return elements[leaf] = scalars.apply(elementFunction(producer.getFunction()), operands);
   }
   return elements[leaf] = scalars.number(*chunk::constantNumber(value));
