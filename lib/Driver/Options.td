@@ -56,7 +56,7 @@ def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, V
             HelpText<"type of the data: f32 (default), bf16 or f16">,
             HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's)">;
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
-defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chunk, host", TargetGroup, [RunVerb]>;
+defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chunk, tile, host", TargetGroup, [RunVerb]>;
 
 def backward : Switch<"backward", "of the gradient: make its kernels too, check it, run it or explain it", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 def backward_of : Joined<["--"], "backward=">, MetaVarName<"LIST">, Group<PlanGroup>, Visibility<[BuildVerb, ExplainVerb, CheckVerb, RunVerb]>,

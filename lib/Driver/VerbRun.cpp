@@ -1,4 +1,6 @@
 // recurc run: a recurrence on a folder of .npy files.
+#include "Check/CheckStages.h"
+#include "Check/GradientStages.h"
 #include "Check/Starts.h"
 #include "Compile/Choices.h"
 #include "Compile/GradientPrograms.h"
@@ -38,8 +40,8 @@ static Expected<DataType> parseOutputType(const opt::InputArgList &args, bool is
 static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
   bool hasTarget = args.hasArg(OPT_target);
   StringRef engine = args.getLastArgValue(OPT_engine, hasTarget ? "host" : "interpreter");
-  if (!is_contained({"interpreter", "chunk", "host"}, engine))
-    return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "host"});
+  if (!is_contained({"interpreter", "chunk", "tile", "host"}, engine))
+    return makeUnknownValueError("--engine", engine, {"interpreter", "chunk", "tile", "host"});
   if (hasTarget && args.hasArg(OPT_engine))
     return makeError("--target: it chooses the kernels of a target, and --engine=" + engine +
                      " chooses what runs as well; leave one of them out");
@@ -48,7 +50,7 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
     return makeError("--plan: gradients have one plan; leave it out");
   if (args.hasArg(OPT_plan) && !isCompiled)
     return makeError("--plan: the engine '" + engine + "' goes " +
-                     (engine == "chunk" ? "chunk by chunk" : "token by token") +
+                     (engine == "interpreter" ? "token by token" : "chunk by chunk") +
                      "; plans are of kernels, so take --engine=host");
   return isCompiled ? StringRef("kernels") : engine;
 }
@@ -116,7 +118,47 @@ static Expected<data::Results> runChunks(dgps::RecurrenceOp recurrence, const da
   return interpreter::interpret(*module->getOps<chunk::ProgramOp>().begin(), *completed);
 }
 
-/// Computes the gradient by dual numbers, with one run for each number, by its chunk program, or by kernels.
+/// The plans of a stage that is checked, for float32 data, in float64 but for constants.
+template <typename Stage>
+static auto prepareTile(ArrayRef<Stage> stages, StringRef name, dgps::RecurrenceOp recurrence,
+                        PipelineOptions options) {
+  options.dataType = DataType::F32;
+  return find_if(stages, [&](const Stage &stage) { return stage.name == name; })->prepare(recurrence, options);
+}
+
+/// The plan of a core.
+static Expected<data::Results> runTiles(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                        const PipelineOptions &options) {
+  if (Error error = data::checkData(recurrence, data))
+    return std::move(error);
+  Expected<std::optional<check::PreparedStage>> plan =
+      prepareTile(check::getCheckStages(), "tile", recurrence, options);
+  if (!plan)
+    return plan.takeError();
+  return (*plan)->run(data);
+}
+
+/// The gradient's chunk program, or its plans; all initial states are given.
+static Expected<data::Data> runGradientBelow(dgps::RecurrenceOp recurrence, const data::Data &data,
+                                             const data::Results &cotangents, StringRef engine,
+                                             const PipelineOptions &options) {
+  if (engine == "tile") {
+    Expected<check::PreparedGradient> plans =
+        prepareTile(check::getGradientStages(), "gradient tile", recurrence, options);
+    if (!plans)
+      return plans.takeError();
+    return plans->run(data, cotangents);
+  }
+  PipelineOptions chunked;
+  chunked.gradients = options.gradients;
+  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, chunked);
+  if (!programs)
+    return programs.takeError();
+  return interpreter::interpretGradient(programs->program, programs->gradient, data, cotangents);
+}
+
+/// Computes the gradient by dual numbers, with one run for each number, by its chunk program, by its plans, or by
+/// kernels.
 static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const data::Data &data,
                                         const data::Results &cotangents, StringRef engine, PipelineOptions options) {
   if (Error error = data::checkData(recurrence, data))
@@ -150,14 +192,8 @@ static Expected<data::Data> runGradient(dgps::RecurrenceOp recurrence, const dat
     gradient->params = std::move(ofGiven->params);
     return gradient;
   }
-  PipelineOptions chunked;
-  chunked.gradients = options.gradients;
-  chunked = compile::completeGradients(recurrence, chunked);
-  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, chunked);
-  if (!programs)
-    return programs.takeError();
   Expected<data::Data> gradient =
-      interpreter::interpretGradient(programs->program, programs->gradient, complete, cotangents);
+      runGradientBelow(recurrence, complete, cotangents, engine, compile::completeGradients(recurrence, options));
   if (!gradient)
     return gradient.takeError();
   return check::addStartGradients(recurrence, data, std::move(*gradient));
@@ -231,6 +267,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   }
   Expected<data::Results> results = *engine == "kernels" ? runCompiled(recurrence, *data, *pipeline)
                                     : *engine == "chunk" ? runChunks(recurrence, *data)
+                                    : *engine == "tile"  ? runTiles(recurrence, *data, *pipeline)
                                                          : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
