@@ -1,6 +1,7 @@
 // The tangent of every op, against differences of what the interpreter computes.
 #include "../Examples.h"
 #include "../IRFile.h"
+#include "../ProgramData.h"
 #include "ChunkTesting.h"
 #include "dialects/Chunk/ChunkTangents.h"
 
@@ -134,23 +135,9 @@ protected:
 
 /// Data for so many tokens of a program of Tangents.mlir.
 Data drawData(chunk::ProgramOp program, int64_t tokens) {
-  Data data;
-  data.sizes = {1, tokens, 1, 1};
-  std::mt19937 generator(7);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  auto fill = [&](Role role, llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
-    auto full = getFullShape(role, data.sizes, shape);
-    Array array{{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
-    for (double &x : array.values)
-      x = name == "p" ? 0.6 + 0.4 * uniform(generator) : uniform(generator);
-    return array;
-  };
-  for (chunk::InputOp input : program.getInputs())
-    data.inputs[input.getName().str()] = fill(Role::Input, input.getName(), chunk::shapePerToken(input));
-  for (chunk::ParamOp param : program.getParams())
-    data.params[param.getName().str()] = fill(Role::Param, param.getName(), chunk::shapePerToken(param));
-  for (chunk::StateOp state : program.getStates())
-    data.initial[state.getName().str()] = fill(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
+  Data data = test::drawProgramData(program, {1, tokens, 1, 1}, 7, [](llvm::StringRef name, double number) {
+    return name == "p" ? 0.6 + 0.4 * number : number;
+  });
   for (auto [name, at] : {std::pair("a", 1), {"b", 4}, {"b", 7}})
     if (auto input = data.inputs.find(name); input != data.inputs.end())
       input->second.values[at] = 0;

@@ -1,10 +1,10 @@
 // Single ops of chunk programs as kernels, against the interpreter of chunk programs; and how exact the functions are.
 #include "../IRFile.h"
+#include "../ProgramData.h"
 #include "CPUTesting.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "gmock/gmock.h"
 #include <cmath>
-#include <random>
 
 using namespace recur;
 using namespace recur::data;
@@ -42,24 +42,9 @@ protected:
 
   /// Numbers in [-1, 1]; in [-1, 0] for names that begin with `log`.
   Data makeData(int64_t tokens) {
-    std::mt19937 generator(tokens);
-    Data data;
-    data.sizes = {1, tokens, 2, 2};
-    auto fill = [&](Role role, llvm::StringRef name, llvm::ArrayRef<int64_t> shape) {
-      std::uniform_real_distribution<double> uniform(-1, name.starts_with("log") ? 0 : 1);
-      auto full = getFullShape(role, data.sizes, shape);
-      Array array{{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
-      for (double &value : array.values)
-        value = float(uniform(generator));
-      return array;
-    };
-    for (chunk::InputOp input : program.getInputs())
-      data.inputs[input.getName().str()] = fill(Role::Input, input.getName(), chunk::shapePerToken(input));
-    for (chunk::ParamOp param : program.getParams())
-      data.params[param.getName().str()] = fill(Role::Param, param.getName(), chunk::shapePerToken(param));
-    for (chunk::StateOp state : program.getStates())
-      data.initial[state.getName().str()] = fill(Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
-    return data;
+    return test::drawProgramData(program, {1, tokens, 2, 2}, unsigned(tokens), [](llvm::StringRef name, double number) {
+      return double(float(name.starts_with("log") ? (number - 1) / 2 : number));
+    });
   }
 
   ProgramFile file{"Codegen/ChunkOps.mlir"};
