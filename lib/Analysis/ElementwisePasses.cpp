@@ -15,6 +15,16 @@ bool ElementwisePasses::mayBeTaken(chunk::MapOp map) const {
   }
 }
 
+/// Whether the op sums the rows or the columns of this operand, which is one matrix and no matrix for each token.
+static bool sumsOneMatrix(OpOperand &use) {
+  auto map = dyn_cast<chunk::MapOp>(use.getOwner());
+  if (!map || !isa<chunk::ProgramOp>(map->getParentOp()))
+    return false;
+  bool isMatvec = map.getFunction() == chunk::Function::Matvec;
+  return (isMatvec || map.getFunction() == chunk::Function::Vecmat) && use.getOperandNumber() == (isMatvec ? 0 : 1) &&
+         llvm::all_of(map.getOperands(), [](Value operand) { return chunk::tensorOf(operand).getDimSize(0) == 1; });
+}
+
 Operation *ElementwisePasses::of(chunk::MapOp map) {
   auto [known, isNew] = passes.insert({map, map});
   if (!isNew || !mayBeTaken(map))
@@ -31,6 +41,8 @@ Operation *ElementwisePasses::of(chunk::MapOp map) {
     else if (auto previous = dyn_cast<chunk::PreviousOp>(reader);
              previous && ofCore && use.get() == previous.getAll() && previous.getType() == map.getResult().getType())
       readers = previous;
+    else if (ofCore && sumsOneMatrix(use))
+      readers = reader;
     if (!readers || reader->getBlock() != map->getBlock() || (pass && pass != readers))
       return map;
     pass = readers;

@@ -84,7 +84,7 @@ void recur::populateChain(mlir::OpPassManager &passes, ArrayRef<std::string> sta
 }
 
 static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &options) {
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass({/*chains=*/options.target.isCPU()}));
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
   if (options.target.isCPU()) {
     passes.addNestedPass<chunk::ProgramOp>(chunk::createInvertRootsPass());

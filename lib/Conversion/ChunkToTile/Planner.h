@@ -162,6 +162,7 @@ private:
   /// A matrix that the vectors of all tokens are multiplied by is a factor of one product, on the matrix units of a
   /// CTA.
   bool planProjection(chunk::MapOp op);
+  bool sumPass(chunk::MapOp op);
   /// Whether nothing but such products of data take the param: then it is a factor as it came.
   bool isFactorOfData(chunk::ParamOp param);
   /// A scan that is left to the pass of the maps that read what it gives, and nothing else does.

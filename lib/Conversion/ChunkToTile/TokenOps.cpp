@@ -161,13 +161,38 @@ bool Planner::planProjection(chunk::MapOp op) {
   return true;
 }
 
+/// The elements of a matrix are computed as they are summed.
+bool Planner::sumPass(chunk::MapOp op) {
+  bool isMatvec = op.getFunction() == chunk::Function::Matvec;
+  if (!isMatvec && op.getFunction() != chunk::Function::Vecmat)
+    return false;
+  Value matrix = op.getOperands()[isMatvec ? 0 : 1], factors = op.getOperands()[isMatvec ? 1 : 0];
+  auto map = matrix.getDefiningOp<chunk::MapOp>();
+  if (!map || passes.of(map) != op)
+    return false;
+  Elements elements = elementsOf(matrix, op);
+  SmallVector<Input> inputs = elements.inputs;
+  std::optional<double> one = chunk::constantNumber(factors); // of sums alone
+  bool isSum = one && *one == 1;
+  int64_t summed = isMatvec ? 2 : 1;
+  if (!isSum)
+    inputs.push_back({get(factors), {0, summed}});
+  ArrayRef<int64_t> sizes = chunk::tensorOf(matrix).getShape();
+  Value result = make(op.getResult());
+  reduce(Reduction::Sum, inputs, result, {summed}, sizes, [&](Scalars &scalars, ValueRange x) {
+    Value element = elements.build(scalars, isSum ? x : x.drop_back());
+    return isSum ? element : scalars.mul(element, x.back());
+  });
+  return true;
+}
+
 void Planner::plan(chunk::MapOp op) {
   if (chunk::isElementwise(op.getFunction())) {
     if (passes.of(op) == op && !isPaired(op) && !sumsOfStarts.contains(op) && !planned.contains(op))
       planElementwise(op);
     return;
   }
-  if (isSummedOuter(op) || planProjection(op) || passes.of(op) != op)
+  if (isSummedOuter(op) || planProjection(op) || passes.of(op) != op || sumPass(op))
     return;
   SmallVector<Value> operands;
   for (Value operand : op.getOperands())

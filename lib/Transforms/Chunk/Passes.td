@@ -257,7 +257,8 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
   let summary = "states change after all that reads them";
   let description = [{
     Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts: below
-    this level a state is then changed in place.
+    this level a state is then changed in place. With `chains` so do those of which only such an advance takes the result,
+    for a state that changes in several steps.
 
     Before:
     ```mlir
@@ -274,6 +275,7 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
     chunk.next %S, %S1 : tensor<2x3xf32>
     ```
   }];
+  let options = [Option<"chains", "chains", "bool", "true", "advances of which an advance takes the result, too">];
 }
 
 def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {

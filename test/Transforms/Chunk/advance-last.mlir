@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --chunk-advance-last | FileCheck %s
+// RUN: recur-opt %s --chunk-advance-last=chains=false | FileCheck %s --check-prefix=PLAIN
 
 // CHECK-LABEL: chunk.program @read_after
 // CHECK: %[[O:.*]] = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
@@ -30,5 +31,30 @@ chunk.program @read_what_it_became {} chunk 8 {
   %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
   chunk.next %S, %S1 : tensor<2x3xf32>
   %o = chunk.read %q, %S1 : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+}
+
+// A state that changes in two steps changes when it has been read.
+// CHECK-LABEL: chunk.program @chain
+// CHECK: %[[O:.*]] = chunk.read %q, %S :
+// CHECK-NEXT: chunk.output "o" %[[O]]
+// CHECK-NEXT: %[[FIRST:.*]] = chunk.advance %S, %v, %k
+// CHECK-NEXT: %[[SECOND:.*]] = chunk.advance %[[FIRST]], %v, %q
+// CHECK-NEXT: chunk.next %S, %[[SECOND]]
+// Without the option the first step stays where it is.
+// PLAIN-LABEL: chunk.program @chain
+// PLAIN: chunk.advance %S, %v, %k
+// PLAIN-NEXT: chunk.read %q, %S
+// PLAIN: chunk.advance
+// PLAIN-NEXT: chunk.next
+chunk.program @chain {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %S2 = chunk.advance %S1, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
   chunk.output "o" %o : tensor<8x2xf32>
 }
