@@ -207,11 +207,53 @@ LogicalResult TokenLoopOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) 
 // CgOp and ComposeOp
 //===----------------------------------------------------------------------===//
 
+/// The steps one by one, as ops that each have an adjoint: gives where they stop.
+static Value buildSteps(ValueBuilder &build, CgOp op) {
+  Block &body = op.getBody().front();
+  auto apply = [&](Value direction) {
+    IRMapping copies;
+    copies.map(body.getArgument(0), direction);
+    for (Operation &inside : body.without_terminator())
+      build.getBuilder().clone(inside, copies);
+    return copies.lookupOrDefault(body.getTerminator()->getOperand(0));
+  };
+  auto dot = [&](Value a, Value b) { return build.map(Function::Dot, {a, b}); };
+  Value one = build.number(1), residual = op.getVectors(), direction = residual, solution;
+  Value square = dot(residual, residual);
+  for (int64_t step = 0, steps = op.getIterations(); step < steps; ++step) {
+    Value image = build.add(apply(direction), build.mul(op.getRidge(), direction)), curvature = dot(direction, image);
+    // A step without a residual or a curvature changes nothing: what is divided by is one then, and not zero.
+    Value moves = build.map(Function::Abs, curvature), divisor = build.select(moves, curvature, one);
+    Value length = build.select(moves, build.map(Function::Div, {square, divisor}), Value());
+    solution = build.add(solution, build.mul(length, direction));
+    if (step + 1 == steps)
+      break;
+    residual = build.sub(residual, build.mul(length, image));
+    Value next = dot(residual, residual);
+    Value keep = build.map(Function::Div, {next, build.select(square, square, one)});
+    direction = build.select(moves, build.add(residual, build.mul(keep, direction)), direction);
+    square = next;
+  }
+  return solution;
+}
+
 // y = A^-1 x with a symmetric A, so dx = A^-1 dy, by as many steps, and A matters as -dx y^T does: through one
 // application of the region to y, whose result matters as -dx.
 LogicalResult CgOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
-  auto solved = CgOp::create(builder, getLoc(), getType(), adjoints.of(getResult()), getRidge(), getIterations());
+  if (getBySteps()) {
+    struct Recorder : OpBuilder::Listener {
+      void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override { ops.push_back(op); }
+      SmallVector<Operation *> ops;
+    } recorder;
+    OpBuilder recorded(builder);
+    recorded.setListener(&recorder);
+    ValueBuilder steps(recorded, getLoc());
+    adjoints.add(build, buildSteps(steps, *this), adjoints.of(getResult()));
+    return buildAdjoints(builder, recorder.ops, adjoints);
+  }
+  auto solved = CgOp::create(builder, getLoc(), getType(), adjoints.of(getResult()), getRidge(), getIterations(),
+                             /*by_steps=*/false);
   IRMapping region;
   getBody().cloneInto(&solved.getBody(), region);
   adjoints.add(build, getVectors(), solved.getResult());

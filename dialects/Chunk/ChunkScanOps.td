@@ -152,7 +152,7 @@ def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, Recur
   let description = [{
     The region gives `G_t x_t` for all tokens' x_t at once, so that G_t is never formed: for a state it is one more linear
     attention. A fixed number of steps; a step whose residual or curvature is exactly zero changes nothing. The ridge is a
-    scalar or a vector.
+    scalar or a vector. The adjoint is that of the solution, or with `by_steps` that of the steps.
 
     Verified: the region's argument and what it yields have the type of the vectors; the ridge's shape; at least one
     iteration.
@@ -167,10 +167,10 @@ def Chunk_CgOp : Chunk_Op<"cg", [SingleBlockImplicitTerminator<"YieldOp">, Recur
     }
     ```
   }];
-  let arguments = (ins Chunk_Vectors:$vectors, Chunk_Tokens:$ridge, I64Attr:$iterations);
+  let arguments = (ins Chunk_Vectors:$vectors, Chunk_Tokens:$ridge, I64Attr:$iterations, UnitAttr:$by_steps);
   let results = (outs Chunk_Vectors:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$vectors `ridge` $ridge `iterations` $iterations attr-dict `:` type($vectors) `,` type($ridge) $body";
+  let assemblyFormat = "$vectors `ridge` $ridge `iterations` $iterations (`by_steps` $by_steps^)? attr-dict `:` type($vectors) `,` type($ridge) $body";
   let hasRegionVerifier = 1;
 }
 

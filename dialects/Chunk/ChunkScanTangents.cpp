@@ -317,7 +317,8 @@ void CgOp::buildTangent(OpBuilder &builder, Tangents &tangents) {
   if (!right)
     return;
   right = build.fit(right, getResult());
-  auto solve = CgOp::create(builder, getLoc(), right.getType(), right, tangents.valueOf(getRidge()), getIterations());
+  auto solve = CgOp::create(builder, getLoc(), right.getType(), right, tangents.valueOf(getRidge()), getIterations(),
+                            getBySteps());
   getBody().cloneInto(&solve.getBody(), copies);
   tangents.set(getResult(), solve.getResult());
 }

@@ -349,12 +349,12 @@ def DGPS_CgOp : DGPS_PureOp<"cg"> {
   let summary = "conjugate-gradient steps from zero on (G + diag(ridge)) y = x";
   let description = [{
     A fixed number of steps; a step whose residual or curvature is exactly zero changes nothing. The ridge is a scalar or
-    a vector.
+    a vector. The gradient is that of the solution, or with `by_steps` that of the steps.
 
     Example: `%y = dgps.cg %G, %q ridge %r iterations 30 : <128x128>, <128>, <128>`
   }];
-  let arguments = (ins DGPS_Matrix:$matrix, DGPS_Vector:$vector, DGPS_RealType:$ridge, I64Attr:$iterations);
-  let assemblyFormat = "$matrix `,` $vector `ridge` $ridge `iterations` $iterations attr-dict `:` type($matrix) `,` type($vector) `,` type($ridge)";
+  let arguments = (ins DGPS_Matrix:$matrix, DGPS_Vector:$vector, DGPS_RealType:$ridge, I64Attr:$iterations, UnitAttr:$by_steps);
+  let assemblyFormat = "$matrix `,` $vector `ridge` $ridge `iterations` $iterations (`by_steps` $by_steps^)? attr-dict `:` type($matrix) `,` type($vector) `,` type($ridge)";
 }
 
 #endif // RECUR_DGPS_OPS_TD

@@ -66,6 +66,13 @@ static const char *explainAbsence(StringRef name, const CheckOptions &check) {
                                                : "this recurrence has none on this target with this plan";
 }
 
+/// Whether some gradient is that of what conjugate gradients go to, which few of them do not reach.
+static bool standsForSolutions(ArrayRef<dgps::RecurrenceOp> recurrences) {
+  return any_of(recurrences, [](dgps::RecurrenceOp recurrence) {
+    return any_of(recurrence.getBody().getOps<dgps::CgOp>(), [](dgps::CgOp cg) { return !cg.getBySteps(); });
+  });
+}
+
 Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseRecurrenceOptions(args, "check");
   if (!options)
@@ -116,7 +123,11 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
       outs() << printAsText(report, *check);
   }
   bool passes = all_of(reports, [](const RecurrenceReport &report) { return report.passes(); });
-  if (!passes)
+  if (!passes && check->backward && standsForSolutions((*specification)->getRecurrences()))
+    note("a stage differs from dual numbers. The gradient of 'cg' is that of the solution, and right as far as its "
+         "iterations reach it: give it more, or write gradient = steps. Where that changes nothing, this is a fault in "
+         "recurc");
+  else if (!passes)
     note("a stage differs from the interpreter: this is a fault in recurc; the command above repeats it");
   // Values too large for every arithmetic are the fault of the recurrence and its data.
   for (const RecurrenceReport &report : reports)

@@ -234,8 +234,8 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         return Text{fmt::format("{}[step {}]", in(op.getOperand(), Level::Operand), op.getStep())};
       })
       .Case([&](chunk::CgOp op) {
-        return Text{fmt::format("cg({}, ridge = {}, iterations = {})", in(op.getVectors()), in(op.getRidge()),
-                                op.getIterations())};
+        return Text{fmt::format("cg({}, ridge = {}, iterations = {}{})", in(op.getVectors()), in(op.getRidge()),
+                                op.getIterations(), op.getBySteps() ? ", gradient = steps" : "")};
       })
       .Default([&](mlir::Operation *other) {
         SmallVector<std::string, 4> arguments;

@@ -87,6 +87,7 @@ struct CallExpr : Expr {
   // Filled by sema.
   const BuiltinInfo *builtin = nullptr;
   int64_t count = 0;                            // the iterations of cg
+  bool bySteps = false;                         // cg has the gradient of its steps
   llvm::ArrayRef<Declaration *> boundArguments; // of a function of the file's own: what its arguments are here
   Expr *body = nullptr;                         // and its expression, with these
   CallExpr(SourceRange range, llvm::StringRef callee, SourceRange calleeRange, llvm::ArrayRef<Argument> arguments)

@@ -14,7 +14,7 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 double logaddexp(double a, double b) { return std::max(a, b) + softplus(-std::abs(a - b)); }
 
 constexpr llvm::StringRef kNormKeywords[] = {"eps"};
-constexpr llvm::StringRef kCgKeywords[] = {"ridge", "iterations"};
+constexpr llvm::StringRef kCgKeywords[] = {"ridge", "iterations", "gradient"};
 constexpr llvm::StringRef kDgpsKeywords[] = {"read", "value", "solve", "decay", "gain", "write", "atk"};
 
 const BuiltinInfo kBuiltins[] = {
@@ -49,7 +49,7 @@ const BuiltinInfo kBuiltins[] = {
     {Builtin::Dot, "dot", 2, "dot(a, b)"},
     {Builtin::Diag, "diag", 1, "diag(a)"},
     {Builtin::Ones, "ones", 1, "ones(n)"},
-    {Builtin::Cg, "cg", 2, "cg(G, x, ridge = r, iterations = n)", kCgKeywords},
+    {Builtin::Cg, "cg", 2, "cg(G, x, ridge = r, iterations = n, gradient = solution | steps)", kCgKeywords},
     {Builtin::Dgps, "dgps", 1,
      "dgps(S, read = k, value = v, solve = online | offline, decay = 1, gain = 1, write = read, atk = 1)",
      kDgpsKeywords},
@@ -68,6 +68,10 @@ const BuiltinInfo *findBuiltin(llvm::StringRef name) {
   }();
   auto found = byName.find(name);
   return found == byName.end() ? nullptr : found->second;
+}
+
+bool takesWord(llvm::StringRef function, llvm::StringRef keyword) {
+  return (function == "dgps" && keyword == "solve") || (function == "cg" && keyword == "gradient");
 }
 
 } // namespace recur::frontend

@@ -61,7 +61,12 @@ struct BuiltinInfo {
 };
 
 llvm::ArrayRef<BuiltinInfo> getBuiltins();
+/// The most steps of cg whose own gradient is asked for: each is some fifty operations of the gradient's program.
+constexpr int64_t kMaxStepsBack = 64;
+
 /// Null when there is no function of that name.
 const BuiltinInfo *findBuiltin(llvm::StringRef name);
+/// Whether a word follows the named argument, such as `solve = online`, and no expression.
+bool takesWord(llvm::StringRef function, llvm::StringRef keyword);
 
 } // namespace recur::frontend

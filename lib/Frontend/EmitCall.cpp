@@ -105,7 +105,7 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return a; // the product that it stands in knows
   case Builtin::Cg: {
     Value ridge = emit(call->getKeyword("ridge"));
-    return dgps::CgOp::create(builder, loc, a, b, ridge, call->count);
+    return dgps::CgOp::create(builder, loc, a, b, ridge, call->count, call->bySteps);
   }
   case Builtin::Ones:
   case Builtin::Dgps:

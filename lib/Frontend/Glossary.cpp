@@ -55,7 +55,8 @@ constexpr GlossaryEntry kGlossary[] = {
     {"dot", "dot(a, b)", "The inner product of two vectors of one size."},
     {"diag", "diag(a)", "A diagonal, beside '@': S @ diag(a) scales the columns of S, diag(a) @ S its rows."},
     {"ones", "ones(n)", "A vector of n ones."},
-    {"cg", "cg(G, x, ridge = r, iterations = n)", "n steps of conjugate gradients on (G + diag(r)) y = x."},
+    {"cg", "cg(G, x, ridge = r, iterations = n, gradient = solution | steps)",
+     "n steps of conjugate gradients on (G + diag(r)) y = x."},
     {"dgps", "dgps(S, read = k, value = v, solve = online | offline, decay = 1, gain = 1, write = read, atk = 1)",
      "The update of the taxonomy by its axes; online replaces what S holds for the key, offline adds to it."},
 };

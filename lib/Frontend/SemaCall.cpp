@@ -95,8 +95,7 @@ bool RecurrenceChecker::checkArguments(CallExpr *call) {
         checkValue(argument.value);
       continue;
     }
-    // `solve` is followed by a word, not by an expression.
-    if (builtin.id != Builtin::Dgps || argument.keyword != "solve")
+    if (!takesWord(builtin.name, argument.keyword))
       checkValue(argument.value);
     if (!llvm::is_contained(builtin.keywords, argument.keyword)) {
       Diagnostic &diagnostic =
@@ -259,6 +258,21 @@ Shape RecurrenceChecker::checkCg(CallExpr *call) {
               .help("as many iterations as the matrix has rows solve it exactly; fewer are usual");
         call->count = *count;
       }
+  }
+  if (Expr *gradient = call->getKeyword("gradient")) {
+    auto *word = dyn_cast<NameExpr>(gradient);
+    if (!word || (word->name != "solution" && word->name != "steps"))
+      diagnostics.report(ErrorCode::BadGradient, gradient->range, "'gradient' is solution or steps")
+          .help("gradient = solution is that of what the steps go to, and is the default; gradient = steps goes back "
+                "through them");
+    else
+      call->bySteps = word->name == "steps";
+    if (call->bySteps && call->count > kMaxStepsBack)
+      diagnostics
+          .report(ErrorCode::IterationCount, iterations->range,
+                  "this is " + llvm::Twine(call->count) + " iterations; 'gradient = steps' goes back through at most " +
+                      llvm::Twine(kMaxStepsBack))
+          .help("where there are enough to reach the solution, its gradient is what 'gradient = solution' gives");
   }
   Shape m = matrix->shape, x = vector->shape, r = ridge ? ridge->shape : Shape();
   auto refuse = [&](Expr *operand, const llvm::Twine &message) {

@@ -56,9 +56,8 @@ Expr *RecurrenceChecker::cloneExpr(const Expr *expr) {
   case Expr::Call: {
     auto *call = cast<CallExpr>(expr);
     llvm::SmallVector<Argument, 4> arguments(call->arguments);
-    bool isWord = call->callee == "dgps"; // `solve` is followed by a word
     for (Argument &argument : arguments)
-      if (!isWord || argument.keyword != "solve")
+      if (!takesWord(call->callee, argument.keyword))
         argument.value = cloneExpr(argument.value);
     return copied(file.make<CallExpr>(expr->range, call->callee, call->calleeRange, file.copy<Argument>(arguments)),
                   expr);

@@ -162,7 +162,7 @@ private:
       auto *call = cast<CallExpr>(expr);
       use(functions, call->callee, call->calleeRange);
       for (const Argument &argument : call->arguments)
-        if (!(call->callee == "dgps" && argument.keyword == "solve")) // a word follows
+        if (!takesWord(call->callee, argument.keyword))
           visit(argument.value);
       return;
     }

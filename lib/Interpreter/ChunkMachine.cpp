@@ -1,5 +1,6 @@
 // One chunk: finds what each op computes and keeps the values.
 #include "Interpreter/ChunkMeaning.h"
+#include "Support/ConjugateGradients.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -308,9 +309,11 @@ Error ChunkMachine::evaluateCg(CgOp op) {
   };
   Array result{vectors.shape, std::vector<double>(vectors.values.size())};
   Array residual = vectors, direction = vectors;
-  std::vector<double> squares(rows); // of the residuals
-  for (int64_t row = 0; row < rows; ++row)
+  std::vector<double> squares(rows), least(rows); // of the residuals, and what is none
+  for (int64_t row = 0; row < rows; ++row) {
     squares[row] = dot(residual, residual, row);
+    least[row] = arithmetic.isExact() ? 0 : arithmetic.store(squares[row] * solvedInFloat32);
+  }
   for (int64_t iteration = 0; iteration < int64_t(op.getIterations()); ++iteration) {
     set(block.getArgument(0), direction);
     if (Error error = run(block))
@@ -322,7 +325,7 @@ Error ChunkMachine::evaluateCg(CgOp op) {
             arithmetic.multiplyAdd(image.values[row * size + i], ridgeAt(row, i), direction.values[row * size + i]);
     for (int64_t row = 0; row < rows; ++row) {
       double curvature = dot(direction, image, row);
-      if (curvature == 0 || squares[row] == 0)
+      if (curvature == 0 || squares[row] <= least[row])
         continue;
       double step = arithmetic.store(squares[row] / curvature);
       for (int64_t i = row * size; i < (row + 1) * size; ++i) {

@@ -54,28 +54,34 @@ template <typename Number> static void softmax(const Number *a, Number *result, 
 }
 
 /// The textbook method of conjugate gradients on (matrix + diag(ridge)) y = x, from y = 0.
-static void conjugateGradients(const double *matrix, const double *x, const double *ridge, int64_t ridgeStep,
-                               int64_t iterations, int64_t n, double *y) {
-  std::vector<double> residual(x, x + n), direction(x, x + n), image(n);
-  std::fill_n(y, n, 0.0);
-  double norm = dot(residual.data(), residual.data(), n);
+template <typename Number>
+static void takeSteps(const Number *matrix, const Number *x, const Number *ridge, int64_t ridgeStep, int64_t iterations,
+                      int64_t n, Number *y) {
+  std::vector<Number> residual(x, x + n), direction(x, x + n), image(n);
+  std::fill_n(y, n, Number(0.0));
+  Number norm = dot(residual.data(), residual.data(), n);
   for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     for (int64_t i = 0; i < n; ++i)
       image[i] = dot(matrix + i * n, direction.data(), n) + ridge[i * ridgeStep] * direction[i];
-    double curvature = dot(direction.data(), image.data(), n);
+    Number curvature = dot(direction.data(), image.data(), n);
     // Nothing changes in this step, and so in none of those that follow.
-    if (norm == 0 || curvature == 0)
+    if (valueOf(norm) == 0 || valueOf(curvature) == 0)
       return;
-    double length = norm / curvature;
+    Number length = norm / curvature;
     for (int64_t i = 0; i < n; ++i) {
       y[i] += length * direction[i];
       residual[i] -= length * image[i];
     }
-    double nextNorm = dot(residual.data(), residual.data(), n);
+    Number nextNorm = dot(residual.data(), residual.data(), n);
     for (int64_t i = 0; i < n; ++i)
       direction[i] = residual[i] + nextNorm / norm * direction[i];
     norm = nextNorm;
   }
+}
+
+static void conjugateGradients(const double *matrix, const double *x, const double *ridge, int64_t ridgeStep,
+                               int64_t iterations, bool /*bySteps*/, int64_t n, double *y) {
+  takeSteps(matrix, x, ridge, ridgeStep, iterations, n, y);
 }
 
 /// Solves matrix y = x, a square system, by elimination. A column in which nothing is left gives zero.
@@ -103,10 +109,12 @@ static std::vector<double> solveDensely(std::vector<double> matrix, std::vector<
   return x;
 }
 
-/// The steps stand for the solution y of (matrix + diag(ridge)) y = x, and have its derivative: that of the steps
-/// themselves says as much about where they stop as about y.
+/// The steps stand for the solution y of (matrix + diag(ridge)) y = x, and have its derivative, unless that of the
+/// steps is asked for: it says as much about where they stop as about y.
 static void conjugateGradients(const Dual *matrix, const Dual *x, const Dual *ridge, int64_t ridgeStep,
-                               int64_t iterations, int64_t n, Dual *y) {
+                               int64_t iterations, bool bySteps, int64_t n, Dual *y) {
+  if (bySteps)
+    return takeSteps(matrix, x, ridge, ridgeStep, iterations, n, y);
   auto values = [](const Dual *numbers, int64_t count) {
     std::vector<double> result(count);
     for (int64_t i = 0; i < count; ++i)
@@ -114,8 +122,8 @@ static void conjugateGradients(const Dual *matrix, const Dual *x, const Dual *ri
     return result;
   };
   std::vector<double> system = values(matrix, n * n), solution(n);
-  conjugateGradients(system.data(), values(x, n).data(), values(ridge, ridgeStep ? n : 1).data(), ridgeStep, iterations,
-                     n, solution.data());
+  takeSteps(system.data(), values(x, n).data(), values(ridge, ridgeStep ? n : 1).data(), ridgeStep, iterations, n,
+            solution.data());
   std::vector<double> slopes(n);
   for (int64_t i = 0; i < n; ++i) {
     system[i * n + i] += ridge[i * ridgeStep].value;
@@ -272,10 +280,10 @@ Action<Number> interpreter::makeAction(mlir::Operation *op, llvm::function_ref<S
       .Case([&](CgOp cg) {
         Slot ridge = slotOf(cg.getRidge());
         bool scalarRidge = llvm::cast<RealType>(cg.getRidge().getType()).isScalar();
-        return [=, m = slotOf(cg.getMatrix()), x = slotOf(cg.getVector()),
-                steps = int64_t(cg.getIterations())](Number *numbers) {
+        return [=, m = slotOf(cg.getMatrix()), x = slotOf(cg.getVector()), steps = int64_t(cg.getIterations()),
+                bySteps = cg.getBySteps()](Number *numbers) {
           conjugateGradients(numbers + m.offset, numbers + x.offset, numbers + ridge.offset, scalarRidge ? 0 : 1, steps,
-                             x.count(), numbers + result.offset);
+                             bySteps, x.count(), numbers + result.offset);
         };
       })
       .Default([&](mlir::Operation *other) {

@@ -237,9 +237,10 @@ void Drawer::drawGram() {
   recurrence.stages.push_back(makePostUpdate(gram, decay, square, fresh("Sb")));
   recurrence.stages.push_back(makePostUpdate(state, decay, term, fresh("Sb")));
   Term query = inputOf("q", {"K"}, Fill::Key);
-  Term solved = call(
-      "cg", {gram.state, query},
-      {{"ridge", param("ridge", random.chance(0.5) ? Shape{} : Shape{"K"}, Fill::Positive)}, {"iterations", number(2)}},
-      {"K"});
+  std::vector<Labelled> named = {{"ridge", param("ridge", random.chance(0.5) ? Shape{} : Shape{"K"}, Fill::Positive)},
+                                 {"iterations", number(2)}};
+  if (random.chance(0.5))
+    named.push_back({"gradient", name("steps", {})});
+  Term solved = call("cg", {gram.state, query}, std::move(named), {"K"});
   addOutput(times(state.state, solved));
 }

@@ -100,7 +100,7 @@ bool property::isFixed(const Term &parent, unsigned operand) {
   if (isCall(parent, "ones") || parent->is(Kind::Index) || (isCall(parent, "dgps") && operand == 0))
     return true;
   const std::string &label = parent->labels[operand];
-  return label == "solve" || label == "iterations";
+  return label == "solve" || label == "iterations" || label == "gradient";
 }
 
 Term property::replaceTerm(const Term &inside, const Term &old, const Term &by) {

@@ -180,7 +180,8 @@ const Poly *Expressions::expand(Operation *op) {
       .Case([&](dgps::ScaleColsOp) { return product(op, transposed); })
       .Case([&](dgps::ScaleRowsOp) { return product(op, same); })
       .Case([&](dgps::CgOp cg) {
-        return algebra.function("cg", 1, {operand(0), operand(1), operand(2)}, cg.getIterations());
+        return algebra.function(cg.getBySteps() ? "cg by steps" : "cg", 1, {operand(0), operand(1), operand(2)},
+                                cg.getIterations());
       })
       .Default([&](Operation *other) { return opaque(other); });
 }

@@ -147,8 +147,9 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
         return call(stacks ? "stack" : "concat");
       })
       .Case([&](dgps::CgOp cg) {
-        return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text + ", ridge = " +
-                    text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) + ")"};
+        return Text{"cg(" + text(cg.getMatrix()).text + ", " + text(cg.getVector()).text +
+                    ", ridge = " + text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) +
+                    (cg.getBySteps() ? ", gradient = steps)" : ")")};
       })
       .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
 }

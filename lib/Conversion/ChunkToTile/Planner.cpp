@@ -25,6 +25,10 @@ Value Scalars::isPositive(Value a) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, number(0));
 }
 
+Value Scalars::isAtMost(Value a, Value b) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLE, a, b);
+}
+
 Value Scalars::extremum(Extremum kind, Value a, Value b) {
   if (kind == Extremum::Max)
     return max(a, b);

@@ -44,6 +44,8 @@ struct Scalars {
   mlir::Value equal(mlir::Value a, mlir::Value b);
   mlir::Value isZero(mlir::Value a);
   mlir::Value isPositive(mlir::Value a);
+  /// Not where either is no number.
+  mlir::Value isAtMost(mlir::Value a, mlir::Value b);
   /// What a tropical scan makes of two values.
   mlir::Value extremum(chunk::Extremum kind, mlir::Value a, mlir::Value b);
   /// The angle between minus and plus half a turn that an angle is.

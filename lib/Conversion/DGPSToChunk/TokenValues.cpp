@@ -85,7 +85,7 @@ Value ProgramBuilder::liftOp(Operation *op, llvm::function_ref<Value(Value)> ope
           vectors = spreadRows(vectors);
         // All that the product needs and other values may need too is made outside of the region.
         product(op.getMatrix(), vectors, /*left=*/false);
-        auto cg = CgOp::create(builder, loc, vectors.getType(), vectors, ridge, op.getIterations());
+        auto cg = CgOp::create(builder, loc, vectors.getType(), vectors, ridge, op.getIterations(), op.getBySteps());
         Block &block = cg.getBody().emplaceBlock();
         OpBuilder::InsertionGuard guard(builder);
         builder.setInsertionPointToStart(&block);

@@ -22,6 +22,9 @@ Value ScalarCode::isAbove(Value a, Value b) {
 Value ScalarCode::isOther(Value a, Value b) {
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, a, b, flags);
 }
+Value ScalarCode::isNotAtMost(Value a, Value b) {
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UGT, a, b, flags);
+}
 Value ScalarCode::select(Value condition, Value a, Value b) {
   return arith::SelectOp::create(builder, loc, condition, a, b);
 }

@@ -28,6 +28,8 @@ public:
   Value sqrt(Value x);
   Value isAbove(Value a, Value b);
   Value isOther(Value a, Value b);
+  /// Also where either is no number.
+  Value isNotAtMost(Value a, Value b);
   Value select(Value condition, Value a, Value b);
   MathFunctions functions() { return {builder, loc, /*hasFMA=*/false}; } // not every processor has it
 

@@ -1,6 +1,7 @@
 // Each op of a token: how an element of its result is computed, and whether all are computed at once.
 #include "Conversion/DGPSToLLVM/StepBuilder.h"
 #include "Conversion/ToLLVM/Code.h"
+#include "Support/ConjugateGradients.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -62,7 +63,8 @@ Item StepBuilder::makeSoftmax(SoftmaxOp op) {
   return item;
 }
 
-/// The textbook method from zero; a step whose residual or curvature is zero changes nothing, nor does any after it.
+/// The textbook method from zero; a step whose residual is as good as zero, or whose curvature is zero, changes
+/// nothing, nor does any after it.
 Item StepBuilder::makeCg(CgOp op) {
   Item matrix = items.at(op.getMatrix()), x = items.at(op.getVector()), ridge = items.at(op.getRidge());
   int64_t n = x.columns;
@@ -77,7 +79,8 @@ Item StepBuilder::makeCg(CgOp op) {
   });
   auto in = [&](Value vector) { return [this, vector](Value j) { return b.loadFloat(vector, j); }; };
   Value norm = allocateVector(1), zero = b.index(0);
-  b.storeFloat(b.dot(n, in(residual), in(residual)), norm, zero);
+  Value first = b.dot(n, in(residual), in(residual)), least = b.mul(first, b.number(solvedInFloat32));
+  b.storeFloat(first, norm, zero);
   b.loop(int64_t(op.getIterations()), [&](Value) {
     b.loop(n, [&](Value i) {
       Value product = b.dot(n, [&](Value j) { return matrix.element(i, j); }, in(direction));
@@ -86,7 +89,7 @@ Item StepBuilder::makeCg(CgOp op) {
     });
     Value curvature = b.dot(n, in(direction), in(image)), oldNorm = b.loadFloat(norm, zero);
     Value goesOn =
-        arith::AndIOp::create(b.builder, b.loc, b.isOther(oldNorm, b.number(0)), b.isOther(curvature, b.number(0)));
+        arith::AndIOp::create(b.builder, b.loc, b.isNotAtMost(oldNorm, least), b.isOther(curvature, b.number(0)));
     buildChoice(b.builder, b.loc, goesOn, [&] {
       Value length = b.div(oldNorm, curvature);
       b.loop(n, [&](Value j) {

@@ -238,3 +238,28 @@ chunk.program @corners {} chunk 8 {
   %c = chunk.map mul %a, %b : tensor<8xf32>, tensor<8xf32>
   chunk.output "o" %c : tensor<8xf32>
 }
+
+// -----
+
+// With by_steps the steps are written down and gone back through: no cg is left that is not read.
+// CHECK-LABEL: chunk.program @step_gradient {} chunk 8 backward {
+// CHECK: %[[SQUARE:[a-z0-9_]+]] = chunk.map dot %q, %q
+// CHECK: %[[IMAGE:[a-z0-9_]+]] = chunk.map mul %k, %q
+// CHECK: %[[CURVATURE:[a-z0-9_]+]] = chunk.map dot %q, %{{[a-z0-9_]+}}
+// CHECK: %[[MOVES:[a-z0-9_]+]] = chunk.map abs %[[CURVATURE]]
+// CHECK: %[[DIVISOR:[a-z0-9_]+]] = chunk.map select %[[MOVES]], %[[CURVATURE]], %{{[a-z0-9_]+}}
+// CHECK: %[[QUOTIENT:[a-z0-9_]+]] = chunk.map div %[[SQUARE]], %[[DIVISOR]]
+// CHECK: chunk.map select %[[MOVES]], %[[QUOTIENT]], %{{[a-z0-9_]+}}
+// CHECK-NOT: chunk.cg
+// CHECK: chunk.output "gradient.q"
+chunk.program @step {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %r = chunk.param "r" : tensor<1xf32>
+  %y = chunk.cg %q ridge %r iterations 1 by_steps : tensor<8x3xf32>, tensor<1xf32> {
+  ^bb0(%x: tensor<8x3xf32>):
+    %z = chunk.map mul %k, %x : tensor<8x3xf32>, tensor<8x3xf32>
+    chunk.yield %z : tensor<8x3xf32>
+  }
+  chunk.output "y" %y : tensor<8x3xf32>
+}

@@ -121,6 +121,11 @@ chunk.program @everything_else {} chunk 8 {
     // CHECK: chunk.yield %{{.*}} : tensor<8x3xf32>
     chunk.yield %image : tensor<8x3xf32>
   }
+  // CHECK: chunk.cg %{{.*}} ridge %p iterations 2 by_steps : tensor<8x3xf32>, tensor<1x3xf32> {
+  %stepped = chunk.cg %k0 ridge %p iterations 2 by_steps : tensor<8x3xf32>, tensor<1x3xf32> {
+  ^bb0(%direction: tensor<8x3xf32>):
+    chunk.yield %direction : tensor<8x3xf32>
+  }
   // CHECK: %{{.*}}:2 = chunk.token_loop (%{{.*}} = %x : tensor<8x5xf32>) carry (%{{.*}} = %S : tensor<5x3xf32>) -> (tensor<8x5xf32>, tensor<5x3xf32>) {
   %loop:2 = chunk.token_loop (%x1 = %x : tensor<8x5xf32>) carry (%S0 = %S : tensor<5x3xf32>) -> (tensor<8x5xf32>, tensor<5x3xf32>) {
     %S2 = chunk.map tanh %S0 : tensor<1x5x3xf32>

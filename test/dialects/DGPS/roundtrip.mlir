@@ -80,8 +80,8 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   %28 = dgps.scale_rows %v, %27 : <2>, <2x3>
   // CHECK-NEXT:    %29 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
   %29 = dgps.cg %G, %q ridge %mu iterations 4 : <3x3>, <3>, <3>
-  // CHECK-NEXT:    %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
-  %30 = dgps.cg %G, %29 ridge %g iterations 1 : <3x3>, <3>, <scalar>
+  // CHECK-NEXT:    %30 = dgps.cg %G, %29 ridge %g iterations 1 by_steps : <3x3>, <3>, <scalar>
+  %30 = dgps.cg %G, %29 ridge %g iterations 1 by_steps : <3x3>, <3>, <scalar>
   // CHECK-NEXT:    %31 = dgps.slice %G[1 for 2] : <3x3>
   %31 = dgps.slice %G[1 for 2] : <3x3>
   // CHECK-NEXT:    %32 = dgps.concat %31, %30 : !dgps.real<2x3>, !dgps.real<3> to <3x3>

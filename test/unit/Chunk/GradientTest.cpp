@@ -232,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(Corners, CornerGradient, ::testing::ValuesIn(listCorner
 
 TEST(Corners, AreThoseThatNumbersArePlantedIn) {
   std::map<std::string, std::string> corners = readCorners();
-  EXPECT_EQ(corners.size(), 15u);
+  EXPECT_EQ(corners.size(), 17u);
   for (const Planted &plant : planted)
     EXPECT_EQ(corners.count(plant.recurrence.str()), 1u) << plant.recurrence.str();
 }

@@ -69,6 +69,10 @@ TEST(Emission, BuiltinsOfSeveralOps) {
   EXPECT_THAT(emit("  output a = ones(V) + v"), HasSubstr("dgps.constant 1.000000e+00 : <3>"));
   EXPECT_THAT(emit("  output a = cg(outer(k, k), q, ridge = g, iterations = 2 + 1)"),
               HasSubstr("dgps.cg %0, %q ridge %g iterations 3 : <4x4>, <4>, <scalar>"));
+  EXPECT_THAT(emit("  output a = cg(outer(k, k), q, gradient = steps, ridge = g, iterations = 3)"),
+              HasSubstr("dgps.cg %0, %q ridge %g iterations 3 by_steps : <4x4>, <4>, <scalar>"));
+  EXPECT_THAT(emit("  output a = cg(outer(k, k), q, gradient = solution, ridge = g, iterations = 3)"),
+              HasSubstr("dgps.cg %0, %q ridge %g iterations 3 : <4x4>, <4>, <scalar>"));
 }
 
 TEST(Emission, BuiltinsOfOneOp) {

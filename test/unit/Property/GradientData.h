@@ -29,14 +29,16 @@ inline void putAtCorners(const DrawnRecurrence &drawn, data::Data &data, Random 
   }
 }
 
-/// The text with so many steps of each cg that they reach the solution, whose gradient it has: fewer say neither what
+/// The text with so many steps of each cg that has the solution's gradient that they reach it: fewer say neither what
 /// the solution's derivative is nor do they go back to it.
 inline std::string solveToTheEnd(llvm::StringRef text) {
   std::string result;
   constexpr llvm::StringLiteral word = "iterations = ";
   for (size_t at = text.find(word); at != llvm::StringRef::npos; at = text.find(word)) {
-    result += text.take_front(at + word.size()).str() + "80";
-    text = text.drop_front(at + word.size()).drop_while(llvm::isDigit);
+    llvm::StringRef behind = text.drop_front(at + word.size()).drop_while(llvm::isDigit);
+    bool bySteps = behind.starts_with(", gradient = steps");
+    result += bySteps ? text.drop_back(behind.size()) : text.take_front(at + word.size()).str() + "80";
+    text = behind;
   }
   return result + text.str();
 }

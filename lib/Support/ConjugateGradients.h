@@ -1,0 +1,11 @@
+// When conjugate gradients have come as far as float32 goes.
+#pragma once
+
+namespace recur {
+
+/// A residual whose square is this part of the first one's is zero: it is far below what a product of the matrix and
+/// the solution is rounded by. Steps from there on divide numbers that leave the range of float32, and may lead away
+/// from the solution again.
+inline constexpr double solvedInFloat32 = 0x1p-70;
+
+} // namespace recur
