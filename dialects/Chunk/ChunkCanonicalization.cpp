@@ -147,6 +147,36 @@ struct SimplifySigns : OpRewritePattern<MapOp> {
   }
 };
 
+/// exp(-softplus(x)) = sigmoid(-x) and exp(log(a)) = a: a scan takes each step by itself, so a logarithm that only
+/// scans take is not worth its making.
+struct StepsOfLogarithms : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScanOp op, PatternRewriter &rewriter) const override {
+    auto operandOf = [](Value value, Function function) -> Value {
+      auto map = value ? value.getDefiningOp<MapOp>() : MapOp();
+      return map && map.getFunction() == function ? map.getOperands()[0] : Value();
+    };
+    Value decay = op.getDecay();
+    if (!decay || op.getLinear() || !all_of(decay.getUsers(), [](Operation *user) { return isa<ScanOp>(user); }))
+      return failure();
+    Value step = operandOf(decay, Function::Log);
+    if (!step) {
+      Value x = operandOf(operandOf(decay, Function::Neg), Function::Softplus);
+      if (!x)
+        return failure();
+      Value negated = operandOf(x, Function::Neg);
+      if (!negated)
+        negated = MapOp::create(rewriter, op.getLoc(), Function::Neg, ValueRange{x});
+      step = MapOp::create(rewriter, op.getLoc(), Function::Sigmoid, ValueRange{negated});
+    }
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getDecayMutable().assign(step);
+      op.setLinear(true);
+    });
+    return success();
+  }
+};
+
 } // namespace
 
 void MapOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -162,7 +192,7 @@ void SolveOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRConte
   patterns.add<DropNeutralDecay<SolveOp>, SolveWithoutErase>(context);
 }
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<DropNeutralDecay<ScanOp>>(context);
+  patterns.add<DropNeutralDecay<ScanOp>, StepsOfLogarithms>(context);
 }
 void AdvanceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<AdvanceWithoutDecay, AdvanceByNothing>(context);

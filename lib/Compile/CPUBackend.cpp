@@ -112,14 +112,34 @@ static int64_t countStateBytes(chunk::ProgramOp program) {
   return bytes;
 }
 
+/// Whether all tokens of a chunk are multiplied by one matrix, as one product.
+static bool hasProjections(chunk::ProgramOp program) {
+  for (auto map : program.getOps<chunk::MapOp>())
+    if (is_contained({chunk::Function::Matvec, chunk::Function::Vecmat}, map.getFunction()))
+      return true;
+  return false;
+}
+
+/// Whether every state's rows, which a step takes as vectors, are long enough for that.
+static bool hasLongRows(chunk::ProgramOp program) {
+  constexpr int64_t longRow = 32;
+  return all_of(program.getStates(), [](chunk::StateOp state) {
+    mlir::RankedTensorType type = chunk::tensorOf(state);
+    return type.getRank() < 2 || type.getShape().back() >= longRow;
+  });
+}
+
 /// What was measured on AVX-512 with states of 16 x 16 to 128 x 128: a chunk takes its passes however few tokens it
 /// has; a token by itself goes through the state, which is slow from the second-level cache and fast from the first.
-/// Decays of channels cost a chunk several passes more, and a token nothing.
+/// Decays of channels cost a chunk several passes more, and a token nothing. Where states' elements go by themselves, a
+/// chunk saves nothing but products of all tokens with one matrix, and leaves in memory what a token has in registers.
 int64_t CPUBackend::getFirstTokens(chunk::ProgramOp program, recur_plan plan) const {
   constexpr int64_t firstCacheBytes = 40 * 1024, tinyBytes = 8 * 1024;
   constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, ofChannels = 1024;
   if (plan == RECUR_PLAN_SEGMENT)
     return 2 * int64_t(program.getChunk()) + 1; // two chunks are not cut
+  if (plan == RECUR_PLAN_SCAN && !hasProjections(program) && hasLongRows(program))
+    return noTokens;
   if (plan != RECUR_PLAN_CHUNK)
     return ofScan;
   int64_t bytes = countStateBytes(program);

@@ -20,9 +20,9 @@ constexpr double clearGain = 0.92;
 /// How to cut sequences when `units` heads of them, the longest of so many tokens, are computed on this many
 /// processors: into as many segments as the kernel's cost figures, and the elements of all states of a head, say is
 /// fastest. No cut where a sequence has fewer tokens than the kernel is meant for, or where it is no clear gain and is
-/// not forced.
+/// not forced; what is left whole takes `uncut` of the time that the kernel takes for a chunk.
 Cut chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors, int64_t stateElements,
-              bool isForced);
+              bool isForced, double uncut = 1);
 
 /// 1 for a sequence that stays whole; else at least 3, and at most 1 + mostSegments for those that the cut was chosen
 /// for.

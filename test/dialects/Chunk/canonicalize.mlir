@@ -160,3 +160,34 @@ chunk.program @parts {} chunk 8 {
   %c = chunk.slice %whole[0 for 3] : tensor<8x6xf32>
   chunk.output "c" %c : tensor<8x3xf32>
 }
+
+// -----
+
+// A scan takes steps as they are where only scans took their logarithms; others keep them.
+// CHECK-LABEL: chunk.program @steps_of_logarithms
+chunk.program @steps_of_logarithms {} chunk 8 {
+  %z = chunk.input "z" : tensor<8x3xf32>
+  %a = chunk.input "a" : tensor<8x3xf32>
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %A = chunk.state "A" : tensor<3xf32>
+  %B = chunk.state "B" : tensor<3xf32>
+  %C = chunk.state "C" : tensor<3xf32>
+  // CHECK: %[[NEGATED:.*]] = chunk.map neg %z
+  // CHECK: %[[STEP:.*]] = chunk.map sigmoid %[[NEGATED]]
+  // CHECK: chunk.scan %A, %x decay linear(%[[STEP]] : tensor<8x3xf32>)
+  %soft = chunk.map softplus %z : tensor<8x3xf32>
+  %g = chunk.map neg %soft : tensor<8x3xf32>
+  %all0, %last0 = chunk.scan %A, %x decay log(%g : tensor<8x3xf32>) : tensor<3xf32>, tensor<8x3xf32>
+  // CHECK: chunk.scan %B, %x decay linear(%a : tensor<8x3xf32>)
+  %l = chunk.map log %a : tensor<8x3xf32>
+  %all1, %last1 = chunk.scan %B, %x decay log(%l : tensor<8x3xf32>) : tensor<3xf32>, tensor<8x3xf32>
+  // CHECK: %[[LOG:.*]] = chunk.map log %x
+  // CHECK: chunk.scan %C, %x decay log(%[[LOG]] : tensor<8x3xf32>)
+  %both = chunk.map log %x : tensor<8x3xf32>
+  %all2, %last2 = chunk.scan %C, %x decay log(%both : tensor<8x3xf32>) : tensor<3xf32>, tensor<8x3xf32>
+  chunk.output "o" %all2 : tensor<8x3xf32>
+  chunk.output "l" %both : tensor<8x3xf32>
+  chunk.next %A, %last0 : tensor<3xf32>
+  chunk.next %B, %last1 : tensor<3xf32>
+  chunk.next %C, %last2 : tensor<3xf32>
+}

@@ -53,6 +53,13 @@ TEST(SegmentChoice, IsByTheCosts) {
   EXPECT_EQ(chooseCut(makeKernel(slow), 1, longOne, 16, stateElements, false).rest, 0);
 }
 
+TEST(SegmentChoice, IsRarerWhereTokensOneByOneAreFaster) {
+  recur_summary_info additive = makeCosts(0.4f, 0.1f);
+  recur_kernel_info kernel = makeKernel(additive);
+  EXPECT_EQ(chooseCut(kernel, 1, longOne, 2, stateElements, false, .6).rest, 0);
+  EXPECT_NE(chooseCut(kernel, 1, longOne, 8, stateElements, false, .6).rest, 0);
+}
+
 TEST(SegmentChoice, IsLaterForSmallStatesWhichWaitLonger) {
   recur_summary_info additive = makeCosts(0.4f, 0.1f);
   recur_kernel_info kernel = makeKernel(additive);
