@@ -143,15 +143,24 @@ struct Shape {
   long long B, T, H;
 };
 
+/// What a user chooses beside recurrences and sizes.
+struct Choices {
+  bool timesLaunches = false;
+  float gate = -0.07f;
+  int32_t plan = RECUR_PLAN_AUTO;
+};
+
 /// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
 /// between a half and one, so that what is summed up of squares has a logarithm.
 struct Arrays {
   const CUDA &cuda;
+  const Choices &choices;
   std::vector<recur_argument> arguments;
   std::vector<Pointer> places;
   int64_t bytes = 0; // that the call reads and writes
 
-  Arrays(const CUDA &cuda, const recur_recurrence &recurrence, Shape shape) : cuda(cuda) {
+  Arrays(const CUDA &cuda, const recur_recurrence &recurrence, Shape shape, const Choices &choices)
+      : cuda(cuda), choices(choices) {
     for (int32_t kind : {RECUR_INPUT, RECUR_PARAM, RECUR_STATE, RECUR_OUTPUT, RECUR_STATE})
       for (int32_t i = 0; i < recurrence.array_count; ++i)
         if (recurrence.arrays[i].kind == kind)
@@ -179,8 +188,10 @@ private:
       state = state * 1664525u + 1013904223u;
       float drawn = float(state >> 8) / float(1 << 24);
       float value = (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
-      if (info.rank == 0)
-        value = isGain ? 0.5f + 0.5f * drawn : -0.14f * drawn;
+      if (info.rank == 0 && isGain)
+        value = 0.5f + 0.5f * drawn;
+      else if (info.rank == 0 || strcmp(info.name, "g") == 0)
+        value = 2 * choices.gate * drawn;
       unsigned bits;
       memcpy(&bits, &value, 4);
       if (isWide)
@@ -250,14 +261,15 @@ static void timeLaunches(const CUDA &cuda, const char *name, Shape shape, void *
 
 /// NAME LIBRARY SYMBOL FLOPS: the flops are of a token of a head.
 static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRate, double matrixRate,
-                      bool timesLaunches) {
+                      const Choices &choices) {
   Library library(words[1], words[2]);
-  Arrays arrays(cuda, *library.recurrence, shape);
+  Arrays arrays(cuda, *library.recurrence, shape, choices);
   recur_call call = {};
   call.B = shape.B, call.T = shape.T, call.H = shape.H;
   call.arguments = arrays.arguments.data();
   call.argument_count = int64_t(arrays.arguments.size());
   call.device = RECUR_CUDA;
+  call.plan = choices.plan;
   call.stream = cuda.stream;
   call.workspace_bytes = library.getWorkspaceSize(library.recurrence, &call);
   if (call.workspace_bytes < 0)
@@ -280,20 +292,31 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   double ceiling = std::max(double(arrays.bytes) / copyRate, flops / matrixRate) * 1e3;
   printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", words[0], shape.B, shape.T, shape.H, cold, warm, ceiling,
          double(arrays.bytes), flops);
-  if (timesLaunches)
+  if (choices.timesLaunches)
     timeLaunches(cuda, words[0], shape, graph);
   fflush(stdout);
   cuda.free(workspace);
 }
 
 int main(int argc, char **argv) {
-  bool timesLaunches = argc > 1 && strcmp(argv[1], "--launches") == 0;
-  if (timesLaunches)
-    --argc, ++argv;
+  Choices choices;
+  for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; --argc, ++argv) {
+    if (strcmp(argv[1], "--launches") == 0)
+      choices.timesLaunches = true;
+    else if (strncmp(argv[1], "--gate=", 7) == 0)
+      choices.gate = float(atof(argv[1] + 7));
+    else if (strncmp(argv[1], "--plan=", 7) == 0)
+      choices.plan = atoi(argv[1] + 7);
+    else
+      break;
+  }
   if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(stderr, "Usage: gpu-bench-run [--launches] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
-                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-                    "--launches: each launch of a call is timed alone too.\n");
+    fprintf(stderr,
+            "Usage: gpu-bench-run [--launches] [--gate=X] [--plan=N] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
+            "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+            "--launches: each launch of a call is timed alone too.\n"
+            "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
+            "--plan: the recur_plan that calls force (default: 0, none).\n");
     return 1;
   }
   CUDA cuda;
@@ -307,5 +330,5 @@ int main(int argc, char **argv) {
   printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n# copies at %.2f TB/s\n", copyRate * 1e-12);
   Shape shape = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3])};
   for (int i = 5; i + 3 < argc; i += 4)
-    benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12, timesLaunches);
+    benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12, choices);
 }

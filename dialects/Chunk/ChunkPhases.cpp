@@ -61,6 +61,20 @@ static SmallVector<Crossing> listCrossings(ProgramOp phase) {
   return crossings;
 }
 
+/// Whether nothing but `chunk.remains` takes what the phase leaves.
+static bool givesBoundsAlone(ProgramOp phase, ArrayRef<ProgramOp> phases) {
+  SmallVector<GiveOp> given = llvm::to_vector(phase.getGiven());
+  auto isBound = [&](GiveOp give) {
+    return llvm::all_of(phases, [&](ProgramOp other) {
+      return llvm::all_of(other.getTaken(), [&](TakeOp take) {
+        return take.getName() != give.getName() ||
+               llvm::all_of(take->getUsers(), [](Operation *user) { return isa<RemainsOp>(user); });
+      });
+    });
+  };
+  return !given.empty() && phase.getOutputs().empty() && phase.getStates().empty() && llvm::all_of(given, isBound);
+}
+
 std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<ProgramOp> phases) {
   Phases result;
   Numbers numbers(program);
@@ -81,7 +95,7 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     bool leavesToChains = false;
     for (const Crossing &crossing : listCrossings(phase))
       leavesToChains |= leave(crossing);
-    Phase described{phase.getSymName().str(), phase.getStates().empty(), 1, {}};
+    Phase described{phase.getSymName().str(), phase.getStates().empty(), givesBoundsAlone(phase, phases), 1, {}};
     auto add = [&](StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
       described.arrays.push_back(numbers.find(kind, name, shape, described.parts));
     };
@@ -102,6 +116,18 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     result.phases.push_back(std::move(described));
   }
   return result;
+}
+
+void recur::chunk::dropRemains(ProgramOp program) {
+  SmallVector<RemainsOp> all(program.getBody().getOps<RemainsOp>());
+  for (RemainsOp remains : all)
+    if (!remains.getBound().getDefiningOp<TakeOp>())
+      remains.erase();
+  if (all.empty())
+    return;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
+    if (isOpTriviallyDead(&op) && !isa<TakeOp>(op))
+      op.erase();
 }
 
 bool recur::chunk::cancels(ProgramOp program) {

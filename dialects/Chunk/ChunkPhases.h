@@ -27,6 +27,7 @@ struct PhaseArray {
 struct Phase {
   std::string name;
   bool isParallel; // its chunks go in any order
+  bool bounds;     // all that it leaves is for chains that begin within a sequence
   int64_t parts;
   std::vector<PhaseArray> arrays; // in the order of its kernel's
 };
@@ -39,6 +40,10 @@ struct Phases {
 /// Describes the phases that a program became. Null where one that goes from chunk to chunk in parts leaves something
 /// to another such: nobody has the whole of it.
 std::optional<Phases> describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp> phases);
+
+/// Drops what the program says of what remains of states, where no earlier phase has found it, and what only that
+/// needs.
+void dropRemains(ProgramOp program);
 
 /// Whether a team's factors stay float32: a system is solved with float32, and where a chunk may replace all of a
 /// state, large numbers cancel.

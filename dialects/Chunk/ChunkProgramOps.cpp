@@ -26,6 +26,13 @@ SmallVector<KeptOp, 8> ProgramOp::getKept() { return llvm::to_vector<8>(getBody(
 SmallVector<TakeOp, 8> ProgramOp::getTaken() { return llvm::to_vector<8>(getBody().getOps<TakeOp>()); }
 SmallVector<GiveOp, 8> ProgramOp::getGiven() { return llvm::to_vector<8>(getBody().getOps<GiveOp>()); }
 
+RemainsOp ProgramOp::getRemains(StringRef state) {
+  for (RemainsOp remains : getBody().getOps<RemainsOp>())
+    if (remains.getName() == state)
+      return remains;
+  return {};
+}
+
 /// `value` must have one row for each of the chunk's tokens.
 static LogicalResult checkTokens(Operation *op, Value value, int64_t chunk) {
   int64_t tokens = tensorOf(value).getDimSize(0);
@@ -105,6 +112,22 @@ LogicalResult TakeOp::verify() {
     return emitOpError() << "has a triangle, as matrices have, but it is " << getResult().getType();
   if (triangle->size() != 2 || llvm::any_of(*triangle, [](int64_t number) { return number < 1; }))
     return emitOpError() << "has a triangle of rows and writes a token, which are two numbers above zero";
+  return success();
+}
+
+LogicalResult RemainsOp::verify() {
+  auto states = cast<ProgramOp>((*this)->getParentOp()).getStates();
+  auto *state = llvm::find_if(states, [&](StateOp state) { return state.getName() == getName(); });
+  if (state == states.end())
+    return emitOpError() << "is about state '" << getName() << "', which the program does not have";
+  RankedTensorType type = tensorOf(*state), bound = tensorOf(getBound());
+  if (type.getRank() != 2)
+    return emitOpError() << "is about a state that is a matrix, but '" << getName() << "' is " << type;
+  bool isOne = bound.getRank() == 1,
+       isOfPart = bound.getRank() == 2 && llvm::is_contained(type.getShape(), bound.getDimSize(1));
+  if (bound.getDimSize(0) != 1 || (!isOne && !isOfPart))
+    return emitOpError() << "bounds with one number, or one for each row or column of " << type << ", but has "
+                         << bound;
   return success();
 }
 

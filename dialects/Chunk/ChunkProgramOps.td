@@ -69,6 +69,8 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     llvm::SmallVector<KeptOp, 8> getKept();
     llvm::SmallVector<TakeOp, 8> getTaken();
     llvm::SmallVector<GiveOp, 8> getGiven();
+    /// What says how much of the state remains; null for nothing.
+    RemainsOp getRemains(llvm::StringRef state);
   }];
 }
 
@@ -163,6 +165,25 @@ def Chunk_GiveOp : Chunk_Op<"give", [HasParent<"ProgramOp">]> {
   }];
   let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, Chunk_Tensor:$value);
   let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? $value attr-dict `:` type($value)";
+}
+
+def Chunk_RemainsOp : Chunk_Op<"remains", [HasParent<"ProgramOp">]> {
+  let summary = "how much of a state a chunk leaves at most";
+  let description = [{
+    Of two states, whatever they are, the chunk makes two that are at most `bound` times as far apart, by the root of the sum
+    of squares. With several numbers each of them bounds the elements of one row or one column, the k-th of all that have as
+    many elements along that dimension, and no other row or column enters those. A bound that is no number promises nothing. So
+    where the bounds of some chunks, one behind another, multiply to next to nothing, the states behind them follow from
+    zeros as well as from what was before them. It changes nothing that the program computes.
+
+    Verified: the program has a state of that name, a matrix; the bound is one number, or as many as the state has rows or
+    columns, with a token dimension of 1.
+
+    Example: `chunk.remains "S" %x : tensor<1xf32>`, `chunk.remains "S" %d : tensor<1x128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, Chunk_Tokens:$bound);
+  let assemblyFormat = "$name $bound attr-dict `:` type($bound)";
+  let hasVerifier = 1;
 }
 
 def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["state", "value"]>]> {

@@ -102,6 +102,20 @@ LogicalResult KernelOp::verifyRegions() {
   return checkRegistersOfTeam(*this);
 }
 
+LogicalResult SegmentOp::verify() {
+  auto kernel = cast<KernelOp>((*this)->getParentOp());
+  if (!kernel.getThreads())
+    return emitOpError("stands in the plan of one team of threads");
+  if (!llvm::hasSingleElement(kernel.getBody().front().getOps<SegmentOp>()))
+    return emitOpError("stands in a kernel once, which has one part of a sequence");
+  TileType remains = getRemains().getType();
+  if (!remains.getElementType().isF32() || remains.getRank() > 2)
+    return emitOpError("needs one number or vector of f32 for each chunk, not ") << remains;
+  if (int64_t(getSize()) < 1)
+    return emitOpError("needs chunks of 1 token or more, not of ") << int64_t(getSize());
+  return success();
+}
+
 static LogicalResult checkTransfer(Operation *op, TileType array, TileType tile) {
   if (array.getShape().drop_front() != tile.getShape().drop_front())
     return op->emitOpError("needs rows of the same sizes, but the array is ") << array << " and the tile " << tile;

@@ -114,6 +114,46 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[MemRead]>,
+                                         AllTypesMatch<["initial", "final", "start", "store"]>]> {
+  let summary = "the part of a sequence that this CTA has, and what it goes over before";
+  let description = [{
+    A launch may have several CTAs for one sequence, which deal out its chunks of `size` tokens among themselves: as many to
+    each as can be, in their order. This one has the tokens from `first` up to `end`. A CTA does not wait for the one
+    before, but goes over chunks of that one as well, from token `begin` on, to find the state with which its own begin. What it
+    begins with is the array `start`: that of `initial` where `begin` is the first token, else an absent one, which is zero.
+    `final` becomes an absent array for all CTAs but the last, so that it alone stores there.
+
+    `begin` is the last of the chunks' first tokens up to `first` from which on little remains: `remains` has a row for each
+    chunk, and the rows of the chunks from there up to `first` multiply, column by column, to at most 2^-25. Where there is no
+    such chunk `begin` is 0. What is no number is never little. So what is left out is at most 2^-24 of the
+    state as it was there, and a factor of two is left to the rows for rounding.
+
+    A launch with one CTA for each sequence has all of it: `begin` and `first` are 0, and `end` is `tokens`.
+
+    Verified: there is one at most, in the plan of one team; `remains` has one number or vector of f32 a row; a chunk has
+    some tokens.
+
+    Example: `%begin, %first, %end, %start, %store = tile.segment %remains of %tokens by 64 initial %initial final %final : <?xf32, global>, <?x64x128xf32, global>`
+  }];
+  let arguments = (ins Tile_GlobalTile:$remains, I64:$tokens, I64Attr:$size, Tile_GlobalTile:$initial, Tile_GlobalTile:$final);
+  let results = (outs I64:$begin, I64:$first, I64:$end, Tile_GlobalTile:$start, Tile_GlobalTile:$store);
+  let assemblyFormat = [{
+    $remains `of` $tokens `by` $size `initial` $initial `final` $final attr-dict `:` type($remains) `,` type($initial)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$remains, "::mlir::Value":$tokens, "int64_t":$size, "::mlir::Value":$initial,
+                                 "::mlir::Value":$final), [{
+    build($_builder, $_state, {tokens.getType(), tokens.getType(), tokens.getType(), initial.getType(), initial.getType()},
+          {remains, tokens, initial, final});
+    $_state.getOrAddProperties<Properties>().setSize($_builder.getI64IntegerAttr(size));
+  }]>];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What counts as little.
+    static constexpr double little = 0x1p-25;
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Passes over elements
 //===----------------------------------------------------------------------===//

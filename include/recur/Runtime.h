@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 10
+#define RECUR_ABI_VERSION 11
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -121,6 +121,10 @@ typedef struct recur_launch_info {
   int32_t teams;  /* of the first: so many teams of `threads`, each with its shared memory, make up a CTA; else 0 */
   int32_t awaits; /* of the second, which is behind the first: not 0 */
   float cost;     /* of the first: a multiprocessor's time for a chunk, over that of a CTA of the second */
+
+  int32_t cuts;   /* not 0: several CTAs can deal out the chunks of a sequence, each of them a row of the grid, and find
+                   * out themselves from which chunk before their own on they have to go over it */
+  int32_t bounds; /* not 0: what it leaves is for a launch that is cut, and for no other */
 } recur_launch_info;
 
 typedef struct recur_kernel_info {

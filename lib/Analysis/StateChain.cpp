@@ -90,6 +90,10 @@ private:
 bool ChainFinder::takeAround(Operation &op) {
   if (isa<AllocOp, ViewOp>(op) || isa<arith::ArithDialect>(op.getDialect()))
     return true;
+  if (auto segment = dyn_cast<SegmentOp>(op)) {
+    chain.segment = segment;
+    return true;
+  }
   if (auto load = dyn_cast<LoadOp>(op)) {
     bool isOnly = !chain.initial && !chain.loop;
     chain.initial = load;

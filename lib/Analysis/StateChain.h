@@ -68,6 +68,7 @@ struct StateChain {
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
   int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads; }
 
+  tile::SegmentOp segment; // null where the kernel always has the whole sequence
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state rounded, at each chunk's beginning; null if nobody wants it
   mlir::scf::ForOp loop;

@@ -168,8 +168,8 @@ static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
   return withStarts(recurrence, {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()});
 }
 
-static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
-                                                              const PipelineOptions &options, CUDAForm form) {
+static Expected<std::optional<PreparedStage>>
+prepareCUDATile(dgps::RecurrenceOp recurrence, const PipelineOptions &options, CUDAForm form, int64_t segments = 1) {
   auto module = copyTo("chunk", recurrence, options);
   if (!module)
     return module.takeError();
@@ -179,10 +179,15 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
   if (!made)
     return made.takeError();
   auto kernels = std::make_shared<CUDAKernels>(std::move(*made));
-  return makeTileStage(recurrence, [kernels, arrays, chunk = options.chunk.value_or(0)](const data::Data &data) {
+  if (segments > 1 &&
+      none_of(kernels->plan.launches, [](const codegen::InterfaceLaunch &launch) { return launch.cuts; }))
+    return std::nullopt;
+  interpreter::TileOptions how;
+  how.segments = segments;
+  return makeTileStage(recurrence, [kernels, arrays, how, chunk = options.chunk.value_or(0)](const data::Data &data) {
     SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
     if (kernels->phases)
-      return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data);
+      return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data, how);
     return interpreter::interpret(all.front(), arrays, data);
   });
 }
@@ -204,6 +209,19 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
   return makeTileStage(recurrence, [module, arrays](const data::Data &data) {
     return interpreter::interpret(*(*module)->getOps<tile::KernelOp>().begin(), arrays, data);
   });
+}
+
+/// The same with sequences cut into segments, where a kernel can begin within one.
+static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::RecurrenceOp recurrence,
+                                                                  const PipelineOptions &given) {
+  if (given.target.isCPU() || (given.plan != Plan::Auto && given.plan != Plan::Segment))
+    return std::nullopt;
+  auto module = copyAlone(recurrence);
+  Expected<PipelineOptions> completed = completeFor(**module, given);
+  if (!completed)
+    return completed.takeError();
+  constexpr int64_t segments = 3;
+  return prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, segments);
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -330,6 +348,21 @@ static Expected<std::optional<PreparedStage>> prepareDevice(dgps::RecurrenceOp r
   return prepareKernels(recurrence, options);
 }
 
+/// Sequences cut into segments, where nothing else is asked for.
+static Expected<std::optional<PreparedStage>> prepareDeviceSegments(dgps::RecurrenceOp recurrence,
+                                                                    const PipelineOptions &options) {
+  if (options.plan != Plan::Auto || options.target.isCPU() || explainNoDevice(options.target))
+    return std::nullopt;
+  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
+  if (!plans)
+    return plans.takeError();
+  bool hasSegments =
+      any_of(*plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT && plan.isAvailable(); });
+  PipelineOptions forced = options;
+  forced.plan = Plan::Segment;
+  return hasSegments ? prepareKernels(recurrence, forced) : std::nullopt;
+}
+
 /// The kernel of one token for all of them, where nothing else is asked for.
 static Expected<std::optional<PreparedStage>> prepareDeviceStep(dgps::RecurrenceOp recurrence,
                                                                 const PipelineOptions &options) {
@@ -362,8 +395,10 @@ static constexpr CheckStage stages[] = {
     {"tile", prepareTile},
     {"tile plain", preparePlainTile}, // of a GPU, as the next
     {"tile step", prepareStepTile},
+    {"tile segments", prepareTileSegments},
     {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
     {"kernels step", prepareDeviceStep, /*needsTarget=*/true},
+    {"kernels segments", prepareDeviceSegments, /*needsTarget=*/true},
     {"host", prepareHost, /*needsTarget=*/true},
     {"host step", prepareHostStep, /*needsTarget=*/true},
     {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop

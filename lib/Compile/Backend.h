@@ -57,6 +57,14 @@ public:
   /// Why the target has no kernels of a plan, whatever the recurrence; none where it has. RECUR_PLAN_CHUNK stands for
   /// all that a chunk program becomes.
   virtual std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const = 0;
+  /// Why the target has no kernels that cut a sequence of this program into segments, where its main kernel has these
+  /// resources; none where it has.
+  virtual std::optional<std::string> explainNoSegments(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                                       const KernelResources &resources) const = 0;
+  /// When a call that is left alone takes the plan `segment`, where that needs so many tokens.
+  virtual std::string explainSegmentChoice(int64_t tokensFrom) const = 0;
+  /// Whether kernels of their own summarise what segments make of the states.
+  virtual bool summarisesSegments() const = 0;
   /// The fewest tokens of a sequence with which a call that is left alone may take the plan, one of a chunk program.
   virtual int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const = 0;
   /// The options with what they leave to the target: how many tokens a chunk of the recurrence has.

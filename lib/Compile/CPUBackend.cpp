@@ -8,6 +8,7 @@
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/Utils/Cloning.h"
+#include <fmt/format.h>
 
 using namespace llvm;
 using namespace recur;
@@ -52,6 +53,16 @@ public:
   std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const override {
     return plan == RECUR_PLAN_STEP ? std::nullopt : explainNoVectorKernels(target);
   }
+  std::optional<std::string> explainNoSegments(chunk::ProgramOp program, const PipelineOptions &,
+                                               const KernelResources &) const override {
+    return compile::explainNoPlan(program, RECUR_PLAN_SEGMENT);
+  }
+  std::string explainSegmentChoice(int64_t tokensFrom) const override {
+    return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
+                       "twelfth of the time",
+                       tokensFrom);
+  }
+  bool summarisesSegments() const override { return true; }
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override;
   Expected<PipelineOptions> complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override {
     return pipeline;

@@ -60,7 +60,14 @@ class CUDABackend : public Backend {
 public:
   recur_device getDevice() const override { return RECUR_CUDA; }
   Error check(const PipelineOptions &pipeline) const override { return Error::success(); }
-  std::optional<std::string> explainNoPlan(const Target &target, recur_plan plan) const override;
+  std::optional<std::string> explainNoPlan(const Target &, recur_plan) const override { return std::nullopt; }
+  std::optional<std::string> explainNoSegments(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                               const KernelResources &resources) const override;
+  std::string explainSegmentChoice(int64_t) const override {
+    return "auto takes it where multiprocessors are left over and it is faster, should every other call have gates too "
+           "weak to forget anything";
+  }
+  bool summarisesSegments() const override { return false; }
   /// A token is what the plan `step` is for.
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 2; }
   Target makePortable(const Target &target) const override { return target; }
@@ -97,10 +104,20 @@ static KernelResources toResources(CUDAPlan plan) {
 // The backend
 //===----------------------------------------------------------------------===//
 
-std::optional<std::string> CUDABackend::explainNoPlan(const Target &target, recur_plan plan) const {
-  if (plan == RECUR_PLAN_SEGMENT)
-    return "this version makes no such kernels for GPUs";
-  return std::nullopt;
+static bool isCut(ArrayRef<codegen::InterfaceLaunch> launches) {
+  return any_of(launches, [](const codegen::InterfaceLaunch &launch) { return launch.cuts; });
+}
+
+std::optional<std::string> CUDABackend::explainNoSegments(chunk::ProgramOp program, const PipelineOptions &pipeline,
+                                                          const KernelResources &resources) const {
+  if (isCut(resources.launches))
+    return std::nullopt;
+  if (program.getStates().empty())
+    return "it has no state";
+  std::string name = chunk::StateOp(program.getStates().front()).getName().str();
+  if (program.getBody().getOps<chunk::RemainsOp>().empty())
+    return "it is not known how little a chunk leaves of state '" + name + "'";
+  return "the chunks do not go one behind another with state '" + name + "' alone, on the memory of a multiprocessor";
 }
 
 Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
@@ -164,6 +181,15 @@ static std::string describeTime(const codegen::InterfaceLaunch &launch, const an
                      time.shared, time.global, time.critical);
 }
 
+/// What a call knows of the lead-in is nothing: gates decide it.
+static std::string describeCut(const codegen::InterfaceLaunch &launch) {
+  return fmt::format(
+      "{}: where that is faster, several CTAs deal out the chunks of a sequence, and each goes over those "
+      "before its own as well from which on more than 2^-25 of the state remains, by bounds of each chunk "
+      "that are found from the gates; all of them where gates are weak",
+      launch.symbol);
+}
+
 static std::string describePair(const codegen::InterfaceLaunch &first, const codegen::InterfaceLaunch &second) {
   return fmt::format("{} takes chunks that {} has left while that leaves the next, {} teams to a CTA, on the "
                      "multiprocessors that {} leaves; a chunk is {:.1f} times the work; one behind the other where "
@@ -203,6 +229,9 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
     for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
       if (kernel.plan.launches[i].awaits)
         remarks.push_back({"side by side", describePair(kernel.plan.launches[i - 1], kernel.plan.launches[i])});
+    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+      if (launch.cuts)
+        remarks.push_back({"segments", describeCut(launch)});
   }
   if (refused) {
     remarks.push_back({"refused", toString(std::move(refused))}); // build says the same
@@ -420,9 +449,16 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
       kernel.launches = std::move(resources.launches);
       kernel.left = std::move(resources.left);
     }
+    // The form that was made in the end may have nothing that is cut.
+    erase_if(interface.kernels, [](const codegen::InterfaceKernel &kernel) {
+      return kernel.plan == RECUR_PLAN_SEGMENT && !isCut(kernel.launches);
+    });
   };
   for (codegen::KernelInterface &interface : interfaces) {
     complete(interface);
+    if (interface.kernels.empty())
+      return makeError("'" + interface.name +
+                       "' has no kernel of the plan that was asked for: " + join(listings.notes, "; "));
     for (codegen::KernelInterface &start : interface.start) {
       complete(start);
       if (start.kernels.empty())

@@ -26,6 +26,8 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
     launch.workspaceBytes = int64_t(kernel.getWorkspace());
     launch.parts = phase.parts;
     launch.chunksAreApart = phase.isParallel;
+    launch.bounds = phase.bounds;
+    launch.cuts = !kernel.getBody().getOps<tile::SegmentOp>().empty();
     for (const chunk::PhaseArray &array : phase.arrays)
       launch.arrays.push_back(
           {array.number, array.partDim, array.partDim < 0 ? 0 : array.shape[unsigned(array.partDim)]});
@@ -93,7 +95,8 @@ static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::Mod
   mlir::OpBuilder builder(plans.getContext());
   for (size_t i = 0; i + 1 < kernels.size(); ++i) {
     std::optional<analysis::StateChain> chain = analysis::findStateChain(kernels[i + 1]);
-    if (!phases.phases[i].isParallel || phases.phases[i].parts != 1 || !canAnnounce(kernels[i]) || !chain)
+    if (!phases.phases[i].isParallel || phases.phases[i].bounds || phases.phases[i].parts != 1 ||
+        !canAnnounce(kernels[i]) || !chain)
       continue;
     SmallVector<int64_t> awaited = findAwaited(kernels[i], phases.phases[i], phases.phases[i + 1]);
     if (awaited.empty())

@@ -100,9 +100,10 @@ static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend) {
   std::string noKernel = resources ? backend.explainNoPlan(pipeline.target, RECUR_PLAN_CHUNK).value_or("")
                                    : toString(resources.takeError());
   for (recur_plan plan : {RECUR_PLAN_CHUNK, RECUR_PLAN_SEGMENT, RECUR_PLAN_SCAN, RECUR_PLAN_TOKEN_LOOP}) {
-    KernelPlan found{plan, explainNoPlan(program, plan).value_or("")};
-    if (found.isAvailable() && plan == RECUR_PLAN_SEGMENT && noKernel.empty())
-      found.whyNot = backend.explainNoPlan(pipeline.target, plan).value_or("");
+    bool isCut = plan == RECUR_PLAN_SEGMENT && noKernel.empty();
+    std::optional<std::string> whyNot =
+        isCut ? backend.explainNoSegments(program, pipeline, *resources) : explainNoPlan(program, plan);
+    KernelPlan found{plan, whyNot.value_or("")};
     if (found.isAvailable()) {
       found.whyNot = noKernel;
       found.isRefusedByTarget = !noKernel.empty();
@@ -111,7 +112,7 @@ static Error addChunkPlans(RecurrencePlans &decided, const Backend &backend) {
       found.chunk = program.getChunk();
       found.tokensFrom = backend.getFirstTokens(program, plan);
       found.workspaceBytes = resources->workspaceBytes;
-      if (plan == RECUR_PLAN_SEGMENT)
+      if (isCut && backend.summarisesSegments())
         if (Error error = addSegments(program, backend, pipeline, found, decided.segments))
           return error;
     }

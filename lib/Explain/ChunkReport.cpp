@@ -1,6 +1,6 @@
 #include "Explain/ChunkReport.h"
 #include "Explain/ChunkEquations.h"
-#include "dialects/Chunk/Chunk.h"
+#include "dialects/Chunk/ChunkPhases.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace llvm;
@@ -45,6 +45,7 @@ Expected<ChunkReport> explain::makeChunkReport(dgps::RecurrenceOp recurrence, co
   if (failed(runStages(*module, findStage("recurrence"), *findStage("chunk"), options)))
     return createStringError("the passes of stage 'chunk' failed");
   auto program = *module->getOps<chunk::ProgramOp>().begin();
+  chunk::dropRemains(program); // which is no part of what it computes
   report.chunk = program.getChunk();
   program.walk([&](chunk::InteractionOp) { ++report.interactions; });
   for (mlir::Operation &op : program.getBody().front())

@@ -52,14 +52,12 @@ static std::string printBytes(int64_t bytes) {
 }
 
 /// When a call that is left alone takes the plan.
-static std::string explainChoice(const PlanReport &report, const KernelPlan &plan) {
+static std::string explainChoice(const PlanReport &report, const KernelPlan &plan, const Target &target) {
   auto isMain = [](const KernelPlan &other) {
     return other.isAvailable() && other.plan != RECUR_PLAN_STEP && other.plan != RECUR_PLAN_SEGMENT;
   };
   if (plan.plan == RECUR_PLAN_SEGMENT)
-    return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
-                       "twelfth of the time",
-                       plan.tokensFrom);
+    return getBackend(target).explainSegmentChoice(plan.tokensFrom);
   if (isMain(plan) && plan.tokensFrom == 0)
     return "auto takes it always";
   if (isMain(plan) && plan.tokensFrom == noTokens)
@@ -105,7 +103,7 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
     else
       line(name, fmt::format("a token at once, in {} of workspace", printBytes(plan.workspaceBytes)));
     if (plan.isAvailable())
-      line("", explainChoice(*report, plan));
+      line("", explainChoice(*report, plan, pipeline.target));
   }
   for (const Remark &remark : report->remarks)
     line(remark.about, remark.text);

@@ -135,7 +135,7 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
     return Error::success();
   };
   return TypeSwitch<mlir::Operation *, Error>(op)
-      .Case<InputOp, ParamOp, StateOp, KeptOp, TakeOp, GiveOp, OutputOp, NextOp, YieldOp>(
+      .Case<InputOp, ParamOp, StateOp, KeptOp, TakeOp, GiveOp, OutputOp, NextOp, RemainsOp, YieldOp>(
           [](auto) { return Error::success(); })
       .Case([&](ConstantOp constant) {
         std::vector<int64_t> shape = tensorOf(constant).getShape().vec();

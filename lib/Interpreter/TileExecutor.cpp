@@ -167,6 +167,32 @@ static Error runParallel(TileExecutor &e, scf::ParallelOp op) {
   return Error::success();
 }
 
+/// Goes back chunk by chunk, for as long as anything remains of the state there.
+static Error runSegment(TileExecutor &e, tile::SegmentOp op) {
+  int64_t tokens = e.getNumber(op.getTokens()), size = op.getSize(), chunks = (tokens + size - 1) / size,
+          segment = e.machine.segment, segments = e.machine.segments;
+  if (segments < 1 || segment < 0 || segment >= segments)
+    return makeTileError(op, "segment " + Twine(segment) + " of " + Twine(segments) + " is none");
+  int64_t first = segment * chunks / segments, end = (segment + 1) * chunks / segments, begin = first;
+  CallerArray remains = e.machine.arrays.lookup(op.getRemains());
+  tile::TileType type = op.getRemains().getType();
+  std::vector<double> products(type.getRank() == 2 ? type.getSize(1) : 1, 1.0);
+  auto isLittle = [](double x) { return x <= tile::SegmentOp::little; };
+  while (begin > 0 && !all_of(products, isLittle)) {
+    if (--begin >= remains.rows)
+      return makeTileError(op, "nothing is known of chunk " + Twine(begin));
+    for (auto [i, product] : enumerate(products))
+      product *= remains.data[begin * remains.stride + int64_t(i)];
+  }
+  e.setNumber(op.getBegin(), begin * size);
+  e.setNumber(op.getFirst(), first * size);
+  e.setNumber(op.getEnd(), std::min(end * size, tokens));
+  CallerArray absent;
+  e.machine.arrays[op.getStart()] = begin == 0 ? e.machine.arrays.lookup(op.getInitial()) : absent;
+  e.machine.arrays[op.getStore()] = segment == segments - 1 ? e.machine.arrays.lookup(op.getFinal()) : absent;
+  return Error::success();
+}
+
 static Error runIf(TileExecutor &e, scf::IfOp op) {
   mlir::Region &region = e.getNumber(op.getCondition()) ? op.getThenRegion() : op.getElseRegion();
   if (!region.empty())
@@ -178,4 +204,5 @@ void interpreter::addControlMeanings(TileMeanings &meanings) {
   meanings.add<scf::ForOp, runFor>();
   meanings.add<scf::ParallelOp, runParallel>();
   meanings.add<scf::IfOp, runIf>();
+  meanings.add<tile::SegmentOp, runSegment>();
 }

@@ -25,6 +25,9 @@ struct TileOptions {
   /// In which order the teams of a CTA take turns, and its copies land. 0: one team after another for as long as each
   /// can go on, and copies as late as possible; others: at random, the same each time.
   uint64_t schedule = 0;
+  /// Of how many segments of a sequence the kernel runs which (`tile.segment`). Where kernels run for all of them, the
+  /// number alone counts.
+  int64_t segments = 1, segment = 0;
 };
 
 /// An array as a kernel has it: rows, `stride` elements apart. A null pointer is an absent array.

@@ -76,8 +76,12 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             }
             own.push_back(parts.back() ? parts.back()->get() : whole);
           }
-          if (Error error = run(kernel, own, sizes.tokens, options))
-            return std::move(error);
+          bool isCut = !tile::KernelOp(kernel).getBody().getOps<tile::SegmentOp>().empty();
+          TileOptions runs = options;
+          runs.segments = isCut ? options.segments : 1;
+          for (runs.segment = runs.segments - 1; runs.segment >= 0; --runs.segment)
+            if (Error error = run(kernel, own, sizes.tokens, runs))
+              return std::move(error);
           for (std::optional<Part> &cut : parts)
             if (cut)
               cut->write(phase.parts);

@@ -23,6 +23,7 @@ static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOption
 static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &options) {
   ConvertDGPSToChunkPassOptions conversion;
   conversion.chunk = options.chunk.value_or(conversion.chunk);
+  conversion.remains = !options.target.isCPU(); // for chains that begin within a sequence
   passes.addPass(createConvertDGPSToChunkPass(conversion));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());

@@ -19,7 +19,8 @@ static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recu
 static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch_info, workspace_bytes) == 16 &&
               offsetof(recur_launch_info, parts) == 24 && offsetof(recur_launch_info, arrays) == 32 &&
               offsetof(recur_launch_info, array_count) == 40 && offsetof(recur_launch_info, cost) == 52 &&
-              sizeof(recur_launch_info) == 56);
+              offsetof(recur_launch_info, cuts) == 56 && offsetof(recur_launch_info, bounds) == 60 &&
+              sizeof(recur_launch_info) == 64);
 static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 16);
 static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
               sizeof(recur_left_info) == 32);
@@ -140,7 +141,8 @@ Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
     arrays.push_back(makeStruct({int32(array.number), int32(array.partDim), int64(array.partSize)}));
   return makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes),
                      int64(launch.workspaceBytes), int32(launch.parts), int32(launch.chunksAreApart), makeTable(arrays),
-                     int32(arrays.size()), int32(launch.teams), int32(launch.awaits), float32(launch.cost)});
+                     int32(arrays.size()), int32(launch.teams), int32(launch.awaits), float32(launch.cost),
+                     int32(launch.cuts), int32(launch.bounds)});
 }
 
 Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {

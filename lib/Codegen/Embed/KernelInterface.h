@@ -48,6 +48,8 @@ struct InterfaceLaunch {
   int64_t teams = 0;   // of a CTA, where it announces its chunks to the next launch
   bool awaits = false; // the chunks of the launch before
   float cost = 0;      // of an announced chunk, over one of the launch that awaits it
+  bool cuts = false;   // several CTAs can deal out a sequence's chunks
+  bool bounds = false; // all that it leaves is for a launch that is cut
 };
 
 /// A recur_left_info.

@@ -44,6 +44,10 @@ static json::Array printPlans(const KernelInterface &interface) {
       }
       if (launch.awaits)
         own["awaits"] = true;
+      if (launch.cuts)
+        own["cuts"] = true;
+      if (launch.bounds)
+        own["bounds"] = true;
       launches.push_back(std::move(own));
     }
     if (!launches.empty())

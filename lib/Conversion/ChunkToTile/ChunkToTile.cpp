@@ -132,7 +132,7 @@ LogicalResult Planner::plan(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp, chunk::NextOp, chunk::ConstantOp,
-            chunk::YieldOp, chunk::KeptOp, chunk::TakeOp>(
+            chunk::YieldOp, chunk::KeptOp, chunk::TakeOp, chunk::RemainsOp>(
           [](auto) { return success(); }) // the kernel's, or where they are read
       .Case<chunk::MapOp, chunk::ExtractOp, chunk::SliceOp, chunk::ConcatOp, chunk::BroadcastOp, chunk::InterleaveOp,
             chunk::DeinterleaveOp, chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp,
@@ -320,6 +320,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     inRegisters = countInRegisters(kernel, *inLoop);
   }
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
+  if (loop && machine.isCTA() && !kernel.getWorkspace() && states.size() == 1)
+    cutIntoSegments(loop, initialArrays.front(), finalArrays.front());
   // Stages of loads take room beside the tiles, or in place of those that stay in registers.
   if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel)) {
     kernel.setThreads(chain->threads());
@@ -397,6 +399,7 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       }
       if (threads && chunk::cancels(program))
         program.setExact(true);
+      chunk::dropRemains(program);
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};

@@ -147,6 +147,10 @@ private:
   /// Whether the value's tile can be written by `op`, which is its only or its last reader.
   bool isLastReader(mlir::Value value, mlir::Operation *op);
 
+  // Segments.cpp
+  /// Lets several CTAs deal out a sequence's chunks, where it is known how much of the state remains.
+  void cutIntoSegments(mlir::scf::ForOp loop, mlir::Value initialArray, mlir::Value finalArray);
+
   // TokenOps.cpp
   void plan(chunk::MapOp op);
   /// What is computed in a pass from tiles: of their elements, in this order, the code makes the element.

@@ -195,8 +195,9 @@ void Planner::plan(chunk::MapOp op) {
   if (isSummedOuter(op) || planProjection(op) || passes.of(op) != op || sumPass(op))
     return;
   SmallVector<Value> operands;
+  bool isSum = op.getFunction() == Function::Dot || op.getFunction() == Function::Sum;
   for (Value operand : op.getOperands())
-    operands.push_back(get(operand));
+    operands.push_back(isSum ? getElements(operand) : get(operand));
   Value a = operands.front(), b = operands.back(), result = make(op.getResult()), rows = rowsOf(result);
   int64_t tokenRows = tileOf(result).getSize(0);
   // The loop nest of a reduction is as large as `like`, with the tokens of the result.

@@ -152,7 +152,7 @@ public:
                  llvm::ArrayRef<TurnedPair> turned);
   ~ProgramBuilder();
   /// Null where a state turned out to need a token loop.
-  chunk::ProgramOp build();
+  chunk::ProgramOp build(bool saysWhatRemains);
   llvm::ArrayRef<unsigned> getStatesToLoop() const { return statesToLoop.getArrayRef(); }
 
   // The parts of the conversion call these, which all insert at the end of the program made so far.
@@ -204,6 +204,7 @@ private:
   bool isOfChunk(unsigned state) const;
   /// Turns the states after the chunk back into the frame that stands still.
   void turnNexts();
+  void sayWhatRemains();
   /// The states with a chunk form that `value`, as a matrix, is made of.
   llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
   /// The state that `value` is the whole of, before the token or after it.
@@ -253,6 +254,9 @@ public:
   /// The state at a point of each token times that token's row; from the value side if `crossed`.
   mlir::Value read(mlir::Value rows, Point point, bool crossed);
   mlir::Value readout(const ReadoutValue &readout);
+  /// The number of a `chunk.remains` for the state, or one for each of its channels; null where none is known that
+  /// could be below one.
+  mlir::Value boundRemains();
 
 private:
   /// Writes of one kind, as rows: those of all steps that read the state, or of all that do not.
@@ -270,6 +274,8 @@ private:
   /// What rows see of a stream's writes, and what they gather from them.
   mlir::Value interact(mlir::Value rows, llvm::ArrayRef<Point> points, const Stream &stream, bool crossed);
   mlir::Value gather(mlir::Value matrix, llvm::ArrayRef<Point> points, const Stream &stream, bool crossed);
+  mlir::Value boundErasure(const StepValue &step, mlir::Value decay);
+  mlir::Value boundOnline();
   mlir::Value decayProduct(bool ofKeys, chunk::DecayRange range);
   mlir::Value decayTo(bool ofKeys, Point point);
   mlir::Value readState(mlir::Value rows, bool crossed);

@@ -270,7 +270,16 @@ void ProgramBuilder::turnNexts() {
   }
 }
 
-ProgramOp ProgramBuilder::build() {
+/// Not of states that are turned at the end, which is a map of two at once.
+void ProgramBuilder::sayWhatRemains() {
+  if (!turned.empty())
+    return;
+  for (auto [index, facts] : llvm::enumerate(analysis.getStates()))
+    if (Value bound = deltas[index] ? deltas[index]->boundRemains() : Value())
+      RemainsOp::create(builder, loc, dgps::StateOp(facts.op).getName(), bound);
+}
+
+ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   MLIRContext *context = builder.getContext();
   const algebra::Expressions &expressions = analysis.getExpressions();
   plan.findBodies();
@@ -332,6 +341,8 @@ ProgramOp ProgramBuilder::build() {
   for (auto [index, state] : llvm::enumerate(states))
     if (!isOfChunk(index))
       NextOp::create(builder, loc, state, nexts[index]);
+  if (saysWhatRemains)
+    sayWhatRemains();
   // What was made in advance and is not needed goes.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
     if (isOpTriviallyDead(&op))
@@ -339,7 +350,8 @@ ProgramOp ProgramBuilder::build() {
   return program;
 }
 
-ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk) {
+ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk,
+                                            bool saysWhatRemains) {
   // A state that turns out to be needed in a way that its chunk form does not give goes token by token. All states in
   // one loop is always a program, so this ends.
   llvm::SetVector<unsigned> looped;
@@ -351,7 +363,7 @@ ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::Recurrence
     if (separates)
       turned = separatePhases(*scratch);
     ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef(), turned);
-    if (ProgramOp result = program.build())
+    if (ProgramOp result = program.build(saysWhatRemains))
       return result;
     // What goes token by token is as well turned there.
     if (!turned.empty()) {
@@ -379,7 +391,7 @@ struct ConvertDGPSToChunkPass : recur::conversion::impl::ConvertDGPSToChunkPassB
     }
     for (auto recurrence : llvm::make_early_inc_range(getOperation().getOps<dgps::RecurrenceOp>())) {
       OpBuilder builder(recurrence);
-      convertToChunk(builder, recurrence, chunk);
+      convertToChunk(builder, recurrence, chunk, remains);
       recurrence.erase();
     }
   }

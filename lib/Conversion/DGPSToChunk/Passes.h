@@ -15,7 +15,8 @@ namespace recur::conversion {
 #include "Conversion/DGPSToChunk/Passes.h.inc"
 
 /// Builds, at the builder's place, the chunk program that computes what `recurrence` does. The recurrence stays as it
-/// is.
-chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk);
+/// is. With `saysWhatRemains` the program bounds what a chunk leaves of its delta states, as far as that is known.
+chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk,
+                                bool saysWhatRemains = false);
 
 } // namespace recur::conversion

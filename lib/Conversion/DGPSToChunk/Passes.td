@@ -43,7 +43,8 @@ def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"chunk", "chunk", "int64_t", "64", "tokens of a chunk">];
+  let options = [Option<"chunk", "chunk", "int64_t", "64", "tokens of a chunk">,
+                 Option<"remains", "remains", "bool", "false", "say how much a chunk leaves of a delta state, where that is known (`chunk.remains`)">];
   let dependentDialects = ["::recur::chunk::ChunkDialect", "::recur::dgps::DGPSDialect"];
 }
 

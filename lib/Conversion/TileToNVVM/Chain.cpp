@@ -39,7 +39,8 @@ private:
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
   void arriveOnce(Value barrier);
 
-  /// A chunk as a role sees it: its number, and what the numbers of the loop's body are in it.
+  /// A chunk as a role sees it: its number from the first that the CTA goes over, and what the numbers of the loop's
+  /// body are in it.
   struct Chunk {
     Value number, stage, round;
     IRMapping values;
@@ -105,8 +106,10 @@ ChainCode::Chunk ChainCode::chunkOf(Value first) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (isa<arith::ArithDialect>(op.getDialect()))
       t.builder.clone(op, chunk.values);
+  // Stages and rounds count from where the loop begins.
   Value size = values.lookup(loop.getStep());
-  chunk.number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, first, size));
+  Value gone = arith::SubIOp::create(t.builder, t.loc, first, values.lookup(loop.getLowerBound()));
+  chunk.number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, gone, size));
   chunk.stage = t.remainder(chunk.number, chain.stages);
   chunk.round = t.divide(chunk.number, chain.stages);
   return chunk;
@@ -461,7 +464,10 @@ void ChainCode::storeTile(const Place &tile, bool isWhole, StoreOp op, const Chu
       isEasy,
       [&] {
         Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), tile.type.getElementType());
-        storePieces(tile, to, isWhole ? array.innerStrides[0] : array.tokenStride, isWhole ? Value() : rows);
+        Value count = rows;
+        if (isWhole) // of a chunk that is another CTA's, nothing
+          count = chain.segment ? t.multiply(rows, tile.type.getSize(0)) : Value();
+        storePieces(tile, to, isWhole ? array.innerStrides[0] : array.tokenStride, count);
       },
       simply);
 }

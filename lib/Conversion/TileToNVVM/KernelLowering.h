@@ -87,6 +87,8 @@ private:
   void finishLoad(Ahead &ahead, mlir::ValueRange held);
   /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
   void finishBefore(mlir::Operation *op);
+  /// Segments.cpp: which chunks the CTA has, and from which it begins.
+  void emit(tile::SegmentOp op);
   mlir::LogicalResult checkTypes(mlir::Operation *op);
   mlir::LogicalResult allocate(tile::AllocOp op);
   mlir::LogicalResult allocateRegisters(tile::AllocOp op);

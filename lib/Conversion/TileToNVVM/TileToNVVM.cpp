@@ -224,6 +224,8 @@ LogicalResult KernelLowering::run() {
     for (Operation &op : body)
       if (isa<arith::ArithDialect>(op.getDialect()))
         builder.clone(op, values);
+      else if (auto segment = dyn_cast<SegmentOp>(op))
+        emit(segment);
     llvm::DenseSet<Value> awaited;
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));
@@ -389,6 +391,10 @@ LogicalResult KernelLowering::emit(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LoadOp op) {
         emitLoad(team, arrayOf(op.getArray()), value(op.getFirst()), rows(op.getRows()), place(op.getTile()));
+        return success();
+      })
+      .Case([&](SegmentOp op) {
+        emit(op);
         return success();
       })
       .Case([&](StoreOp op) {

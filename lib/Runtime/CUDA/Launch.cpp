@@ -2,6 +2,7 @@
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/Loaded.h"
 #include "Runtime/CUDA/Phases.h"
+#include "Runtime/CUDA/Segments.h"
 #include "Runtime/CUDA/SideBySide.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
@@ -118,50 +119,67 @@ namespace {
 /// The launches of a kernel of a call.
 class Launcher {
 public:
-  Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, void *context);
+  Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, int64_t tokens,
+           void *context);
   recur_status run(int32_t number);
 
 private:
-  int64_t countMultiprocessors() const;
   SideBySide planBeside(int32_t number) const;
+  int64_t countSegments(int32_t number) const;
+  bool isCut() const;
   void fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const;
 
   const CUDALibrary &cuda;
   const Call &resolved;
   const recur_kernel_info &kernel;
+  int64_t tokens; // of the longest sequence
   void *context;
   PhaseSpace space;
   char *workspace, *behind;
-  bool isAwaited = false; // the launch before runs on beside this one
+  int multiprocessors = 0; // 0 where not known
+  bool isAwaited = false;  // the launch before runs on beside this one
 };
 
 } // namespace
 
-Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, void *context)
-    : cuda(cuda), resolved(resolved), kernel(kernel), context(context),
+Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, int64_t tokens,
+                   void *context)
+    : cuda(cuda), resolved(resolved), kernel(kernel), tokens(tokens), context(context),
       workspace(static_cast<char *>(resolved.call->workspace)),
       behind(workspace + resolved.slots * resolved.slotBytes) {
   if (kernel.left)
     space = arrangePhases(resolved, kernel);
-}
-
-/// Of the current device; 0 where that is not known.
-int64_t Launcher::countMultiprocessors() const {
-  int device = 0, multiprocessors = 0;
+  int device = 0;
   if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
-    return 0;
-  return multiprocessors;
+    multiprocessors = 0;
 }
 
 /// How the launch runs beside the one behind it, if that is good.
 SideBySide Launcher::planBeside(int32_t number) const {
   const recur_launch_info &launch = kernel.launches[number];
-  int64_t multiprocessors = countMultiprocessors();
-  if (!launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits || !multiprocessors)
+  if (!multiprocessors || !launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits)
     return {};
   return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
                          kernel.launches[number + 1].parts, launch.teams, double(launch.cost)},
                         multiprocessors);
+}
+
+/// Into how many segments the launch cuts each sequence: as many as the longest one should have, packed or not, so that
+/// sequences of one length have the same bits. Where they are cut no launch runs beside it.
+int64_t Launcher::countSegments(int32_t number) const {
+  const recur_launch_info &launch = kernel.launches[number];
+  int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
+  if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK)
+    return 1;
+  Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, 0};
+  if (resolved.plan == RECUR_PLAN_SEGMENT)
+    return forceSegments(cuttable, multiprocessors);
+  cuttable.uncut = double(cuttable.chunks);
+  if (number > 0 && launch.awaits) {
+    cuttable.before = kernel.launches[number - 1].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
+    cuttable.uncut = planBeside(number - 1).time / double(countChunks(resolved, kernel)) * double(chunks);
+  }
+  return planSegments(cuttable, multiprocessors);
 }
 
 void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const {
@@ -186,15 +204,27 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
     flags[abi::DataWord] = 0;
 }
 
+/// Whether a launch is cut, so that those which leave bounds are needed.
+bool Launcher::isCut() const {
+  for (int32_t i = 0; i < kernel.launch_count; ++i)
+    if (countSegments(i) > 1)
+      return true;
+  return false;
+}
+
 recur_status Launcher::run(int32_t number) {
   const recur_launch_info &launch = kernel.launches[number];
+  if (launch.bounds && !isCut())
+    return RECUR_OK;
   const char *name = resolved.recurrence->name;
   int64_t units = resolved.sequences * resolved.heads, rows = kernel.left ? countRows(resolved, kernel, launch) : 1;
   if (rows == 0) // there are no tokens
     return RECUR_OK;
-  SideBySide beside = planBeside(number);
+  SideBySide beside;
+  if (number + 1 < kernel.launch_count && countSegments(number + 1) == 1)
+    beside = planBeside(number);
   if (launch.teams && !beside.rows)
-    rows = dealAlone(units, rows, launch.teams, countMultiprocessors());
+    rows = dealAlone(units, rows, launch.teams, multiprocessors);
   int64_t words[abi::countWords(abi::mostLaunchArrays + 1)];
   fill(words, launch, rows, beside);
   void *parameters[] = {words}, *function = nullptr;
@@ -215,6 +245,8 @@ recur_status Launcher::run(int32_t number) {
     config.sharedBytes = unsigned(getSharedBytes(launch, beside.teams));
   } else if (beside.rows) {
     config.grid[1] = unsigned(beside.rows);
+  } else if (launch.cuts) {
+    config.grid[1] = unsigned(countSegments(number));
   }
   if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
     return failOf(cuda, name, "the kernel cannot be launched", error);
@@ -236,8 +268,9 @@ static recur_status execute(const Call &resolved) {
   void *context = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context))
     return failOf(cuda, recurrence->name, "no context is current", error);
-  const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, countTokens(resolved));
-  Launcher launcher{cuda, resolved, kernel, context};
+  int64_t tokens = countTokens(resolved);
+  const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, tokens);
+  Launcher launcher{cuda, resolved, kernel, tokens, context};
   for (int32_t i = 0; i < kernel.launch_count; ++i)
     if (recur_status status = launcher.run(i))
       return status;

@@ -13,22 +13,25 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
   constexpr double keepsPace = 0.9;   // beyond it the second launch waits for each chunk, and loads none ahead
   auto [units, chunks, parts, allTeams, cost] = neighbours;
   int64_t teams = smaller(allTeams, mostTeams);
+  double onOne = double(units) * cost, onAll = onOne / double(multiprocessors), behind = onAll + 1;
+  SideBySide apart;
+  apart.time = behind * double(chunks);
   if (units < 1 || parts < 1 || teams < 1 || units > multiprocessors / parts || chunks < fewestChunks)
-    return {};
+    return apart;
   int64_t left = multiprocessors - units * parts, lasting = smaller(left * teams / units, chunks);
   if (lasting < 1)
-    return {};
-  double onOne = double(units) * cost, onAll = onOne / double(multiprocessors), onLeft = onOne / double(left);
+    return apart;
+  double onLeft = onOne / double(left);
   double due = onLeft > 1 ? gain * (1 - 1 / onLeft) * double(chunks) : 0;
   int64_t rows = smaller(multiprocessors * teams / units, chunks);
   int64_t halves = int64_t(2 * due / double(rows)), rounds = (halves + 1) / 2; // to the nearest
   if (onLeft > keepsPace && rounds == 0)
     rounds = 1;
   double before = double(rounds * rows) / double(chunks), rest = (1 - before) * onLeft;
-  double beside = before * onAll + (rest > 1 ? rest : 1), behind = onAll + 1;
+  double beside = before * onAll + (rest > 1 ? rest : 1);
   if (before >= 1 || beside >= behind)
-    return {};
-  return {rounds ? rows : lasting, lasting, rounds, teams};
+    return apart;
+  return {rounds ? rows : lasting, lasting, rounds, teams, beside * double(chunks)};
 }
 
 int64_t recur::runtime::dealAlone(int64_t units, int64_t chunks, int64_t teams, int64_t multiprocessors) {

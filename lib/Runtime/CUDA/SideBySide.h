@@ -12,6 +12,7 @@ struct SideBySide {
   int64_t rows = 0; // 0: the launches go one behind the other
   int64_t lastingRows = 0, sharedRounds = 0;
   int64_t teams = 0; // in a CTA
+  double time = 0;   // of both launches, over a chunk of the second
 };
 
 /// What is known of the two launches: units, chunks of each, CTAs of the second for each, the first one's teams in a

@@ -44,6 +44,8 @@ struct DifferentiatePass : recur::chunk::impl::DifferentiatePassBase<Differentia
       auto gradient = cast<ProgramOp>(builder.clone(*program));
       gradient.setSymName((program.getSymName() + "_gradient").str());
       gradient.setBackward(true);
+      for (RemainsOp remains : llvm::to_vector(gradient.getBody().getOps<RemainsOp>()))
+        remains.erase(); // it is about the way forward
       if (failed(Differentiator(gradient).run()))
         return signalPassFailure();
     }

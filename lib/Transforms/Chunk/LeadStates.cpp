@@ -148,7 +148,7 @@ static ProgramOp cloneEmpty(OpBuilder &builder, ProgramOp program, StringRef suf
   auto result = cast<ProgramOp>(builder.clone(*program, copies));
   result.setSymName((program.getSymName() + suffix).str());
   for (Operation &op : llvm::make_early_inc_range(result.getBody().front()))
-    if (isa<OutputOp, NextOp>(op))
+    if (isa<OutputOp, NextOp, RemainsOp>(op))
       op.erase();
   return result;
 }

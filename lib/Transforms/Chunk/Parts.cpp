@@ -66,7 +66,7 @@ bool isStateAlone(ProgramOp program) {
     auto read = dyn_cast<ReadOp>(op);
     auto advance = dyn_cast<AdvanceOp>(op);
     auto apply = dyn_cast<ApplyOp>(op);
-    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, ConstantOp>(op) ||
+    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) ||
            (map && isElementwise(map.getFunction())) || (read && !read.getLeft()) ||
            (advance && !advance.getRowDecay()) || (apply && !apply.getDecay());
   });

@@ -181,6 +181,9 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   let description = [{
     The phase `_early` has what no state enters and what the states need, `_chain` what the states go through, `_late` what of
     them and of the inputs becomes outputs. The chunks of the first and the last can be computed in any order or at once.
+    A phase `_remains` finds what bounds the state that a chunk leaves (`chunk.remains`), where no other phase leaves that:
+    only a chain that begins within a sequence needs it.
+
     What one phase needs of another it takes (`chunk.take`, `chunk.give`), but for what is made of inputs by elementwise
     functions, decays and interactions: that is made again. A program whose states go through anything but reads, advances
     and elementwise functions stays as it is.

@@ -16,8 +16,8 @@ using namespace recur::chunk;
 
 namespace {
 
-enum Phase { Early, Chain, Late, PhaseCount };
-constexpr const char *suffixes[] = {"_early", "_chain", "_late"};
+enum Phase { Remains, Early, Chain, Late, PhaseCount };
+constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late"};
 
 class PhaseSplitter {
 public:
@@ -28,6 +28,7 @@ public:
 
 private:
   bool assign();
+  void assignRemains();
   bool chooseChain(ArrayRef<Value> states);
   bool isStep(Operation *op);
   bool isLoadedByChain(Value value);
@@ -113,6 +114,7 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late) && (phase != Chain || isLoadedByChain(value)))
       continue;
     bool isOwn = isa<ConstantOp>(maker) || (phase == Chain && chainOps.contains(maker)) || phase == Early ||
+                 phase == Remains ||
                  (phase == Late &&
                   ((dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
                    (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
@@ -216,7 +218,26 @@ bool PhaseSplitter::assign() {
       need(maker, Early);
     }
   }
+  if (states.size() == 1)
+    assignRemains();
   return !members[Early].empty() || !members[Late].empty();
+}
+
+/// What the chain has to know to begin within a sequence may be there for other reasons. Else it has a phase of its
+/// own, which nobody waits for who begins at the first chunk.
+void PhaseSplitter::assignRemains() {
+  for (RemainsOp remains : block.getOps<RemainsOp>()) {
+    Value bound = remains.getBound();
+    Operation *maker = bound.getDefiningOp();
+    if (dependents.contains(maker) || isDeclared(maker))
+      continue;
+    members[Chain].insert(remains);
+    taken[Chain].insert(bound);
+    if (!leaving.insert(bound))
+      continue;
+    given[Remains].insert(bound);
+    need(maker, Remains);
+  }
 }
 
 std::string PhaseSplitter::nameOf(Value value) {
@@ -314,7 +335,7 @@ bool PhaseSplitter::split(OpBuilder &builder) {
   isExact = cancels(program);
   if (!assign())
     return false;
-  for (Phase phase : {Early, Chain, Late}) {
+  for (Phase phase : {Remains, Early, Chain, Late}) {
     if (phase != Chain && members[phase].empty())
       continue;
     ProgramOp made = build(builder, phase);

@@ -77,8 +77,9 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   summary.setSummaryKind(kind);
   // Ops that only outputs and later states need are erased.
   auto copy = cast<StateOp>(copies.lookup(state.getResult()).getDefiningOp());
-  for (OutputOp output : llvm::make_early_inc_range(summary.getBody().getOps<OutputOp>()))
-    output.erase();
+  for (Operation &op : llvm::make_early_inc_range(summary.getBody().front()))
+    if (isa<OutputOp, RemainsOp>(op))
+      op.erase();
   llvm::SetVector<StateOp> needed = findNeededStates({state.getNext()});
   // The map comes before the offset, and both after the states that are known.
   Block &block = summary.getBody().front();

@@ -824,3 +824,45 @@ chunk.program @p {} chunk 8 {
   // expected-error@+1 {{'chunk.take' op has a triangle of rows and writes a token, which are two numbers above zero}}
   %x = chunk.take "x" triangle [1, 0] : tensor<8x8xf32>
 }
+
+// -----
+
+// What remains is said of a matrix that the program has, by one number or one for each row or column.
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8xf32>
+  %d = chunk.cumulative_decay total log(%x) : tensor<8xf32>
+  // expected-error@+1 {{'chunk.remains' op is about state 'S', which the program does not have}}
+  chunk.remains "S" %d : tensor<1xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8xf32>
+  %d = chunk.cumulative_decay total log(%x) : tensor<8xf32>
+  %A = chunk.state "A" : tensor<3xf32>
+  // expected-error@+1 {{'chunk.remains' op is about a state that is a matrix, but 'A' is 'tensor<3xf32>'}}
+  chunk.remains "A" %d : tensor<1xf32>
+  chunk.next %A, %A : tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  // expected-error@+1 {{'chunk.remains' op bounds with one number, or one for each row or column of 'tensor<2x3xf32>', but has 'tensor<8xf32>'}}
+  chunk.remains "S" %x : tensor<8xf32>
+  chunk.next %S, %S : tensor<2x3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x5xf32>
+  %d = chunk.cumulative_decay total log(%x) : tensor<8x5xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  // expected-error@+1 {{'chunk.remains' op bounds with one number, or one for each row or column of 'tensor<2x3xf32>', but has 'tensor<1x5xf32>'}}
+  chunk.remains "S" %d : tensor<1x5xf32>
+  chunk.next %S, %S : tensor<2x3xf32>
+}

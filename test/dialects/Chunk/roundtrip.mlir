@@ -176,3 +176,20 @@ chunk.program @phase {} chunk 8 exact {
   %r = chunk.read %w, %S : tensor<16x3xf32>, tensor<5x3xf32>
   chunk.give "r" rounded %r : tensor<16x5xf32>
 }
+
+// What remains of a state, as a whole and by column.
+// CHECK-LABEL: chunk.program @remains {} chunk 8 {
+// CHECK: chunk.remains "S" %{{.*}} : tensor<1xf32>
+// CHECK: chunk.remains "R" %{{.*}} : tensor<1x3xf32>
+chunk.program @remains {} chunk 8 {
+  %g = chunk.input "g" : tensor<8xf32>
+  %h = chunk.input "h" : tensor<8x3xf32>
+  %S = chunk.state "S" : tensor<5x3xf32>
+  %R = chunk.state "R" : tensor<5x3xf32>
+  %d = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+  %e = chunk.cumulative_decay total log(%h) : tensor<8x3xf32>
+  chunk.remains "S" %d : tensor<1xf32>
+  chunk.remains "R" %e : tensor<1x3xf32>
+  chunk.next %S, %S : tensor<5x3xf32>
+  chunk.next %R, %R : tensor<5x3xf32>
+}

@@ -517,3 +517,36 @@ tile.kernel @k required 0 workspace 0 {
   // expected-error @below {{'tile.scaled_cotangents' op works on 2 by 3 numbers, in '!tile.tile<1x3xf32, local, [16, 1]>'}}
   tile.scaled_cotangents %m, %l, %r scales %s into %dl, %dr, %ds work %w rows %n block 2 points [1] of [0] : !tile.tile<4x4xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> scales !tile.tile<4x3xf32, local, [16, 1]> into !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]>, !tile.tile<4x3xf32, local, [16, 1]> work !tile.tile<1x3xf32, local, [16, 1]>
 }
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op stands in the plan of one team of threads}}
+  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
+^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op stands in a kernel once, which has one part of a sequence}}
+  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+  %b:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
+^bb0(%remains: !tile.tile<?xbf16, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op needs one number or vector of f32 for each chunk, not '!tile.tile<?xbf16, global>'}}
+  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xbf16, global>, !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
+^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op needs chunks of 1 token or more, not of 0}}
+  %a:5 = tile.segment %remains of %tokens by 0 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+}

@@ -125,3 +125,10 @@ tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
   // CHECK: tile.product %{{.*}}, right_transposed %{{.*}} into %{{.*}} rows %arg0 inner %arg0 : <16x16xbf16, local, [16, 1]>, <8x16xbf16, shared, [16, 1]> into <16x8xf32, shared, [8, 1]>
   tile.product %a, right_transposed %b into %c rows %n inner %n : !tile.tile<16x16xbf16, local, [16, 1]>, !tile.tile<8x16xbf16, shared, [16, 1]> into !tile.tile<16x8xf32, shared, [8, 1]>
 }
+
+// CHECK-LABEL: tile.kernel @cut
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = tile.segment %{{.*}} of %{{.*}} by 64 initial %{{.*}} final %{{.*}} : <?x3xf32, global>, <?x2x3xf32, global>
+tile.kernel @cut required 0 workspace 0 threads 32 shared 0 {
+^bb0(%remains: !tile.tile<?x3xf32, global>, %initial: !tile.tile<?x2x3xf32, global>, %final: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  %begin, %first, %end, %start, %store = tile.segment %remains of %tokens by 64 initial %initial final %final : !tile.tile<?x3xf32, global>, !tile.tile<?x2x3xf32, global>
+}

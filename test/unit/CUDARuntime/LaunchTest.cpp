@@ -12,7 +12,7 @@ constexpr recur_array_info arrays[] = {{"q", RECUR_INPUT, RECUR_BF16, 1, 1, {8, 
                                        {"mu", RECUR_PARAM, RECUR_BF16, 0, 0, {0, 0}},
                                        {"S", RECUR_STATE, RECUR_F32, 0, 2, {6, 8}},
                                        {"o", RECUR_OUTPUT, RECUR_BF16, 0, 1, {6, 0}}};
-constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0}};
+constexpr recur_launch_info launches[] = {{"gdn", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0}};
 constexpr recur_kernel_info kernelInfo = {nullptr, 640, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, launches, nullptr, 0};
 constexpr recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &kernelInfo, "gdn",
                                          "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,     nullptr};
@@ -122,8 +122,8 @@ protected:
 
   recur_launch_array chainArrays[4] = {{0, -1, 0}, {4, 0, 2}, {5, 0, 2}, {6, -1, 0}};
   recur_launch_array lateArrays[4] = {{0, -1, 0}, {3, -1, 0}, {5, -1, 0}, {6, -1, 0}};
-  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0},
-                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0}};
+  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0},
+                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
   recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
@@ -185,8 +185,8 @@ protected:
 
   recur_launch_array firstArrays[2] = {{0, -1, 0}, {5, -1, 0}};
   recur_launch_array secondArrays[2] = {{5, -1, 0}, {4, 0, 3}};
-  recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2},
-                                     {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0}};
+  recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2, 0, 0},
+                                     {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0, 0, 0}};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
   recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1};
   recur_recurrence pair = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &pairKernel, "gdn",
@@ -263,6 +263,92 @@ TEST_F(SideBySide, NoMoreThanThreeTeamsAreBesideAnotherLaunch) {
   EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(6, 1, 1));
   EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 3, 1));
   EXPECT_EQ(fakeCUDA.all[0].sharedBytes, 3 * 1024u);
+}
+
+/// The second launch can be cut. Ten chunks, which it has in two parts for each of two heads, on ten multiprocessors.
+class Segments : public SideBySide {
+protected:
+  Segments() {
+    launchPair[1].cuts = 1;
+    pair.kernel_count = 2;
+    pair.kernels = kernels;
+    kernels[1].plan = RECUR_PLAN_SEGMENT;
+  }
+  ~Segments() override { recur_unload(&pair); }
+  void expectGrids(std::vector<unsigned> first, std::vector<unsigned> second, bool isEarly = false) {
+    fakeCUDA.all.clear();
+    ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+    ASSERT_EQ(fakeCUDA.all.size(), 2u);
+    EXPECT_EQ(fakeCUDA.all[0].grid, first);
+    EXPECT_EQ(fakeCUDA.all[1].grid, second);
+    EXPECT_EQ(fakeCUDA.all[1].isEarly, isEarly);
+    EXPECT_EQ(flags(0) != 0, isEarly) << "nobody awaits chunks of a launch that has ended";
+  }
+  recur_kernel_info kernels[2] = {pairKernel, pairKernel};
+};
+
+TEST_F(Segments, FillMultiprocessorsWhereThatIsFaster) {
+  // Two fit, which take 9 chunks' time where gates are strong and 10 where they are not, and .1 before. Side by side it
+  // is 10.
+  launchPair[0].cost = 0.05f;
+  expectGrids({2, 10, 1}, {2, 2, 2});
+  // What takes .4 of a chunk's time for each chunk is better not waited for.
+  launchPair[0].cost = 2;
+  expectGrids({6, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+}
+
+TEST_F(Segments, NeedMultiprocessorsAndChunks) {
+  launchPair[0].cost = 0.05f;
+  fakeCUDA.multiprocessors = 7; // of which one segment takes four
+  expectGrids({3, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+  fakeCUDA.multiprocessors = 10;
+  call.T = 7 * 64; // of which a segment would have fewer than what it goes over besides
+  expectGrids({5, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+}
+
+TEST_F(Segments, AreForcedByTheirPlanAndForbiddenByAnother) {
+  launchPair[0].cost = 2;
+  call.plan = RECUR_PLAN_SEGMENT;
+  expectGrids({2, 10, 1}, {2, 2, 2});
+  fakeCUDA.multiprocessors = 1; // whose three CTAs of the first launch take four chunks each
+  expectGrids({2, 3, 1}, {2, 2, 2});
+  fakeCUDA.multiprocessors = 1000;
+  expectGrids({2, 10, 1}, {2, 10, 2}); // as many as there are chunks
+  launchPair[0].cost = 0.05f;
+  fakeCUDA.multiprocessors = 10;
+  call.plan = RECUR_PLAN_CHUNK;
+  expectGrids({6, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+}
+
+/// A launch in front that leaves what a cut one needs is not made for others.
+TEST_F(Segments, BoundsAreFoundWhereTheyAreNeeded) {
+  recur_launch_info three[3] = {launchPair[0], launchPair[0], launchPair[1]};
+  three[0].symbol = "gdn_remains";
+  three[0].teams = 0;
+  three[0].bounds = 1;
+  for (recur_kernel_info &kernel : kernels) {
+    kernel.launches = three;
+    kernel.launch_count = 3;
+  }
+  call.plan = RECUR_PLAN_SEGMENT;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 3u);
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_remains");
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, 10, 1));
+  fakeCUDA.all.clear();
+  call.plan = RECUR_PLAN_CHUNK;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 2u);
+  EXPECT_EQ(fakeCUDA.all[0].symbol, "gdn_early");
+  recur_unload(&pair);
+}
+
+TEST_F(Segments, OfNoTokensThereIsOne) {
+  call.T = 0;
+  call.plan = RECUR_PLAN_SEGMENT;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, 1, 2)) << "which gives back the states";
 }
 
 TEST_F(SideBySide, OneTeamIsACTA) {

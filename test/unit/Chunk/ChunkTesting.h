@@ -56,10 +56,10 @@ protected:
   static dgps::RecurrenceOp recurrenceOf(mlir::ModuleOp module) { return *module.getOps<dgps::RecurrenceOp>().begin(); }
 
   /// The recurrence's chunk program, after the passes that clean it up.
-  mlir::OwningOpRef<mlir::ModuleOp> toChunk(mlir::ModuleOp module, int64_t size) {
+  mlir::OwningOpRef<mlir::ModuleOp> toChunk(mlir::ModuleOp module, int64_t size, bool saysWhatRemains = false) {
     mlir::OwningOpRef<mlir::ModuleOp> result = mlir::cast<mlir::ModuleOp>(module->clone());
     mlir::PassManager passes(&context);
-    passes.addPass(conversion::createConvertDGPSToChunkPass({size}));
+    passes.addPass(conversion::createConvertDGPSToChunkPass({size, saysWhatRemains}));
     passes.addPass(mlir::createCanonicalizerPass());
     passes.addPass(mlir::createCSEPass());
     EXPECT_TRUE(mlir::succeeded(passes.run(*result)));

@@ -111,7 +111,7 @@ struct PhasedPlan {
 class PhasedPlanTest : public TilePlanTest {
 protected:
   PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype) {
-    PhasedPlan result{toChunk(recurrences, chunk), {}, {}};
+    PhasedPlan result{toChunk(recurrences, chunk, /*saysWhatRemains=*/true), {}, {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
@@ -186,6 +186,52 @@ TEST_P(PhasedPlans, RoundAsTheirDataDoes) {
 INSTANTIATE_TEST_SUITE_P(Examples, PhasedPlans, ::testing::ValuesIn(test::nameExamples()),
                          [](const auto &info) { return info.param; });
 
+/// Of sequences cut into segments, whatever the gates.
+TEST_P(PhasedPlans, OfSegmentsComputeTokenByToken) {
+  auto module = example(GetParam(), {{"K", 16}, {"V", 12}, {"M", 8}});
+  ASSERT_TRUE(module);
+  PhasedPlan tiles = plan(*module, 16, 4, "f32");
+  if (tiles.phases.phases.empty())
+    return;
+  for (int64_t tokens : {0, 5, 16, 70})
+    for (double strength : {0.0, 1.0, 30.0}) {
+      Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+      if (auto gates = data.inputs.find("g"); gates != data.inputs.end())
+        for (double &x : gates->second.values)
+          x *= strength;
+      Results want = get(interpret(recurrenceOf(*module), data));
+      for (int64_t segments : {2, 3, 7}) {
+        TileOptions options;
+        options.segments = segments;
+        Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data, options));
+        EXPECT_LE(relativeRms(got, want), limit)
+            << tokens << " tokens in " << segments << " segments, gates times " << strength;
+      }
+    }
+}
+
+/// With strong gates the last segment does not go over the first chunk, in which there are no numbers; with weak ones
+/// it does.
+TEST_F(PhasedPlanTest, OfSegmentsLeaveOutWhatDoesNotRemain) {
+  for (const char *name : {"gated_delta_net", "mamba2", "gla"}) {
+    auto module = example(name, {{"K", 16}, {"V", 12}});
+    PhasedPlan tiles = plan(*module, 16, 4, "f32");
+    for (double gate : {-0.01, -3.0}) {
+      Data data = randomData(recurrenceOf(*module), {1, 64, 1, 1}, 1);
+      std::vector<double> &gates = data.inputs["g"].values, &values = data.inputs["v"].values;
+      std::fill(gates.begin(), gates.end(), gate);
+      std::fill(values.begin(), values.begin() + 12, NAN);
+      TileOptions options;
+      options.segments = 2;
+      Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data, options));
+      const std::vector<double> &outputs = got.outputs.begin()->second.values;
+      EXPECT_EQ(std::isfinite(outputs.back()), gate < -1) << name;
+      EXPECT_EQ(std::isfinite(got.final.begin()->second.values.front()), gate < -1) << name;
+      EXPECT_FALSE(std::isfinite(outputs[12 * 20])) << name << ": the first segment goes over it";
+    }
+  }
+}
+
 /// How many phases there are, and how many parts the chain has.
 TEST_F(PhasedPlanTest, AreThereWhereStatesGoThroughProducts) {
   auto count = [&](const char *name) {
@@ -197,7 +243,7 @@ TEST_F(PhasedPlanTest, AreThereWhereStatesGoThroughProducts) {
   };
   EXPECT_THAT(count("linear_attention"), ::testing::ElementsAre(3, 0));
   EXPECT_THAT(count("mamba2"), ::testing::ElementsAre(0, 3, 0));
-  EXPECT_THAT(count("gated_delta_net"), ::testing::ElementsAre(0, 3, 0));
+  EXPECT_THAT(count("gated_delta_net"), ::testing::ElementsAre(0, 0, 3, 0)); // one is for segments alone
   EXPECT_THAT(count("kda"), ::testing::ElementsAre(0, 3, 0));
   EXPECT_THAT(count("mamba1"), ::testing::IsEmpty());
   EXPECT_THAT(count("mamba2_layer"), ::testing::IsEmpty()); // its keys have tokens of the chunk before in them

@@ -172,7 +172,7 @@ TEST_P(CUDAStages, ComputeWhatTheInterpreterDoes) {
 static std::vector<check::CheckStage> listCUDAStages() {
   std::vector<check::CheckStage> stages;
   for (const check::CheckStage &stage : check::getCheckStages())
-    if (llvm::is_contained({"tile", "tile plain", "tile step", "kernels"}, stage.name))
+    if (llvm::is_contained({"tile", "tile plain", "tile step", "tile segments", "kernels"}, stage.name))
       stages.push_back(stage);
   return stages;
 }

@@ -1,0 +1,133 @@
+// Which of a sequence's chunks a CTA has, and how far before them it begins. The CTAs of a sequence are a column of the
+// grid. Every warp finds it out by itself, so nothing is waited for but memory, for the rows of some chunks at a time.
+#include "Conversion/TileToNVVM/KernelLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+/// Chunks whose rows are on their way at once.
+static constexpr int64_t inStep = 8;
+
+namespace {
+
+/// Goes back from a chunk until little remains of what was before.
+class WayBack {
+public:
+  WayBack(TeamCode &team, const CallerArray &remains) : t(team), remains(remains) {
+    width = remains.type.getRank() == 2 ? remains.type.getSize(1) : 1;
+  }
+  /// The chunk to begin with, for the state to be known at `first`; both of 32 bits.
+  Value from(Value first);
+
+private:
+  Value load(Value chunk, int64_t part);
+  Value isLittle(ValueRange products);
+  Value column(int64_t part) { return t.add(t.lane, part * warpThreads); }
+
+  TeamCode &t;
+  const CallerArray &remains;
+  int64_t width;
+};
+
+} // namespace
+
+/// What the lane has of the chunk's row: one number, or every 32nd. Chunks before the first change nothing.
+Value WayBack::load(Value chunk, int64_t part) {
+  Value isChunk = t.below(t.constant(-1), chunk), row = t.select(isChunk, chunk, t.constant(0));
+  Value offset = t.multiplyWide(t.widen(row), remains.tokenStride);
+  if (width > 1) {
+    Value inside = t.smaller(column(part), t.constant(width - 1)); // the last again, for lanes that have none
+    offset = t.addWide(offset, t.widen(inside));
+  }
+  Type f32 = t.builder.getF32Type();
+  return t.select(isChunk, t.load(t.offset(remains.pointer, offset, f32), f32), t.number(1));
+}
+
+Value WayBack::isLittle(ValueRange products) {
+  Value all;
+  for (Value product : products) {
+    Value one =
+        arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLE, product, t.number(SegmentOp::little));
+    all = all ? arith::AndIOp::create(t.builder, t.loc, all, one).getResult() : one;
+  }
+  if (width == 1)
+    return all; // the same in every lane
+  return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI1Type(),
+                                       t.builder.getStringAttr("llvm.nvvm.vote.all.sync"),
+                                       ValueRange{t.constant(-1), all})
+      .getResult(0);
+}
+
+Value WayBack::from(Value first) {
+  OpBuilder &builder = t.builder;
+  Type word = builder.getI32Type(), f32 = builder.getF32Type(), bit = builder.getI1Type();
+  int64_t parts = llvm::divideCeil(width, warpThreads);
+  SmallVector<Type> types{word, bit};
+  types.append(parts, f32);
+  SmallVector<Value> initial{first, arith::ConstantIntOp::create(builder, t.loc, 0, 1)};
+  initial.append(parts, t.number(1));
+  auto loop = scf::WhileOp::create(builder, t.loc, types, initial);
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Location> places(types.size(), t.loc);
+  Block *before = builder.createBlock(&loop.getBefore(), {}, types, places);
+  Value isOpen = arith::CmpIOp::create(builder, t.loc, arith::CmpIPredicate::eq, before->getArgument(1), initial[1]);
+  Value goesOn = arith::AndIOp::create(builder, t.loc, t.below(t.constant(0), before->getArgument(0)), isOpen);
+  scf::ConditionOp::create(builder, t.loc, goesOn, before->getArguments());
+  Block *body = builder.createBlock(&loop.getAfter(), {}, types, places);
+  Value chunk = body->getArgument(0), found, from;
+  SmallVector<Value> products(body->getArguments().drop_front(2));
+  // All loads come before the first product, so that they are under way together.
+  SmallVector<SmallVector<Value>> rows(inStep);
+  for (int64_t step = 0; step < inStep; ++step)
+    for (int64_t part = 0; part < parts; ++part)
+      rows[step].push_back(load(t.add(chunk, -1 - step), part));
+  for (int64_t step = 0; step < inStep; ++step) {
+    for (auto [product, own] : llvm::zip(products, rows[step]))
+      product = t.mul(product, own);
+    Value now = isLittle(products), here = t.add(chunk, -1 - step);
+    from = found ? t.select(found, from, here) : here;
+    found = found ? arith::OrIOp::create(builder, t.loc, found, now).getResult() : now;
+  }
+  SmallVector<Value> next{from, found};
+  next.append(products);
+  scf::YieldOp::create(builder, t.loc, next);
+  builder.setInsertionPointAfter(loop);
+  Value result = loop.getResult(0);
+  return t.select(t.below(result, t.constant(0)), t.constant(0), result);
+}
+
+void KernelLowering::emit(SegmentOp op) {
+  Location loc = op.getLoc();
+  Type word32 = builder.getI32Type(), word64 = builder.getI64Type();
+  auto number = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(builder, loc, value, 64); };
+  auto times = [&](Value a, Value b) { return team.multiplyWide(a, b); };
+  auto over = [&](Value a, Value b) -> Value { return arith::DivUIOp::create(builder, loc, a, b); };
+  Value segment = team.widen(NVVM::BlockIdYOp::create(builder, loc, word32)),
+        segments = team.widen(NVVM::GridDimYOp::create(builder, loc, word32));
+  Value size = number(op.getSize()), tokens = value(op.getTokens());
+  Value chunks = over(team.addWide(tokens, number(op.getSize() - 1)), size);
+  Value next = team.addWide(segment, number(1));
+  Value first = over(times(segment, chunks), segments), end = over(times(next, chunks), segments);
+  Value begin = team.widen(WayBack(team, arrayOf(op.getRemains())).from(team.narrow(first)));
+  values.map(op.getBegin(), times(begin, size));
+  values.map(op.getFirst(), times(first, size));
+  values.map(op.getEnd(), arith::MinSIOp::create(builder, loc, word64, times(end, size), tokens).getResult());
+  // An absent array has no pointer.
+  auto unless = [&](Value keeps, Value array) {
+    CallerArray found = arrayOf(array);
+    Value null = LLVM::ZeroOp::create(builder, loc, found.pointer.getType());
+    found.pointer = team.select(keeps, found.pointer, null);
+    return found;
+  };
+  auto equal = [&](Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
+  };
+  CallerArray start = unless(equal(begin, number(0)), op.getInitial());
+  CallerArray store = unless(equal(next, segments), op.getFinal());
+  arrays[op.getStart()] = start;
+  arrays[op.getStore()] = store;
+  for (Value array : {op.getStart(), op.getStore()})
+    extents[array] = {Memory::Global, 0, 1, false};
+}
