@@ -39,7 +39,7 @@ class LaunchInfo(ctypes.Structure):
     _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32),
                 ("workspace_bytes", ctypes.c_int64), ("parts", ctypes.c_int32), ("chunks_are_apart", ctypes.c_int32),
                 ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32), ("teams", ctypes.c_int32),
-                ("awaits", ctypes.c_int32), ("cost", ctypes.c_float)]
+                ("awaits", ctypes.c_int32), ("cost", ctypes.c_float), ("cuts", ctypes.c_int32), ("bounds", ctypes.c_int32)]
 
 
 class LeftInfo(ctypes.Structure):
@@ -158,6 +158,7 @@ class Case:
                 launch.workspace_bytes, launch.parts = words["workspace"], words["parts"]
                 launch.chunks_are_apart, launch.arrays, launch.array_count = words["parallel"], own, len(own)
                 launch.teams, launch.awaits, launch.cost = words["teams"], words["awaits"], words["cost"]
+                launch.cuts, launch.bounds = words["cuts"], words["bounds"]
         for array, words in zip(left, given["left"]):
             array.rows, array.element_bytes, array.rank = words["rows"], words["bytes"], len(words["shape"])
             array.shape = (ctypes.c_int64 * 2)(*(list(words["shape"]) + [0, 0])[:2])

@@ -70,6 +70,8 @@ llvm::json::Object describe(const codegen::InterfaceKernel &kernel) {
                                           {"teams", launch.teams},
                                           {"awaits", launch.awaits},
                                           {"cost", launch.cost},
+                                          {"cuts", launch.cuts},
+                                          {"bounds", launch.bounds},
                                           {"arrays", std::move(own)}});
   }
   for (const codegen::InterfaceLeft &array : kernel.left)
