@@ -295,7 +295,7 @@ void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optiona
   SmallVector<int64_t> columns; // the sizes but for the rows
   if (all)
     columns = llvm::to_vector(all->type.getShape().drop_front());
-  else if (last->type.getShape() != ArrayRef<int64_t>(1) || places[0].type.getRank() > 1)
+  else if (last->type.getShape() != ArrayRef<int64_t>(1) || (!places.empty() && places[0].type.getRank() > 1))
     columns = llvm::to_vector(last->type.getShape());
   Inputs inputs{places, op.getDims()};
   bool isReverse = op.getReverse();
