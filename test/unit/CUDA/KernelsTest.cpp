@@ -11,6 +11,7 @@
 #include "llvm/Support/JSON.h"
 #include "gmock/gmock.h"
 #include <fstream>
+#include <functional>
 
 using namespace recur;
 
@@ -121,8 +122,11 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
   EXPECT_FALSE(listings.cubin.empty());
   const codegen::KernelInterface &interface = kernels->interfaces.front();
-  // One for a token and one for chunks of tokens; nothing was left out, or given a plainer plan, for faults.
-  ASSERT_EQ(interface.kernels.size(), 2u);
+  // One for a token, one for chunks of tokens, and one that cuts sequences where the state's decay lets it; nothing was
+  // left out, or given a plainer plan, for faults.
+  auto cuts = [](const codegen::InterfaceKernel &kernel) { return kernel.plan == RECUR_PLAN_SEGMENT; };
+  EXPECT_LE(llvm::count_if(interface.kernels, cuts), 1);
+  ASSERT_EQ(llvm::count_if(interface.kernels, std::not_fn(cuts)), 2);
   EXPECT_EQ(interface.kernels.front().plan, RECUR_PLAN_STEP);
   for (const codegen::InterfaceKernel &kernel : interface.kernels)
     EXPECT_GE(kernel.launches.size(), 1u);
