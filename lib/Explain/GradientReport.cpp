@@ -13,13 +13,14 @@ using namespace recur::explain;
 namespace {
 /// How segments of a sequence are gone over at the same time. Times are in those of a chunk of the gradient.
 struct Segments {
-  std::string whyNot;  // empty where they are
-  std::string whyTwo;  // empty where there may be more
-  double states = 0;   // of going ahead for the states that the gradient takes
-  double chain = 0;    // of going back for the cotangents of states alone
-  double maps = 0;     // of what a segment between others makes of states
-  int64_t bytes = 0;   // of a segment of a head, beside the states that are kept in it
-  bool isApart = true; // no chunk needs another
+  std::string whyNot;     // empty where they are
+  std::string whyTwo;     // empty where there may be more
+  double states = 0;      // of going ahead for the states that the gradient takes
+  double chain = 0;       // of going back for the cotangents of states alone
+  double maps = 0;        // of what a segment between others makes of states
+  int64_t bytes = 0;      // of a segment of a head, beside the states that are kept in it
+  bool isApart = true;    // no chunk needs another
+  bool needsKept = false; // cotangents of states alone take states too
 };
 
 struct GradientReport {
@@ -102,6 +103,7 @@ static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
   segments.isApart = !carriesStates && !takesStates;
   segments.states = takesStates ? compile::estimateCost(programs.states) / cost : 0;
   segments.chain = *chain ? compile::estimateCost(*chain) / cost : 0;
+  segments.needsKept = *chain && !chunk::ProgramOp(*chain).getKept().empty();
   int64_t stateBytes = int64_t(countStateBytes(programs.states));
   segments.bytes = 2 * stateBytes;
   for (chunk::StateOp carried : programs.gradient.getStates())
@@ -144,6 +146,8 @@ static std::vector<std::string> describeSegments(const Segments &segments) {
     return {"no: " + segments.whyNot};
   std::vector<std::string> lines{"auto may take them with fewer sequences and groups of heads than processors, where "
                                  "they save a twelfth of the time"};
+  if (segments.needsKept)
+    lines.push_back("only where the call forward kept every chunk's states, which cotangents of states take");
   if (!segments.whyTwo.empty())
     lines.push_back("two at most: " + segments.whyTwo);
   std::string times;
@@ -167,6 +171,7 @@ static json::Object toJson(const Segments &segments) {
     object["most"] = 2;
     object["most_reason"] = segments.whyTwo;
   }
+  object["needs_kept_states"] = segments.needsKept;
   object["bytes_per_segment"] = segments.bytes;
   object["states_time"] = segments.states;
   object["cotangents_time"] = segments.chain;
