@@ -28,16 +28,6 @@ GradientArguments::GradientArguments(const Call &call) {
   initialGradient = paramGradient + params;
 }
 
-static int64_t countElements(const recur_array_info &info) {
-  int64_t elements = 1;
-  for (int32_t i = 0; i < info.rank; ++i)
-    elements *= info.shape[i];
-  return elements;
-}
-int64_t recur::runtime::countFloatBytes(const recur_array_info &info) {
-  return roundUp(countElements(info) * int64_t(sizeof(float)));
-}
-
 /// So many bytes at most, which no workspace has: sums of them do not overflow.
 static int64_t multiply(int64_t a, int64_t b) {
   constexpr int64_t most = INT64_MAX / 16;

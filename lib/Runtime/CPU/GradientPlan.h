@@ -35,7 +35,6 @@ struct GradientLayout {
 };
 GradientLayout makeGradientLayout(const Call &call, int64_t keptChunks);
 
-int64_t countFloatBytes(const recur_array_info &info);
 /// Whether there is no gradient of it, for it was left out of the build.
 bool isLeftOut(const recur_recurrence *recurrence, const recur_array_info *info);
 /// What is carried: a state by its place, or -1 less the place of a param.

@@ -86,13 +86,6 @@ Segment recur::runtime::getSegment(Cut cut, int64_t tokens, int64_t index) {
 // What is kept of segments
 //===----------------------------------------------------------------------===//
 
-static int64_t countBytes(const recur_array_info &info) {
-  int64_t elements = 1;
-  for (int32_t i = 0; i < info.rank; ++i)
-    elements *= info.shape[i];
-  return roundUp(elements * int64_t(sizeof(float)));
-}
-
 static const recur_array_info &getStateInfo(const Call &call, int64_t state) {
   const recur_array_info *info = call.recurrence->arrays;
   for (;; ++info)
@@ -101,7 +94,7 @@ static const recur_array_info &getStateInfo(const Call &call, int64_t state) {
 }
 
 int64_t recur::runtime::countStateBytes(const Call &call, int64_t state) {
-  return countBytes(getStateInfo(call, state));
+  return countFloatBytes(getStateInfo(call, state));
 }
 
 char *recur::runtime::getStateBefore(const Call &call, char *record, int64_t state) {
@@ -114,7 +107,7 @@ static int64_t countStatesBytes(const Call &call) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < call.recurrence->array_count; ++i)
     if (call.recurrence->arrays[i].kind == RECUR_STATE)
-      bytes += countBytes(call.recurrence->arrays[i]);
+      bytes += countFloatBytes(call.recurrence->arrays[i]);
   return bytes;
 }
 

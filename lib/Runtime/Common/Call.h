@@ -70,6 +70,18 @@ struct Call {
 
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+/// Of one token, param or state of a head.
+inline int64_t countElements(const recur_array_info &info) {
+  int64_t elements = 1;
+  for (int32_t i = 0; i < info.rank; ++i)
+    elements *= info.shape[i];
+  return elements;
+}
+/// As float32, in a piece of workspace of its own.
+inline int64_t countFloatBytes(const recur_array_info &info) {
+  return roundUp(countElements(info) * int64_t(sizeof(float)));
+}
+
 struct Sequence {
   int64_t entry; // of the batch
   int64_t begin, tokens;

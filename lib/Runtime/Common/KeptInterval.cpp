@@ -14,7 +14,7 @@ int64_t recur_choose_kept_interval(const recur_recurrence *recurrence, const rec
   int64_t elements = 0;
   for (int32_t i = 0; i < recurrence->array_count; ++i)
     if (const recur_array_info &info = recurrence->arrays[i]; info.kind == RECUR_STATE)
-      elements += (info.rank > 0 ? info.shape[0] : 1) * (info.rank > 1 ? info.shape[1] : 1);
+      elements += countElements(info);
   double rowBytes = double(elements) * double(sizeof(float)) * double(resolved.heads);
   int64_t chunk = recurrence->gradient->chunk, most = call->T / chunk + 1; // with which each sequence has one row
   auto fits = [&](int64_t chunks) {

@@ -4,10 +4,6 @@
 
 using namespace recur::runtime;
 
-static int64_t countElements(const recur_array_info &info) {
-  return (info.rank > 0 ? info.shape[0] : 1) * (info.rank > 1 ? info.shape[1] : 1);
-}
-
 /// Adds so many float32 numbers to `bytes`, in a piece of its own.
 static bool addFloats(int64_t &bytes, const recur_array_info &info, int64_t rows) {
   int64_t own;
