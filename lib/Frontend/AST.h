@@ -144,7 +144,8 @@ llvm::StringRef describe(DeclarationKind kind);
 /// Whatever has a name. Also the symbol that names resolve to.
 struct Declaration : Statement {
   DeclarationKind declarationKind;
-  bool shared = false; // of an Input
+  bool shared = false;  // of an Input
+  bool complex = false; // of an Input, Param, State or Output
   llvm::StringRef name;
   SourceRange nameRange;
   ShapeSyntax shapeSyntax;

@@ -53,6 +53,11 @@ const BuiltinInfo kBuiltins[] = {
     {Builtin::Dgps, "dgps", 1,
      "dgps(S, read = k, value = v, solve = online | offline, decay = 1, gain = 1, write = read, atk = 1)",
      kDgpsKeywords},
+    {Builtin::Complex, "complex", 2, "complex(a, b)", {}, nullptr, nullptr, false, true},
+    {Builtin::Cis, "cis", 1, "cis(t)", {}, nullptr, nullptr, false, true},
+    {Builtin::Conj, "conj", 1, "conj(z)", {}, nullptr, nullptr, false, true},
+    {Builtin::Re, "re", 1, "re(z)", {}, nullptr, nullptr, false, true},
+    {Builtin::Im, "im", 1, "im(z)", {}, nullptr, nullptr, false, true},
 };
 
 } // namespace

@@ -41,6 +41,11 @@ enum class Builtin : uint8_t {
   Ones,
   Cg,
   Dgps,
+  Complex,
+  Cis,
+  Conj,
+  Re,
+  Im,
 };
 
 /// What sema needs to know of a built-in function. To add one: a row here, its shape rule in SemaCall.cpp unless it is
@@ -56,6 +61,7 @@ struct BuiltinInfo {
   double (*binary)(double, double) = nullptr;
 
   bool isVariadic = false; // takes as many unnamed arguments or more
+  bool isFreeName = false; // a declaration may have the name all the same
 
   bool isElementwise() const { return unary || binary; }
 };

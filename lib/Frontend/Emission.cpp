@@ -9,6 +9,7 @@
 namespace recur::frontend {
 
 using llvm::cast;
+using Parts = Emitter::Parts;
 
 mlir::Location Emitter::getLocation(SourceRange range) {
   LineColumn at = buffer.getLineColumn(range.begin);
@@ -37,8 +38,10 @@ void Emitter::emit() {
   emitBody(recurrence.body);
   emitDelayedStates();
   for (const Declaration *state : states)
-    dgps::NextOp::create(builder, getLocation(lastUpdate.lookup(state)), initialValues.lookup(state),
-                         values.lookup(state));
+    for (auto [initial, next] : {std::pair(initialValues.lookup(state), values.lookup(state)),
+                                 {initialImaginary.lookup(state), imaginary.lookup(state)}})
+      if (initial)
+        dgps::NextOp::create(builder, getLocation(lastUpdate.lookup(state)), initial, next);
 }
 
 void Emitter::emitBody(llvm::ArrayRef<Statement *> body) {
@@ -48,9 +51,9 @@ void Emitter::emitBody(llvm::ArrayRef<Statement *> body) {
       emitDeclaration(cast<Declaration>(statement));
       break;
     case Statement::Assign: {
-      auto *assign = cast<AssignStatement>(statement);
-      values[assign->target] = emit(assign->value);
-      lastUpdate[assign->target] = assign->nameRange;
+      auto *assignment = cast<AssignStatement>(statement);
+      assign(assignment->target, assignment->value);
+      lastUpdate[assignment->target] = assignment->nameRange;
       break;
     }
     case Statement::For:
@@ -70,6 +73,24 @@ static void nameAfter(mlir::Value value, mlir::StringAttr name, mlir::Location l
     op->setLoc(mlir::NameLoc::get(name, loc));
 }
 
+/// What a complex number is given is complex, too.
+void Emitter::assign(const Declaration *target, const Expr *value) {
+  Parts parts = emitComplex(value);
+  values[target] = parts.re;
+  if (target->shape.isComplex())
+    imaginary[target] = imaginaryOf(getLocation(value->range), parts);
+}
+
+/// A complex array is two real ones, `x_re` and `x_im`.
+Parts Emitter::declare(const Declaration *declaration,
+                       llvm::function_ref<Value(mlir::StringAttr name, bool isImaginary)> make) {
+  std::string name = declaration->name.str();
+  if (!declaration->complex)
+    return {make(builder.getStringAttr(name), false), {}};
+  Value re = make(builder.getStringAttr(name + "_re"), false);
+  return {re, make(builder.getStringAttr(name + "_im"), true)};
+}
+
 void Emitter::emitDeclaration(Declaration *declaration) {
   mlir::Location loc = getLocation(declaration->nameRange);
   mlir::StringAttr name = builder.getStringAttr(declaration->name);
@@ -80,27 +101,43 @@ void Emitter::emitDeclaration(Declaration *declaration) {
   case DeclarationKind::Argument:
     break; // numbers are written where they are used
   case DeclarationKind::Input:
-    values[declaration] = dgps::InputOp::create(builder, loc, getType(declaration->shape), name,
-                                                declaration->shared ? builder.getUnitAttr() : nullptr);
+  case DeclarationKind::Param: {
+    auto [re, im] = declare(declaration, [&](mlir::StringAttr name, bool) -> Value {
+      mlir::Type type = getType(declaration->shape);
+      if (declaration->is(DeclarationKind::Param))
+        return dgps::ParamOp::create(builder, loc, type, name);
+      return dgps::InputOp::create(builder, loc, type, name, declaration->shared ? builder.getUnitAttr() : nullptr);
+    });
+    values[declaration] = re;
+    imaginary[declaration] = im;
     break;
-  case DeclarationKind::Param:
-    values[declaration] = dgps::ParamOp::create(builder, loc, getType(declaration->shape), name);
-    break;
-  case DeclarationKind::State:
-    initialValues[declaration] =
-        dgps::StateOp::create(builder, loc, getType(declaration->shape), name, emitStart(declaration));
-    values[declaration] = kept(initialValues[declaration]);
+  }
+  case DeclarationKind::State: {
+    Parts start = emitStart(declaration);
+    auto [re, im] = declare(declaration, [&](mlir::StringAttr name, bool isImaginary) -> Value {
+      return dgps::StateOp::create(builder, loc, getType(declaration->shape), name, isImaginary ? start.im : start.re);
+    });
+    initialValues[declaration] = re;
+    initialImaginary[declaration] = im;
+    values[declaration] = kept(re);
+    imaginary[declaration] = im ? kept(im) : Value();
     lastUpdate[declaration] = declaration->nameRange;
     states.push_back(declaration);
     break;
+  }
   case DeclarationKind::Let:
-    values[declaration] = emit(declaration->init);
-    nameAfter(values[declaration], name, loc);
+    assign(declaration, declaration->init);
+    if (!declaration->shape.isComplex()) {
+      nameAfter(values[declaration], name, loc);
+      break;
+    }
+    nameAfter(values[declaration], builder.getStringAttr("re(" + declaration->name + ")"), loc);
+    nameAfter(imaginary[declaration], builder.getStringAttr("im(" + declaration->name + ")"), loc);
     break;
   case DeclarationKind::Output:
     if (declaration->element)
       return emitElements(declaration);
-    dgps::OutputOp::create(builder, loc, name, emit(declaration->init));
+    giveOutput(declaration, emitComplex(declaration->init));
     break;
   }
 }
@@ -108,29 +145,51 @@ void Emitter::emitDeclaration(Declaration *declaration) {
 /// One element or row of an output, which is given when the last one is there.
 void Emitter::emitElements(const Declaration *output) {
   auto &given = elements[output];
-  given.push_back({*evaluator.evaluateInteger(output->element, "a place"), emit(output->init)});
+  given.push_back({*evaluator.evaluateInteger(output->element, "a place"), emitComplex(output->init)});
   if (int64_t(given.size()) != getValue(output->shape.getExtent(0)))
     return;
   llvm::sort(given, llvm::less_first());
-  llvm::SmallVector<Value> parts = llvm::map_to_vector(given, [](auto &element) { return element.second; });
   mlir::Location loc = getLocation(output->nameRange);
-  Value whole = dgps::ConcatOp::create(builder, loc, getType(output->shape), parts);
-  dgps::OutputOp::create(builder, loc, builder.getStringAttr(output->name), whole);
+  llvm::SmallVector<Value> re, im;
+  for (auto &[place, parts] : given) {
+    re.push_back(parts.re);
+    if (output->complex)
+      im.push_back(imaginaryOf(loc, parts));
+  }
+  mlir::Type type = getType(output->shape);
+  Parts whole{dgps::ConcatOp::create(builder, loc, type, re), {}};
+  if (output->complex)
+    whole.im = dgps::ConcatOp::create(builder, loc, type, im);
+  giveOutput(output, whole);
+}
+
+void Emitter::giveOutput(const Declaration *output, Parts value) {
+  mlir::Location loc = getLocation(output->nameRange);
+  declare(output, [&](mlir::StringAttr name, bool isImaginary) {
+    Value part = isImaginary ? imaginaryOf(loc, value) : value.re;
+    dgps::OutputOp::create(builder, loc, name, part);
+    return part;
+  });
 }
 
 /// What a state is before the first token: a number is one of every element, and a diagonal stands in a matrix of
 /// zeros. None where it is zero.
-Emitter::Value Emitter::emitStart(const Declaration *state) {
+Parts Emitter::emitStart(const Declaration *state) {
   if (!state->init)
     return {};
   mlir::Location loc = getLocation(state->init->range);
-  Value start = emit(state->init);
   llvm::StringRef text = buffer.getText(state->init->range); // what reports print
-  if (state->init->shape.isDiagonal())
-    return dgps::ScaleColsOp::create(builder, mlir::NameLoc::get(builder.getStringAttr(text), loc),
-                                     emitIdentity(loc, dgps::shapeOf(start)[0]), start);
   mlir::Type type = getType(state->shape);
-  return start.getType() == type ? start : Value(dgps::BroadcastOp::create(builder, loc, type, start));
+  auto complete = [&](Value start) -> Value {
+    if (!start)
+      return start;
+    if (state->init->shape.isDiagonal())
+      return dgps::ScaleColsOp::create(builder, mlir::NameLoc::get(builder.getStringAttr(text), loc),
+                                       emitIdentity(loc, dgps::shapeOf(start)[0]), start);
+    return start.getType() == type ? start : Value(dgps::BroadcastOp::create(builder, loc, type, start));
+  };
+  Parts start = emitComplex(state->init);
+  return {complete(start.re), complete(start.im)};
 }
 
 /// Where row and column have the same number, less than one apart.
@@ -167,7 +226,9 @@ void Emitter::emitRestart(const RestartStatement *restart) {
   restarts = emit(restart->value);
   keep = dgps::SubOp::create(builder, loc, one, restarts);
   for (const Declaration *state : states)
-    values[state] = kept(initialValues[state]);
+    for (auto [initial, now] : {std::pair(&initialValues, &values), {&initialImaginary, &imaginary}})
+      if (Value found = initial->lookup(state))
+        (*now)[state] = kept(found);
 }
 
 void Emitter::emitFor(ForStatement *loop) {
@@ -226,8 +287,10 @@ Emitter::Value Emitter::emitName(const NameExpr *expr) {
 
 Emitter::Value Emitter::emitBinary(const BinaryExpr *expr) {
   mlir::Location loc = getLocation(expr->operatorRange);
-  if (expr->op == BinaryOperator::Product)
-    return emitProduct(loc, expr);
+  if (expr->op == BinaryOperator::Product) {
+    Value lhs = emit(expr->lhs), rhs = emit(expr->rhs);
+    return emitProduct(loc, expr->lhs->shape, lhs, expr->rhs->shape, rhs);
+  }
   Value lhs = emit(expr->lhs), rhs = emit(expr->rhs);
   switch (expr->op) {
   case BinaryOperator::Add:
@@ -245,9 +308,7 @@ Emitter::Value Emitter::emitBinary(const BinaryExpr *expr) {
 }
 
 /// A diagonal is carried as the vector of its elements.
-Emitter::Value Emitter::emitProduct(mlir::Location loc, const BinaryExpr *expr) {
-  Value lhs = emit(expr->lhs), rhs = emit(expr->rhs);
-  Shape a = expr->lhs->shape, b = expr->rhs->shape;
+Emitter::Value Emitter::emitProduct(mlir::Location loc, Shape a, Value lhs, Shape b, Value rhs) {
   if (a.isMatrix() && b.isMatrix())
     return emitMatrixProduct(loc, lhs, rhs);
   if (a.isMatrix())

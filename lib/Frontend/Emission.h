@@ -22,6 +22,11 @@ public:
 
   void emit();
 
+  /// A number: its real part, and its imaginary part where it is complex.
+  struct Parts {
+    mlir::Value re, im;
+  };
+
 private:
   using Value = mlir::Value;
 
@@ -32,14 +37,18 @@ private:
   void emitRestart(const RestartStatement *restart);
   /// What the token finds of a state: nothing, where it restarts.
   Value kept(Value state);
-  Value emitStart(const Declaration *state);
+  Parts emitStart(const Declaration *state);
+  Parts declare(const Declaration *declaration,
+                llvm::function_ref<Value(mlir::StringAttr name, bool isImaginary)> make);
+  void assign(const Declaration *target, const Expr *value);
   Value emitIdentity(mlir::Location loc, int64_t size);
   Value emit(const Expr *expr);
   Value emitName(const NameExpr *expr);
   Value emitBinary(const BinaryExpr *expr);
-  Value emitProduct(mlir::Location loc, const BinaryExpr *expr);
+  Value emitProduct(mlir::Location loc, Shape a, Value lhs, Shape b, Value rhs);
   Value emitMatrixProduct(mlir::Location loc, Value lhs, Value rhs);
   void emitElements(const Declaration *output);
+  void giveOutput(const Declaration *output, Parts value);
   Value emitNumber(mlir::Location loc, double value);
   mlir::Location getLocation(SourceRange range);
   mlir::Type getType(Shape shape);
@@ -47,15 +56,25 @@ private:
 
   // EmitCall.cpp
   Value emitCall(const CallExpr *call);
-  Value emitFunctionCall(const CallExpr *call);
+  void bindArguments(const CallExpr *call);
   Value emitDgps(mlir::Location loc, const CallExpr *call);
   Value emitPow(mlir::Location loc, Value base, double power);
   Value emitNorm(mlir::Location loc, const CallExpr *call);
 
+  // EmitComplex.cpp
+  Parts emitComplex(const Expr *expr);
+  Parts emitComplexBinary(const BinaryExpr *expr);
+  Parts emitComplexCall(const CallExpr *call);
+  Value emitRealPart(const CallExpr *call);
+  Parts multiply(mlir::Location loc, Parts a, Parts b, llvm::function_ref<Value(Value, Value)> product);
+  Value imaginaryOf(mlir::Location loc, Parts parts);
+  /// A scalar in the shape of another value.
+  Value fit(Value value, Value like);
+
   // EmitDelay.cpp
   Value emitTokenCount(const Declaration *declaration);
-  Value emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source);
-  Value emitConv(mlir::Location loc, const CallExpr *call);
+  Value emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source, llvm::StringRef part = "");
+  Value emitConv(mlir::Location loc, Value value, Value weights, const Expr *source, llvm::StringRef part = "");
   std::string findStateName(llvm::StringRef base, size_t tokens);
   void emitDelayedStates();
 
@@ -64,11 +83,13 @@ private:
   mlir::OpBuilder &builder;
   ConstantEvaluator evaluator; // of expressions that sema has evaluated before, so it reports nothing
   llvm::DenseMap<const Declaration *, Value> values;
+  llvm::DenseMap<const Declaration *, Value> imaginary; // the other part of complex ones
   std::vector<const Declaration *> states;
   llvm::DenseMap<const Declaration *, Value> initialValues; // of the states
+  llvm::DenseMap<const Declaration *, Value> initialImaginary;
   llvm::DenseMap<const Declaration *, SourceRange> lastUpdate;
   /// What loops have given of outputs, element by element.
-  llvm::DenseMap<const Declaration *, llvm::SmallVector<std::pair<int64_t, Value>>> elements;
+  llvm::DenseMap<const Declaration *, llvm::SmallVector<std::pair<int64_t, Parts>>> elements;
   /// The states that keep a value, and what this token finds in them: what it was one token back, two, and so on.
   struct DelayedValue {
     Value state, found;

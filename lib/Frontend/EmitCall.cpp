@@ -11,8 +11,10 @@
 namespace recur::frontend {
 
 Emitter::Value Emitter::emitCall(const CallExpr *call) {
-  if (call->body)
-    return emitFunctionCall(call);
+  if (call->body) {
+    bindArguments(call);
+    return emit(call->body);
+  }
   mlir::Location loc = getLocation(call->range);
   // The size of ones is not a value, and dgps orders its operands itself.
   if (call->builtin->id == Builtin::Ones)
@@ -20,8 +22,11 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
   if (call->builtin->id == Builtin::Dgps)
     return emitDgps(loc, call);
 
-  if (call->builtin->id == Builtin::Conv)
-    return emitConv(loc, call);
+  if (call->builtin->id == Builtin::Conv) {
+    const Expr *source = call->arguments[0].value;
+    Value value = emit(source);
+    return emitConv(loc, value, emit(call->arguments[1].value), source);
+  }
   if (call->builtin->id == Builtin::RMSNorm || call->builtin->id == Builtin::LayerNorm)
     return emitNorm(loc, call);
   if (call->builtin->isVariadic) {
@@ -30,6 +35,15 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return dgps::ConcatOp::create(builder, loc, getType(call->shape), parts);
   }
 
+  switch (call->builtin->id) {
+  case Builtin::Re:
+  case Builtin::Im:
+  case Builtin::Conj:
+  case Builtin::Abs:
+    return emitRealPart(call);
+  default:
+    break;
+  }
   Value a = emit(call->arguments[0].value);
   // Whole numbers and powers known at compile time are no values.
   if (call->builtin->id == Builtin::Delay) {
@@ -46,8 +60,6 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return dgps::LogOp::create(builder, loc, a);
   case Builtin::Sqrt:
     return dgps::SqrtOp::create(builder, loc, a);
-  case Builtin::Abs:
-    return dgps::AbsOp::create(builder, loc, a);
   case Builtin::Sigmoid:
     return dgps::SigmoidOp::create(builder, loc, a);
   case Builtin::Silu: {
@@ -116,16 +128,24 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
   case Builtin::Stack:
   case Builtin::Delay:
   case Builtin::Conv:
+  case Builtin::Abs:
+  case Builtin::Complex:
+  case Builtin::Cis:
+  case Builtin::Conj:
+  case Builtin::Re:
+  case Builtin::Im:
     break;
   }
   llvm_unreachable("every function is listed");
 }
 
-/// The function's expression, with the arguments of this call.
-Emitter::Value Emitter::emitFunctionCall(const CallExpr *call) {
-  for (Declaration *argument : call->boundArguments)
-    values[argument] = emit(argument->init);
-  return emit(call->body);
+/// A function's expression is emitted with the arguments of the call.
+void Emitter::bindArguments(const CallExpr *call) {
+  for (Declaration *argument : call->boundArguments) {
+    Parts parts = emitComplex(argument->init);
+    values[argument] = parts.re;
+    imaginary[argument] = parts.im;
+  }
 }
 
 /// A whole power by squaring, halves by a square root, and any other power as exp(p * log(a)), which is NaN below zero.

@@ -15,7 +15,9 @@ std::string Emitter::findStateName(llvm::StringRef base, size_t tokens) {
   if (stateNames.empty())
     for (const Statement *statement : recurrence.body)
       if (auto *declaration = llvm::dyn_cast<Declaration>(statement))
-        stateNames.insert(declaration->name);
+        for (llvm::StringRef part : {"", "_re", "_im"})
+          if (part.empty() || declaration->complex)
+            stateNames.insert((declaration->name + part).str());
   std::string name = (base + "_back" + llvm::Twine(tokens)).str();
   while (!stateNames.insert(name).second)
     name += "_";
@@ -34,7 +36,9 @@ Emitter::Value Emitter::emitTokenCount(const Declaration *declaration) {
   return count;
 }
 
-Emitter::Value Emitter::emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source) {
+/// `part` ends the name of what is delayed: of a complex number it is done for each part.
+Emitter::Value Emitter::emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source,
+                                  llvm::StringRef part) {
   if (tokens == 0)
     return value;
   auto *name = llvm::dyn_cast<NameExpr>(source);
@@ -42,7 +46,8 @@ Emitter::Value Emitter::emitDelay(mlir::Location loc, Value value, int64_t token
     name = llvm::dyn_cast<NameExpr>(name->declaration->init);
   llvm::SmallVector<DelayedValue> &line = delayLines[value];
   while (int64_t(line.size()) < tokens) {
-    std::string stateName = findStateName(name ? name->name : "value", line.size() + 1);
+    std::string stateName =
+        findStateName((name ? name->name : llvm::StringRef("value")).str() + part.str(), line.size() + 1);
     Value state = dgps::StateOp::create(builder, loc, value.getType(), builder.getStringAttr(stateName));
     line.push_back({state, kept(state)});
   }
@@ -50,13 +55,13 @@ Emitter::Value Emitter::emitDelay(mlir::Location loc, Value value, int64_t token
 }
 
 /// The sum of what this token and those before had, each times its weight; the last weight is that of this token.
-Emitter::Value Emitter::emitConv(mlir::Location loc, const CallExpr *call) {
-  const Expr *source = call->arguments[0].value;
-  Value value = emit(source), weights = emit(call->arguments[1].value), sum;
+Emitter::Value Emitter::emitConv(mlir::Location loc, Value value, Value weights, const Expr *source,
+                                 llvm::StringRef part) {
+  Value sum;
   int64_t width = dgps::shapeOf(weights)[0];
   for (int64_t back = 0; back < width; ++back) {
     Value weight = dgps::ExtractOp::create(builder, loc, weights, width - 1 - back);
-    Value term = dgps::MulOp::create(builder, loc, weight, emitDelay(loc, value, back, source));
+    Value term = dgps::MulOp::create(builder, loc, weight, emitDelay(loc, value, back, source, part));
     sum = sum ? Value(dgps::AddOp::create(builder, loc, sum, term)) : term;
   }
   return sum;

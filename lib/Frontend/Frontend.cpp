@@ -32,13 +32,23 @@ ShapeEntry describeEntry(const Expr *entry, const llvm::StringMap<const Declarat
   return result;
 }
 
+/// A complex array is two real ones.
+void add(std::vector<ValueInfo> &values, const ValueInfo &value, bool isComplex) {
+  if (!isComplex)
+    return values.push_back(value);
+  for (const char *part : {"_re", "_im"}) {
+    values.push_back(value);
+    values.back().name += part;
+  }
+}
+
 /// Those that the loop gives element by element. Their shape is known when the loop is unrolled.
 void describeOutputs(const ForStatement &loop, RecurrenceInfo &info) {
   for (const Statement *statement : loop.body) {
     if (auto *inner = llvm::dyn_cast<ForStatement>(statement))
       describeOutputs(*inner, info);
     else if (auto *output = llvm::dyn_cast<Declaration>(statement); output && output->is(DeclarationKind::Output))
-      info.outputs.push_back({output->name.str(), false, /*hasShape=*/false, {}, false});
+      add(info.outputs, {output->name.str(), false, /*hasShape=*/false, {}, false}, output->complex);
   }
 }
 
@@ -72,19 +82,19 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
       break;
     case DeclarationKind::Input:
       value.hasShape = true;
-      info.inputs.push_back(std::move(value));
+      add(info.inputs, value, declaration->complex);
       break;
     case DeclarationKind::Param:
       value.hasShape = true;
-      info.params.push_back(std::move(value));
+      add(info.params, value, declaration->complex);
       break;
     case DeclarationKind::State:
       value.hasShape = true;
       value.hasStart = declaration->init;
-      info.states.push_back(std::move(value));
+      add(info.states, value, declaration->complex);
       break;
     case DeclarationKind::Output:
-      info.outputs.push_back(std::move(value));
+      add(info.outputs, value, declaration->complex);
       break;
     case DeclarationKind::Let:
     case DeclarationKind::LoopVariable:

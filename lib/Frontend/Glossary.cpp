@@ -57,6 +57,12 @@ constexpr GlossaryEntry kGlossary[] = {
     {"ones", "ones(n)", "A vector of n ones."},
     {"cg", "cg(G, x, ridge = r, iterations = n, gradient = solution | steps)",
      "n steps of conjugate gradients on (G + diag(r)) y = x."},
+    {"complex", "complex(a, b)",
+     "The complex number a + ib, elementwise; before a declaration, that its numbers are complex."},
+    {"cis", "cis(t)", "Elementwise: the complex number cos(t) + i sin(t), which turns by the angle t."},
+    {"conj", "conj(z)", "Elementwise: the complex conjugate."},
+    {"re", "re(z)", "Elementwise: the real part of a complex number."},
+    {"im", "im(z)", "Elementwise: the imaginary part of a complex number."},
     {"dgps", "dgps(S, read = k, value = v, solve = online | offline, decay = 1, gain = 1, write = read, atk = 1)",
      "The update of the taxonomy by its axes; online replaces what S holds for the key, offline adds to it."},
 };

@@ -76,6 +76,9 @@ std::string getHelpForFunction(StringRef name) {
       .Cases({"reshape", "view", "unsqueeze", "squeeze", "flatten"},
              "a value keeps its shape; x[a..b] takes a part of it, concat and stack put parts together")
       .Cases({"float", "int", "bool", "tensor", "array"}, "every value is a real number already: leave it out")
+      .Cases({"real", "imag", "angle"}, "the parts of a complex number are re(z) and im(z), its magnitude is abs(z)")
+      .Cases({"polar", "view_as_complex"}, "write r * cis(t), or complex(a, b) for a + ib")
+      .Case("conjugate", "write conj(z)")
       .Case("print", "to see a value, make it an output: output name = ...")
       .Default("")
       .str();
@@ -119,6 +122,8 @@ std::string getHelpForMember(StringRef value, StringRef member) {
           .Default(false);
   if (member == "T" || member == "mT" || member == "t")
     return "values have no members; for " + (value + "." + member).str() + " @ x write x @ " + value.str();
+  if (!isModule && (member == "real" || member == "imag"))
+    return std::string("values have no members: write ") + (member == "real" ? "re(" : "im(") + value.str() + ")";
   const BuiltinInfo *builtin = findBuiltin(member);
   if (builtin && !isModule && !value.empty() && builtin->numPositional == 1 && builtin->keywords.empty())
     return "values have no members: write " + (member + "(" + value + ")").str();

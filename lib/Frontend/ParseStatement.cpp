@@ -42,6 +42,8 @@ void Parser::parseStatement(Statements &body) {
   case TokenKind::Identifier:
     if (peek().is(TokenKind::Equals))
       return parseAssignment(body);
+    if (isComplex())
+      return parseComplex(body);
     break;
   default:
     break;
@@ -132,6 +134,35 @@ void Parser::reportNotAStatement(Statements &body) {
 
 Declaration *Parser::makeDeclaration(DeclarationKind kind, const Token &name) {
   return file->make<Declaration>(kind, name.text, name.range);
+}
+
+/// Whether `complex` stands before a declaration. Elsewhere it is a function, or an ordinary name.
+bool Parser::isComplex() {
+  if (!token.is(TokenKind::Identifier) || token.text != "complex")
+    return false;
+  switch (peek().kind) {
+  case TokenKind::KwShared:
+  case TokenKind::KwInput:
+  case TokenKind::KwParam:
+  case TokenKind::KwState:
+  case TokenKind::KwOutput:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// complex input x: [N]     complex state h: [N]     complex output y = h
+void Parser::parseComplex(Statements &body) {
+  uint32_t begin = token.range.begin;
+  advance();
+  size_t first = body.size();
+  parseStatement(body);
+  for (Statement *statement : llvm::ArrayRef(body).drop_front(first))
+    if (auto *declaration = llvm::dyn_cast<Declaration>(statement))
+      declaration->complex = true;
+  if (first < body.size())
+    body[first]->range.begin = begin;
 }
 
 /// Whether `at start` follows. Both words are ordinary names elsewhere.

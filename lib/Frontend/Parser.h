@@ -45,6 +45,8 @@ private:
   void reportNotAStatement(Statements &body);
   bool parseShape(ShapeSyntax &shape);
   bool isStart();
+  bool isComplex();
+  void parseComplex(Statements &body);
   Declaration *makeDeclaration(DeclarationKind kind, const Token &name);
   template <typename S> S *finish(S *statement, uint32_t begin);
 

@@ -56,6 +56,12 @@ private:
   bool reportIfNoSize(NameExpr *name);
   void checkOutputsAndUpdates();
 
+  // SemaComplex.cpp
+  bool isComplex(Expr *expr);
+  bool isComplexCall(CallExpr *call);
+  bool requireReal(Expr *expr, const llvm::Twine &what, const llvm::Twine &help);
+  void checkNamesOfParts();
+
   // SemaStart.cpp
   const Expr *findTokenwise(const Expr *expr) const;
   void checkStart(Declaration *state);

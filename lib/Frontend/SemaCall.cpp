@@ -155,6 +155,7 @@ Shape RecurrenceChecker::checkBuiltin(CallExpr *call) {
   case Builtin::Max:
   case Builtin::Min:
   case Builtin::LogAddExp:
+  case Builtin::Complex:
     return checkElementwise(call->callee, call->range, argument(0), argument(1));
   case Builtin::Sum:
     return argument(0)->shape.isUnknown() ? Shape() : Shape::scalar();

@@ -12,6 +12,7 @@ using llvm::isa;
 
 Shape RecurrenceChecker::check(Expr *expr) {
   expr->shape = checkUncached(expr);
+  expr->shape = expr->shape.ofNumbers(!expr->shape.isUnknown() && isComplex(expr));
   return expr->shape;
 }
 

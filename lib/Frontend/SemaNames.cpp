@@ -29,7 +29,7 @@ void RecurrenceChecker::declare(Declaration *declaration) {
                 "'" + declaration->name + "' is the name of a function")
         .note(function->nameRange, "declared here")
         .help("choose another name, such as " + declaration->name + "_");
-  if (findBuiltin(declaration->name))
+  if (const BuiltinInfo *builtin = findBuiltin(declaration->name); builtin && !builtin->isFreeName)
     diagnostics
         .report(ErrorCode::ShadowsBuiltin, declaration->nameRange,
                 "'" + declaration->name + "' is the name of a built-in function")
@@ -243,6 +243,12 @@ void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   }
   assign->target = target;
   target->updated = true;
+  if (!target->shape.isComplex() && !value.isUnknown() && !target->shape.isUnknown()) {
+    bool isState = target->is(DeclarationKind::State);
+    requireReal(assign->value, "'" + target->name + "' is real",
+                isState ? "declare it with complex state " + target->name + ", or take a part with re(z) or im(z)"
+                        : "begin with a complex number, such as complex(0, 0), or take a part with re(z) or im(z)");
+  }
   if (value.isUnknown() || target->shape.isUnknown() || agree(value, target->shape))
     return;
   std::string message =

@@ -63,9 +63,10 @@ std::string RecurrenceChecker::format(Shape shape) const {
 }
 
 std::string RecurrenceChecker::formatWithRank(Shape shape) const {
+  std::string numbers = shape.isComplex() ? "a complex " : "a ";
   if (shape.isScalar())
-    return "a scalar";
-  return (shape.isVector() ? "a vector " : shape.isDiagonal() ? "a diagonal " : "a matrix ") + format(shape);
+    return numbers + (shape.isComplex() ? "number" : "scalar");
+  return numbers + (shape.isVector() ? "vector " : shape.isDiagonal() ? "diagonal " : "matrix ") + format(shape);
 }
 
 std::string RecurrenceChecker::quote(const Expr *expr, bool asOperand) const {

@@ -73,6 +73,10 @@ void RecurrenceChecker::checkStart(Declaration *state) {
                     "write restart");
     return;
   }
+  if (!shape.isUnknown() && !shape.isComplex() &&
+      !requireReal(state->init, "the state '" + state->name + "' is real",
+                   "declare it with complex state " + state->name + ", or take a part with re(z) or im(z)"))
+    return;
   if (shape.isUnknown() || start.isScalar())
     return;
   bool isSquare = shape.isMatrix() && agree(shape.getRows(), shape.getColumns());

@@ -49,6 +49,8 @@ void RecurrenceChecker::checkRestart(RestartStatement *next) {
   if (!shape.isUnknown() && !shape.isScalar())
     refuse(next->value->range, "'restart' takes a scalar that is 0 or 1, and this is " + formatWithRank(shape))
         .help("all states begin anew at once: give it one input a token");
+  requireReal(next->value, "'restart' takes a scalar that is 0 or 1",
+              "all states begin anew at once: give it one input a token");
   if (loop)
     refuse(next->range, "a restart cannot stand in a loop").note(loop->headRange, "the loop");
   if (restart)
@@ -90,7 +92,7 @@ void RecurrenceChecker::checkDeclaration(Declaration *declaration) {
   case DeclarationKind::Input:
   case DeclarationKind::Param:
   case DeclarationKind::State:
-    declaration->shape = resolveShape(declaration->shapeSyntax);
+    declaration->shape = resolveShape(declaration->shapeSyntax).ofNumbers(declaration->complex);
     if (declaration->init)
       checkStart(declaration);
     break;
@@ -184,7 +186,10 @@ void RecurrenceChecker::checkConst(Declaration *constant) {
 
 void RecurrenceChecker::checkOutput(Declaration *output) {
   Shape value = checkValue(output->init);
-  output->shape = value;
+  if (!output->complex)
+    requireReal(output->init, "the output '" + output->name + "' is real",
+                "for both parts write complex output " + output->name + " = ..., for one of them re(z) or im(z)");
+  output->shape = value.ofNumbers(output->complex);
   if (output->element) {
     checkPlace(output->element, "the place of an element");
     if (!loop)
@@ -202,7 +207,7 @@ void RecurrenceChecker::checkOutput(Declaration *output) {
     return;
   Shape declared = resolveShape(output->shapeSyntax);
   if (!declared.isUnknown())
-    output->shape = declared;
+    output->shape = declared.ofNumbers(output->complex);
   if (agree(declared, value))
     return;
   std::string message = "the output '" + output->name.str() + "' is " + formatWithRank(declared) + ", and this is " +
@@ -329,6 +334,7 @@ Extent RecurrenceChecker::resolveExtent(Expr *entry) {
 void RecurrenceChecker::checkOutputsAndUpdates() {
   if (recurrence.damaged)
     return;
+  checkNamesOfParts();
   bool hasOutput =
       llvm::any_of(declarations, [](auto *declaration) { return declaration->is(DeclarationKind::Output); });
   if (!hasOutput)

@@ -44,6 +44,13 @@ public:
   bool isVector() const { return kind == Vector; }
   bool isMatrix() const { return kind == Matrix; }
   bool isDiagonal() const { return kind == Diagonal; }
+  /// Whether the numbers are complex, pairs of real ones. Rules of shapes do not look at it.
+  bool isComplex() const { return complexNumbers; }
+  Shape ofNumbers(bool areComplex) const {
+    Shape result = *this;
+    result.complexNumbers = areComplex && !isUnknown();
+    return result;
+  }
   unsigned getRank() const { return isScalar() ? 0 : isVector() ? 1 : 2; }
 
   Extent getSize() const {
@@ -58,6 +65,7 @@ private:
   Shape(Kind kind, Extent first, Extent second) : extents{first, second}, kind(kind) {}
   Extent extents[2];
   Kind kind = Unknown;
+  bool complexNumbers = false;
 };
 
 } // namespace recur::frontend

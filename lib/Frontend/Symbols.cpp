@@ -63,7 +63,7 @@ private:
 
   size_t add(Symbol::Kind kind, StringRef name, SourceRange declared, SourceRange definition, SourceRange scope) {
     symbols.push_back(
-        {kind, name.str(), recurrence ? recurrence->name.str() : "", "", declared, definition, scope, {}});
+        {kind, name.str(), recurrence ? recurrence->name.str() : "", "", false, declared, definition, scope, {}});
     return symbols.size() - 1;
   }
 
@@ -127,6 +127,7 @@ private:
     uint32_t begin = declaration.range.end == SourceRange::kNowhere ? declaration.nameRange.end : declaration.range.end;
     size_t index = add(getKind(declaration), declaration.name, declaration.nameRange, declaration.range,
                        isOutput ? declaration.nameRange : SourceRange{begin, scopeEnd});
+    symbols[index].isComplex = declaration.shape.isComplex();
     if (!declaration.is(DeclarationKind::Argument) && !declaration.isNumber())
       symbols[index].shape = format(declaration.shape);
     (isOutput ? outputs : names)[declaration.name] = index;

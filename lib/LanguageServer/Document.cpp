@@ -177,7 +177,9 @@ std::string Document::printDeclaration(const Symbol &symbol) const {
   case Symbol::LoopVariable:
     return "loop variable " + symbol.name;
   default:
-    return (spell(symbol.kind) + " " + symbol.name + (symbol.shape.empty() ? "" : ": " + symbol.shape)).str();
+    return ((symbol.isComplex ? "complex " : "") + spell(symbol.kind) + " " + symbol.name +
+            (symbol.shape.empty() ? "" : ": " + symbol.shape))
+        .str();
   }
 }
 
@@ -188,9 +190,11 @@ std::string Document::describe(const Symbol &symbol) {
   text += "```\n";
   bool isExplained = symbol.kind == Symbol::State || symbol.kind == Symbol::Output || symbol.kind == Symbol::Recurrence;
   if (const json::Value *report = isExplained ? getReport(symbol.recurrence) : nullptr)
-    text += symbol.kind == Symbol::State    ? describeState(*report, symbol.name)
-            : symbol.kind == Symbol::Output ? describeOutput(*report, symbol.name)
-                                            : describeRecurrence(*report);
+    for (const std::string &name : symbol.isComplex ? std::vector<std::string>{symbol.name + "_re", symbol.name + "_im"}
+                                                    : std::vector<std::string>{symbol.name})
+      text += symbol.kind == Symbol::State    ? describeState(*report, name)
+              : symbol.kind == Symbol::Output ? describeOutput(*report, name)
+                                              : describeRecurrence(*report);
   else if (const frontend::GlossaryEntry *entry = frontend::findInGlossary(spell(symbol.kind).rsplit(' ').first))
     text += entry->meaning.str() + "\n";
   return text;
