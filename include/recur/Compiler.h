@@ -88,10 +88,11 @@ recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_
 /* What the text declares, without sizes: the artifact "json" is a list of recurrences. Each is an object with `name`;
  * `dims` (`name`, `size` or null, `has_default`); `consts` (`name`, `value` or null); `inputs`, `params`, `states` and
  * `outputs` in order (`name`, `shared`, `shape`: a list of numbers and names of dims, or null where the text leaves it
- * out; and `has_start`, true, of a state that does not start as zero); and `has_implicit_states`: whether delays,
- * convolutions or the count of tokens have states that the text does not declare. How many these are depends on sizes:
- * a kernel names them behind the declared ones, in its manifest and in `recur_recurrence.arrays`. Of the options only
- * `source_name` and `recurrence` matter. */
+ * out; `has_start`, true, of a state that does not start as zero; and `complex`, of the real and the imaginary part of
+ * a complex value, which come in turn: its name); and `has_implicit_states`: whether delays, convolutions or the count
+ * of tokens have states that the text does not declare. How many these are depends on sizes: a kernel names them behind
+ * the declared ones, in its manifest and in `recur_recurrence.arrays`. Of the options only `source_name` and
+ * `recurrence` matter. */
 recur_compilation *recur_describe(const char *source, int64_t bytes, const recur_compile_options *options);
 /* What the compiler understood: the artifact "text" is what `recurc explain` prints, "json" a list of what its `--json`
  * gives for each recurrence. Dims need no size; with a target the report has the plans on it. */

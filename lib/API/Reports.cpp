@@ -43,6 +43,8 @@ static json::Array printValues(ArrayRef<frontend::ValueInfo> values) {
     json::Object object{{"name", value.name}, {"shared", value.shared}, {"shape", printShape(value)}};
     if (value.hasStart)
       object["has_start"] = true;
+    if (!value.complexName.empty())
+      object["complex"] = value.complexName;
     list.push_back(std::move(object));
   }
   return list;
@@ -86,16 +88,6 @@ RECUR_EXPORTED recur_compilation *recur_describe(const char *text, int64_t bytes
 // Explain
 //===----------------------------------------------------------------------===//
 
-static std::vector<std::string> listAssumedDims(ArrayRef<RecurrenceInfo> infos, StringRef recurrence) {
-  std::vector<std::string> dims;
-  for (const RecurrenceInfo &info : infos)
-    if (info.name == recurrence)
-      for (const frontend::DimInfo &dim : info.dims)
-        if (dim.assumed)
-          dims.push_back(dim.name);
-  return dims;
-}
-
 static Error explainTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool wantsPlans,
                        DiagnosticEngine &diagnostics) {
   std::unique_ptr<mlir::MLIRContext> context = compile::makeContext();
@@ -112,7 +104,7 @@ static Error explainTo(recur_compilation &result, const SourceBuffer &source, Re
   for (dgps::RecurrenceOp recurrence : (*module)->getOps<dgps::RecurrenceOp>()) {
     ExplainOptions options;
     options.pipeline = request.pipeline;
-    options.assumedDims = listAssumedDims(infos, recurrence.getSymName());
+    options.takeDeclarations(infos, recurrence.getSymName());
     text += (text.empty() ? "" : "\n") + explainText(recurrence, options);
     json::Value report = explainJson(recurrence, options);
     if (wantsPlans) {

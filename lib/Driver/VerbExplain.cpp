@@ -30,11 +30,7 @@ static ExplainOptions makeExplainOptions(const Specification &specification, dgp
                                          const PipelineOptions &pipeline) {
   ExplainOptions options;
   options.pipeline = pipeline;
-  for (const frontend::RecurrenceInfo &info : specification.getInfo())
-    if (info.name == recurrence.getSymName())
-      for (const frontend::DimInfo &dim : info.dims)
-        if (dim.assumed)
-          options.assumedDims.push_back(dim.name);
+  options.takeDeclarations(specification.getInfo(), recurrence.getSymName());
   return options;
 }
 

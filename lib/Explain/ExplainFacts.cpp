@@ -1,4 +1,5 @@
 #include "Explain/ExplainFacts.h"
+#include "Explain/Explain.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <fmt/format.h>
@@ -7,6 +8,19 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::analysis;
 using namespace recur::explain;
+
+void ExplainOptions::takeDeclarations(ArrayRef<frontend::RecurrenceInfo> declared, StringRef recurrence) {
+  const auto *info = find_if(declared, [&](const auto &one) { return one.name == recurrence; });
+  if (info == declared.end())
+    return;
+  for (const frontend::DimInfo &dim : info->dims)
+    if (dim.assumed)
+      assumedDims.push_back(dim.name);
+  for (const auto *values : {&info->inputs, &info->params, &info->states, &info->outputs})
+    for (const frontend::ValueInfo &value : *values)
+      if (!value.complexName.empty() && !is_contained(complexNames, value.complexName))
+        complexNames.push_back(value.complexName);
+}
 
 std::string ExplainFacts::pointName(const DeltaForm &form, Point point) {
   if (point.decayed && point.writes == form.steps.size())

@@ -168,7 +168,7 @@ json::Value recur::explain::explainJson(dgps::RecurrenceOp recurrence, const Exp
   json::Object dims;
   for (mlir::NamedAttribute dim : recurrence.getDims())
     dims[dim.getName().strref()] = cast<mlir::IntegerAttr>(dim.getValue()).getInt();
-  json::Array inputs, params, outputs, states, assumed;
+  json::Array inputs, params, outputs, states, assumed, complexNames;
   for (dgps::InputOp input : recurrence.getInputs())
     inputs.push_back(
         json::Object{{"name", input.getName()}, {"shape", shapeJson(input)}, {"shared", input.getShared()}});
@@ -180,16 +180,14 @@ json::Value recur::explain::explainJson(dgps::RecurrenceOp recurrence, const Exp
     states.push_back(stateJson(facts, state));
   for (const std::string &dim : options.assumedDims)
     assumed.push_back(dim);
+  for (const std::string &name : options.complexNames)
+    complexNames.push_back(name);
   json::Object parts;
   for (const algebra::Printer::NamedPart &part : facts.printer.takeNamedParts())
     parts[part.name] = part.text;
-  return json::Object{{"recurrence", recurrence.getSymName()},
-                      {"dims", std::move(dims)},
-                      {"assumed_dims", std::move(assumed)},
-                      {"inputs", std::move(inputs)},
-                      {"params", std::move(params)},
-                      {"outputs", std::move(outputs)},
-                      {"states", std::move(states)},
-                      {"long_parts", std::move(parts)},
-                      {"chunk", chunkJson(recurrence, options.pipeline)}};
+  return json::Object{{"recurrence", recurrence.getSymName()}, {"dims", std::move(dims)},
+                      {"assumed_dims", std::move(assumed)},    {"inputs", std::move(inputs)},
+                      {"params", std::move(params)},           {"outputs", std::move(outputs)},
+                      {"complex", std::move(complexNames)},    {"states", std::move(states)},
+                      {"long_parts", std::move(parts)},        {"chunk", chunkJson(recurrence, options.pipeline)}};
 }

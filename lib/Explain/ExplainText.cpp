@@ -101,6 +101,8 @@ void TextReport::header() {
   for (dgps::OutputOp output : recurrence.getOutputs())
     outputs.push_back(output.getName().str() + ": " + shape(output.getValue()));
   line("outputs", ExplainFacts::listed(outputs));
+  if (!options.complexNames.empty())
+    line("complex", ExplainFacts::listed(options.complexNames) + "; real and imaginary parts end in _re and _im");
 }
 
 void TextReport::describe(const StateFacts &state) {

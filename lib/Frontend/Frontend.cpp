@@ -38,6 +38,7 @@ void add(std::vector<ValueInfo> &values, const ValueInfo &value, bool isComplex)
     return values.push_back(value);
   for (const char *part : {"_re", "_im"}) {
     values.push_back(value);
+    values.back().complexName = value.name;
     values.back().name += part;
   }
 }
@@ -48,7 +49,7 @@ void describeOutputs(const ForStatement &loop, RecurrenceInfo &info) {
     if (auto *inner = llvm::dyn_cast<ForStatement>(statement))
       describeOutputs(*inner, info);
     else if (auto *output = llvm::dyn_cast<Declaration>(statement); output && output->is(DeclarationKind::Output))
-      add(info.outputs, {output->name.str(), false, /*hasShape=*/false, {}, false}, output->complex);
+      add(info.outputs, {output->name.str(), false, /*hasShape=*/false, {}, false, {}}, output->complex);
   }
 }
 
@@ -64,7 +65,7 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
     if (!declaration)
       continue;
     std::string name = declaration->name.str();
-    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}, false};
+    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}, false, {}};
     for (const Expr *entry : declaration->shapeSyntax.entries)
       value.shape.push_back(describeEntry(entry, names));
     switch (declaration->declarationKind) {

@@ -39,6 +39,7 @@ struct ValueInfo {
   bool hasShape = true;          // false for an output whose shape is left out
   std::vector<ShapeEntry> shape; // empty for a scalar
   bool hasStart = false;         // of a state that does not start as zero
+  std::string complexName;       // of the complex value that this is the real or imaginary part of, which come in turn
 };
 
 struct DimInfo {

@@ -25,7 +25,8 @@ from .errors import (
     LoadError,
     NoGradientError,
 )
-from .recurrence import Explanation, Recurrence
+from .recurrence import Recurrence
+from .rich import Explanation
 
 __all__ = [
     "ArgumentError",

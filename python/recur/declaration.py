@@ -20,6 +20,8 @@ class Value:
     shape: tuple[Side, ...] | None
     #: Whether a state does not start as zero where no initial state is given.
     has_start: bool = False
+    #: Of the real or the imaginary part of a complex value: the name of that.
+    complex: str | None = None
 
     def __str__(self) -> str:
         if self.shape is None:
@@ -49,7 +51,7 @@ class Declaration:
 
         def values(kind: str) -> tuple[Value, ...]:
             return tuple(
-                Value(v["name"], v["shared"], None if v["shape"] is None else tuple(v["shape"]), bool(v.get("has_start")))
+                Value(v["name"], v["shared"], None if v["shape"] is None else tuple(v["shape"]), bool(v.get("has_start")), v.get("complex"))
                 for v in value[kind]
             )
 
@@ -74,7 +76,7 @@ class Declaration:
 
         def values(kind: tuple[Value, ...]) -> list[dict[str, Any]]:
             return [
-                {"name": v.name, "shared": v.shared, "shape": v.shape if v.shape is None else list(v.shape), "has_start": v.has_start}
+                {"name": v.name, "shared": v.shared, "shape": v.shape if v.shape is None else list(v.shape), "has_start": v.has_start, "complex": v.complex}
                 for v in kind
             ]
 

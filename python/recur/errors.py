@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
+from typing import Any
 
 
 class Error(Exception):
@@ -82,3 +84,9 @@ class CompileError(Error):
     def code(self) -> str | None:
         """The code of the first error, such as ``"R0107"``, which ``recurc explain R0107`` explains."""
         return next((d.code for d in self.diagnostics if d.severity == "error"), None)
+
+
+def suggest(name: str, known: Any) -> str:
+    """The end of a message that there is no such name."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}" if known else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import inspect
 import pickle
@@ -12,9 +11,10 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, compiler, debug, kept, kernels, rich
+from . import _native, bound, compiler, debug, kept, kernels, parts
 from .declaration import Declaration, Value
-from .errors import ArgumentError, CheckError, NoGradientError
+from .errors import ArgumentError, CheckError, NoGradientError, suggest
+from .rich import Explanation
 
 #: Recurrences by their handles, which operators of other libraries carry.
 REGISTRY: dict[str, Recurrence] = {}
@@ -23,16 +23,6 @@ REGISTRY: dict[str, Recurrence] = {}
 is_traced: Callable[[], bool] = bool
 
 _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes")
-
-
-class Explanation(str):
-    """The report of the compiler, of which a notebook makes titles and tables."""
-
-    def _repr_html_(self) -> str:
-        return rich.write_html(self)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 class Recurrence:
@@ -96,6 +86,9 @@ class Recurrence:
         self._places = {name: place for place, name in enumerate(self._given)}
         self._states = [v.name for v in declaration.states]
         self._outputs = [v.name for v in declaration.outputs]
+        layout = parts.Layout(self)
+        self._layout = layout if layout else None  # None where all is real
+        self._arguments = [value.name for value in layout.given]
         made_of = (source or loaded and loaded.key, declaration.name, declaration.states, self._dims, self._consts, target, plan, chunk, quick)
         #: The same for the same text and options in every process.
         self.handle = f"{declaration.name}-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
@@ -134,14 +127,15 @@ class Recurrence:
             ("Outputs", self.declaration.outputs),
         ):
             if values:
-                lines.append(f"{title}: " + ", ".join(("shared " if v.shared else "") + str(v) for v in values) + ".")
+                written = parts.list_written(values)
+                lines.append(f"{title}: " + ", ".join(("shared " if v.parts[0].shared else "") + str(v) for v in written) + ".")
         return "\n".join(lines)
 
     @property
     def __signature__(self) -> inspect.Signature:
         parameter = inspect.Parameter
         return inspect.Signature(
-            [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in self._given]
+            [parameter(name, parameter.POSITIONAL_OR_KEYWORD) for name in self._arguments]
             + [
                 parameter(name, parameter.KEYWORD_ONLY, default=False if name in ("final", "states_transposed") else None)
                 for name in _KEYWORDS
@@ -151,7 +145,7 @@ class Recurrence:
     def __repr__(self) -> str:
         chosen = {**self._dims, **self._consts}
         extras = "".join(f", {name}={value}" for name, value in chosen.items())
-        return f"<recurrence {self.name}({', '.join(self._given)}){extras} for {self.target}>"
+        return f"<recurrence {self.name}({', '.join(self._arguments)}){extras} for {self.target}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Recurrence:
         return self  # for nothing of it changes
@@ -191,7 +185,7 @@ class Recurrence:
     def _check_names(self, kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         for name in given:
             if name not in known:
-                raise ArgumentError(f"{self.name}: there is no {kind} '{name}'" + _suggest(name, known))
+                raise ArgumentError(f"{self.name}: there is no {kind} '{name}'" + suggest(name, known))
 
     def explain(self, *, target: str | None = None, **dims: int) -> Explanation:
         """What the compiler understood: classes of states, axes, the chunkwise form; with a target also its plans."""
@@ -231,8 +225,9 @@ class Recurrence:
 
     def stub(self) -> str:
         """The text of a ``.pyi`` file that declares a function of this name with these arguments."""
-        given = "".join(f"    {name}: _Array,\n" for name in self._given)
-        states = f"_Array | Mapping[str, _Array | None] | None = ..., # {', '.join(self._states)}"
+        given = "".join(f"    {name}: _Array,\n" for name in self._arguments)
+        names = ", ".join(value.name for value in parts.list_written(self.declaration.states))
+        states = f"_Array | Mapping[str, _Array | None] | None = ..., # {names}"
         return (
             "from collections.abc import Mapping\nfrom typing import Any\n\n_Array = Any\n\n"
             f"def {self.name}(\n{given}    *,\n    initial: {states}\n"
@@ -255,8 +250,8 @@ class Recurrence:
             for name, array in named.items():
                 place = self._places.get(name)
                 if place is None:
-                    known = [*self._given, *_KEYWORDS]
-                    raise ArgumentError(f"{self.name}: there is no argument '{name}'" + _suggest(name, known))
+                    known = [*self._arguments, *_KEYWORDS]
+                    raise ArgumentError(f"{self.name}: there is no argument '{name}'" + suggest(name, known))
                 if place < len(arrays):
                     raise ArgumentError(f"{self.name}: the argument '{name}' is given twice, by place and by name")
                 given[place] = array
@@ -400,9 +395,27 @@ class Recurrence:
             at each chunk or each few. The rest is computed again. Left open, each chunk's are kept where they take at
             most half of what inputs, outputs and their gradients do; 0 keeps nothing.
 
-        The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused.
+        The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
+        what is declared complex than complex64, which results of such are.
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
         """
+        if self._layout is not None:
+            rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
+            return self._layout.call(self, arrays, named, initial, final, out, **rest)
+        return self.compute(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes)
+
+    def compute(
+        self,
+        arrays: tuple[Any, ...],
+        named: dict[str, Any],
+        initial: Any,
+        final: Any,
+        out: Any,
+        offsets: Any,
+        states_transposed: bool,
+        kept_bytes: int | None,
+    ) -> Any:
+        """The call on the arrays that a kernel has."""
         if offsets is None and not is_traced() and self.repeats is not None:
             repeated = self.repeats.call(arrays, named, initial, final, out, states_transposed)
             if repeated is not NotImplemented:
@@ -444,6 +457,8 @@ class Recurrence:
         of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read where they lie;
         ``final`` is given as arrays, which may be the initial ones. Without ``out`` outputs are arrays of the bound call's,
         which the next one overwrites."""
+        if self._layout is not None:
+            self._layout.refuse_wholes(arrays, named, initial, final, out)
         given = self._bind(arrays, named)
         if self.declaration.has_implicit_states and (initial is not None or final is not None):
             whole = self.with_all_states(*self.read_dims(given))
@@ -569,11 +584,6 @@ def _define_again(source: str, source_name: str, name: str, options: Mapping[str
     from . import define
 
     return define(source, source_name=source_name, recurrence=name, **options)
-
-
-def _suggest(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}" if known else ""
 
 
 def _find_type(name: str, given: Sequence[Any]) -> Any:

@@ -41,3 +41,13 @@ def write_html(report: str) -> str:
             columns = max(map(len, rows))
             parts.append("<table>" + "".join(_write_row(row, columns) for row in rows) + "</table>")
     return "\n".join(parts)
+
+
+class Explanation(str):
+    """The report of the compiler, of which a notebook makes titles and tables."""
+
+    def _repr_html_(self) -> str:
+        return write_html(self)
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native, kept as keeping, recurrence as recurrences
+from . import _native, kept as keeping, parts, recurrence as recurrences
 from .errors import ArgumentError, NoGradientError
 from .recurrence import REGISTRY
 
@@ -533,9 +533,9 @@ class Module(torch.nn.Module):
         super().__init__()
         self.recurrence = recurrence
         sizes = {**recurrence.declaration.dims, **recurrence.dims, **dims}
-        for value in recurrence.declaration.params:
+        for value in parts.list_written(recurrence.declaration.params):
             sides = []
-            for side in value.shape or ():
+            for side in value.parts[0].shape or ():
                 size = side if isinstance(side, int) else sizes.get(side)
                 if size is None:
                     raise ArgumentError(f"{recurrence.name}: the param '{value.name}' needs the size of the dim '{side}'")
@@ -544,7 +544,9 @@ class Module(torch.nn.Module):
             shape = (heads, *sides)
             if start is not None and tuple(start.shape) != shape:
                 raise ArgumentError(f"{recurrence.name}: the param '{value.name}' has the shape {list(start.shape)}; it should be {list(shape)}")
-            self.register_parameter(value.name, torch.nn.Parameter(torch.zeros(shape) if start is None else start))
+            if start is None:
+                start = torch.zeros(shape, dtype=torch.complex64 if value.is_complex else torch.float32)
+            self.register_parameter(value.name, torch.nn.Parameter(start))
         for name in params:
             raise ArgumentError(f"{recurrence.name}: there is no param '{name}'")
 
