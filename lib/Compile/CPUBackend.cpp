@@ -64,9 +64,7 @@ public:
   }
   bool summarisesSegments() const override { return true; }
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override;
-  Expected<PipelineOptions> complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override {
-    return pipeline;
-  }
+  Expected<PipelineOptions> complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const override;
   Target makePortable(const Target &target) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
@@ -116,6 +114,23 @@ Target CPUBackend::makePortable(const Target &target) const {
   return makeHostTarget("x86-64", features, /*tuning=*/target.cpu);
 }
 
+/// How many tokens a chunk has. The work inside of a chunk grows with them, and a processor that multiplies vectors
+/// saves nothing by long ones: of 16 to 128 tokens, 16 were the fastest for nearly every recurrence with states of 16 x
+/// 16 to 256 x 256, with AVX2 and AVX-512 alike, by up to a third. A gradient keeps the states between chunks, so that
+/// it was the fastest with 32. Matrix units want more rows at once.
+static int64_t chooseChunk(const PipelineOptions &pipeline) {
+  if (pipeline.target.vectors.hasAMX && pipeline.dataType == DataType::BF16)
+    return 64;
+  return pipeline.backward ? 32 : 16;
+}
+
+Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const {
+  PipelineOptions completed = pipeline;
+  if (!pipeline.chunk)
+    completed.chunk = chooseChunk(pipeline);
+  return completed;
+}
+
 static int64_t countStateBytes(chunk::ProgramOp program) {
   int64_t bytes = 0;
   for (chunk::StateOp state : program.getStates())
@@ -142,13 +157,15 @@ static bool hasLongRows(chunk::ProgramOp program) {
 
 /// What was measured on AVX-512 with states of 16 x 16 to 128 x 128: a chunk takes its passes however few tokens it
 /// has; a token by itself goes through the state, which is slow from the second-level cache and fast from the first.
-/// Decays of channels cost a chunk several passes more, and a token nothing. Where states' elements go by themselves, a
-/// chunk saves nothing but products of all tokens with one matrix, and leaves in memory what a token has in registers.
+/// Each interaction that decays channels costs a chunk several passes more that grow with it, and a token nothing.
+/// Where states' elements go by themselves, a chunk saves nothing but products of all tokens with one matrix, and
+/// leaves in memory what a token has in registers.
 int64_t CPUBackend::getFirstTokens(chunk::ProgramOp program, recur_plan plan) const {
-  constexpr int64_t firstCacheBytes = 40 * 1024, tinyBytes = 8 * 1024;
-  constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, ofChannels = 1024;
+  constexpr int64_t firstCacheBytes = 40 * 1024, bytesOfChannelsAndToken = 128;
+  constexpr int64_t tooFewToShare = 128; // between threads
+  constexpr int64_t ofScan = 8, ofLargeStates = 5, ofSmallStates = 12, chunksOfChannels = 4;
   if (plan == RECUR_PLAN_SEGMENT)
-    return 2 * int64_t(program.getChunk()) + 1; // two chunks are not cut
+    return std::max(2 * int64_t(program.getChunk()), tooFewToShare) + 1; // two chunks are not cut
   if (plan == RECUR_PLAN_SCAN && !hasProjections(program) && hasLongRows(program))
     return noTokens;
   if (plan != RECUR_PLAN_CHUNK)
@@ -156,10 +173,12 @@ int64_t CPUBackend::getFirstTokens(chunk::ProgramOp program, recur_plan plan) co
   int64_t bytes = countStateBytes(program);
   if (bytes > firstCacheBytes)
     return ofLargeStates;
-  bool hasChannels = false;
+  int64_t withChannels = 0, chunk = program.getChunk();
   program.walk(
-      [&](chunk::InteractionOp op) { hasChannels |= op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1; });
-  return !hasChannels ? ofSmallStates : bytes > tinyBytes ? ofChannels : noTokens;
+      [&](chunk::InteractionOp op) { withChannels += op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1; });
+  if (!withChannels)
+    return ofSmallStates;
+  return bytes < withChannels * chunk * bytesOfChannelsAndToken ? noTokens : chunksOfChannels * chunk;
 }
 
 Expected<KernelResources> CPUBackend::measureStep(dgps::RecurrenceOp recurrence,

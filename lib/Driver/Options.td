@@ -62,7 +62,7 @@ def backward : Switch<"backward", "of the gradient: make its kernels too, check 
 def backward_of : Joined<["--"], "backward=">, MetaVarName<"LIST">, Group<PlanGroup>, Visibility<[BuildVerb, ExplainVerb, CheckVerb, RunVerb]>,
                   HelpText<"as --backward, of these inputs, params and initial states alone: what only others need is not computed">;
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
-defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: 64)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
+defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: by the target)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 
 defm seed : Valued<"seed", "N", "start of the random numbers (default: 0)", CheckGroup, [CheckVerb]>;
 def hard : Switch<"hard", "draw decays down to e^-20 a token, gains to 2 and keys that are much alike", CheckGroup, [CheckVerb]>;

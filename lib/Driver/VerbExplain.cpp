@@ -1,4 +1,5 @@
 // recurc explain: what is found out about a specification, or the page of an error.
+#include "Compile/Backend.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -60,10 +61,13 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   json::Array list;
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
-    ExplainOptions explain = makeExplainOptions(**specification, recurrence, *pipeline);
-    bool wantsGradient = pipeline->backward;
     // Only of a target that is asked for: the rest of the report is the same on every machine.
-    bool wantsPlans = args.hasArg(OPT_target);
+    bool wantsPlans = args.hasArg(OPT_target), wantsGradient = pipeline->backward;
+    Expected<PipelineOptions> shown =
+        wantsPlans ? compile::getBackend(pipeline->target).complete(recurrence, *pipeline) : *pipeline;
+    if (!shown)
+      return shown.takeError();
+    ExplainOptions explain = makeExplainOptions(**specification, recurrence, *shown);
     if (args.hasArg(OPT_json)) {
       json::Value report = explainJson(recurrence, explain);
       if (wantsPlans) {
@@ -73,7 +77,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
         (*report.getAsObject())["kernels"] = std::move(*plans);
       }
       if (wantsGradient) {
-        Expected<json::Value> gradient = explainGradientJson(recurrence, *pipeline);
+        Expected<json::Value> gradient = explainGradientJson(recurrence, *shown);
         if (!gradient)
           return gradient.takeError();
         (*report.getAsObject())["gradient"] = std::move(*gradient);
@@ -82,7 +86,7 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
     } else {
       text += (text.empty() ? "" : "\n") + explainText(recurrence, explain);
       if (wantsGradient) {
-        Expected<std::string> gradient = explainGradientText(recurrence, *pipeline);
+        Expected<std::string> gradient = explainGradientText(recurrence, *shown);
         if (!gradient)
           return gradient.takeError();
         text += *gradient;

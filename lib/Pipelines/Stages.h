@@ -18,7 +18,7 @@ struct PipelineOptions {
   std::vector<Target> lowerTargets;  // kernels are made for these too, for processors that lack what `target` has
   DataType dataType = DataType::F32; // of inputs, params and outputs
   Plan plan = Plan::Auto;
-  std::optional<int64_t> chunk;       // 64 when left out
+  std::optional<int64_t> chunk;       // the backend chooses when left out
   Effort effort = Effort::Full;       // of the compiler for the code
   bool loadsAhead = true;             // a kernel of a GPU has registers for what its next chunk begins with
   bool backward = false;              // kernels of the gradient are made too
