@@ -17,30 +17,50 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program) : allowsRounding(!progr
   });
 }
 
-/// A matrix that is read by rows of tokens lies transposed if reads and advances are all that is done with it: then the
-/// products need no transpose.
-void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
-  SmallVector<Value> matrices;
+/// Matrices without tokens that products read or write: states and what becomes of them, also where numbers scale them
+/// and they are added up element by element, under a shape with one token.
+static SetVector<Value> findMatrices(chunk::ProgramOp program) {
+  SetVector<Value> matrices;
+  auto isOne = [](Value value) {
+    ArrayRef<int64_t> shape = chunk::tensorOf(value).getShape();
+    return shape.size() == 2 || (shape.size() == 3 && shape[0] == 1);
+  };
   program.walk([&](Operation *op) {
-    if (auto state = dyn_cast<chunk::StateOp>(op); state && chunk::tensorOf(state).getRank() == 2)
-      matrices.push_back(state);
-    else if (auto kept = dyn_cast<chunk::KeptOp>(op); kept && chunk::tensorOf(kept).getRank() == 2)
-      matrices.push_back(kept);
-    else if (auto advance = dyn_cast<chunk::AdvanceOp>(op))
-      matrices.push_back(advance);
+    bool isFirst = isa<chunk::StateOp, chunk::KeptOp>(op) && chunk::tensorOf(op->getResult(0)).getRank() == 2;
+    if (isFirst || isa<chunk::AdvanceOp>(op))
+      matrices.insert(op->getResult(0));
+    else if (auto reshape = dyn_cast<chunk::ReshapeStateOp>(op)) {
+      if (isOne(reshape) && matrices.contains(reshape.getState()))
+        matrices.insert(reshape);
+    } else if (auto map = dyn_cast<chunk::MapOp>(op); map && chunk::isElementwise(map.getFunction())) {
+      auto isFactor = [](Value value) { return chunk::tensorOf(value).getNumElements() == 1; };
+      bool isSum =
+          llvm::any_of(map.getOperands(), [&](Value value) { return matrices.contains(value); }) &&
+          llvm::all_of(map.getOperands(), [&](Value value) { return matrices.contains(value) || isFactor(value); });
+      if (isSum)
+        matrices.insert(map);
+    }
   });
+  return matrices;
+}
+
+/// A matrix that is read by rows of tokens lies transposed if reads and advances are all that is done with it, and sums
+/// of its likes: then the products need no transpose.
+void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
+  SetVector<Value> matrices = findMatrices(program);
   for (Value matrix : matrices) {
     bool left = false, right = false, other = false;
     for (OpOperand &use : matrix.getUses()) {
-      if (auto read = dyn_cast<chunk::ReadOp>(use.getOwner()); read && use.getOperandNumber() == 1)
+      Operation *user = use.getOwner();
+      if (auto read = dyn_cast<chunk::ReadOp>(user); read && use.getOperandNumber() == 1)
         (read.getLeft() ? left : right) = true;
-      else if (auto advance = dyn_cast<chunk::AdvanceOp>(use.getOwner()); !advance || use.getOperandNumber() != 0)
-        other |= !isa<chunk::NextOp>(use.getOwner());
+      else if (auto advance = dyn_cast<chunk::AdvanceOp>(user); !advance || use.getOperandNumber() != 0)
+        other |= !isa<chunk::NextOp>(user) && (user->getNumResults() != 1 || !matrices.contains(user->getResult(0)));
     }
     if (!other && (right || !left))
       transposed.insert(matrix);
   }
-  // A matrix lies as the one does that it was made of.
+  // A matrix lies as those do that it was made of.
   auto agree = [&](Value a, Value b) {
     if (transposed.contains(a) == transposed.contains(b))
       return false;
@@ -50,12 +70,11 @@ void ChunkStructure::chooseLayouts(chunk::ProgramOp program) {
   };
   for (bool changed = true; changed;) {
     changed = false;
-    program.walk([&](Operation *op) {
-      if (auto advance = dyn_cast<chunk::AdvanceOp>(op))
-        changed |= agree(advance.getState(), advance.getResult());
-      else if (auto next = dyn_cast<chunk::NextOp>(op))
-        changed |= agree(next.getState(), next.getValue());
-    });
+    for (Value matrix : matrices)
+      for (Value operand : matrix.getDefiningOp()->getOperands())
+        if (matrices.contains(operand))
+          changed |= agree(operand, matrix);
+    program.walk([&](chunk::NextOp next) { changed |= agree(next.getState(), next.getValue()); });
   }
 }
 

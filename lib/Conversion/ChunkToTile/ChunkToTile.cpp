@@ -84,7 +84,7 @@ Value Planner::make(Value value) {
   if (shape.empty())
     shape.push_back(1);
   if (isTransposed(value))
-    std::swap(shape[0], shape[1]);
+    std::swap(shape[shape.size() - 2], shape.back());
   Value tile = alloc(shape);
   set(value, tile);
   return tile;
@@ -102,7 +102,7 @@ bool Planner::isLastReader(Value value, Operation *op) {
     }
     if (!reader || (reader != op && op->isBeforeInBlock(reader)))
       return false;
-    if (reader == op && &use != &op->getOpOperand(0))
+    if (reader == op && isa<chunk::AdvanceOp>(op) && &use != &op->getOpOperand(0))
       return false;
     // The same tile under another shape, and what is computed only where it is read, in another pass or as pairs.
     auto map = dyn_cast<chunk::MapOp>(use.getOwner());

@@ -176,8 +176,13 @@ Value Planner::alloc(Numbers shape, Type element) {
 Value Planner::view(Value tile, Numbers shape, Numbers strides, int64_t offset, Value row) {
   TileType type = tileOf(tile);
   auto result = TileType::get(builder.getContext(), shape, type.getElementType(), type.getMemory(), strides, 0);
-  if (result == type && offset == 0 && !row)
-    return tile;
+  if (offset == 0 && !row) {
+    if (result == type)
+      return tile;
+    auto whole = tile.getDefiningOp<ViewOp>(); // the other way round
+    if (whole && !whole.getRow() && whole.getOffset() == 0 && whole.getSource().getType() == result)
+      return whole.getSource();
+  }
   return ViewOp::create(builder, loc, result, tile, row, builder.getI64IntegerAttr(offset));
 }
 

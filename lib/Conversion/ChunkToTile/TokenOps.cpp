@@ -110,6 +110,21 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) 
        });
 }
 
+/// The tile of a state that nobody reads after the pass, which becomes its result: one that is changed already, if any.
+Value Planner::findChanged(chunk::MapOp op, ArrayRef<Leaf> leaves) {
+  Value found;
+  for (Leaf leaf : leaves) {
+    auto reshape = leaf.getPointer().getDefiningOp<chunk::ReshapeStateOp>();
+    Operation *maker = reshape ? reshape.getState().getDefiningOp() : nullptr;
+    if (machine.isCTA() || !isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(maker) ||
+        reshape.getType() != op.getType() || !isLastReader(reshape.getState(), op))
+      continue;
+    if (!found || isa<chunk::AdvanceOp>(maker))
+      found = get(reshape);
+  }
+  return found;
+}
+
 void Planner::planElementwise(chunk::MapOp op) {
   SmallVector<Leaf> leaves;
   gatherLeaves({op.getResult(), false}, op, leaves);
@@ -117,7 +132,8 @@ void Planner::planElementwise(chunk::MapOp op) {
     if (leftScans.contains(leaf.getPointer()))
       return planInScan(op, leaves, leaf.getPointer());
   Elements elements = elementsOf(op.getResult(), op);
-  Value result = makeResult(op.getResult());
+  Value result = findChanged(op, leaves);
+  result ? set(op.getResult(), result) : void(result = makeResult(op.getResult()));
   map(elements.inputs, result, rowsOf(result), elements.build);
 }
 

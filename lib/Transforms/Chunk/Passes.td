@@ -260,8 +260,8 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
   let summary = "states change after all that reads them";
   let description = [{
     Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts: below
-    this level a state is then changed in place. With `chains` so do those of which only such an advance takes the result,
-    for a state that changes in several steps.
+    this level a state is then changed in place. With `chains` so does what only such an op takes the result of, for a
+    state that changes in several steps: advances, and elementwise functions of states, by which one goes on from another.
 
     Before:
     ```mlir
@@ -278,7 +278,7 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
     chunk.next %S, %S1 : tensor<2x3xf32>
     ```
   }];
-  let options = [Option<"chains", "chains", "bool", "true", "advances of which an advance takes the result, too">];
+  let options = [Option<"chains", "chains", "bool", "true", "also what such an op alone takes the result of">];
 }
 
 def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {

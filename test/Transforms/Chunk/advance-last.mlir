@@ -58,3 +58,35 @@ chunk.program @chain {} chunk 8 {
   %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
   chunk.output "o" %o : tensor<8x2xf32>
 }
+
+// A state that goes on from another one changes when both have been read, and the other after it.
+// CHECK-LABEL: chunk.program @goes_on
+// CHECK: chunk.output "o"
+// CHECK-NEXT: %[[S1:.*]] = chunk.advance %S, %v, %k
+// CHECK-NEXT: chunk.reshape_state %[[S1]]
+// CHECK-NEXT: chunk.reshape_state %Z
+// CHECK-NEXT: %[[SUM:.*]] = chunk.map add
+// CHECK-NEXT: %[[S2:.*]] = chunk.reshape_state %[[SUM]]
+// CHECK-NEXT: %[[Z1:.*]] = chunk.advance %Z, %v, %k
+// CHECK-NEXT: chunk.next %S, %[[S2]]
+// CHECK-NEXT: chunk.next %Z, %[[Z1]]
+// PLAIN-LABEL: chunk.program @goes_on
+// PLAIN: chunk.advance %S
+// PLAIN: chunk.output "o"
+chunk.program @goes_on {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %Z = chunk.state "Z" : tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %a = chunk.reshape_state %S1 : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %b = chunk.reshape_state %Z : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %sum = chunk.map add %a, %b : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+  %S2 = chunk.reshape_state %sum : tensor<1x2x3xf32> to tensor<2x3xf32>
+  %Z1 = chunk.advance %Z, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+  chunk.next %Z, %Z1 : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+}

@@ -47,6 +47,20 @@ TEST_F(ChunkStructures, StatesThatRowsReadLieTransposedWithAllThatBecomesOfThem)
   EXPECT_FALSE(structure.roundsStates()) << "8 tokens may replace all of a state of 3 keys";
 }
 
+TEST_F(ChunkStructures, StatesThatAreAddedUpLieAlike) {
+  for (bool alike : {true, false}) {
+    chunk::ProgramOp program = find(alike ? "added_states" : "added_states_read_from_both_sides");
+    ChunkStructure structure(program);
+    program.walk([&](mlir::Operation *op) {
+      if (llvm::isa<chunk::StateOp, chunk::AdvanceOp, chunk::ReshapeStateOp>(op) ||
+          (llvm::isa<chunk::MapOp>(op) && chunk::tensorOf(op->getResult(0)).getRank() == 3))
+        EXPECT_EQ(structure.isTransposed(op->getResult(0)), alike) << alike;
+    });
+  }
+  ChunkStructure of_vectors(find("state_scaled_by_rows"));
+  EXPECT_FALSE(of_vectors.isTransposed(*find("state_scaled_by_rows").getStates().begin()));
+}
+
 TEST_F(ChunkStructures, StatesOfAsManyKeysAsTokensAreRounded) {
   EXPECT_TRUE(ChunkStructure(find("rounded_state")).roundsStates());
 }

@@ -28,6 +28,56 @@ chunk.program @read_states {} chunk 8 {
   chunk.next %L, %L : tensor<2x3xf32>
 }
 
+chunk.program @added_states {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %one = chunk.constant 0.5 : tensor<1xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %Z = chunk.state "Z" : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %a = chunk.reshape_state %S1 : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %b = chunk.reshape_state %Z : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %c = chunk.map mul %one, %b : tensor<1xf32>, tensor<1x2x3xf32>
+  %d = chunk.map add %a, %c : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+  %S2 = chunk.reshape_state %d : tensor<1x2x3xf32> to tensor<2x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+  chunk.next %Z, %Z : tensor<2x3xf32>
+}
+
+chunk.program @added_states_read_from_both_sides {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %one = chunk.constant 0.5 : tensor<1xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %Z = chunk.state "Z" : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  %p = chunk.read left %v, %Z : tensor<8x2xf32>, tensor<2x3xf32>
+  chunk.output "p" %p : tensor<8x3xf32>
+  %S1 = chunk.advance %S, %v, %q : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %a = chunk.reshape_state %S1 : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %b = chunk.reshape_state %Z : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %c = chunk.map mul %one, %b : tensor<1xf32>, tensor<1x2x3xf32>
+  %d = chunk.map add %a, %c : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+  %S2 = chunk.reshape_state %d : tensor<1x2x3xf32> to tensor<2x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+  chunk.next %Z, %Z : tensor<2x3xf32>
+}
+
+chunk.program @state_scaled_by_rows {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %w = chunk.param "w" : tensor<1x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  %a = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %b = chunk.map scale_rows %w, %a : tensor<1x2xf32>, tensor<1x2x3xf32>
+  %S1 = chunk.reshape_state %b : tensor<1x2x3xf32> to tensor<2x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
 chunk.program @rounded_state {} chunk 8 {
   %q = chunk.input "q" : tensor<8x8xf32>
   %S = chunk.state "S" : tensor<2x8xf32>
