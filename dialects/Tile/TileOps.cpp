@@ -406,7 +406,8 @@ LogicalResult ScaledDotsOp::verify() {
            << block << " of " << indices;
   if (channels % 16 != 0)
     return emitOpError("rounds channels by 16, not ") << channels;
-  int64_t workRows = countWorkRows(indices, block, int64_t(getPoints().size()), int64_t(getSteps().size()));
+  int64_t workRows =
+      countWorkRows(indices, block, int64_t(getPoints().size()), int64_t(getSteps().size()), getLogarithms());
   if (bool(getWork()) != (workRows > 0))
     return emitOpError("needs work of ") << workRows << " rows";
   if (getWork() && getWork().getType().getShape() != ArrayRef<int64_t>{workRows, channels})

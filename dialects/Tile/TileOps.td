@@ -437,12 +437,13 @@ def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite
     and both are rounded: to tf32 where halves have less than 16 indices, and to the type of `work` elsewhere. A pair of
     one index is rounded to tf32. Within 16 indices a row is instead scaled from the first of them and its columns by the
     inverse of the scales from there, where the products of these scales up to each index as far as the row's are, of
-    every channel, at least 2^-96 and at most 2^96. With `logarithms`, `scales` has the logarithms of the scales. `work` has the scaled rows and columns of halves of 16 and more indices, and holds
+    every channel, at least 2^-96 and at most 2^96. With `logarithms`, `scales` has the logarithms of the scales. `work` has
+    the scaled columns of halves of 16 and more indices, and the scaled rows too where scales are no logarithms; it holds
     nothing of meaning afterwards.
 
     Verified: sizes; what is rounded has blocks of 16 indices times a power of two, whole ones, channels by 16, and
-    `work` where a block has more than 16 indices: a row for each row and column of half of the indices, for each size of
-    halves.
+    `work` where a block has more than 16 indices: a row for each column of half of the indices, for each size of halves,
+    and as many for rows where scales are no logarithms.
 
     Example: `tile.scaled_dots %q, %k scales %a into %A rows %n block 16 points [1] of [0] : !tile.tile<64x16xf32, local, [16, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x64xf32, local, [64, 1]>`
   }];
@@ -459,8 +460,10 @@ def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite
     /// Pairs of indices this close meet within one warp.
     static constexpr int64_t unitIndices = 16;
     /// The rows that `work` has.
-    static int64_t countWorkRows(int64_t indices, int64_t block, int64_t rowsPerIndex, int64_t columnsPerIndex) {
-      return int64_t(llvm::Log2_64(uint64_t(block / unitIndices))) * indices / 2 * (rowsPerIndex + columnsPerIndex);
+    static int64_t countWorkRows(int64_t indices, int64_t block, int64_t rowsPerIndex, int64_t columnsPerIndex,
+                                 bool areLogarithms) {
+      int64_t perIndex = columnsPerIndex + (areLogarithms ? 0 : rowsPerIndex);
+      return int64_t(llvm::Log2_64(uint64_t(block / unitIndices))) * indices / 2 * perIndex;
     }
   }];
   let hasVerifier = 1;

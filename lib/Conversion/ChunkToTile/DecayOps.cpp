@@ -245,7 +245,8 @@ bool Planner::planRoundedChannels(chunk::InteractionOp op) {
         result = make(op);
   fill(result, 0, rowsOf(result));
   int64_t workRows =
-      ScaledDotsOp::countWorkRows(chunk, chunk, int64_t(op.getPoints().size()), int64_t(op.getSteps().size()));
+      ScaledDotsOp::countWorkRows(chunk, chunk, int64_t(op.getPoints().size()), int64_t(op.getSteps().size()),
+                                  /*areLogarithms=*/!op.getLinear());
   Value work = workRows ? alloc({workRows, channels}, dataType) : Value();
   ScaledDotsOp::create(builder, loc, rows, columns, steps, result, work, rowsOf(result), chunk, /*rounded=*/true,
                        /*logarithms=*/!op.getLinear(), op.getPoints(), op.getSteps());

@@ -13,7 +13,7 @@
 // digits, rows are scaled by it and columns by its inverse, and one product gives all dots of the block. A row that has
 // met a product beyond the range is made of halves, whatever later rows have met.
 // Blocks further apart: each thread walks through a half, and leaves scaled rows and columns in the op's work tile.
-#include "Conversion/TileToNVVM/Team.h"
+#include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "dialects/Tile/SteadyProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <cmath>
@@ -24,7 +24,6 @@ using namespace recur::conversion;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
-constexpr int64_t beforeScale = -1; // the point of a row that its own index's scale does not reach
 constexpr int64_t blockIndices = ScaledDotsOp::unitIndices;
 
 /// The scales of neighbouring channels.
@@ -57,10 +56,16 @@ public:
 
   /// The pairs of these rows and columns of each index.
   void emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
+  /// The same by halves alone.
+  void emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
 
 private:
   static constexpr int64_t channelsAtOnce = 16;
 
+  void begin(Value block) {
+    first = t.multiply(block, blockIndices);
+    index = t.add(first, t.multiply(place, 2));
+  }
   Two load(const Place &from, Value channel, int64_t each, int64_t which) {
     Two numbers;
     for (int64_t i : {0, 1}) {
@@ -97,6 +102,7 @@ private:
   };
   /// The same by halves of these sizes. Halves of 1 index come with the pairs of an index.
   void emitHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, ArrayRef<int64_t> halves);
+  void emitAllHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
   void addStep(Value channel, const Parts &parts, MutableArrayRef<Value> sums);
 
   /// Running products from a block's start.
@@ -262,7 +268,7 @@ void BlockDots::addStep(Value channel, const Parts &parts, MutableArrayRef<Value
     rows.push_back(load(left, channel, rowsPerIndex, slot));
   for (int64_t write : parts.writes)
     columns.push_back(load(right, channel, columnsPerIndex, write));
-  auto isBefore = [&](size_t slot) { return op.getPoints()[parts.slots[slot]] == beforeScale; };
+  auto isBefore = [&](size_t slot) { return op.getPoints()[parts.slots[slot]] == pointBeforeScale; };
   // Of two neighbours the second passes its own scale; of its own columns a row passes none.
   auto meetNear = [&](size_t place) {
     for (size_t slot = 0; slot < rows.size(); ++slot) {
@@ -315,47 +321,30 @@ void BlockDots::emitHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes, Ar
 // Blocks whose running products stay within the range
 //===----------------------------------------------------------------------===//
 
-/// Of logarithms these are sums, to the base of two.
 BlockDots::FromStart BlockDots::runFromStart(Value channel) {
-  constexpr double log2OfE = 1.4426950408889634;
-  bool areSums = op.getLogarithms();
-  auto call = [&](StringRef name, Value number) {
-    return LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getF32Type(), t.builder.getStringAttr(name),
-                                         number)
-        .getResult(0);
-  };
-  auto combine = [&](Value a, Value b) { return areSums ? t.plus(a, b) : t.mul(a, b); };
   auto sizeOf = [&](Value number) -> Value { return math::AbsFOp::create(t.builder, t.loc, number); };
-  Value neutral = t.number(areSums ? 0 : 1);
   FromStart run;
   Two own;
-  for (int64_t i : {0, 1}) {
+  for (int64_t i : {0, 1})
     own[size_t(i)] = Numbers(t.getNeighbours(scales, {Index(t.add(index, i)), Index(channel)}, 4));
-    if (areSums)
-      for (Value &number : own[size_t(i)])
-        number = t.mul(number, t.number(log2OfE));
-  }
   for (size_t c = 0; c < 4; ++c) {
-    Value sofar = combine(own[0][c], own[1][c]);
+    Value sofar = t.mul(own[0][c], own[1][c]);
     for (int64_t distance = 4; distance < warpThreads; distance *= 2) {
       Value other = t.fromLaneBefore(sofar, distance);
-      sofar = t.select(t.below(t.lane, t.constant(distance)), sofar, combine(other, sofar));
+      sofar = t.select(t.below(t.lane, t.constant(distance)), sofar, t.mul(other, sofar));
     }
-    Value start = t.select(t.below(t.lane, t.constant(4)), neutral, t.fromLaneBefore(sofar, 4));
-    Value first = combine(start, own[0][c]), second = combine(first, own[1][c]), both[] = {first, second};
-    auto factor = [&](Value number) { return areSums ? call("llvm.nvvm.ex2.approx.ftz.f", number) : number; };
-    Value passed = factor(first);
-    run.before[0].push_back(factor(start));
-    run.before[1].push_back(passed);
-    run.through[0].push_back(passed);
-    run.through[1].push_back(factor(second));
+    Value start = t.select(t.below(t.lane, t.constant(4)), t.number(1), t.fromLaneBefore(sofar, 4));
+    Value first = t.mul(start, own[0][c]), second = t.mul(first, own[1][c]), both[] = {first, second};
+    run.before[0].push_back(start);
+    run.before[1].push_back(first);
+    run.through[0].push_back(first);
+    run.through[1].push_back(second);
     for (auto [i, number] : llvm::enumerate(ArrayRef<Value>(both))) {
-      Value inverse = areSums ? call("llvm.nvvm.ex2.approx.ftz.f", arith::NegFOp::create(t.builder, t.loc, number))
-                              : call("llvm.nvvm.rcp.approx.ftz.f", number);
+      Value inverse = LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getF32Type(),
+                                                    t.builder.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"), number)
+                          .getResult(0);
       run.inverse[i].push_back(inverse);
-      Value size = sizeOf(number);
-      run.size[i].push_back(areSums ? size
-                                    : arith::MaximumFOp::create(t.builder, t.loc, size, sizeOf(inverse)).getResult());
+      run.size[i].push_back(arith::MaximumFOp::create(t.builder, t.loc, sizeOf(number), sizeOf(inverse)));
     }
   }
   return run;
@@ -372,7 +361,7 @@ void BlockDots::addSteadyStep(Value channel, const Parts &parts, MutableArrayRef
   for (int64_t write : parts.writes)
     columns.push_back(round(times(load(right, channel, columnsPerIndex, write), run.inverse)));
   for (size_t slot = 0; slot < parts.slots.size(); ++slot) {
-    bool isBefore = op.getPoints()[parts.slots[slot]] == beforeScale;
+    bool isBefore = op.getPoints()[parts.slots[slot]] == pointBeforeScale;
     Two rows = round(times(load(left, channel, rowsPerIndex, parts.slots[slot]), isBefore ? run.before : run.through));
     for (size_t write = 0; write < columns.size(); ++write)
       for (size_t odd : {0, 1})
@@ -393,7 +382,7 @@ std::array<Value, 2> BlockDots::areSteady(ArrayRef<Value> most) {
   }
   Value earlier = t.select(t.below(t.lane, t.constant(4)), t.number(0), t.fromLaneBefore(sofar, 4));
   constexpr double bits = steadyBits;
-  Value limit = t.number(op.getLogarithms() ? bits : std::exp2(bits));
+  Value limit = t.number(std::exp2(bits));
   auto isWithin = [&](Value number) -> Value { // no number is not
     return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLE, number, limit);
   };
@@ -414,11 +403,21 @@ void BlockDots::storeSteady(ArrayRef<Value> sums, int64_t slot, int64_t write, c
     }
 }
 
+void BlockDots::emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+  begin(block);
+  emitAllHalves(slots, writes);
+}
+
+void BlockDots::emitAllHalves(ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+  constexpr int64_t groups[][2] = {{8, 1}, {2, 4}};
+  for (ArrayRef<int64_t> halves : groups)
+    emitHalves(slots, writes, halves);
+}
+
 void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
   constexpr int64_t whole[] = {blockIndices};
   Parts parts{slots, writes, whole};
-  first = t.multiply(block, blockIndices);
-  index = t.add(first, t.multiply(place, 2));
+  begin(block);
   size_t count = parts.count();
   SmallVector<Value> sums(count + 2, t.number(0));
   sums = t.loop(
@@ -435,14 +434,17 @@ void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> wri
   t.either(
       isAllSteady, [] {},
       [&] {
-        constexpr int64_t groups[][2] = {{8, 1}, {2, 4}};
-        for (ArrayRef<int64_t> halves : groups)
-          emitHalves(slots, writes, halves);
+        emitAllHalves(slots, writes);
         NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); // the steady rows are stored over
       });
   for (size_t slot = 0; slot < slots.size(); ++slot)
     for (size_t write = 0; write < writes.size(); ++write)
       storeSteady(ArrayRef(sums).slice(parts.place(slot, write, 0), Parts::each), slots[slot], writes[write], isSteady);
+}
+
+void nvvm::emitPairsByHalves(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                             const Place &result, Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+  BlockDots(t, op, left, right, scales, result).emitByHalves(block, slots, writes);
 }
 
 /// Pairs within blocks: a warp has a block, for few rows and columns of an index at once, each pair of which has sums
@@ -525,7 +527,7 @@ static void scaleHalves(TeamCode &t, ScaledDotsOp op, const HalvesWork &part, co
         for (int64_t i = 0; i < inStep; ++i) {
           SmallVector<Value> after = multiplied(running, factors[size_t(i)]);
           for (int64_t j = 0; j < each; ++j) {
-            bool passesOwn = isUpper && op.getPoints()[j] != beforeScale;
+            bool passesOwn = isUpper && op.getPoints()[j] != pointBeforeScale;
             Value row = t.multiply(t.add(t.multiply(range, half), inHalf[size_t(i)]), each);
             t.putNeighbours(multiplied(numbers[size_t(i * each + j)], passesOwn ? after : running), work,
                             {Index(row, begin + j), Index(channel)});
@@ -568,6 +570,8 @@ static void multiplyHalves(TeamCode &t, ScaledDotsOp op, const HalvesWork &part,
 
 void nvvm::emitRoundedDots(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                            std::optional<Place> work, const Place &result, Value rows) {
+  if (op.getLogarithms())
+    return emitDotsOfSums(t, op, left, right, scales, work, result, rows);
   SmallVector<HalvesWork> parts = splitWork(op, scales.type.getSize(0));
   for (const HalvesWork &part : parts)
     scaleHalves(t, op, part, left, right, scales, *work);

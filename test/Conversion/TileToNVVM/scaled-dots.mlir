@@ -3,16 +3,22 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 !rows = !tile.tile<32x16xbf16, shared, [24, 1]>
+!columns = !tile.tile<16x16xbf16, shared, [24, 1]>
 !dots = !tile.tile<32x32xf32, shared, [36, 1]>
 
-// CHECK-LABEL: llvm.func @rounded
-// Scaled rows of upper halves and columns of lower ones are left in the work tile.
-// CHECK: llvm.store %{{.*}} : bf16, !llvm.ptr<3>
-// CHECK-NOT: nvvm.barrier
-// Of logarithms the factors are exponentials of the hardware; running sums come from the lanes before.
+// CHECK-LABEL: llvm.func @logarithms
+// Columns of lower halves are scaled by exponentials of sums, which are products of bounded steps with a triangle, and are
+// left in the work tile.
+// CHECK: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
+// CHECK: llvm.nvvm.fmin.xorsign.abs.bf16x2
+// CHECK-NOT: nvvm.shfl
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK: llvm.nvvm.ex2.approx
-// CHECK: nvvm.shfl.sync up
-// CHECK-NOT: divf
+// CHECK: llvm.store %{{.*}} : vector<2xbf16>, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// A block with itself: no exchange between lanes, and nothing is rounded but what matrix units cut off.
+// CHECK-NOT: nvvm.shfl
+// CHECK-NOT: f2tf32
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
 // A warp all of whose rows are steady makes no halves, in which products of neighbours meet.
 // CHECK: nvvm.vote.sync all
@@ -20,14 +26,36 @@
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
 // CHECK: nvvm.bar.warp.sync
+// Rows of upper halves stay in registers.
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
+// CHECK-NOT: nvvm.barrier
+tile.kernel @logarithms required 1 workspace 0 threads 128 shared 9216 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
+  %a = tile.alloc at 0 : !rows
+  %work = tile.alloc at 1536 : !columns
+  %c = tile.alloc at 3072 : !dots
+  tile.scaled_dots rounded %a, %a scales logarithms %a into %c work %work rows %n block 32 points [1] of [0]
+      : !rows, !rows scales !rows into !dots work !columns
+}
+
+// CHECK-LABEL: llvm.func @scales
+// Scaled rows of upper halves and columns of lower ones are left in the work tile.
+// CHECK: llvm.store %{{.*}} : bf16, !llvm.ptr<3>
+// CHECK-NOT: nvvm.barrier
+// Running products come from the lanes before.
+// CHECK: nvvm.shfl.sync up
+// CHECK-NOT: divf
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// CHECK: nvvm.vote.sync all
+// CHECK: scf.if
 // CHECK: nvvm.barrier
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK-NOT: nvvm.barrier
-tile.kernel @rounded required 1 workspace 0 threads 128 shared 9216 {
+tile.kernel @scales required 1 workspace 0 threads 128 shared 9216 {
 ^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
   %a = tile.alloc at 0 : !rows
   %work = tile.alloc at 1536 : !rows
   %c = tile.alloc at 3072 : !dots
-  tile.scaled_dots rounded %a, %a scales logarithms %a into %c work %work rows %n block 32 points [1] of [0]
+  tile.scaled_dots rounded %a, %a scales %a into %c work %work rows %n block 32 points [1] of [0]
       : !rows, !rows scales !rows into !dots work !rows
 }

@@ -84,9 +84,10 @@ tile.kernel @everything required 1 workspace 4096 {
   // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   %channels = tile.alloc : !tile.tile<32x16xbf16, local, [16, 1]>
+  %scaled = tile.alloc : !tile.tile<16x16xbf16, local, [16, 1]>
   %dots = tile.alloc : !tile.tile<32x32xf32, local, [32, 1]>
   // CHECK: tile.scaled_dots rounded %{{.*}}, %{{.*}} scales logarithms %{{.*}} into %{{.*}} work %{{.*}} rows %{{.*}} block 32 points [1] of [0]
-  tile.scaled_dots rounded %channels, %channels scales logarithms %channels into %dots work %channels rows %tokens block 32 points [1] of [0] : !tile.tile<32x16xbf16, local, [16, 1]>, !tile.tile<32x16xbf16, local, [16, 1]> scales !tile.tile<32x16xbf16, local, [16, 1]> into !tile.tile<32x32xf32, local, [32, 1]> work !tile.tile<32x16xbf16, local, [16, 1]>
+  tile.scaled_dots rounded %channels, %channels scales logarithms %channels into %dots work %scaled rows %tokens block 32 points [1] of [0] : !tile.tile<32x16xbf16, local, [16, 1]>, !tile.tile<32x16xbf16, local, [16, 1]> scales !tile.tile<32x16xbf16, local, [16, 1]> into !tile.tile<32x32xf32, local, [32, 1]> work !tile.tile<16x16xbf16, local, [16, 1]>
   // CHECK: tile.scaled_sums solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} points [-1] of [0]
   tile.scaled_sums solve %A, %b scales %s into %b rows %tokens points [-1] of [0] : !square, !rows scales !numbers into !rows
   %dq = tile.alloc : !rows

@@ -1,0 +1,564 @@
+// Products under a running scale of each channel, where the scales come as logarithms.
+//
+// The logarithm of what lies between a row and a column is a sum over the indices between them. Sums over 16 indices
+// are a product of the matrix units with a triangle of ones, in f32, and what such a product leaves in a lane are the
+// sums of the very elements that the lane has of a factor. So rows and columns are scaled in registers, without an
+// exchange:
+// - A block of 16 indices with itself: rows are scaled from the block's start, columns by the inverse, in tf32. Rows
+// that
+//   have met a sum beyond the range take halves (ScaledPairs.cpp), whatever later rows have met.
+// - Blocks further apart: rows are scaled from where their halves of an aligned range meet, by a triangle of their own
+//   block and by ones of the blocks between. So are columns, which are left in the work tile for the warps that have
+//   rows.
+// A triangle's zeros meet steps of later indices, so steps are bounded: what is no number becomes one that no row stays
+// steady with, and a finite one beyond the bound leaves nothing of a scale either way.
+#include "Conversion/TileToNVVM/ScaledPairs.h"
+#include "dialects/Tile/SteadyProducts.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/APFloat.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+namespace {
+constexpr int64_t blockIndices = ScaledDotsOp::unitIndices, stepChannels = 16;
+constexpr double log2OfE = 1.4426950408889634;
+/// Steps have at most this size. A sum this large has met one, or what is no number.
+constexpr double mostStep = 1000, boundedSum = 900;
+/// An exponent whose power of two is finite, and so is what it scales of ordinary size.
+constexpr double mostExponent = 100;
+/// Matrix units cut tf32 factors off. Numbers that are larger by this power of two are cut off to what they were, on
+/// average over their leading digits, and 1 stays 1.
+const double cutOff = std::log2(1 + .69 * std::exp2(-11));
+
+/// Which indices of its own block an index adds up.
+enum class Reach { UpToOwn, BeforeOwn, BehindOwn };
+/// Within how many: the whole block, or an index's own eight.
+enum class Within { Block, Eight };
+
+using Words = SmallVector<Value, 4>; // of a factor, two numbers of bf16 each
+using Numbers =
+    SmallVector<Value, 8>; // of a lane: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8 channels
+
+/// Code of one warp for blocks of 16 indices and steps of 16 channels.
+class SumFragments {
+public:
+  SumFragments(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+               const Place &result, std::optional<Place> work)
+      : t(t), op(op), left(left), right(right), scales(scales), result(result), work(work),
+        rowsPerIndex(op.getPoints().size()), columnsPerIndex(op.getSteps().size()), channels(scales.type.getSize(1)) {
+    group = t.divide(t.lane, 4);
+    pair = t.multiply(t.remainder(t.lane, 4), 2);
+    Value matrix = t.divide(t.lane, 8), line = t.remainder(t.lane, 8);
+    down = t.add(line, t.multiply(t.remainder(matrix, 2), 8));
+    across = t.multiply(t.divide(matrix, 2), 8);
+    columnDown = t.add(line, t.multiply(t.divide(matrix, 2), 8));
+    columnAcross = t.multiply(t.remainder(matrix, 2), 8);
+  }
+
+  void emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
+  void leaveColumns(int64_t half, int64_t firstColumn, Value side, int64_t write, Value begin, Value end);
+  void emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<int64_t> slots, Value indices);
+
+private:
+  bool areShort() const { return hasMatrices(scales); }
+  /// Whether its numbers are loaded as matrices of 8 rows of 16 bytes.
+  static bool hasMatrices(const Place &place) {
+    return place.type.getElementType().isBF16() && place.type.getMemory() == Memory::Shared &&
+           place.type.getStride(1) == 1 && place.type.getStride(0) % 8 == 0 && place.alignment % 16 == 0;
+  }
+  /// One of two numbers of bf16, as a triangle has them: those of the pair that are there.
+  Value mask(Value first, Value second, uint32_t bits) {
+    Value none = t.constant(0);
+    return arith::OrIOp::create(t.builder, t.loc, t.select(first, t.constant(int64_t(bits)), none),
+                                t.select(second, t.constant(int64_t(int32_t(bits << 16))), none));
+  }
+  /// What sums are products with. Logarithms of bf16 are taken to the base of two by factors in two parts; of f32 they
+  /// come in two parts to that base.
+  SmallVector<uint32_t> parts(bool isNegative) const {
+    SmallVector<double> values{1, 1};
+    if (areShort()) {
+      auto high = APFloat(log2OfE);
+      bool losesInfo;
+      high.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+      values = {double(high.convertToFloat()), log2OfE - double(high.convertToFloat())};
+    }
+    SmallVector<uint32_t> bits;
+    for (double value : values) {
+      APFloat number(isNegative ? -value : value);
+      bool losesInfo;
+      number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+      bits.push_back(uint32_t(number.bitcastToAPInt().getZExtValue()));
+    }
+    return bits;
+  }
+  /// A triangle as a left factor of 16 by 16, for each part.
+  SmallVector<Words> triangle(Reach reach, Within within = Within::Block, bool isNegative = false) {
+    auto isThere = [&](int64_t odd) {
+      Value other = t.add(pair, odd);
+      switch (reach) {
+      case Reach::UpToOwn:
+        return t.below(other, t.add(group, 1));
+      case Reach::BeforeOwn:
+        return t.below(other, group);
+      case Reach::BehindOwn:
+        return t.below(group, other);
+      }
+      llvm_unreachable("no such reach");
+    };
+    Value first = isThere(0), second = isThere(1), none = t.constant(0);
+    SmallVector<Words> factors;
+    for (uint32_t bits : parts(isNegative)) {
+      Value diagonal = mask(first, second, bits), all = t.constant(int64_t(int32_t(bits << 16 | bits)));
+      bool isLower = reach != Reach::BehindOwn, isWhole = within == Within::Block;
+      factors.push_back({diagonal, isWhole && isLower ? all : none, isWhole && !isLower ? all : none, diagonal});
+    }
+    return factors;
+  }
+  /// Ones where the condition holds, and zeros elsewhere.
+  SmallVector<Words> onesIf(Value condition) {
+    SmallVector<Words> factors;
+    for (uint32_t bits : parts(false))
+      factors.push_back(Words(4, t.select(condition, t.constant(int64_t(int32_t(bits << 16 | bits))), t.constant(0))));
+    return factors;
+  }
+
+  /// The logarithms of a block's scales as right factors, for each part: two words for 8 channels.
+  SmallVector<Words> loadSteps(Value block, Value channel);
+  /// Adds products of a triangle, or of ones, and steps.
+  void addSums(ArrayRef<Words> factors, ArrayRef<Words> steps, MutableArrayRef<Value> sums) {
+    for (size_t part : {0, 1})
+      for (size_t eight : {0, 1})
+        multiply(factors[part], ArrayRef(steps[part]).slice(2 * eight, 2), sums.slice(4 * eight, 4),
+                 NVVM::MMATypes::bf16);
+  }
+  /// Steps of channels, one after another: unrolled they take registers that a second CTA lacks.
+  SmallVector<Value> loopOverChannels(Value begin, Value end, ValueRange initial, TeamCode::CarryBody body) {
+    Value hidden =
+        LLVM::InlineAsmOp::create(t.builder, t.loc, end.getType(), end, "mov.b32 $0, $1;", "=r,r",
+                                  /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                  LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+            .getResult(0);
+    return t.loop(begin, hidden, stepChannels, initial, body);
+  }
+  Numbers sumsFrom(double start) { return Numbers(8, t.number(start)); }
+
+  Words loadMatrices(const Place &place, Value row, Value column, bool isAcross);
+  /// Rows of a block, one of each index.
+  Numbers loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel);
+  /// 16 columns of the work tile as right factors.
+  Words loadColumns(Value first, Value channel);
+  void multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type);
+  Numbers scaled(const Numbers &numbers, const Numbers &logarithms) {
+    Numbers product;
+    for (auto [number, logarithm] : llvm::zip(numbers, logarithms))
+      product.push_back(t.mul(number, exp2(logarithm)));
+    return product;
+  }
+  Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f", t.builder.getF32Type(), x); }
+  Value call(StringRef name, Type type, ValueRange operands) {
+    return LLVM::CallIntrinsicOp::create(t.builder, t.loc, type, t.builder.getStringAttr(name), operands).getResult(0);
+  }
+  /// Two numbers as bf16 in a word.
+  Value pack(Value first, Value second) {
+    Type two = VectorType::get(2, t.builder.getBF16Type());
+    return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(),
+                                   call("llvm.nvvm.ff2bf16x2.rn", two, {second, first}));
+  }
+  /// As a left factor: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8 channels.
+  Words packed(const Numbers &numbers) {
+    Words words;
+    for (size_t i = 0; i < 8; i += 2)
+      words.push_back(pack(numbers[i], numbers[i + 1]));
+    return words;
+  }
+  Value asWord(Value number) { return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), number); }
+  bool isBefore(int64_t slot) { return op.getPoints()[slot] == pointBeforeScale; }
+  /// Whether each of a lane's two rows is within the range, and all before it.
+  std::array<Value, 2> areSteady(ArrayRef<Value> most);
+  Value larger(Value a, Value b) { return arith::MaximumFOp::create(t.builder, t.loc, a, b); }
+
+  TeamCode &t;
+  ScaledDotsOp op;
+  const Place &left, &right, &scales, &result;
+  std::optional<Place> work;
+  int64_t rowsPerIndex, columnsPerIndex, channels;
+  Value group, pair;              // of the lane: its rows are r = group and r + 8, its channels 2 c = pair and the next
+  Value down, across;             // of the matrix row whose address a lane gives, of a block's rows
+  Value columnDown, columnAcross; // the same of a right factor's
+};
+} // namespace
+
+/// Lane l gives the place of row l mod 8 of matrix l / 8. Across, rows and columns change places in the registers.
+Words SumFragments::loadMatrices(const Place &place, Value row, Value column, bool isAcross) {
+  Type word = t.builder.getI32Type();
+  MLIRContext *context = t.builder.getContext();
+  Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
+  Value all = NVVM::LdMatrixOp::create(
+      t.builder, t.loc, type, t.address(place, {Index(row), Index(column)}), t.builder.getI32IntegerAttr(4),
+      NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
+      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
+  Words words;
+  for (int64_t i = 0; i < 4; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
+  return words;
+}
+
+SmallVector<Words> SumFragments::loadSteps(Value block, Value channel) {
+  Value first = t.multiply(block, blockIndices);
+  if (areShort()) {
+    Words steps = loadMatrices(scales, t.add(first, down), t.add(channel, across), /*isAcross=*/true);
+    Type two = VectorType::get(2, t.builder.getBF16Type());
+    APFloat most(mostStep);
+    bool losesInfo;
+    most.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+    auto bits = int64_t(most.bitcastToAPInt().getZExtValue());
+    Value bound = LLVM::BitcastOp::create(t.builder, t.loc, two, t.constant(bits << 16 | bits));
+    for (Value &word : steps) // the smaller size with the step's sign
+      word = asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", two,
+                         {LLVM::BitcastOp::create(t.builder, t.loc, two, word), bound}));
+    return {steps, steps};
+  }
+  SmallVector<Words> parts(2);
+  for (int64_t eight : {0, 8})
+    for (int64_t later : {0, 8}) {
+      SmallVector<Value> high, low;
+      for (int64_t odd : {0, 1}) {
+        Value row = t.add(t.add(first, pair), later + odd), column = t.add(t.add(channel, group), eight);
+        Value step = t.get(scales, {row, column});
+        step = arith::MaxNumFOp::create(t.builder, t.loc, step, t.number(-mostStep));
+        step = arith::MinNumFOp::create(t.builder, t.loc, step, t.number(mostStep));
+        step = t.mul(step, t.number(log2OfE));
+        Type bf16 = t.builder.getBF16Type(), f32 = t.builder.getF32Type();
+        Value rounded = t.convert(t.convert(step, bf16), f32);
+        high.push_back(rounded);
+        low.push_back(t.minus(step, rounded));
+      }
+      parts[0].push_back(pack(high[0], high[1]));
+      parts[1].push_back(pack(low[0], low[1]));
+    }
+  return parts;
+}
+
+Numbers SumFragments::loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel) {
+  Value first = t.multiply(block, blockIndices);
+  auto rowOf = [&](Value index) { return t.add(t.multiply(t.add(first, index), each), which); };
+  Numbers numbers;
+  if (!hasMatrices(place)) {
+    for (int64_t eight : {0, 8})
+      for (int64_t later : {0, 8}) {
+        Value column = t.add(t.add(channel, pair), eight);
+        llvm::append_range(numbers, t.getNeighbours(place, {Index(rowOf(t.add(group, later))), Index(column)}, 2));
+      }
+    return numbers;
+  }
+  Type f32 = t.builder.getF32Type();
+  for (Value word : loadMatrices(place, rowOf(down), t.add(channel, across), /*isAcross=*/false)) {
+    Value high = arith::AndIOp::create(t.builder, t.loc, word, t.constant(int64_t(int32_t(0xffff0000))));
+    Value low = arith::ShLIOp::create(t.builder, t.loc, word, t.constant(16));
+    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, low));
+    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, high));
+  }
+  return numbers;
+}
+
+Words SumFragments::loadColumns(Value first, Value channel) {
+  if (hasMatrices(*work))
+    return loadMatrices(*work, t.add(first, columnDown), t.add(channel, columnAcross), /*isAcross=*/false);
+  Type two = VectorType::get(2, t.builder.getBF16Type());
+  Words words;
+  for (int64_t later : {0, 8})
+    for (int64_t eight : {0, 8}) {
+      Value row = t.add(t.add(first, group), later), column = t.add(t.add(channel, pair), eight);
+      words.push_back(asWord(t.load(t.address(*work, {Index(row), Index(column)}), two)));
+    }
+  return words;
+}
+
+void SumFragments::multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type) {
+  Type f32 = t.builder.getF32Type();
+  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
+  int64_t inner = type == NVVM::MMATypes::tf32 ? 8 : 16;
+  Value four = NVVM::MmaOp::create(t.builder, t.loc, result, ValueRange(a), ValueRange(b), ValueRange(sums),
+                                   ArrayRef<int64_t>{16, 8, inner}, std::nullopt, std::nullopt, std::array{type, type},
+                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
+}
+
+/// `most` has the largest sizes of both rows' sums from the first of their eight, and the largest sum between an index
+/// of the earlier eight and the later ones.
+std::array<Value, 2> SumFragments::areSteady(ArrayRef<Value> most) {
+  auto acrossLanes = [&](Value number, ArrayRef<int64_t> distances) {
+    for (int64_t distance : distances)
+      number = larger(number, NVVM::ShflOp::create(t.builder, t.loc, number.getType(), t.constant(-1), number,
+                                                   t.constant(distance), t.constant(warpThreads - 1),
+                                                   NVVM::ShflKind::bfly, UnitAttr()));
+    return number;
+  };
+  std::array<Value, 2> own{acrossLanes(most[0], {1, 2}), acrossLanes(most[1], {1, 2})};
+  for (Value &number : own)
+    for (int64_t distance = 4; distance < warpThreads; distance *= 2)
+      number =
+          t.select(t.below(t.lane, t.constant(distance)), number, larger(t.fromLaneBefore(number, distance), number));
+  auto isWithin = [&](Value number, double limit) -> Value { // no number is not
+    return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLE, number, t.number(limit));
+  };
+  auto both = [&](Value a, Value b) -> Value { return arith::AndIOp::create(t.builder, t.loc, a, b); };
+  constexpr auto limit = double(steadyBits);
+  Value earlier = both(isWithin(t.fromLane(own[0], warpThreads - 1), boundedSum),
+                       isWithin(acrossLanes(most[2], {1, 2, 4, 8, 16}), limit));
+  return {isWithin(own[0], limit), both(isWithin(own[1], limit), earlier)};
+}
+
+/// The pairs of a block with itself, of these rows and columns of each index.
+void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+  bool haveBefore = llvm::any_of(slots, [&](int64_t slot) { return isBefore(slot); }),
+       haveThrough = llvm::any_of(slots, [&](int64_t slot) { return !isBefore(slot); });
+  SmallVector<Words> through, before, back = triangle(Reach::UpToOwn, Within::Eight, /*isNegative=*/true),
+                                      between = triangle(Reach::BehindOwn, Within::Eight);
+  if (haveThrough)
+    through = triangle(Reach::UpToOwn, Within::Eight);
+  if (haveBefore)
+    before = triangle(Reach::BeforeOwn, Within::Eight);
+  size_t count = 8 * slots.size() * writes.size();
+  SmallVector<Value> all(count + 3, t.number(0));
+  all = loopOverChannels(t.constant(0), t.constant(channels), all, [&](Value channel, ValueRange values) {
+    SmallVector<Value> next = llvm::to_vector_of<Value>(values);
+    SmallVector<Words> steps = loadSteps(block, channel);
+    Numbers inverse = sumsFrom(cutOff), ahead = sumsFrom(cutOff), sofar[2] = {sumsFrom(cutOff), sumsFrom(cutOff)};
+    addSums(back, steps, inverse);
+    addSums(between, steps, ahead);
+    if (haveThrough)
+      addSums(through, steps, sofar[0]);
+    if (haveBefore)
+      addSums(before, steps, sofar[1]);
+    for (size_t i = 0; i < 8; ++i) {
+      Value &most = next[count + i / 2 % 2];
+      most = larger(most, math::AbsFOp::create(t.builder, t.loc, inverse[i]));
+    }
+    for (size_t i : {0, 1, 4, 5}) { // of the earlier eight; a zero row makes nothing of a finite number
+      next[count + 2] = larger(next[count + 2], ahead[i]);
+      inverse[i] = arith::MinimumFOp::create(t.builder, t.loc, inverse[i], t.number(mostExponent));
+    }
+    for (Value &number : inverse)
+      number = exp2(number);
+    for (Value &number : ahead)
+      number = exp2(number);
+    for (auto &sums : sofar)
+      for (Value &number : sums)
+        number = exp2(number);
+    auto times = [&](const Numbers &a, const Numbers &b) {
+      Words words;
+      for (auto [x, y] : llvm::zip(a, b))
+        words.push_back(asWord(t.mul(x, y)));
+      return words;
+    };
+    SmallVector<Words> columns, aheadColumns;
+    SmallVector<Numbers> rawColumns;
+    for (int64_t write : writes) {
+      rawColumns.push_back(loadRows(right, block, columnsPerIndex, write, channel));
+      columns.push_back(times(rawColumns.back(), inverse));
+      aheadColumns.push_back(times(rawColumns.back(), ahead));
+    }
+    Value none = t.constant(0);
+    bool isSame = op.getLeft() == op.getRight() && rowsPerIndex == 1 && columnsPerIndex == 1;
+    for (size_t slot = 0; slot < slots.size(); ++slot) {
+      Numbers raw = isSame ? rawColumns[0] : loadRows(left, block, rowsPerIndex, slots[slot], channel);
+      Words rows = times(raw, sofar[isBefore(slots[slot]) ? 1 : 0]);
+      for (size_t write = 0; write < writes.size(); ++write)
+        for (size_t eight : {0, 4}) { // of the channels
+          size_t place = 8 * (slot * writes.size() + write);
+          auto sums = [&](size_t from) { return MutableArrayRef(next).slice(place + from, 4); };
+          auto columnsOf = [&](const SmallVector<Words> &of, size_t from) {
+            return ArrayRef<Value>(of[write]).slice(eight + from, 2);
+          };
+          Value earlier[] = {rows[eight], none, rows[eight + 1], none},
+                later[] = {none, rows[eight + 2], none, rows[eight + 3]};
+          multiply(earlier, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
+          multiply(later, columnsOf(aheadColumns, 0), sums(0), NVVM::MMATypes::tf32);
+          multiply(later, columnsOf(columns, 2), sums(4), NVVM::MMATypes::tf32);
+        }
+    }
+    return next;
+  });
+  std::array<Value, 2> isSteady = areSteady(ArrayRef(all).drop_front(count));
+  Value isAllSteady = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1),
+                                               arith::AndIOp::create(t.builder, t.loc, isSteady[0], isSteady[1]),
+                                               NVVM::VoteSyncKind::all);
+  t.either(
+      isAllSteady, [] {},
+      [&] {
+        emitPairsByHalves(t, op, left, right, scales, result, block, slots, writes);
+        NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); // the steady rows are stored over
+      });
+  Value first = t.multiply(block, blockIndices);
+  for (size_t slot = 0; slot < slots.size(); ++slot)
+    for (size_t write = 0; write < writes.size(); ++write) {
+      ArrayRef<Value> own = ArrayRef(all).slice(8 * (slot * writes.size() + write), 8);
+      // A row sees the columns before its index, and its own if that is said.
+      int64_t sees = op.getSteps()[writes[write]] < op.getPoints()[slots[slot]] ? 1 : 0;
+      for (size_t below : {0, 1}) {
+        Value index = t.add(group, int64_t(8 * below));
+        Value row = t.add(t.multiply(t.add(first, index), rowsPerIndex), slots[slot]);
+        for (int64_t later : {0, 8})
+          for (int64_t odd : {0, 1}) {
+            Value column = t.add(pair, later + odd);
+            Value isThere =
+                arith::AndIOp::create(t.builder, t.loc, isSteady[below], t.below(column, t.add(index, sees)));
+            t.when(isThere, [&] {
+              t.put(own[size_t(later / 2) + 2 * below + size_t(odd)], result,
+                    {row, t.add(t.multiply(t.add(first, column), columnsPerIndex), writes[write])});
+            });
+          }
+      }
+    }
+}
+
+/// Where a half lies, in blocks: `side` counts the blocks of all halves of one kind.
+static std::pair<Value, Value> findHalf(TeamCode &t, Value side, int64_t blocks) {
+  Value range = t.divide(side, blocks);
+  return {t.multiply(range, 2 * blocks), t.remainder(side, blocks)};
+}
+
+/// Scales a block of columns of lower halves up to where the halves meet, for some of the channels.
+void SumFragments::leaveColumns(int64_t half, int64_t firstColumn, Value side, int64_t write, Value begin, Value end) {
+  int64_t blocks = half / blockIndices;
+  auto [lower, own] = findHalf(t, side, blocks);
+  Value block = t.add(lower, own);
+  SmallVector<Words> behind = triangle(Reach::BehindOwn);
+  SmallVector<SmallVector<Words>> between; // of the blocks that lie behind
+  for (int64_t other = 1; other < blocks; ++other)
+    between.push_back(onesIf(t.below(own, t.constant(other))));
+  Value firstRow = t.multiply(side, blockIndices);
+  loopOverChannels(begin, end, {}, [&](Value channel, ValueRange) {
+    Numbers sums = sumsFrom(0);
+    for (int64_t other = 1; other < blocks; ++other)
+      addSums(between[size_t(other - 1)], loadSteps(t.add(lower, other), channel), sums);
+    addSums(behind, loadSteps(block, channel), sums);
+    Words words = packed(scaled(loadRows(right, block, columnsPerIndex, write, channel), sums));
+    Type two = VectorType::get(2, t.builder.getBF16Type());
+    for (int64_t i = 0; i < 4; ++i) {
+      Value index = t.add(firstRow, t.add(group, 8 * (i % 2)));
+      Value row = t.add(t.multiply(index, columnsPerIndex), firstColumn + write);
+      Value column = t.add(t.add(channel, pair), 8 * (i / 2));
+      t.store(LLVM::BitcastOp::create(t.builder, t.loc, two, words[size_t(i)]),
+              t.address(*work, {Index(row), Index(column)}));
+    }
+    return SmallVector<Value>();
+  });
+}
+
+/// The dots of a block of rows of upper halves with all columns of the lower ones.
+void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<int64_t> slots, Value indices) {
+  int64_t blocks = half / blockIndices, columns = half * columnsPerIndex;
+  auto [lower, own] = findHalf(t, side, blocks);
+  Value upper = t.add(lower, blocks), block = t.add(upper, own);
+  bool haveBefore = llvm::any_of(slots, [&](int64_t slot) { return isBefore(slot); }),
+       haveThrough = llvm::any_of(slots, [&](int64_t slot) { return !isBefore(slot); });
+  SmallVector<Words> kinds[2];
+  if (haveThrough)
+    kinds[0] = triangle(Reach::UpToOwn);
+  if (haveBefore)
+    kinds[1] = triangle(Reach::BeforeOwn);
+  SmallVector<SmallVector<Words>> between; // of the blocks that lie before
+  for (int64_t other = 0; other + 1 < blocks; ++other)
+    between.push_back(onesIf(t.below(t.constant(other), own)));
+  Value firstWork = t.add(t.multiply(t.divide(lower, 2), blockIndices * columnsPerIndex), firstColumn);
+  // So many columns at once as leave a thread its registers.
+  int64_t atOnce = std::min<int64_t>(columns, std::max<int64_t>(16, 64 / int64_t(slots.size())));
+  t.when(t.below(t.multiply(block, blockIndices), indices), [&] {
+    for (int64_t from = 0; from < columns; from += atOnce) {
+      int64_t count = std::min(atOnce, columns - from), perSlot = count / 2; // numbers of a lane
+      SmallVector<Value> all(size_t(perSlot) * slots.size(), t.number(0));
+      all = loopOverChannels(t.constant(0), t.constant(channels), all, [&](Value channel, ValueRange values) {
+        SmallVector<Value> next = llvm::to_vector_of<Value>(values);
+        Numbers common = sumsFrom(0);
+        for (int64_t other = 0; other + 1 < blocks; ++other)
+          addSums(between[size_t(other)], loadSteps(t.add(upper, other), channel), common);
+        SmallVector<Words> steps = loadSteps(block, channel);
+        Numbers sums[2] = {common, common};
+        for (size_t kind : {0, 1})
+          if (!kinds[kind].empty())
+            addSums(kinds[kind], steps, sums[kind]);
+        SmallVector<Words> rows;
+        for (int64_t slot : slots)
+          rows.push_back(
+              packed(scaled(loadRows(left, block, rowsPerIndex, slot, channel), sums[isBefore(slot) ? 1 : 0])));
+        for (int64_t column = 0; column < count; column += 16) {
+          Words factors = loadColumns(t.add(firstWork, from + column), channel);
+          for (size_t slot = 0; slot < slots.size(); ++slot)
+            for (size_t later : {0, 1})
+              multiply(rows[slot], ArrayRef(factors).slice(2 * later, 2),
+                       MutableArrayRef(next).slice(slot * size_t(perSlot) + size_t(column / 2) + 4 * later, 4),
+                       NVVM::MMATypes::bf16);
+        }
+        return next;
+      });
+      for (size_t slot = 0; slot < slots.size(); ++slot)
+        for (size_t below : {0, 1}) {
+          Value index = t.add(t.multiply(block, blockIndices), t.add(group, int64_t(8 * below)));
+          Value row = t.add(t.multiply(index, rowsPerIndex), slots[slot]);
+          t.when(t.below(index, indices), [&] {
+            for (int64_t eight = 0; eight < count; eight += 8) {
+              size_t place = slot * size_t(perSlot) + size_t(eight / 2) + 2 * below;
+              Value column = t.add(t.add(t.multiply(lower, blockIndices * columnsPerIndex), pair), from + eight);
+              t.putNeighbours(ArrayRef(all).slice(place, 2), result, {Index(row), Index(column)});
+            }
+          });
+        }
+    }
+  });
+}
+
+void nvvm::emitDotsOfSums(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
+                          std::optional<Place> work, const Place &result, Value rows) {
+  constexpr size_t mostPairs = 2; // of rows and columns of an index at once, each pair of which has sums in registers
+  int64_t chunk = scales.type.getSize(0), channels = scales.type.getSize(1), rowsPerIndex = op.getPoints().size(),
+          columnsPerIndex = op.getSteps().size();
+  SmallVector<int64_t> slots = llvm::to_vector(llvm::seq<int64_t>(0, rowsPerIndex)),
+                       writes = llvm::to_vector(llvm::seq<int64_t>(0, columnsPerIndex));
+  size_t slotsAtOnce = slots.size() * writes.size() <= mostPairs ? slots.size() : 1;
+  size_t writesAtOnce = std::min(writes.size(), mostPairs);
+  Value indices = t.divide(rows, rowsPerIndex), blocks = t.divide(t.add(indices, blockIndices - 1), blockIndices);
+  SumFragments code(t, op, left, right, scales, result, work);
+  auto firstColumnOf = [&](int64_t half) {
+    return int64_t(llvm::Log2_64(uint64_t(half / blockIndices))) * chunk / 2 * columnsPerIndex;
+  };
+  /// Deals units to warps, beginning with a certain one.
+  auto deal = [&](Value count, int64_t firstWarp, llvm::function_ref<void(Value)> body) {
+    Value own = t.remainder(t.add(t.warp, t.warps() - firstWarp % t.warps()), t.warps());
+    t.loop(own, count, t.warps(), body);
+  };
+  int64_t sides = chunk / 2 / blockIndices, warp = 0;
+  // Channels are split where there are more warps than blocks.
+  int64_t splits = channels % (2 * stepChannels) == 0 ? 2 : 1, width = channels / splits;
+  for (int64_t half = blockIndices; half < int64_t(op.getBlock()); half *= 2)
+    for (int64_t write : writes) {
+      deal(t.constant(sides * splits), warp, [&](Value unit) {
+        Value begin = t.multiply(t.remainder(unit, splits), width);
+        code.leaveColumns(half, firstColumnOf(half), t.divide(unit, splits), write, begin, t.add(begin, width));
+      });
+      warp += sides * splits;
+    }
+  if (work)
+    t.barrier();
+  deal(blocks, 0, [&](Value block) {
+    for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
+      for (size_t write = 0; write < writes.size(); write += writesAtOnce)
+        code.emitBlock(block, ArrayRef(slots).slice(slot, slotsAtOnce),
+                       ArrayRef(writes).slice(write, std::min(writesAtOnce, writes.size() - write)));
+  });
+  warp = chunk / blockIndices;
+  for (int64_t half = blockIndices; half < int64_t(op.getBlock()); half *= 2) {
+    deal(t.constant(sides), warp, [&](Value side) {
+      for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
+        code.emitFarBlock(half, firstColumnOf(half), side, ArrayRef(slots).slice(slot, slotsAtOnce), indices);
+    });
+    warp += sides;
+  }
+}
