@@ -28,8 +28,9 @@ constexpr int64_t blockIndices = ScaledDotsOp::unitIndices, stepChannels = 16;
 constexpr double log2OfE = 1.4426950408889634;
 /// Steps have at most this size. A sum this large has met one, or what is no number.
 constexpr double mostStep = 1000, boundedSum = 900;
-/// An exponent whose power of two is finite, and so is what it scales of ordinary size.
-constexpr double mostExponent = 100;
+/// What lies between an index of the earlier eight and the later ones is no more than this, or the later ones take
+/// halves.
+constexpr double mostAhead = 96;
 /// Matrix units cut tf32 factors off. Numbers that are larger by this power of two are cut off to what they were, on
 /// average over their leading digits, and 1 stays 1.
 const double cutOff = std::log2(1 + .69 * std::exp2(-11));
@@ -179,7 +180,8 @@ private:
   bool isBefore(int64_t slot) { return op.getPoints()[slot] == pointBeforeScale; }
   /// Whether each of a lane's two rows is within the range, and all before it.
   std::array<Value, 2> areSteady(ArrayRef<Value> most);
-  Value larger(Value a, Value b) { return arith::MaximumFOp::create(t.builder, t.loc, a, b); }
+  /// Of sums, which are bounded and so are numbers.
+  Value larger(Value a, Value b) { return arith::MaxNumFOp::create(t.builder, t.loc, a, b); }
 
   TeamCode &t;
   ScaledDotsOp op;
@@ -305,13 +307,13 @@ std::array<Value, 2> SumFragments::areSteady(ArrayRef<Value> most) {
     for (int64_t distance = 4; distance < warpThreads; distance *= 2)
       number =
           t.select(t.below(t.lane, t.constant(distance)), number, larger(t.fromLaneBefore(number, distance), number));
-  auto isWithin = [&](Value number, double limit) -> Value { // no number is not
+  auto isWithin = [&](Value number, double limit) -> Value {
     return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLE, number, t.number(limit));
   };
   auto both = [&](Value a, Value b) -> Value { return arith::AndIOp::create(t.builder, t.loc, a, b); };
   constexpr auto limit = double(steadyBits);
   Value earlier = both(isWithin(t.fromLane(own[0], warpThreads - 1), boundedSum),
-                       isWithin(acrossLanes(most[2], {1, 2, 4, 8, 16}), limit));
+                       isWithin(acrossLanes(most[2], {1, 2, 4, 8, 16}), mostAhead));
   return {isWithin(own[0], limit), both(isWithin(own[1], limit), earlier)};
 }
 
@@ -325,7 +327,10 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
     through = triangle(Reach::UpToOwn, Within::Eight);
   if (haveBefore)
     before = triangle(Reach::BeforeOwn, Within::Eight);
-  size_t count = 8 * slots.size() * writes.size();
+  // Of each pair of a row and a column of an index: the earlier eight with themselves, the later ones with them, and
+  // the later ones with themselves.
+  constexpr size_t ofPair = 12;
+  size_t count = ofPair * slots.size() * writes.size();
   SmallVector<Value> all(count + 3, t.number(0));
   all = loopOverChannels(t.constant(0), t.constant(channels), all, [&](Value channel, ValueRange values) {
     SmallVector<Value> next = llvm::to_vector_of<Value>(values);
@@ -341,10 +346,8 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
       Value &most = next[count + i / 2 % 2];
       most = larger(most, math::AbsFOp::create(t.builder, t.loc, inverse[i]));
     }
-    for (size_t i : {0, 1, 4, 5}) { // of the earlier eight; a zero row makes nothing of a finite number
+    for (size_t i : {0, 1, 4, 5}) // of the earlier eight
       next[count + 2] = larger(next[count + 2], ahead[i]);
-      inverse[i] = arith::MinimumFOp::create(t.builder, t.loc, inverse[i], t.number(mostExponent));
-    }
     for (Value &number : inverse)
       number = exp2(number);
     for (Value &number : ahead)
@@ -365,23 +368,21 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
       columns.push_back(times(rawColumns.back(), inverse));
       aheadColumns.push_back(times(rawColumns.back(), ahead));
     }
-    Value none = t.constant(0);
     bool isSame = op.getLeft() == op.getRight() && rowsPerIndex == 1 && columnsPerIndex == 1;
     for (size_t slot = 0; slot < slots.size(); ++slot) {
       Numbers raw = isSame ? rawColumns[0] : loadRows(left, block, rowsPerIndex, slots[slot], channel);
       Words rows = times(raw, sofar[isBefore(slots[slot]) ? 1 : 0]);
       for (size_t write = 0; write < writes.size(); ++write)
         for (size_t eight : {0, 4}) { // of the channels
-          size_t place = 8 * (slot * writes.size() + write);
+          size_t place = ofPair * (slot * writes.size() + write);
           auto sums = [&](size_t from) { return MutableArrayRef(next).slice(place + from, 4); };
           auto columnsOf = [&](const SmallVector<Words> &of, size_t from) {
             return ArrayRef<Value>(of[write]).slice(eight + from, 2);
           };
-          Value earlier[] = {rows[eight], none, rows[eight + 1], none},
-                later[] = {none, rows[eight + 2], none, rows[eight + 3]};
-          multiply(earlier, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
-          multiply(later, columnsOf(aheadColumns, 0), sums(0), NVVM::MMATypes::tf32);
-          multiply(later, columnsOf(columns, 2), sums(4), NVVM::MMATypes::tf32);
+          Value factor[] = {rows[eight], rows[eight + 2], rows[eight + 1], rows[eight + 3]};
+          multiply(factor, columnsOf(columns, 0), sums(0), NVVM::MMATypes::tf32);
+          multiply(factor, columnsOf(aheadColumns, 0), sums(4), NVVM::MMATypes::tf32);
+          multiply(factor, columnsOf(columns, 2), sums(8), NVVM::MMATypes::tf32);
         }
     }
     return next;
@@ -399,23 +400,25 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
   Value first = t.multiply(block, blockIndices);
   for (size_t slot = 0; slot < slots.size(); ++slot)
     for (size_t write = 0; write < writes.size(); ++write) {
-      ArrayRef<Value> own = ArrayRef(all).slice(8 * (slot * writes.size() + write), 8);
+      ArrayRef<Value> own = ArrayRef(all).slice(ofPair * (slot * writes.size() + write), ofPair);
       // A row sees the columns before its index, and its own if that is said.
       int64_t sees = op.getSteps()[writes[write]] < op.getPoints()[slots[slot]] ? 1 : 0;
-      for (size_t below : {0, 1}) {
-        Value index = t.add(group, int64_t(8 * below));
+      auto leave = [&](int64_t rowEight, int64_t columnEight, ArrayRef<Value> two) {
+        Value index = t.add(group, 8 * rowEight);
         Value row = t.add(t.multiply(t.add(first, index), rowsPerIndex), slots[slot]);
-        for (int64_t later : {0, 8})
-          for (int64_t odd : {0, 1}) {
-            Value column = t.add(pair, later + odd);
-            Value isThere =
-                arith::AndIOp::create(t.builder, t.loc, isSteady[below], t.below(column, t.add(index, sees)));
-            t.when(isThere, [&] {
-              t.put(own[size_t(later / 2) + 2 * below + size_t(odd)], result,
-                    {row, t.add(t.multiply(t.add(first, column), columnsPerIndex), writes[write])});
-            });
-          }
-      }
+        for (int64_t odd : {0, 1}) {
+          Value column = t.add(pair, 8 * columnEight + odd), isThere = isSteady[size_t(rowEight)];
+          if (rowEight == columnEight)
+            isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, t.add(index, sees)));
+          t.when(isThere, [&] {
+            t.put(two[size_t(odd)], result,
+                  {row, t.add(t.multiply(t.add(first, column), columnsPerIndex), writes[write])});
+          });
+        }
+      };
+      leave(0, 0, own.slice(0, 2));
+      leave(1, 0, own.slice(6, 2));
+      leave(1, 1, own.slice(10, 2));
     }
 }
 
