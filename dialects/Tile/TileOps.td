@@ -437,7 +437,8 @@ def Tile_ScaledDotsOp : Tile_Op<"scaled_dots", [MemoryEffects<[MemRead, MemWrite
     and both are rounded: to tf32 where halves have less than 16 indices, and to the type of `work` elsewhere. A pair of
     one index is rounded to tf32. Within 16 indices a row is instead scaled from the first of them and its columns by the
     inverse of the scales from there, where the products of these scales up to each index as far as the row's are, of
-    every channel, at least 2^-96 and at most 2^96. With `logarithms`, `scales` has the logarithms of the scales. `work` has
+    every channel, at least 2^-96 and at most 2^96. With `logarithms`, `scales` has the logarithms of the scales, and it is
+    within 8 indices that rows are scaled so, while the later 8 of 16 meet the earlier ones as halves. `work` has
     the scaled columns of halves of 16 and more indices, and the scaled rows too where scales are no logarithms; it holds
     nothing of meaning afterwards.
 

@@ -45,10 +45,10 @@ struct Pair {
 
 /// The running products of a channel from the first index of a row's unit up to each index as far as the row's own.
 /// None where they go beyond the range in a channel.
-static std::optional<std::vector<std::vector<double>>> runSteadily(TileExecutor &e, const Contents &scales,
-                                                                   int64_t own) {
+static std::optional<std::vector<std::vector<double>>> runSteadily(TileExecutor &e, const Contents &scales, int64_t own,
+                                                                   int64_t unit) {
   const double most = std::exp2(double(tile::steadyBits));
-  int64_t first = own / tile::ScaledDotsOp::unitIndices * tile::ScaledDotsOp::unitIndices;
+  int64_t first = own / unit * unit;
   std::vector<std::vector<double>> products;
   std::vector<double> running(scales.shape[1], 1);
   for (int64_t index = first; index <= own; ++index) {
@@ -111,8 +111,8 @@ static Error runScaledDots(TileExecutor &e, tile::ScaledDotsOp op) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t own = row / rowsPerIndex, point = op.getPoints()[row % rowsPerIndex];
     Running running(e, scales, own, point, a.shape[1]);
-    constexpr int64_t unit = tile::ScaledDotsOp::unitIndices;
-    auto steady = op.getRounded() && e.machine.rounds ? runSteadily(e, scales, own) : std::nullopt;
+    int64_t unit = op.getLogarithms() ? tile::ScaledDotsOp::unitIndices / 2 : tile::ScaledDotsOp::unitIndices;
+    auto steady = op.getRounded() && e.machine.rounds ? runSteadily(e, scales, own, unit) : std::nullopt;
     auto meetAtStart = [&](Pair pair, int64_t index, int64_t channel) -> Pair {
       int64_t first = own / unit * unit, rowEnd = point == beforeScale ? own - 1 : own;
       double ofRow = rowEnd < first ? 1 : (*steady)[rowEnd - first][channel],
