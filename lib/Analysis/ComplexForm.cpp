@@ -88,21 +88,26 @@ std::optional<ComplexForm> recur::analysis::findComplexForm(Algebra &algebra, co
   if (!ofReal || !ofImaginary || ofReal->ofReal != ofImaginary->ofImaginary ||
       ofReal->ofImaginary != algebra.negate(ofImaginary->ofReal))
     return std::nullopt;
-  std::optional<Turn> turn = findTurn(algebra, ofReal->ofReal, ofImaginary->ofReal);
-  if (!turn)
-    return std::nullopt;
-  ComplexForm form{a,
-                   b,
-                   real->rank == 2,
-                   turn->axis == Axis::Row && real->rank == 2,
-                   turn->angle,
-                   turn->decay,
-                   {ofReal->addition, ofImaginary->addition}};
+  ComplexForm form{
+      .real = a, .imaginary = b, .isMatrix = real->rank == 2, .additions = {ofReal->addition, ofImaginary->addition}};
+  Axis axes;
+  if (std::optional<Turn> turn = findTurn(algebra, ofReal->ofReal, ofImaginary->ofReal)) {
+    axes = turn->axis;
+    form.angle = turn->angle;
+    form.decay = turn->decay;
+  } else {
+    const Poly *along = ofReal->ofReal, *across = ofImaginary->ofReal;
+    axes = unite(along->axes, across->axes);
+    auto overRows = [&](const Poly *poly) { return poly->axes == Axis::Col ? algebra.transpose(poly) : poly; };
+    form.along = overRows(along);
+    form.across = overRows(across);
+  }
   if (!form.isMatrix)
     return form;
+  form.transposed = axes == Axis::Row;
   // What is written is turned along the keys, so it must have keys; and so must the decay.
   auto isRankOne = [&](const Term &term) { return algebra.split(term.monomial).both->isOne(); };
-  if (turn->axis == Axis::Both || turn->decay->axes == Axis::Both)
+  if (axes == Axis::Both || (form.decay && form.decay->axes == Axis::Both))
     return std::nullopt;
   for (const Poly *addition : form.additions)
     if (!all_of(addition->terms, isRankOne))

@@ -65,6 +65,8 @@ public:
     for (unsigned member = 0; member < reads.size(); ++member)
       if (Error error = collect(member))
         return std::move(error);
+    if (writes.empty())
+      return noForm("nothing is written into the states", "a write");
     for (auto &[what, factors] : writes) {
       Expected<CoupledWrite> write = describe(what.first, what.second);
       if (!write)

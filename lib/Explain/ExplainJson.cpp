@@ -107,10 +107,14 @@ static void addCoupled(json::Object &state, const ExplainFacts &facts, const Cou
 static void addComplex(json::Object &state, ExplainFacts &facts, const ComplexForm &form) {
   auto nameOf = [&](unsigned part) { return dgps::StateOp(facts.analysis.getStates()[part].op).getName(); };
   state["axes"] = json::Object{{"decay", "complex"}, {"solve", "offline"}};
-  state["complex"] = json::Object{{"real", nameOf(form.real)},
-                                  {"imaginary", nameOf(form.imaginary)},
-                                  {"angle", facts.printer.print(form.angle)},
-                                  {"decay", facts.printer.print(form.decay)}};
+  json::Object complex{{"real", nameOf(form.real)}, {"imaginary", nameOf(form.imaginary)}};
+  if (form.angle) {
+    complex["angle"] = facts.printer.print(form.angle);
+    complex["decay"] = facts.printer.print(form.decay);
+  } else {
+    complex["factor"] = json::Array{facts.printer.print(form.along), facts.printer.print(form.across)};
+  }
+  state["complex"] = std::move(complex);
 }
 
 static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {

@@ -284,8 +284,13 @@ void TextReport::describeComplex(const StateFacts &state) {
   auto name = [&](unsigned part) { return dgps::StateOp(facts.analysis.getStates()[part].op).getName().str(); };
   bool isReal = facts.analysis.getExpressions().indexOf(state.op) == form.real;
   line("part", isReal ? "real, beside " + name(form.imaginary) : "imaginary, beside " + name(form.real));
-  line("angle", facts.printer.print(form.angle));
-  describeDecay("decay", analysis::describeDecay(facts.analysis.getAlgebra(), form.decay), "");
+  if (form.angle) {
+    line("angle", facts.printer.print(form.angle));
+    describeDecay("decay", analysis::describeDecay(facts.analysis.getAlgebra(), form.decay), "");
+  } else {
+    line("factor", fmt::format("{} and i times {}, whose angle and modulus are found", facts.printer.print(form.along),
+                               facts.printer.print(form.across)));
+  }
   line("b", facts.printer.printMeaning(form.additions[isReal ? 0 : 1]));
   line("axes", "decay: complex; solve: offline");
 }

@@ -76,7 +76,10 @@ std::string getHelpForFunction(StringRef name) {
       .Cases({"reshape", "view", "unsqueeze", "squeeze", "flatten"},
              "a value keeps its shape; x[a..b] takes a part of it, concat and stack put parts together")
       .Cases({"float", "int", "bool", "tensor", "array"}, "every value is a real number already: leave it out")
-      .Cases({"real", "imag", "angle"}, "the parts of a complex number are re(z) and im(z), its magnitude is abs(z)")
+      .Cases({"real", "imag", "view_as_real"},
+             "the parts of a complex number are re(z) and im(z), its magnitude is abs(z)")
+      .Case("angle",
+            "of r * cis(t) it is t; the parts of a complex number are re(z) and im(z), its magnitude is abs(z)")
       .Cases({"polar", "view_as_complex"}, "write r * cis(t), or complex(a, b) for a + ib")
       .Case("conjugate", "write conj(z)")
       .Case("print", "to see a value, make it an output: output name = ...")
@@ -97,6 +100,8 @@ StringRef getHelpForStatement(StringRef word) {
              "a local name is declared by let alone: let x = ...")
       .Cases({"break", "continue", "pass"}, "a loop runs to its end; leave the statement out")
       .Cases({"print", "printf"}, "to see a value, make it an output: output name = ...")
+      .Cases({"reset", "clear", "new", "init"},
+             "where a flag is 1, restart flag lets all states begin as they do at the start")
       .Default("");
 }
 
@@ -109,7 +114,9 @@ StringRef getHelpForName(StringRef name) {
       .Cases({"inf", "INFINITY"}, "there is no infinity: write a number that is large enough, such as 1e30")
       .Cases({"nan", "NaN"}, "there are only numbers")
       .Cases({"eps", "epsilon"}, "declare const eps = 1e-6")
-      .Cases({"t", "T"}, "a recurrence is written for one token, and has no index or number of tokens")
+      .Cases({"t", "T", "pos", "position"},
+             "the number of tokens before this one is token; how many there are is not known")
+      .Cases({"i", "j", "I"}, "the imaginary unit is complex(0, 1); what the caller gives is an input or param")
       .Cases({"self", "torch", "np", "numpy", "math", "jnp", "nn"},
              "functions stand by their plain names, and values are declared: input, param or state")
       .Default("");

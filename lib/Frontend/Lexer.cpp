@@ -149,9 +149,14 @@ Token Lexer::lexNumber() {
   size_t end = position;
   while (isNameCharacter(peek()))
     ++position;
-  if (position != end)
+  if (position != end) {
+    llvm::StringRef letters = text.slice(end, position);
+    if (letters == "j" || letters == "i")
+      return makeError(begin, ErrorCode::MalformedNumber, "a number cannot be followed by letters",
+                       ("an imaginary number is complex(0, " + text.slice(begin, end) + ")").str());
     return makeError(begin, ErrorCode::MalformedNumber, "a number cannot be followed by letters",
                      "write '*' between a number and a name; exponents are written 1e-6");
+  }
   if (beginsWithPoint)
     return makeError(begin, ErrorCode::MalformedNumber, "a number needs a digit before its point", "write 0.5, not .5");
   if (endsWithPoint)
@@ -242,9 +247,12 @@ Token Lexer::lexPunctuation() {
   case '!':
   case '?':
   case '&':
-  case '|':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '" + llvm::Twine(c) + "'",
                      "a recurrence has no conditions; max(a, b), min(a, b) and relu(a) choose between values");
+  case '|':
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '|'",
+                     "the magnitude of a is abs(a); a recurrence has no conditions: max(a, b), min(a, b) and relu(a) "
+                     "choose between values");
   case '%':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '%'");
   case ';':

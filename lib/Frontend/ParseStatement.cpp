@@ -83,6 +83,16 @@ void Parser::reportNotAStatement(Statements &body) {
           .help("begin a declaration with input, shared input, param or state: state " + token.text + ": ...");
       return;
     }
+    if (token.text == "complex" && next == TokenKind::KwLet) {
+      report(ErrorCode::ExpectedStatement, token.range, "'complex' does not begin a let")
+          .help("a let is complex where its expression is: remove it", token.range, "");
+      return;
+    }
+    if (token.text == "complex" && next == TokenKind::LeftBracket) {
+      report(ErrorCode::ExpectedStatement, token.range, "'complex' stands before a declaration, and has no shape")
+          .help("write the shape after the name: complex state h: [N]");
+      return;
+    }
     if (next == TokenKind::LeftBracket) {
       report(ErrorCode::ExpectedStatement, token.range, "an element cannot be assigned")
           .help("give the whole state its next value: " + token.text + " = ...");
@@ -342,7 +352,9 @@ bool Parser::parseShape(ShapeSyntax &shape) {
     // Looking ahead may report what the lexer finds, and so comes first.
     bool isType = token.is(TokenKind::Identifier) && peek().is(TokenKind::LeftBracket);
     Diagnostic &diagnostic = report(ErrorCode::MalformedShape, here(), "expected a shape before " + describe(token));
-    if (isType)
+    if (isType && token.text.starts_with("complex"))
+      diagnostic.help("'complex' stands before the declaration: complex input x: [K]");
+    else if (isType)
       diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
     else if (token.is(TokenKind::LeftParen))
       diagnostic.help("the sizes of a shape stand in brackets: [n] or [m, n]");

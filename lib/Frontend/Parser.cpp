@@ -97,7 +97,7 @@ void Parser::skipToStatement() {
     if (braces != 0)
       continue;
     bool isAssignment = token.startsLine && token.is(TokenKind::Identifier) && peek().is(TokenKind::Equals);
-    if (token.beginsStatement() || isAssignment)
+    if (token.beginsStatement() || isComplex() || isAssignment)
       return;
   }
 }
