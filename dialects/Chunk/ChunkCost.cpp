@@ -105,6 +105,11 @@ int64_t ScaledSolveOp::getFlops() {
   return 2 * (rows * (rows - 1) / 2) * tensorOf(getValues()).getDimSize(1) + 2 * elements(getValues());
 }
 
+int64_t EliminateOp::getFlops() {
+  int64_t rows = tensorOf(getLower()).getDimSize(0);
+  return 2 * rows * rows * rows / 3 + rows * rows;
+}
+
 int64_t InverseOp::getFlops() {
   int64_t rows = tensorOf(getMatrix()).getDimSize(0);
   return rows * rows * rows / 3 + (getGain() ? rows * (rows + 1) / 2 : 0);

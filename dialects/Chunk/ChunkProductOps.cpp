@@ -132,6 +132,18 @@ void SolveOp::dropDecay() {
   removeStepsAttr();
 }
 
+RECUR_INFER(EliminateOp) {
+  EliminateOpAdaptor adaptor(operands, attributes, properties, regions);
+  RankedTensorType matrix = tensorOf(adaptor.getLower());
+  if (matrix.getDimSize(0) != matrix.getDimSize(1))
+    return emitOptionalError(loc, "the matrix must be square, but it is ", matrix);
+  if (int64_t factors = tensorOf(adaptor.getColumns()).getDimSize(0); factors != matrix.getDimSize(1))
+    return emitOptionalError(loc, "the matrix has ", matrix.getDimSize(1), " columns, but there are ", factors,
+                             " factors");
+  types.push_back(matrix);
+  return success();
+}
+
 RECUR_INFER(InverseOp) {
   RankedTensorType matrix = tensorOf(operands[0]);
   if (matrix.getDimSize(0) != matrix.getDimSize(1))

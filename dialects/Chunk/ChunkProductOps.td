@@ -128,6 +128,28 @@ def Chunk_ScaledSolveOp : Chunk_PureOp<"scaled_solve", [TypesMatchWith<"scales h
   }];
 }
 
+def Chunk_EliminateOp : Chunk_PureOp<"eliminate", [AllTypesMatch<["lower", "upper"]>,
+                                                     AllTypesMatch<["columns", "diagonal"]>]> {
+  let summary = "the triangular factors of a matrix of the tokens, without exchanges";
+  let description = [{
+    The matrix A has the lower triangle of `lower`, with its diagonal; what is above mirrors what `upper` has strictly below
+    its diagonal. So both can be interactions, and a symmetric matrix is one operand given twice. `A diag(columns) +
+    diag(diagonal)` is the product of I + L, where L is strictly lower triangular, and an upper triangular U. The result holds
+    both: L below its diagonal, and U on it and above. Row n of L and column n of U depend on no later row or column, as it
+    must be where they are tokens. Nothing is exchanged, so a pivot, which is what a token itself divides by, is taken as it
+    is.
+
+    Verified: the matrices are square, and there are as many columns and numbers on the diagonal.
+
+    Example: `%F = chunk.eliminate %A, %A columns %f diagonal %n : tensor<64x64xf32>, tensor<64xf32>`
+  }];
+  let arguments = (ins Chunk_Vectors:$lower, Chunk_Vectors:$upper, Chunk_Numbers:$columns, Chunk_Numbers:$diagonal);
+  let results = (outs Chunk_Vectors:$result);
+  let assemblyFormat = [{
+    $lower `,` $upper `columns` $columns `diagonal` $diagonal attr-dict `:` type($lower) `,` type($columns)
+  }];
+}
+
 def Chunk_InverseOp : Chunk_PureOp<"inverse"> {
   let summary = "the inverse of I + L, for a strictly lower triangular L";
   let description = [{

@@ -375,6 +375,15 @@ LogicalResult ScaledSolveOp::verify() {
   return success();
 }
 
+LogicalResult EliminateOp::verify() {
+  if (failed(checkRank2(*this, {getMatrix()})))
+    return failure();
+  TileType matrix = getMatrix().getType();
+  if (matrix.getSize(0) != matrix.getSize(1))
+    return emitOpError("needs a square matrix, not ") << matrix;
+  return success();
+}
+
 LogicalResult InvertOp::verify() {
   if (failed(checkRank2(*this, {getMatrix(), getResult()})))
     return failure();

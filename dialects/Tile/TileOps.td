@@ -400,6 +400,22 @@ def Tile_ScaledSolveOp : Tile_Op<"scaled_solve", [MemoryEffects<[MemRead, MemWri
   let hasVerifier = 1;
 }
 
+def Tile_EliminateOp : Tile_Op<"eliminate", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the triangular factors of a matrix, in place and without exchanges";
+  let description = [{
+    `rows` rows of the matrix become those of its factors (I + L) U: L strictly below the diagonal, U on it and above. What is in
+    columns behind `rows` is of no meaning before and after. Each step takes a multiple of the pivot's row from the rows
+    below, a panel of columns in registers.
+
+    Verified: the matrix is square.
+
+    Example: `tile.eliminate %M rows %n : !tile.tile<64x64xf32, local, [64, 1]>`
+  }];
+  let arguments = (ins Tile_WorkTile:$matrix, I64:$rows);
+  let assemblyFormat = "$matrix `rows` $rows attr-dict `:` type($matrix)";
+  let hasVerifier = 1;
+}
+
 def Tile_InvertOp : Tile_Op<"invert", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "the inverse of I + L, a unit lower triangular matrix";
   let description = [{

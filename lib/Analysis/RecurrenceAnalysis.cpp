@@ -18,6 +18,8 @@ StringRef recur::analysis::nameOf(StateClass stateClass) {
     return "moebius";
   case StateClass::Delta:
     return "delta";
+  case StateClass::Inverse:
+    return "inverse";
   case StateClass::Elementwise:
     return "elementwise";
   case StateClass::General:
@@ -212,6 +214,21 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
       facts.reason = error.reason;
       facts.needs = error.needs;
     });
+    Expected<InverseForm> inverse = buildInverseForm(*algebra, *expressions, recurrence, state);
+    if (!inverse) {
+      handleAllErrors(inverse.takeError(), [&](const NoForm &error) {
+        if (error.reason.empty())
+          return;
+        facts.reason = error.reason;
+        facts.needs = error.needs;
+      });
+      return facts;
+    }
+    facts.stateClass = StateClass::Inverse;
+    facts.inverse = std::move(*inverse);
+    facts.needs.clear();
+    facts.reason = "each token corrects it by an outer product of what it makes of its keys, so that it stays the "
+                   "inverse of a sum of outer products";
     return facts;
   }
   facts.stateClass = StateClass::Delta;

@@ -4,6 +4,7 @@
 #include "Analysis/ComplexForm.h"
 #include "Analysis/CoupledForm.h"
 #include "Analysis/DeltaForm.h"
+#include "Analysis/InverseForm.h"
 #include "Analysis/MoebiusForm.h"
 #include "Analysis/TropicalForm.h"
 #include <memory>
@@ -16,6 +17,7 @@ enum class StateClass {
   Tropical,    ///< A' = max(A + a, b) + c, or with min, or log(exp(A + a) + exp(b))
   Moebius,     ///< A' = (a * A + b) / (c * A + d), elementwise
   Delta,       ///< a decay of each side and rank-one writes that may read the state
+  Inverse,     ///< an inverse that corrections of rank one keep up to date
   Elementwise, ///< S' = A * S + B, with full-rank A or B
   General      ///< anything else: token by token
 };
@@ -37,6 +39,7 @@ struct StateFacts {
   std::optional<TropicalForm> tropical;
   std::optional<MoebiusForm> moebius;
   std::optional<DeltaForm> delta;
+  std::optional<InverseForm> inverse;
   /// The form that it shares with other states, whether or not it has one of its own.
   std::optional<unsigned> coupled;
   /// The form in which it is the real or the imaginary part; then it has none of its own.

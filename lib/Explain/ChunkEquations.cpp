@@ -189,6 +189,12 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
                                 in(op.getScales(), Level::Product), in(op.getMatrix(), Level::Product),
                                 in(op.getValues()))};
       })
+      .Case([&](chunk::EliminateOp op) {
+        std::string lower = in(op.getLower(), Level::Operand);
+        std::string upper = op.getLower() == op.getUpper() ? "" : ", " + in(op.getUpper());
+        return Text{fmt::format("factors(mirror({}{}) @ diag({}) + diag({}))", lower, upper, in(op.getColumns()),
+                                in(op.getDiagonal()))};
+      })
       .Case([&](chunk::InverseOp op) {
         std::string inverse = fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product));
         return op.getGain() ? Text{inverse + fmt::format(" @ diag({})", in(op.getGain())), Level::Product}
@@ -250,6 +256,7 @@ std::string EquationWriter::nameFor(mlir::Operation *op) {
   StringRef letter = isa<chunk::InteractionOp>(op)                       ? "A"
                      : isa<chunk::SolveOp, chunk::SolveTransposedOp>(op) ? "U"
                      : isa<chunk::InverseOp>(op)                         ? "T"
+                     : isa<chunk::EliminateOp>(op)                       ? "L"
                      : isa<chunk::TokenLoopOp>(op)                       ? "Y"
                                                                          : "x";
   std::string name;

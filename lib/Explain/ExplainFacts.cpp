@@ -188,6 +188,9 @@ ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
   if (state.complex)
     return {"it is needed other than in products with vectors, or beside what goes token by token",
             "products of both of its parts with vectors"};
+  if (state.inverse)
+    return {"it is needed other than in products with vectors, or beside what goes token by token",
+            "products of it with vectors"};
   if (state.delta)
     lack = lackOfDelta(*state.delta);
   else if (state.tropical && state.tropical->shifts.empty())

@@ -117,6 +117,19 @@ static void addComplex(json::Object &state, ExplainFacts &facts, const ComplexFo
   state["complex"] = std::move(complex);
 }
 
+static void addInverse(json::Object &state, const ExplainFacts &facts, const InverseForm &form) {
+  using Kind = InverseForm::Kind;
+  state["axes"] = json::Object{{"decay", form.decay.isAbsent() ? "none" : "scalar"}, {"solve", "elimination"}};
+  state["decay"] = decayJson(facts, form.decay);
+  state["inverse"] = json::Object{{"outer_product_of", form.kind == Kind::TwoSided      ? "both reads"
+                                                       : form.kind == Kind::OfRightRead ? "the right read"
+                                                                                        : "the left read"},
+                                  {"right_key", facts.printer.print(form.right)},
+                                  {"left_key", facts.printer.print(form.left)},
+                                  {"factor", facts.printer.print(form.factor)},
+                                  {"noise", facts.printer.print(form.noise)}};
+}
+
 static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   dgps::StateOp op = state.op;
   json::Object result{{"name", op.getName()},
@@ -139,6 +152,8 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
     addComplex(result, facts, facts.analysis.getComplexForms()[*state.complex]);
   else if (state.delta)
     addDelta(result, facts, *state.delta);
+  else if (state.inverse)
+    addInverse(result, facts, *state.inverse);
   else if (state.linear) {
     result["factor"] = decayJson(facts, state.linear->decay);
     result["offset"] = facts.printer.print(state.linear->offset);

@@ -68,6 +68,7 @@ private:
   void describeTropical(const StateFacts &state);
   void describeMoebius(const analysis::MoebiusForm &form);
   void describeDelta(const StateFacts &state);
+  void describeInverse(const StateFacts &state);
   void describeCoupled(const StateFacts &state);
   void describeComplex(const StateFacts &state);
   std::string nameOfValue();
@@ -128,6 +129,8 @@ void TextReport::describe(const StateFacts &state) {
     describeComplex(state);
   else if (state.delta)
     describeDelta(state);
+  else if (state.inverse)
+    describeInverse(state);
   else if (state.linear)
     describeLinear(state);
   else if (state.tropical)
@@ -257,6 +260,24 @@ void TextReport::describeDelta(const StateFacts &state) {
     interactions.push_back(facts.printInteraction(form, interaction));
   line("interactions", fmt::format("{}{}{}", interactions.size(), interactions.empty() ? "" : ": ",
                                    ExplainFacts::listed(interactions)));
+}
+
+void TextReport::describeInverse(const StateFacts &state) {
+  using Kind = InverseForm::Kind;
+  const InverseForm &form = *state.inverse;
+  std::string name = dgps::StateOp(state.op).getName().str();
+  if (form.decay.isAbsent())
+    line("decay", "none");
+  else
+    describeDecay("decay", form.decay, "");
+  std::string right = fmt::format("{} @ {}", name, facts.printer.printOperand(form.right)),
+              left = fmt::format("{} @ {}", facts.printer.printOperand(form.left), name);
+  std::string rows = form.kind == Kind::OfLeftRead ? left : right;
+  line("corrected", fmt::format("{0} -= f * outer({1}, {2}) / (n + f * dot({3}, {1}))", name, rows,
+                                form.kind == Kind::OfRightRead ? right : left, facts.printer.print(form.left)));
+  line("f", facts.printer.print(form.factor));
+  line("n", facts.printer.print(form.noise));
+  line("axes", fmt::format("decay: {}; solve: elimination", form.decay.isAbsent() ? "none" : "scalar"));
 }
 
 void TextReport::describeCoupled(const StateFacts &state) {

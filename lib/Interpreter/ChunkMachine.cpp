@@ -187,6 +187,10 @@ Error ChunkMachine::evaluate(mlir::Operation *op) {
         return give(op, evaluateScaledSolve(arithmetic, of(op.getMatrix()), of(op.getValues()), of(op.getScales()),
                                             op.getReverse()));
       })
+      .Case([&](EliminateOp op) {
+        return give(op, evaluateElimination(arithmetic, of(op.getLower()), of(op.getUpper()), of(op.getColumns()),
+                                            of(op.getDiagonal())));
+      })
       .Case([&](InverseOp op) {
         const Array *gain = op.getGain() ? &of(op.getGain()) : nullptr;
         return give(op, evaluateInverse(arithmetic, of(op.getMatrix()), gain));

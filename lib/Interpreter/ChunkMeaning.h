@@ -64,6 +64,8 @@ Array evaluateDecayCotangent(const Arithmetic &arithmetic, const Array &matrix, 
                              Visibility visibility, Decay decay);
 /// A solve whose sums are scaled, each channel of each row by its own number; by the transposed matrix from the last
 /// row to the first with `reverse`.
+Array evaluateElimination(const Arithmetic &arithmetic, const Array &lower, const Array &upper, const Array &columns,
+                          const Array &diagonal);
 Array evaluateScaledSolve(const Arithmetic &arithmetic, const Array &matrix, const Array &values, const Array &scales,
                           bool reverse);
 Array evaluateInverse(const Arithmetic &arithmetic, const Array &matrix, const Array *gain);

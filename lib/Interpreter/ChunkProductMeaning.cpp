@@ -185,6 +185,27 @@ Array interpreter::evaluateScaledSolve(const Arithmetic &arithmetic, const Array
   return result;
 }
 
+Array interpreter::evaluateElimination(const Arithmetic &arithmetic, const Array &lower, const Array &upper,
+                                       const Array &columns, const Array &diagonal) {
+  Array result = lower;
+  int64_t rows = lower.shape[0];
+  for (int64_t n = 0; n < rows; ++n)
+    for (int64_t i = 0; i < rows; ++i) {
+      double element = i > n ? at(upper, i, n) : at(lower, n, i);
+      at(result, n, i) = arithmetic.store(element * columns.values[i] + (n == i ? diagonal.values[n] : 0));
+    }
+  // Row by row, by the rows above: element [n, i] loses what the first min(n, i) steps take.
+  for (int64_t n = 0; n < rows; ++n)
+    for (int64_t i = 0; i < rows; ++i) {
+      double &element = at(result, n, i);
+      for (int64_t k = 0; k < std::min(n, i); ++k)
+        element = arithmetic.multiplyAdd(element, -at(result, n, k), at(result, k, i));
+      if (i < n)
+        element = arithmetic.store(element / at(result, i, i));
+    }
+  return result;
+}
+
 /// Inverts the diagonal block of I + L that starts at `begin`, column by column.
 static void invertBlock(const Arithmetic &arithmetic, const Array &matrix, int64_t begin, int64_t end, Array &inverse) {
   for (int64_t column = begin; column < end; ++column) {

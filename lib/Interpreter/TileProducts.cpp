@@ -261,6 +261,26 @@ static Error runScaledSolve(TileExecutor &e, tile::ScaledSolveOp op) {
   return Error::success();
 }
 
+static Error runEliminate(TileExecutor &e, tile::EliminateOp op) {
+  Tile matrix = e.getTile(op.getMatrix());
+  int64_t rows = e.getNumber(op.getRows());
+  if (Error error = e.machine.checkRows(op, matrix, rows))
+    return error;
+  Contents factors = e.machine.read(op, matrix, rows);
+  const Arithmetic &arithmetic = e.machine.arithmetic;
+  for (int64_t step = 0; step < rows; ++step)
+    for (int64_t row = step + 1; row < rows; ++row) {
+      double &multiplier = factors.at(row, step), pivot = factors.at(step, step);
+      multiplier = keepHoles(arithmetic.store(multiplier / pivot), {multiplier, pivot});
+      for (int64_t column = step + 1; column < factors.shape[1]; ++column) {
+        double &element = factors.at(row, column), above = factors.at(step, column);
+        element = keepHoles(arithmetic.multiplyAdd(element, -multiplier, above), {element, multiplier, above});
+      }
+    }
+  e.machine.write(op, matrix, factors);
+  return Error::success();
+}
+
 static Error runInvert(TileExecutor &e, tile::InvertOp op) {
   Tile matrix = e.getTile(op.getMatrix()), result = e.getTile(op.getResult());
   int64_t rows = e.getNumber(op.getRows()), columns = result.type.getSize(1);
@@ -297,5 +317,6 @@ void interpreter::addProductMeanings(TileMeanings &meanings) {
   meanings.add<tile::TransposeOp, runTranspose>();
   meanings.add<tile::SolveOp, runSolve>();
   meanings.add<tile::ScaledSolveOp, runScaledSolve>();
+  meanings.add<tile::EliminateOp, runEliminate>();
   meanings.add<tile::InvertOp, runInvert>();
 }

@@ -71,6 +71,20 @@ check.run @solves (one = [[1], [1], [1]], b = [[1], [4], [25]], l = [[2], [3], [
   gives (sum = [[1], [5], [30]], decayed = [[1], [7], [60]], x = [[1], [3], [21]], y = [[1], [1], [5]],
          T = [[1, 0, 0], [-1, 1, 0], [0, -1, 1]], G = [[2, 0, 0], [-2, 3, 0], [0, -3, 5]])
 
+// The factors of [[2, 4, 6], [1, 5, 4], [3, 9, 14]], whose lower triangle is the first matrix' and whose upper one mirrors
+// the second's.
+chunk.program @factors {} chunk 3 {
+  %lower = chunk.input "lower" : tensor<3x3xf32>
+  %upper = chunk.input "upper" : tensor<3x3xf32>
+  %c = chunk.input "c" : tensor<3xf32>
+  %d = chunk.input "d" : tensor<3xf32>
+  %F = chunk.eliminate %lower, %upper columns %c diagonal %d : tensor<3x3xf32>, tensor<3xf32>
+  chunk.output "F" %F : tensor<3x3xf32>
+}
+check.run @factors (lower = [[1, 9, 9], [1, 3, 9], [3, 4.5, 6]], upper = [[8, 8, 8], [2, 8, 8], [3, 2, 8]],
+                    c = [1, 2, 2], d = [1, -1, 2])
+  gives (F = [[2, 4, 6], [0.5, 3, 1], [1.5, 1, 4]])
+
 chunk.program @states {} chunk 2 {
   %x = chunk.input "x" : tensor<2x2xf32>
   %y = chunk.input "y" : tensor<2x3xf32>

@@ -457,3 +457,18 @@ check.run @steady rounding f32
       [0.0018310546875, 0.003662109375, 0.00732421875, 0.0146484375, 0.029296875, 0.05859375, 0.1171875, 0.234375, 0.46875, 1, 2, 4, 8, 16, 9, 9],
       [0.00091552734375, 0.0018310546875, 0.003662109375, 0.00732421875, 0.0146484375, 0.029296875, 0.05859375, 0.1171875, 0.234375, 0.5, 1, 2, 4, 8, 16, 9],
       [0.000457763671875, 0.00091552734375, 0.0018310546875, 0.003662109375, 0.00732421875, 0.0146484375, 0.029296875, 0.05859375, 0.1171875, 0.25, 0.5, 1, 2, 4, 8, 16]])
+
+// The factors of three rows; the fourth does not count, nor does the fourth column.
+!Square = !tile.tile<4x4xf32, local, [5, 1]>
+tile.kernel @eliminate required 2 workspace 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %z: !tile.tile<?x3xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %n = arith.constant 3 : i64
+  %a = tile.alloc : !Square
+  tile.load %x[%zero] rows %n into %a : !tile.tile<?x4xf32, global> into !Square
+  tile.eliminate %a rows %n : !Square
+  %c = tile.view %a offset 0 : !Square to !tile.tile<3x3xf32, local, [5, 1]>
+  tile.store %c rows %n to %z[%zero] : !tile.tile<3x3xf32, local, [5, 1]> to !tile.tile<?x3xf32, global>
+}
+check.run @eliminate ([[2, 4, 6, 5], [1, 5, 4, 7], [3, 9, 14, 9]], [[0, 0, 0], [0, 0, 0], [0, 0, 0]])
+  gives ([[2, 4, 6, 5], [1, 5, 4, 7], [3, 9, 14, 9]], [[2, 4, 6], [0.5, 3, 1], [1.5, 1, 4]])

@@ -15,6 +15,8 @@ llvm::StringRef property::getWord(StateClass stateClass) {
     return "moebius";
   case StateClass::Delta:
     return "delta";
+  case StateClass::Inverse:
+    return "inverse";
   case StateClass::Elementwise:
     return "elementwise";
   case StateClass::General:
@@ -334,6 +336,48 @@ void Drawer::drawMoebius() {
   addOutput(shape.empty() ? finishOutput(p) : mul(p, input("q", shape, Fill::Key)));
 }
 
+/// An inverse that each token corrects, by one read or by one of each side, and what else goes with what the token
+/// reads.
+void Drawer::drawInverse() {
+  Term p = addState("P", {"K", "K"}, Fill::PositiveDefinite, StateClass::Inverse);
+  // Spelled alike wherever they stand, however they are disguised.
+  Term right = input("k", {"K"}, Fill::Key), left = right;
+  Term noise = random.chance(0.5) ? number(2) : add(number(1.5), applied("exp", inputOf("n", {}, Fill::Negative)));
+  Term factor = random.chance(0.5) ? number(1) : applied("exp", inputOf("f", {}, Fill::Negative));
+  Term keep = random.chance(0.3)   ? nullptr
+              : random.chance(0.5) ? applied("exp", inputOf("g", {}, Fill::Negative))
+                                   : number(random.pick<double>({0.875, 1.015625}));
+  bool decaysFirst = random.chance(0.5);
+  std::vector<reduce::Item> statements;
+  if (random.chance(0.3))
+    statements.push_back(makeOutput(times(p, inputOf("q", {"K"}, Fill::Key))));
+  if (keep && decaysFirst)
+    statements.push_back(assign(p->text, mul(keep, p)));
+  Term rows = name(fresh("rows"), {"K"}), columns = rows;
+  unsigned kind = random.below(4);
+  statements.push_back(let(rows->text, kind == 0 ? times(right, p) : times(p, right)));
+  if (kind > 1) {
+    columns = name(fresh("columns"), {"K"});
+    if (kind == 2)
+      left = add(right, mul(number(0.25), input("h", {"K"}, Fill::Key)));
+    statements.push_back(let(columns->text, times(left, p)));
+  }
+  Term product = random.chance(0.5) ? dot(left, rows) : dot(right, columns);
+  Term divisor = add(noise, mul(factor, product));
+  if (random.chance(0.5)) { // the weights of recursive least squares
+    Term s = addState("W", {"V", "K"}, Fill::Normal, StateClass::Delta);
+    Term error = random.chance(0.7) ? sub(drawValue("v", "V"), times(s, right)) : drawValue("v", "V");
+    statements.push_back(assign(s->text, add(s, outer(error, div(rows, divisor)))));
+    statements.push_back(makeOutput(times(s, inputOf("q", {"K"}, Fill::Key))));
+  }
+  Term corrected = random.chance(0.5) ? sub(p, div(mul(factor, outer(rows, columns)), divisor))
+                                      : sub(p, outer(mul(div(factor, divisor), rows), columns));
+  statements.push_back(assign(p->text, keep && !decaysFirst ? mul(keep, corrected) : corrected));
+  addStage(std::move(statements));
+  Term query = inputOf("q", {"K"}, Fill::Key);
+  addOutput(random.chance(0.6) ? times(p, query) : times(query, p));
+}
+
 /// A matrix that a token sets, whatever it was.
 void Drawer::drawReplaced() {
   Term s = addState("R", {"V", "K"}, Fill::Normal, StateClass::Delta);
@@ -382,6 +426,9 @@ DrawnRecurrence Drawer::draw() {
     count = random.below(2);
   } else if (recurrence.seed % 48 == 35) {
     drawMoebius();
+    count = random.below(2);
+  } else if (recurrence.seed % 96 == 71) {
+    drawInverse();
     count = random.below(2);
   } else if (recurrence.seed % 96 == 23) {
     drawStateless();

@@ -60,6 +60,7 @@ private:
   void drawChannelGain();
   void drawTurned();
   void drawMoebius();
+  void drawInverse();
   void drawReplaced();
   void drawStateless();
 

@@ -126,6 +126,10 @@ std::string property::printForm(RecurrenceAnalysis &analysis) {
       text += fmt::format("  shifts {}\n  floors {}\n  offset {}\n", sortedAndJoined(shifts, ","),
                           sortedAndJoined(floors, ","), print(facts.tropical->offset));
     }
+    if (facts.inverse)
+      text += fmt::format("  inverse {} {} {}\n  factor {}\n  noise {}\n  decay {}\n", int(facts.inverse->kind),
+                          print(facts.inverse->right), print(facts.inverse->left), print(facts.inverse->factor),
+                          print(facts.inverse->noise), print(facts.inverse->decay));
     if (facts.delta)
       text += print(analysis.getAlgebra(), *facts.delta);
     if (facts.normalizerOf)

@@ -12,7 +12,7 @@
 
 namespace recur::property {
 
-enum class StateClass { Diagonal, Tropical, Moebius, Delta, Elementwise, General };
+enum class StateClass { Diagonal, Tropical, Moebius, Delta, Inverse, Elementwise, General };
 /// The word that `recurc explain` uses.
 llvm::StringRef getWord(StateClass stateClass);
 

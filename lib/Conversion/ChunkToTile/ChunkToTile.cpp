@@ -136,10 +136,10 @@ LogicalResult Planner::plan(Operation *op) {
           [](auto) { return success(); }) // the kernel's, or where they are read
       .Case<chunk::MapOp, chunk::ExtractOp, chunk::SliceOp, chunk::ConcatOp, chunk::BroadcastOp, chunk::InterleaveOp,
             chunk::DeinterleaveOp, chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp,
-            chunk::ScaledSolveOp, chunk::InverseOp, chunk::ReadOp, chunk::AdvanceOp, chunk::ReshapeStateOp,
-            chunk::ComposeOp, chunk::ScanOp, chunk::TropicalScanOp, chunk::MoebiusScanOp, chunk::PreviousOp,
-            chunk::LastOp, chunk::ApplyTransposedOp, chunk::SolveTransposedOp, chunk::DecayCotangentOp,
-            chunk::ReverseScanOp, chunk::FollowingOp, chunk::SumTokensOp, chunk::InsertOp>(
+            chunk::ScaledSolveOp, chunk::EliminateOp, chunk::InverseOp, chunk::ReadOp, chunk::AdvanceOp,
+            chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp, chunk::TropicalScanOp, chunk::MoebiusScanOp,
+            chunk::PreviousOp, chunk::LastOp, chunk::ApplyTransposedOp, chunk::SolveTransposedOp,
+            chunk::DecayCotangentOp, chunk::ReverseScanOp, chunk::FollowingOp, chunk::SumTokensOp, chunk::InsertOp>(
           [&](auto op) { return done(op); })
       .Case([&](chunk::GiveOp op) {
         plan(op);

@@ -215,6 +215,8 @@ private:
   void plan(chunk::ApplyOp op);
   void plan(chunk::SolveOp op);
   void plan(chunk::ScaledSolveOp op);
+  void plan(chunk::EliminateOp op);
+  void eliminateByPasses(mlir::Value matrix);
   void plan(chunk::InverseOp op);
   void plan(chunk::ReadOp op);
   void plan(chunk::AdvanceOp op);

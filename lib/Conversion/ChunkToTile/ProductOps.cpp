@@ -124,6 +124,47 @@ void Planner::plan(chunk::ScaledSolveOp op) {
                         rowsOf(result));
 }
 
+void Planner::plan(chunk::EliminateOp op) {
+  Value lower = get(op.getLower()), upper = transposedColumns(op.getUpper()), result = make(op);
+  map({lower, upper, {get(op.getColumns()), {1}}, {get(op.getDiagonal()), {1}}}, result, rowsOf(result),
+      [](Scalars &s, ValueRange x) {
+        Value scaled = s.mul(s.select(s.below(s.index(0), s.index(1)), x[1], x[0]), x[2]);
+        return s.select(s.equal(s.index(0), s.index(1)), s.add(scaled, x[3]), scaled);
+      });
+  if (machine.isCTA())
+    return eliminateByPasses(result);
+  EliminateOp::create(builder, loc, result, rowsOf(result));
+}
+
+/// Each step takes from all rows what the pivot's row explains of them. The columns are rows of the transposed matrix,
+/// which loses the same. Of rows and columns that are done no more is looked at, whatever is taken from them.
+void Planner::eliminateByPasses(Value matrix) {
+  int64_t size = tileOf(matrix).getSize(0);
+  Value count = rowsOf(matrix), columns = transpose(matrix, count), above = alloc({size, size}),
+        below = alloc({size, size});
+  // Rows behind the last are taken along in the transposed matrix, which has them as columns.
+  Value all = constant(size), pivotRow = alloc({size}), multipliers = alloc({size});
+  {
+    auto loop = scf::ForOp::create(builder, loc, constant(0), count, constant(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(loop.getBody()->getTerminator());
+    Value step = loop.getInductionVar(), row = rowOf(matrix, step);
+    Value pivot = view(row, {1}, {1}, 0, step);
+    copy(row, pivotRow, all);
+    map({rowOf(columns, step), {pivot, {0}}}, multipliers, all,
+        [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); });
+    copy(pivotRow, rowOf(above, step), all);
+    copy(multipliers, rowOf(below, step), all);
+    map({matrix, {multipliers, {0}}, {pivotRow, {1}}}, matrix, count,
+        [](Scalars &s, ValueRange x) { return s.sub(x[0], s.mul(x[1], x[2])); });
+    map({columns, {pivotRow, {0}}, {multipliers, {1}}}, columns, all,
+        [](Scalars &s, ValueRange x) { return s.sub(x[0], s.mul(x[1], x[2])); });
+  }
+  Value left = transpose(below, count);
+  map({above, left}, matrix, count,
+      [](Scalars &s, ValueRange x) { return s.select(s.below(s.index(1), s.index(0)), x[1], x[0]); });
+}
+
 void Planner::plan(chunk::InverseOp op) {
   Value matrix = get(op.getMatrix());
   // Rounded at once, so that what it multiplies may lie where the matrix was.

@@ -7,6 +7,7 @@
 
 #include "Analysis/Algebra/Materialize.h"
 #include "Analysis/RecurrenceAnalysis.h"
+#include "Conversion/DGPSToChunk/Inverses.h"
 #include "Conversion/DGPSToChunk/Phases.h"
 #include "dialects/Chunk/ChunkTangents.h"
 #include "llvm/ADT/MapVector.h"
@@ -147,9 +148,10 @@ class DeltaState;
 /// Builds one program. Works on a scratch copy of the recurrence, to which it adds values.
 class ProgramBuilder {
 public:
-  /// `turned`: the pairs of states that the scratch copy has in a frame that turns with them.
+  /// `turned`: the pairs of states that the scratch copy has in a frame that turns with them; `inverses`: those that it
+  /// has as states whose writes are known.
   ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, llvm::ArrayRef<unsigned> looped,
-                 llvm::ArrayRef<TurnedPair> turned);
+                 llvm::ArrayRef<TurnedPair> turned, llvm::ArrayRef<SeparatedInverse> inverses);
   ~ProgramBuilder();
   /// Null where a state turned out to need a token loop.
   chunk::ProgramOp build(bool saysWhatRemains);
@@ -184,6 +186,8 @@ public:
   void buildTropicalScan(unsigned state);
   void buildMoebiusScan(unsigned state);
   void buildTokenLoop(const LoopGroup &group);
+  /// Inverses.cpp: what the tokens read from an inverse with their own keys.
+  void buildKnownReads(const SeparatedInverse &inverse);
 
   const analysis::RecurrenceAnalysis &getAnalysis() const { return analysis; }
   mlir::OpBuilder &getBuilder() { return builder; }
@@ -201,6 +205,8 @@ private:
   /// computed at once, and no value is taken for the state's because it equals what the state becomes.
   bool isDelayed(unsigned state) const;
   bool isPhase(unsigned state) const;
+  /// The inverse of which the value is a read that the chunk knows; null if it is none.
+  const SeparatedInverse *inverseThatReads(mlir::Value value) const;
   bool isOfChunk(unsigned state) const;
   /// Turns the states after the chunk back into the frame that stands still.
   void turnNexts();
@@ -230,6 +236,7 @@ private:
   analysis::RecurrenceAnalysis analysis;
   LoopPlan plan;
   llvm::ArrayRef<TurnedPair> turned;
+  llvm::ArrayRef<SeparatedInverse> inverses;
   llvm::SmallVector<ScanValues, 2> scans;                       ///< by state; empty where it is no scan
   llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas;     ///< by state; null where there is no chunk form
   llvm::SmallVector<std::unique_ptr<CoupledStates>, 1> coupled; ///< by form; null where its states go otherwise

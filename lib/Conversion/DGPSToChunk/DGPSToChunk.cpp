@@ -14,9 +14,9 @@ using namespace recur::conversion;
 using recur::analysis::StateClass;
 
 ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, ArrayRef<unsigned> looped,
-                               ArrayRef<TurnedPair> turned)
+                               ArrayRef<TurnedPair> turned, ArrayRef<SeparatedInverse> inverses)
     : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch),
-      plan(analysis, looped), turned(turned) {}
+      plan(analysis, looped), turned(turned), inverses(inverses) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
 Value ProgramBuilder::giveUp(Value matrix, ArrayRef<int64_t> shape) {
@@ -194,6 +194,10 @@ Value ProgramBuilder::lift(Value value) {
   if (Value known = lifted.lookup(value))
     return known;
   Operation *op = value.getDefiningOp();
+  if (const SeparatedInverse *inverse = inverseThatReads(value)) {
+    buildKnownReads(*inverse);
+    return lifted[value];
+  }
   Value result;
   for (auto [index, delta] : llvm::enumerate(deltas)) {
     if (!delta)
@@ -270,9 +274,10 @@ void ProgramBuilder::turnNexts() {
   }
 }
 
-/// Not of states that are turned at the end, which is a map of two at once.
+/// Not of states that are turned at the end, which is a map of two at once, nor beside those whose writes depend on
+/// what they were.
 void ProgramBuilder::sayWhatRemains() {
-  if (!turned.empty())
+  if (!turned.empty() || !inverses.empty())
     return;
   for (auto [index, facts] : llvm::enumerate(analysis.getStates()))
     if (Value bound = deltas[index] ? deltas[index]->boundRemains() : Value())
@@ -283,6 +288,12 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   MLIRContext *context = builder.getContext();
   const algebra::Expressions &expressions = analysis.getExpressions();
   plan.findBodies();
+  // What goes token by token knows its own reads.
+  for (const SeparatedInverse &inverse : inverses)
+    if (plan.isLooped(inverse.state))
+      statesToLoop.insert(inverse.state);
+  if (!statesToLoop.empty())
+    return {};
   for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
     deltas.emplace_back();
     scans.emplace_back();
@@ -313,9 +324,10 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(&program.getBody().front());
   for (dgps::InputOp input : recurrence.getInputs())
-    lifted[input] =
-        InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
-                        input.getName(), input.getShared());
+    if (!inverseThatReads(input))
+      lifted[input] =
+          InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
+                          input.getName(), input.getShared());
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
                                     param.getName());
@@ -360,13 +372,16 @@ ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::Recurrence
     OwningOpRef<dgps::RecurrenceOp> scratch = recurrence.clone();
     scratch->dropStarts();
     SmallVector<TurnedPair, 1> turned;
-    if (separates)
+    SmallVector<SeparatedInverse, 1> inverses;
+    if (separates) {
       turned = separatePhases(*scratch);
-    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef(), turned);
+      inverses = separateInverses(*scratch);
+    }
+    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef(), turned, inverses);
     if (ProgramOp result = program.build(saysWhatRemains))
       return result;
-    // What goes token by token is as well turned there.
-    if (!turned.empty()) {
+    // What goes token by token is as well turned there, and knows its own reads.
+    if (!turned.empty() || !inverses.empty()) {
       separates = false;
       continue;
     }

@@ -42,7 +42,7 @@ void LoopPlan::chooseLooped(ArrayRef<unsigned> alsoLooped) {
       looped = facts.tropical->shifts.empty();
     if (facts.stateClass == StateClass::Delta)
       looped = !facts.delta || !hasChunkForm(*facts.delta) || needsWholeMatrix(index);
-    looped |= facts.complex.has_value(); // a form that only the rewritten recurrence has
+    looped |= facts.complex || facts.inverse; // forms that only the rewritten recurrence has
     needsLoop.push_back(looped);
     if (facts.coupled && !needsWholeMatrix(analysis.getCoupledForms()[*facts.coupled]))
       looped = false;

@@ -11,7 +11,7 @@
 // of a part that is much smaller than the other, as after a strong decay, few would be left.
 #include "Conversion/DGPSToChunk/Phases.h"
 #include "Analysis/Algebra/Materialize.h"
-#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "Conversion/DGPSToChunk/Inverses.h"
 #include "llvm/ADT/MapVector.h"
 #include <numbers>
 
@@ -397,18 +397,6 @@ SmallVector<TurnedPair, 1> conversion::separatePhases(dgps::RecurrenceOp recurre
       roots.push_back(&op);
     for (Operation *root : roots)
       ReadMerger(root).merge();
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (Operation &op : llvm::make_early_inc_range(body))
-        if (isOpTriviallyDead(&op)) {
-          op.erase();
-          changed = true;
-        }
-    }
-    // Outputs stay in the order in which callers give them.
-    SmallVector<dgps::OutputOp> outputs(recurrence.getOutputs());
-    sortTopologically(&body);
-    for (dgps::OutputOp output : outputs)
-      output->moveBefore(&body, body.end());
+    tidy(recurrence);
   }
 }

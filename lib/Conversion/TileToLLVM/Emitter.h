@@ -141,6 +141,7 @@ void emitTranspose(Emitter &emitter, const Place &source, mlir::Value rows, cons
 void emitSolve(Emitter &emitter, const Place &matrix, const Place &values, mlir::Value rows);
 void emitScaledSolve(Emitter &emitter, const Place &matrix, const Place &values, const Place &scales,
                      const Place &result, mlir::Value rows);
+void emitEliminate(Emitter &emitter, const Place &matrix, mlir::Value rows);
 void emitScaledDots(Emitter &emitter, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
 void emitScaledSums(Emitter &emitter, tile::ScaledSumsOp op, const Place &matrix, const Place &values,

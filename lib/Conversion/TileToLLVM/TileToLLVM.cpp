@@ -233,6 +233,10 @@ LogicalResult KernelLowering::lower(Operation *op) {
                         place(op.getResult()), value(op.getRows()));
         return success();
       })
+      .Case([&](EliminateOp op) {
+        emitEliminate(emitter, place(op.getMatrix()), value(op.getRows()));
+        return success();
+      })
       .Case([&](ScaledDotsOp op) -> LogicalResult {
         if (op.getRounded())
           return op.emitOpError("cannot be lowered: a core computes dots of numbers that are not rounded");

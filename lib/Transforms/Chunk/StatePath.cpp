@@ -167,6 +167,10 @@ std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
       return name +
              " erases with a gain for each value channel, so that a segment does to each channel what one matrix "
              "for all of them cannot say";
+    if (llvm::any_of(path.getOps(), [](Operation *op) { return isa<EliminateOp>(op); }))
+      return name +
+             " is an inverse, which tokens correct by products with itself, and what a segment does to it has no "
+             "summary";
     if (llvm::any_of(path.getOps(), [](Operation *op) { return isa<MoebiusScanOp>(op); }))
       return name + " becomes a quotient of two sums that have it, and what a segment does to it has no summary";
     if (orderStates(program).empty())

@@ -98,15 +98,16 @@ dgps.recurrence @whole {} {
 
 // -----
 
-// A state that is multiplied with itself; the state that is read with what it gives keeps its chunk form.
-// CHECK-LABEL: chunk.program @mesa_layer {K = 8 : i64, V = 4 : i64} chunk 16 {
+// A state that is multiplied with itself, and divided by a product with another key than its own, so that it is no inverse;
+// the state that is read with what it gives keeps its chunk form.
+// CHECK-LABEL: chunk.program @other_key {K = 8 : i64, V = 4 : i64} chunk 16 {
 // CHECK-DAG: %[[C0:.*]] = chunk.constant 1.000000e+00 : tensor<1xf32>
 // CHECK: %P = chunk.state "P" : tensor<8x8xf32>
 // CHECK: %C = chunk.state "C" : tensor<4x8xf32>
 // CHECK: %[[V1:[a-z0-9_]+]]:2 = chunk.token_loop (%[[V2:[a-z0-9_]+]] = %k : tensor<16x8xf32>, %[[V3:[a-z0-9_]+]] = %q : tensor<16x8xf32>) carry (%[[V4:[a-z0-9_]+]] = %P : tensor<8x8xf32>) -> (tensor<16x8xf32>, tensor<8x8xf32>) {
 // CHECK: %[[V5:[a-z0-9_]+]] = chunk.map matvec %[[V4]], %[[V2]] : tensor<1x8x8xf32>, tensor<1x8xf32>
 // CHECK: %[[V6:[a-z0-9_]+]] = chunk.map outer %[[V5]], %[[V5]] : tensor<1x8xf32>, tensor<1x8xf32>
-// CHECK: %[[V7:[a-z0-9_]+]] = chunk.map dot %[[V2]], %[[V5]] : tensor<1x8xf32>, tensor<1x8xf32>
+// CHECK: %[[V7:[a-z0-9_]+]] = chunk.map dot %[[V3]], %[[V5]] : tensor<1x8xf32>, tensor<1x8xf32>
 // CHECK: %[[V8:[a-z0-9_]+]] = chunk.map add %[[V7]], %[[C0]] : tensor<1xf32>, tensor<1xf32>
 // CHECK: %[[V9:[a-z0-9_]+]] = chunk.map div %[[V6]], %[[V8]] : tensor<1x8x8xf32>, tensor<1xf32>
 // CHECK: %[[V10:[a-z0-9_]+]] = chunk.map sub %[[V4]], %[[V9]] : tensor<1x8x8xf32>, tensor<1x8x8xf32>
@@ -120,7 +121,7 @@ dgps.recurrence @whole {} {
 // CHECK: chunk.output "o" %[[V16]] : tensor<16x4xf32>
 // CHECK: chunk.next %P, %[[V1]]#1 : tensor<8x8xf32>
 // CHECK: chunk.next %C, %[[V12]] : tensor<4x8xf32>
-dgps.recurrence @mesa_layer {K = 8 : i64, V = 4 : i64} {
+dgps.recurrence @other_key {K = 8 : i64, V = 4 : i64} {
   %0 = dgps.constant 1.000000e+00 : <scalar>
   %q = dgps.input "q" : <8>
   %k = dgps.input "k" : <8>
@@ -129,7 +130,7 @@ dgps.recurrence @mesa_layer {K = 8 : i64, V = 4 : i64} {
   %C = dgps.state "C" : <4x8>
   %1 = dgps.matvec %P, %k : <8x8>, <8>
   %2 = dgps.outer %1, %1 : <8>, <8>
-  %3 = dgps.dot %k, %1 : <8>
+  %3 = dgps.dot %q, %1 : <8>
   %4 = dgps.add %3, %0 : <scalar>, <scalar>
   %5 = dgps.div %2, %4 : <8x8>, <scalar>
   %6 = dgps.sub %P, %5 : <8x8>, <8x8>

@@ -452,6 +452,24 @@ chunk.program @p {} chunk 8 {
 
 chunk.program @p {} chunk 8 {
   %k = chunk.input "k" : tensor<8x3xf32>
+  %c = chunk.input "c" : tensor<8xf32>
+  // expected-error@+1 {{the matrix must be square, but it is 'tensor<8x3xf32>'}}
+  %y = chunk.eliminate %k, %k columns %c diagonal %c : tensor<8x3xf32>, tensor<8xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x8xf32>
+  %c = chunk.constant 1.0 : tensor<1xf32>
+  // expected-error@+1 {{the matrix has 8 columns, but there are 1 factors}}
+  %y = chunk.eliminate %k, %k columns %c diagonal %c : tensor<8x8xf32>, tensor<1xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
   // expected-error@+1 {{the matrix must be square, but it is 'tensor<8x3xf32>'}}
   %y = chunk.inverse %k : tensor<8x3xf32>
 }

@@ -29,6 +29,8 @@ chunk.program @gated_delta_net {K = 8 : i64, V = 4 : i64} chunk 16 {
   %seen = chunk.read %reads, %S : tensor<16x8xf32>, tensor<4x8xf32>
   %news = chunk.map sub %v, %seen : tensor<16x4xf32>, tensor<16x4xf32>
   %B = chunk.map mul %beta, %news : tensor<16xf32>, tensor<16x4xf32>
+  // CHECK: chunk.eliminate %{{.*}}, %{{.*}} columns %{{.*}} diagonal %{{.*}} : tensor<16x16xf32>, tensor<16xf32>
+  %factors = chunk.eliminate %A, %L columns %beta diagonal %beta : tensor<16x16xf32>, tensor<16xf32>
   // CHECK: chunk.scaled_solve %{{.*}}, %{{.*}} scales %{{.*}} : tensor<16x16xf32>, tensor<16x4xf32>
   %scaled = chunk.scaled_solve %L, %B scales %B : tensor<16x16xf32>, tensor<16x4xf32>
   // CHECK: chunk.scaled_solve reverse %{{.*}}, %{{.*}} scales %{{.*}} : tensor<16x16xf32>, tensor<16x4xf32>

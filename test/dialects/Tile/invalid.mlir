@@ -268,6 +268,15 @@ tile.kernel @k required 0 workspace 0 {
 
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
+  // expected-error @below {{'tile.eliminate' op needs a square matrix, not '!tile.tile<4x5xf32, local, [16, 1]>'}}
+  tile.eliminate %a rows %n : !tile.tile<4x5xf32, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
   %a = tile.alloc : !tile.tile<4x4xf32, local, [16, 1]>
   %b = tile.alloc : !tile.tile<8x4xf32, local, [16, 1]>
   // expected-error @below {{'tile.invert' op cannot invert '!tile.tile<4x4xf32, local, [16, 1]>' into '!tile.tile<8x4xf32, local, [16, 1]>'}}

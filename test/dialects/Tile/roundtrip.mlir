@@ -75,6 +75,8 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.product transposed %A, %a into %b rows %tokens inner %tokens plus %b scaled_rows %s left_triangle [1, 1] : !square, !rows into !rows plus !rows scaled_rows !numbers
   // CHECK: tile.solve %{{.*}}, %{{.*}} rows %{{.*}}
   tile.solve %A, %b rows %tokens : !square, !rows
+  // CHECK: tile.eliminate %{{.*}} rows %{{.*}} : <64x64xf32, local, [64, 1]>
+  tile.eliminate %A rows %tokens : !square
   // CHECK: tile.scaled_solve %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}}
   tile.scaled_solve %A, %a scales %a into %b rows %tokens : !square, !rows scales !rows into !rows
   // CHECK: tile.invert %{{.*}} into %{{.*}} rows %{{.*}} : <64x64xf32, local, [64, 1]> into <64x64xbf16, local, [64, 1]>

@@ -253,6 +253,45 @@ TEST(Class, Moebius) {
   EXPECT_EQ(classOf("m = m * m / m"), "general");
 }
 
+TEST(Class, Inverse) {
+  auto understand = [](std::string update) {
+    return Understood("dim K\ninput q: [K], k: [K], h: [K], a, b\nstate P: [K, K]\n" + update +
+                      "\noutput o = P @ q\noutput p = a * b * h + k");
+  };
+  auto classOf = [&](std::string update) { return understand(update).classOf("P"); };
+  EXPECT_EQ(classOf("let u = P @ k\nP = P - outer(u, u) / (1 + dot(k, u))"), "inverse");
+  EXPECT_EQ(classOf("let u = k @ P\nP = P - outer(u / (1 + dot(u, k)), u)"), "inverse");
+  EXPECT_EQ(classOf("P = P - P @ outer(k, k) @ P / (1 + dot(k, P @ k))"), "inverse");
+  EXPECT_EQ(classOf("P = (P - outer(P @ h, k @ P) / (0.9 + dot(k @ P, h))) / 0.9"), "inverse");
+  EXPECT_EQ(
+      classOf("P = exp(-a * a) * P\nlet u = P @ (2 * k + h)\nP = P - b * outer(u, u) / (3 + b * dot(2 * k + h, u))"),
+      "inverse");
+  EXPECT_EQ(classOf("let u = P @ k\nP = P - outer(u, u) / (a / b + dot(k, u))"), "inverse");
+  EXPECT_EQ(classOf("let u = P @ l2norm(k)\nP = P - outer(u, u) / (1 + dot(l2norm(k), u))"), "inverse");
+
+  Understood understood = understand("P = a * P\nlet u = P @ k\nP = P - b * outer(u, u) / (3 + b * dot(k, u))");
+  const InverseForm &form = *understood.state("P").inverse;
+  EXPECT_EQ(form.kind, InverseForm::Kind::OfRightRead);
+  EXPECT_EQ(understood.print(form.factor), "a * b");
+  EXPECT_EQ(understood.print(form.noise), "3");
+  EXPECT_EQ(understood.print(form.decay.linear), "a");
+
+  auto reasonOf = [&](std::string update) {
+    Understood understood = understand(update);
+    return understood.classOf("P") + ": " + understood.state("P").reason;
+  };
+  std::string squared = "general: the update multiplies the state with itself, and ";
+  EXPECT_EQ(reasonOf("let u = P @ k\nP = P - a * outer(u, u) / (1 + dot(k, u))"),
+            squared + "is not scaled by what it is divided by");
+  EXPECT_EQ(reasonOf("let u = P @ k\nP = P - outer(u, u) / (1 + dot(h, u))"),
+            squared + "divides by another product with it than that of its own keys");
+  EXPECT_EQ(reasonOf("let u = P @ k\nP = P - outer(u, u) / (1 + dot(k, u)) + outer(h, h)"),
+            squared + "adds more than one outer product of reads with the same keys");
+  EXPECT_EQ(reasonOf("let u = P @ k\nP = P @ diag(h) - outer(u, u) / (1 + dot(k, u))"),
+            squared + "its rows or columns have decays of their own");
+  EXPECT_EQ(reasonOf("let u = P @ k\nP = P - outer(u, u)"), "general: the update multiplies the state with itself");
+}
+
 TEST(Class, Tropical) {
   auto classOf = [](std::string update) {
     return Understood("dim K\ninput a: [K], b: [K]\nstate m: [K]\n" + update + "\noutput o = m").classOf("m");

@@ -74,8 +74,8 @@ TEST_P(Equality, SegmentsComposeToTheWhole) {
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
   ASSERT_TRUE(mlir::succeeded(passes.run(*chunked)));
   llvm::SmallVector<chunk::ProgramOp> programs(chunked->getOps<chunk::ProgramOp>());
-  // A state that is multiplied with itself has no summary, and neither have states that go on from each other, that
-  // become quotients, or whose value channels go on by matrices of their own.
+  // An inverse has no summary, and neither have states that go on from each other, that become quotients, or whose
+  // value channels go on by matrices of their own.
   const std::set<std::string> loops = {"kalman", "longhorn_channels", "lru", "mamba3", "mesa_layer", "rls", "slstm",
                                        "titans"};
   if (loops.count(GetParam())) {

@@ -180,6 +180,13 @@ chunk.program @matrices {} chunk 4 {
   %solve_log = chunk.solve %L, %x strict decay log(%y : !rows) : !pairs, !rows
   %inverse = chunk.inverse %L : !pairs
   %inverse_columns = chunk.inverse %L columns(%s : !numbers) : !pairs
+  %two = chunk.constant 2.0 : tensor<4xf32>
+  %diagonal = chunk.map add %two, %s : !numbers, !numbers
+  %K = chunk.interaction %x, %y inclusive : !rows, !rows
+  %factors = chunk.eliminate %L, %L columns %s diagonal %diagonal : !pairs, !numbers
+  %both = chunk.eliminate %L, %K columns %s diagonal %diagonal : !pairs, !numbers
+  chunk.output "factors" %factors : !pairs
+  chunk.output "both" %both : !pairs
   chunk.output "apply" %apply : !rows
   chunk.output "apply_linear" %apply_linear : !rows
   chunk.output "apply_log" %apply_log : !rows

@@ -68,6 +68,8 @@ TEST(Class, IsWhatWasDrawnInEveryDisguise) {
   if (!failures && seeds.count >= 500)
     for (const char *word : {"diagonal", "tropical", "moebius", "delta", "elementwise", "general"})
       EXPECT_GT(seen[word], 9u) << word;
+  if (!failures && seeds.count >= 500)
+    EXPECT_GT(seen["inverse"], 3u);
 }
 
 // What a failing property test shows is the cause and little else.

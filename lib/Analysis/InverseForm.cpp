@@ -1,0 +1,156 @@
+#include "Analysis/InverseForm.h"
+#include "Analysis/Algebra/Division.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::algebra;
+using namespace recur::analysis;
+
+namespace {
+class InverseFormBuilder {
+public:
+  InverseFormBuilder(Algebra &algebra, const Expressions &expressions, unsigned state)
+      : algebra(algebra), state(state), self(expressions.before(state)), after(expressions.after(state)),
+        shape(dgps::shapeOf(dgps::StateOp(expressions.state(state)).getResult())) {}
+
+  Expected<InverseForm> build(ArrayRef<PlainRead> reads);
+
+private:
+  using Kind = InverseForm::Kind;
+  /// P @ key or key @ P, over the row index.
+  const Poly *read(const Poly *key, bool isLeft);
+  const Poly *dot(const Poly *a, const Poly *b) { return algebra.sumOver(algebra.multiply(a, b), Axis::Row, shape[0]); }
+  void separateDecay();
+  Expected<InverseForm> match(Kind kind, const Poly *right, const Poly *left, const Poly *coefficient);
+
+  Algebra &algebra;
+  unsigned state;
+  const Poly *self, *after;
+  ArrayRef<int64_t> shape;
+  const Poly *decay = nullptr;   ///< null: the decay is no scalar
+  const Poly *written = nullptr; ///< what the token adds
+};
+} // namespace
+
+static Error ofAnotherKind() { return noForm("", ""); }
+
+static Error unlikeInverse(const Twine &reason) {
+  return noForm(
+      "the update multiplies the state with itself, and " + reason,
+      "an update that is linear in the state, or by which it stays an inverse: P - f * outer(u, u) / (n + f * "
+      "dot(k, u)), where u = P @ k, with a decay of all of P");
+}
+
+SmallVector<PlainRead, 4> recur::analysis::findPlainReads(Algebra &algebra, const Expressions &expressions,
+                                                          dgps::RecurrenceOp recurrence, unsigned state) {
+  SmallVector<PlainRead, 4> reads;
+  const Poly *self = expressions.before(state);
+  auto add = [&](mlir::Value value, mlir::Value matrix, mlir::Value vector, bool isLeft) {
+    const Poly *scale = quotient(algebra, expressions.of(matrix), self), *key = expressions.of(vector);
+    if (!scale || scale->isZero() || key->isZero() || scale->axes != Axis::None || scale->dependsOn(state) ||
+        key->dependsOn(state))
+      return;
+    Content content = extractContent(algebra, key);
+    reads.push_back({value, algebra.multiply(scale, content.scale), content.direction, isLeft});
+  };
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (auto product = dyn_cast<dgps::MatvecOp>(op))
+      add(product.getResult(), product.getMatrix(), product.getVector(), /*isLeft=*/false);
+    else if (auto product = dyn_cast<dgps::VecmatOp>(op))
+      add(product.getResult(), product.getMatrix(), product.getVector(), /*isLeft=*/true);
+  }
+  return reads;
+}
+
+const Poly *InverseFormBuilder::read(const Poly *key, bool isLeft) {
+  if (isLeft)
+    return algebra.transpose(algebra.sumOver(algebra.multiply(self, key), Axis::Row, shape[0]));
+  return algebra.sumOver(algebra.multiply(self, algebra.transpose(key)), Axis::Col, shape[1]);
+}
+
+void InverseFormBuilder::separateDecay() {
+  SmallVector<Term, 4> decays, others;
+  const Monomial *state = self->terms.front().monomial;
+  for (const Term &term : after->terms) {
+    const Monomial *rest = quotient(algebra, term.monomial, state);
+    if (rest && !dependsOn(rest->states, this->state))
+      decays.push_back({rest, term.coefficient});
+    else
+      others.push_back(term);
+  }
+  const Poly *sum = algebra.poly(decays);
+  decay = sum->axes == Axis::None && !sum->isZero() ? sum : nullptr;
+  written = algebra.poly(others);
+}
+
+/// Whether what the token subtracts, `coefficient` times the outer product of the two reads, has the factor of an
+/// inverse's correction.
+Expected<InverseForm> InverseFormBuilder::match(Kind kind, const Poly *right, const Poly *left,
+                                                const Poly *coefficient) {
+  for (const Factor &factor : commonFactor(algebra, coefficient)->factors) {
+    if (!factor.atom->isFunction("inverse") || factor.power != 1 || !dependsOn(factor.atom->states, state))
+      continue;
+    const Poly *numerator = quotient(algebra, coefficient, algebra.monomial(factor, nullptr));
+    if (numerator->dependsOn(state) || numerator->axes != Axis::None)
+      return unlikeInverse("divides by what depends on it twice");
+    SmallVector<Term, 4> own, free;
+    for (const Term &term : factor.atom->arguments[0]->terms)
+      (dependsOn(term.monomial->states, state) ? own : free).push_back(term);
+    // The same number in two spellings: left (P right) and (left P) right.
+    for (const Poly *product : {dot(left, read(right, /*isLeft=*/false)), dot(right, read(left, /*isLeft=*/true))}) {
+      const Poly *scale = quotient(algebra, algebra.poly(own), product);
+      if (!scale || scale->dependsOn(state) || scale->axes != Axis::None)
+        continue;
+      if (numerator != algebra.multiply(decay, scale))
+        return unlikeInverse("is not scaled by what it is divided by");
+      return InverseForm{state, kind, right, left, scale, algebra.poly(free), describeDecay(algebra, decay)};
+    }
+    return unlikeInverse("divides by another product with it than that of its own keys");
+  }
+  return unlikeInverse("does not divide by a product of the same keys with it");
+}
+
+Expected<InverseForm> InverseFormBuilder::build(ArrayRef<PlainRead> reads) {
+  if (shape.size() != 2 || shape[0] != shape[1])
+    return ofAnotherKind();
+  separateDecay();
+  bool divides = any_of(written->terms, [&](const Term &term) {
+    return any_of(term.monomial->factors, [&](const Factor &factor) {
+      return factor.atom->isFunction("inverse") && dependsOn(factor.atom->states, state);
+    });
+  });
+  if (!divides)
+    return ofAnotherKind();
+  if (!decay)
+    return unlikeInverse("its rows or columns have decays of their own");
+  SetVector<const Poly *> rightKeys, leftKeys;
+  for (const PlainRead &one : reads)
+    (one.isLeft ? leftKeys : rightKeys).insert(one.key);
+  auto tryPair = [&](Kind kind, const Poly *right, const Poly *left) -> std::optional<Expected<InverseForm>> {
+    const Poly *rows = read(right, kind == Kind::OfLeftRead), *columns = read(left, kind != Kind::OfRightRead);
+    const Poly *product = algebra.multiplyWithinLimit(rows, algebra.transpose(columns));
+    const Poly *coefficient = product ? quotient(algebra, written, product) : nullptr;
+    if (!coefficient || coefficient->axes != Axis::None)
+      return std::nullopt;
+    return match(kind, right, left, algebra.negate(coefficient));
+  };
+  for (const Poly *right : rightKeys) {
+    if (auto form = tryPair(Kind::OfRightRead, right, right))
+      return std::move(*form);
+    for (const Poly *left : leftKeys)
+      if (auto form = tryPair(Kind::TwoSided, right, left))
+        return std::move(*form);
+  }
+  for (const Poly *left : leftKeys)
+    if (auto form = tryPair(Kind::OfLeftRead, left, left))
+      return std::move(*form);
+  return unlikeInverse("adds more than one outer product of reads with the same keys");
+}
+
+Expected<InverseForm> recur::analysis::buildInverseForm(Algebra &algebra, const Expressions &expressions,
+                                                        dgps::RecurrenceOp recurrence, unsigned state) {
+  if (expressions.atomOf(state)->rank != 2)
+    return ofAnotherKind();
+  return InverseFormBuilder(algebra, expressions, state).build(findPlainReads(algebra, expressions, recurrence, state));
+}
