@@ -168,8 +168,9 @@ static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
   return withStarts(recurrence, {1e-5, std::move(run), /*largest=*/std::numeric_limits<double>::max()});
 }
 
-static Expected<std::optional<PreparedStage>>
-prepareCUDATile(dgps::RecurrenceOp recurrence, const PipelineOptions &options, CUDAForm form, int64_t segments = 1) {
+static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options, CUDAForm form,
+                                                              const interpreter::TileOptions &how = {}) {
   auto module = copyTo("chunk", recurrence, options);
   if (!module)
     return module.takeError();
@@ -179,16 +180,14 @@ prepareCUDATile(dgps::RecurrenceOp recurrence, const PipelineOptions &options, C
   if (!made)
     return made.takeError();
   auto kernels = std::make_shared<CUDAKernels>(std::move(*made));
-  if (segments > 1 &&
+  if (how.segments > 1 &&
       none_of(kernels->plan.launches, [](const codegen::InterfaceLaunch &launch) { return launch.cuts; }))
     return std::nullopt;
-  interpreter::TileOptions how;
-  how.segments = segments;
   return makeTileStage(recurrence, [kernels, arrays, how, chunk = options.chunk.value_or(0)](const data::Data &data) {
     SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
     if (kernels->phases)
       return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data, how);
-    return interpreter::interpret(all.front(), arrays, data);
+    return interpreter::interpret(all.front(), arrays, data, how);
   });
 }
 
@@ -220,8 +219,9 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
   Expected<PipelineOptions> completed = completeFor(**module, given);
   if (!completed)
     return completed.takeError();
-  constexpr int64_t segments = 3;
-  return prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, segments);
+  interpreter::TileOptions how;
+  how.segments = 3;
+  return prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, how);
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -296,24 +296,46 @@ static Expected<data::Results> runInEveryWay(const HostEngine &engine, const dat
   return first;
 }
 
+/// What is judged as kernels on data of the type.
+static PreparedStage makeKernelStage(DataType type, std::function<Expected<data::Results>(const data::Data &)> run) {
+  double limit = type == DataType::F32 ? 1e-5 : type == DataType::F16 ? 1e-3 : 4e-3;
+  PreparedStage stage{limit,
+                      std::move(run),
+                      /*largest=*/type == DataType::F16 ? 6e4 : 1e30,
+                      {unitRoundoff(DataType::F32), unitRoundoff(type)}};
+  stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
+  // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
+  if (type != DataType::F32)
+    stage.timesTokenwise = 0.95;
+  return stage;
+}
+
 /// The kernels, compiled and run in this process.
 static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp recurrence,
                                                              const PipelineOptions &options) {
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
-  double limit = options.dataType == DataType::F32 ? 1e-5 : options.dataType == DataType::F16 ? 1e-3 : 4e-3;
-  PreparedStage stage{limit,
-                      [engine = *engine, isHost = options.target.isCPU()](const data::Data &data) {
-                        return isHost ? engine->run(data) : runInEveryWay(*engine, data);
-                      },
-                      /*largest=*/options.dataType == DataType::F16 ? 6e4 : 1e30,
-                      {unitRoundoff(DataType::F32), unitRoundoff(options.dataType)}};
-  stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
-  // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
-  if (options.dataType != DataType::F32)
-    stage.timesTokenwise = 0.95;
-  return stage;
+  return makeKernelStage(options.dataType, [engine = *engine, isHost = options.target.isCPU()](const data::Data &data) {
+    return isHost ? engine->run(data) : runInEveryWay(*engine, data);
+  });
+}
+
+/// The kernels of a GPU as its tile plan says, op by op, rounding where they do: how far off they are, without a GPU.
+static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::RecurrenceOp recurrence,
+                                                                 const PipelineOptions &given) {
+  if (given.target.isCPU())
+    return std::nullopt;
+  auto module = copyAlone(recurrence);
+  Expected<PipelineOptions> completed = completeFor(**module, given);
+  if (!completed)
+    return completed.takeError();
+  interpreter::TileOptions how;
+  how.rounds = true;
+  auto exact = prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, how);
+  if (!exact || !*exact)
+    return exact;
+  return makeKernelStage(given.dataType, std::move((*exact)->run));
 }
 
 /// Those of one plan, where nothing else is asked for and there are some.
@@ -396,6 +418,7 @@ static constexpr CheckStage stages[] = {
     {"tile plain", preparePlainTile}, // of a GPU, as the next
     {"tile step", prepareStepTile},
     {"tile segments", prepareTileSegments},
+    {"tile rounded", prepareTileRounded, /*needsTarget=*/true},
     {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
     {"kernels step", prepareDeviceStep, /*needsTarget=*/true},
     {"kernels segments", prepareDeviceSegments, /*needsTarget=*/true},
