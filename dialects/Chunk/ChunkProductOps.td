@@ -208,6 +208,9 @@ def Chunk_AdvanceOp : Chunk_PureOp<"advance", [AttrSizedOperandSegments]> {
     `diag(row_decay) S diag(column_decay) + values^T keys`. The decays are those of the whole chunk, the values and keys
     those of the writes, already decayed to the chunk's end.
 
+    `precise` says that later tokens do not take back an error of the values. Where factors of products are rounded to 16
+    bits, the values and what they are made of are two numbers each wherever a matrix of the tokens is applied to them.
+
     Verified: as many values as keys; a value has as many elements as the state has rows, a key as it has columns; the
     decays have a token dimension of 1 and are scalars or have as many elements.
 
@@ -217,10 +220,10 @@ def Chunk_AdvanceOp : Chunk_PureOp<"advance", [AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Chunk_MatrixState:$state, Chunk_Vectors:$values, Chunk_Vectors:$keys, Optional<Chunk_Tokens>:$column_decay,
-                       Optional<Chunk_Tokens>:$row_decay);
+                       Optional<Chunk_Tokens>:$row_decay, UnitAttr:$precise);
   let results = (outs Chunk_MatrixState:$result);
   let assemblyFormat = [{
-    $state `,` $values `,` $keys (`columns` `(` $column_decay^ `:` type($column_decay) `)`)?
+    (`precise` $precise^)? $state `,` $values `,` $keys (`columns` `(` $column_decay^ `:` type($column_decay) `)`)?
     (`rows` `(` $row_decay^ `:` type($row_decay) `)`)? attr-dict `:` type($state) `,` type($values) `,` type($keys)
   }];
   let hasCanonicalizer = 1;

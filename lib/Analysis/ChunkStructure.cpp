@@ -11,10 +11,27 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program) : allowsRounding(!progr
   chooseLayouts(program);
   program.walk([&](Operation *op) {
     findTriangles(op);
+    if (auto advance = dyn_cast<chunk::AdvanceOp>(op); advance && advance.getPrecise())
+      findPrecise(advance.getValues());
     if (auto read = dyn_cast<chunk::ReadOp>(op))
       allowsRounding &= chunk::tensorOf(read.getRows()).getShape().back() >= int64_t(program.getChunk());
     allowsRounding &= !isa<chunk::CgOp, chunk::EliminateOp>(op);
   });
+}
+
+/// From what is written, which may be scaled, back to what a matrix of the tokens gave, and what that was applied to.
+void ChunkStructure::findPrecise(Value rows) {
+  Operation *maker = rows.getDefiningOp();
+  if (auto map = dyn_cast_or_null<chunk::MapOp>(maker); map && map.getFunction() == chunk::Function::Mul)
+    for (Value operand : map.getOperands())
+      if (operand.getType() == rows.getType())
+        findPrecise(operand);
+  if (!isa_and_nonnull<chunk::ApplyOp, chunk::SolveOp>(maker))
+    return;
+  precise.insert(rows);
+  auto apply = dyn_cast<chunk::ApplyOp>(maker);
+  if (apply && !isa_and_nonnull<chunk::InputOp, chunk::TakeOp>(apply.getValues().getDefiningOp()))
+    precise.insert(apply.getValues());
 }
 
 /// Matrices without tokens that products read or write: states and what becomes of them, also where numbers scale them

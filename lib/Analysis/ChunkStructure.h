@@ -20,14 +20,18 @@ public:
   /// Whether a matrix without tokens, a state or what becomes of one, lies transposed.
   bool isTransposed(mlir::Value matrix) const { return transposed.contains(matrix); }
   std::optional<Triangle> findTriangle(mlir::Value matrix) const;
+  /// Whether rows of the tokens are two numbers each where a matrix of the tokens is applied to them in a rounded
+  /// product: the values of a precise advance, before they are scaled, and what such a matrix makes them of.
+  bool isPrecise(mlir::Value rows) const { return precise.contains(rows); }
   /// Whether states may be rounded where they are factors of products.
   bool roundsStates() const { return allowsRounding; }
 
 private:
   void chooseLayouts(chunk::ProgramOp program);
   void findTriangles(mlir::Operation *op);
+  void findPrecise(mlir::Value rows);
 
-  llvm::DenseSet<mlir::Value> transposed;
+  llvm::DenseSet<mlir::Value> transposed, precise;
   llvm::DenseMap<mlir::Value, Triangle> triangles;
   bool allowsRounding;
 };

@@ -89,9 +89,19 @@ Value Planner::rounded(Value value) {
   return shared.rounded[value] = tile;
 }
 
+Value Planner::roundedOff(Value rows) {
+  Value &known = shared.roundedOff[rows];
+  if (!known) {
+    Value whole = get(rows), upper = rounded(rows), lower = alloc(tileOf(whole).getShape(), dataType);
+    map({whole, upper}, lower, rowsOf(lower), [](Scalars &s, ValueRange x) { return s.sub(x[0], x[1]); });
+    known = lower;
+  }
+  return known;
+}
+
 bool Planner::isFactorOnly(Value value) {
   if (!machine.isCTA() || !dataType.isBF16() || inTokenLoop || chunk::tensorOf(value).getRank() != 2 ||
-      value.use_empty())
+      value.use_empty() || isInTwoParts(value))
     return false;
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();

@@ -258,6 +258,9 @@ private:
   mlir::Value getElements(mlir::Value value);
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);
+  /// Whether rows that a CTA's products take are two factors of bf16, and the second: what rounding left of the first.
+  bool isInTwoParts(mlir::Value rows) const { return machine.isCTA() && structure.isPrecise(rows); }
+  mlir::Value roundedOff(mlir::Value rows);
   /// The input that has a row for each step of a token, where the value is all these rows.
   mlir::Value findInterleavedInput(mlir::Value value) const;
   mlir::Value paired(mlir::Value value, mlir::Value rows);
@@ -328,7 +331,7 @@ private:
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, logarithmsTotal, transposed,
-        decayThrough, decayBefore, decayRest, paired, pairedColumns, rounded, roundedTransposed, inverses;
+        decayThrough, decayBefore, decayRest, paired, pairedColumns, rounded, roundedOff, roundedTransposed, inverses;
   };
   Shared shared;
 };

@@ -67,7 +67,10 @@ void Planner::plan(chunk::ApplyOp op) {
     return;
   std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix());
   std::optional<Start> start = startOf(op);
-  Value result = start ? get(start->rows) : makeResult(op),
+  bool isInParts = takesPairs(op) && isInTwoParts(op.getValues());
+  Value result = start       ? get(start->rows)
+                 : isInParts ? make(op)
+                             : makeResult(op),
         startScale = start && start->scale ? get(start->scale) : Value();
   auto begin = [&](ProductOp product) {
     if (start)
@@ -82,6 +85,11 @@ void Planner::plan(chunk::ApplyOp op) {
     Value rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]), left = rounded(op.getMatrix());
     begin(product(left, false, paired(op.getValues(), rows), result, rowsOf(result), rows))
         .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+    if (isInParts) {
+      ProductOp rest = product(left, false, roundedOff(op.getValues()), result, rowsOf(result), rows);
+      rest.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+      rest.getPlusMutable().assign(result);
+    }
     return;
   }
   Value matrix = get(op.getMatrix()), values = get(op.getValues());

@@ -275,6 +275,8 @@ private:
 
   void buildSolved();
   void buildAdvance(unsigned state);
+  /// Whether an error of what is written may be found in the state for long, or grow there.
+  bool mayKeepErrors() const;
   mlir::Value keyRows(mlir::Value key) { return program.liftRows(key); }
   mlir::Value valueRows(mlir::Value value); ///< null: zeros
   mlir::Value writtenRows(const StepValue &step, bool withGain);

@@ -226,6 +226,16 @@ void DeltaState::buildSolved() {
 // The state after the chunk
 //===----------------------------------------------------------------------===//
 
+/// A step that erases along the key it writes takes back what was written wrongly as often as that key is met; along
+/// another key it does not. Errors without decays stay too, but there the chain over chunks is what a call waits for,
+/// and two numbers make it a third longer (docs/design/hopper.md); and decays of each key channel were exact enough.
+bool DeltaState::mayKeepErrors() const {
+  if (solved.steps.size() != 1 || !keyDecay || tensorOf(keyDecay).getRank() != 1)
+    return false;
+  const StepValue &step = values.steps[solved.steps[0]];
+  return step.value && llvm::any_of(step.reads, [&](const ReadValue &read) { return read.key != step.write; });
+}
+
 void DeltaState::buildAdvance(unsigned index) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
@@ -233,11 +243,11 @@ void DeltaState::buildAdvance(unsigned index) {
   Value result = state;
   Value keyTotal = decayProduct(true, DecayRange::Total), valueTotal = decayProduct(false, DecayRange::Total);
   // The decay of the chunk goes with the first writes that are added.
-  auto advance = [&](Value written, Value keys) {
+  auto advance = [&](Value written, Value keys, bool isPrecise = false) {
     if (left)
       result = AdvanceOp::create(builder, loc, result, keys, written, valueTotal, keyTotal);
     else
-      result = AdvanceOp::create(builder, loc, result, written, keys, keyTotal, valueTotal);
+      result = AdvanceOp::create(builder, loc, result, written, keys, keyTotal, valueTotal, isPrecise);
     keyTotal = valueTotal = {};
   };
   for (const Stream *stream : {&solved, &free}) {
@@ -247,7 +257,8 @@ void DeltaState::buildAdvance(unsigned index) {
       Value decay = decayProduct(ofKeys, DecayRange::After);
       return decay ? program.interleave(SmallVector<Value>(stream->steps.size(), decay)) : decay;
     };
-    advance(program.mul(toEnd(false), stream->values), program.mul(toEnd(true), stream->keys));
+    advance(program.mul(toEnd(false), stream->values), program.mul(toEnd(true), stream->keys),
+            stream == &solved && mayKeepErrors());
   }
   if (result == state && (keyTotal || valueTotal))
     advance(program.spread(program.constant(0), values.valueSize), program.spread(program.constant(0), values.keySize));

@@ -220,7 +220,7 @@ dgps.recurrence @delta_product {K = 8 : i64, N = 2 : i64, V = 4 : i64} {
 // CHECK: %[[V25:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<16xf32>
 // CHECK: %[[V26:[a-z0-9_]+]] = chunk.cumulative_decay after log(%g) : tensor<16xf32>
 // CHECK: %[[V27:[a-z0-9_]+]] = chunk.map mul %[[V26]], %[[V16]] : tensor<16xf32>, tensor<16x8xf32>
-// CHECK: %[[V28:[a-z0-9_]+]] = chunk.advance %S, %[[V24]], %[[V27]] columns(%[[V25]] : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
+// CHECK: %[[V28:[a-z0-9_]+]] = chunk.advance precise %S, %[[V24]], %[[V27]] columns(%[[V25]] : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
 // CHECK: %[[V29:[a-z0-9_]+]] = chunk.map mul %[[V17]], %q : tensor<16xf32>, tensor<16x8xf32>
 // CHECK: %[[V30:[a-z0-9_]+]] = chunk.read %[[V29]], %S : tensor<16x8xf32>, tensor<4x8xf32>
 // CHECK: %[[V31:[a-z0-9_]+]] = chunk.interaction %q, %[[V16]] inclusive decay log(%g : tensor<16xf32>) : tensor<16x8xf32>, tensor<16x8xf32>

@@ -108,7 +108,7 @@ dgps.recurrence @mlstm {K = 8 : i64, V = 4 : i64} {
 // CHECK: %[[V19:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<16xf32>
 // CHECK: %[[V20:[a-z0-9_]+]] = chunk.cumulative_decay after log(%g) : tensor<16xf32>
 // CHECK: %[[V21:[a-z0-9_]+]] = chunk.map mul %[[V20]], %[[V7]] : tensor<16xf32>, tensor<16x8xf32>
-// CHECK: %[[V22:[a-z0-9_]+]] = chunk.advance %S, %[[V18]], %[[V21]] columns(%[[V19]] : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
+// CHECK: %[[V22:[a-z0-9_]+]] = chunk.advance precise %S, %[[V18]], %[[V21]] columns(%[[V19]] : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
 // CHECK: %[[V23:[a-z0-9_]+]] = chunk.map mul %[[V8]], %q : tensor<16xf32>, tensor<16x8xf32>
 // CHECK: %[[V24:[a-z0-9_]+]] = chunk.read %[[V23]], %S : tensor<16x8xf32>, tensor<4x8xf32>
 // CHECK: %[[V25:[a-z0-9_]+]] = chunk.interaction %q, %[[V7]] inclusive decay log(%g : tensor<16xf32>) : tensor<16x8xf32>, tensor<16x8xf32>

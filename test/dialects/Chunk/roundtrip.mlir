@@ -47,6 +47,8 @@ chunk.program @gated_delta_net {K = 8 : i64, V = 4 : i64} chunk 16 {
   %keys = chunk.map mul %after, %k : tensor<16xf32>, tensor<16x8xf32>
   // CHECK: chunk.advance %S, %{{.*}}, %{{.*}} columns(%{{.*}} : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
   %S1 = chunk.advance %S, %U, %keys columns(%total : tensor<1xf32>) : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
+  // CHECK: chunk.advance precise %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
+  %S2 = chunk.advance precise %S1, %U, %keys : tensor<4x8xf32>, tensor<16x4xf32>, tensor<16x8xf32>
   // CHECK: chunk.output "o" %{{.*}} : tensor<16x4xf32>
   chunk.output "o" %o : tensor<16x4xf32>
   // CHECK: chunk.next %S, %{{.*}} : tensor<4x8xf32>

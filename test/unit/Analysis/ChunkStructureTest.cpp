@@ -65,6 +65,18 @@ TEST_F(ChunkStructures, StatesOfAsManyKeysAsTokensAreRounded) {
   EXPECT_TRUE(ChunkStructure(find("rounded_state")).roundsStates());
 }
 
+TEST_F(ChunkStructures, WhatAPreciseAdvanceWritesIsPreciseAndWhatThatIsMadeOf) {
+  chunk::ProgramOp program = find("precise");
+  ChunkStructure structure(program);
+  for (auto apply : program.getBody().getOps<chunk::ApplyOp>()) {
+    bool isWritten = !llvm::isa<chunk::OutputOp>(*apply->user_begin());
+    EXPECT_EQ(structure.isPrecise(apply), isWritten);
+    EXPECT_EQ(structure.isPrecise(apply.getValues()), isWritten) << "data are rounded as they come";
+  }
+  for (auto read : program.getBody().getOps<chunk::ReadOp>())
+    EXPECT_FALSE(structure.isPrecise(read)) << "another advance writes it";
+}
+
 TEST_F(ChunkStructures, MapsAreComputedInThePassOfTheirOnlyReaders) {
   chunk::ProgramOp program = find("passes");
   auto reads = [](chunk::MapOp op) { return op.getOperands().front().getDefiningOp<chunk::MapOp>(); };

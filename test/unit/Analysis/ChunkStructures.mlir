@@ -97,3 +97,20 @@ chunk.program @passes {} chunk 8 {
   chunk.output "d" %d : tensor<8x3xf32>
   chunk.output "e" %e : tensor<8x3xf32>
 }
+
+chunk.program @precise {} chunk 8 {
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %k = chunk.input "k" : tensor<8x8xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<2x8xf32>
+  %A = chunk.interaction %k, %k inclusive : tensor<8x8xf32>, tensor<8x8xf32>
+  %x = chunk.read %k, %S : tensor<8x8xf32>, tensor<2x8xf32>
+  %y = chunk.map sub %v, %x : tensor<8x2xf32>, tensor<8x2xf32>
+  %u = chunk.apply %A, %y : tensor<8x8xf32>, tensor<8x2xf32>
+  %w = chunk.map mul %g, %u : tensor<8xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance precise %S, %w, %k : tensor<2x8xf32>, tensor<8x2xf32>, tensor<8x8xf32>
+  %S2 = chunk.advance %S1, %x, %k : tensor<2x8xf32>, tensor<8x2xf32>, tensor<8x8xf32>
+  %o = chunk.apply %A, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  chunk.next %S, %S2 : tensor<2x8xf32>
+}
