@@ -7,7 +7,6 @@
 namespace recur::frontend {
 
 using llvm::cast;
-using llvm::dyn_cast;
 
 /// Functions that complex numbers go into: what is linear in them, and what takes them apart.
 static bool takesComplex(Builtin id) {
