@@ -46,6 +46,11 @@ def Tile_Blocks : I32EnumAttr<"Blocks", "which square blocks of a matrix", [
   let cppNamespace = "::recur::tile";
 }
 
+def Tile_Summaries : I32EnumAttr<"Summaries", "what a kernel has to do with the summaries of segments", [
+  I32EnumAttrCase<"Made", 0, "made">, I32EnumAttrCase<"Taken", 1, "taken">]> {
+  let cppNamespace = "::recur::tile";
+}
+
 def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
   let mnemonic = "tile";
   let summary = "a dense array in a named memory";

@@ -108,9 +108,20 @@ LogicalResult SegmentOp::verify() {
     return emitOpError("stands in the plan of one team of threads");
   if (!llvm::hasSingleElement(kernel.getBody().front().getOps<SegmentOp>()))
     return emitOpError("stands in a kernel once, which has one part of a sequence");
-  TileType remains = getRemains().getType();
-  if (!remains.getElementType().isF32() || remains.getRank() > 2)
-    return emitOpError("needs one number or vector of f32 for each chunk, not ") << remains;
+  if (bool(getRemains()) == getSummaries().has_value())
+    return emitOpError("has either what remains of the state, or summaries");
+  if (getRemains()) {
+    TileType remains = getRemains().getType();
+    if (!remains.getElementType().isF32() || remains.getRank() > 2)
+      return emitOpError("needs one number or vector of f32 for each chunk, not ") << remains;
+  }
+  if (getParts().has_value() != makesSummaries() || (getParts() && int64_t(*getParts()) < 1))
+    return emitOpError("says of how many parts, 1 or more, it makes summaries, and of none where it makes none");
+  auto arrays = int64_t(kernel.getBody().getNumArguments()) - 1;
+  auto isNoArray = [&](int64_t number) { return number < 0 || number >= arrays; };
+  if (getMaps() && (!getSummaries() || llvm::any_of(*getMaps(), isNoArray)))
+    return emitOpError("has maps among its summaries, if any, and for these some of the kernel's ")
+           << arrays << " arrays";
   if (int64_t(getSize()) < 1)
     return emitOpError("needs chunks of 1 token or more, not of ") << int64_t(getSize());
   return success();

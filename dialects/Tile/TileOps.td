@@ -116,41 +116,70 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[MemRead]>,
                                          AllTypesMatch<["initial", "final", "start", "store"]>]> {
-  let summary = "the part of a sequence that this CTA has, and what it goes over before";
+  let summary = "the part of a sequence that this CTA has, and what its state begins with";
   let description = [{
     A launch may have several CTAs for one sequence, which deal out its chunks of `size` tokens among themselves: as many to
-    each as can be, in their order. This one has the tokens from `first` up to `end`. A CTA does not wait for the one
-    before, but goes over chunks of that one as well, from token `begin` on, to find the state with which its own begin. What it
-    begins with is the array `start`: that of `initial` where `begin` is the first token, else an absent one, which is zero.
-    `final` becomes an absent array for all CTAs but the last, so that it alone stores there.
+    each as can be, in their order. This one has the tokens from `first` up to `end`, and goes over those from `begin` on. What
+    it begins with is the array `start`, and what it ends with goes to `store`.
 
-    `begin` is the last of the chunks' first tokens up to `first` from which on little remains: `remains` has a row for each
-    chunk, and the rows of the chunks from there up to `first` multiply, column by column, to at most 2^-25. Where there is no
-    such chunk `begin` is 0. What is no number is never little. So what is left out is at most 2^-24 of the
-    state as it was there, and a factor of two is left to the rows for rounding.
+    With `remains`, a CTA does not wait for the one before, but goes over chunks of that one as well, to find the state
+    with which its own begin. `begin` is the last of the chunks' first tokens up to `first` from which on little remains: `remains`
+    has a row for each chunk, and the rows of the chunks from there up to `first` multiply, column by column, to at most
+    2^-25. Where there is no such chunk `begin` is 0. What is no number is never little. So what is left out is at most
+    2^-24 of the state as it was there, and a factor of two is left to the rows for rounding. `start` is `initial` where
+    `begin` is the first token, else an absent array, which is zero.
 
-    A launch with one CTA for each sequence has all of it: `begin` and `first` are 0, and `end` is `tokens`.
+    With `summaries taken`, a launch before has summarised each segment but the last, and `start` is what follows from these: `begin`
+    is `first`. With `summaries made` this is that launch. Its CTAs have each segment but the last, and begin with `initial` in
+    the first segment and with zeros in others. With `maps` a segment makes of a state more than a factor for each column, and
+    there are CTAs besides which find what it makes of an identity: behind those of the values' `parts`, for as many rows of
+    it each as the state's part has. For these `start` is the identity, and the kernel's arrays with the numbers in `maps`, of
+    which the state is an affine function, are absent.
 
-    Verified: there is one at most, in the plan of one team; `remains` has one number or vector of f32 a row; a chunk has
-    some tokens.
+    `final` becomes an absent array for all CTAs but the last, so that it alone stores there; where summaries are made, `store` is
+    where they lie.
 
-    Example: `%begin, %first, %end, %start, %store = tile.segment %remains of %tokens by 64 initial %initial final %final : <?xf32, global>, <?x64x128xf32, global>`
+    A launch with one CTA for each sequence has all of it: `begin` and `first` are 0, `end` is `tokens`, and nothing
+    is summarised.
+
+    Verified: there is one at most, in the plan of one team; it has remains or summaries; `remains` has one number or
+    vector of f32 a row; a chunk has some tokens; where summaries are made there are parts, and nowhere else; maps have
+    numbers of arrays.
+
+    Examples:
+    ```mlir
+    %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %initial final %final remains %remains
+        : !tile.tile<?x64x128xf32, global>, !tile.tile<?xf32, global>
+    %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %initial final %final summaries made of 2 maps [3]
+        : !tile.tile<?x64x128xf32, global>
+    ```
   }];
-  let arguments = (ins Tile_GlobalTile:$remains, I64:$tokens, I64Attr:$size, Tile_GlobalTile:$initial, Tile_GlobalTile:$final);
+  let arguments = (ins I64:$tokens, I64Attr:$size, Tile_GlobalTile:$initial, Tile_GlobalTile:$final,
+                       Optional<Tile_GlobalTile>:$remains, OptionalAttr<Tile_Summaries>:$summaries,
+                       OptionalAttr<I64Attr>:$parts, OptionalAttr<DenseI64ArrayAttr>:$maps);
   let results = (outs I64:$begin, I64:$first, I64:$end, Tile_GlobalTile:$start, Tile_GlobalTile:$store);
   let assemblyFormat = [{
-    $remains `of` $tokens `by` $size `initial` $initial `final` $final attr-dict `:` type($remains) `,` type($initial)
+    $tokens `by` $size `initial` $initial `final` $final (`remains` $remains^)? (`summaries` $summaries^ (`of` $parts^)?)?
+    (`maps` $maps^)? attr-dict `:` type($initial) (`,` type($remains)^)?
   }];
-  let builders = [OpBuilder<(ins "::mlir::Value":$remains, "::mlir::Value":$tokens, "int64_t":$size, "::mlir::Value":$initial,
-                                 "::mlir::Value":$final), [{
-    build($_builder, $_state, {tokens.getType(), tokens.getType(), tokens.getType(), initial.getType(), initial.getType()},
-          {remains, tokens, initial, final});
-    $_state.getOrAddProperties<Properties>().setSize($_builder.getI64IntegerAttr(size));
+  let builders = [OpBuilder<(ins "::mlir::Value":$tokens, "int64_t":$size, "::mlir::Value":$initial, "::mlir::Value":$final,
+                                 CArg<"::mlir::Value", "{}">:$remains), [{
+    build($_builder, $_state, tokens.getType(), tokens.getType(), tokens.getType(), initial.getType(), initial.getType(),
+          tokens, $_builder.getI64IntegerAttr(size), initial, final, remains, SummariesAttr(), ::mlir::IntegerAttr(),
+          ::mlir::DenseI64ArrayAttr());
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// What counts as little.
     static constexpr double little = 0x1p-25;
+    bool makesSummaries() { return getSummaries() == Summaries::Made; }
+    bool takesSummaries() { return getSummaries() == Summaries::Taken; }
+    /// Where a summary lies in memory, what becomes of a state is in front of the state: a matrix, or a number for
+    /// each column. Each number has 32 bits.
+    int64_t getMapBytes() {
+      int64_t columns = getInitial().getType().getShape().back();
+      return 4 * columns * (getMaps() ? columns : 1);
+    }
   }];
 }
 

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 11
+#define RECUR_ABI_VERSION 12
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -120,10 +120,13 @@ typedef struct recur_launch_info {
    * awaits them. They go one behind the other where that is faster. */
   int32_t teams;  /* of the first: so many teams of `threads`, each with its shared memory, make up a CTA; else 0 */
   int32_t awaits; /* of the second, which is behind the first: not 0 */
-  float cost;     /* of the first: a multiprocessor's time for a chunk, over that of a CTA of the second */
+  float cost;     /* of the first: a multiprocessor's time for a chunk, over that of a CTA of the second; of one that
+                   * summarises, a CTA's time for a chunk over that of the launch that is cut */
 
-  int32_t cuts;   /* not 0: several CTAs can deal out the chunks of a sequence, each of them a row of the grid, and find
-                   * out themselves from which chunk before their own on they have to go over it */
+  int32_t cuts; /* not 0: several CTAs can deal out the chunks of a sequence, each of them a row of the grid. Without a
+                 * workspace they find out themselves from which chunk before their own on they have to go over it;
+                 * else `workspace_bytes` is what the summary of a segment takes, and the launch before, which has
+                 * `bounds` too, makes those of all segments but the last */
   int32_t bounds; /* not 0: what it leaves is for a launch that is cut, and for no other */
 } recur_launch_info;
 

@@ -116,7 +116,7 @@ std::optional<std::string> CUDABackend::explainNoSegments(chunk::ProgramOp progr
     return "it has no state";
   std::string name = chunk::StateOp(program.getStates().front()).getName().str();
   if (program.getBody().getOps<chunk::RemainsOp>().empty())
-    return "it is not known how little a chunk leaves of state '" + name + "'";
+    return "it is not known how little a chunk leaves of state '" + name + "', nor what a segment makes of it";
   return "the chunks do not go one behind another with state '" + name + "' alone, on the memory of a multiprocessor";
 }
 
@@ -183,11 +183,29 @@ static std::string describeTime(const codegen::InterfaceLaunch &launch, const an
 
 /// What a call knows of the lead-in is nothing: gates decide it.
 static std::string describeCut(const codegen::InterfaceLaunch &launch) {
+  if (launch.workspaceBytes)
+    return fmt::format("{}: where that is faster, several CTAs deal out the chunks of a sequence, and each begins with "
+                       "the state that follows from summaries of the segments before its own",
+                       launch.symbol);
   return fmt::format(
       "{}: where that is faster, several CTAs deal out the chunks of a sequence, and each goes over those "
       "before its own as well from which on more than 2^-25 of the state remains, by bounds of each chunk "
       "that are found from the gates; all of them where gates are weak",
       launch.symbol);
+}
+
+/// The launch before it that is there whether or not sequences are cut.
+static size_t findBefore(ArrayRef<codegen::InterfaceLaunch> launches, size_t number) {
+  do
+    --number;
+  while (launches[number].bounds);
+  return number;
+}
+
+static std::string describeSummaries(const codegen::InterfaceLaunch &launch) {
+  return fmt::format("{}: only then, for each segment but the last, the state that it leaves of none, and what it "
+                     "makes of one; a chunk is {:.1f} times the work of one with outputs",
+                     launch.symbol, launch.cost);
 }
 
 static std::string describePair(const codegen::InterfaceLaunch &first, const codegen::InterfaceLaunch &second) {
@@ -228,10 +246,11 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
       remarks.push_back({"time", describeTime(launch, time)});
     for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
       if (kernel.plan.launches[i].awaits)
-        remarks.push_back({"side by side", describePair(kernel.plan.launches[i - 1], kernel.plan.launches[i])});
+        remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
+                                                        kernel.plan.launches[i])});
     for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
       if (launch.cuts)
-        remarks.push_back({"segments", describeCut(launch)});
+        remarks.push_back({"segments", launch.bounds ? describeSummaries(launch) : describeCut(launch)});
   }
   if (refused) {
     remarks.push_back({"refused", toString(std::move(refused))}); // build says the same

@@ -3,6 +3,7 @@
 #include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
+#include "Conversion/ChunkToTile/Segments.h"
 #include "dialects/Tile/Tile.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -88,17 +89,62 @@ static bool canAnnounce(tile::KernelOp kernel) {
   return kernel.getWorkspace() == 0 && hasSingleElement(kernel.getBody().front().getOps<mlir::scf::ParallelOp>());
 }
 
+/// What a summary of a segment takes in memory: what becomes of a state, and the states of all parts.
+static int64_t countSummaryBytes(tile::SegmentOp segment, int64_t parts) {
+  tile::TileType state = segment.getInitial().getType();
+  int64_t rows = state.getSize(1), columns = state.getSize(2);
+  return segment.getMapBytes() + parts * rows * columns * getByteSize(DataType::F32);
+}
+
+/// Before a kernel that goes from chunk to chunk with its state in registers, one that summarises segments, where that
+/// is known: for launches that are cut.
+static void summariseSegments(CUDAPlan &plan, chunk::Phases &phases, mlir::ModuleOp plans) {
+  SmallVector<tile::KernelOp> kernels(plans.getOps<tile::KernelOp>());
+  for (size_t i = kernels.size(); i-- > 0;) {
+    if (phases.phases[i].isParallel)
+      continue;
+    int64_t parts = phases.phases[i].parts;
+    tile::KernelOp made = conversion::addSummaries(kernels[i], parts, (kernels[i].getSymName() + "_summaries").str());
+    if (!made)
+      continue;
+    tile::SegmentOp segment = *made.getBody().getOps<tile::SegmentOp>().begin();
+    tile::TileType state = segment.getInitial().getType();
+    plan.launches[i].cuts = true;
+    plan.launches[i].workspaceBytes = countSummaryBytes(segment, parts);
+    codegen::InterfaceLaunch launch = plan.launches[i];
+    launch.symbol = made.getSymName().str();
+    launch.threads = int64_t(*made.getThreads());
+    launch.sharedBytes = int64_t(*made.getShared());
+    launch.bounds = true;
+    if (segment.getMaps())
+      launch.parts += int64_t(divideCeil(uint64_t(state.getSize(2)), uint64_t(state.getSize(1))));
+    analysis::KernelTime time = analysis::estimateTime(made);
+    launch.cost = float(analysis::estimateChain(*analysis::findStateChain(made), time) /
+                        analysis::estimateChain(*analysis::findStateChain(kernels[i]), plan.times[i]));
+    chunk::Phase phase = phases.phases[i];
+    phase.bounds = true;
+    plan.launches.insert(plan.launches.begin() + i, std::move(launch));
+    plan.times.insert(plan.times.begin() + i, time);
+    phases.phases.insert(phases.phases.begin() + i, std::move(phase));
+  }
+}
+
 /// Of two kernels one behind the other, the first can leave its chunks while the second, whose state is in registers,
-/// goes over those that are there.
+/// goes over those that are there. Those for launches that are cut are not between them then.
 static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans) {
   SmallVector<tile::KernelOp> kernels(plans.getOps<tile::KernelOp>());
   mlir::OpBuilder builder(plans.getContext());
-  for (size_t i = 0; i + 1 < kernels.size(); ++i) {
-    std::optional<analysis::StateChain> chain = analysis::findStateChain(kernels[i + 1]);
-    if (!phases.phases[i].isParallel || phases.phases[i].bounds || phases.phases[i].parts != 1 ||
-        !canAnnounce(kernels[i]) || !chain)
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    size_t next = i + 1;
+    while (next < kernels.size() && phases.phases[next].bounds)
+      ++next;
+    if (next == kernels.size() || !phases.phases[i].isParallel || phases.phases[i].bounds ||
+        phases.phases[i].parts != 1 || !canAnnounce(kernels[i]))
       continue;
-    SmallVector<int64_t> awaited = findAwaited(kernels[i], phases.phases[i], phases.phases[i + 1]);
+    std::optional<analysis::StateChain> chain = analysis::findStateChain(kernels[next]);
+    if (!chain)
+      continue;
+    SmallVector<int64_t> awaited = findAwaited(kernels[i], phases.phases[i], phases.phases[next]);
     if (awaited.empty())
       continue;
     int64_t shared = int64_t(alignTo(uint64_t(*kernels[i].getShared()), tile::teamAlignment));
@@ -106,12 +152,12 @@ static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::Mod
                              tile::mostSharedBytes / std::max(shared, tile::teamAlignment));
     kernels[i].setShared(shared);
     kernels[i].setTeams(teams);
-    kernels[i + 1].setAwaits(awaited);
+    kernels[next].setAwaits(awaited);
     plan.launches[i].sharedBytes = shared;
     plan.launches[i].teams = teams;
     plan.launches[i].cost =
-        float(analysis::estimateChunk(plan.times[i], teams) / analysis::estimateChain(*chain, plan.times[i + 1]));
-    plan.launches[i + 1].awaits = true;
+        float(analysis::estimateChunk(plan.times[i], teams) / analysis::estimateChain(*chain, plan.times[next]));
+    plan.launches[next].awaits = true;
   }
 }
 
@@ -161,6 +207,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   made.plan = describe(module);
   made.plan.form = form;
   addPhases(made.plan, *made.phases, module, pipeline.dataType);
+  summariseSegments(made.plan, *made.phases, module);
   putSideBySide(made.plan, *made.phases, module);
   if (Error error = checkCounts(made.plan))
     return std::move(error);

@@ -167,29 +167,48 @@ static Error runParallel(TileExecutor &e, scf::ParallelOp op) {
   return Error::success();
 }
 
-/// Goes back chunk by chunk, for as long as anything remains of the state there.
-static Error runSegment(TileExecutor &e, tile::SegmentOp op) {
-  int64_t tokens = e.getNumber(op.getTokens()), size = op.getSize(), chunks = (tokens + size - 1) / size,
-          segment = e.machine.segment, segments = e.machine.segments;
-  if (segments < 1 || segment < 0 || segment >= segments)
-    return makeTileError(op, "segment " + Twine(segment) + " of " + Twine(segments) + " is none");
-  int64_t first = segment * chunks / segments, end = (segment + 1) * chunks / segments, begin = first;
+/// Goes back chunk by chunk, for as long as anything remains of the state there. Gives the chunk to begin with.
+static Expected<int64_t> findBegin(TileExecutor &e, tile::SegmentOp op, int64_t first) {
   CallerArray remains = e.machine.arrays.lookup(op.getRemains());
-  tile::TileType type = op.getRemains().getType();
+  auto type = mlir::cast<tile::TileType>(op.getRemains().getType());
   std::vector<double> products(type.getRank() == 2 ? type.getSize(1) : 1, 1.0);
   auto isLittle = [](double x) { return x <= tile::SegmentOp::little; };
+  int64_t begin = first;
   while (begin > 0 && !all_of(products, isLittle)) {
     if (--begin >= remains.rows)
       return makeTileError(op, "nothing is known of chunk " + Twine(begin));
     for (auto [i, product] : enumerate(products))
       product *= remains.data[begin * remains.stride + int64_t(i)];
   }
-  e.setNumber(op.getBegin(), begin * size);
+  return begin;
+}
+
+static Error runSegment(TileExecutor &e, tile::SegmentOp op) {
+  const TileOptions &options = e.machine.options;
+  int64_t tokens = e.getNumber(op.getTokens()), size = op.getSize(), chunks = (tokens + size - 1) / size,
+          segment = options.segment, segments = options.segments;
+  if (segments < 1 || segment < 0 || segment >= segments)
+    return makeTileError(op, "segment " + Twine(segment) + " of " + Twine(segments) + " is none");
+  int64_t first = segment * chunks / segments, end = (segment + 1) * chunks / segments;
+  CallerArray initial = e.machine.arrays.lookup(op.getInitial()), start = segment == 0 ? initial : options.start;
+  if (options.mapsState)
+    start = options.start;
+  Expected<int64_t> begin = first;
+  if (op.getRemains()) {
+    begin = findBegin(e, op, first);
+    if (!begin)
+      return begin.takeError();
+    start = *begin == 0 ? initial : CallerArray();
+  }
+  e.setNumber(op.getBegin(), *begin * size);
   e.setNumber(op.getFirst(), first * size);
   e.setNumber(op.getEnd(), std::min(end * size, tokens));
-  CallerArray absent;
-  e.machine.arrays[op.getStart()] = begin == 0 ? e.machine.arrays.lookup(op.getInitial()) : absent;
-  e.machine.arrays[op.getStore()] = segment == segments - 1 ? e.machine.arrays.lookup(op.getFinal()) : absent;
+  e.machine.arrays[op.getStart()] = start;
+  CallerArray final = segment == segments - 1 ? e.machine.arrays.lookup(op.getFinal()) : CallerArray();
+  e.machine.arrays[op.getStore()] = op.makesSummaries() ? options.summary : final;
+  if (options.mapsState && op.getMaps())
+    for (int64_t number : op.getMapsAttr().asArrayRef())
+      e.machine.arrays[e.machine.kernel.getBody().getArgument(unsigned(number))] = {};
   return Error::success();
 }
 

@@ -18,6 +18,13 @@
 
 namespace recur::interpreter {
 
+/// An array as a kernel has it: rows, `stride` elements apart. A null pointer is an absent array.
+struct CallerArray {
+  double *data = nullptr;
+  int64_t rows = 0;
+  int64_t stride = 0;
+};
+
 struct TileOptions {
   /// Rounds each number to float32, and elements of tiles and arrays to their types. Otherwise all is float64, but for
   /// the constants of bodies, which are float32 in the program.
@@ -28,13 +35,10 @@ struct TileOptions {
   /// Of how many segments of a sequence the kernel runs which (`tile.segment`). Where kernels run for all of them, the
   /// number alone counts.
   int64_t segments = 1, segment = 0;
-};
-
-/// An array as a kernel has it: rows, `stride` elements apart. A null pointer is an absent array.
-struct CallerArray {
-  double *data = nullptr;
-  int64_t rows = 0;
-  int64_t stride = 0;
+  /// Where segments have summaries: what a segment begins with but the first, and where its summary goes to. One that
+  /// `mapsState` goes without values. Where kernels run for all segments, they are found on the way.
+  CallerArray start = {}, summary = {};
+  bool mapsState = false;
 };
 
 /// Runs the kernel once. An error says which op does what it must not.

@@ -40,8 +40,8 @@ public:
 class TileMachine {
 public:
   TileMachine(tile::KernelOp kernel, const TileOptions &options)
-      : kernel(kernel), rounds(options.rounds), schedule(options.schedule), segments(options.segments),
-        segment(options.segment), arithmetic(options.rounds ? Rounding::f32 : Rounding::exact) {}
+      : kernel(kernel), rounds(options.rounds), schedule(options.schedule), options(options),
+        arithmetic(options.rounds ? Rounding::f32 : Rounding::exact) {}
 
   // Tiles. A tile that the plan gives no place lies behind all others.
   llvm::Expected<Tile> allocate(tile::AllocOp op);
@@ -78,7 +78,7 @@ public:
   tile::KernelOp kernel;
   const bool rounds;
   const uint64_t schedule;
-  const int64_t segments, segment;
+  const TileOptions options;
   const Arithmetic arithmetic;
   Holes holes;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;

@@ -44,7 +44,88 @@ private:
   std::vector<double> values;
 };
 
+/// The summaries of a head's segments, and what follows from them.
+class SegmentSummaries {
+public:
+  SegmentSummaries(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int64_t tokens, const TileOptions &options)
+      : kernel(kernel), arrays(arrays), tokens(tokens), options(options) {
+    auto segment = *kernel.getBody().getOps<tile::SegmentOp>().begin();
+    tile::TileType type = segment.getInitial().getType();
+    rows = type.getSize(1);
+    columns = type.getSize(2);
+  }
+  /// Of each segment but the last, whose kernel has the arrays of a part.
+  Error make();
+  /// What the segment begins with.
+  CallerArray getStart(int64_t segment) { return {starts[segment].data(), 1, rows * columns}; }
+
+private:
+  using Matrix = std::vector<double>;
+  Expected<Matrix> runFrom(int64_t segment, Matrix start, bool mapsState);
+  Expected<Matrix> findMap(int64_t segment);
+
+  tile::KernelOp kernel;
+  ArrayRef<CallerArray> arrays;
+  int64_t tokens, rows, columns;
+  TileOptions options;
+  std::vector<Matrix> starts;
+};
+
 } // namespace
+
+Expected<SegmentSummaries::Matrix> SegmentSummaries::runFrom(int64_t segment, Matrix start, bool mapsState) {
+  Matrix summary(rows * columns, std::numeric_limits<double>::quiet_NaN());
+  TileOptions runs = options;
+  runs.segment = segment;
+  runs.start = start.empty() ? CallerArray() : CallerArray{start.data(), 1, rows * columns};
+  runs.summary = {summary.data(), 1, rows * columns};
+  runs.mapsState = mapsState;
+  if (Error error = run(kernel, arrays, tokens, runs))
+    return std::move(error);
+  return summary;
+}
+
+/// What the segment makes of an identity, as many rows of it at a time as a part of the state has; less what it makes
+/// of nothing where values enter besides.
+Expected<SegmentSummaries::Matrix> SegmentSummaries::findMap(int64_t segment) {
+  Expected<Matrix> nothing = runFrom(segment, Matrix(rows * columns, 0.0), true);
+  if (!nothing)
+    return nothing;
+  Matrix map(columns * columns);
+  for (int64_t first = 0; first < columns; first += rows) {
+    Matrix start(rows * columns, 0.0);
+    int64_t count = std::min(rows, columns - first);
+    for (int64_t row = 0; row < count; ++row)
+      start[row * columns + first + row] = 1;
+    Expected<Matrix> after = runFrom(segment, std::move(start), true);
+    if (!after)
+      return after;
+    for (int64_t i = 0; i < count * columns; ++i)
+      map[first * columns + i] = (*after)[i] - (*nothing)[i];
+  }
+  return map;
+}
+
+Error SegmentSummaries::make() {
+  starts = {Matrix(rows * columns, 0.0)}; // the first segment begins with what the caller has
+  for (int64_t segment = 0; segment + 1 < options.segments; ++segment) {
+    Expected<Matrix> next = runFrom(segment, {}, false);
+    if (!next)
+      return next.takeError();
+    if (segment > 0) {
+      Expected<Matrix> map = findMap(segment);
+      if (!map)
+        return map.takeError();
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t inner = 0; inner < columns; ++inner)
+          for (int64_t column = 0; column < columns; ++column)
+            (*next)[row * columns + column] +=
+                starts[segment][row * columns + inner] * (*map)[inner * columns + column];
+    }
+    starts.push_back(std::move(*next));
+  }
+  return Error::success();
+}
 
 Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels, const chunk::Phases &phases,
                                                ArrayRef<KernelArray> arrays, int64_t chunk, const Data &data,
@@ -63,6 +144,7 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
         left.emplace_back(count * width, std::numeric_limits<double>::quiet_NaN());
         all.push_back({left.back().data(), count, width});
       }
+      std::vector<std::optional<SegmentSummaries>> summaries; // of the parts
       for (auto [kernel, phase] : zip(kernels, phases.phases))
         for (int64_t part = 0; part < phase.parts; ++part) {
           std::vector<std::optional<Part>> parts;
@@ -76,12 +158,23 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             }
             own.push_back(parts.back() ? parts.back()->get() : whole);
           }
-          bool isCut = !tile::KernelOp(kernel).getBody().getOps<tile::SegmentOp>().empty();
+          auto found = tile::KernelOp(kernel).getBody().getOps<tile::SegmentOp>();
+          tile::SegmentOp segment = found.empty() ? tile::SegmentOp() : *found.begin();
           TileOptions runs = options;
-          runs.segments = isCut ? options.segments : 1;
-          for (runs.segment = runs.segments - 1; runs.segment >= 0; --runs.segment)
+          runs.segments = segment ? options.segments : 1;
+          if (segment && segment.makesSummaries()) {
+            summaries.resize(phase.parts);
+            summaries[part].emplace(kernel, own, sizes.tokens, runs);
+            if (Error error = summaries[part]->make())
+              return std::move(error);
+            continue;
+          }
+          for (runs.segment = runs.segments - 1; runs.segment >= 0; --runs.segment) {
+            if (segment && segment.takesSummaries())
+              runs.start = summaries[part]->getStart(runs.segment);
             if (Error error = run(kernel, own, sizes.tokens, runs))
               return std::move(error);
+          }
           for (std::optional<Part> &cut : parts)
             if (cut)
               cut->write(phase.parts);

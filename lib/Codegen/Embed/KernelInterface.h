@@ -47,8 +47,8 @@ struct InterfaceLaunch {
   std::vector<InterfaceLaunchArray> arrays = {};
   int64_t teams = 0;   // of a CTA, where it announces its chunks to the next launch
   bool awaits = false; // the chunks of the launch before
-  float cost = 0;      // of an announced chunk, over one of the launch that awaits it
-  bool cuts = false;   // several CTAs can deal out a sequence's chunks
+  float cost = 0;      // of a chunk that is announced or summarised, over one of the launch that takes it
+  bool cuts = false;   // several CTAs can deal out a sequence's chunks; with a workspace, where summaries lie
   bool bounds = false; // all that it leaves is for a launch that is cut
 };
 

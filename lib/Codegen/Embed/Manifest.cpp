@@ -46,6 +46,10 @@ static json::Array printPlans(const KernelInterface &interface) {
         own["awaits"] = true;
       if (launch.cuts)
         own["cuts"] = true;
+      if (launch.cuts && launch.workspaceBytes)
+        own["workspace_bytes_per_summary"] = launch.workspaceBytes;
+      if (launch.cuts && launch.bounds)
+        own["cost"] = launch.cost;
       if (launch.bounds)
         own["bounds"] = true;
       launches.push_back(std::move(own));

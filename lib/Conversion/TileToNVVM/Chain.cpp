@@ -16,7 +16,7 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t panelColumns = 64, panelRowBytes = 128, pieceBytes = 16, pieceColumns = 8, unit = 16;
+static constexpr int64_t pieceBytes = 16, pieceColumns = 8, unit = 16;
 
 namespace {
 
@@ -36,6 +36,10 @@ private:
   Value come(Value stage) { return barrier(2 * chain.stages, stage); }
   Value made(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + tile)); }
   Value free(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + countStored() + tile)); }
+  /// Of the state to begin with, for which shared memory is in use.
+  Value begun() { return t.add(barriers, 8 * (3 * chain.stages + 2 * countStored())); }
+  bool takesSummaries() const { return kernel.summaries && !kernel.summaries->isMade; }
+  bool makesSummaries() const { return kernel.summaries && kernel.summaries->isMade; }
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
   void arriveOnce(Value barrier);
 
@@ -57,6 +61,7 @@ private:
   void loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned);
   void arriveAfterLoads(const Chunk &chunk, Value areAligned);
   Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
+  Value countRows(const StateChain::Load &load, const Chunk &chunk);
   void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage);
@@ -65,6 +70,7 @@ private:
 
   void keep();
   SmallVector<Value> loadState();
+  SmallVector<Value> beginState();
   void storeState(ValueRange state);
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
@@ -136,6 +142,8 @@ void ChainCode::emit() {
       code.makeBarrier(made(tile), stateWarps);
       code.makeBarrier(free(tile), storeWarps);
     }
+    if (takesSummaries())
+      code.makeBarrier(begun(), stateWarps);
   });
   t.barrier();
   // A role's threads count from 0.
@@ -183,13 +191,17 @@ Value ChainCode::areAligned() {
   return all;
 }
 
-/// Rows in panels of 64 columns; the pieces of row r are at their places xor r mod 8.
 Value ChainCode::placeOf(const StateChain::Load &load, Value stage, Value row, Value piece) {
-  constexpr int64_t panelPieces = panelColumns / pieceColumns;
-  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, t.remainder(piece, panelPieces), t.remainder(row, 8));
-  Value inPanel = t.add(t.multiply(row, panelRowBytes), t.multiply(swizzled, pieceBytes));
-  Value panel = t.multiply(t.divide(piece, panelPieces), rowsOf(load) * panelRowBytes);
-  return t.add(stage, t.add(t.add(inPanel, panel), load.offset));
+  return t.add(code.placeInPanels(stage, rowsOf(load), row, piece), load.offset);
+}
+
+/// How many rows of the chunk there are. Arrays that may be absent have none then.
+Value ChainCode::countRows(const StateChain::Load &load, const Chunk &chunk) {
+  LoadOp op = load.op;
+  Value count = narrow(chunk, op.getRows());
+  if (!kernel.summaries || !kernel.summaries->mapsState)
+    return count;
+  return t.select(isPresent(t, arrays.lookup(op.getArray())), count, t.constant(0));
 }
 
 void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage) {
@@ -197,7 +209,7 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
   CallerArray array = arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
   int64_t pieces = load.type().getSize(1) / pieceColumns, all = rowsOf(load) * pieces;
-  Value first = chunk.values.lookup(op.getFirst()), count = narrow(chunk, op.getRows());
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
   auto sourceOf = [&](Value row, Value piece) {
     Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
     return t.offset(array.pointer, t.addWide(offset, t.widen(t.multiply(piece, pieceColumns))), element);
@@ -227,7 +239,7 @@ void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, V
   CallerArray array = arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
   int64_t columns = load.type().getSize(1);
-  Value first = chunk.values.lookup(op.getFirst()), count = narrow(chunk, op.getRows());
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
     Value row = t.divide(index, columns), column = t.remainder(index, columns);
@@ -305,6 +317,8 @@ Value ChainCode::countChunks() {
 }
 
 void ChainCode::load() {
+  if (takesSummaries())
+    code.wait(begun(), t.constant(0));
   Value count; // of chunks
   SmallVector<Value> known;
   if (kernel.flags) {
@@ -330,13 +344,25 @@ void ChainCode::load() {
 }
 
 void ChainCode::announce() {
-  scf::ForOp chunks = forChunks();
+  // This warp has time for what a segment makes of a state, where that is a factor for each column.
+  ColumnFactors factors(t, chain);
+  bool hasFactors = makesSummaries() && !kernel.summaries->hasMaps && ColumnFactors::isScaled(chain);
+  scf::ForOp chunks = forChunks(hasFactors ? factors.begin() : SmallVector<Value>());
   OpBuilder::InsertionGuard guard(t.builder);
-  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  t.builder.setInsertionPointToEnd(chunks.getBody());
+  if (!hasFactors)
+    t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   code.wait(come(chunk.stage), parity(chunk.round));
+  if (hasFactors)
+    scf::YieldOp::create(t.builder, t.loc, factors.take(chunks.getRegionIterArgs(), stageOf(chunk)));
+  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   code.fence();
   arriveOnce(full(chunk.stage));
+  if (!hasFactors)
+    return;
+  t.builder.setInsertionPointAfter(chunks);
+  factors.store(chunks.getResults(), *kernel.summaries);
 }
 
 //===----------------------------------------------------------------------===//
@@ -387,8 +413,19 @@ void ChainCode::storeState(ValueRange state) {
          [&] { forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[index], place); }); });
 }
 
+SmallVector<Value> ChainCode::beginState() {
+  auto load = [&] { return loadState(); };
+  if (makesSummaries())
+    return emitOwnStart(t, chain, *kernel.summaries, load);
+  if (!takesSummaries())
+    return load();
+  SmallVector<Value> state = emitStart(t, chain, *kernel.summaries, base, load);
+  arriveOnce(begun());
+  return state;
+}
+
 void ChainCode::keep() {
-  scf::ForOp chunks = forChunks(loadState());
+  scf::ForOp chunks = forChunks(beginState());
   {
     OpBuilder::InsertionGuard guard(t.builder);
     t.builder.setInsertionPointToEnd(chunks.getBody());
@@ -405,7 +442,10 @@ void ChainCode::keep() {
     arriveOnce(empty(chunk.stage));
     scf::YieldOp::create(t.builder, t.loc, state);
   }
-  storeState(chunks.getResults());
+  if (makesSummaries())
+    emitSummary(t, chain, *kernel.summaries, chunks.getResults());
+  else
+    storeState(chunks.getResults());
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 // Kernels whose state stays in the registers of a warpgroup.
 #pragma once
 #include "Analysis/StateChain.h"
+#include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -13,6 +14,7 @@ struct ChainKernel {
   mlir::Value shared;            // where shared memory begins
   ChunkFlags flags;              // of the chunks of the arrays that are awaited, if there are any
   llvm::DenseSet<mlir::Value> awaited;
+  std::optional<SegmentSummaries> summaries;
 };
 
 /// Emits the kernel's ops as roles.

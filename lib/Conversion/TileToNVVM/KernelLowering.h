@@ -3,6 +3,7 @@
 #pragma once
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/StateChain.h"
+#include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include <deque>
 #include <memory>
@@ -89,6 +90,7 @@ private:
   void finishBefore(mlir::Operation *op);
   /// Segments.cpp: which chunks the CTA has, and from which it begins.
   void emit(tile::SegmentOp op);
+  SegmentSummaries findSummaries(tile::SegmentOp op, mlir::Value segment);
   mlir::LogicalResult checkTypes(mlir::Operation *op);
   mlir::LogicalResult allocate(tile::AllocOp op);
   mlir::LogicalResult allocateRegisters(tile::AllocOp op);
@@ -122,7 +124,8 @@ private:
   std::optional<analysis::ChannelCarry> carry;
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
-  ChunkFlags flags; // where chunks are announced or awaited
+  ChunkFlags flags;                          // where chunks are announced or awaited
+  std::optional<SegmentSummaries> summaries; // where the chain makes or takes any
   struct Deal {
     mlir::Value row, rows, lastingRows, sharedRounds;
   } deal; // of chunks to teams

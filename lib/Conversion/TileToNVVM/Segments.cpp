@@ -1,11 +1,13 @@
 // Which of a sequence's chunks a CTA has, and how far before them it begins. The CTAs of a sequence are a column of the
 // grid. Every warp finds it out by itself, so nothing is waited for but memory, for the rows of some chunks at a time.
+#include "ABI/LaunchWords.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
+namespace abi = recur::abi;
 
 /// Chunks whose rows are on their way at once.
 static constexpr int64_t inStep = 8;
@@ -98,19 +100,63 @@ Value WayBack::from(Value first) {
   return t.select(t.below(result, t.constant(0)), t.constant(0), result);
 }
 
+/// The launch that makes summaries has CTAs for all segments but the last.
+SegmentSummaries KernelLowering::findSummaries(SegmentOp op, Value segment) {
+  Type word64 = builder.getI64Type();
+  Location loc = op.getLoc();
+  SegmentSummaries summaries;
+  summaries.isMade = op.makesSummaries();
+  summaries.hasMaps = op.getMaps().has_value();
+  summaries.segment = segment;
+  Value unit = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  Value segments = NVVM::GridDimYOp::create(builder, loc, builder.getI32Type());
+  if (summaries.isMade)
+    segments = team.add(segments, 1);
+  summaries.stride = word(abi::WorkspaceStrideWord, word64);
+  auto globalPointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+  Value first = LLVM::AddrSpaceCastOp::create(
+      builder, loc, globalPointer, word(abi::WorkspaceWord, LLVM::LLVMPointerType::get(builder.getContext())));
+  Value before = team.multiplyWide(team.multiplyWide(team.widen(unit), team.widen(segments)), summaries.stride);
+  summaries.maps = team.offset(first, before, builder.getI8Type());
+  summaries.states = LLVM::GEPOp::create(builder, loc, globalPointer, builder.getI8Type(), summaries.maps,
+                                         ArrayRef<LLVM::GEPArg>{int32_t(op.getMapBytes())});
+  TileType state = op.getInitial().getType();
+  int64_t stateBytes = state.getSize(1) * state.getSize(2) * 4;
+  summaries.states =
+      team.offset(summaries.states, team.multiplyWide(team.widen(part), team.widen(team.constant(stateBytes))),
+                  builder.getI8Type());
+  if (summaries.isMade && summaries.hasMaps) {
+    summaries.rowBlock = team.add(part, -int64_t(*op.getParts()));
+    summaries.mapsState = team.below(team.constant(-1), summaries.rowBlock);
+  }
+  return summaries;
+}
+
 void KernelLowering::emit(SegmentOp op) {
   Location loc = op.getLoc();
   Type word32 = builder.getI32Type(), word64 = builder.getI64Type();
   auto number = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(builder, loc, value, 64); };
   auto times = [&](Value a, Value b) { return team.multiplyWide(a, b); };
   auto over = [&](Value a, Value b) -> Value { return arith::DivUIOp::create(builder, loc, a, b); };
-  Value segment = team.widen(NVVM::BlockIdYOp::create(builder, loc, word32)),
+  Value row = NVVM::BlockIdYOp::create(builder, loc, word32), segment = team.widen(row),
         segments = team.widen(NVVM::GridDimYOp::create(builder, loc, word32));
+  if (op.makesSummaries())
+    segments = team.addWide(segments, number(1));
   Value size = number(op.getSize()), tokens = value(op.getTokens());
   Value chunks = over(team.addWide(tokens, number(op.getSize() - 1)), size);
   Value next = team.addWide(segment, number(1));
-  Value first = over(times(segment, chunks), segments), end = over(times(next, chunks), segments);
-  Value begin = team.widen(WayBack(team, arrayOf(op.getRemains())).from(team.narrow(first)));
+  Value first = over(times(segment, chunks), segments), end = over(times(next, chunks), segments), begin = first;
+  if (op.getRemains())
+    begin = team.widen(WayBack(team, arrayOf(op.getRemains())).from(team.narrow(first)));
+  auto equal = [&](Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
+  };
+  if (op.getSummaries())
+    summaries = findSummaries(op, row);
+  if (summaries && summaries->mapsState) { // of the first segment nobody asks
+    Value isFirst = arith::AndIOp::create(builder, loc, summaries->mapsState, equal(segment, number(0)));
+    end = team.select(isFirst, first, end);
+  }
   values.map(op.getBegin(), times(begin, size));
   values.map(op.getFirst(), times(first, size));
   values.map(op.getEnd(), arith::MinSIOp::create(builder, loc, word64, times(end, size), tokens).getResult());
@@ -121,11 +167,15 @@ void KernelLowering::emit(SegmentOp op) {
     found.pointer = team.select(keeps, found.pointer, null);
     return found;
   };
-  auto equal = [&](Value a, Value b) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, b);
-  };
-  CallerArray start = unless(equal(begin, number(0)), op.getInitial());
+  CallerArray start = unless(equal(op.getRemains() ? begin : segment, number(0)), op.getInitial());
   CallerArray store = unless(equal(next, segments), op.getFinal());
+  if (summaries && summaries->mapsState) {
+    Value hasValues = team.below(summaries->rowBlock, team.constant(0));
+    for (int64_t number : op.getMapsAttr().asArrayRef()) {
+      Value array = kernel.getBody().getArgument(unsigned(number));
+      arrays[array] = unless(hasValues, array);
+    }
+  }
   arrays[op.getStart()] = start;
   arrays[op.getStore()] = store;
   for (Value array : {op.getStart(), op.getStore()})

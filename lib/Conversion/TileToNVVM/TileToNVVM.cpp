@@ -229,7 +229,7 @@ LogicalResult KernelLowering::run() {
     llvm::DenseSet<Value> awaited;
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));
-    emitStateChain(team, *chain, {arrays, values, shared, flags, awaited});
+    emitStateChain(team, *chain, {arrays, values, shared, flags, awaited, summaries});
   } else if (carry) {
     emitChannelCarry(team, kernel, *carry, arrays, values);
   } else if (failed(lower(body))) {
@@ -393,7 +393,9 @@ LogicalResult KernelLowering::emit(Operation *op) {
         emitLoad(team, arrayOf(op.getArray()), value(op.getFirst()), rows(op.getRows()), place(op.getTile()));
         return success();
       })
-      .Case([&](SegmentOp op) {
+      .Case([&](SegmentOp op) -> LogicalResult {
+        if (op.getSummaries())
+          return op.emitOpError("cannot be lowered: only kernels with their state in registers have summaries");
         emit(op);
         return success();
       })

@@ -111,6 +111,13 @@ std::pair<Value, Value> WarpgroupCode::unpack(Value both) {
 // Products of a warpgroup
 //===----------------------------------------------------------------------===//
 
+Value WarpgroupCode::placeInPanels(Value tile, int64_t rows, Value row, Value piece) {
+  constexpr int64_t panelPieces = 8, rowBytes = 128, pieceBytes = 16;
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, t.remainder(piece, panelPieces), t.remainder(row, 8));
+  Value inPanel = t.add(t.multiply(row, rowBytes), t.multiply(swizzled, pieceBytes));
+  return t.add(tile, t.add(inPanel, t.multiply(t.divide(piece, panelPieces), rows * rowBytes)));
+}
+
 Value WarpgroupCode::describe(Value address, int64_t panelBytes) {
   Value place = arith::ShRUIOp::create(t.builder, t.loc, address, t.constant(4));
   return arith::OrIOp::create(t.builder, t.loc, place, t.constant(panelBytes / 16 << 16));

@@ -47,6 +47,8 @@ public:
                                           mlir::ValueRange sums = {});
   /// Stops until all products have ended but the last so many, which are still `running`.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
+  /// Where a piece of 16 bytes of a row lies in a tile of so many rows, in panels of 64 columns that are permuted so.
+  mlir::Value placeInPanels(mlir::Value tile, int64_t rows, mlir::Value row, mlir::Value piece);
   /// The lower half of the descriptor of a tile, whose panels are so many bytes apart.
   mlir::Value describe(mlir::Value address, int64_t panelBytes);
 

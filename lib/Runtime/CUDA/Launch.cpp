@@ -124,6 +124,7 @@ public:
   recur_status run(int32_t number);
 
 private:
+  int32_t findNext(int32_t number, int32_t step) const;
   SideBySide planBeside(int32_t number) const;
   int64_t countSegments(int32_t number) const;
   bool isCut() const;
@@ -154,30 +155,46 @@ Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_ke
     multiprocessors = 0;
 }
 
+/// The launch that is next, or was before, where no sequence is cut; -1 where there is none.
+int32_t Launcher::findNext(int32_t number, int32_t step) const {
+  do
+    number += step;
+  while (number >= 0 && number < kernel.launch_count && kernel.launches[number].bounds);
+  return number < kernel.launch_count ? number : -1;
+}
+
 /// How the launch runs beside the one behind it, if that is good.
 SideBySide Launcher::planBeside(int32_t number) const {
   const recur_launch_info &launch = kernel.launches[number];
-  if (!multiprocessors || !launch.teams || number + 1 == kernel.launch_count || !kernel.launches[number + 1].awaits)
+  int32_t next = findNext(number, 1);
+  if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits)
     return {};
   return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
-                         kernel.launches[number + 1].parts, launch.teams, double(launch.cost)},
+                         kernel.launches[next].parts, launch.teams, double(launch.cost)},
                         multiprocessors);
 }
 
-/// Into how many segments the launch cuts each sequence: as many as the longest one should have, packed or not, so that
-/// sequences of one length have the same bits. Where they are cut no launch runs beside it.
+/// Into how many segments the launch cuts each sequence, or that behind it for which it summarises them: as many as the
+/// longest one should have, packed or not, so that sequences of one length have the same bits. Where they are cut no
+/// launch runs beside it.
 int64_t Launcher::countSegments(int32_t number) const {
   const recur_launch_info &launch = kernel.launches[number];
   int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
+  if (launch.cuts && launch.bounds)
+    return countSegments(number + 1);
   if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK)
     return 1;
-  Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, 0};
+  Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, double(chunks)};
+  if (launch.workspace_bytes) {
+    const recur_launch_info &summaries = kernel.launches[number - 1];
+    cuttable.summary = summaries.cost;
+    cuttable.mapParts = summaries.parts - launch.parts;
+  }
   if (resolved.plan == RECUR_PLAN_SEGMENT)
     return forceSegments(cuttable, multiprocessors);
-  cuttable.uncut = double(cuttable.chunks);
-  if (number > 0 && launch.awaits) {
-    cuttable.before = kernel.launches[number - 1].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
-    cuttable.uncut = planBeside(number - 1).time / double(countChunks(resolved, kernel)) * double(chunks);
+  if (int32_t before = findNext(number, -1); before >= 0 && launch.awaits) {
+    cuttable.before = kernel.launches[before].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
+    cuttable.uncut = planBeside(before).time / double(countChunks(resolved, kernel)) * double(chunks);
   }
   return planSegments(cuttable, multiprocessors);
 }
@@ -221,7 +238,7 @@ recur_status Launcher::run(int32_t number) {
   if (rows == 0) // there are no tokens
     return RECUR_OK;
   SideBySide beside;
-  if (number + 1 < kernel.launch_count && countSegments(number + 1) == 1)
+  if (int32_t next = findNext(number, 1); next >= 0 && countSegments(next) == 1)
     beside = planBeside(number);
   if (launch.teams && !beside.rows)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
@@ -246,7 +263,7 @@ recur_status Launcher::run(int32_t number) {
   } else if (beside.rows) {
     config.grid[1] = unsigned(beside.rows);
   } else if (launch.cuts) {
-    config.grid[1] = unsigned(countSegments(number));
+    config.grid[1] = unsigned(countSegments(number) - (launch.bounds ? 1 : 0)); // of the last nobody asks for a summary
   }
   if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
     return failOf(cuda, name, "the kernel cannot be launched", error);

@@ -1,4 +1,5 @@
 #include "Runtime/CUDA/Phases.h"
+#include "Runtime/CUDA/Segments.h"
 
 using namespace recur::runtime;
 namespace abi = recur::abi;
@@ -48,8 +49,10 @@ PhaseSpace recur::runtime::arrangePhases(const Call &resolved, const recur_kerne
   __int128 scratch = 0;
   for (int i = 0; i < kernel.launch_count; ++i) {
     const recur_launch_info &launch = kernel.launches[i];
-    __int128 own =
-        __int128(countRows(resolved, kernel, launch)) * units * launch.parts * roundUp(launch.workspace_bytes);
+    // Launches that are cut have a summary of each segment there, and no tiles.
+    int64_t slots = launch.cuts ? limitSummaries(units, launch.parts, resolved.plan == RECUR_PLAN_SEGMENT)
+                                : countRows(resolved, kernel, launch) * launch.parts;
+    __int128 own = __int128(slots) * units * roundUp(launch.workspace_bytes);
     scratch = own > scratch ? own : scratch;
   }
   bytes += scratch;

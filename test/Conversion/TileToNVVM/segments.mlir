@@ -6,7 +6,7 @@
 // CHECK-LABEL: tile.kernel @chain required 0
 // CHECK-SAME: threads 288
 // CHECK: ^bb0(%[[Y:[a-z0-9]+]]: !tile.tile<?x64x32xf32, global>, %[[FINAL:[a-z0-9]+]]: !tile.tile<?x64x32xf32, global>,
-// CHECK: %[[BEGIN:[a-z0-9_]+]], %[[FIRST:[a-z0-9_]+]], %[[END:[a-z0-9_]+]], %[[START:[a-z0-9_]+]], %[[STORE:[a-z0-9_]+]] = tile.segment %[[D:[a-z0-9]+]] of %[[TOKENS:[a-z0-9]+]] by 16 initial %[[Y]] final %[[FINAL]] : <?xf32, global>, <?x64x32xf32, global>
+// CHECK: %[[BEGIN:[a-z0-9_]+]], %[[FIRST:[a-z0-9_]+]], %[[END:[a-z0-9_]+]], %[[START:[a-z0-9_]+]], %[[STORE:[a-z0-9_]+]] = tile.segment %[[TOKENS:[a-z0-9]+]] by 16 initial %[[Y]] final %[[FINAL]] remains %[[D:[a-z0-9]+]] : <?x64x32xf32, global>, !tile.tile<?xf32, global>
 // CHECK: tile.load %[[START]][
 // CHECK: scf.for %[[AT:.*]] = %[[BEGIN]] to %[[END]] step
 // CHECK: %[[NONE:.*]] = arith.constant 0 : i64

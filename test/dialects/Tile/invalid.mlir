@@ -532,7 +532,7 @@ tile.kernel @k required 0 workspace 0 {
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   // expected-error @below {{'tile.segment' op stands in the plan of one team of threads}}
-  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+  %a:5 = tile.segment %tokens by 64 initial %s final %s remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?xf32, global>
 }
 
 // -----
@@ -540,8 +540,8 @@ tile.kernel @k required 0 workspace 0 {
 tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   // expected-error @below {{'tile.segment' op stands in a kernel once, which has one part of a sequence}}
-  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
-  %b:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+  %a:5 = tile.segment %tokens by 64 initial %s final %s remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?xf32, global>
+  %b:5 = tile.segment %tokens by 64 initial %s final %s remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?xf32, global>
 }
 
 // -----
@@ -549,7 +549,7 @@ tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
 tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%remains: !tile.tile<?xbf16, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   // expected-error @below {{'tile.segment' op needs one number or vector of f32 for each chunk, not '!tile.tile<?xbf16, global>'}}
-  %a:5 = tile.segment %remains of %tokens by 64 initial %s final %s : !tile.tile<?xbf16, global>, !tile.tile<?x2x3xf32, global>
+  %a:5 = tile.segment %tokens by 64 initial %s final %s remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?xbf16, global>
 }
 
 // -----
@@ -557,5 +557,29 @@ tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
 tile.kernel @k required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%remains: !tile.tile<?xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   // expected-error @below {{'tile.segment' op needs chunks of 1 token or more, not of 0}}
-  %a:5 = tile.segment %remains of %tokens by 0 initial %s final %s : !tile.tile<?xf32, global>, !tile.tile<?x2x3xf32, global>
+  %a:5 = tile.segment %tokens by 0 initial %s final %s remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?xf32, global>
+}
+
+// -----
+
+tile.kernel @neither required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op has either what remains of the state, or summaries}}
+  %a:5 = tile.segment %tokens by 64 initial %s final %s : !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
+tile.kernel @no_parts required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op says of how many parts, 1 or more, it makes summaries, and of none where it makes none}}
+  %a:5 = tile.segment %tokens by 64 initial %s final %s summaries made : !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
+tile.kernel @no_array required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op has maps among its summaries, if any, and for these some of the kernel's 1 arrays}}
+  %a:5 = tile.segment %tokens by 64 initial %s final %s summaries made of 1 maps [1] : !tile.tile<?x2x3xf32, global>
 }

@@ -130,8 +130,22 @@ tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
 }
 
 // CHECK-LABEL: tile.kernel @cut
-// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = tile.segment %{{.*}} of %{{.*}} by 64 initial %{{.*}} final %{{.*}} : <?x3xf32, global>, <?x2x3xf32, global>
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = tile.segment %{{.*}} by 64 initial %{{.*}} final %{{.*}} remains %{{.*}} : <?x2x3xf32, global>, !tile.tile<?x3xf32, global>
 tile.kernel @cut required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%remains: !tile.tile<?x3xf32, global>, %initial: !tile.tile<?x2x3xf32, global>, %final: !tile.tile<?x2x3xf32, global>, %tokens: i64):
-  %begin, %first, %end, %start, %store = tile.segment %remains of %tokens by 64 initial %initial final %final : !tile.tile<?x3xf32, global>, !tile.tile<?x2x3xf32, global>
+  %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %initial final %final remains %remains : !tile.tile<?x2x3xf32, global>, !tile.tile<?x3xf32, global>
+}
+
+// CHECK-LABEL: tile.kernel @summaries
+// CHECK: tile.segment %{{.*}} by 64 initial %{{.*}} final %{{.*}} summaries made of 2 maps [0] : <?x2x3xf32, global>
+tile.kernel @summaries required 0 workspace 0 threads 32 shared 0 {
+^bb0(%v: !tile.tile<?x2xf32, global>, %s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %s final %s summaries made of 2 maps [0] : !tile.tile<?x2x3xf32, global>
+}
+
+// CHECK-LABEL: tile.kernel @summarised
+// CHECK: tile.segment %{{.*}} by 64 initial %{{.*}} final %{{.*}} summaries taken : <?x2x3xf32, global>
+tile.kernel @summarised required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %s final %s summaries taken : !tile.tile<?x2x3xf32, global>
 }

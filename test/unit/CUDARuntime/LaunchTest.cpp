@@ -343,6 +343,40 @@ TEST_F(Segments, BoundsAreFoundWhereTheyAreNeeded) {
   recur_unload(&pair);
 }
 
+/// A launch between the two summarises segments. It has two CTAs for values, and two for what becomes of a state.
+TEST_F(Segments, AreSummarisedButForTheLast) {
+  recur_launch_info three[3] = {launchPair[0], launchPair[1], launchPair[1]};
+  three[1].symbol = "gdn_summaries";
+  three[1].awaits = 0;
+  three[1].bounds = 1;
+  three[1].parts = 4;
+  three[1].cost = 0.5f;
+  three[1].workspace_bytes = three[2].workspace_bytes = 1024;
+  for (recur_kernel_info &kernel : kernels) {
+    kernel.launches = three;
+    kernel.launch_count = 3;
+  }
+  alignas(64) static char space[1 << 20];
+  call.workspace = space;
+  call.workspace_bytes = sizeof space;
+  call.plan = RECUR_PLAN_SEGMENT;
+  fakeCUDA.multiprocessors = 12; // on which three segments of two heads in two parts fit
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 3u);
+  EXPECT_EQ(fakeCUDA.all[1].symbol, "gdn_summaries");
+  EXPECT_THAT(fakeCUDA.all[1].grid, ElementsAre(2, 2, 4));
+  EXPECT_THAT(fakeCUDA.all[2].grid, ElementsAre(2, 3, 2));
+  EXPECT_FALSE(fakeCUDA.all[2].isEarly);
+  EXPECT_EQ(words(1)[recur::abi::WorkspaceWord], words(2)[recur::abi::WorkspaceWord]) << "where they are looked for";
+  // Of whole sequences nobody asks for summaries, and the first launch runs beside the last.
+  fakeCUDA.all.clear();
+  call.plan = RECUR_PLAN_CHUNK;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 2u);
+  EXPECT_TRUE(fakeCUDA.all[1].isEarly);
+  recur_unload(&pair);
+}
+
 TEST_F(Segments, OfNoTokensThereIsOne) {
   call.T = 0;
   call.plan = RECUR_PLAN_SEGMENT;

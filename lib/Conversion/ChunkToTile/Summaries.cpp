@@ -1,0 +1,92 @@
+// The kernel that summarises segments is the chain over the chunks without what it leaves: the steps on which its state
+// depends.
+#include "Analysis/ChainSummary.h"
+#include "Conversion/ChunkToTile/Segments.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace recur;
+using namespace recur::analysis;
+using namespace recur::tile;
+
+/// Erases ops of the loop that nobody needs, and then what was there for them.
+static void reduce(KernelOp kernel, ArrayRef<Operation *> superfluous) {
+  for (Operation *op : superfluous)
+    op->erase();
+  SmallVector<Operation *> all;
+  kernel.walk([&](Operation *op) { all.push_back(op); });
+  for (Operation *op : llvm::reverse(all))
+    if (isa<AllocOp, ViewOp>(op) && op->use_empty())
+      op->erase();
+}
+
+static void addSegment(const StateChain &chain, Summaries summaries, IntegerAttr parts, DenseI64ArrayAttr maps) {
+  LoadOp initial = chain.initial;
+  StoreOp final = chain.final;
+  scf::ForOp loop = chain.loop;
+  OpBuilder builder(initial);
+  std::optional<int64_t> size = getConstantIntValue(loop.getStep());
+  auto segment = SegmentOp::create(builder, loop.getLoc(), loop->getBlock()->getArguments().back(), *size,
+                                   initial.getArray(), final.getArray());
+  segment.setSummaries(summaries);
+  segment.setPartsAttr(parts);
+  segment.setMapsAttr(maps);
+  conversion::takeSegment(builder, segment, loop);
+}
+
+/// The kernel's arrays that have the rows of values.
+static SmallVector<int64_t> findValues(const StateChain &chain, const ChainSummary &summary) {
+  SmallVector<int64_t> numbers;
+  for (unsigned number : summary.values) {
+    LoadOp load = chain.loads[number].op;
+    numbers.push_back(cast<BlockArgument>(load.getArray()).getArgNumber());
+  }
+  llvm::sort(numbers);
+  numbers.erase(llvm::unique(numbers), numbers.end());
+  return numbers;
+}
+
+/// Whether both halves of a matrix that is a summary have room where chunks lie.
+static bool hasRoom(const StateChain &chain) {
+  constexpr int64_t panelColumns = 64, rowBytes = 128;
+  return 2 * int64_t(llvm::divideCeil(chain.keys, panelColumns)) * chain.keys * rowBytes <=
+         chain.stages * chain.stageBytes;
+}
+
+KernelOp conversion::addSummaries(KernelOp chain, int64_t parts, StringRef name) {
+  std::optional<StateChain> whole = findStateChain(chain);
+  if (!whole || whole->segment || !getConstantIntValue(whole->loop.getStep()))
+    return {};
+  std::optional<ChainSummary> summary = summarise(*whole);
+  if (!summary || (summary->hasMaps && !hasRoom(*whole)))
+    return {};
+  OpBuilder builder(chain);
+  IRMapping copies;
+  auto kernel = cast<KernelOp>(builder.clone(*chain, copies));
+  kernel.setSymName(name);
+  SmallVector<Operation *> superfluous;
+  for (auto [number, step] : llvm::enumerate(whole->steps))
+    if (!summary->steps.contains(unsigned(number)))
+      superfluous.push_back(copies.lookup(step.op));
+  for (auto [number, load] : llvm::enumerate(whole->loads))
+    if (!summary->loads.contains(unsigned(number)))
+      superfluous.push_back(copies.lookup(load.op.getOperation()));
+  if (whole->kept)
+    superfluous.push_back(copies.lookup(whole->kept.getOperation()));
+  reduce(kernel, superfluous);
+  std::optional<StateChain> reduced = findStateChain(kernel);
+  if (!reduced) {
+    kernel.erase();
+    return {};
+  }
+  auto maps = [&](ArrayRef<int64_t> numbers) {
+    return summary->hasMaps ? builder.getDenseI64ArrayAttr(numbers) : DenseI64ArrayAttr();
+  };
+  SmallVector<int64_t> values = findValues(*whole, *summary);
+  addSegment(*reduced, Summaries::Made, builder.getI64IntegerAttr(parts), maps(values));
+  addSegment(*whole, Summaries::Taken, {}, maps({}));
+  kernel.setThreads(reduced->threads());
+  kernel.setShared(std::max<int64_t>(*kernel.getShared(), reduced->sharedBytes));
+  return kernel;
+}
