@@ -1,6 +1,7 @@
 #include "Analysis/InverseForm.h"
 #include "Analysis/Algebra/Division.h"
 #include "llvm/ADT/SetVector.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace recur;
@@ -84,6 +85,31 @@ void InverseFormBuilder::separateDecay() {
   written = algebra.poly(others);
 }
 
+/// The two sums, but for the rounding of the numbers in them.
+static bool agree(const Poly *a, const Poly *b) {
+  return a->terms.size() == b->terms.size() && all_of(zip(a->terms, b->terms), [](auto pair) {
+           auto &[x, y] = pair;
+           return x.monomial == y.monomial &&
+                  std::abs(x.coefficient - y.coefficient) <= 1e-12 * std::abs(y.coefficient);
+         });
+}
+
+/// `a` / `b` when it is a polynomial, as `quotient` gives it, but where the numbers in both are rounded.
+static const Poly *roundedQuotient(Algebra &algebra, const Poly *a, const Poly *b) {
+  if (b->single())
+    return quotient(algebra, a, b);
+  // The divisor is a sum over the keys' parts: each term of the quotient has its largest one.
+  const Term *leading = llvm::max_element(
+      b->terms, [](const Term &x, const Term &y) { return std::abs(x.coefficient) < std::abs(y.coefficient); });
+  SmallVector<Term, 4> terms;
+  for (const Term &term : a->terms)
+    if (const Monomial *monomial = quotient(algebra, term.monomial, leading->monomial))
+      terms.push_back({monomial, term.coefficient / leading->coefficient});
+  const Poly *result = algebra.poly(terms);
+  const Poly *product = algebra.multiplyWithinLimit(result, b);
+  return product && agree(product, a) ? result : nullptr;
+}
+
 /// Whether what the token subtracts, `coefficient` times the outer product of the two reads, has the factor of an
 /// inverse's correction.
 Expected<InverseForm> InverseFormBuilder::match(Kind kind, const Poly *right, const Poly *left,
@@ -99,10 +125,10 @@ Expected<InverseForm> InverseFormBuilder::match(Kind kind, const Poly *right, co
       (dependsOn(term.monomial->states, state) ? own : free).push_back(term);
     // The same number in two spellings: left (P right) and (left P) right.
     for (const Poly *product : {dot(left, read(right, /*isLeft=*/false)), dot(right, read(left, /*isLeft=*/true))}) {
-      const Poly *scale = quotient(algebra, algebra.poly(own), product);
+      const Poly *scale = roundedQuotient(algebra, algebra.poly(own), product);
       if (!scale || scale->dependsOn(state) || scale->axes != Axis::None)
         continue;
-      if (numerator != algebra.multiply(decay, scale))
+      if (!agree(numerator, algebra.multiply(decay, scale)))
         return unlikeInverse("is not scaled by what it is divided by");
       return InverseForm{state, kind, right, left, scale, algebra.poly(free), describeDecay(algebra, decay)};
     }
@@ -130,7 +156,7 @@ Expected<InverseForm> InverseFormBuilder::build(ArrayRef<PlainRead> reads) {
   auto tryPair = [&](Kind kind, const Poly *right, const Poly *left) -> std::optional<Expected<InverseForm>> {
     const Poly *rows = read(right, kind == Kind::OfLeftRead), *columns = read(left, kind != Kind::OfRightRead);
     const Poly *product = algebra.multiplyWithinLimit(rows, algebra.transpose(columns));
-    const Poly *coefficient = product ? quotient(algebra, written, product) : nullptr;
+    const Poly *coefficient = product ? roundedQuotient(algebra, written, product) : nullptr;
     if (!coefficient || coefficient->axes != Axis::None)
       return std::nullopt;
     return match(kind, right, left, algebra.negate(coefficient));

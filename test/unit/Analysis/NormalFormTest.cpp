@@ -267,6 +267,7 @@ TEST(Class, Inverse) {
       classOf("P = exp(-a * a) * P\nlet u = P @ (2 * k + h)\nP = P - b * outer(u, u) / (3 + b * dot(2 * k + h, u))"),
       "inverse");
   EXPECT_EQ(classOf("let u = P @ k\nP = P - outer(u, u) / (a / b + dot(k, u))"), "inverse");
+  EXPECT_EQ(classOf("let u = P @ (k + 0.2 * h)\nP = 1.01 * (P - outer(u, u) / (2 + dot(k + 0.2 * h, u)))"), "inverse");
   EXPECT_EQ(classOf("let u = P @ l2norm(k)\nP = P - outer(u, u) / (1 + dot(l2norm(k), u))"), "inverse");
 
   Understood understood = understand("P = a * P\nlet u = P @ k\nP = P - b * outer(u, u) / (3 + b * dot(k, u))");
