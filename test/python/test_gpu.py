@@ -9,6 +9,7 @@ import time
 import numpy
 import pytest
 import test_fla
+import test_starts
 from conftest import FLOAT, draw, error_of, run_python
 from test_golden import GOLDEN, NAMES, call, read, read_dims
 
@@ -117,6 +118,17 @@ def test_delays(inputs):
     _, states = layer(**{n: x[:, :5] for n, x in given.items()}, **params, final=True)
     rest, states = layer(**{n: x[:, 5:] for n, x in given.items()}, **params, initial=states, final=True)
     assert error_of(host(rest), host(layer(**given, **params)[:, 5:])) < 1e-5 and "k_back3" in states
+
+
+def test_states_that_do_not_start_as_zero():
+    memory, arrays = recur.define(test_starts.TEXT), test_starts.draw_given()
+    given, starts = put(arrays), put(test_starts.starts(arrays))
+    for initial in (None, {"S": starts["S"]}, {"P": 2 * starts["P"]}):
+        want, want_states = memory(**arrays, initial=initial and {n: host(x) for n, x in initial.items()}, final=True)
+        o, states = memory(**given, initial=initial, final=True)
+        assert error_of(host(o), want) < BOUND[torch.float32]
+        for name, state in states.items():
+            assert error_of(host(state), want_states[name]) < BOUND[torch.float32], name
 
 
 def test_packed_sequences(gdn):

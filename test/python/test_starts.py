@@ -25,11 +25,15 @@ def memory():
     return recur.define(TEXT)
 
 
-@pytest.fixture
-def given():
+def draw_given():
     shapes = {"q": (B, T, H, K), "k": (B, T, H, K), "v": (B, T, H, V), "beta": (B, T, H), "W": (H, V, K), "d": (H, K)}
     random = numpy.random.default_rng(7)
     return {name: random.standard_normal(shape).astype(FLOAT) for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def given():
+    return draw_given()
 
 
 def starts(given):
