@@ -27,8 +27,9 @@ public:
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
 
-  /// The image of all kernels. What the assembler finds at fault in phases makes the plain plan take their place, then
-  /// one whose registers hold nothing of the next chunk; a kernel of plan `step` is left out for it. Notes say so.
+  /// The image of all kernels. Where the assembler finds fault with a chain that takes summaries of segments, it does
+  /// without. What it finds at fault in phases makes the plain plan take their place, then one whose registers hold
+  /// nothing of the next chunk; a kernel of plan `step` is left out for it. Notes say so.
   Expected<std::string> makeImage();
 
   struct Made {
@@ -38,6 +39,7 @@ public:
     PipelineOptions pipeline;
     std::unique_ptr<Module> code;
     bool isStep = false;
+    std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
   };
   ArrayRef<Made> getMade() const { return made; }
 
@@ -238,6 +240,8 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   for (const CUDAKernelMaker::Made &kernel : maker.getMade()) {
     if (!kernel.plan.whyPlain.empty())
       remarks.push_back({"rejected", "the plan in phases: " + kernel.plan.whyPlain});
+    if (!kernel.whyNoSummaries.empty())
+      remarks.push_back({"rejected", "summaries of segments: " + kernel.whyNoSummaries});
     for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
       remarks.push_back({"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol,
                                             launch.threads, describeCTAs(launch), printKiB(launch.sharedBytes),
@@ -332,8 +336,8 @@ static bool thinOut(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
 }
 
 Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
-  Expected<std::unique_ptr<Module>> code =
-      compileCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form, context, kernel.plan);
+  Expected<std::unique_ptr<Module>> code = compileCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form,
+                                                              context, kernel.plan, kernel.whyNoSummaries.empty());
   if (!code)
     return code.takeError();
   kernel.code = std::move(*code);
@@ -356,13 +360,14 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
   auto module = copyTo("chunk", recurrence, options);
   if (!module)
     return module.takeError();
-  return add(std::move(*module), CUDAForm::Plain, {symbol.str(), {}, {}, options, nullptr, /*isStep=*/true});
+  return add(std::move(*module), CUDAForm::Plain, {symbol.str(), {}, {}, options, nullptr, /*isStep=*/true, {}});
 }
 
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
-  return add(std::move(module), CUDAForm::OutputsInChain, {symbol.str(), {}, {}, pipeline, nullptr});
+  return add(std::move(module), CUDAForm::OutputsInChain,
+             {symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}});
 }
 
 Expected<std::string> CUDAKernelMaker::emitAll() {
@@ -376,6 +381,14 @@ Expected<std::string> CUDAKernelMaker::emitAll() {
   }
   listings.llvmIR = listings.wantsLLVM ? codegen::printIR(*all) : "";
   return emitPTX(*all, pipeline.target);
+}
+
+/// Whether the faults are of the kernel that summarises segments, or of the one that begins with what it found.
+static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
+  return any_of(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+    return launch.cuts && launch.workspaceBytes &&
+           any_of(faults, [&](const Fault &fault) { return fault.kernel == launch.symbol; });
+  });
 }
 
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
@@ -393,6 +406,14 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
     if (own.empty() || (!isInPhases && !isSpare && !couldWait))
       continue;
     std::string why = toString(refuseFaults(own));
+    if (isOfSummaries(kernel.plan, own)) {
+      if (pipeline.plan == Plan::Segment)
+        listings.notes.push_back("'" + kernel.symbol + "' does not summarise segments: " + why);
+      kernel.whyNoSummaries = std::move(why);
+      if (Error error = compile(kernel, kernel.plan.form))
+        return std::move(error);
+      return true;
+    }
     if (isSpare) {
       listings.notes.push_back("'" + kernel.symbol + "' is left out: " + why);
       made.erase(made.begin() + (&kernel - made.data()));

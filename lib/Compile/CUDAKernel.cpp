@@ -184,7 +184,8 @@ static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
 }
 
 /// Without phases where the program has none in this form.
-static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline, CUDAForm form) {
+static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline, CUDAForm form,
+                                        bool summaries) {
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
@@ -207,7 +208,8 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   made.plan = describe(module);
   made.plan.form = form;
   addPhases(made.plan, *made.phases, module, pipeline.dataType);
-  summariseSegments(made.plan, *made.phases, module);
+  if (summaries)
+    summariseSegments(made.plan, *made.phases, module);
   putSideBySide(made.plan, *made.phases, module);
   if (Error error = checkCounts(made.plan))
     return std::move(error);
@@ -222,19 +224,19 @@ static bool leaveRoom(const CUDAPlan &plan) {
   });
 }
 
-Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
-                                               CUDAForm form) {
+Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
+                                               bool summaries) {
   std::string whyPlain;
   for (CUDAForm own : {CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
     if (own < form)
       continue;
-    Expected<CUDAKernels> made = planPhases(program, pipeline, own);
+    Expected<CUDAKernels> made = planPhases(program, pipeline, own, summaries);
     // Tiles in the device's memory take longer than what is left there.
     bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
     if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {
       // Interactions of the outputs may take the room of a second CTA from what is early, which outweighs a launch
       // less.
-      Expected<CUDAKernels> apart = planPhases(program, pipeline, CUDAForm::InPhases);
+      Expected<CUDAKernels> apart = planPhases(program, pipeline, CUDAForm::InPhases, summaries);
       if (apart && apart->phases && apart->plan.workspaceBytes == 0 && leaveRoom(apart->plan))
         return apart;
       if (!apart)
@@ -266,8 +268,9 @@ CUDAForm compile::getNext(CUDAForm form) {
 }
 
 Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
-                                                              CUDAForm form, LLVMContext &context, CUDAPlan &plan) {
-  Expected<CUDAKernels> made = planCUDAKernels(program, pipeline, form);
+                                                              CUDAForm form, LLVMContext &context, CUDAPlan &plan,
+                                                              bool summaries) {
+  Expected<CUDAKernels> made = planCUDAKernels(program, pipeline, form, summaries);
   if (!made)
     return made.takeError();
   plan = made->plan;
@@ -275,7 +278,7 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
   if (module || !made->phases)
     return module;
   std::string why = toString(module.takeError());
-  module = compileCUDAKernels(program, pipeline, getNext(plan.form), context, plan);
+  module = compileCUDAKernels(program, pipeline, getNext(plan.form), context, plan, summaries);
   if (plan.form == CUDAForm::Plain)
     plan.whyPlain = std::move(why);
   return module;

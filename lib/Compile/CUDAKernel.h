@@ -42,13 +42,15 @@ struct CUDAKernels {
 };
 
 /// Plans kernels for the GPU that the options name, in this form or the first behind it that the program has; they
-/// have the options' symbol, or the program's name.
-llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form);
+/// have the options' symbol, or the program's name. Without `summaries` no kernel summarises segments.
+llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
+                                            bool summaries = true);
 
 /// The same as LLVM IR, optimised. `plan` receives what it asks.
 llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(chunk::ProgramOp program,
                                                                  const PipelineOptions &pipeline, CUDAForm form,
-                                                                 llvm::LLVMContext &context, CUDAPlan &plan);
+                                                                 llvm::LLVMContext &context, CUDAPlan &plan,
+                                                                 bool summaries = true);
 
 /// A chunk that a plan was made with.
 struct TriedChunk {

@@ -7,7 +7,6 @@
 using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
-namespace abi = recur::abi;
 
 /// Chunks whose rows are on their way at once.
 static constexpr int64_t inStep = 8;

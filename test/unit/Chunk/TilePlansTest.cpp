@@ -58,6 +58,12 @@ class Plans : public TilePlanTest, public ::testing::WithParamInterface<std::str
 /// Constants are float32 in a plan, and all else is float64 here.
 constexpr double limit = 1e-6;
 
+/// A state that grows by a constant with every token has the rounding of that constant as often: rls divides by 0.99.
+double limitOf(llvm::StringRef example, int64_t tokens) {
+  constexpr double rounding = 3e-8;
+  return example == "rls" ? std::max(limit, double(tokens) * rounding) : limit;
+}
+
 TEST_P(Plans, ComputeTokenByToken) {
   // Sizes apart from each other, and sizes that could be taken for numbers of tokens.
   for (auto [chunk, K, V, M] : {std::tuple(64, 6, 5, 4), std::tuple(16, 16, 32, 16)}) {
@@ -70,7 +76,8 @@ TEST_P(Plans, ComputeTokenByToken) {
       Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens + chunk));
       Results want = get(interpret(recurrenceOf(*module), data));
       Results got = get(interpret(tiles.kernel(), tiles.arrays, data));
-      EXPECT_LE(relativeRms(got, want), limit) << "with chunks of " << chunk << ", " << tokens << " tokens";
+      EXPECT_LE(relativeRms(got, want), limitOf(GetParam(), tokens))
+          << "with chunks of " << chunk << ", " << tokens << " tokens";
     }
   }
 }

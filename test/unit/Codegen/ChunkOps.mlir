@@ -81,7 +81,8 @@ chunk.program @solves {} chunk 24 {
   chunk.output "back" %back : tensor<24x17xf32>
   %two = chunk.constant 2.0 : tensor<24xf32>
   %seen = chunk.interaction %k, %k inclusive : tensor<24x4xf32>, tensor<24x4xf32>
-  %F = chunk.eliminate %seen, %seen columns %g diagonal %two : tensor<24x24xf32>, tensor<24xf32>
+  %gain = chunk.map exp %g : tensor<24xf32>
+  %F = chunk.eliminate %seen, %seen columns %gain diagonal %two : tensor<24x24xf32>, tensor<24xf32>
   %e = chunk.solve %F, %v : tensor<24x24xf32>, tensor<24x17xf32>
   chunk.output "e" %e : tensor<24x17xf32>
   %w = chunk.solve %L, %v strict decay log(%g : tensor<24xf32>) : tensor<24x24xf32>, tensor<24x17xf32>
