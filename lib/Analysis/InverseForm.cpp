@@ -15,7 +15,7 @@ public:
       : algebra(algebra), state(state), self(expressions.before(state)), after(expressions.after(state)),
         shape(dgps::shapeOf(dgps::StateOp(expressions.state(state)).getResult())) {}
 
-  Expected<InverseForm> build(ArrayRef<PlainRead> reads);
+  Expected<InverseForm> build(dgps::RecurrenceOp recurrence, const Expressions &expressions);
 
 private:
   using Kind = InverseForm::Kind;
@@ -137,7 +137,58 @@ Expected<InverseForm> InverseFormBuilder::match(Kind kind, const Poly *right, co
   return unlikeInverse("does not divide by a product of the same keys with it");
 }
 
-Expected<InverseForm> InverseFormBuilder::build(ArrayRef<PlainRead> reads) {
+namespace {
+/// The vectors that the state is multiplied with from either side, without scalar factors.
+struct ReadKeys {
+  SetVector<const Poly *> right, left;
+};
+} // namespace
+
+/// Sums and multiples of reads are reads with the sums and multiples of their keys: k @ P + h @ P is (k + h) @ P.
+static ReadKeys gatherKeys(Algebra &algebra, const Expressions &expressions, dgps::RecurrenceOp recurrence,
+                           unsigned state) {
+  ReadKeys keys;
+  DenseMap<mlir::Value, std::pair<const Poly *, bool>> known; // the key, and whether it is on the left
+  auto record = [&](mlir::Value value, const Poly *key, bool isLeft) {
+    known[value] = {key, isLeft};
+    if (!key->isZero())
+      (isLeft ? keys.left : keys.right).insert(extractContent(algebra, key).direction);
+  };
+  for (const PlainRead &read : findPlainReads(algebra, expressions, recurrence, state))
+    record(read.value, algebra.multiply(read.scale, read.key), read.isLeft);
+  auto scale = [&](mlir::Value result, mlir::Value value, mlir::Value factor, bool divides = false) {
+    auto read = known.find(value);
+    if (read == known.end() || known.contains(result))
+      return;
+    auto [key, isLeft] = read->second;
+    const Poly *number = expressions.of(factor);
+    if (number->axes == Axis::None && !number->dependsOn(state))
+      record(result, algebra.multiply(divides ? algebra.inverse(number) : number, key), isLeft);
+  };
+  for (mlir::Operation &op : recurrence.getBody().front()) {
+    if (isa<dgps::AddOp, dgps::SubOp>(op)) {
+      auto first = known.find(op.getOperand(0)), second = known.find(op.getOperand(1));
+      if (first == known.end() || second == known.end() || first->second.second != second->second.second)
+        continue;
+      auto [key, isLeft] = first->second;
+      const Poly *other = second->second.first;
+      record(op.getResult(0), algebra.add(key, isa<dgps::SubOp>(op) ? algebra.negate(other) : other), isLeft);
+    } else if (auto product = dyn_cast<dgps::MulOp>(op)) {
+      scale(product.getResult(), product.getOperand(0), product.getOperand(1));
+      scale(product.getResult(), product.getOperand(1), product.getOperand(0));
+    } else if (auto quotient = dyn_cast<dgps::DivOp>(op)) {
+      scale(quotient.getResult(), quotient.getOperand(0), quotient.getOperand(1), /*divides=*/true);
+    } else if (auto negative = dyn_cast<dgps::NegOp>(op)) {
+      if (auto read = known.find(negative.getOperand()); read != known.end()) {
+        auto [key, isLeft] = read->second;
+        record(negative.getResult(), algebra.negate(key), isLeft);
+      }
+    }
+  }
+  return keys;
+}
+
+Expected<InverseForm> InverseFormBuilder::build(dgps::RecurrenceOp recurrence, const Expressions &expressions) {
   if (shape.size() != 2 || shape[0] != shape[1])
     return ofAnotherKind();
   separateDecay();
@@ -150,9 +201,7 @@ Expected<InverseForm> InverseFormBuilder::build(ArrayRef<PlainRead> reads) {
     return ofAnotherKind();
   if (!decay)
     return unlikeInverse("its rows or columns have decays of their own");
-  SetVector<const Poly *> rightKeys, leftKeys;
-  for (const PlainRead &one : reads)
-    (one.isLeft ? leftKeys : rightKeys).insert(one.key);
+  auto [rightKeys, leftKeys] = gatherKeys(algebra, expressions, recurrence, state);
   auto tryPair = [&](Kind kind, const Poly *right, const Poly *left) -> std::optional<Expected<InverseForm>> {
     const Poly *rows = read(right, kind == Kind::OfLeftRead), *columns = read(left, kind != Kind::OfRightRead);
     const Poly *product = algebra.multiplyWithinLimit(rows, algebra.transpose(columns));
@@ -178,5 +227,5 @@ Expected<InverseForm> recur::analysis::buildInverseForm(Algebra &algebra, const 
                                                         dgps::RecurrenceOp recurrence, unsigned state) {
   if (expressions.atomOf(state)->rank != 2)
     return ofAnotherKind();
-  return InverseFormBuilder(algebra, expressions, state).build(findPlainReads(algebra, expressions, recurrence, state));
+  return InverseFormBuilder(algebra, expressions, state).build(recurrence, expressions);
 }

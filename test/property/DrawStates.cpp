@@ -341,7 +341,7 @@ void Drawer::drawMoebius() {
 void Drawer::drawInverse() {
   Term p = addState("P", {"K", "K"}, Fill::PositiveDefinite, StateClass::Inverse);
   // Spelled alike wherever they stand, however they are disguised.
-  Term key = input("k", {"K"}, Fill::Key);
+  Term right = input("k", {"K"}, Fill::Key), left = right;
   Term noise = random.chance(0.5) ? number(2) : add(number(1.5), applied("exp", inputOf("n", {}, Fill::Negative)));
   Term factor = random.chance(0.5) ? number(1) : applied("exp", inputOf("f", {}, Fill::Negative));
   Term keep = random.chance(0.3)   ? nullptr
@@ -354,17 +354,19 @@ void Drawer::drawInverse() {
   if (keep && decaysFirst)
     statements.push_back(assign(p->text, mul(keep, p)));
   Term rows = name(fresh("rows"), {"K"}), columns = rows;
-  unsigned kind = random.below(3);
-  statements.push_back(let(rows->text, kind == 0 ? times(key, p) : times(p, key)));
+  unsigned kind = random.below(4);
+  statements.push_back(let(rows->text, kind == 0 ? times(right, p) : times(p, right)));
   if (kind > 1) {
     columns = name(fresh("columns"), {"K"});
-    statements.push_back(let(columns->text, times(key, p)));
+    if (kind == 2)
+      left = add(right, mul(number(0.25), input("h", {"K"}, Fill::Key)));
+    statements.push_back(let(columns->text, times(left, p)));
   }
-  Term product = random.chance(0.5) ? dot(key, rows) : dot(key, columns);
+  Term product = random.chance(0.5) ? dot(left, rows) : dot(right, columns);
   Term divisor = add(noise, mul(factor, product));
   if (random.chance(0.5)) { // the weights of recursive least squares
     Term s = addState("W", {"V", "K"}, Fill::Normal, StateClass::Delta);
-    Term error = random.chance(0.7) ? sub(drawValue("v", "V"), times(s, key)) : drawValue("v", "V");
+    Term error = random.chance(0.7) ? sub(drawValue("v", "V"), times(s, right)) : drawValue("v", "V");
     statements.push_back(assign(s->text, add(s, outer(error, div(rows, divisor)))));
     statements.push_back(makeOutput(times(s, inputOf("q", {"K"}, Fill::Key))));
   }
