@@ -5,10 +5,14 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::languageserver;
+
+/// With strings of its own: a report's names are those of the module that it is made from.
+static json::Value own(const json::Value &report) { return cantFail(json::parse(formatv("{0}", report).str())); }
 
 std::map<std::string, json::Value> languageserver::explainAll(const SourceBuffer &source) {
   std::map<std::string, json::Value> reports;
@@ -23,7 +27,7 @@ std::map<std::string, json::Value> languageserver::explainAll(const SourceBuffer
   for (auto recurrence : module->getOps<dgps::RecurrenceOp>()) {
     explain::ExplainOptions options;
     options.pipeline = pipeline;
-    reports.insert({recurrence.getSymName().str(), explain::explainJson(recurrence, options)});
+    reports.insert({recurrence.getSymName().str(), own(explain::explainJson(recurrence, options))});
   }
   return reports;
 }
