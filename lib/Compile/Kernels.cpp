@@ -228,7 +228,7 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
     if (Error error = addKernels(*decided, wanted, *maker, interface))
       return std::move(error);
     if (pipeline.backward)
-      if (Error error = addGradient(recurrence, completeGradients(recurrence, pipeline), *maker, interface))
+      if (Error error = addGradient(recurrence, completeGradients(recurrence, decided->pipeline), *maker, interface))
         return std::move(error);
     if (Error error = addStarts(recurrence, pipeline, *maker, interface, names))
       return std::move(error);
