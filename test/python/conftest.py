@@ -1,5 +1,6 @@
 """What the tests share: a cache of their own, drawn arrays, and the repository's files."""
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -20,6 +21,26 @@ FLOAT = numpy.float32
 @pytest.fixture
 def gdn():
     return recur.library.gated_delta_net
+
+
+@pytest.fixture(scope="session")
+def in_chunks():
+    """That recurrence in chunks of so many tokens."""
+    return functools.cache(lambda tokens: recur.define(recur.library.gated_delta_net.source, chunk=tokens))
+
+
+# The tokens of a chunk, a budget for 150 tokens of two sequences, and the tokens between the states that it has room for: those of
+# one place in both sequences take 2 * 2048 bytes.
+KEPT_INTERVALS = [
+    (64, None, 64),
+    (16, None, 16),
+    (64, 0, 0),
+    (64, 1 << 20, 64),
+    (64, 2 * 2 * 2048, 128),
+    (16, 2 * 2 * 2048, 80),
+    (64, 2 * 2048, 192),
+    (64, 100, 0),
+]
 
 
 def draw(seed=0, B=2, T=70, H=4, Hq=2, K=16, V=8):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from conftest import FLOAT, draw, error_of
+from conftest import FLOAT, KEPT_INTERVALS, draw, error_of
 from float64 import compile_all, get_case
 from test_golden import NAMES
 
@@ -288,9 +288,10 @@ def derive_with(gdn, kept_bytes, transform=jax.jit, **given):
     return jax.tree.leaves(got), intervals
 
 
-@pytest.mark.parametrize("kept_bytes, interval", [(None, 64), (0, 0), (1 << 20, 64), (2 * 2 * 4 * 512, 128), (2 * 4 * 512, 192), (100, 0)])
-def test_states_that_are_kept(gdn, kept_bytes, interval):
+@pytest.mark.parametrize("chunk, kept_bytes, interval", KEPT_INTERVALS)
+def test_states_that_are_kept(in_chunks, chunk, kept_bytes, interval):
     """The gradient takes the states that the call forward left, as many as the budget allows: the same numbers."""
+    gdn = in_chunks(chunk)
     given = {n: jnp.asarray(a) for n, a in draw(T=150).items()}
     given["S"] = jnp.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)
     got, intervals = derive_with(gdn, kept_bytes, **given)
@@ -303,7 +304,8 @@ def test_states_that_are_kept(gdn, kept_bytes, interval):
         assert error_of(value, wanted) < 1e-6
 
 
-def test_states_that_are_kept_of_packed_and_of_mapped_calls(gdn):
+def test_states_that_are_kept_of_packed_and_of_mapped_calls(in_chunks):
+    gdn = in_chunks(64)
     one = {n: jnp.asarray(a) for n, a in draw(B=1, T=150).items()}
     offsets = jnp.array([0, 3, 3, 131, 150])
     got, intervals = derive_with(gdn, None, offsets=offsets, **one)

@@ -5,7 +5,7 @@ import pickle
 
 import numpy
 import pytest
-from conftest import FLOAT, draw, error_of
+from conftest import FLOAT, KEPT_INTERVALS, draw, error_of
 from float64 import compile_all, get_case
 from test_golden import GOLDEN, NAMES, call, read
 
@@ -376,10 +376,11 @@ def derive_with(gdn, kept_bytes, function=None, **tensors):
     return [o.detach(), S.detach(), *got], intervals
 
 
-@pytest.mark.parametrize("kept_bytes, interval", [(None, 64), (0, 0), (1 << 20, 64), (2 * 2 * 4 * 512, 128), (2 * 4 * 512, 192), (100, 0)])
-def test_states_that_are_kept(gdn, kept_bytes, interval):
+@pytest.mark.parametrize("chunk, kept_bytes, interval", KEPT_INTERVALS)
+def test_states_that_are_kept(in_chunks, chunk, kept_bytes, interval):
     """The gradient takes the states that the call forward left, as many as the budget allows: the same numbers, also where all of it
     is one graph, and where the call is made again for the gradient."""
+    gdn = in_chunks(chunk)
     given = {**of_torch(draw(T=150)), "S": torch.linspace(-1, 1, 2 * 4 * 8 * 16).reshape(2, 4, 8, 16)}
     want, _ = derive_with(gdn, 0, **given)
     again = lambda **options: torch.utils.checkpoint.checkpoint(gdn, use_reentrant=False, **options)
@@ -391,7 +392,8 @@ def test_states_that_are_kept(gdn, kept_bytes, interval):
         assert all(error_of(value.numpy(), wanted.numpy()) < 1e-6 for value, wanted in zip(got, want))
 
 
-def test_states_that_are_kept_of_packed_sequences(gdn):
+def test_states_that_are_kept_of_packed_sequences(in_chunks):
+    gdn = in_chunks(64)
     given = {**of_torch(draw(B=1, T=150)), "offsets": torch.tensor([0, 3, 3, 131, 150])}
     (got, intervals), (want, none) = derive_with(gdn, None, **given), derive_with(gdn, 0, **given)
     assert (intervals, none) == ([64, 64], [0, 0])
