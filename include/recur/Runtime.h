@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 12
+#define RECUR_ABI_VERSION 13
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -72,10 +72,10 @@ typedef struct recur_array_info {
 } recur_array_info;
 
 /* What a segment of tokens makes of one state, as a map that is computed without knowing the state: the kernels `run`,
- * which gives the map's two parts, and `apply`, which takes a state from before the segment to after it. */
+ * which gives the map's parts, and `apply`, which takes a state from before the segment to after it. */
 typedef struct recur_summary_info {
-  recur_kernel run;     /* inputs, params, the states in `needs`, both parts; then these states and parts again */
-  recur_kernel apply;   /* the state, both parts; then the state and both parts afterwards; of 1 token */
+  recur_kernel run;     /* inputs, params, the states in `needs`, the parts; then these states and parts again */
+  recur_kernel apply;   /* the state, the parts; then the state and the parts afterwards; of 1 token */
   const int32_t *needs; /* the states, by their places, whose values before the segment must be known */
   int32_t need_count;
   int32_t state;      /* its place among the states */
@@ -84,6 +84,8 @@ typedef struct recur_summary_info {
   float offset_start; /* the second part's, which is as the state */
   float cost;         /* of a chunk of `run`, over that of a chunk of the recurrence's kernel */
   float apply_cost;   /* of `apply`, over the same */
+  int32_t scale_size; /* not 0: a part before the first, of so many factors that start as ones: they scale the state's
+                       * rows or columns, on the side that the matrix is not on */
 } recur_summary_info;
 
 /* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,

@@ -2,6 +2,7 @@
 #include "Pipelines/Stages.h"
 #include "Support/Errors.h"
 #include "Transforms/Chunk/ApplySummary.h"
+#include "dialects/Chunk/ChunkSummaryParts.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -37,13 +38,15 @@ static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::Progr
     names.push_back(state.getName());
   auto placeOf = [&](StringRef name) { return int64_t(find(names, name) - names.begin()); };
   facts.state = placeOf(*summary.getSummaryOf());
-  SmallVector<chunk::StateOp, 8> states = summary.getStates();
-  for (chunk::StateOp known : ArrayRef(states).drop_back(2))
+  chunk::SummaryParts parts = chunk::getSummaryParts(summary);
+  for (chunk::StateOp known : parts.known)
     facts.needs.push_back(int32_t(placeOf(known.getName())));
+  if (parts.scales)
+    facts.scaleSize = chunk::tensorOf(parts.scales).getNumElements();
   switch (*summary.getSummaryKind()) {
   case SummaryKind::Right:
   case SummaryKind::Left:
-    facts.mapSide = chunk::tensorOf(states[states.size() - 2]).getDimSize(0);
+    facts.mapSide = chunk::tensorOf(parts.map).getDimSize(0);
     break;
   case SummaryKind::Elementwise:
     facts.mapStart = 1;
@@ -79,9 +82,10 @@ Expected<SegmentPrograms> compile::makeSegmentPrograms(chunk::ProgramOp program)
     for (chunk::StateOp each : state.apply.getStates())
       copies += flopsPerByte * 8 * double(chunk::tensorOf(each).getNumElements());
     state.facts.applyCost = float((estimateCost(state.apply) + copies) / cost);
-    SmallVector<chunk::StateOp, 8> states = summary.getStates();
-    partBytes =
-        std::max(partBytes, countKeptBytes(states[states.size() - 2]) + countKeptBytes(states[states.size() - 1]));
+    int64_t bytes = 0;
+    for (chunk::StateOp part : chunk::getSummaryParts(summary).list())
+      bytes += countKeptBytes(part);
+    partBytes = std::max(partBytes, bytes);
     result.states.push_back(std::move(state));
   }
   if (result.states.size() != program.getStates().size())

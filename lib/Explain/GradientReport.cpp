@@ -4,6 +4,7 @@
 #include "Compile/SegmentPrograms.h"
 #include "Explain/ChunkEquations.h"
 #include "Explain/ChunkReport.h"
+#include "dialects/Chunk/ChunkSummaryParts.h"
 #include <fmt/format.h>
 
 using namespace llvm;
@@ -119,8 +120,8 @@ static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
   segments.bytes += 2 * stateBytes;
   for (const compile::SegmentProgram &state : maps->states) {
     segments.maps += double(state.facts.cost) * compile::estimateCost(programs.program) / cost;
-    SmallVector<chunk::StateOp, 8> parts = chunk::ProgramOp(state.summary).getStates();
-    segments.bytes += countBytes(parts[parts.size() - 2]);
+    chunk::SummaryParts parts = chunk::getSummaryParts(state.summary);
+    segments.bytes += countBytes(parts.map) + (parts.scales ? countBytes(parts.scales) : 0);
   }
   return segments;
 }

@@ -1,6 +1,7 @@
 #include "Interpreter/ChunkMeaning.h"
 #include "Interpreter/ChunkRunner.h"
 #include "Support/Errors.h"
+#include "dialects/Chunk/ChunkSummaryParts.h"
 
 using namespace llvm;
 using namespace recur;
@@ -153,6 +154,8 @@ Expected<Results> ChunkRunner::run(KeptStates *kept) {
   return std::move(results);
 }
 
+static Array makeOnes(ArrayRef<int64_t> shape) { return {shape.vec(), std::vector<double>(*countElements(shape), 1)}; }
+
 /// The summary's map before the first token: what leaves a state as it is.
 static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
   Array map{shape.vec(),
@@ -166,22 +169,25 @@ static Array identityMap(chunk::SummaryKind kind, ArrayRef<int64_t> shape) {
 Expected<SummarisedSegments> ChunkRunner::summarise(ArrayRef<chunk::ProgramOp> summaries, const Sequence &sequence,
                                                     int64_t head, int64_t segments) {
   Arithmetic arithmetic(options.rounding, options.disturbance);
-  SummarisedSegments result{std::vector<States>(segments + 1), std::vector<States>(segments)};
+  SummarisedSegments result{std::vector<States>(segments + 1), std::vector<States>(segments),
+                            std::vector<States>(segments)};
   States initial = initialStates(program, sequence.state, head);
   // A state's summaries need the states before it, which are known by then.
   for (chunk::ProgramOp summary : summaries) {
     std::string name = summary.getSummaryOf()->str();
     chunk::SummaryKind kind = *summary.getSummaryKind();
-    auto states = summary.getStates();
-    chunk::StateOp map = states[states.size() - 2], offset = states[states.size() - 1];
+    chunk::SummaryParts parts = chunk::getSummaryParts(summary);
+    chunk::StateOp map = parts.map, offset = parts.offset;
     Array state = initial.at(name);
     for (int64_t segment = 0; segment <= segments; ++segment) {
       result.starts[segment][name] = state;
       if (segment == segments)
         break;
       States from;
-      for (chunk::StateOp known : ArrayRef(states).drop_back(2))
+      for (chunk::StateOp known : parts.known)
         from[known.getName().str()] = result.starts[segment].at(known.getName().str());
+      if (parts.scales)
+        from[parts.scales.getName().str()] = makeOnes(chunk::tensorOf(parts.scales).getShape());
       from[map.getName().str()] = identityMap(kind, chunk::tensorOf(map).getShape());
       ArrayRef<int64_t> shape = chunk::tensorOf(offset).getShape();
       std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
@@ -192,7 +198,10 @@ Expected<SummarisedSegments> ChunkRunner::summarise(ArrayRef<chunk::ProgramOp> s
       if (!after)
         return after.takeError();
       result.maps[segment][name] = after->at(map.getName().str());
-      state = applySummary(arithmetic, kind, state, result.maps[segment].at(name), after->at(offset.getName().str()));
+      if (parts.scales)
+        result.scales[segment][name] = after->at(parts.scales.getName().str());
+      state = applySummary(arithmetic, kind, state, result.maps[segment].at(name), after->at(offset.getName().str()),
+                           result.getScales(segment, name));
     }
   }
   return std::move(result);

@@ -90,8 +90,9 @@ Array evaluateInsert(const Array &operand, int64_t index, int64_t size);
 /// The map and offset of two segments in a row.
 std::pair<Array, Array> composeSummaries(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &firstMap,
                                          const Array &firstOffset, const Array &secondMap, const Array &secondOffset);
-/// What a segment makes of a state.
+/// What a segment makes of a state. With a map from the right the rows may be scaled besides, and the columns with one
+/// from the left.
 Array applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state, const Array &map,
-                   const Array &offset);
+                   const Array &offset, const Array *scales = nullptr);
 
 } // namespace recur::interpreter

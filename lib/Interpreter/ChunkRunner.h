@@ -23,6 +23,11 @@ data::Data collectGradient(chunk::ProgramOp program, const data::Sizes &sizes, d
 struct SummarisedSegments {
   std::vector<States> starts; ///< the states before each segment, and behind the last
   std::vector<States> maps;   ///< of each segment, by the states
+  std::vector<States> scales; ///< the same, of those states that are scaled beside the map
+  const Array *getScales(int64_t segment, const std::string &state) const {
+    auto found = scales[segment].find(state);
+    return found == scales[segment].end() ? nullptr : &found->second;
+  }
 };
 
 /// A program's data, checked, and its sequences.

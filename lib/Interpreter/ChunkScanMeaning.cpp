@@ -70,12 +70,18 @@ std::pair<Array, Array> interpreter::evaluateMoebiusScan(const Arithmetic &arith
 }
 
 Array interpreter::applySummary(const Arithmetic &arithmetic, chunk::SummaryKind kind, const Array &state,
-                                const Array &map, const Array &offset) {
+                                const Array &map, const Array &offset, const Array *scales) {
   if (kind == chunk::SummaryKind::Right || kind == chunk::SummaryKind::Left) {
     // A vector state is the only row of a matrix.
     Array matrix = state;
     if (state.shape.size() == 1)
       matrix.shape.insert(matrix.shape.begin(), 1);
+    int64_t columns = matrix.shape[1];
+    for (size_t i = 0; scales && i < matrix.values.size(); ++i) {
+      int64_t row = int64_t(i) / columns, column = int64_t(i) % columns;
+      double factor = scales->values[kind == chunk::SummaryKind::Right ? row : column];
+      matrix.values[i] = arithmetic.store(matrix.values[i] * factor);
+    }
     Array result = kind == chunk::SummaryKind::Right
                        ? multiply(arithmetic, matrix, false, map, false, /*roundOperands=*/false)
                        : multiply(arithmetic, map, false, matrix, false, /*roundOperands=*/false);

@@ -56,7 +56,7 @@ Error SegmentedGradient::findStarts(const Sequence &sequence, int64_t head) {
       return found.takeError();
     known = std::move(*found);
   } else {
-    known = {std::vector<States>(segments + 1), std::vector<States>(segments)};
+    known = {std::vector<States>(segments + 1), std::vector<States>(segments), std::vector<States>(segments)};
     known.starts[0] = forward.initialStates(programs.program, sequence.state, head);
   }
   kept.assign(segments, {});
@@ -132,7 +132,8 @@ Error SegmentedGradient::findEnds(const Sequence &sequence, int64_t head) {
       chunk::SummaryKind kind = *summary.getSummaryKind();
       if (chunk::extremumOf(kind))
         kind = chunk::SummaryKind::Elementwise;
-      ends[segment - 1][name] = applySummary(arithmetic, kind, ends[segment].at(name), *map, offset->at(name));
+      ends[segment - 1][name] = applySummary(arithmetic, kind, ends[segment].at(name), *map, offset->at(name),
+                                             known.getScales(segment, summary.getSummaryOf()->str()));
     }
     found.insert(name);
   }

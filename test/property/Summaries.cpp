@@ -1,6 +1,7 @@
 #include "property/Summaries.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/ChunkMeaning.h"
+#include "dialects/Chunk/ChunkSummaryParts.h"
 
 using namespace recur;
 using namespace recur::property;
@@ -31,23 +32,26 @@ std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<
   for (chunk::ProgramOp summary : summaries) {
     std::string name = summary.getSummaryOf()->str();
     SummaryKind kind = *summary.getSummaryKind();
-    auto states = summary.getStates();
+    chunk::SummaryParts parts = chunk::getSummaryParts(summary);
     data::Data from = data;
     from.initial.clear();
-    for (chunk::StateOp known : llvm::ArrayRef(states).drop_back(2))
+    for (chunk::StateOp known : parts.known)
       from.initial[known.getName().str()] = data.initial.at(known.getName().str());
     bool isMatrix = kind == SummaryKind::Right || kind == SummaryKind::Left;
-    from.initial[name + ".map"] =
-        makeStart(states[states.size() - 2], kind == SummaryKind::Elementwise ? 1 : 0, isMatrix);
+    if (parts.scales)
+      from.initial[parts.scales.getName().str()] = makeStart(parts.scales, 1, /*isIdentity=*/false);
+    from.initial[name + ".map"] = makeStart(parts.map, kind == SummaryKind::Elementwise ? 1 : 0, isMatrix);
     std::optional<chunk::Extremum> extremum = chunk::extremumOf(kind);
     double nothing = extremum ? chunk::neutralOf(*extremum) : 0;
-    from.initial[name + ".offset"] = makeStart(states.back(), nothing, /*isIdentity=*/false);
+    from.initial[name + ".offset"] = makeStart(parts.offset, nothing, /*isIdentity=*/false);
     llvm::Expected<data::Results> after = interpreter::interpret(summary, from);
     if (!after)
       return llvm::toString(after.takeError());
-    Array got = interpreter::applySummary(
-        interpreter::Arithmetic(interpreter::Rounding::exact), kind, withoutHead(data.initial.at(name)),
-        withoutHead(after->final.at(name + ".map")), withoutHead(after->final.at(name + ".offset")));
+    Array scales = parts.scales ? withoutHead(after->final.at(parts.scales.getName().str())) : Array();
+    Array got =
+        interpreter::applySummary(interpreter::Arithmetic(interpreter::Rounding::exact), kind,
+                                  withoutHead(data.initial.at(name)), withoutHead(after->final.at(name + ".map")),
+                                  withoutHead(after->final.at(name + ".offset")), parts.scales ? &scales : nullptr);
     const Array &want = whole->final.at(name);
     double largest = 1;
     for (double x : want.values)

@@ -26,7 +26,8 @@ static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_le
               sizeof(recur_left_info) == 32);
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
-              offsetof(recur_summary_info, apply_cost) == 48 && sizeof(recur_summary_info) == 56);
+              offsetof(recur_summary_info, apply_cost) == 48 && offsetof(recur_summary_info, scale_size) == 52 &&
+              sizeof(recur_summary_info) == 56);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
@@ -127,7 +128,8 @@ Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
     needs.push_back(int32(state));
   return makeStruct({getKernel(summary.symbol), getKernel(summary.applySymbol), makeTable(needs), int32(needs.size()),
                      int32(summary.state), int32(summary.mapSide), float32(summary.mapStart),
-                     float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost)});
+                     float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost),
+                     int32(summary.scaleSize)});
 }
 
 Constant *DescriptorWriter::makeSides(ArrayRef<int64_t> shape) {

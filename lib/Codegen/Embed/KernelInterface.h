@@ -28,6 +28,7 @@ struct InterfaceSummary {
   std::vector<int32_t> needs; // the places of the states that must be known
   int64_t mapSide = 0;        // of a square matrix; 0 where the map is as the state
   float mapStart = 0, offsetStart = 0;
+  int64_t scaleSize = 0;         // of a vector of factors besides; 0 where there is none
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 

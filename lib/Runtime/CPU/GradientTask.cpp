@@ -365,23 +365,16 @@ void GradientTask::summarise(const recur_summary_info &summary) {
     for (bool isFinal : {false, true}) { // the states that it needs are not wanted afterwards
       for (int32_t i = 0; i < summary.need_count; ++i)
         arrays[count++] = {isFinal ? nullptr : getStateBefore(head, summary.needs[i]), 0};
-      arrays[count++] = {map, 0};
-      arrays[count++] = {offset, 0};
+      count += placeSummary(summary, map, offset, arrays + count);
     }
     summary.run(arrays, segment.tokens, kernels);
   }
 }
 
 void GradientTask::apply(const recur_summary_info &summary, GradientTask &next) {
-  for (int64_t head = 0; head < layout.headsPerTask; ++head) {
-    recur_array arrays[] = {{getStateBefore(head, summary.state), 0},
-                            {getMap(head, summary), 0},
-                            {getOffset(head, summary.state), 0},
-                            {next.getStateBefore(head, summary.state), 0},
-                            {nullptr, 0},
-                            {nullptr, 0}};
-    summary.apply(arrays, 1, kernels);
-  }
+  for (int64_t head = 0; head < layout.headsPerTask; ++head)
+    applySummary(summary, getStateBefore(head, summary.state), getMap(head, summary), getOffset(head, summary.state),
+                 next.getStateBefore(head, summary.state), kernels);
 }
 
 /// A running extremum, whose cotangent goes to the tokens that won: the map of a state is none of its cotangent.
@@ -447,7 +440,6 @@ void GradientTask::applyBack(const recur_summary_info &summary, GradientTask &be
         lower = upper;
         upper = other;
       }
-    recur_array arrays[] = {{behind, 0}, {mapBytes, 0}, {offset, 0}, {ahead, 0}, {nullptr, 0}, {nullptr, 0}};
-    summary.apply(arrays, 1, kernels);
+    applySummary(summary, behind, mapBytes, offset, ahead, kernels);
   }
 }

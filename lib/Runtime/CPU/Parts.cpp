@@ -112,7 +112,18 @@ void recur::runtime::beginSummary(const Call &call, const recur_summary_info &su
   fill(map, countMapBytes(call, summary), summary.map_side ? 0 : summary.map_start);
   for (int64_t i = 0; i < summary.map_side; ++i)
     reinterpret_cast<float *>(map)[i * (summary.map_side + 1)] = 1;
+  if (summary.scale_size)
+    fill(reinterpret_cast<char *>(getSummaryScales(summary, map)), summary.scale_size * int64_t(sizeof(float)), 1);
   fill(offset, countStateBytes(call, summary.state), summary.offset_start);
+}
+
+int32_t recur::runtime::placeSummary(const recur_summary_info &summary, char *map, char *offset, recur_array *arrays) {
+  int32_t count = 0;
+  if (summary.scale_size)
+    arrays[count++] = {getSummaryScales(summary, map), 0};
+  arrays[count++] = {map, 0};
+  arrays[count++] = {offset, 0};
+  return count;
 }
 
 void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record,
@@ -129,19 +140,21 @@ void recur::runtime::runSummary(const Call &call, const Part &part, const recur_
   for (int final = 0; final < 2; ++final) { // the states that it needs are not wanted afterwards
     for (int32_t i = 0; i < summary.need_count; ++i)
       arrays[count++] = {final ? nullptr : getStateBefore(call, record, summary.needs[i]), 0};
-    arrays[count++] = {map, 0};
-    arrays[count++] = {offset, 0};
+    count += placeSummary(summary, map, offset, arrays + count);
   }
   summary.run(arrays, part.tokens, workspace);
 }
 
+void recur::runtime::applySummary(const recur_summary_info &summary, char *state, char *map, char *offset, char *next,
+                                  char *workspace) {
+  recur_array arrays[8] = {{state, 0}}; // the state, up to three parts, the state, and parts that nobody wants
+  int32_t count = 1 + placeSummary(summary, map, offset, arrays + 1);
+  arrays[count] = {next, 0};
+  summary.apply(arrays, 1, workspace);
+}
+
 void recur::runtime::applySummary(const Call &call, const recur_summary_info &summary, char *record, char *nextRecord,
                                   char *workspace) {
-  recur_array arrays[] = {{getStateBefore(call, record, summary.state), 0},
-                          {getSummaryMap(call, record), 0},
-                          {getSummaryOffset(call, record, summary), 0},
-                          {getStateBefore(call, nextRecord, summary.state), 0},
-                          {nullptr, 0},
-                          {nullptr, 0}};
-  summary.apply(arrays, 1, workspace);
+  applySummary(summary, getStateBefore(call, record, summary.state), getSummaryMap(call, record),
+               getSummaryOffset(call, record, summary), getStateBefore(call, nextRecord, summary.state), workspace);
 }

@@ -25,11 +25,17 @@ inline void transpose(const float *from, float *to, int64_t rows, int64_t column
 /// Runs a kernel of the recurrence on the part, in the workspace of a slot, and keeps the states that the call wants.
 void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
 
+/// The parts of a summary as its kernels take them: gives how many there are.
+int32_t placeSummary(const recur_summary_info &summary, char *map, char *offset, recur_array *arrays);
+
 /// Sets a summary to what no tokens make of a state.
 void beginSummary(const Call &call, const recur_summary_info &summary, char *map, char *offset);
 
 /// Computes what the part, whose record has the states before it that are needed, makes of a state. The record gets it.
 void runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record, char *workspace);
+
+/// What a segment makes of a state, by the parts of its summary.
+void applySummary(const recur_summary_info &summary, char *state, char *map, char *offset, char *next, char *workspace);
 
 /// Takes a state from before a segment to before the next one, by the summary in the segment's record.
 void applySummary(const Call &call, const recur_summary_info &summary, char *record, char *nextRecord, char *workspace);

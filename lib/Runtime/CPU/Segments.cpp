@@ -113,10 +113,18 @@ static int64_t countStatesBytes(const Call &call) {
 
 char *recur::runtime::getSummaryMap(const Call &call, char *record) { return record + countStatesBytes(call); }
 
+static int64_t countMatrixBytes(const recur_summary_info &summary) {
+  return roundUp(int64_t(summary.map_side) * summary.map_side * int64_t(sizeof(float)));
+}
+
 int64_t recur::runtime::countMapBytes(const Call &call, const recur_summary_info &summary) {
   if (!summary.map_side)
     return countStateBytes(call, summary.state);
-  return roundUp(int64_t(summary.map_side) * summary.map_side * int64_t(sizeof(float)));
+  return countMatrixBytes(summary) + roundUp(int64_t(summary.scale_size) * int64_t(sizeof(float)));
+}
+
+float *recur::runtime::getSummaryScales(const recur_summary_info &summary, char *map) {
+  return reinterpret_cast<float *>(map + countMatrixBytes(summary));
 }
 
 char *recur::runtime::getSummaryOffset(const Call &call, char *record, const recur_summary_info &summary) {

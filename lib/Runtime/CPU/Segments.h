@@ -42,11 +42,13 @@ const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurrence);
 /// What a step of the plan waits until other processors have begun with it, over the time of a chunk.
 double estimateWaiting(int64_t chunk, int64_t stateElements);
 
-/// What is kept of a segment: all states before it, and the two parts of the summary that is being computed.
+/// What is kept of a segment: all states before it, and the parts of the summary that is being computed. Behind a map
+/// that is a matrix lie the scales, which its bytes count.
 char *getStateBefore(const Call &call, char *record, int64_t state);
 int64_t countStateBytes(const Call &call, int64_t state);
 int64_t countMapBytes(const Call &call, const recur_summary_info &summary);
 char *getSummaryMap(const Call &call, char *record);
+float *getSummaryScales(const recur_summary_info &summary, char *map);
 char *getSummaryOffset(const Call &call, char *record, const recur_summary_info &summary);
 
 /// Processors that plans are chosen for: what RECUR_PROCESSORS says, or else those that this program may use.

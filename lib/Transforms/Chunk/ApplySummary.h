@@ -6,7 +6,7 @@
 namespace recur::chunk {
 
 /// A program whose one chunk of one token takes its first state, named as the summarised one, to what the segment makes
-/// of it. Its other states are the map and the offset that the summary gives, which stay as they are.
+/// of it. Its other states are the parts that the summary gives, which stay as they are.
 ProgramOp makeApplyProgram(mlir::OpBuilder &builder, ProgramOp summary);
 
 } // namespace recur::chunk

@@ -440,6 +440,10 @@ def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
     and stay; outputs and all that only they need go. The runner composes the summaries of segments (`chunk.compose`) to find the states where each
     segment starts.
 
+    A state that erases along its columns while each row decays by itself, `S -> diag(L) S A + B`, has its map without that
+    decay, and the decay of the rows as `NAME.scales`, which starts as ones. It must read what it erases after the decay:
+    only then is what happens to a row the same for all but for a factor. So it is with decaying columns and a map from the left.
+
     A state whose elements only scale has an elementwise map of its own shape; one that is read from the left a map from
     the left; a running maximum a tropical one. Where a state of a program has no such map, or what it becomes is not affine
     in it, the program gets no summaries.

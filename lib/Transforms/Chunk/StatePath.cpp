@@ -1,4 +1,5 @@
 #include "Transforms/Chunk/StatePath.h"
+#include "Transforms/Chunk/SideDecay.h"
 #include "dialects/Chunk/ChunkTangents.h"
 
 using namespace mlir;
@@ -118,6 +119,9 @@ std::optional<SummaryKind> StatePath::getKind() const {
     kind = SummaryKind::Right;
   else if (llvm::all_of(ops, [&](Operation *op) { return actsFromLeft(op); }))
     kind = SummaryKind::Left;
+  for (SummaryKind side : {SummaryKind::Right, SummaryKind::Left})
+    if (!kind && SideDecay::find(*this, side))
+      kind = side;
   return kind && isAffine() ? kind : std::nullopt;
 }
 
@@ -155,6 +159,12 @@ SmallVector<StateOp> recur::chunk::orderStates(ProgramOp program) {
   return ordered;
 }
 
+/// Whether the op solves for writes that see each other before the decay of the channels of what they write.
+static bool erasesBeforeDecay(Operation *op) {
+  auto solve = dyn_cast<SolveOp>(op);
+  return solve && solve.getDecay() && llvm::is_contained(*solve.getPoints(), beforeDecay);
+}
+
 std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
   for (StateOp state : program.getStates()) {
     StatePath path(state);
@@ -173,6 +183,10 @@ std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
              "summary";
     if (llvm::any_of(path.getOps(), [](Operation *op) { return isa<MoebiusScanOp>(op); }))
       return name + " becomes a quotient of two sums that have it, and what a segment does to it has no summary";
+    if (llvm::any_of(path.getOps(), erasesBeforeDecay))
+      return name + " erases what it reads before the decay of each value channel, so that a segment does to each "
+                    "channel what "
+                    "one matrix for all of them cannot say";
     if (orderStates(program).empty())
       break;
     return name + " is multiplied from both sides, and what a segment does to it has no summary";

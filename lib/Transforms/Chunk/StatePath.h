@@ -17,8 +17,10 @@ class StatePath {
 public:
   explicit StatePath(StateOp state);
 
-  /// How the path acts on the state; none if it is not affine.
+  /// How the path acts on the state; none if it is not affine. Where it acts from one side, the other side may be
+  /// scaled besides, as SideDecay says.
   std::optional<SummaryKind> getKind() const;
+  mlir::Value getState() const { return state; }
   /// How the state goes from token to token.
   StateForm getForm() const;
   bool contains(mlir::Operation *op) const { return ops.contains(op); }

@@ -1,7 +1,8 @@
 // What a segment of tokens does to each state, as programs of their own.
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
-#include "Transforms/Chunk/StatePath.h"
+#include "Transforms/Chunk/SideDecay.h"
+#include "dialects/Chunk/ChunkSummaryParts.h"
 #include "dialects/Chunk/ChunkTangents.h"
 
 namespace recur::chunk {
@@ -22,7 +23,10 @@ public:
 
 private:
   RankedTensorType mapType();
-  Value buildMap(OpBuilder &builder, StateOp offset, StateOp map);
+  RankedTensorType scalesType();
+  std::optional<SideDecay> findScales(const StatePath &path);
+  Value buildMap(OpBuilder &builder, const StatePath &path, const std::optional<SideDecay> &decay, StateOp offset,
+                 StateOp map);
 
   ProgramOp program;
   StateOp state;
@@ -47,10 +51,23 @@ RankedTensorType Summarizer::mapType() {
   return makeTensor(program.getContext(), {side, side});
 }
 
+RankedTensorType Summarizer::scalesType() {
+  ArrayRef<int64_t> shape = tensorOf(state.getResult()).getShape();
+  return makeTensor(program.getContext(), kind == SummaryKind::Right ? shape.front() : shape.back());
+}
+
+/// The decay of the side that the map does not act on. Without it the map says it all.
+std::optional<SideDecay> Summarizer::findScales(const StatePath &path) {
+  if (kind != SummaryKind::Right && kind != SummaryKind::Left)
+    return std::nullopt;
+  return SideDecay::find(path, kind);
+}
+
 /// What becomes of the map: the derivative along it of what the state becomes. A running maximum is linear in an
-/// algebra of its own, in which what is not bounded from below is bounded by minus infinity; so are its relatives.
-Value Summarizer::buildMap(OpBuilder &builder, StateOp offset, StateOp map) {
-  StatePath path(offset);
+/// algebra of its own, in which what is not bounded from below is bounded by minus infinity; so are its relatives. What
+/// decays on the other side is not the map's.
+Value Summarizer::buildMap(OpBuilder &builder, const StatePath &path, const std::optional<SideDecay> &decay,
+                           StateOp offset, StateOp map) {
   if (std::optional<Extremum> extremum = extremumOf(kind)) {
     auto scan = cast<TropicalScanOp>(path.getOps().front());
     Value unbounded = ConstantOp::create(builder, scan.getLoc(), neutralOf(*extremum), scan.getBounds().getType());
@@ -61,9 +78,10 @@ Value Summarizer::buildMap(OpBuilder &builder, StateOp offset, StateOp map) {
   }
   Tangents tangents;
   tangents.set(offset, map);
-  for (Operation *op : path.getOps())
+  IRMapping copies;
+  for (Operation *op : decay ? decay->copyWithout(builder, path, copies) : SmallVector<Operation *>(path.getOps()))
     buildTangent(builder, op, tangents);
-  Value next = tangents.of(offset.getNext().getValue());
+  Value next = tangents.of(copies.lookupOrDefault(offset.getNext().getValue()));
   if (!next)
     return ValueBuilder(builder, state.getLoc()).stateConstant(0, mapType());
   return next.getType() == map.getType() ? next : ReshapeStateOp::create(builder, state.getLoc(), mapType(), next);
@@ -94,9 +112,19 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
     copy->moveBefore(firstOther);
   copy.setName((state.getName() + ".offset").str());
   OpBuilder inside(copy);
+  StatePath path(copy);
+  std::optional<SideDecay> decay = findScales(path);
+  StateOp scales;
+  if (decay)
+    scales = StateOp::create(inside, state.getLoc(), scalesType(), nameScales(state.getName()));
   auto map = StateOp::create(inside, state.getLoc(), mapType(), (state.getName() + ".map").str());
   inside.setInsertionPointToEnd(&block);
-  Value next = buildMap(inside, copy, map);
+  if (decay) {
+    ValueBuilder build(inside, state.getLoc());
+    Value total = decay->buildTotal(inside, state.getLoc());
+    NextOp::create(inside, state.getLoc(), scales, build.asState(build.mul(build.asToken(scales), total)));
+  }
+  Value next = buildMap(inside, path, decay, copy, map);
   NextOp::create(inside, state.getLoc(), map, next);
   for (StateOp other : program.getStates()) {
     if (needed.contains(other))

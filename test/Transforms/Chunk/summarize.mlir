@@ -69,6 +69,94 @@ chunk.program @delta {} chunk 8 {
 
 // -----
 
+// Rows that decay by themselves: scales of the rows, and a map from the right that knows nothing of them.
+// CHECK-LABEL: chunk.program @rows_summary_S {} chunk 8 summary_of "S" as right {
+// CHECK: %S.scales = chunk.state "S.scales" : tensor<2xf32>
+// CHECK: %S.map = chunk.state "S.map" : tensor<3x3xf32>
+// CHECK: %S.offset = chunk.state "S.offset" : tensor<2x3xf32>
+// CHECK: chunk.next %S.offset, %{{[a-z0-9_]+}} : tensor<2x3xf32>
+// CHECK: %[[TOTAL:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<8x2xf32>
+// CHECK: %[[TOKEN:[a-z0-9_]+]] = chunk.reshape_state %S.scales : tensor<2xf32> to tensor<1x2xf32>
+// CHECK: %[[SCALED:[a-z0-9_]+]] = chunk.map mul %[[TOKEN]], %[[TOTAL]] : tensor<1x2xf32>, tensor<1x2xf32>
+// CHECK: %[[SCALES:[a-z0-9_]+]] = chunk.reshape_state %[[SCALED]] : tensor<1x2xf32> to tensor<2xf32>
+// CHECK: chunk.next %S.scales, %[[SCALES]] : tensor<2xf32>
+// CHECK: %[[READ:[a-z0-9_]+]] = chunk.read %k, %S.map : tensor<8x3xf32>, tensor<3x3xf32>
+// CHECK: %[[ERASED:[a-z0-9_]+]] = chunk.map neg %[[READ]] : tensor<8x3xf32>
+// CHECK: %[[SOLVED:[a-z0-9_]+]] = chunk.solve %{{[a-z0-9_]+}}, %[[ERASED]] : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK: %[[NEXT:[a-z0-9_]+]] = chunk.advance %S.map, %[[SOLVED]], %k : tensor<3x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK: chunk.next %S.map, %[[NEXT]] : tensor<3x3xf32>
+chunk.program @rows {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %through = chunk.cumulative_decay through log(%g) : tensor<8x2xf32>
+  %past = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %seen = chunk.map mul %through, %past : tensor<8x2xf32>, tensor<8x2xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %B = chunk.map sub %v, %seen : tensor<8x2xf32>, tensor<8x2xf32>
+  %U = chunk.solve %L, %B strict decay log(%g : tensor<8x2xf32>) : tensor<8x8xf32>, tensor<8x2xf32>
+  %total = chunk.cumulative_decay total log(%g) : tensor<8x2xf32>
+  %after = chunk.cumulative_decay after log(%g) : tensor<8x2xf32>
+  %written = chunk.map mul %after, %U : tensor<8x2xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %written, %k rows(%total : tensor<1x2xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.output "o" %seen : tensor<8x2xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
+// The columns, where keys are those of the rows.
+// CHECK-LABEL: chunk.program @columns_summary_S {} chunk 8 summary_of "S" as left {
+// CHECK: %S.scales = chunk.state "S.scales" : tensor<2xf32>
+// CHECK: %S.map = chunk.state "S.map" : tensor<3x3xf32>
+// CHECK: chunk.cumulative_decay total linear(%g) : tensor<8x2xf32>
+// CHECK: chunk.advance %S.map, %k, %{{[a-z0-9_]+}} : tensor<3x3xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+chunk.program @columns {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<3x2xf32>
+  %through = chunk.cumulative_decay through linear(%g) : tensor<8x2xf32>
+  %past = chunk.read left %k, %S : tensor<8x3xf32>, tensor<3x2xf32>
+  %seen = chunk.map mul %through, %past : tensor<8x2xf32>, tensor<8x2xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %B = chunk.map sub %v, %seen : tensor<8x2xf32>, tensor<8x2xf32>
+  %U = chunk.solve %L, %B strict decay linear(%g : tensor<8x2xf32>) : tensor<8x8xf32>, tensor<8x2xf32>
+  %total = chunk.cumulative_decay total linear(%g) : tensor<8x2xf32>
+  %after = chunk.cumulative_decay after linear(%g) : tensor<8x2xf32>
+  %written = chunk.map mul %after, %U : tensor<8x2xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %k, %written columns(%total : tensor<1x2xf32>) : tensor<3x2xf32>, tensor<8x3xf32>, tensor<8x2xf32>
+  chunk.output "o" %seen : tensor<8x2xf32>
+  chunk.next %S, %S1 : tensor<3x2xf32>
+}
+
+// -----
+
+// What is erased is read before the decay: no summary, for each row has a map of its own.
+// CHECK-LABEL: chunk.program @before {} chunk 8 {
+// CHECK-NOT: summary_of
+chunk.program @before {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %g = chunk.input "g" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %earlier = chunk.cumulative_decay before log(%g) : tensor<8x2xf32>
+  %past = chunk.read %k, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  %seen = chunk.map mul %earlier, %past : tensor<8x2xf32>, tensor<8x2xf32>
+  %L = chunk.interaction %k, %k before : tensor<8x3xf32>, tensor<8x3xf32>
+  %B = chunk.map sub %v, %seen : tensor<8x2xf32>, tensor<8x2xf32>
+  %U = chunk.solve %L, %B before decay log(%g : tensor<8x2xf32>) : tensor<8x8xf32>, tensor<8x2xf32>
+  %total = chunk.cumulative_decay total log(%g) : tensor<8x2xf32>
+  %after = chunk.cumulative_decay after log(%g) : tensor<8x2xf32>
+  %written = chunk.map mul %after, %U : tensor<8x2xf32>, tensor<8x2xf32>
+  %S1 = chunk.advance %S, %written, %k rows(%total : tensor<1x2xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.output "o" %seen : tensor<8x2xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
+
+// -----
+
 // A running maximum: a tropical map.
 // CHECK-LABEL: chunk.program @maximum {} chunk 8 {
 // CHECK: %m = chunk.state "m" : tensor<f32>

@@ -77,4 +77,26 @@ TEST_F(Summaries, OfDelayedValues) {
   EXPECT_EQ(count, 3 * std::size(bodies));
 }
 
+/// States that erase along their keys while each value channel decays by itself, also to zero and by signed factors.
+TEST_F(Summaries, OfErasingStatesWithDecaysOfTheirValues) {
+  const std::string head = "recurrence r {\n  dim K, V\n  input q: [K], k: [K], m: [K], v: [V], a: [V], c: [K], beta\n"
+                           "  param mu: [V]\n";
+  const std::string bodies[] = {
+      "state S: [V, K]\nS = diag(sigmoid(a)) @ S\nS = S + outer(v - S @ l2norm(k), l2norm(k))\noutput o: [V] = S @ q",
+      "state S: [V, K]\nS = diag(tanh(a)) @ S @ diag(sigmoid(c))\nS = S + 0.5 * outer(v - S @ l2norm(k), l2norm(m))\n"
+      "output o: [V] = S @ q",
+      "state S: [V, K]\nS = S + outer(v - S @ l2norm(k), l2norm(k))\nS = diag(max(a, 0)) @ S\noutput o: [V] = S @ q",
+      "state S: [V, K]\nS = diag(exp(-exp(mu))) @ S\nS = S + outer(v - S @ l2norm(k), l2norm(k))\n"
+      "S = S - sigmoid(beta) * outer(S @ l2norm(m), l2norm(m))\noutput o: [V] = S @ q",
+      "state S: [K, V]\nS = S @ diag(sigmoid(a))\nS = S + outer(l2norm(k), v - l2norm(k) @ S)\noutput o: [V] = q @ S",
+      "state S: [K, V]\nS = diag(sigmoid(c)) @ S @ diag(tanh(a))\nS = S - 0.5 * outer(l2norm(m), l2norm(k) @ S - v)\n"
+      "S = S - outer(l2norm(k), l2norm(k) @ S)\noutput o: [V] = q @ S",
+      "state S: [V, K], Z: [V, K]\nS = diag(sigmoid(a)) @ S\nS = S + outer(v - S @ l2norm(k), l2norm(k))\n"
+      "Z = diag(sigmoid(-a)) @ Z\nZ = Z + outer(S @ q - Z @ l2norm(m), l2norm(m))\noutput o: [V] = Z @ q",
+  };
+  for (const std::string &body : bodies)
+    expectSummaries("decayed.recur", head + body + "\n}\n", /*mayHaveNone=*/false);
+  EXPECT_EQ(count, 3 * std::size(bodies));
+}
+
 } // namespace
