@@ -35,7 +35,8 @@ std::optional<unsigned> CoupledForm::findAdded(unsigned member) const {
     auto isSame = [&](unsigned from) {
       return from == member || matrix[member][from].linear == matrix[other][from].linear;
     };
-    if (other != member && matrix[other][member].linear->isZero() && all_of(seq<unsigned>(0, states.size()), isSame) &&
+    if (other != member && vectors.test(other) == vectors.test(member) && matrix[other][member].linear->isZero() &&
+        all_of(seq<unsigned>(0, states.size()), isSame) &&
         all_of(writes, [&](const CoupledWrite &write) { return write.factors[member] == write.factors[other]; }))
       return other;
   }
@@ -54,12 +55,16 @@ public:
                      ArrayRef<unsigned> states)
       : algebra(algebra), expressions(expressions), recurrence(recurrence) {
     form.states.assign(states.begin(), states.end());
-    for (unsigned state : states)
+    for (unsigned state : states) {
       reads.emplace_back(algebra, expressions, state);
+      form.vectors.push_back(expressions.atomOf(state)->rank == 1);
+    }
   }
 
   Expected<CoupledForm> build() {
     if (Error error = chooseOrientation())
+      return std::move(error);
+    if (Error error = checkSizes())
       return std::move(error);
     form.matrix.resize(reads.size());
     for (unsigned member = 0; member < reads.size(); ++member)
@@ -67,6 +72,7 @@ public:
         return std::move(error);
     if (writes.empty())
       return noForm("nothing is written into the states", "a write");
+    joinWritesOfVectors();
     for (auto &[what, factors] : writes) {
       Expected<CoupledWrite> write = describe(what.first, what.second);
       if (!write)
@@ -79,15 +85,21 @@ public:
 
 private:
   Error chooseOrientation();
+  Error checkSizes() const;
   Error collect(unsigned member);
+  void addWrite(const Poly *value, const Poly *key, unsigned member, const Poly *factor);
+  void joinWritesOfVectors();
   Expected<CoupledWrite> describe(const Poly *value, const Poly *key);
   Expected<std::optional<unsigned>> memberIn(const Monomial *monomial) const;
+  Expected<StateReads::Linear> linearIn(const Monomial *monomial, unsigned member);
+  Expected<const Monomial *> factorOfVector(const Monomial *monomial, unsigned member) const;
+  int64_t keySize() const;
 
   Algebra &algebra;
   const Expressions &expressions;
   dgps::RecurrenceOp recurrence;
   SmallVector<StateReads, 2> reads; ///< by member
-  /// By what is written, but for a scalar factor, and its key: the factors by member.
+  /// By what is written, but for a scalar factor, and its key, which is null for vectors: the factors by member.
   MapVector<std::pair<const Poly *, const Poly *>, SmallVector<const Poly *, 2>> writes;
   CoupledForm form;
 };
@@ -97,9 +109,11 @@ private:
 /// On which side the updates read the states; where they do not, on which side the rest of the program does.
 Error CoupledFormBuilder::chooseOrientation() {
   bool right = false, left = false;
-  for (const StateReads &member : reads) {
+  for (auto [number, member] : enumerate(reads)) {
     if (member.numStages() > 1)
       return noForm("the update is too large to be taken apart", "fewer writes in one token");
+    if (form.vectors.test(number))
+      continue;
     for (unsigned state : form.states) {
       right |= member.hasRead(expressions.after(state), Axis::Col);
       left |= member.hasRead(expressions.after(state), Axis::Row);
@@ -108,14 +122,30 @@ Error CoupledFormBuilder::chooseOrientation() {
   if (right && left)
     return noForm("the updates read the states from both sides (S @ x and x @ S)", "reads from one side alone");
   if (!right && !left)
-    for (StateReads &member : reads)
-      member.forEachUse(recurrence, [&](mlir::Value, StateReads::Use use, mlir::Operation *) {
-        right |= use == StateReads::Use::Read;
-        left |= use == StateReads::Use::Crossed;
-      });
+    for (auto [number, member] : enumerate(reads))
+      if (!form.vectors.test(number))
+        member.forEachUse(recurrence, [&](mlir::Value, StateReads::Use use, mlir::Operation *) {
+          right |= use == StateReads::Use::Read;
+          left |= use == StateReads::Use::Crossed;
+        });
   form.orientation = left && !right ? Orientation::Left : Orientation::Right;
   for (StateReads &member : reads)
     member.orientation = form.orientation;
+  return Error::success();
+}
+
+int64_t CoupledFormBuilder::keySize() const { return reads[form.vectors.find_first_unset()].keySize(); }
+
+/// The vectors are those over the value channels.
+Error CoupledFormBuilder::checkSizes() const {
+  auto shapeOf = [&](unsigned member) {
+    return dgps::shapeOf(dgps::StateOp(expressions.state(form.states[member])).getResult());
+  };
+  ArrayRef<int64_t> matrix = shapeOf(form.vectors.find_first_unset());
+  int64_t values = matrix[form.orientation == Orientation::Right ? 0 : 1];
+  for (unsigned member : form.vectors.set_bits())
+    if (shapeOf(member)[0] != values)
+      return noForm("it goes on with a vector along the keys", "vectors along what is read alone");
   return Error::success();
 }
 
@@ -132,21 +162,55 @@ Expected<std::optional<unsigned>> CoupledFormBuilder::memberIn(const Monomial *m
   return found;
 }
 
+/// What a vector of the members, which stands in the product as it is, is multiplied with there.
+Expected<const Monomial *> CoupledFormBuilder::factorOfVector(const Monomial *monomial, unsigned member) const {
+  const Atom *self = expressions.atomOf(form.states[member]);
+  SmallVector<Factor, 4> rest;
+  bool isThere = false;
+  for (const Factor &factor : monomial->factors) {
+    bool isSelf = factor.atom == self && factor.axis == Axis::Row && factor.power == 1;
+    if (!isSelf && dependsOn(factor.atom->states, form.states[member]))
+      return noForm("the update is not linear in the vector that it goes on with",
+                    "sums and multiples of vectors that are kept");
+    isThere |= isSelf;
+    if (!isSelf)
+      rest.push_back(factor);
+  }
+  if (!isThere || (monomial->exponent && dependsOn(monomial->exponent->states, form.states[member])))
+    return noForm("the update depends on an exponential of the vector that it goes on with",
+                  "an update that is linear in the state");
+  return algebra.monomial(rest, monomial->exponent);
+}
+
+/// The product taken apart by the member that it depends on: a matrix, or a read of one; or a vector, which is read as
+/// it is.
+Expected<StateReads::Linear> CoupledFormBuilder::linearIn(const Monomial *monomial, unsigned member) {
+  if (!form.vectors.test(member))
+    return reads[member].linearIn(monomial);
+  Expected<const Monomial *> rest = factorOfVector(monomial, member);
+  if (!rest)
+    return rest.takeError();
+  const Atom *self = expressions.atomOf(form.states[member]);
+  return StateReads::Linear{*rest, algebra.monomial(Factor{self, Axis::Row, 1}, nullptr), /*isState=*/false};
+}
+
 /// Takes apart what the token makes of the member.
 Error CoupledFormBuilder::collect(unsigned member) {
+  bool isVector = form.vectors.test(member);
   SmallVector<SmallVector<Term, 2>, 2> decays(reads.size());
   MapVector<const Monomial *, SmallVector<Term, 4>> valuesOfKey;
-  for (const Term &term : reads[member].inRoles(expressions.after(form.states[member]))->terms) {
+  const Poly *after = expressions.after(form.states[member]);
+  for (const Term &term : (isVector ? after : reads[member].inRoles(after))->terms) {
     Expected<std::optional<unsigned>> from = memberIn(term.monomial);
     if (!from)
       return from.takeError();
     const Monomial *rest = term.monomial, *read = algebra.oneMonomial();
     if (*from) {
-      Expected<StateReads::Linear> linear = reads[**from].linearIn(term.monomial);
+      Expected<StateReads::Linear> linear = linearIn(term.monomial, **from);
       if (!linear)
         return linear.takeError();
       rest = linear->rest;
-      if (linear->isState) {
+      if (linear->isState || (isVector && form.vectors.test(**from))) {
         if (rest->axes != Axis::None)
           return noForm("it goes on from states with a factor for each row or column", "factors that are scalars");
         decays[**from].push_back({rest, term.coefficient});
@@ -166,6 +230,10 @@ Error CoupledFormBuilder::collect(unsigned member) {
   MapVector<const Poly *, const Poly *> keyOfValue;
   for (auto &[key, terms] : valuesOfKey) {
     Content content = extractContent(algebra, algebra.poly(terms));
+    if (isVector) {
+      addWrite(content.direction, nullptr, member, content.scale);
+      continue;
+    }
     const Poly *scaled = algebra.multiply(content.scale, algebra.transpose(algebra.poly(key)));
     auto [entry, isNew] = keyOfValue.try_emplace(content.direction, scaled);
     if (!isNew)
@@ -175,19 +243,41 @@ Error CoupledFormBuilder::collect(unsigned member) {
     if (key->isZero())
       continue;
     Content content = extractContent(algebra, key);
-    absorbUnitNorm(algebra, reads[member].keySize(), content.scale, content.direction);
-    auto [entry, isNew] = writes.try_emplace({value, content.direction});
-    if (isNew)
-      entry->second.assign(reads.size(), algebra.zero());
-    entry->second[member] = algebra.add(entry->second[member], content.scale);
+    absorbUnitNorm(algebra, keySize(), content.scale, content.direction);
+    addWrite(value, content.direction, member, content.scale);
   }
   return Error::success();
+}
+
+void CoupledFormBuilder::addWrite(const Poly *value, const Poly *key, unsigned member, const Poly *factor) {
+  auto [entry, isNew] = writes.try_emplace({value, key});
+  if (isNew)
+    entry->second.assign(reads.size(), algebra.zero());
+  entry->second[member] = algebra.add(entry->second[member], factor);
+}
+
+/// A vector takes what a matrix is written, whatever the key.
+void CoupledFormBuilder::joinWritesOfVectors() {
+  for (auto &[what, factors] : writes) {
+    if (what.second)
+      continue;
+    auto *joined = find_if(
+        writes, [value = what.first](const auto &other) { return other.first.first == value && other.first.second; });
+    if (joined == writes.end())
+      continue;
+    for (unsigned member : form.vectors.set_bits())
+      joined->second[member] = std::exchange(factors[member], algebra.zero());
+  }
+  writes.remove_if([](const auto &write) {
+    return !write.first.second && all_of(write.second, [](const Poly *factor) { return factor->isZero(); });
+  });
 }
 
 /// What is written as a free part and reads of the states before the token.
 Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Poly *key) {
   SmallVector<Term, 4> freeTerms;
   SmallVector<const Poly *, 2> keys(reads.size(), algebra.zero());
+  CoupledRead ofVectors{nullptr, keys};
   for (const Term &term : value->terms) {
     Expected<std::optional<unsigned>> from = memberIn(term.monomial);
     if (!from)
@@ -196,12 +286,17 @@ Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Pol
       freeTerms.push_back(term);
       continue;
     }
-    Expected<StateReads::Linear> linear = reads[**from].linearIn(term.monomial);
+    Expected<StateReads::Linear> linear = linearIn(term.monomial, **from);
     if (!linear)
       return linear.takeError();
     Algebra::Split parts = algebra.split(linear->rest);
     if (!parts.row->isOne())
       return noForm("it erases with a gain for each value channel", "a gain that all value channels share");
+    if (form.vectors.test(**from)) {
+      const Poly *&factor = ofVectors.factors[**from];
+      factor = algebra.add(factor, algebra.poly(linear->rest, term.coefficient));
+      continue;
+    }
     keys[**from] =
         algebra.add(keys[**from], algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear->key));
   }
@@ -218,6 +313,8 @@ Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Pol
     }
     known->factors[member] = content.scale;
   }
+  if (any_of(ofVectors.factors, [](const Poly *factor) { return !factor->isZero(); }))
+    write.reads.push_back(std::move(ofVectors));
   return write;
 }
 
@@ -278,8 +375,10 @@ SmallVector<SmallVector<unsigned, 2>, 1> recur::analysis::findCoupledStates(cons
       return isOutside(state) && any_of(members, [&](unsigned member) { return reach[state].test(member); }) &&
              any_of(members, [&](unsigned member) { return reach[member].test(state); });
     };
-    if (members.size() > 1 && members.front() == first && shapeOf(first).size() == 2 &&
-        all_of(members, [&](unsigned member) { return shapeOf(member) == shapeOf(first); }) &&
+    const unsigned *matrix = find_if(members, [&](unsigned member) { return shapeOf(member).size() == 2; });
+    if (members.size() > 1 && members.front() == first && matrix != members.end() &&
+        all_of(members,
+               [&](unsigned member) { return shapeOf(member).size() == 1 || shapeOf(member) == shapeOf(*matrix); }) &&
         none_of(seq<unsigned>(0, count), isBetween))
       groups.push_back(std::move(members));
   }

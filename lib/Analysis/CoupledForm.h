@@ -5,6 +5,9 @@
 //
 // A momentum that another state adds up, levels that are merged into each other and states that turn into each other
 // are of this kind. All reads are of the states before the token: what the token does to them first is in the factors.
+//
+// A member may be a vector over the value channels, such as the error of the token before, or the sum of all errors. It
+// is like a matrix with one column, whose keys are the number one.
 #pragma once
 
 #include "Analysis/DeltaForm.h"
@@ -12,19 +15,20 @@
 namespace recur::analysis {
 
 struct CoupledRead {
-  const algebra::Poly *key;
+  const algebra::Poly *key;                            ///< null: of the vectors among the members, as they are
   llvm::SmallVector<const algebra::Poly *, 2> factors; ///< by member
 };
 
 struct CoupledWrite {
   const algebra::Poly *free; ///< what does not read the states: a vector over the value channels
   llvm::SmallVector<CoupledRead, 1> reads;
-  const algebra::Poly *write;                          ///< the write key
+  const algebra::Poly *write;                          ///< the write key; null where only vectors are written to
   llvm::SmallVector<const algebra::Poly *, 2> factors; ///< by member
 };
 
 struct CoupledForm {
   llvm::SmallVector<unsigned, 2> states; ///< the members
+  llvm::SmallBitVector vectors;          ///< by member: it is a vector, and no matrix
   Orientation orientation = Orientation::Right;
   /// By the member that goes on, and the one that it goes on from. A factor may be zero.
   llvm::SmallVector<llvm::SmallVector<Decay, 2>, 2> matrix;
@@ -39,7 +43,7 @@ struct CoupledForm {
   std::optional<unsigned> findAdded(unsigned member) const;
 };
 
-/// The normal form of the states' updates, which are matrices of one shape, or a NoForm.
+/// The normal form of the states' updates, which are matrices of one shape and vectors, or a NoForm.
 llvm::Expected<CoupledForm> buildCoupledForm(algebra::Algebra &algebra, const algebra::Expressions &expressions,
                                              dgps::RecurrenceOp recurrence, llvm::ArrayRef<unsigned> states);
 

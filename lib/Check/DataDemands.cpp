@@ -215,9 +215,11 @@ public:
 
   void add(const analysis::CoupledForm &form) {
     for (const analysis::CoupledWrite &write : form.writes) {
-      addKey(write.write);
+      if (write.write)
+        addKey(write.write);
       for (const analysis::CoupledRead &read : write.reads)
-        addKey(read.key);
+        if (read.key)
+          addKey(read.key);
     }
     for (const analysis::CoupledWrite &write : form.writes)
       for (const analysis::CoupledRead &read : write.reads)

@@ -110,7 +110,11 @@ std::string ExplainFacts::printValue(const CoupledForm &form, const CoupledWrite
       bool isNegative = factor->leadingCoefficient() < 0;
       const algebra::Poly *scale = isNegative && !text.empty() ? analysis.getAlgebra().negate(factor) : factor;
       dgps::StateOp op = analysis.getStates()[state].op;
-      text += (text.empty() ? "" : isNegative ? " - " : " + ") + printRead(side, {scale, read.key, {}}, op.getName());
+      std::string name = op.getName().str();
+      std::string product = read.key         ? printRead(side, {scale, read.key, {}}, name)
+                            : scale->isOne() ? name
+                                             : printer.printFactor(scale) + " * " + name;
+      text += (text.empty() ? "" : isNegative ? " - " : " + ") + product;
     }
   return text;
 }

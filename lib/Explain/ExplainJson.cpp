@@ -93,9 +93,10 @@ static void addCoupled(json::Object &state, const ExplainFacts &facts, const Cou
     json::Object factors;
     for (auto [member, factor] : zip(form.states, write.factors))
       factors[nameOf(member)] = facts.printer.print(factor);
-    steps.push_back(json::Object{{"value", facts.printValue(form, write)},
-                                 {"write_key", facts.printer.print(write.write)},
-                                 {"factors", std::move(factors)}});
+    json::Object step{{"value", facts.printValue(form, write)}, {"factors", std::move(factors)}};
+    if (write.write)
+      step["write_key"] = facts.printer.print(write.write);
+    steps.push_back(std::move(step));
   }
   state["orientation"] = ExplainFacts::orientationName(form.orientation);
   state["axes"] = json::Object{{"decay", "matrix"}, {"solve", form.isOnline() ? "online" : "offline"}};

@@ -288,9 +288,10 @@ void TextReport::describeCoupled(const StateFacts &state) {
   for (auto [index, write] : enumerate(form.writes)) {
     if (write.factors[member]->isZero())
       continue;
-    std::string key = facts.printer.print(write.write);
-    std::string product = form.orientation == Orientation::Left ? fmt::format("outer({}, {})", key, added)
-                                                                : fmt::format("outer({}, {})", added, key);
+    std::string key = form.vectors.test(member) ? "" : facts.printer.print(write.write);
+    std::string product = form.vectors.test(member)               ? added
+                          : form.orientation == Orientation::Left ? fmt::format("outer({}, {})", key, added)
+                                                                  : fmt::format("outer({}, {})", added, key);
     if (!write.factors[member]->isOne())
       product = facts.printer.printFactor(write.factors[member]) + " * " + product;
     line(fmt::format("step {}", index + 1),

@@ -427,6 +427,12 @@ DrawnRecurrence Drawer::draw() {
   } else if (recurrence.seed % 48 == 35) {
     drawMoebius();
     count = random.below(2);
+  } else if (recurrence.seed % 48 == 47) {
+    if (recurrence.seed % 96 == 47)
+      drawFeedback();
+    else
+      drawEarlierScan();
+    count = random.below(2);
   } else if (recurrence.seed % 96 == 71) {
     drawInverse();
     count = random.below(2);

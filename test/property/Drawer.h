@@ -62,6 +62,8 @@ private:
   void drawMoebius();
   void drawInverse();
   void drawReplaced();
+  void drawFeedback(); // DrawEarlier.cpp
+  void drawEarlierScan();
   void drawStateless();
 
   Decay drawStateDecay(const MatrixState &state, bool needed);

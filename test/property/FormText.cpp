@@ -99,9 +99,9 @@ static std::string print(const CoupledForm &form) {
   for (const CoupledWrite &write : form.writes) {
     std::vector<std::string> reads;
     for (const CoupledRead &read : write.reads)
-      reads.push_back(print(read.factors) + " X " + print(read.key));
+      reads.push_back(print(read.factors) + " X " + (read.key ? print(read.key) : "itself"));
     writes.push_back(fmt::format("  write {} {} to {} by {}\n", print(write.free), sortedAndJoined(reads, " ; "),
-                                 print(write.write), print(write.factors)));
+                                 write.write ? print(write.write) : "vectors", print(write.factors)));
   }
   return text + sortedAndJoined(std::move(writes), "");
 }

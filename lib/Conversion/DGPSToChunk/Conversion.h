@@ -53,7 +53,7 @@ struct DeltaValues {
   llvm::MapVector<mlir::Value, ReadoutValue> readouts; ///< by the value they compute
 };
 
-/// Several states that go on from one another. Null stands for a factor of zero.
+/// Several states that go on from one another. Null stands for a factor of zero, or for the key of vectors.
 struct CoupledValues {
   struct Read {
     mlir::Value key;
@@ -66,6 +66,7 @@ struct CoupledValues {
     llvm::SmallVector<mlir::Value, 2> factors; ///< by member
   };
   llvm::SmallVector<dgps::StateOp, 2> states;
+  llvm::SmallBitVector vectors; ///< by member
   Orientation orientation;
   int64_t keySize, valueSize;
   llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> matrix; ///< the factors as they are
@@ -221,9 +222,10 @@ private:
   std::optional<WholeState> findWholeState(mlir::Value value);
   /// The same among the delta states with a chunk form of their own; it is built then.
   DeltaState *findDeltaState(mlir::Value value, Point &point);
+  /// Whether the tokens' values of the state itself are there once it is built, as of scans and vectors.
+  bool hasTokenValues(unsigned state);
   /// The chunk form that the state shares with others; null if there is none.
   CoupledStates *coupledOf(unsigned state);
-  mlir::Value liftState(unsigned state, bool after);
   void buildState(unsigned state);
   /// Notes that the states which `matrix` holds need a token loop. What is built goes on with a value of the shape, so
   /// that no part has to ask whether another one gave up; the program is thrown away in the end.
@@ -321,10 +323,18 @@ private:
   void buildTogether();
   void buildWrites();
   void buildAdvance(unsigned member);
+  void finishVector(unsigned member);
+  /// What the writes' reads of the keys, or of the vectors, come to: the interactions with earlier writes under their
+  /// masks, and what is taken off what is written for the states before the chunk.
+  struct Erased {
+    mlir::Value mask;
+    llvm::SmallVector<mlir::Value, 2> past;
+  };
+  Erased eraseWith(const CoupledValues::Read *read);
+  void eraseSlot(llvm::ArrayRef<const CoupledValues::Read *> reads, mlir::Value &matrix);
   mlir::Value interact(mlir::Value rows, mlir::Value columns, llvm::ArrayRef<int64_t> points, mlir::Value decay = {},
                        bool linear = false);
   mlir::Value apply(mlir::Value matrix, mlir::Value columns);
-  mlir::Value seen(unsigned member, bool isAfter, mlir::Value rows, mlir::Value columns);
   mlir::Value readPast(const Parts &parts, mlir::Value rows, bool crossed);
   mlir::Value scaledRead(mlir::Value factor, mlir::Value rows, unsigned member, bool crossed);
   mlir::Value times(mlir::Value factor, mlir::Value value); ///< null is zero

@@ -7,6 +7,7 @@
 // where the numbers P and G of a token are those of the token before times the token's matrix, plus, in G, the factors
 // of the token's own writes. G is a mask of numbers made by a rule of its own; all else is as for a delta state: a row
 // that reads the states sees interactions with the keys under that mask, and writes that read are a triangular system.
+// Members that are vectors have the mask alone in place of such interactions.
 #include "Conversion/DGPSToChunk/Conversion.h"
 
 using namespace mlir;
@@ -178,14 +179,18 @@ void CoupledStates::buildTogether() {
 Value CoupledStates::scaledRead(Value factor, Value rows, unsigned member, bool crossed) {
   if (!factor)
     return {};
+  if (values.vectors.test(member))
+    return program.mul(factor, arithmetic().asToken(states[member]));
   bool left = (values.orientation == Orientation::Left) != crossed;
   return program.mul(factor, ReadOp::create(program.getBuilder(), program.getLoc(), rows, states[member], left));
 }
 
+/// What is left of the states before the chunk; null rows are those that read vectors.
 Value CoupledStates::readPast(const Parts &parts, Value rows, bool crossed) {
   Value result;
   for (unsigned member = 0; member < states.size(); ++member)
-    result = program.add(result, scaledRead(parts.past[member], rows, member, crossed));
+    if (values.vectors.test(member) == !rows)
+      result = program.add(result, scaledRead(parts.past[member], rows, member, crossed));
   return result;
 }
 
@@ -216,7 +221,7 @@ void CoupledStates::build() {
   if (!values.writes.empty()) {
     SmallVector<Value> rows;
     for (const CoupledValues::Write &write : values.writes)
-      rows.push_back(program.liftRows(write.write));
+      rows.push_back(write.write ? program.liftRows(write.write) : program.spread(program.constant(0), values.keySize));
     keys = program.interleave(rows);
   }
   if (values.order.empty())
@@ -226,56 +231,109 @@ void CoupledStates::build() {
   if (!values.writes.empty())
     buildWrites();
   for (unsigned member = 0; member < count; ++member)
-    buildAdvance(member);
+    if (values.vectors.test(member))
+      finishVector(member);
+    else
+      buildAdvance(member);
+}
+
+/// What one write's read erases; nothing where the read is null.
+CoupledStates::Erased CoupledStates::eraseWith(const CoupledValues::Read *read) {
+  unsigned count = states.size();
+  Erased result{{}, SmallVector<Value, 2>(count)};
+  for (unsigned member = 0; read && member < count; ++member) {
+    Value erase = factorOf(read->factors[member]);
+    result.mask = program.add(result.mask, times(erase, before[member].writes));
+    for (unsigned from = 0; from < count; ++from)
+      result.past[from] = program.add(result.past[from], times(erase, before[member].past[from]));
+  }
+  return result;
+}
+
+/// One read of each write, or null: all with keys, or all of vectors.
+void CoupledStates::eraseSlot(ArrayRef<const CoupledValues::Read *> reads, Value &matrix) {
+  auto isThere = [](const CoupledValues::Read *read) { return read != nullptr; };
+  const CoupledValues::Read *const *first = llvm::find_if(reads, isThere);
+  if (first == reads.end())
+    return;
+  bool isOfVectors = !(*first)->key;
+  SmallVector<Value> rows, masks;
+  SmallVector<SmallVector<Value>, 2> past(states.size());
+  Value noFactor = program.spread(program.constant(0), {});
+  for (const CoupledValues::Read *read : reads) {
+    // A write that reads nothing here has a row of zeros.
+    rows.push_back(read && read->key ? program.liftRows(read->key)
+                                     : program.spread(program.constant(0), values.keySize));
+    Erased erased = eraseWith(read);
+    masks.push_back(erased.mask);
+    for (auto [member, list] : llvm::enumerate(past)) {
+      Value factor = values.vectors.test(member) == isOfVectors ? erased.past[member] : Value();
+      list.push_back(factor ? program.spread(factor, {}) : noFactor);
+    }
+  }
+  Value keyRows = isOfVectors ? Value() : program.interleave(rows);
+  auto isMask = [](Value mask) { return bool(mask); };
+  if (llvm::any_of(masks, isMask)) {
+    Value some = *llvm::find_if(masks, isMask);
+    for (Value &mask : masks)
+      if (!mask) // with keys, rows of zeros are multiplied by it
+        mask = isOfVectors ? program.mul(noFactor, some) : some;
+    Value all = program.interleave(masks);
+    if (keyRows)
+      all = program.mul(interact(keyRows, keys, SmallVector<int64_t>(values.writes.size(), 0)), all);
+    matrix = program.add(matrix, all);
+  }
+  for (unsigned from = 0; from < states.size(); ++from)
+    if (llvm::any_of(past[from], [&](Value factor) { return factor != noFactor; }))
+      written = program.sub(written, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false));
 }
 
 void CoupledStates::buildWrites() {
   OpBuilder &builder = program.getBuilder();
   size_t slots = 0;
   SmallVector<Value> right;
+  SmallVector<SmallVector<const CoupledValues::Read *, 2>> withKeys;
+  SmallVector<const CoupledValues::Read *> ofVectors;
   for (const CoupledValues::Write &write : values.writes) {
-    slots = std::max(slots, write.reads.size());
     right.push_back(program.spread(write.free ? program.lift(write.free) : program.constant(0), values.valueSize));
+    SmallVector<const CoupledValues::Read *, 2> &own = withKeys.emplace_back();
+    ofVectors.push_back(nullptr);
+    for (const CoupledValues::Read &read : write.reads)
+      if (read.key)
+        own.push_back(&read);
+      else
+        ofVectors.back() = &read;
+    slots = std::max(slots, own.size());
   }
   written = program.interleave(right);
   Value matrix;
   for (size_t slot = 0; slot < slots; ++slot) {
-    // Writes with fewer reads than others read nothing: a row of zeros.
-    SmallVector<Value> rows, masks;
-    SmallVector<SmallVector<Value>, 2> past(states.size());
-    Value noFactor = program.spread(program.constant(0), {});
-    for (const CoupledValues::Write &write : values.writes) {
-      bool reads = slot < write.reads.size();
-      rows.push_back(reads ? program.liftRows(write.reads[slot].key)
-                           : program.spread(program.constant(0), values.keySize));
-      Value mask;
-      SmallVector<Value, 2> factors(states.size());
-      for (unsigned member = 0; reads && member < states.size(); ++member) {
-        Value erase = factorOf(write.reads[slot].factors[member]);
-        mask = program.add(mask, times(erase, before[member].writes));
-        for (unsigned from = 0; from < states.size(); ++from)
-          factors[from] = program.add(factors[from], times(erase, before[member].past[from]));
-      }
-      masks.push_back(mask);
-      for (auto [list, factor] : llvm::zip(past, factors))
-        list.push_back(factor ? program.spread(factor, {}) : noFactor);
-    }
-    Value keyRows = program.interleave(rows);
-    if (llvm::any_of(masks, [](Value mask) { return bool(mask); })) {
-      Value some = *llvm::find_if(masks, [](Value mask) { return bool(mask); });
-      for (Value &mask : masks)
-        if (!mask) // rows of zeros, whatever they are multiplied by
-          mask = some;
-      Value dots = interact(keyRows, keys, SmallVector<int64_t>(values.writes.size(), 0));
-      matrix = program.add(matrix, program.mul(dots, program.interleave(masks)));
-    }
-    for (unsigned from = 0; from < states.size(); ++from)
-      if (llvm::any_of(past[from], [&](Value factor) { return factor != noFactor; }))
-        written = program.sub(written, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false));
+    SmallVector<const CoupledValues::Read *> reads;
+    for (ArrayRef<const CoupledValues::Read *> own : withKeys)
+      reads.push_back(slot < own.size() ? own[slot] : nullptr);
+    eraseSlot(reads, matrix);
   }
+  eraseSlot(ofVectors, matrix);
   if (matrix)
     written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
                               Value(), false);
+}
+
+/// A vector's values of all tokens, and what it is after the last.
+void CoupledStates::finishVector(unsigned member) {
+  OpBuilder &builder = program.getBuilder();
+  dgps::StateOp state = values.states[member];
+  auto tokensOf = [&](const Parts &parts) {
+    Value result = readPast(parts, Value(), /*crossed=*/false);
+    if (parts.writes)
+      result = program.add(result, apply(parts.writes, written));
+    return program.spread(result ? result : program.constant(0), values.valueSize);
+  };
+  unsigned index = program.indexOf(state);
+  Value last = tokensOf(after[member]);
+  program.setLifted(state.getResult(), tokensOf(before[member]));
+  program.setAfter(index, last);
+  program.setNext(index, LastOp::create(builder, program.getLoc(), last));
 }
 
 void CoupledStates::buildAdvance(unsigned member) {
@@ -292,7 +350,7 @@ void CoupledStates::buildAdvance(unsigned member) {
     result = AdvanceOp::create(builder, loc, states[member], rows, columns, decay, Value());
   ValueBuilder sums = arithmetic();
   for (unsigned from = 0; from < states.size(); ++from)
-    if (Value factor = total[member][from]; factor && from != member)
+    if (Value factor = total[member][from]; factor && from != member && !values.vectors.test(from))
       result = sums.asState(sums.add(sums.asToken(result), sums.mul(factor, sums.asToken(states[from]))));
   program.setNext(program.indexOf(values.states[member]), result);
 }

@@ -99,6 +99,10 @@ CoupledStates *ProgramBuilder::coupledOf(unsigned state) {
   return form ? coupled[*form].get() : nullptr;
 }
 
+bool ProgramBuilder::hasTokenValues(unsigned state) {
+  return !deltas[state] && (!coupledOf(state) || tensorOf(states[state]).getRank() < 2);
+}
+
 llvm::SetVector<unsigned> ProgramBuilder::deltaStatesIn(Value value) {
   llvm::SetVector<unsigned> states;
   SmallVector<Value> work{value};
@@ -213,7 +217,7 @@ Value ProgramBuilder::lift(Value value) {
   auto after = afterOf.find(value);
   auto state = dyn_cast<dgps::StateOp>(op);
   const LoopGroup *group = plan.groupWith(op);
-  if (state || group || (after != afterOf.end() && !deltas[after->second] && !coupledOf(after->second))) {
+  if (state || group || (after != afterOf.end() && hasTokenValues(after->second))) {
     buildState(state ? indexOf(state) : group ? group->states[0] : after->second);
     if (Value known = lifted.lookup(value))
       return known;

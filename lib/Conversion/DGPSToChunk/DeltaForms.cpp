@@ -95,7 +95,8 @@ CoupledValues conversion::materialize(const RecurrenceAnalysis &analysis, const 
   for (unsigned state : form.states)
     values.states.push_back(analysis.getStates()[state].op);
   FormMaterializer materializer(analysis, values.states.front().getNext().getLoc());
-  ArrayRef<int64_t> shape = dgps::shapeOf(values.states.front().getResult());
+  values.vectors = form.vectors;
+  ArrayRef<int64_t> shape = dgps::shapeOf(values.states[form.vectors.find_first_unset()].getResult());
   bool right = form.orientation == Orientation::Right;
   values.orientation = form.orientation;
   values.keySize = shape[right ? 1 : 0];
@@ -121,10 +122,11 @@ CoupledValues conversion::materialize(const RecurrenceAnalysis &analysis, const 
   for (const CoupledWrite &write : form.writes) {
     CoupledValues::Write &value = values.writes.emplace_back();
     value.free = materializer.addend(write.free, values.valueSize);
-    value.write = materializer.vector(write.write, values.keySize);
+    value.write = write.write ? materializer.vector(write.write, values.keySize) : Value();
     value.factors = factors(write.factors, /*negated=*/false);
     for (const CoupledRead &read : write.reads)
-      value.reads.push_back({materializer.vector(read.key, values.keySize), factors(read.factors, /*negated=*/true)});
+      value.reads.push_back({read.key ? materializer.vector(read.key, values.keySize) : Value(),
+                             factors(read.factors, /*negated=*/true)});
   }
   return values;
 }

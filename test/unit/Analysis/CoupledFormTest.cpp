@@ -29,9 +29,10 @@ std::string formOf(const std::string &body) {
       text += " +";
       for (const algebra::Poly *factor : read.factors)
         text += " " + printer.print(factor);
-      text += " @ " + printer.print(read.key);
+      if (read.key)
+        text += " @ " + printer.print(read.key);
     }
-    text += " to " + printer.print(write.write) + " by";
+    text += " to " + (write.write ? printer.print(write.write) : "vectors") + " by";
     for (const algebra::Poly *factor : write.factors)
       text += " " + printer.print(factor);
     text += "; ";
@@ -71,10 +72,32 @@ TEST(CoupledForm, WhatOneNeeds) {
   EXPECT_EQ(needs("Z = Z @ diag(sigmoid(k)) + outer(v - S @ k, k)\nS = a * S + Z"), start + "factors that are scalars");
   EXPECT_EQ(needs("Z = b * Z + outer(sigmoid(v) * (v - S @ k), k)\nS = a * S + Z"),
             start + "a gain that all value channels share");
+  EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + outer(u + tanh(e), k)\ne = u\nZ = outer(v, k)"),
+            start + "sums and multiples of vectors that are kept");
+  EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + exp(sum(e)) * outer(u, k)\ne = u\nZ = outer(v, k)"),
+            start + "an update that is linear in the state");
+  EXPECT_EQ(
+      needs("state e: [K]\nlet u = v - S @ k\nS = S + outer(u, k + e)\ne = x + e * dot(v, S @ k)\nZ = outer(v, k)"),
+      start + "sums and multiples of vectors that are kept");
   EXPECT_EQ(needs("Z = b * Z + outer(v - S @ k, k) - outer(v, v @ S)\nS = a * S + Z"),
             start + "reads from one side alone");
   EXPECT_EQ(needs("Z = b * Z + outer(tanh(S @ k), k)\nS = a * S + Z"), start + "an update that is linear in the state");
   EXPECT_EQ(needs("Z = b * Z + exp(outer(S @ k, k))\nS = a * S + Z"), start + "an update that is linear in the state");
+}
+
+TEST(CoupledForm, VectorsOfEarlierErrors) {
+  std::string lastError = "1, 0; 0, 0; v + -1 0 @ k + 0 0.5 to k by c 0; v + -1 0 @ k to vectors by 0 1; ";
+  EXPECT_EQ(formOf("let u = v - S @ k\nS = S + outer(u + 0.5 * delay(u, 1), c * k)\nZ = outer(v, k)"), lastError);
+  EXPECT_EQ(formOf("state e: [V]\nlet old = e / 2\ne = v - S @ k\nS = S + c * outer(old, k)\n"
+                   "S = S + outer(c * e, k)\nZ = outer(v, k)"),
+            lastError);
+  // What a matrix is written too is written once, whatever it is multiplied with.
+  EXPECT_EQ(formOf("state e: [V]\nlet u = v - S @ k\nS = a * S + c * outer(u, k) + 0.1 * outer(e, x)\n"
+                   "e = b * e + 2 * u\nZ = outer(v, k)"),
+            "a, 0; 0, b; 0 + 0 1 to x by 0.1 0; v + -1 0 @ k to k by c 2; ");
+  // A vector along the keys is one along the values of the transpose.
+  EXPECT_EQ(formOf("state e: [K]\nS = S + outer(v, x + e)\ne = v @ S\nZ = outer(v, k)"),
+            "1, 0; 0, dot(v, v); x + 0 1 to v by 1 0; x * dot(v, v) + 1 0 @ v to vectors by 0 1; ");
 }
 
 TEST(CoupledForm, NotWithAStateBetween) {
