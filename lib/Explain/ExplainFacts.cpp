@@ -167,10 +167,6 @@ static ExplainFacts::Lack lackOfDelta(const DeltaForm &form) {
         return {
             fmt::format("step {} erases with a gain for each value channel, and the value channels decay", *vectorGain),
             "a decay of the keys' side alone, or a gain that all value channels share"};
-      if (vectorGain && step.reads.size() > 1)
-        return {fmt::format("step {} erases with a gain for each value channel, and step {} reads the state {} times",
-                            *vectorGain, index + 1, step.reads.size()),
-                "one read in each step, or gains that all value channels share"};
       if (!form.valueDecay.isAbsent() && read.point.decayed != step.reads.front().point.decayed)
         return {fmt::format("the value channels decay, and step {} reads the state before and after that", index + 1),
                 "reads that are all before the decay, or all after it"};

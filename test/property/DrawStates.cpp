@@ -260,6 +260,12 @@ void Drawer::drawChannelGain() {
   Term scaled = random.chance(0.5) ? state.write(mul(gain, missed), key)
                 : state.transposed ? scaleCols(state.write(missed, key), gain)
                                    : scaleRows(gain, state.write(missed, key));
+  if (random.chance(0.3)) { // another read under the same key, by gains of its own
+    Term other = input("h", {"K"}, Fill::Key),
+         weight = random.chance(0.7) ? applied("sigmoid", input("c", {"V"}, Fill::Logit)) : number(0.5);
+    scaled = sub(scaled,
+                 state.write(mul(mul(number(0.3), weight), state.read(random.chance(0.5) ? s : before, other)), key));
+  }
   addStage({assign(s->text, add(before, scaled))});
   if (random.chance(0.3)) { // a second write, by a gain of all channels
     Term other = input("h", {"K"}, Fill::Key);

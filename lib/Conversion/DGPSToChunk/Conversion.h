@@ -81,7 +81,7 @@ CoupledValues materialize(const analysis::RecurrenceAnalysis &analysis, const an
 DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
 /// Whether the chunkwise form of this delta state is one of products and solves: reads of one kind where the value side
-/// decays too; and where an erase gain differs between the value channels, one read a step and no decay of theirs.
+/// decays too; and where an erase gain differs between the value channels, no decay of theirs.
 bool hasChunkForm(const analysis::DeltaForm &form);
 
 /// A scan's parts as values: a state becomes decay * state + addition, or max(state + shift, bound)

@@ -53,6 +53,36 @@ private:
 };
 } // namespace
 
+static bool hasVectorGain(const DeltaForm &form) {
+  return llvm::any_of(form.steps, [](const MicroStep &step) {
+    return llvm::any_of(step.reads, [](const Read &read) { return read.scale->axes != Axis::None; });
+  });
+}
+
+/// Makes each read of a step, where there are several, a step of its own with the same write: outer(u - x - y, w) is
+/// outer(u - x, w) and then outer(-y, w), as long as y is read where it was. Each row then has one gain a channel.
+static void separateReads(DeltaValues &values) {
+  SmallVector<unsigned, 4> firstOf; // by the number of steps that a point sees
+  SmallVector<StepValue, 1> separate;
+  for (StepValue &step : values.steps) {
+    firstOf.push_back(separate.size());
+    SmallVector<ReadValue, 1> reads = std::exchange(step.reads, {});
+    separate.push_back(step);
+    for (auto [number, read] : llvm::enumerate(reads)) {
+      if (number > 0)
+        separate.push_back({Value(), Value(), {}, step.write});
+      separate.back().reads.push_back(read);
+    }
+  }
+  firstOf.push_back(separate.size());
+  auto move = [&](ReadValue &read) { read.point.writes = firstOf[read.point.writes]; };
+  for (StepValue &step : separate)
+    llvm::for_each(step.reads, move);
+  for (auto &[value, readout] : values.readouts)
+    llvm::for_each(readout.reads, move);
+  values.steps = std::move(separate);
+}
+
 DeltaValues conversion::materialize(const RecurrenceAnalysis &analysis, unsigned state) {
   const StateFacts &facts = analysis.getStates()[state];
   const DeltaForm &form = *facts.delta;
@@ -87,6 +117,8 @@ DeltaValues conversion::materialize(const RecurrenceAnalysis &analysis, unsigned
     for (const Read &one : readout.form.reads)
       value.reads.push_back(read(one, readout.crossed));
   }
+  if (hasVectorGain(form))
+    separateReads(values);
   return values;
 }
 
@@ -159,13 +191,9 @@ ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsig
 }
 
 bool conversion::hasChunkForm(const DeltaForm &form) {
-  bool hasVectorGain = llvm::any_of(form.steps, [](const MicroStep &step) {
-    return llvm::any_of(step.reads, [](const Read &read) { return read.scale->axes != Axis::None; });
-  });
+  if (hasVectorGain(form) && !form.valueDecay.isAbsent())
+    return false;
   return llvm::all_of(form.steps, [&](const MicroStep &step) {
-    // One number for all reads of a step in each value channel: what the solve scales the step's row by.
-    if (hasVectorGain && (step.reads.size() > 1 || !form.valueDecay.isAbsent()))
-      return false;
     return llvm::all_of(step.reads, [&](const Read &read) {
       return form.valueDecay.isAbsent() || read.point.decayed == step.reads.front().point.decayed;
     });
