@@ -74,11 +74,8 @@ public:
       return noForm("nothing is written into the states", "a write");
     joinWritesOfVectors();
     for (auto &[what, factors] : writes) {
-      Expected<CoupledWrite> write = describe(what.first, what.second);
-      if (!write)
-        return write.takeError();
-      write->factors = factors;
-      form.writes.push_back(std::move(*write));
+      if (Error error = describe(what.first, what.second, factors))
+        return std::move(error);
     }
     return std::move(form);
   }
@@ -89,7 +86,8 @@ private:
   Error collect(unsigned member);
   void addWrite(const Poly *value, const Poly *key, unsigned member, const Poly *factor);
   void joinWritesOfVectors();
-  Expected<CoupledWrite> describe(const Poly *value, const Poly *key);
+  Error describe(const Poly *value, const Poly *key, ArrayRef<const Poly *> factors);
+  CoupledWrite makeWrite(const Poly *gain, ArrayRef<const Poly *> factorsOfVectors, ArrayRef<const Poly *> keys);
   Expected<std::optional<unsigned>> memberIn(const Monomial *monomial) const;
   Expected<StateReads::Linear> linearIn(const Monomial *monomial, unsigned member);
   Expected<const Monomial *> factorOfVector(const Monomial *monomial, unsigned member) const;
@@ -210,7 +208,9 @@ Error CoupledFormBuilder::collect(unsigned member) {
       if (!linear)
         return linear.takeError();
       rest = linear->rest;
-      if (linear->isState || (isVector && form.vectors.test(**from))) {
+      // A vector with a factor for each value channel is read by a write, whose gain that is.
+      bool isVectorItself = isVector && form.vectors.test(**from) && rest->axes == Axis::None;
+      if (linear->isState || isVectorItself) {
         if (rest->axes != Axis::None)
           return noForm("it goes on from states with a factor for each row or column", "factors that are scalars");
         decays[**from].push_back({rest, term.coefficient});
@@ -273,11 +273,14 @@ void CoupledFormBuilder::joinWritesOfVectors() {
   });
 }
 
-/// What is written as a free part and reads of the states before the token.
-Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Poly *key) {
+/// What is written as a free part and reads of the states before the token. Reads with different gains for the value
+/// channels are writes of their own.
+Error CoupledFormBuilder::describe(const Poly *value, const Poly *key, ArrayRef<const Poly *> factors) {
   SmallVector<Term, 4> freeTerms;
-  SmallVector<const Poly *, 2> keys(reads.size(), algebra.zero());
-  CoupledRead ofVectors{nullptr, keys};
+  struct Reads {
+    SmallVector<const Poly *, 2> keys, factorsOfVectors; // by member
+  };
+  MapVector<const Monomial *, Reads> readsOfGain;
   for (const Term &term : value->terms) {
     Expected<std::optional<unsigned>> from = memberIn(term.monomial);
     if (!from)
@@ -290,22 +293,40 @@ Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Pol
     if (!linear)
       return linear.takeError();
     Algebra::Split parts = algebra.split(linear->rest);
-    if (!parts.row->isOne())
-      return noForm("it erases with a gain for each value channel", "a gain that all value channels share");
-    if (form.vectors.test(**from)) {
-      const Poly *&factor = ofVectors.factors[**from];
-      factor = algebra.add(factor, algebra.poly(linear->rest, term.coefficient));
-      continue;
+    Reads &own = readsOfGain[parts.row];
+    if (own.keys.empty()) {
+      own.keys.assign(reads.size(), algebra.zero());
+      own.factorsOfVectors = own.keys;
     }
-    keys[**from] =
-        algebra.add(keys[**from], algebra.multiply(algebra.poly(parts.scalar, term.coefficient), linear->key));
+    const Poly *scale = algebra.poly(parts.scalar, term.coefficient);
+    if (form.vectors.test(**from))
+      own.factorsOfVectors[**from] = algebra.add(own.factorsOfVectors[**from], scale);
+    else
+      own.keys[**from] = algebra.add(own.keys[**from], algebra.multiply(scale, linear->key));
   }
-  CoupledWrite write{algebra.poly(freeTerms), {}, key, {}};
+  if (readsOfGain.empty())
+    readsOfGain[algebra.oneMonomial()] = {SmallVector<const Poly *, 2>(reads.size(), algebra.zero()),
+                                          SmallVector<const Poly *, 2>(reads.size(), algebra.zero())};
+  const Poly *free = algebra.poly(freeTerms);
+  for (auto &[gain, own] : readsOfGain) {
+    CoupledWrite write = makeWrite(algebra.poly(gain), own.factorsOfVectors, own.keys);
+    write.free = std::exchange(free, algebra.zero());
+    write.write = key;
+    write.factors.assign(factors.begin(), factors.end());
+    form.writes.push_back(std::move(write));
+  }
+  return Error::success();
+}
+
+/// A write that reads with these keys: members with keys in common are read together.
+CoupledWrite CoupledFormBuilder::makeWrite(const Poly *gain, ArrayRef<const Poly *> factorsOfVectors,
+                                           ArrayRef<const Poly *> keys) {
+  CoupledWrite write{algebra.zero(), gain, {}, nullptr, {}};
   for (auto [member, read] : enumerate(keys)) {
     if (read->isZero())
       continue;
     Content content = extractContent(algebra, read);
-    absorbUnitNorm(algebra, reads[member].keySize(), content.scale, content.direction);
+    absorbUnitNorm(algebra, keySize(), content.scale, content.direction);
     auto known = find_if(write.reads, [&](const CoupledRead &other) { return other.key == content.direction; });
     if (known == write.reads.end()) {
       write.reads.push_back({content.direction, SmallVector<const Poly *, 2>(reads.size(), algebra.zero())});
@@ -313,8 +334,8 @@ Expected<CoupledWrite> CoupledFormBuilder::describe(const Poly *value, const Pol
     }
     known->factors[member] = content.scale;
   }
-  if (any_of(ofVectors.factors, [](const Poly *factor) { return !factor->isZero(); }))
-    write.reads.push_back(std::move(ofVectors));
+  if (any_of(factorsOfVectors, [](const Poly *factor) { return !factor->isZero(); }))
+    write.reads.push_back({nullptr, SmallVector<const Poly *, 2>(factorsOfVectors)});
   return write;
 }
 

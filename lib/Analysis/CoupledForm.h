@@ -1,7 +1,7 @@
 // The normal form of matrix states that go on from one another: together one delta state whose decay is a small matrix.
 //
-//     u_n = free_n + sum over its reads of (sum_b factor_b X_b) key      X as the previous token left it
-//     X_a <- sum_b M_ab X_b + sum_n factor_na outer(u_n, write_n)        M_ab and the factors are scalars
+//     u_n = free_n + gain_n * sum over its reads of (sum_b factor_b X_b) key      X as the previous token left it
+//     X_a <- sum_b M_ab X_b + sum_n factor_na outer(u_n, write_n)                M_ab and the factors are scalars
 //
 // A momentum that another state adds up, levels that are merged into each other and states that turn into each other
 // are of this kind. All reads are of the states before the token: what the token does to them first is in the factors.
@@ -21,6 +21,7 @@ struct CoupledRead {
 
 struct CoupledWrite {
   const algebra::Poly *free; ///< what does not read the states: a vector over the value channels
+  const algebra::Poly *gain; ///< of what is read: one, or a number for each value channel
   llvm::SmallVector<CoupledRead, 1> reads;
   const algebra::Poly *write;                          ///< the write key; null where only vectors are written to
   llvm::SmallVector<const algebra::Poly *, 2> factors; ///< by member

@@ -222,6 +222,9 @@ public:
           addKey(read.key);
     }
     for (const analysis::CoupledWrite &write : form.writes)
+      if (!write.reads.empty())
+        addGains(write.gain, {});
+    for (const analysis::CoupledWrite &write : form.writes)
       for (const analysis::CoupledRead &read : write.reads)
         for (ArrayRef<const algebra::Poly *> factors : {ArrayRef(read.factors), ArrayRef(write.factors)})
           for (const algebra::Poly *factor : factors)

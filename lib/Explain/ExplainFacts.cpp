@@ -108,7 +108,9 @@ std::string ExplainFacts::printValue(const CoupledForm &form, const CoupledWrite
       if (factor->isZero())
         continue;
       bool isNegative = factor->leadingCoefficient() < 0;
-      const algebra::Poly *scale = isNegative && !text.empty() ? analysis.getAlgebra().negate(factor) : factor;
+      const algebra::Poly *scale = analysis.getAlgebra().multiply(factor, write.gain);
+      if (isNegative && !text.empty())
+        scale = analysis.getAlgebra().negate(scale);
       dgps::StateOp op = analysis.getStates()[state].op;
       std::string name = op.getName().str();
       std::string product = read.key         ? printRead(side, {scale, read.key, {}}, name)

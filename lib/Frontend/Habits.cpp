@@ -22,7 +22,11 @@ std::string getHelpForFunction(StringRef name) {
   if (llvm::is_contained(delays, name))
     return getHelpForDelay("k");
   return llvm::StringSwitch<StringRef>(name)
-      .Cases({"eye", "identity"}, "multiply it out: S @ (eye(K) - b * outer(k, k)) is S - b * outer(S @ k, k)")
+      .Cases({"eye", "identity"}, "multiply it out: S @ (eye(K) - b * outer(k, k)) is S - b * outer(S @ k, k); a state "
+                                  "begins with it by at start diag(ones(K))")
+      .Cases({"inverse", "inv", "solve", "pinv", "lstsq", "cholesky"},
+             "what (G + diag(r)) y = x gives is cg(G, x, ridge = r, iterations = n)")
+      .Case("token", "the number of tokens before this one is token, without parentheses")
       .Cases({"conv1d", "causal_conv1d", "Conv1d", "convolve", "short_conv"},
              "write conv(x, w) with w: [W] or [W, K] for x: [K]; the last weight is that of the token itself")
       .Case("tan", "write sin(a) / cos(a)")
@@ -100,6 +104,11 @@ StringRef getHelpForStatement(StringRef word) {
              "a local name is declared by let alone: let x = ...")
       .Cases({"break", "continue", "pass"}, "a loop runs to its end; leave the statement out")
       .Cases({"print", "printf"}, "to see a value, make it an output: output name = ...")
+      .Cases({"parameter", "parameters", "params", "weight", "weights"}, "what is the same for every token is a param")
+      .Cases({"inputs", "arg", "args"}, "what each token brings is an input")
+      .Cases({"states", "carry", "hidden"}, "what stays from token to token is a state")
+      .Cases({"outputs", "out"}, "what each token gives is an output")
+      .Cases({"start", "starts", "initial"}, "what a state is before the first token: state s: [K] at start 1")
       .Cases({"reset", "clear", "new", "init"},
              "where a flag is 1, restart flag lets all states begin as they do at the start")
       .Default("");

@@ -163,6 +163,10 @@ Expr *Parser::parsePrimary() {
     report(ErrorCode::ExpectedExpression, first.range, "expected an expression before '+'")
         .help("there is no unary plus: remove it");
     return nullptr;
+  case TokenKind::LeftBracket:
+    report(ErrorCode::ExpectedExpression, first.range, "expected an expression before '['")
+        .help("there are no lists: parts stand as arguments, as in concat(a, b) and stack(a, b)");
+    return nullptr;
   default:
     break;
   }

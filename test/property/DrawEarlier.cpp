@@ -52,6 +52,8 @@ void Drawer::drawFeedback() {
     behind.push_back(assign(last->text, read(inputOf("q", {"K"}, Fill::Key))));
     break;
   }
+  if (random.chance(0.25)) // each value channel takes as much of it as its own gain says
+    written = mul(applied("sigmoid", input("b", {"V"}, Fill::Logit)), written);
   Term step = mul(mul(number(0.5), gain), left ? outer(key, written) : outer(written, key));
   if (random.chance(0.3)) { // with a momentum
     Term momentum = addState("Z", shape, Fill::Normal, StateClass::Delta);

@@ -200,7 +200,10 @@ void Drawer::drawCoupled() {
     statements.push_back(makeOutput(read(s, drawQuery("K", key))));
   switch (random.below(5)) {
   case 0: { // a momentum of steps that make up for what is not held yet
-    Term step = mul(mul(number(0.5), inputOf("gain", {}, Fill::Gain)), write(sub(value, read(s, key)), key));
+    Term missed = sub(value, read(s, key));
+    if (random.chance(0.25))
+      missed = mul(applied("sigmoid", input("b", {"V"}, Fill::Logit)), missed);
+    Term step = mul(mul(number(0.5), inputOf("gain", {}, Fill::Gain)), write(missed, key));
     if (random.chance(0.5)) {
       statements.push_back(assign(z->text, add(mul(slow, z), step)));
       statements.push_back(assign(s->text, add(mul(keep, s), z)));

@@ -100,8 +100,9 @@ static std::string print(const CoupledForm &form) {
     std::vector<std::string> reads;
     for (const CoupledRead &read : write.reads)
       reads.push_back(print(read.factors) + " X " + (read.key ? print(read.key) : "itself"));
-    writes.push_back(fmt::format("  write {} {} to {} by {}\n", print(write.free), sortedAndJoined(reads, " ; "),
-                                 write.write ? print(write.write) : "vectors", print(write.factors)));
+    writes.push_back(fmt::format("  write {} and {} of {} to {} by {}\n", print(write.free), print(write.gain),
+                                 sortedAndJoined(reads, " ; "), write.write ? print(write.write) : "vectors",
+                                 print(write.factors)));
   }
   return text + sortedAndJoined(std::move(writes), "");
 }

@@ -61,6 +61,7 @@ struct CoupledValues {
   };
   struct Write {
     mlir::Value free; ///< null: zero
+    mlir::Value gain; ///< of what is read, for each value channel; null: one
     llvm::SmallVector<Read, 1> reads;
     mlir::Value write;
     llvm::SmallVector<mlir::Value, 2> factors; ///< by member
@@ -350,6 +351,7 @@ private:
   llvm::SmallVector<Parts, 2> before, after;                     ///< by member: before and after each token
   llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> total; ///< as `past`, after the chunk
   mlir::Value keys, written;                                     ///< of all writes, token by token
+  mlir::Value gains;                                             ///< of what they read; null: ones
 };
 
 } // namespace recur::conversion

@@ -285,7 +285,8 @@ void CoupledStates::eraseSlot(ArrayRef<const CoupledValues::Read *> reads, Value
   }
   for (unsigned from = 0; from < states.size(); ++from)
     if (llvm::any_of(past[from], [&](Value factor) { return factor != noFactor; }))
-      written = program.sub(written, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false));
+      written = program.sub(
+          written, program.mul(gains, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false)));
 }
 
 void CoupledStates::buildWrites() {
@@ -306,6 +307,12 @@ void CoupledStates::buildWrites() {
     slots = std::max(slots, own.size());
   }
   written = program.interleave(right);
+  if (llvm::any_of(values.writes, [](const CoupledValues::Write &write) { return bool(write.gain); })) {
+    SmallVector<Value> rows;
+    for (const CoupledValues::Write &write : values.writes)
+      rows.push_back(program.spread(write.gain ? program.lift(write.gain) : program.constant(1), values.valueSize));
+    gains = program.interleave(rows);
+  }
   Value matrix;
   for (size_t slot = 0; slot < slots; ++slot) {
     SmallVector<const CoupledValues::Read *> reads;
@@ -314,7 +321,9 @@ void CoupledStates::buildWrites() {
     eraseSlot(reads, matrix);
   }
   eraseSlot(ofVectors, matrix);
-  if (matrix)
+  if (matrix && gains)
+    written = ScaledSolveOp::create(builder, program.getLoc(), matrix, written, gains, /*reverse=*/false);
+  else if (matrix)
     written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
                               Value(), false);
 }

@@ -154,6 +154,7 @@ CoupledValues conversion::materialize(const RecurrenceAnalysis &analysis, const 
   for (const CoupledWrite &write : form.writes) {
     CoupledValues::Write &value = values.writes.emplace_back();
     value.free = materializer.addend(write.free, values.valueSize);
+    value.gain = materializer.factor(write.gain, values.valueSize);
     value.write = write.write ? materializer.vector(write.write, values.keySize) : Value();
     value.factors = factors(write.factors, /*negated=*/false);
     for (const CoupledRead &read : write.reads)

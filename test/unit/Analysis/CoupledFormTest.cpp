@@ -25,6 +25,8 @@ std::string formOf(const std::string &body) {
   }
   for (const CoupledWrite &write : form.writes) {
     text += printer.print(write.free);
+    if (!write.gain->isOne())
+      text += " + " + printer.print(write.gain) + " of";
     for (const CoupledRead &read : write.reads) {
       text += " +";
       for (const algebra::Poly *factor : read.factors)
@@ -66,12 +68,23 @@ TEST(CoupledForm, ReadsOfBothAndTwoKeys) {
             "a, 0; 0, b; v + -1 0 @ k + 0 -1 @ x to k by 1 0; v + -1 0 @ k to x by 0 1; ");
 }
 
+TEST(CoupledForm, GainsOfTheValueChannels) {
+  EXPECT_EQ(formOf("Z = b * Z + outer(sigmoid(v) * (v - S @ k), k)\nS = a * S + Z"),
+            "a, b; 0, b; v * sigmoid(v) + sigmoid(v) of + -1 0 @ k to k by 1 1; ");
+  // Reads with different gains are writes of their own, and so is what decays by one.
+  EXPECT_EQ(formOf("let u = v - S @ k\nS = a * S + outer(sigmoid(v) * u - Z @ x, k)\nZ = b * Z + outer(u, x)"),
+            "a, 0; 0, b; -v * sigmoid(v) + 0 1 @ x to k by -1 0; 0 + sigmoid(v) of + 1 0 @ k to k by -1 0; "
+            "v + -1 0 @ k to x by 0 1; ");
+  EXPECT_EQ(formOf("state e: [V]\nlet u = v - S @ k\nS = a * S + outer(u + e, k)\ne = sigmoid(v) * e + u\n"
+                   "Z = outer(v, k)"),
+            "a, 0; 0, 0; v + -1 0 @ k + 0 1 to k by 1 0; v + -1 0 @ k to vectors by 0 1; "
+            "0 + sigmoid(v) of + 0 1 to vectors by 0 1; ");
+}
+
 TEST(CoupledForm, WhatOneNeeds) {
   auto needs = [](const std::string &body) { return formOf(body); };
   std::string start = "one of the two updates without the other state, or ";
   EXPECT_EQ(needs("Z = Z @ diag(sigmoid(k)) + outer(v - S @ k, k)\nS = a * S + Z"), start + "factors that are scalars");
-  EXPECT_EQ(needs("Z = b * Z + outer(sigmoid(v) * (v - S @ k), k)\nS = a * S + Z"),
-            start + "a gain that all value channels share");
   EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + outer(u + tanh(e), k)\ne = u\nZ = outer(v, k)"),
             start + "sums and multiples of vectors that are kept");
   EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + exp(sum(e)) * outer(u, k)\ne = u\nZ = outer(v, k)"),
