@@ -39,6 +39,7 @@ private:
   Demand demandOf(Operation *op) const;
   void demandOf(ProductOp op, Demand &demand) const;
   void demandOf(ScanOp op, Demand &demand) const;
+  void demandOfRounded(ScaledDotsOp op, Demand &demand) const;
   void add(const Demand &demand, double times);
 
   const MultiprocessorRates &rates;
@@ -89,6 +90,23 @@ void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
   demand.stepLatency = rates.rowLatency;
 }
 
+/// Warps scale columns first, and then have blocks of 16 indices, those of the diagonal and those of rows of each size
+/// of halves. A step of 16 channels goes from loads over two products and a power to a third product.
+void TimeEstimate::demandOfRounded(ScaledDotsOp op, Demand &demand) const {
+  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32, stepLatency = 250;
+  constexpr double ofDiagonal = 144, ofHalves = 156, withoutLogarithms = 1.5; // instructions, by machine code
+  double indices = double(op.getScales().getType().getSize(0)), warps = threads / warpThreads;
+  double steps = double(op.getScales().getType().getSize(1)) / block, sizes = std::log2(double(op.getBlock()) / block);
+  double writes = double(op.getSteps().size()), pairs = double(op.getPoints().size()) * writes;
+  double blocks = indices / block, sides = sizes * blocks / 2;
+  double instructions = steps * pairs * (blocks * ofDiagonal + sides * ofHalves);
+  demand.arithmetic = warpThreads * instructions * (op.getLogarithms() ? 1 : withoutLogarithms);
+  demand.sharedBytes *= 1 + sizes;
+  // Two warps share the channels of a block of columns.
+  demand.steps = steps * (pairs * std::ceil((blocks + sides) / warps) + std::ceil(2 * sides * writes / warps) / 2);
+  demand.stepLatency = stepLatency;
+}
+
 Demand TimeEstimate::demandOf(Operation *op) const {
   Demand demand;
   for (Value operand : op->getOperands())
@@ -124,6 +142,8 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.stepLatency = rates.rowLatency;
       })
       .Case<ScaledDotsOp, ScaledSumsOp>([&](auto op) {
+        if (auto dots = dyn_cast<ScaledDotsOp>(*op); dots && dots.getRounded())
+          return demandOfRounded(dots, demand);
         double terms = countElements(op.getResult()) * double(tileOf(op.getScales()).getShape().back());
         demand.arithmetic = terms;
         demand.sharedBytes = sizeof(float) * terms;
@@ -192,9 +212,13 @@ double recur::analysis::estimateChunk(const KernelTime &time, int64_t neighbours
   return std::max(time.getBound(), time.critical / double(neighbours) + time.global);
 }
 
-double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time) {
+double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time,
+                                      const MultiprocessorRates &rates) {
   constexpr double productLatency = 110, overhead = 400; // of a chunk: barriers, addresses, and what is stored
+  constexpr int64_t enoughStages = 3;
   double waits = double(
       llvm::count_if(chain.steps, [](const StateChain::Step &step) { return step.isProduct() && step.isCritical; }));
-  return time.products + time.arithmetic + waits * productLatency + overhead;
+  double computed = time.products + time.arithmetic + waits * productLatency + overhead;
+  double loaded = rates.globalLatency + double(chain.stageBytes) / rates.chainBytes;
+  return chain.stages < enoughStages ? std::max(computed, loaded) : computed;
 }

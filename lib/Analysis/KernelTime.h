@@ -17,6 +17,7 @@ struct MultiprocessorRates {
   double arithmetic = 128;    // instructions of a thread
   double sharedBytes = 128;   // to and from shared memory
   double globalBytes = 18;    // through the second-level cache, where all multiprocessors are busy
+  double chainBytes = 36;     // the same where half of them are, as with chains of few heads
   double latency = 120;       // of an op: a barrier, and the way from shared memory and back
   double globalLatency = 900; // of the first byte
   double rowLatency = 30;     // of a row that needs the one before
@@ -36,11 +37,14 @@ KernelTime estimateTime(tile::KernelOp kernel, const MultiprocessorRates &rates 
 
 /// A multiprocessor's cycles for a chunk where so many CTAs or teams share it, each with chunks of its own. They hide
 /// each other's waits but for those for device memory, as measured kernels say: 7800 cycles of gated_delta_net and 6900
-/// estimated, of delta_net 6000 and 5200, mamba2 7600 and 8300, kda 18800 and 21800.
+/// estimated, of delta_net 6000 and 5200, mamba2 7600 and 8300, kda 19000 and 18600, gla 12300 and 15300, pkda 10400
+/// and 10700, dplr 64900 and 51500, rwkv7 67300 and 51900.
 double estimateChunk(const KernelTime &time, int64_t neighbours);
 /// A CTA's cycles for a chunk where a warpgroup has the state in registers: what it computes is not hidden by its
-/// products, and it waits for each of those that the next chunk waits for. Of the same four: 2400 and 2600, 2200 and
-/// 2300, 1700 and 1500, 1900 and 1600.
-double estimateChain(const StateChain &chain, const KernelTime &time);
+/// products, and it waits for each of those that the next chunk waits for. With two stages a chunk's loads begin when
+/// the chunk before the last is done, and take a chunk's time at least. Of the same first three 2400 and 2600, 2200 and
+/// 2300, 1700 and 1500; kda 3100 and 3000, gla 1600 and 1500, dplr 3700 and 3900, rwkv7 3800 and 3900, pgdn 3200 and
+/// 3300.
+double estimateChain(const StateChain &chain, const KernelTime &time, const MultiprocessorRates &rates = {});
 
 } // namespace recur::analysis

@@ -77,3 +77,31 @@ tile.kernel @load_before required 1 workspace 0 threads 128 shared 200000 {
   scf.for %first = %c0 to %tokens step %c64 : i64 {
   }
 }
+
+!channels = !tile.tile<64x128xbf16, shared, [136, 1]>
+!pairs = !tile.tile<64x64xf32, shared, [68, 1]>
+
+tile.kernel @scaled_dots required 1 workspace 0 threads 256 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !channels
+  %g = tile.alloc at 17408 : !channels
+  %d = tile.alloc at 34816 : !pairs
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.scaled_dots %a, %a scales %g into %d rows %c64 block 64 points [1] of [0] : !channels, !channels scales !channels into !pairs
+  }
+}
+
+tile.kernel @rounded_dots required 1 workspace 0 threads 256 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !channels
+  %g = tile.alloc at 17408 : !channels
+  %d = tile.alloc at 34816 : !pairs
+  %w = tile.alloc at 52224 : !channels
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.scaled_dots rounded %a, %a scales logarithms %g into %d work %w rows %c64 block 64 points [1] of [0] : !channels, !channels scales !channels into !pairs work !channels
+  }
+}
