@@ -34,27 +34,44 @@ void ChunkStructure::findPrecise(Value rows) {
     precise.insert(apply.getValues());
 }
 
-/// Matrices without tokens that products read or write: states and what becomes of them, also where numbers scale them
-/// and they are added up element by element, under a shape with one token.
+bool analysis::isOneMatrix(Value value) {
+  ArrayRef<int64_t> shape = chunk::tensorOf(value).getShape();
+  return shape.size() == 2 || (shape.size() == 3 && shape[0] == 1);
+}
+
+bool analysis::makesOneMatrix(chunk::MapOp map) {
+  switch (map.getFunction()) {
+  case chunk::Function::Outer:
+  case chunk::Function::ScaleCols:
+  case chunk::Function::ScaleRows:
+    break;
+  default:
+    if (!chunk::isElementwise(map.getFunction()))
+      return false;
+  }
+  return chunk::tensorOf(map).getRank() == 3 && isOneMatrix(map);
+}
+
+/// Matrices without tokens that products read or write: states and what becomes of them, also where they are scaled
+/// and added up element by element, under a shape with one token; and the products of two vectors that are added.
 static SetVector<Value> findMatrices(chunk::ProgramOp program) {
   SetVector<Value> matrices;
-  auto isOne = [](Value value) {
-    ArrayRef<int64_t> shape = chunk::tensorOf(value).getShape();
-    return shape.size() == 2 || (shape.size() == 3 && shape[0] == 1);
+  auto isFactor = [](chunk::MapOp map, Value value) {
+    return chunk::tensorOf(value).getNumElements() == 1 || !chunk::isElementwise(map.getFunction());
   };
   program.walk([&](Operation *op) {
     bool isFirst = isa<chunk::StateOp, chunk::KeptOp>(op) && chunk::tensorOf(op->getResult(0)).getRank() == 2;
     if (isFirst || isa<chunk::AdvanceOp>(op))
       matrices.insert(op->getResult(0));
     else if (auto reshape = dyn_cast<chunk::ReshapeStateOp>(op)) {
-      if (isOne(reshape) && matrices.contains(reshape.getState()))
+      if (isOneMatrix(reshape) && matrices.contains(reshape.getState()))
         matrices.insert(reshape);
-    } else if (auto map = dyn_cast<chunk::MapOp>(op); map && chunk::isElementwise(map.getFunction())) {
-      auto isFactor = [](Value value) { return chunk::tensorOf(value).getNumElements() == 1; };
-      bool isSum =
-          llvm::any_of(map.getOperands(), [&](Value value) { return matrices.contains(value); }) &&
-          llvm::all_of(map.getOperands(), [&](Value value) { return matrices.contains(value) || isFactor(value); });
-      if (isSum)
+    } else if (auto map = dyn_cast<chunk::MapOp>(op); map && map->getParentOp() == program && makesOneMatrix(map)) {
+      auto isMatrix = [&](Value value) { return matrices.contains(value); };
+      bool isOuter = map.getFunction() == chunk::Function::Outer;
+      if (isOuter || (llvm::any_of(map.getOperands(), isMatrix) && llvm::all_of(map.getOperands(), [&](Value value) {
+                        return isMatrix(value) || isFactor(map, value);
+                      })))
         matrices.insert(map);
     }
   });

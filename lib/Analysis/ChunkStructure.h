@@ -13,6 +13,11 @@ struct Triangle {
   bool operator==(const Triangle &) const = default;
 };
 
+/// Whether the value is one matrix, and none for each token: as it is, or under a shape with one token.
+bool isOneMatrix(mlir::Value value);
+/// Whether the function makes one matrix element by element: of matrices, scaled or summed, or of two vectors.
+bool makesOneMatrix(chunk::MapOp map);
+
 class ChunkStructure {
 public:
   explicit ChunkStructure(chunk::ProgramOp program);

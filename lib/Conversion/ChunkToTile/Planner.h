@@ -159,8 +159,13 @@ private:
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
   Elements elementsOf(mlir::Value value, mlir::Operation *pass);
-  /// A value that a pass takes elements of, and whether it is a vector over the columns of the pass's matrices.
-  using Leaf = llvm::PointerIntPair<mlir::Value, 1, bool>;
+  /// How elements of a value go into the pass of matrices: each into one, or those of a vector into whole rows or columns.
+  enum class Spread : unsigned { None, OverRows, OverColumns };
+  static Spread spreadOf(chunk::MapOp map, unsigned operand);
+  /// The dimensions that a spread vector has in the result of a pass, whose matrices may lie transposed.
+  static std::array<int64_t, 2> dimsOf(Spread spread, bool transposed);
+  /// A value that a pass takes elements of.
+  using Leaf = llvm::PointerIntPair<mlir::Value, 2, Spread>;
   void gatherLeaves(Leaf leaf, mlir::Operation *pass, llvm::SmallVectorImpl<Leaf> &leaves);
   mlir::Value buildElement(Scalars &scalars, Leaf leaf, mlir::Operation *pass,
                            llvm::DenseMap<Leaf, mlir::Value> &elements);

@@ -7,9 +7,23 @@ using namespace recur::conversion;
 using namespace recur::tile;
 using chunk::Function;
 
-/// Whether the operand is a vector over the columns of what the map makes.
-static bool isOfColumns(chunk::MapOp map, unsigned operand) {
-  return operand == 1 && (map.getFunction() == Function::Outer || map.getFunction() == Function::ScaleCols);
+Planner::Spread Planner::spreadOf(chunk::MapOp map, unsigned operand) {
+  bool isFirst = operand == 0;
+  switch (map.getFunction()) {
+  case Function::Outer:
+    return isFirst ? Spread::OverRows : Spread::OverColumns;
+  case Function::ScaleRows:
+    return isFirst ? Spread::OverRows : Spread::None;
+  case Function::ScaleCols:
+    return isFirst ? Spread::None : Spread::OverColumns;
+  default:
+    return Spread::None;
+  }
+}
+
+/// The elements of a vector over the rows have their place in the first dimension behind the tokens' own.
+std::array<int64_t, 2> Planner::dimsOf(Spread spread, bool transposed) {
+  return {0, (spread == Spread::OverRows) == transposed ? 2 : 1};
 }
 
 /// The function of an element that a map's function comes down to.
@@ -30,7 +44,7 @@ void Planner::gatherLeaves(Leaf leaf, Operation *pass, SmallVectorImpl<Leaf> &le
   auto producer = value.getDefiningOp<chunk::MapOp>();
   if (producer && passes.of(producer) == pass) {
     for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
-      gatherLeaves({operand, isOfColumns(producer, index)}, pass, leaves);
+      gatherLeaves({operand, spreadOf(producer, index)}, pass, leaves);
     return;
   }
   if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, leaf))
@@ -45,7 +59,7 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
   if (producer && passes.of(producer) == pass) {
     SmallVector<Value> operands;
     for (auto [index, operand] : llvm::enumerate(producer.getOperands()))
-      operands.push_back(buildElement(scalars, {operand, isOfColumns(producer, index)}, pass, elements));
+      operands.push_back(buildElement(scalars, {operand, spreadOf(producer, index)}, pass, elements));
     if (isOfSummedAngle(producer) && !machine.isCTA()) // which has instructions for them
       return elements[leaf] = producer.getFunction() == Function::Sin ? scalars.sineWithinHalfATurn(operands[0])
                                                                       : scalars.cosineWithinHalfATurn(operands[0]);
@@ -56,18 +70,18 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
 
 Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
   SmallVector<Leaf> leaves;
-  gatherLeaves({value, false}, pass, leaves);
+  gatherLeaves({value, Spread::None}, pass, leaves);
   Elements elements;
   for (Leaf leaf : leaves) {
     Input &input = elements.inputs.emplace_back(getElements(leaf.getPointer()));
-    if (leaf.getInt())
-      input.dims = {0, 2};
+    if (leaf.getInt() != Spread::None)
+      llvm::copy(dimsOf(leaf.getInt(), isTransposed(value)), input.dims.begin());
   }
   elements.build = [this, value, pass, leaves](Scalars &scalars, ValueRange arguments) {
     DenseMap<Leaf, Value> known;
     for (auto [leaf, argument] : llvm::zip(leaves, arguments))
       known[leaf] = argument;
-    return buildElement(scalars, {value, false}, pass, known);
+    return buildElement(scalars, {value, Spread::None}, pass, known);
   };
   return elements;
 }
@@ -102,11 +116,11 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) 
          SmallVector<Value> arguments(x.take_front(own));
          arguments.push_back(x.back());
          auto [next, given] = left.body(s, arguments);
-         DenseMap<Leaf, Value> known{{{scanned, false}, given}};
+         DenseMap<Leaf, Value> known{{{scanned, Spread::None}, given}};
          for (Leaf leaf : leaves)
            if (leaf.getPointer() != scanned)
              known[leaf] = x[own++];
-         return std::pair(next, buildElement(s, {op.getResult(), false}, op, known));
+         return std::pair(next, buildElement(s, {op.getResult(), Spread::None}, op, known));
        });
 }
 
@@ -127,7 +141,7 @@ Value Planner::findChanged(chunk::MapOp op, ArrayRef<Leaf> leaves) {
 
 void Planner::planElementwise(chunk::MapOp op) {
   SmallVector<Leaf> leaves;
-  gatherLeaves({op.getResult(), false}, op, leaves);
+  gatherLeaves({op.getResult(), Spread::None}, op, leaves);
   for (Leaf leaf : leaves)
     if (leftScans.contains(leaf.getPointer()))
       return planInScan(op, leaves, leaf.getPointer());
@@ -230,11 +244,14 @@ void Planner::plan(chunk::MapOp op) {
   };
   switch (op.getFunction()) {
   case Function::Outer:
-    return map({{a, {0, 1}}, {b, {0, 2}}}, result, rows, multiplyBoth);
   case Function::ScaleCols:
-    return map({{a, {0, 1, 2}}, {b, {0, 2}}}, result, rows, multiplyBoth);
-  case Function::ScaleRows:
-    return map({{a, {0, 1}}, {b, {0, 1, 2}}}, result, rows, multiplyBoth);
+  case Function::ScaleRows: {
+    SmallVector<Input> inputs{a, b};
+    for (auto [index, input] : llvm::enumerate(inputs))
+      if (Spread spread = spreadOf(op, index); spread != Spread::None)
+        llvm::copy(dimsOf(spread, isTransposed(op)), input.dims.begin());
+    return map(inputs, result, rows, multiplyBoth);
+  }
   case Function::Matvec:
     return reduce(Reduction::Sum, {{a, {0, 1, 2}}, {b, {0, 2}}}, result, {2}, nestLike(a), multiplyBoth);
   case Function::Vecmat:

@@ -1,4 +1,5 @@
 // States change after all that reads them.
+#include "Analysis/ChunkStructure.h"
 #include "Transforms/Chunk/Passes.h"
 
 namespace recur::chunk {
@@ -13,14 +14,10 @@ using namespace recur::chunk;
 static bool isOfMatrices(Operation *op) {
   if (isa<AdvanceOp>(op))
     return true;
-  auto isOne = [](Value value) {
-    ArrayRef<int64_t> shape = tensorOf(value).getShape();
-    return shape.size() == 2 || (shape.size() == 3 && shape[0] == 1);
-  };
   if (auto reshape = dyn_cast<ReshapeStateOp>(op))
-    return isOne(reshape) && isOne(reshape.getState());
+    return recur::analysis::isOneMatrix(reshape) && recur::analysis::isOneMatrix(reshape.getState());
   auto map = dyn_cast<MapOp>(op);
-  return map && isElementwise(map.getFunction()) && tensorOf(map).getRank() == 3 && isOne(map);
+  return map && recur::analysis::makesOneMatrix(map);
 }
 
 namespace {
