@@ -159,7 +159,8 @@ private:
     std::function<mlir::Value(Scalars &, mlir::ValueRange)> build;
   };
   Elements elementsOf(mlir::Value value, mlir::Operation *pass);
-  /// How elements of a value go into the pass of matrices: each into one, or those of a vector into whole rows or columns.
+  /// How elements of a value go into the pass of matrices: each into one, or those of a vector into whole rows or
+  /// columns.
   enum class Spread : unsigned { None, OverRows, OverColumns };
   static Spread spreadOf(chunk::MapOp map, unsigned operand);
   /// The dimensions that a spread vector has in the result of a pass, whose matrices may lie transposed.

@@ -261,7 +261,8 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
   let description = [{
     Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts: below
     this level a state is then changed in place. With `chains` so does what only such an op takes the result of, for a
-    state that changes in several steps: advances, and elementwise functions of states, by which one goes on from another.
+    state that changes in several steps: advances, and functions of states element by element, by which one goes on from
+    another, is scaled by vectors or has the product of two added.
 
     Before:
     ```mlir

@@ -90,3 +90,36 @@ chunk.program @goes_on {} chunk 8 {
   %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
   chunk.output "o" %o : tensor<8x2xf32>
 }
+
+// So does one whose columns are scaled, and to which the product of two vectors is added.
+// CHECK-LABEL: chunk.program @turns
+// CHECK: chunk.output "o"
+// CHECK-NEXT: %[[S1:.*]] = chunk.advance %S, %v, %k
+// CHECK-NEXT: %[[MATRIX:.*]] = chunk.reshape_state %[[S1]]
+// CHECK-NEXT: %[[SCALED:.*]] = chunk.map scale_cols %[[MATRIX]], %[[C:.*]] :
+// CHECK-NEXT: %[[OUTER:.*]] = chunk.map outer
+// CHECK-NEXT: %[[SUM:.*]] = chunk.map add %[[SCALED]], %[[OUTER]]
+// CHECK-NEXT: %[[S2:.*]] = chunk.reshape_state %[[SUM]]
+// CHECK-NEXT: chunk.next %S, %[[S2]]
+// PLAIN-LABEL: chunk.program @turns
+// PLAIN: chunk.map add
+// PLAIN: chunk.output "o"
+chunk.program @turns {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  %k1 = chunk.last %k : tensor<8x3xf32>
+  %c = chunk.reshape_state %k1 : tensor<3xf32> to tensor<1x3xf32>
+  %v1 = chunk.last %v : tensor<8x2xf32>
+  %w = chunk.reshape_state %v1 : tensor<2xf32> to tensor<1x2xf32>
+  %a = chunk.reshape_state %S1 : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %scaled = chunk.map scale_cols %a, %c : tensor<1x2x3xf32>, tensor<1x3xf32>
+  %outer = chunk.map outer %w, %c : tensor<1x2xf32>, tensor<1x3xf32>
+  %sum = chunk.map add %scaled, %outer : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+  %S2 = chunk.reshape_state %sum : tensor<1x2x3xf32> to tensor<2x3xf32>
+  chunk.next %S, %S2 : tensor<2x3xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+}
