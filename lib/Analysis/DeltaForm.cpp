@@ -57,6 +57,10 @@ private:
   Error separateDecay(Stage &stage, const Poly *decay);
   void moveDecaysToFront();
   void mergeProportional(SmallVectorImpl<Write> &writes);
+  using Parts = SmallVector<std::pair<const Poly *, const Poly *>, 2>;
+  std::optional<Parts> takeApart(const Poly *sum, ArrayRef<const Poly *> directions,
+                                 function_ref<const Poly *(const Poly *)> show);
+  const Poly *withoutState(const Poly *value);
   const Poly *factorOfPart(const Poly *sum, const Poly *part);
   Error describeSteps(const Stage &stage);
   Error findReadouts();
@@ -193,20 +197,18 @@ void DeltaFormBuilder::mergeProportional(SmallVectorImpl<Write> &writes) {
     write(one.value, one.key);
   // A value that is a sum of others' is written with each of those: two keys with a common summand are two writes.
   for (auto &[sum, key] : keyOfDirection) {
-    SmallVector<std::pair<const Poly *, const Poly *>, 2> parts; // direction, factor
-    const Poly *rest = sum;
-    for (auto &[direction, otherKey] : keyOfDirection) {
-      if (direction == sum || otherKey->isZero() || direction->terms.size() >= sum->terms.size())
-        continue;
-      // The factor may be a sum: each of its terms is found by itself.
-      while (const Poly *factor = factorOfPart(rest, direction)) {
-        rest = algebra.sub(rest, algebra.multiply(factor, direction));
-        parts.push_back({direction, factor});
-      }
-    }
-    if (!rest->isZero())
+    SmallVector<const Poly *, 4> others;
+    for (auto &[direction, otherKey] : keyOfDirection)
+      if (direction != sum && !otherKey->isZero() && direction->terms.size() < sum->terms.size())
+        others.push_back(direction);
+    std::optional<Parts> parts = takeApart(sum, others, [](const Poly *value) { return value; });
+    // A factor that is a sum meets itself in what the value reads with a key of which it is a coefficient, and terms of
+    // it become one. What the value has without the state shows the factors one by one.
+    if (!parts)
+      parts = takeApart(sum, others, [&](const Poly *value) { return withoutState(value); });
+    if (!parts)
       continue;
-    for (auto [direction, factor] : parts)
+    for (auto [direction, factor] : *parts)
       keyOfDirection[direction] = algebra.add(keyOfDirection[direction], algebra.multiply(factor, key));
     key = algebra.zero();
   }
@@ -227,6 +229,33 @@ void DeltaFormBuilder::mergeProportional(SmallVectorImpl<Write> &writes) {
     bool readsA = a.value->dependsOn(form.state), readsB = b.value->dependsOn(form.state);
     return readsA != readsB ? readsA : compare(a.key, b.key) < 0;
   });
+}
+
+/// Directions and factors whose products add up to the sum; none if there are none. `show` says by which of its terms a
+/// direction is recognised.
+std::optional<DeltaFormBuilder::Parts> DeltaFormBuilder::takeApart(const Poly *sum, ArrayRef<const Poly *> directions,
+                                                                   function_ref<const Poly *(const Poly *)> show) {
+  Parts parts;
+  const Poly *rest = sum;
+  for (const Poly *direction : directions) {
+    const Poly *shown = show(direction);
+    if (shown->isZero())
+      continue;
+    // The factor may be a sum: each of its terms is found by itself.
+    while (const Poly *factor = factorOfPart(show(rest), shown)) {
+      rest = algebra.sub(rest, algebra.multiply(factor, direction));
+      parts.push_back({direction, factor});
+    }
+  }
+  return rest->isZero() ? std::optional(parts) : std::nullopt;
+}
+
+const Poly *DeltaFormBuilder::withoutState(const Poly *value) {
+  SmallVector<Term, 4> terms;
+  for (const Term &term : value->terms)
+    if (!dependsOn(term.monomial->states, form.state))
+      terms.push_back(term);
+  return algebra.poly(terms);
 }
 
 /// The factor without index with which all terms of `part` are among those of `sum`; null if there is none.

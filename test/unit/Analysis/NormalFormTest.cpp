@@ -159,6 +159,26 @@ TEST(Delta, KeysWithACommonSummandAreTwoSteps) {
   EXPECT_EQ(understood.interactions("S"), 2u);
 }
 
+// What another state's read becomes when it is expanded has parts in common with other keys, and with itself.
+TEST(Delta, KeysThatAreReadOfAnotherStateStayWhole) {
+  const std::string read = "l2norm(P @ h)", shared = "(k + 0.3 * q)";
+  const std::string oneStep = "P = sigmoid(a) * P + 0.2 * beta * outer(1 - sigmoid(q), v - g @ P) + sigmoid(a) * 0.3 * "
+                              "outer(elu(k) + 1, v)\n";
+  const std::string twoSteps =
+      "P = diag(sigmoid(g)) @ P\nP = P + outer(" + shared + ", beta * v - 0.4 * a * " + shared + " @ P)\n";
+  for (const auto &[update, other] : {std::pair(oneStep, std::string()),
+                                      {twoSteps, " + 0.4 * beta * outer(silu(h) - S @ (g + 0.3 * k), g + 0.3 * k)"}}) {
+    Understood understood(vectors + "state P: [K, V]\n" + update + "S = exp(a) * S + outer(v - 0.4 * beta * S @ " +
+                          read + ", " + read + ")" + other + "\noutput o = S @ q");
+    const DeltaForm &form = understood.delta("S");
+    ASSERT_EQ(form.steps.size(), other.empty() ? 1u : 2u) << other;
+    for (const MicroStep &step : form.steps) {
+      ASSERT_EQ(step.reads.size(), 1u);
+      EXPECT_EQ(step.reads[0].key, step.write);
+    }
+  }
+}
+
 TEST(Delta, OutputsAtEveryPoint) {
   Understood understood(vectors + "output p = S @ q\nS = exp(a) * S\noutput m = S @ q\n"
                                   "S = S + beta * outer(v - S @ k, k)\noutput o = S @ q");
