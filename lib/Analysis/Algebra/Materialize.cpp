@@ -165,36 +165,109 @@ Value Materializer::build(const Atom *atom, int64_t size) {
   }
   if (atom->name == "softmax")
     return SoftmaxOp::create(builder, loc, getVector(atom->arguments[0], size));
-  if (atom->name == "max" || atom->name == "min") {
-    Value result = get(atom->arguments[0], size);
-    for (const Poly *argument : llvm::drop_begin(atom->arguments)) {
-      Value other = get(argument, size);
-      result = atom->name == "max" ? Value(MaxOp::create(builder, loc, result, other))
-                                   : Value(MinOp::create(builder, loc, result, other));
-    }
+  SmallVector<Value> arguments;
+  for (const Poly *argument : atom->arguments)
+    arguments.push_back(get(argument, size));
+  return applyFunction(atom->name, arguments);
+}
+
+/// An elementwise function.
+Value Materializer::applyFunction(StringRef name, ArrayRef<Value> arguments) {
+  Value result = arguments.front();
+  if (name == "max" || name == "min") {
+    for (Value other : arguments.drop_front())
+      result = name == "max" ? Value(MaxOp::create(builder, loc, result, other))
+                             : Value(MinOp::create(builder, loc, result, other));
     return result;
   }
-  if (atom->name == "inverse")
-    return DivOp::create(builder, loc, constant(1), get(atom->arguments[0], size));
+  if (name == "inverse")
+    return DivOp::create(builder, loc, constant(1), result);
   // The other functions are the unary ops of their names.
-  Value operand = get(atom->arguments[0], size);
-  OperationState state(loc, (DGPSDialect::getDialectNamespace() + "." + atom->name).str());
-  state.addOperands(operand);
-  state.addTypes(operand.getType());
+  OperationState state(loc, (DGPSDialect::getDialectNamespace() + "." + name).str());
+  state.addOperands(result);
+  state.addTypes(result.getType());
   return builder.create(state)->getResult(0);
+}
+
+Value Materializer::getMatrix(const Poly *poly, int64_t rows, int64_t columns) {
+  if (Value known = expressions.valueOf(poly, 2))
+    return known;
+  if (poly->axes == Axis::None)
+    return get(poly, 0);
+  Value sum;
+  for (const Term &term : poly->terms) {
+    Value value = buildMatrix(term.monomial, rows, columns);
+    if (term.coefficient != 1)
+      value = MulOp::create(builder, loc, constant(term.coefficient), value);
+    sum = sum ? AddOp::create(builder, loc, sum, value).getResult() : value;
+  }
+  return sum;
+}
+
+Value Materializer::buildMatrix(const Monomial *monomial, int64_t rows, int64_t columns) {
+  Algebra::Split parts = algebra.split(monomial);
+  Value result, divisor;
+  if (parts.both->exponent)
+    result = ExpOp::create(builder, loc, getMatrix(parts.both->exponent, rows, columns));
+  for (const Factor &factor : parts.both->factors)
+    for (unsigned i = 0; i < factor.power; ++i) {
+      if (factor.atom->isFunction("inverse"))
+        divisor = product(divisor, getMatrix(factor.atom->arguments[0], rows, columns));
+      else
+        result = product(result, buildMatrix(factor.atom, rows, columns));
+    }
+  if (divisor)
+    result = DivOp::create(builder, loc, result ? result : constant(1), divisor);
+  bool isRow = !parts.row->isOne(), isColumn = !parts.col->isOne();
+  if (isRow || isColumn) {
+    Value row = getVector(algebra.poly(parts.row), rows),
+          column = getVector(algebra.transpose(algebra.poly(parts.col)), columns);
+    RealType type = RealType::get(builder.getContext(), {rows, columns});
+    if (!result)
+      result = OuterOp::create(builder, loc, type, row, column);
+    else if (isRow)
+      result = ScaleRowsOp::create(builder, loc, type, row, result);
+    if (!parts.both->isOne() && isColumn)
+      result = ScaleColsOp::create(builder, loc, type, result, column);
+  }
+  return parts.scalar->isOne() && result ? result : product(get(algebra.poly(parts.scalar), 0), result);
+}
+
+Value Materializer::buildMatrix(const Atom *atom, int64_t rows, int64_t columns) {
+  if (atom->kind == Atom::Kind::Leaf)
+    return atom->leaf;
+  const Poly *self = algebra.poly(algebra.monomial(Factor{atom, Axis::Both, 1}, nullptr));
+  if (Value known = expressions.valueOf(self, 2))
+    return known;
+  if (atom->name == "value") // a short name for what it holds
+    return getMatrix(atom->arguments[0], rows, columns);
+  SmallVector<Value> arguments;
+  for (const Poly *argument : atom->arguments)
+    arguments.push_back(getMatrix(argument, rows, columns));
+  return applyFunction(atom->name, arguments);
 }
 
 /// A product with a matrix, an inner product, or a plain sum.
 Value Materializer::buildSum(const Atom *atom) {
   const Monomial *product = atom->product;
-  for (const Factor &factor : product->factors) {
-    if (factor.axis != Axis::Both || factor.power != 1 || factor.atom->kind != Atom::Kind::Leaf)
-      continue;
-    const Poly *vector = algebra.poly(quotient(algebra, product, algebra.monomial(factor, nullptr)));
-    Value matrix = factor.atom->leaf;
-    if (atom->summed == Axis::Col)
-      return MatvecOp::create(builder, loc, matrix, getVector(algebra.transpose(vector), shapeOf(matrix)[1]));
-    return VecmatOp::create(builder, loc, getVector(vector, shapeOf(matrix)[0]), matrix);
+  if (Algebra::Split parts = algebra.split(product); !parts.both->isOne()) {
+    int64_t rows = sizeAlong(product, Axis::Row), columns = sizeAlong(product, Axis::Col);
+    Value matrix = buildMatrix(parts.both, rows, columns), scale;
+    auto times = [&](const Monomial *factor, bool isColumn, int64_t size) {
+      const Poly *poly = algebra.poly(factor);
+      if (!factor->isOne())
+        scale = this->product(scale, get(isColumn ? algebra.transpose(poly) : poly, size));
+    };
+    times(parts.scalar, false, 0);
+    Value result;
+    if (atom->summed == Axis::Col) {
+      times(parts.row, false, rows);
+      result = MatvecOp::create(builder, loc, matrix, getVector(algebra.transpose(algebra.poly(parts.col)), columns));
+    } else {
+      times(parts.col, true, columns);
+      result = VecmatOp::create(builder, loc, getVector(algebra.poly(parts.row), rows), matrix);
+    }
+    return this->product(scale, result);
   }
   const Poly *summands = algebra.poly(product);
   if (atom->summed == Axis::Col)

@@ -24,6 +24,11 @@ private:
   mlir::Value build(const algebra::Monomial *monomial, int64_t size);
   mlir::Value build(const algebra::Atom *atom, int64_t size);
   mlir::Value buildSum(const algebra::Atom *atom);
+  /// A matrix, or a scalar where all elements are equal.
+  mlir::Value getMatrix(const algebra::Poly *poly, int64_t rows, int64_t columns);
+  mlir::Value buildMatrix(const algebra::Monomial *monomial, int64_t rows, int64_t columns);
+  mlir::Value buildMatrix(const algebra::Atom *atom, int64_t rows, int64_t columns);
+  mlir::Value applyFunction(llvm::StringRef name, llvm::ArrayRef<mlir::Value> arguments);
   mlir::Value constant(double value) { return ConstantOp::create(builder, loc, value); }
   mlir::Value product(mlir::Value a, mlir::Value b) { return a && b ? MulOp::create(builder, loc, a, b) : a ? a : b; }
 
