@@ -151,7 +151,8 @@ struct Choices {
 };
 
 /// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
-/// between a half and one, so that what is summed up of squares has a logarithm.
+/// between a half and one, so that what is summed up of squares has a logarithm. So do ridges: without them systems
+/// have no solution that steps come to.
 struct Arrays {
   const CUDA &cuda;
   const Choices &choices;
@@ -181,14 +182,15 @@ private:
       return;
     }
     count *= own;
-    bool isWide = info.dtype == RECUR_F32, isGain = strncmp(info.name, "beta", 4) == 0;
+    bool isWide = info.dtype == RECUR_F32, isGain = strncmp(info.name, "beta", 4) == 0,
+         isRidge = strcmp(info.name, "ridge") == 0;
     std::vector<unsigned char> numbers(size_t(count) * (isWide ? 4 : 2));
     unsigned state = unsigned(arguments.size()) + 1;
     for (int64_t i = 0; i < count; ++i) {
       state = state * 1664525u + 1013904223u;
       float drawn = float(state >> 8) / float(1 << 24);
       float value = (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
-      if (info.rank == 0 && isGain)
+      if (isRidge || (info.rank == 0 && isGain))
         value = 0.5f + 0.5f * drawn;
       else if (info.rank == 0 || strcmp(info.name, "g") == 0)
         value = 2 * choices.gate * drawn;

@@ -409,6 +409,29 @@ LogicalResult InvertOp::verify() {
   return success();
 }
 
+LogicalResult ConjugateGradientsOp::verify() {
+  if (failed(checkRank2(*this, {getVectors(), getKeys(), getRidge(), getResult()})))
+    return failure();
+  int64_t tokens = getResult().getType().getSize(0), channels = getResult().getType().getSize(1);
+  for (TileType array : {getVectors().getType(), getKeys().getType()})
+    if (array.getSize(1) != channels)
+      return emitOpError("has ") << channels << " channels, and rows of " << array;
+  TileType state = getState().getType(), ridge = getRidge().getType();
+  if (state.getRank() != 3 || state.getSize(1) != channels || state.getSize(2) != channels)
+    return emitOpError("has ") << channels << " channels, and matrices of " << state;
+  if (ridge.getSize(0) != 1 || ridge.getSize(1) != channels)
+    return emitOpError("has ") << channels << " channels, and a ridge of " << ridge;
+  for (Value numbers : {getGains(), getDecays()})
+    if (numbers && (tileOf(numbers).getRank() != 1 || tileOf(numbers).getSize(0) != tokens))
+      return emitOpError("has ") << tokens << " tokens, and numbers of them in " << tileOf(numbers);
+  TileType work = getWork().getType();
+  if (work.getRank() != 1 || !work.getElementType().isF32() || work.getSize(0) < countWork(channels))
+    return emitOpError("needs room for ") << countWork(channels) << " numbers of f32, not " << work;
+  if (getIterations() < 1)
+    return emitOpError("takes ") << getIterations() << " steps";
+  return success();
+}
+
 LogicalResult ScaledDotsOp::verify() {
   if (failed(checkRank2(*this, {getLeft(), getRight(), getScales(), getResult()})))
     return failure();

@@ -3,6 +3,7 @@
 
 include "dialects/Tile/TileDialect.td"
 include "dialects/Tile/TileRoleOps.td"
+include "dialects/Tile/TileSystemOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -307,7 +308,7 @@ def Tile_IndexOp : Tile_Op<"index", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
-// Products and solves
+// Products
 //===----------------------------------------------------------------------===//
 
 def Tile_ProductOp : Tile_Op<"product", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
@@ -391,79 +392,6 @@ def Tile_PairOp : Tile_Op<"pair", [MemoryEffects<[MemRead, MemWrite]>]> {
   let assemblyFormat = [{
     (`transposed` $transposed^)? $source (`scaled_rows` $row_scale^)? `rows` $rows `into` $result attr-dict
     `:` type($source) (`scaled_rows` type($row_scale)^)? `into` type($result)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_SolveOp : Tile_Op<"solve", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the unit lower triangular solve (I + L) X = B, in place";
-  let description = [{
-    Blocks of rows: what the blocks above contribute is a product, the block itself is solved by forward substitution. Only
-    the strictly lower triangle of the matrix is read. `values` holds B before and X after.
-
-    Verified: sizes.
-
-    Example: `tile.solve %L, %X rows %n : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]>`
-  }];
-  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$values, I64:$rows);
-  let assemblyFormat = "$matrix `,` $values `rows` $rows attr-dict `:` type($matrix) `,` type($values)";
-  let hasVerifier = 1;
-}
-
-def Tile_ScaledSolveOp : Tile_Op<"scaled_solve", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the triangular solve in which each channel of each row has a gain of its own";
-  let description = [{
-    Row n of the result is `values[n] - scales[n] * sum_{i < n} matrix[n, i] result[i]`, elementwise over the columns. Only the
-    strictly lower triangle of the matrix is read. Blocks of rows as in `tile.solve`, but what is gathered is kept apart from
-    the values until it is scaled, so the result is a tile of its own.
-
-    Verified: sizes.
-
-    Example: `tile.scaled_solve %L, %B scales %b into %X rows %n : !tile.tile<64x64xf32, local, [64, 1]>, !tile.tile<64x16xf32, local, [16, 1]> scales !tile.tile<64x16xf32, local, [16, 1]> into !tile.tile<64x16xf32, local, [16, 1]>`
-  }];
-  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$values, Tile_WorkTile:$scales, Tile_WorkTile:$result, I64:$rows);
-  let assemblyFormat = [{
-    $matrix `,` $values `scales` $scales `into` $result `rows` $rows attr-dict
-    `:` type($matrix) `,` type($values) `scales` type($scales) `into` type($result)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_EliminateOp : Tile_Op<"eliminate", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the triangular factors of a matrix, in place and without exchanges";
-  let description = [{
-    `rows` rows of the matrix become those of its factors (I + L) U: L strictly below the diagonal, U on it and above. What is in
-    columns behind `rows` is of no meaning before and after. Each step takes a multiple of the pivot's row from the rows
-    below, a panel of columns in registers.
-
-    Verified: the matrix is square.
-
-    Example: `tile.eliminate %M rows %n : !tile.tile<64x64xf32, local, [64, 1]>`
-  }];
-  let arguments = (ins Tile_WorkTile:$matrix, I64:$rows);
-  let assemblyFormat = "$matrix `rows` $rows attr-dict `:` type($matrix)";
-  let hasVerifier = 1;
-}
-
-def Tile_InvertOp : Tile_Op<"invert", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "the inverse of I + L, a unit lower triangular matrix";
-  let description = [{
-    `rows` rows of `result = (I + L)^-1`, its columns times the numbers of `column_scale` if that is given. Only the strictly
-    lower triangle of the matrix is read, and what is above the diagonal of the result is zero. Row n depends on the rows
-    of the matrix up to row n alone, whatever those behind it hold.
-
-    Blocks of 16 rows on the diagonal are inverted by forward substitution, each by itself; then the blocks left of them
-    are products, X[i, j] = -(sum over m from j + 1 to i of X[i, m] L[m, j]) X[j, j], whose factors are sums of two numbers of
-    bf16.
-
-    Verified: sizes.
-
-    Example: `tile.invert %L into %T rows %n : !tile.tile<64x64xf32, shared, [68, 1]> into !tile.tile<64x64xbf16, shared, [72, 1]>`
-  }];
-  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$result, I64:$rows, Optional<Tile_WorkTile>:$column_scale);
-  let assemblyFormat = [{
-    $matrix `into` $result `rows` $rows (`scaled_columns` $column_scale^)? attr-dict
-    `:` type($matrix) `into` type($result) (`scaled_columns` type($column_scale)^)?
   }];
   let hasVerifier = 1;
 }

@@ -7,7 +7,7 @@ using namespace recur::analysis;
 /// A chunk with more tokens than a state has keys may replace all of it, and then what is read of the old state and
 /// what the chunk's writes add to it are large numbers that cancel: those are not rounded. Nor are states that systems
 /// are solved with, or that are corrected by what they give.
-ChunkStructure::ChunkStructure(chunk::ProgramOp program) : allowsRounding(!program.getExact()) {
+ChunkStructure::ChunkStructure(chunk::ProgramOp program, bool solvesApart) : allowsRounding(!program.getExact()) {
   chooseLayouts(program);
   program.walk([&](Operation *op) {
     findTriangles(op);
@@ -15,7 +15,7 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program) : allowsRounding(!progr
       findPrecise(advance.getValues());
     if (auto read = dyn_cast<chunk::ReadOp>(op))
       allowsRounding &= chunk::tensorOf(read.getRows()).getShape().back() >= int64_t(program.getChunk());
-    allowsRounding &= !isa<chunk::CgOp, chunk::EliminateOp>(op);
+    allowsRounding &= !isa<chunk::EliminateOp>(op) && (solvesApart || !isa<chunk::CgOp>(op));
   });
 }
 

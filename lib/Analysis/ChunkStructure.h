@@ -20,7 +20,8 @@ bool makesOneMatrix(chunk::MapOp map);
 
 class ChunkStructure {
 public:
-  explicit ChunkStructure(chunk::ProgramOp program);
+  /// `solvesApart`: conjugate gradients keep to themselves how they are rounded.
+  explicit ChunkStructure(chunk::ProgramOp program, bool solvesApart = false);
 
   /// Whether a matrix without tokens, a state or what becomes of one, lies transposed.
   bool isTransposed(mlir::Value matrix) const { return transposed.contains(matrix); }

@@ -141,6 +141,18 @@ Demand TimeEstimate::demandOf(Operation *op) const {
         demand.steps = blockRows + 2 * size / blockRows;
         demand.stepLatency = rates.rowLatency;
       })
+      .Case([&](ConjugateGradientsOp op) {
+        constexpr double ofMatrix = 3, ofKeys = 2, perNumber = 20, productLatency = 110;
+        double rows = double(tileOf(op.getResult()).getSize(0)), channels = double(tileOf(op.getResult()).getSize(1)),
+               times = double(op.getIterations());
+        demand.products16 = times * rows * channels * (ofMatrix * channels + 2 * ofKeys * rows);
+        demand.arithmetic = times * rows * channels * perNumber;
+        demand.sharedBytes = times * sizeof(float) * channels * (1.5 * channels + 2 * rows + 2 * rows);
+        demand.globalBytes = channels * channels * double(sizeof(float)) + 2 * rows * channels * 2;
+        constexpr double dependent = 3; // products of a step, one behind another
+        demand.steps = times * dependent;
+        demand.stepLatency = productLatency;
+      })
       .Case<ScaledDotsOp, ScaledSumsOp>([&](auto op) {
         if (auto dots = dyn_cast<ScaledDotsOp>(*op); dots && dots.getRounded())
           return demandOfRounded(dots, demand);

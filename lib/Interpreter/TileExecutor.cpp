@@ -13,6 +13,7 @@ const TileMeanings &TileMeanings::get() {
     addMemoryMeanings(all);
     addNestMeanings(all);
     addProductMeanings(all);
+    addConjugateGradientsMeanings(all);
     addScaledSumMeanings(all);
     addScalarMeanings(all);
     addControlMeanings(all);

@@ -32,6 +32,7 @@ private:
 void addMemoryMeanings(TileMeanings &meanings);
 void addNestMeanings(TileMeanings &meanings);
 void addProductMeanings(TileMeanings &meanings);
+void addConjugateGradientsMeanings(TileMeanings &meanings);
 void addScaledSumMeanings(TileMeanings &meanings);
 void addScalarMeanings(TileMeanings &meanings);
 void addControlMeanings(TileMeanings &meanings);

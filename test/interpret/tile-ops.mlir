@@ -204,6 +204,35 @@ check.run @invert tokens 2
   gives ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
      [[1, 0, 0], [-2, 1, 0], [7, 7, 7], [10, 0, 0], [-20, 100, 0], [7, 7, 7]])
 
+// Each token has a matrix of its own: diag(4, 3), and with half of the past diag(2.5, 4). The last row is beyond the end.
+!Rows2 = !tile.tile<?x2xf32, global>
+!Numbers2 = !tile.tile<?xf32, global>
+!Matrices2 = !tile.tile<?x2x2xf32, global>
+!Tile32 = !tile.tile<3x2xf32, local, [2, 1]>
+!Tile12 = !tile.tile<1x2xf32, local, [2, 1]>
+!Tile3 = !tile.tile<3xf32, local, [1]>
+!Work2 = !tile.tile<8576xf32, local, [1]>
+tile.kernel @systems required 7 workspace 0 {
+^bb0(%q: !Rows2, %k: !Rows2, %b: !Numbers2, %d: !Numbers2, %G: !Matrices2, %r: !Rows2, %x: !Rows2, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %gains = tile.alloc : !Tile3
+  %decays = tile.alloc : !Tile3
+  %ridge = tile.alloc : !Tile12
+  %result = tile.alloc : !Tile32
+  %work = tile.alloc : !Work2
+  tile.load %b[%zero] rows %tokens into %gains : !Numbers2 into !Tile3
+  tile.load %d[%zero] rows %tokens into %decays : !Numbers2 into !Tile3
+  tile.load %r[%zero] rows %one into %ridge : !Rows2 into !Tile12
+  tile.conjugate_gradients %q, %k[%zero] gains %gains decays %decays state %G[%one] ridge %ridge into %result work %work rows %tokens iterations 2 : !Rows2, !Rows2 gains !Tile3 decays !Tile3 state !Matrices2 ridge !Tile12 into !Tile32 work !Work2
+  tile.store %result rows %tokens to %x[%zero] : !Tile32 to !Rows2
+}
+check.run @systems tokens 2
+    ([[4, 0], [0, 8], [9, 9]], [[1, 0], [0, 2], [9, 9]], [2, 0.5, 9], [0, -1, 9], [[[9, 9], [9, 9]], [[1, 0], [0, 2]]], [[1, 1]],
+     [[7, 7], [7, 7], [7, 7]])
+  gives ([[4, 0], [0, 8], [9, 9]], [[1, 0], [0, 2], [9, 9]], [2, 0.5, 9], [0, -1, 9], [[[9, 9], [9, 9]], [[1, 0], [0, 2]]], [[1, 1]],
+     [[1, 0], [0, 2], [7, 7]])
+
 // Pairs of rows side by side; beside an odd last row there are zeros.
 tile.kernel @pair required 2 workspace 0 {
 ^bb0(%x: !G, %z: !G, %tokens: i64):

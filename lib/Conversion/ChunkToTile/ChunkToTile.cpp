@@ -126,6 +126,8 @@ LogicalResult Planner::plan(Block &block) {
 
 LogicalResult Planner::plan(Operation *op) {
   loc = op->getLoc();
+  if (isInSystemsAlone(op))
+    return success();
   auto done = [&](auto op) {
     plan(op);
     return success();
@@ -333,6 +335,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   if (isParallel && machine.threads % 64 == 0 && fitTogether(kernel, 3) &&
       inRegisters <= fewNumbers * machine.threads / 2)
     kernel.setThreads(machine.threads / 2);
+  if (machine.solvesSystems) // one warpgroup has a chunk's
+    kernel.setThreads(ConjugateGradientsOp::threads);
   return kernel;
 }
 
@@ -403,6 +407,11 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};
+      if (solvesSystemsApart(program, machine, element)) {
+        machine.solvesSystems = true;
+        putSystemsFirst(program);
+        program.setExact(false); // the rest of it is rounded as any other program
+      }
       if (failed(planBest(program, builder, machine, symbol, element)))
         return signalPassFailure();
       program.erase();

@@ -73,13 +73,23 @@ Value Planner::findInterleavedInput(Value value) const {
   return whole && whole.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(value).getRank() == 2 ? whole : Value();
 }
 
+/// Whether all that becomes of what a phase left are right factors of a CTA's products: then it is rounded as it is
+/// loaded.
+bool Planner::isReadRoundedAlone(chunk::TakeOp op) {
+  return machine.isCTA() && dataType.isBF16() && !tiles.contains(op) &&
+         llvm::all_of(op.getResult().getUses(), [&](OpOperand &use) {
+           auto read = dyn_cast<chunk::ReadOp>(use.getOwner());
+           return read && use.getOperandNumber() == 1 && takesPairs(read);
+         });
+}
+
 Value Planner::rounded(Value value) {
   if (Value known = shared.rounded.lookup(value))
     return known;
   auto left = value.getDefiningOp<chunk::TakeOp>();
   if (Value whole = findInterleavedInput(value))
     return shared.rounded[value] = flatten(rounded(whole));
-  bool isData = value.getDefiningOp<chunk::InputOp>() || (left && left.getRounded());
+  bool isData = value.getDefiningOp<chunk::InputOp>() || (left && (left.getRounded() || isReadRoundedAlone(left)));
   ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
   Value tile = alloc(shape, dataType);
   if (isData)

@@ -57,10 +57,10 @@ static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int
     if (&op == chunks) {
       loopBegin = count;
       for (Operation &inLoop : *inChunk)
-        positions[&inLoop] = count++;
+        positions[&inLoop] = count += 2;
       loopEnd = count;
     }
-    positions[&op] = count++;
+    positions[&op] = count += 2;
   }
   SmallVector<Placed> tiles;
   for (AllocOp tile : body.getOps<AllocOp>()) {
@@ -72,6 +72,9 @@ static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int
       Operation *inLoop = inChunk ? inChunk->findAncestorOpInBlock(*user) : nullptr;
       (inLoop ? isInside : isOutside) = true;
       int64_t position = positions[inLoop ? inLoop : body.findAncestorOpInBlock(*user)];
+      // An op that reads all before it writes leaves its operands' places to its result.
+      auto systems = dyn_cast<ConjugateGradientsOp>(user);
+      position += systems && systems.getResult() == tile.getResult();
       place.first = std::min(place.first, position);
       place.last = std::max(place.last, position);
     }

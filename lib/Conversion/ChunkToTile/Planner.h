@@ -74,15 +74,17 @@ struct PlanMachine {
   bool hasAMX = false;                         // and are made by AMX, whose left factors lie in rows
   int64_t threads = 0;                         // of a CTA; 0 for a core
   int64_t sharedBytes = tile::mostSharedBytes; // that the tiles of a CTA may take
-  bool loadsLate = false; // where they are needed, which takes less memory, not at a chunk's beginning
-  bool inLevels = false;  // ops that wait for the same barriers stand side by side
+  bool loadsLate = false;     // where they are needed, which takes less memory, not at a chunk's beginning
+  bool inLevels = false;      // ops that wait for the same barriers stand side by side
+  bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
   bool isCTA() const { return threads > 0; }
 };
 
 class Planner {
 public:
   Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
-      : program(program), builder(builder), loc(program.getLoc()), machine(machine), structure(program),
+      : program(program), builder(builder), loc(program.getLoc()), machine(machine),
+        structure(program, machine.solvesSystems),
         passes([this](chunk::MapOp map) { return isPaired(map); }, /*ofCore=*/!machine.isCTA()) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
@@ -262,6 +264,7 @@ private:
   mlir::Value makeResult(mlir::Value value) { return isFactorOnly(value) ? makeRounded(value) : make(value); }
   /// Data as they came, where they are read number by number.
   mlir::Value getElements(mlir::Value value);
+  bool isReadRoundedAlone(chunk::TakeOp op);
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);
   /// Whether rows that a CTA's products take are two factors of bf16, and the second: what rounding left of the first.
@@ -281,7 +284,12 @@ private:
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
+
+  // ConjugateGradients.cpp
   mlir::LogicalResult plan(chunk::CgOp op);
+  void planSystems(chunk::CgOp op);
+  /// Whether nothing takes what the op gives but systems that one op solves, which takes what it is made of.
+  bool isInSystemsAlone(mlir::Operation *op);
 
   // AdjointOps.cpp
   mlir::Value rowOf(mlir::Value tile, mlir::Value row);
@@ -341,6 +349,12 @@ private:
   };
   Shared shared;
 };
+
+/// Whether all conjugate gradients of the program can be one op each of the machine's, on data of this type, and
+/// nothing else of it cancels.
+bool solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine, mlir::Type element);
+/// Moves behind conjugate gradients what these do not need: it would take room beside them.
+void putSystemsFirst(chunk::ProgramOp program);
 
 /// Lets products bring the rows that the loop's loads will take the next time into the cache, and those that its stores
 /// are about to write. `backward`: the loop goes over the chunks from the last to the first.

@@ -1,6 +1,5 @@
-// Scans over tokens, the token loop, and conjugate gradients.
+// Scans over tokens, and the token loop.
 #include "Conversion/ChunkToTile/Planner.h"
-#include "Support/ConjugateGradients.h"
 
 using namespace mlir;
 using namespace recur;
@@ -130,53 +129,5 @@ LogicalResult Planner::plan(chunk::TokenLoopOp op) {
     copy(from, to, one);
   shared = std::move(saved);
   inTokenLoop = outside;
-  return success();
-}
-
-/// Steps of conjugate gradients for all tokens at once. A token whose residual or curvature is zero stays as it is.
-LogicalResult Planner::plan(chunk::CgOp op) {
-  Block &body = op.getBody().front();
-  Value vectors = get(op.getVectors()), ridge = get(op.getRidge()), result = make(op);
-  ArrayRef<int64_t> shape = tileOf(vectors).getShape();
-  Value rows = rowsOf(vectors);
-  Value residual = alloc(shape), direction = alloc(shape), image = alloc(shape);
-  Value squares = alloc({shape[0]}), next = alloc({shape[0]}), curvature = alloc({shape[0]}), least = alloc({shape[0]});
-  auto dot = [&](Value a, Value b, Value to) {
-    reduce(Reduction::Sum, {a, b}, to, {1}, shape, [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
-  };
-  auto stays = [](Scalars &s, Value curvature, Value squares, Value least) {
-    return s.either(s.isZero(curvature), s.isAtMost(squares, least));
-  };
-  fill(result, 0, rows);
-  copy(vectors, residual, rows);
-  copy(vectors, direction, rows);
-  dot(residual, residual, squares);
-  map({squares}, least, rows, [](Scalars &s, ValueRange x) { return s.mul(x[0], s.number(solvedInFloat32)); });
-  auto loop = scf::ForOp::create(builder, loc, constant(0), constant(op.getIterations()), constant(1));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  set(body.getArgument(0), direction);
-  Shared saved = shared;
-  if (failed(plan(body)))
-    return failure();
-  map({get(body.getTerminator()->getOperand(0)), ridge, direction}, image, rows,
-      [](Scalars &s, ValueRange x) { return s.add(x[0], s.mul(x[1], x[2])); });
-  dot(direction, image, curvature);
-  auto move = [&](Value to, Value along, bool forward) {
-    map({to, along, squares, curvature, least}, to, rows, [&](Scalars &s, ValueRange x) {
-      Value length = s.select(stays(s, x[3], x[2], x[4]), s.number(0), s.div(x[2], x[3]));
-      Value part = s.mul(length, x[1]);
-      return forward ? s.add(x[0], part) : s.sub(x[0], part);
-    });
-  };
-  move(result, direction, true);
-  move(residual, image, false);
-  dot(residual, residual, next);
-  map({direction, residual, squares, curvature, next, least}, direction, rows, [&](Scalars &s, ValueRange x) {
-    Value turned = s.add(x[1], s.mul(s.div(x[4], x[2]), x[0]));
-    return s.select(stays(s, x[3], x[2], x[5]), x[0], turned);
-  });
-  copy(next, squares, rows);
-  shared = std::move(saved);
   return success();
 }

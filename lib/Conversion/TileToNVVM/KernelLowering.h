@@ -46,6 +46,9 @@ private:
   /// Where what the CTA has of an array begins; null where the array is absent.
   mlir::Value findFirst(int number, mlir::Type element);
   CallerArray findArray(mlir::BlockArgument array);
+  void findArrays();
+  /// Where arrays begin is computed anew from here on, and not kept in registers until then.
+  void forgetArrays();
   /// It is found where it is first needed, if it has not been before.
   const CallerArray &arrayOf(mlir::Value array);
   mlir::Value word(int64_t index, mlir::Type type);
@@ -85,6 +88,10 @@ private:
   /// What an op computes from the thread's number is computed anew for each op, and not kept in registers from the
   /// kernel's beginning on.
   void forgetThread();
+  /// The number, of 32 bits, from an instruction that nobody sees through.
+  mlir::Value forget(mlir::Value number);
+  /// Whether the kernel has ops that take nearly all registers.
+  bool isCrowded();
   void finishLoad(Ahead &ahead, mlir::ValueRange held);
   /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
   void finishBefore(mlir::Operation *op);

@@ -83,13 +83,17 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   if (op.getInductionVars().size() != 1 || op.getNumReductions())
     return op.emitOpError("cannot be lowered: it has one induction variable and reduces nothing");
   orderAll(); // loads go to tiles at once
-  std::vector<Ahead> ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
+  std::vector<Ahead> ahead;
+  if (!isCrowded())
+    ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
   Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
   SmallVector<Access> before = pending;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(dealt.body->getTerminator());
   Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), dealt.first);
   values.map(op.getInductionVars()[0], induction);
+  if (isCrowded())
+    forgetArrays();
   // All are on their way before the first one is waited for, and each is waited for where it is needed.
   SmallVector<Value> held = startLoads(ahead, *op.getBody(), induction);
   // The chunk before is announced while the team waits for loads.
@@ -120,14 +124,21 @@ Value KernelLowering::wideNumber(Value index) {
   return arith::IndexCastOp::create(builder, team.loc, builder.getI64Type(), value(index));
 }
 
+Value KernelLowering::forget(Value number) {
+  return LLVM::InlineAsmOp::create(builder, team.loc, number.getType(), number, "mov.b32 $0, $1;", "=r,r",
+                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
 void KernelLowering::forgetThread() {
-  Value same = LLVM::InlineAsmOp::create(builder, team.loc, threadOfKernel.getType(), threadOfKernel, "mov.b32 $0, $1;",
-                                         "=r,r", /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                         LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-                   .getResult(0);
-  team.thread = same;
-  team.lane = team.remainder(same, warpThreads);
-  team.warp = team.divide(same, warpThreads);
+  team.thread = forget(threadOfKernel);
+  team.lane = team.remainder(team.thread, warpThreads);
+  team.warp = team.divide(team.thread, warpThreads);
+}
+
+bool KernelLowering::isCrowded() {
+  return kernel.walk([](ConjugateGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
 void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {

@@ -220,6 +220,16 @@ void emitRowProduct(TeamCode &team, const Product &product);
 void emitSolve(TeamCode &team, const Place &matrix, const Place &values, mlir::Value rows);
 mlir::LogicalResult emitInvert(TeamCode &team, tile::InvertOp op, const Place &matrix, const Place &result,
                                const std::optional<Place> &scale, mlir::Value rows);
+/// What an op of conjugate gradients takes.
+struct Systems {
+  CallerArray vectors, keys, state;
+  mlir::Value first, stateRow; // rows of the arrays, of 64 bits
+  std::optional<Place> gains, decays;
+  Place ridge, result, work;
+  mlir::Value rows;
+  int64_t iterations;
+};
+mlir::LogicalResult emitConjugateGradients(TeamCode &team, tile::ConjugateGradientsOp op, const Systems &systems);
 void emitScaledDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                     const Place &result, mlir::Value rows);
 /// The same where the op says that numbers are rounded.

@@ -183,6 +183,24 @@ const CallerArray &KernelLowering::arrayOf(Value array) {
   return known != arrays.end() ? known->second : arrays[array] = findArray(cast<BlockArgument>(array));
 }
 
+/// Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
+/// registers from all loops.
+void KernelLowering::findArrays() {
+  Block &body = kernel.getBody().front();
+  auto isInLoops = [&](BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
+  };
+  for (BlockArgument argument : body.getArguments().drop_back())
+    if (chain || carry || isInLoops(argument))
+      arrays[argument] = findArray(argument);
+}
+
+void KernelLowering::forgetArrays() {
+  head = forget(head);
+  sequence = team.widen(forget(team.narrow(sequence)));
+  findArrays();
+}
+
 LogicalResult KernelLowering::run() {
   OpBuilder::InsertionGuard guard(builder);
   Location loc = kernel.getLoc();
@@ -207,16 +225,9 @@ LogicalResult KernelLowering::run() {
   }
   firstToken = choice.getResult(0);
   Block &body = kernel.getBody().front();
-  // Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
-  // registers from all loops.
-  auto isInLoops = [&](BlockArgument argument) {
-    return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
-  };
-  for (BlockArgument argument : body.getArguments().drop_back()) {
-    if (chain || carry || isInLoops(argument))
-      arrays[argument] = findArray(argument);
+  findArrays();
+  for (BlockArgument argument : body.getArguments().drop_back())
     extents[argument] = {Memory::Global, 0, int64_t(body.getNumArguments()), false};
-  }
   if (kernel.getTeams() || kernel.getAwaits())
     flags = ChunkFlags(team, findFirst(int(body.getNumArguments()) - 1, builder.getI32Type()));
   values.map(body.getArguments().back(), choice.getResult(1));
@@ -247,7 +258,7 @@ static bool isWritten(Operation *op, Value tile) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<MapOp, ReduceOp, ProductOp, TransposeOp, InvertOp, ScaledSumsOp>(
           [&](auto op) { return op.getResult() == tile; })
-      .Case([&](ScaledDotsOp op) { return op.getResult() == tile || op.getWork() == tile; })
+      .Case<ScaledDotsOp, ConjugateGradientsOp>([&](auto op) { return op.getResult() == tile || op.getWork() == tile; })
       .Case([&](ScanOp op) { return op.getAll() == tile || op.getLast() == tile; })
       .Case([&](SolveOp op) { return op.getValues() == tile; })
       .Case([&](LoadOp op) { return op.getTile() == tile; })
@@ -438,6 +449,15 @@ LogicalResult KernelLowering::emit(Operation *op) {
       .Case([&](InvertOp op) {
         return emitInvert(team, op, place(op.getMatrix()), place(op.getResult()), optionalPlace(op.getColumnScale()),
                           rows(op.getRows()));
+      })
+      .Case([&](ConjugateGradientsOp op) -> LogicalResult {
+        LogicalResult done = emitConjugateGradients(
+            team, op,
+            {arrayOf(op.getVectors()), arrayOf(op.getKeys()), arrayOf(op.getState()), value(op.getFirst()),
+             value(op.getStateRow()), optionalPlace(op.getGains()), optionalPlace(op.getDecays()), place(op.getRidge()),
+             place(op.getResult()), place(op.getWork()), rows(op.getRows()), int64_t(op.getIterations())});
+        forgetArrays();
+        return done;
       })
       .Case([&](ScaledDotsOp op) {
         if (op.getRounded())

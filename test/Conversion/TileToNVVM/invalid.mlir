@@ -76,3 +76,47 @@ tile.kernel @inverse_that_is_not_rounded required 0 workspace 0 threads 32 share
   // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16 and lies in shared memory, in rows of whole 16 bytes}}
   tile.invert %a into %b rows %n : !tile.tile<32x32xf32, shared, [32, 1]> into !tile.tile<32x32xf32, shared, [32, 1]>
 }
+
+// -----
+
+tile.kernel @systems_of_f32 required 0 workspace 0 threads 128 shared 65536 {
+^bb0(%q: !tile.tile<?x64xf32, global>, %G: !tile.tile<?x64x64xf32, global>, %n: i64):
+  %r = tile.alloc at 0 : !tile.tile<1x64xf32, shared, [64, 1]>
+  %w = tile.alloc at 1024 : !tile.tile<10112xf32, shared, [1]>
+  %x = tile.alloc at 1024 : !tile.tile<64x64xf32, shared, [64, 1]>
+  // expected-error @below {{'tile.conjugate_gradients' op cannot be lowered: its vectors and keys are of bf16}}
+  tile.conjugate_gradients %q, %q[%n] state %G[%n] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x64xf32, global>, !tile.tile<?x64xf32, global> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [64, 1]> into !tile.tile<64x64xf32, shared, [64, 1]> work !tile.tile<10112xf32, shared, [1]>
+}
+
+// -----
+
+tile.kernel @systems_of_two_warpgroups required 0 workspace 0 threads 256 shared 65536 {
+^bb0(%q: !tile.tile<?x64xbf16, global>, %G: !tile.tile<?x64x64xf32, global>, %n: i64):
+  %r = tile.alloc at 0 : !tile.tile<1x64xf32, shared, [64, 1]>
+  %w = tile.alloc at 1024 : !tile.tile<10112xf32, shared, [1]>
+  %x = tile.alloc at 1024 : !tile.tile<64x64xf32, shared, [64, 1]>
+  // expected-error @below {{'tile.conjugate_gradients' op cannot be lowered: a team of 128 threads takes 64 tokens}}
+  tile.conjugate_gradients %q, %q[%n] state %G[%n] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x64xbf16, global>, !tile.tile<?x64xbf16, global> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [64, 1]> into !tile.tile<64x64xf32, shared, [64, 1]> work !tile.tile<10112xf32, shared, [1]>
+}
+
+// -----
+
+tile.kernel @systems_of_few_tokens required 0 workspace 0 threads 128 shared 65536 {
+^bb0(%q: !tile.tile<?x64xbf16, global>, %G: !tile.tile<?x64x64xf32, global>, %n: i64):
+  %r = tile.alloc at 0 : !tile.tile<1x64xf32, shared, [64, 1]>
+  %w = tile.alloc at 1024 : !tile.tile<10112xf32, shared, [1]>
+  %x = tile.alloc at 1024 : !tile.tile<32x64xf32, shared, [64, 1]>
+  // expected-error @below {{'tile.conjugate_gradients' op cannot be lowered: a team of 128 threads takes 64 tokens}}
+  tile.conjugate_gradients %q, %q[%n] state %G[%n] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x64xbf16, global>, !tile.tile<?x64xbf16, global> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [64, 1]> into !tile.tile<32x64xf32, shared, [64, 1]> work !tile.tile<10112xf32, shared, [1]>
+}
+
+// -----
+
+tile.kernel @systems_of_odd_channels required 0 workspace 0 threads 128 shared 65536 {
+^bb0(%q: !tile.tile<?x24xbf16, global>, %G: !tile.tile<?x24x24xf32, global>, %n: i64):
+  %r = tile.alloc at 0 : !tile.tile<1x24xf32, shared, [24, 1]>
+  %w = tile.alloc at 1024 : !tile.tile<4992xf32, shared, [1]>
+  %x = tile.alloc at 1024 : !tile.tile<64x24xf32, shared, [24, 1]>
+  // expected-error @below {{'tile.conjugate_gradients' op cannot be lowered: channels are a multiple of 16, up to 128}}
+  tile.conjugate_gradients %q, %q[%n] state %G[%n] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x24xbf16, global>, !tile.tile<?x24xbf16, global> state !tile.tile<?x24x24xf32, global> ridge !tile.tile<1x24xf32, shared, [24, 1]> into !tile.tile<64x24xf32, shared, [24, 1]> work !tile.tile<4992xf32, shared, [1]>
+}

@@ -149,3 +149,18 @@ tile.kernel @summarised required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %s final %s summaries taken : !tile.tile<?x2x3xf32, global>
 }
+
+// CHECK-LABEL: tile.kernel @systems
+tile.kernel @systems required 3 workspace 0 threads 128 shared 115200 {
+^bb0(%q: !tile.tile<?x64xbf16, global>, %k: !tile.tile<?x64xbf16, global>, %G: !tile.tile<?x64x64xf32, global>, %n: i64):
+  %zero = arith.constant 0 : i64
+  %b = tile.alloc at 0 : !tile.tile<64xf32, shared, [1]>
+  %d = tile.alloc at 256 : !tile.tile<64xf32, shared, [1]>
+  %r = tile.alloc at 512 : !tile.tile<1x64xf32, shared, [68, 1]>
+  %w = tile.alloc at 1024 : !tile.tile<10112xf32, shared, [1]>
+  %x = tile.alloc at 1024 : !tile.tile<64x64xf32, shared, [68, 1]>
+  // CHECK: tile.conjugate_gradients %{{.*}}, %{{.*}}[%{{.*}}] gains %{{.*}} decays %{{.*}} state %{{.*}}[%{{.*}}] ridge %{{.*}} into %{{.*}} work %{{.*}} rows %{{.*}} iterations 30
+  tile.conjugate_gradients %q, %k[%zero] gains %b decays %d state %G[%zero] ridge %r into %x work %w rows %n iterations 30 : !tile.tile<?x64xbf16, global>, !tile.tile<?x64xbf16, global> gains !tile.tile<64xf32, shared, [1]> decays !tile.tile<64xf32, shared, [1]> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [68, 1]> into !tile.tile<64x64xf32, shared, [68, 1]> work !tile.tile<10112xf32, shared, [1]>
+  // CHECK: tile.conjugate_gradients %{{.*}}, %{{.*}}[%{{.*}}] state
+  tile.conjugate_gradients %q, %k[%zero] state %G[%zero] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x64xbf16, global>, !tile.tile<?x64xbf16, global> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [68, 1]> into !tile.tile<64x64xf32, shared, [68, 1]> work !tile.tile<10112xf32, shared, [1]>
+}
