@@ -148,6 +148,7 @@ struct Choices {
   bool timesLaunches = false;
   float gate = -0.07f;
   int32_t plan = RECUR_PLAN_AUTO;
+  bool keepsStates = false; // before every token
 };
 
 /// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
@@ -157,6 +158,7 @@ struct Arrays {
   const CUDA &cuda;
   const Choices &choices;
   std::vector<recur_argument> arguments;
+  std::vector<float *> kept; // of each state, the rows before every token
   std::vector<Pointer> places;
   int64_t bytes = 0; // that the call reads and writes
 
@@ -178,7 +180,12 @@ private:
     for (int32_t i = 0; i < info.rank; ++i)
       own *= info.shape[i];
     if (info.kind == RECUR_STATE) {
-      addState(info.name, shape.T == 1 ? size_t(shape.B * shape.H * own) * sizeof(float) : 0);
+      size_t size = size_t(shape.B * shape.H * own) * sizeof(float);
+      addState(info.name, shape.T <= fewTokens ? size : 0);
+      bool isFinal = states.at(info.name).isListed;
+      states.at(info.name).isListed = true;
+      if (choices.keepsStates && !isFinal)
+        addKept(size * size_t(shape.T));
       return;
     }
     count *= own;
@@ -208,19 +215,32 @@ private:
     bytes += int64_t(numbers.size());
     arguments.push_back({reinterpret_cast<void *>(place), {0, 0, 0}});
   }
-  /// A sequence begins at zero, and what it ends with is not wanted. With one token a state is read and written, as
+  /// A sequence begins at zero, and what it ends with is not wanted. With few tokens a state is read and written, as
   /// when tokens come one after another: where the final states are added, the initial ones lie already.
   void addState(const char *name, size_t size) {
-    auto [place, isNew] = states.try_emplace(name, 0);
+    auto [place, isNew] = states.try_emplace(name, State{});
+    Pointer &data = place->second.data;
     if (size && isNew) {
-      cuda.allocate(&place->second, size);
-      cuda.fill(place->second, 0x3c, size, cuda.stream); // of 0.0115
-      places.push_back(place->second);
+      cuda.allocate(&data, size);
+      cuda.fill(data, 0x3c, size, cuda.stream); // of 0.0115
+      places.push_back(data);
     }
     bytes += int64_t(size);
-    arguments.push_back({reinterpret_cast<void *>(place->second), {0, 0, 0}});
+    arguments.push_back({reinterpret_cast<void *>(data), {0, 0, 0}});
   }
-  std::map<std::string, Pointer> states;
+  void addKept(size_t size) {
+    Pointer place = 0;
+    cuda.allocate(&place, std::max<size_t>(size, 1));
+    places.push_back(place);
+    bytes += int64_t(size);
+    kept.push_back(reinterpret_cast<float *>(place));
+  }
+  static constexpr long long fewTokens = 16;
+  struct State {
+    Pointer data = 0;
+    bool isListed = false; // among the initial states
+  };
+  std::map<std::string, State> states;
   static void writeHalf(unsigned char *to, unsigned bits, float value, int32_t dtype) {
     uint16_t half = uint16_t(bits >> 16);
     if (dtype == RECUR_F16) {
@@ -272,6 +292,8 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   call.argument_count = int64_t(arrays.arguments.size());
   call.device = RECUR_CUDA;
   call.plan = choices.plan;
+  call.kept_interval = choices.keepsStates;
+  call.kept_states = arrays.kept.data();
   call.stream = cuda.stream;
   call.workspace_bytes = library.getWorkspaceSize(library.recurrence, &call);
   if (call.workspace_bytes < 0)
@@ -309,16 +331,21 @@ int main(int argc, char **argv) {
       choices.gate = float(atof(argv[1] + 7));
     else if (strncmp(argv[1], "--plan=", 7) == 0)
       choices.plan = atoi(argv[1] + 7);
+    else if (strcmp(argv[1], "--keep") == 0)
+      choices.keepsStates = true;
     else
       break;
   }
   if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(stderr,
-            "Usage: gpu-bench-run [--launches] [--gate=X] [--plan=N] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
-            "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-            "--launches: each launch of a call is timed alone too.\n"
-            "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
-            "--plan: the recur_plan that calls force (default: 0, none).\n");
+    fprintf(
+        stderr,
+        "Usage: gpu-bench-run [--launches] [--gate=X] [--plan=N] [--keep] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
+        "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+        "--launches: each launch of a call is timed alone too.\n"
+        "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
+        "--plan: the recur_plan that calls force (default: 0, none).\n"
+        "--keep: calls leave the states before every token too.\n"
+        "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
     return 1;
   }
   CUDA cuda;

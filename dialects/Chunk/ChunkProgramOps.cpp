@@ -63,8 +63,8 @@ LogicalResult ProgramOp::verifyRegions() {
   for (OutputOp output : body.getOps<OutputOp>())
     if (failed(checkTokens(output, output.getValue(), getChunk())))
       return failure();
-  if (getKeeps() && (getBackward() || !getOutputs().empty()))
-    return emitOpError() << "keeps its states, which a program does that goes forward and has no outputs";
+  if (getKeeps() && getBackward())
+    return emitOpError() << "keeps its states, which a program does that goes forward";
   llvm::StringMap<Operation *> kept;
   for (KeptOp state : body.getOps<KeptOp>()) {
     if (!getBackward())

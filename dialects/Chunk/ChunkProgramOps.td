@@ -23,13 +23,13 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     the final values of its last two states, the map that the segment applies to the state named here. A `backward` program
     runs over the chunks from the last to the first: its states go from each chunk to the one before it, and `chunk.kept`
     gives the states that another program left at the chunk's start. A program that `keeps` them leaves its states at the
-    start of each chunk, and gives no outputs. A program may be one phase of several (`chunk-phases`): `chunk.give` leaves
-    values of a chunk to later phases, which `chunk.take` them. An `exact` program has states that systems are solved with:
-    below this level its products are not rounded.
+    start of each chunk, where the caller has room for them. A program may be one phase of several (`chunk-phases`):
+    `chunk.give` leaves values of a chunk to later phases, which `chunk.take` them. An `exact` program has states that
+    systems are solved with: below this level its products are not rounded.
 
-    Verified: a program that `keeps` states goes forward and has no outputs; names are unique within their kind (inputs and
-    params share one name space with states; outputs have their own, and so have the values given and taken); each
-    `chunk.state` has exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
+    Verified: a program that `keeps` states goes forward; names are unique within their kind (inputs and params share one
+    name space with states; outputs have their own, and so have the values given and taken); each `chunk.state` has
+    exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
 
     Example:
     ```mlir

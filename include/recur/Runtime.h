@@ -89,8 +89,9 @@ typedef struct recur_summary_info {
 } recur_summary_info;
 
 /* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,
- * behind them, what launches leave; and how it is cut into parts of the channels: the dimension of a token's, state's
- * or row's shape along which each part has part_size, or -1 where every part has all of it. */
+ * behind them, what launches leave, or, of a kernel that leaves nothing, the states before every token, in the order of
+ * declaration, of which a call may want none; and how it is cut into parts of the channels: the dimension of a token's,
+ * state's or row's shape along which each part has part_size, or -1 where every part has all of it. */
 typedef struct recur_launch_array {
   int32_t number, part_dim;
   int64_t part_size;
@@ -111,7 +112,8 @@ typedef struct recur_launch_info {
   int32_t shared_bytes; /* of a CTA */
 
   /* Of a kernel that leaves something from launch to launch; zeros elsewhere, where a launch has all arguments, and a
-   * CTA the workspace that the kernel says. */
+   * CTA the workspace that the kernel says. But a kernel that can keep the states before every token lists its arrays:
+   * all arguments, and these. */
   int64_t workspace_bytes; /* of a CTA */
   int32_t parts;
   int32_t chunks_are_apart;         /* not 0: they go in any order */
@@ -271,11 +273,13 @@ typedef struct recur_call {
   const int64_t *device_offsets;
   int32_t device; /* recur_device */
 
-  /* On RECUR_CPU, states before the tokens 0, kept_interval, 2 * kept_interval, ... of each sequence: a call forward
-   * writes them, whatever its plan, for whoever goes on from there; a call backward, whose kept_interval is the same
-   * and a multiple of the gradient's chunk, reads them and need not compute them again. For each state, in the order of
-   * declaration, [recur_kept_rows(...), H, ...], float32 and dense, with the rows of each sequence behind those of the
-   * sequence before it; as declared, also where states_transposed is set. 0: none are kept. */
+  /* States before the tokens 0, kept_interval, 2 * kept_interval, ... of each sequence: a call forward writes them,
+   * whatever its plan, for whoever goes on from there, as when of several tokens that were tried some are taken; a call
+   * backward, whose kept_interval is the same and a multiple of the gradient's chunk, reads them and need not compute
+   * them again. For each state, in the order of declaration, [recur_kept_rows(...), H, ...], float32 and dense, with
+   * the rows of each sequence behind those of the sequence before it; as declared, also where states_transposed is set.
+   * On a GPU they lie in its memory, and the table of them does not; those before every token are left by one launch of
+   * the plan `step`, left alone, and others by the launches of as many calls. 0: none are kept. */
   int64_t kept_interval;
   float *const *kept_states;
 } recur_call;

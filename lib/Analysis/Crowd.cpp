@@ -2,11 +2,19 @@
 
 using namespace recur;
 
+int64_t analysis::countCTAs(int64_t sharedBytes) {
+  constexpr int64_t reservedBytes = 1024; // for each CTA, beside what it asks for
+  return (tile::mostSharedBytes + reservedBytes) / (sharedBytes + reservedBytes);
+}
+
+int64_t analysis::countCTAs(int64_t sharedBytes, int64_t threads, int64_t registersOfThread) {
+  constexpr int64_t registers = 65536;
+  return std::min(countCTAs(sharedBytes), registers / (registersOfThread * threads));
+}
+
 int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
-  constexpr int64_t registers = 65536, enoughPerThread = 128, reservedBytes = 1024; // of shared memory, for each CTA
+  constexpr int64_t enoughRegisters = 128;
   if (kernel.getBody().front().getOps<mlir::scf::ParallelOp>().empty())
     return 1;
-  int64_t byRegisters = registers / (enoughPerThread * int64_t(*kernel.getThreads()));
-  int64_t byMemory = (tile::mostSharedBytes + reservedBytes) / (int64_t(*kernel.getShared()) + reservedBytes);
-  return std::max<int64_t>(1, std::min(byRegisters, byMemory));
+  return std::max<int64_t>(1, countCTAs(int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));
 }

@@ -1,4 +1,5 @@
 #include "Check/CheckStages.h"
+#include "Check/EveryWay.h"
 #include "Check/Starts.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/KernelPlans.h"
@@ -9,7 +10,6 @@
 #include "Support/Errors.h"
 #include "Transforms/DGPS/Passes.h"
 #include "mlir/Pass/PassManager.h"
-#include <cstring>
 
 using namespace llvm;
 using namespace recur;
@@ -169,9 +169,9 @@ static PreparedStage makeTileStage(dgps::RecurrenceOp recurrence,
 }
 
 static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
+                                                              Expected<mlir::OwningOpRef<mlir::ModuleOp>> module,
                                                               const PipelineOptions &options, CUDAForm form,
                                                               const interpreter::TileOptions &how = {}) {
-  auto module = copyTo("chunk", recurrence, options);
   if (!module)
     return module.takeError();
   auto program = *(**module).getOps<chunk::ProgramOp>().begin();
@@ -187,8 +187,16 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
     SmallVector<tile::KernelOp> all(kernels->lowering->getModule().getOps<tile::KernelOp>());
     if (kernels->phases)
       return interpreter::interpretPhases(all, *kernels->phases, arrays, chunk, data, how);
-    return interpreter::interpret(all.front(), arrays, data, how);
+    interpreter::KeptArrays kept{chunk, {}};
+    bool keepsStates = any_of(arrays, [](const interpreter::KernelArray &array) { return array.isKept; });
+    return interpreter::interpret(all.front(), arrays, data, how, keepsStates ? &kept : nullptr);
   });
+}
+
+static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &options, CUDAForm form,
+                                                              const interpreter::TileOptions &how = {}) {
+  return prepareCUDATile(recurrence, copyTo("chunk", recurrence, options), options, form, how);
 }
 
 /// The plan of one core or CTA as it is built for the target.
@@ -237,8 +245,8 @@ static Expected<std::optional<PreparedStage>> prepareStepTile(dgps::RecurrenceOp
   if (options.target.isCPU())
     return std::nullopt; // whose step kernel has no plan of tiles
   PipelineOptions oneToken = options;
-  oneToken.chunk = 1;
-  return prepareCUDATile(recurrence, oneToken, CUDAForm::Plain);
+  auto module = makeStepProgram(recurrence, oneToken);
+  return prepareCUDATile(recurrence, std::move(module), oneToken, CUDAForm::Plain);
 }
 
 /// Kernels that this machine cannot run are compiled all the same.
@@ -250,50 +258,6 @@ static Expected<std::optional<PreparedStage>> compileOnly(dgps::RecurrenceOp rec
   PreparedStage stage{0, nullptr};
   stage.whyNotRun = "the kernels for '" + options.target.name + "' were compiled and not run: " + reason;
   return stage;
-}
-
-/// The sequences packed one behind another: the same numbers in the same order.
-static data::Data packSequences(const data::Data &data) {
-  data::Data packed = data;
-  packed.sizes.batch = 1;
-  packed.sizes.tokens = data.sizes.batch * data.sizes.tokens;
-  for (auto &[name, array] : packed.inputs) {
-    array.shape[0] = 1;
-    array.shape[1] = packed.sizes.tokens;
-  }
-  return packed;
-}
-
-static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
-  auto same = [](const data::NamedArrays &a, const data::NamedArrays &b) {
-    return all_of(a, [&](const auto &array) {
-      ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
-      return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
-    });
-  };
-  return same(a.outputs, b.outputs) && same(a.final, b.final);
-}
-
-/// A GPU's threads run in another order each time, and its kernels find out themselves where sequences begin.
-static Expected<data::Results> runInEveryWay(const HostEngine &engine, const data::Data &data) {
-  Expected<data::Results> first = engine.run(data);
-  if (!first)
-    return first;
-  Expected<data::Results> again = engine.run(data);
-  if (!again)
-    return again;
-  if (!haveSameNumbers(*first, *again))
-    return makeError("two runs of the same kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
-  HostCall how;
-  for (int64_t i = 0; i <= data.sizes.batch; ++i)
-    how.offsets.push_back(i * data.sizes.tokens);
-  Expected<data::Results> packed = engine.run(packSequences(data), how);
-  if (!packed)
-    return packed;
-  if (!haveSameNumbers(*first, *packed))
-    return makeError("sequences that are packed give other numbers than each by itself, at T = " +
-                     Twine(data.sizes.tokens));
-  return first;
 }
 
 /// What is judged as kernels on data of the type.
@@ -316,9 +280,14 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
-  return makeKernelStage(options.dataType, [engine = *engine, isHost = options.target.isCPU()](const data::Data &data) {
-    return isHost ? engine->run(data) : runInEveryWay(*engine, data);
-  });
+  std::vector<std::string> states; // that are kept too, by the plan that leaves those before every token
+  for (dgps::StateOp state : recurrence.getStates())
+    if (options.plan == Plan::Step)
+      states.push_back(state.getName().str());
+  auto run = [engine = *engine, states, isHost = options.target.isCPU()](const data::Data &data) {
+    return isHost ? engine->run(data) : runInEveryWay(*engine, data, states);
+  };
+  return makeKernelStage(options.dataType, std::move(run));
 }
 
 /// The kernels of a GPU as its tile plan says, op by op, rounding where they do: how far off they are, without a GPU.

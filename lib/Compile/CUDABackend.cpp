@@ -1,4 +1,5 @@
 // Kernels for NVIDIA GPUs: one image of all of them, which travels in an object of this machine's with the descriptors.
+#include "Analysis/Crowd.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/LLVM/Translate.h"
 #include "Codegen/NVPTX/Assembler.h"
@@ -70,8 +71,8 @@ public:
            "weak to forget anything";
   }
   bool summarisesSegments() const override { return false; }
-  /// A token is what the plan `step` is for.
-  int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 2; }
+  /// Where all multiprocessors have heads, the plan `step` takes as long for 8 tokens as chunks do, as measured.
+  int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 8; }
   Target makePortable(const Target &target) const override { return target; }
   Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
@@ -142,16 +143,10 @@ Expected<KernelResources> CUDABackend::measureProgram(chunk::ProgramOp program, 
   return toResources(std::move(kernels->plan));
 }
 
-/// The plan `step` is the plain one of chunks of one token: what then remains is reads and an update of each state.
-static PipelineOptions getStepOptions(PipelineOptions pipeline) {
-  pipeline.chunk = 1;
-  return pipeline;
-}
-
 Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence,
                                                    const PipelineOptions &pipeline) const {
-  PipelineOptions options = getStepOptions(pipeline);
-  auto module = copyTo("chunk", recurrence, options);
+  PipelineOptions options = pipeline;
+  auto module = makeStepProgram(recurrence, options);
   if (!module)
     return module.takeError();
   Expected<CUDAKernels> kernels = planCUDAKernels(getProgram(**module), options, CUDAForm::Plain);
@@ -223,6 +218,8 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   if (!tried)
     return tried.takeError();
   std::vector<Remark> remarks;
+  remarks.push_back(
+      {"few heads", "no more than half as many as multiprocessors: auto takes step for half as many tokens"});
   for (const TriedChunk &one : ArrayRef(*tried).drop_back())
     remarks.push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
   PipelineOptions options = pipeline;
@@ -248,6 +245,10 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
                                             printKiB(pipeline.target.cta.sharedBytes))});
     for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
       remarks.push_back({"time", describeTime(launch, time)});
+    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+      if (kernel.plan.left.empty() && !launch.arrays.empty())
+        remarks.push_back({"states", launch.symbol + ": a call may have those before every token left as well, as the "
+                                                     "time counts"});
     for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
       if (kernel.plan.launches[i].awaits)
         remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
@@ -298,9 +299,8 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
 
 /// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
 static int64_t findCrowd(const codegen::InterfaceLaunch &launch) {
-  constexpr int64_t sharedBytes = 233472, reservedBytes = 1024, registers = 65536, fewRegisters = 80;
-  return std::max<int64_t>(
-      1, std::min(sharedBytes / (launch.sharedBytes + reservedBytes), registers / (fewRegisters * launch.threads)));
+  constexpr int64_t fewRegisters = 80;
+  return std::max<int64_t>(1, analysis::countCTAs(launch.sharedBytes, launch.threads, fewRegisters));
 }
 
 static constexpr StringRef crowdAttribute = "nvvm.minctasm";
@@ -356,8 +356,8 @@ Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp>
 }
 
 Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence, StringRef symbol) {
-  PipelineOptions options = getStepOptions(pipeline);
-  auto module = copyTo("chunk", recurrence, options);
+  PipelineOptions options = pipeline;
+  auto module = makeStepProgram(recurrence, options);
   if (!module)
     return module.takeError();
   return add(std::move(*module), CUDAForm::Plain, {symbol.str(), {}, {}, options, nullptr, /*isStep=*/true, {}});

@@ -218,10 +218,30 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
 
 /// Whether a second CTA has room on a multiprocessor, for all phases whose chunks are apart.
 static bool leaveRoom(const CUDAPlan &plan) {
-  constexpr int64_t reservedBytes = 1024; // for each CTA
   return all_of(plan.launches, [](const codegen::InterfaceLaunch &launch) {
-    return !launch.chunksAreApart || 2 * (launch.sharedBytes + reservedBytes) <= tile::mostSharedBytes + reservedBytes;
+    return !launch.chunksAreApart || analysis::countCTAs(launch.sharedBytes) > 1;
   });
+}
+
+/// A kernel that keeps its states has arrays for them behind the arguments. Others have the arguments alone, which need
+/// not be listed.
+static void listKept(CUDAPlan &plan, mlir::ModuleOp plans) {
+  for (auto [launch, kernel] : zip(plan.launches, plans.getOps<tile::KernelOp>()))
+    for (int64_t number = 0, count = kernel.getBody().getNumArguments() - 1; number < count; ++number)
+      launch.arrays.push_back({number, -1, 0});
+}
+
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::makeStepProgram(dgps::RecurrenceOp recurrence,
+                                                                     PipelineOptions &options) {
+  options.chunk = 1;
+  auto module = copyTo("chunk", recurrence, options);
+  if (!module)
+    return module.takeError();
+  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+  size_t states = program.getStates().size(),
+         arrays = program.getInputs().size() + program.getParams().size() + program.getOutputs().size() + 3 * states;
+  program.setKeeps(states > 0 && arrays <= abi::mostLaunchArrays);
+  return std::move(*module);
 }
 
 Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
@@ -252,6 +272,8 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
   made.plan = describe(made.lowering->getModule());
+  if (program.getKeeps())
+    listKept(made.plan, made.lowering->getModule());
   made.plan.whyPlain = std::move(whyPlain);
   return made;
 }

@@ -52,6 +52,11 @@ llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(chunk::ProgramO
                                                                  llvm::LLVMContext &context, CUDAPlan &plan,
                                                                  bool summaries = true);
 
+/// The recurrence as the program of the plan `step`, on its own in a module, and the options for it: chunks of one
+/// token, which leave besides the states that they begin with, where the caller has arrays for them.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> makeStepProgram(dgps::RecurrenceOp recurrence,
+                                                                  PipelineOptions &options);
+
 /// A chunk that a plan was made with.
 struct TriedChunk {
   int64_t chunk;

@@ -166,13 +166,17 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     int64_t rows = recur_kept_rows(code->recurrence, &call);
     if (rows < 0)
       return makeError(recur_message());
-    size_t state = 0;
-    for (const codegen::InterfaceArray &array : interface.arrays)
-      if (array.kind == RECUR_STATE) {
-        if (how.kept->size() == state)
-          how.kept->emplace_back(size_t(rows * call.H * *countElements(array.shape)), NAN);
-        kept.push_back((*how.kept)[state++].data());
-      }
+    for (const codegen::InterfaceArray &array : interface.arrays) {
+      if (array.kind != RECUR_STATE)
+        continue;
+      if (how.kept->size() == kept.size())
+        how.kept->emplace_back(size_t(rows * call.H * *countElements(array.shape)), NAN);
+      std::vector<float> &own = (*how.kept)[kept.size()];
+      Expected<void *> place = memory.give(own.data(), int64_t(own.size() * sizeof(float)));
+      if (!place)
+        return place.takeError();
+      kept.push_back(static_cast<float *>(*place));
+    }
     call.kept_states = kept.data();
   }
   call.workspace_bytes = how.workspaceBytes;
@@ -190,6 +194,11 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     return makeError(recur_message());
   if (Error error = memory.wait())
     return std::move(error);
+  for (auto [state, place] : enumerate(kept)) {
+    std::vector<float> &own = (*how.kept)[state];
+    if (Error error = memory.take(own.data(), place, int64_t(own.size() * sizeof(float))))
+      return std::move(error);
+  }
   std::vector<std::pair<codegen::ArgumentField, Array>> written;
   for (auto [field, array, argument, shape] : zip(fields, arrays, arguments, shapes)) {
     if (field.isRead() || !argument.data)

@@ -41,7 +41,8 @@ struct InterfaceLaunchArray {
 struct InterfaceLaunch {
   std::string symbol;
   int64_t threads, sharedBytes; // of a CTA
-  // A kernel that leaves something from launch to launch has these too.
+  // A kernel that leaves something from launch to launch has these too; one that can keep the states before every token
+  // has `arrays`.
   int64_t workspaceBytes = 0; // of a CTA
   int64_t parts = 0;
   bool chunksAreApart = false;

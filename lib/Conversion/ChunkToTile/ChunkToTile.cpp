@@ -1,4 +1,5 @@
 // The kernel around a chunk program: arrays, states, and the loop over chunks.
+#include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
@@ -191,8 +192,7 @@ void Planner::planNexts() {
 
 /// Whether so many of its CTAs have room on a multiprocessor, without memory of the device for any.
 static bool fitTogether(KernelOp kernel, int64_t count) {
-  constexpr int64_t multiprocessorBytes = 233472, reservedBytes = 1024; // of each CTA
-  return !kernel.getWorkspace() && count * (int64_t(*kernel.getShared()) + reservedBytes) <= multiprocessorBytes;
+  return !kernel.getWorkspace() && analysis::countCTAs(int64_t(*kernel.getShared())) >= count;
 }
 
 FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
@@ -292,7 +292,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     lastLoad = tokens.getDefiningOp();
     for (auto [state, array] : llvm::zip(states, keptStateArrays)) {
       Value tile = tiles[state];
-      if (structure.isTransposed(state))
+      if (isTransposed(state))
         tile = transpose(tile, constant(tileOf(tile).getSize(0)));
       Value chunk = arith::DivUIOp::create(builder, loc, first, constant(size));
       StoreOp::create(builder, loc, asRow(tile, state), one, array, chunk);

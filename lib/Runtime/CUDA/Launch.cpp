@@ -1,5 +1,6 @@
 // A checked call becomes the launches of a kernel.
 #include "ABI/LaunchWords.h"
+#include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Loaded.h"
 #include "Runtime/CUDA/Phases.h"
 #include "Runtime/CUDA/Segments.h"
@@ -69,6 +70,8 @@ static void plan(Call &resolved) {
     if (!kernel.left || (resolved.plan != RECUR_PLAN_AUTO && kernel.plan != resolved.plan))
       continue;
     int64_t bytes = arrangePhases(resolved, kernel).bytes;
+    if (int64_t rows = resolved.call->kept_interval ? countRowBytes(resolved, kernel) : 0; bytes >= 0)
+      bytes = rows < 0 || rows > bytes ? rows : bytes;
     resolved.records = 1;
     if (bytes < 0)
       resolved.recordBytes = INT64_MAX; // which is refused
@@ -84,7 +87,7 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
     return cuda.getPointerAttribute(&type, memoryTypeAttribute, reinterpret_cast<unsigned long long>(data)) == 0 &&
            type == deviceMemory;
   };
-  for (int32_t i = 0; i < resolved.argumentCount; ++i) {
+  for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i) {
     const Argument &argument = resolved.arguments[i];
     if (argument.spanBytes && !isOnDevice(argument.data))
       return fail(RECUR_BAD_POINTER, "%s: the %s '%s' is not memory of a GPU", name, argument.getWord(),
@@ -112,6 +115,18 @@ static int64_t countTokens(const Call &resolved) {
     most = tokens > most ? tokens : most;
   }
   return most;
+}
+
+/// The kernel that the call is for. What kernels say of tokens is of calls that give all multiprocessors work. Where no
+/// more than half of them has a head, chunks take half as long, for CTAs share a head then, and single tokens as long.
+static const recur_kernel_info &findKernel(const CUDALibrary &cuda, const Call &resolved, int64_t tokens) {
+  if (const recur_kernel_info *keeper = findKeeper(resolved))
+    return *keeper;
+  int device = 0, multiprocessors = 0;
+  bool isKnown = cuda.getCurrentDevice(&device) == 0 &&
+                 cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device) == 0;
+  bool areFew = isKnown && 2 * resolved.sequences * resolved.heads <= multiprocessors;
+  return *chooseKernel(resolved.recurrence, resolved.plan, areFew && tokens > 1 ? 2 * tokens : tokens);
 }
 
 namespace {
@@ -271,27 +286,32 @@ recur_status Launcher::run(int32_t number) {
   return RECUR_OK;
 }
 
-static recur_status execute(const Call &resolved) {
+/// Puts the launches of a call, or of a piece of it, into its stream.
+static recur_status launchAll(const Call &resolved) {
   const recur_recurrence *recurrence = resolved.recurrence;
   const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
-  int64_t units = resolved.sequences * resolved.heads;
-  if (units > INT32_MAX)
-    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", recurrence->name,
-                (long long)units);
-  if (units == 0)
-    return RECUR_OK;
-  if (recur_status status = checkMemory(cuda, resolved))
-    return status;
   void *context = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context))
     return failOf(cuda, recurrence->name, "no context is current", error);
   int64_t tokens = countTokens(resolved);
-  const recur_kernel_info &kernel = *chooseKernel(recurrence, resolved.plan, tokens);
+  const recur_kernel_info &kernel = findKernel(cuda, resolved, tokens);
   Launcher launcher{cuda, resolved, kernel, tokens, context};
   for (int32_t i = 0; i < kernel.launch_count; ++i)
     if (recur_status status = launcher.run(i))
       return status;
   return RECUR_OK;
+}
+
+static recur_status execute(const Call &resolved) {
+  int64_t units = resolved.sequences * resolved.heads;
+  if (units > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", resolved.recurrence->name,
+                (long long)units);
+  if (units == 0)
+    return RECUR_OK;
+  if (recur_status status = checkMemory(*getCUDALibrary(), resolved))
+    return status;
+  return resolved.keptCount && !findKeeper(resolved) ? runByRows(resolved, launchAll) : launchAll(resolved);
 }
 
 const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute};

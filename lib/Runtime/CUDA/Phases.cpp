@@ -1,4 +1,5 @@
 #include "Runtime/CUDA/Phases.h"
+#include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Segments.h"
 
 using namespace recur::runtime;
@@ -108,6 +109,8 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
   int32_t left = array.number - resolved.argumentCount;
   if (left < 0)
     fillArgument(words, array, resolved);
+  else if (!kernel.left)
+    fillKept(words, resolved, left);
   else
     fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
 }

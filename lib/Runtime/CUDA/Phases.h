@@ -26,7 +26,8 @@ int64_t countChunks(const Call &resolved, const recur_kernel_info &kernel);
 void fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel, const PhaseSpace &space,
                char *workspace);
 
-/// The words of an array of a launch.
+/// The words of an array of a launch: an argument, what launches leave, or, of a kernel that leaves nothing, a state on
+/// the way.
 void fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved, const recur_kernel_info &kernel,
                const PhaseSpace &space, char *workspace);
 

@@ -48,8 +48,6 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
   if (call->kept_interval < 0)
     return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; it must be at least 0", name,
                 (long long)call->kept_interval);
-  if (call->kept_interval && call->device != RECUR_CPU)
-    return fail(RECUR_NO_PLAN, "%s: states are kept by calls on RECUR_CPU alone; leave kept_interval at 0", name);
   if (isBackward && call->kept_interval % recurrence->gradient->chunk != 0)
     return fail(RECUR_BAD_SIZE, "%s: kept_interval is %lld; for the gradient it must be a multiple of %d", name,
                 (long long)call->kept_interval, int(recurrence->gradient->chunk));

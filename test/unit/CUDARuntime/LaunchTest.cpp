@@ -466,6 +466,32 @@ TEST_F(Launch, AKernelOfOneTokenHasNoChunks) {
   recur_unload(&stepwise);
 }
 
+/// Eight heads are most of ten multiprocessors; of four CTAs share each head, so that chunks are sooner worth their
+/// while.
+TEST_F(Launch, FewHeadsTakeChunksOfHalfAsManyTokens) {
+  recur_launch_info one = launches[0], many = launches[0];
+  one.symbol = "gdn_step";
+  many.symbol = "gdn_chunk";
+  recur_kernel_info kernels[] = {{nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &one, nullptr, 0},
+                                 {nullptr, 640, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &many, nullptr, 0}};
+  recur_recurrence both = recurrence;
+  both.kernels = kernels;
+  both.kernel_count = 2;
+  auto choose = [&](int64_t sequences, int64_t tokens) {
+    call.B = sequences;
+    call.T = tokens;
+    EXPECT_EQ(recur_forward(&both, &call), RECUR_OK) << recur_message();
+    return fakeCUDA.all.back().symbol;
+  };
+  EXPECT_EQ(choose(2, 7), "gdn_step");
+  EXPECT_EQ(choose(2, 8), "gdn_chunk");
+  EXPECT_EQ(choose(1, 3), "gdn_step");
+  EXPECT_EQ(choose(1, 4), "gdn_chunk");
+  fakeCUDA.multiprocessors = 0; // nobody knows
+  EXPECT_EQ(choose(1, 7), "gdn_step");
+  recur_unload(&both);
+}
+
 TEST_F(Launch, NothingToDoIsNoLaunch) {
   call.B = 0;
   EXPECT_EQ(forward(), RECUR_OK) << recur_message();

@@ -1,0 +1,132 @@
+#include "Check/EveryWay.h"
+#include "Support/Errors.h"
+#include <cstring>
+
+using namespace llvm;
+using namespace recur;
+using namespace recur::check;
+using engine::HostCall;
+using engine::HostEngine;
+
+/// The sequences packed one behind another: the same numbers in the same order.
+static data::Data packSequences(const data::Data &data) {
+  data::Data packed = data;
+  packed.sizes.batch = 1;
+  packed.sizes.tokens = data.sizes.batch * data.sizes.tokens;
+  for (auto &[name, array] : packed.inputs) {
+    array.shape[0] = 1;
+    array.shape[1] = packed.sizes.tokens;
+  }
+  return packed;
+}
+
+static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
+  auto same = [](const data::NamedArrays &a, const data::NamedArrays &b) {
+    return all_of(a, [&](const auto &array) {
+      ArrayRef<double> x = array.second.values, y = b.at(array.first).values;
+      return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
+    });
+  };
+  return same(a.outputs, b.outputs) && same(a.final, b.final);
+}
+
+/// The first tokens of every sequence.
+static data::Data takeFirst(const data::Data &data, int64_t tokens) {
+  data::Data first = data;
+  first.sizes.tokens = tokens;
+  for (auto &[name, array] : first.inputs) {
+    std::vector<double> all = std::move(array.values);
+    int64_t sequences = array.shape[0], width = int64_t(all.size()) / std::max<int64_t>(sequences * array.shape[1], 1);
+    array.values.clear();
+    for (int64_t i = 0; i < sequences; ++i) {
+      auto begin = all.begin() + i * array.shape[1] * width;
+      array.values.insert(array.values.end(), begin, begin + tokens * width);
+    }
+    array.shape[1] = tokens;
+  }
+  return first;
+}
+
+using KeptStates = std::vector<std::vector<float>>;
+
+/// Whether the states of this row are those that are final, in the order of their declaration.
+static bool isRow(const KeptStates &kept, ArrayRef<std::string> states, int64_t row, int64_t rows,
+                  const data::Results &results, int64_t sequences) {
+  for (auto [state, all] : zip(states, kept)) {
+    ArrayRef<double> final = results.final.at(state).values;
+    int64_t width = int64_t(final.size()) / sequences;
+    for (int64_t i = 0; i < int64_t(final.size()); ++i)
+      if (double kept = all[(i / width * rows + row) * width + i % width];
+          std::memcmp(&kept, &final[i], sizeof kept) != 0)
+        return false;
+  }
+  return true;
+}
+
+/// States on the way are those that a call of so many tokens ends with, whether one launch leaves all of them or they
+/// are gone through one after another; and all else is as without.
+static Error checkKept(const HostEngine &engine, ArrayRef<std::string> states, const data::Data &data,
+                       const data::Results &plain) {
+  int64_t tokens = data.sizes.tokens, sequences = data.sizes.batch;
+  for (int64_t interval : {int64_t(1), std::max<int64_t>(tokens / 3, 2)}) {
+    if (states.empty() || tokens < 2)
+      return Error::success();
+    KeptStates kept;
+    HostCall how;
+    how.keptInterval = interval;
+    how.kept = &kept;
+    Expected<data::Results> results = engine.run(data, how);
+    if (!results)
+      return results.takeError();
+    if (!haveSameNumbers(*results, plain))
+      return makeError("a call that keeps states each " + Twine(interval) +
+                       " tokens gives other results, at T = " + Twine(tokens));
+    int64_t rows = (tokens + interval - 1) / interval;
+    for (int64_t row : {int64_t(0), rows / 2, rows - 1}) {
+      Expected<data::Results> first = engine.run(takeFirst(data, row * interval));
+      if (!first)
+        return first.takeError();
+      if (!isRow(kept, states, row, rows, *first, sequences))
+        return makeError("the states that are kept before token " + Twine(row * interval) + " of " + Twine(tokens) +
+                         " are not those that a call of so many tokens ends with");
+    }
+    if (interval > 1)
+      continue;
+    KeptStates again;
+    how.kept = &again;
+    for (int64_t i = 0; i <= sequences; ++i)
+      how.offsets.push_back(i * tokens);
+    if (Error error = engine.run(packSequences(data), how).takeError())
+      return error;
+    auto isSame = [](const std::vector<float> &a, const std::vector<float> &b) {
+      return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    };
+    if (!std::equal(kept.begin(), kept.end(), again.begin(), again.end(), isSame))
+      return makeError("sequences that are packed keep other states than each by itself, at T = " + Twine(tokens));
+  }
+  return Error::success();
+}
+
+Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const data::Data &data,
+                                             ArrayRef<std::string> states) {
+  Expected<data::Results> first = engine.run(data);
+  if (!first)
+    return first;
+  Expected<data::Results> again = engine.run(data);
+  if (!again)
+    return again;
+  if (!haveSameNumbers(*first, *again))
+    return makeError("two runs of the same kernels on the same data differ, at T = " + Twine(data.sizes.tokens));
+  HostCall how;
+  for (int64_t i = 0; i <= data.sizes.batch; ++i)
+    how.offsets.push_back(i * data.sizes.tokens);
+  Expected<data::Results> packed = engine.run(packSequences(data), how);
+  if (!packed)
+    return packed;
+  if (!haveSameNumbers(*first, *packed))
+    return makeError("sequences that are packed give other numbers than each by itself, at T = " +
+                     Twine(data.sizes.tokens));
+  if (Error error = checkKept(engine, states, data, *first))
+    return std::move(error);
+  return first;
+}

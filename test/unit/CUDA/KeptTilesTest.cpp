@@ -1,0 +1,87 @@
+// The plan `step` of a GPU leaves the states before every token: by its tile program they are what the interpreter has
+// there, and without arrays for them it computes the same.
+#include "../Codegen/Judging.h"
+#include "Compile/CUDAKernel.h"
+#include "Interpreter/TileInterpreter.h"
+
+using namespace recur;
+using namespace recur::data;
+
+namespace {
+
+constexpr Sizes sizes = {2, 5, 2, 2};
+
+/// The data of the first tokens of one sequence.
+Data takeFirst(const Data &data, int64_t sequence, int64_t tokens) {
+  Data first = data;
+  first.sizes.batch = 1;
+  first.sizes.tokens = tokens;
+  auto take = [](Array &array, int64_t begin, int64_t count) {
+    auto from = array.values.begin() + begin;
+    array.values = {from, from + count};
+  };
+  for (auto &[name, array] : first.inputs) {
+    int64_t token = int64_t(array.values.size()) / (sizes.batch * sizes.tokens);
+    take(array, sequence * sizes.tokens * token, tokens * token);
+    array.shape[0] = 1;
+    array.shape[1] = tokens;
+  }
+  for (auto &[name, array] : first.initial) {
+    int64_t own = int64_t(array.values.size()) / sizes.batch;
+    take(array, sequence * own, own);
+    array.shape[0] = 1;
+  }
+  return first;
+}
+
+class KeptTiles : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(KeptTiles, AreTheInterpretersStates) {
+  auto specification = openExample(RECUR_SOURCE_DIR "/examples/" + GetParam() + ".recur", {8, 6});
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  PipelineOptions options;
+  options.target = *findTarget("sm_90a");
+  auto module = compile::makeStepProgram(recurrence, options);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+  EXPECT_EQ(program.getChunk(), 1);
+  auto arrays = interpreter::listKernelArrays(program);
+  auto kernels = compile::planCUDAKernels(program, options, compile::CUDAForm::Plain);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  ASSERT_EQ(kernels->plan.launches.size(), 1u);
+  EXPECT_EQ(kernels->plan.launches.front().arrays.size(), arrays.size());
+  tile::KernelOp kernel = *kernels->lowering->getModule().getOps<tile::KernelOp>().begin();
+
+  auto drawn = check::makeJudgedData(recurrence, sizes, 7);
+  ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+  interpreter::KeptArrays kept{1, {}};
+  auto results = interpreter::interpret(kernel, arrays, drawn->data, {}, &kept);
+  ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
+  EXPECT_LE(relativeRms(*results, drawn->want), 1e-6);
+  for (int64_t token = 0; token < sizes.tokens; ++token)
+    for (int64_t sequence = 0; sequence < sizes.batch; ++sequence) {
+      Results want = llvm::cantFail(interpreter::interpret(recurrence, takeFirst(drawn->data, sequence, token)));
+      for (dgps::StateOp state : recurrence.getStates()) {
+        const Array &final = want.final.at(state.getName().str());
+        const std::vector<double> &all = kept.states.at(state.getName().str()).values;
+        int64_t width = int64_t(final.values.size()) / sizes.heads;
+        ASSERT_EQ(int64_t(all.size()), sizes.batch * sizes.heads * sizes.tokens * width);
+        Array got{final.shape, {}};
+        for (int64_t head = 0; head < sizes.heads; ++head) {
+          auto begin = all.begin() + ((sequence * sizes.heads + head) * sizes.tokens + token) * width;
+          got.values.insert(got.values.end(), begin, begin + width);
+        }
+        EXPECT_LE(relativeRms(got, final), 1e-6)
+            << "state " << state.getName().str() << " before token " << token << " of sequence " << sequence;
+      }
+    }
+}
+
+// A state that keys erase, per-channel decays, scans, token loops, several states, delays, several steps a token.
+INSTANTIATE_TEST_SUITE_P(Some, KeptTiles,
+                         ::testing::Values("gated_delta_net", "kda", "hgrn", "slstm", "mlstm", "pgdn", "mamba2_layer",
+                                           "gated_delta_product"),
+                         [](const auto &info) { return info.param; });
+
+} // namespace
