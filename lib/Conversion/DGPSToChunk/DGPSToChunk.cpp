@@ -156,7 +156,12 @@ Value ProgramBuilder::multiply(Value matrix, Value rows, bool left) {
   }
   // The product goes through what the matrix is made of.
   if (isa<dgps::AddOp, dgps::SubOp>(op)) {
-    Value a = multiply(op->getOperand(0), rows, left), b = multiply(op->getOperand(1), rows, left);
+    // A scalar counts for every element.
+    auto part = [&](Value operand) {
+      return dgps::shapeOf(operand).empty() ? spread(mul(lift(operand), map(Function::Sum, rows)), shape)
+                                            : multiply(operand, rows, left);
+    };
+    Value a = part(op->getOperand(0)), b = part(op->getOperand(1));
     return map(isa<dgps::AddOp>(op) ? Function::Add : Function::Sub, {a, b});
   }
   if (isa<dgps::NegOp>(op))
