@@ -49,8 +49,14 @@ SmallVector<PlainRead, 4> recur::analysis::findPlainReads(Algebra &algebra, cons
   const Poly *self = expressions.before(state);
   auto add = [&](mlir::Value value, mlir::Value matrix, mlir::Value vector, bool isLeft) {
     const Poly *scale = quotient(algebra, expressions.of(matrix), self), *key = expressions.of(vector);
-    if (!scale || scale->isZero() || key->isZero() || scale->axes != Axis::None || scale->dependsOn(state) ||
-        key->dependsOn(state))
+    if (!scale || scale->dependsOn(state) || key->dependsOn(state))
+      return;
+    // A factor of each channel that is summed over is one of the key.
+    if (scale->axes == (isLeft ? Axis::Row : Axis::Col)) {
+      key = algebra.multiplyWithinLimit(isLeft ? scale : algebra.transpose(scale), key);
+      scale = algebra.one();
+    }
+    if (!key || scale->isZero() || key->isZero() || scale->axes != Axis::None)
       return;
     Content content = extractContent(algebra, key);
     reads.push_back({value, algebra.multiply(scale, content.scale), content.direction, isLeft});

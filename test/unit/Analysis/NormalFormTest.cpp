@@ -289,6 +289,8 @@ TEST(Class, Inverse) {
   EXPECT_EQ(classOf("let u = P @ k\nP = P - outer(u, u) / (a / b + dot(k, u))"), "inverse");
   EXPECT_EQ(classOf("let u = P @ (k + 0.2 * h)\nP = 1.01 * (P - outer(u, u) / (2 + dot(k + 0.2 * h, u)))"), "inverse");
   EXPECT_EQ(classOf("let u = P @ l2norm(k)\nP = P - outer(u, u) / (1 + dot(l2norm(k), u))"), "inverse");
+  EXPECT_EQ(classOf("let u = P @ diag(k) @ h\nP = P - outer(u, u) / (1 + dot(k * h, u))"), "inverse");
+  EXPECT_EQ(classOf("let u = -h @ (diag(k) @ P)\nP = P - outer(u, u) / (1 - dot(h * k, u))"), "inverse");
 
   Understood understood = understand("P = a * P\nlet u = P @ k\nP = P - b * outer(u, u) / (3 + b * dot(k, u))");
   const InverseForm &form = *understood.state("P").inverse;
