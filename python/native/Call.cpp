@@ -375,6 +375,7 @@ Call::Kept Call::readKept(const Kernel &kernel, nb::list arrays, int64_t interva
   std::vector<const recur_array_info *> states = kernel.getArrays(RECUR_STATE);
   recur_call call = makeCall(RECUR_PLAN_AUTO);
   call.kept_interval = kept.interval = interval;
+  call.device = gpu < 0 ? RECUR_CPU : RECUR_CUDA;
   int64_t rows = recur_kept_rows(&kernel.getRecurrence(), &call);
   if (rows < 0)
     raiseArgument(recur_message());
@@ -458,9 +459,10 @@ bool Call::isRepeatable() const {
 
 void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0, {}); }
 
-int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
+int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval) const {
   recur_call call = makeCall(plan);
   call.device = RECUR_CUDA;
+  call.kept_interval = keptInterval;
   int64_t bytes = recur_workspace_size(&kernel.getRecurrence(), &call);
   if (bytes < 0)
     raiseArgument(recur_message());
@@ -468,9 +470,13 @@ int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan) const {
 }
 
 void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uintptr_t workspace,
-                    int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan) {
+                    int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan, nb::list kept,
+                    int64_t keptInterval) {
   bound = listForward(kernel, outputs, finals);
+  Kept states = readKept(kernel, kept, keptInterval, /*isWritten=*/true);
   recur_call call = makeCall(plan);
+  call.kept_interval = states.interval;
+  call.kept_states = states.states.data();
   call.arguments = bound.data();
   call.argument_count = int64_t(bound.size());
   call.workspace = reinterpret_cast<void *>(workspace);

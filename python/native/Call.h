@@ -66,11 +66,12 @@ public:
   /// Has the call, which is on PyTorch's tensors in the processor's memory, run on PyTorch's threads.
   void runOnTorchsThreads() { runsOnTeam = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
-  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan) const;
+  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval) const;
   /// Puts the computation into a stream of the current context. `workspace` and `deviceOffsets` are memory of its GPU;
-  /// the latter is 0 where there are no offsets.
+  /// the latter is 0 where there are no offsets. `kept`: as for `run`.
   void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
-                int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan);
+                int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan, nanobind::list kept,
+                int64_t keptInterval);
   /// The shapes of gradients: as inputs and params, and as initial states.
   nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros

@@ -35,6 +35,20 @@ class Sizes:
         return self.B * ((self.T + interval - 1) // interval)
 
 
+def check_every(name: str, every: Any) -> None:
+    """Raises where it is no number of tokens."""
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise ArgumentError(f"{name}: every is a number of tokens, at least 1, not {every!r}")
+
+
+def count_on_the_way(kernel: _native.Kernel, B: int, T: int, heads: int, offsets: Sequence[int] | None, every: int) -> list[tuple[int, ...]]:
+    """The shapes of the states before every so many tokens, of each sequence or, where these are packed, of all together."""
+    tokens = [T] if offsets is None else [max(end - begin, 0) for begin, end in zip(offsets, offsets[1:])]
+    rows = sum((length + every - 1) // every for length in tokens)
+    leading = (B, rows, heads) if offsets is None else (rows, heads)
+    return [(*leading, *shape) for _, kind, _, _, shape in kernel.arrays if kind == "state"]
+
+
 def check_budget(name: str, kept_bytes: Any) -> None:
     """Raises where it is no number of bytes."""
     if kept_bytes is None or (isinstance(kept_bytes, int) and not isinstance(kept_bytes, bool) and kept_bytes >= 0):

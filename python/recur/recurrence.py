@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, compiler, debug, kept, kernels, parts
+from . import _native, bound, compiler, debug, kept, kernels, memory, parts
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CheckError, NoGradientError, suggest
 from .rich import Explanation
@@ -441,7 +441,36 @@ class Recurrence:
                     whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given), target)]
                 return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
         whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
-        return whole.call_on_memory(given, initial, final, out, offsets, states_transposed)
+        return memory.call(whole, given, initial, final, out, offsets, states_transposed)
+
+    def keep(self, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
+        """The call with the states on the way, for whoever goes on from there, as when of several tokens that were tried some are
+        taken. The arguments are those of a call, on NumPy's arrays or PyTorch's tensors; nothing is differentiated.
+
+        every: the tokens between states; 1 for those before each token.
+
+        The result is the outputs, the states before the tokens 0, ``every``, ``2 * every`` and so on, ``[B, rows, H, ...]``, and
+        the states after the last token. Of packed sequences the rows lie one behind another, ``[rows, H, ...]``. Where there are
+        several states, both are mappings.
+        """
+        if self._layout is not None:
+            self._layout.refuse_wholes(arrays, named, initial)
+        kept.check_every(self.name, every)
+        given = self._bind(arrays, named)
+        families = {type(array).__module__.partition(".")[0] for array in given}
+        if families & {"jax", "jaxlib"}:
+            raise ArgumentError(f"{self.name}: states on the way are given of NumPy's arrays and PyTorch's tensors, not of JAX's")
+        if "torch" in families:
+            from . import torch_kept
+
+            return torch_kept.keep(self, given, initial, offsets, every)
+        whole = self.with_all_states(*self.read_dims(given)) if self.declaration.has_implicit_states else self
+        return memory.keep(whole, given, initial, offsets, every)
+
+    def arrange_kept(self, outputs: Sequence[Any], rows: Sequence[Any], finals: Sequence[Any]) -> Any:
+        """Results as `keep` gives them."""
+        *computed, last = self.arrange(outputs, finals, True)
+        return (*computed, rows[0] if len(rows) == 1 else dict(zip(self._states, rows)), last)
 
     def bind(
         self,
@@ -466,14 +495,14 @@ class Recurrence:
         if isinstance(final, bool):
             raise ArgumentError(f"{self.name}: a bound call writes final states to arrays of yours; give them, or None")
         is_torch = any(type(array).__module__.startswith("torch") for array in given)
-        memory: Any = bound
+        of: Any = bound
         if is_torch:
-            from . import torch as memory
+            from . import torch as of
         initials = self.list_initials(initial)
         call = _native.Call(
             self.signature,
-            [memory.show_bound(self, array) for array in given],
-            None if initials is None else [memory.show_bound(self, state) for state in initials],
+            [of.show_bound(self, array) for array in given],
+            None if initials is None else [of.show_bound(self, state) for state in initials],
             None,
             states_transposed,
             None,
@@ -483,46 +512,11 @@ class Recurrence:
         loaded = self.obtain(call.key)
         shapes, _ = call.shapes(loaded.kernel)
         wanted = self.list_outputs(out) or [None] * len(shapes)
-        outputs = [memory.allocate_bound(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
+        outputs = [of.allocate_bound(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
         finals = self.list_finals(final)
-        call.bind(loaded.kernel, [memory.show_bound(self, array) for array in outputs], [memory.show_bound(self, state) for state in finals])
-        note = memory.note_bound([*outputs, *finals])
+        call.bind(loaded.kernel, [of.show_bound(self, array) for array in outputs], [of.show_bound(self, state) for state in finals])
+        note = of.note_bound([*outputs, *finals])
         return bound.Bound(call, self.arrange(outputs, (), False), (given, initials, finals, outputs), note)
-
-    def call_on_memory(
-        self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
-    ) -> Any:
-        """The call on whatever shows its memory, with NumPy's arrays as results."""
-        initials = self.list_initials(initial)
-        call = _native.Call(self.signature, given, initials, offsets, states_transposed, self.notice())
-        key = call.key
-        loaded = self._kernels.get(key) or self.obtain(key)
-        output_shapes, state_shapes = call.shapes(loaded.kernel)
-        wanted = self.list_outputs(out)
-        dtype, result = key[1], key[2]
-        if wanted is None:
-            computed = outputs = [numpy.empty(shape, _find_type(dtype, given)) for shape in output_shapes]
-        else:
-            outputs = [
-                numpy.empty(shape, _find_type(result, given)) if array is None else array
-                for array, shape in zip(wanted, output_shapes)
-            ]
-            computed = outputs if dtype == result else [numpy.empty(shape, numpy.float32) for shape in output_shapes]
-        finals: list[Any]
-        if final is True:
-            finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
-        elif final is False or final is None:
-            finals = [None] * len(self._states)
-        else:
-            finals = self.list_finals(final)
-        call.run(loaded.kernel, computed, finals)
-        if dtype != result:
-            if wanted is None:
-                outputs = [array.astype(_find_type(result, given)) for array in computed]
-            else:
-                for array, value in zip(outputs, computed):
-                    numpy.copyto(array, value, casting="unsafe")
-        return self.arrange(outputs, finals, final is not False and final is not None)
 
     def learn(
         self, call: _native.Call, kernel: _native.Kernel, given: list[Any], initials: Any, wanted: Any, finals: Any,
@@ -584,17 +578,3 @@ def _define_again(source: str, source_name: str, name: str, options: Mapping[str
     from . import define
 
     return define(source, source_name=source_name, recurrence=name, **options)
-
-
-def _find_type(name: str, given: Sequence[Any]) -> Any:
-    """NumPy's type of that name; NumPy itself has no bfloat16, so that it is that of an argument."""
-    if name != "bfloat16":
-        return numpy.float32 if name == "float32" else numpy.float16
-    for array in given:
-        if isinstance(array, numpy.ndarray) and array.dtype.name == name:
-            return array.dtype
-    try:
-        import ml_dtypes
-    except ImportError:
-        raise ArgumentError("bfloat16 results need the package ml_dtypes, which gives NumPy that type") from None
-    return ml_dtypes.bfloat16

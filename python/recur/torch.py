@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .recurrence import Recurrence
 
 _Sizes = keeping.Sizes
-_TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 
 
 _HAS_TABLE = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
@@ -82,7 +82,7 @@ def show(tensor: Any) -> Any:
     DLPack's table of functions: they are read there."""
     if _HAS_TABLE or not isinstance(tensor, torch.Tensor):
         return tensor
-    dtype = _TYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
+    dtype = TYPES.get(tensor.dtype) or str(tensor.dtype).removeprefix("torch.")
     gpu = tensor.get_device() if tensor.is_cuda else -1
     return _native.View.from_pointer(tensor.data_ptr(), dtype, tensor.shape, tensor.stride(), tensor, gpu)
 
@@ -119,14 +119,14 @@ def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
     return torch_gpu.find_target(recurrence, tensor.device)
 
 
-def _allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.dtype) -> list[torch.Tensor]:
+def allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.dtype) -> list[torch.Tensor]:
     return [like.new_empty(list(shape), dtype=dtype) for shape in shapes]
 
 
 def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any) -> list[torch.Tensor]:
     """Packed sequences may have fewer rows than there is room for, which are zero then: the same each time."""
     if offsets is None:
-        return _allocate(shapes, like, torch.float32)
+        return allocate(shapes, like, torch.float32)
     return [like.new_zeros(list(shape), dtype=torch.float32) for shape in shapes]
 
 
@@ -156,11 +156,11 @@ def _run(
     twin: Any = None,
 ) -> tuple[list[torch.Tensor], list[Any]]:
     """The call itself. What of outputs and final states is not given is made here. ``twin``: offsets in a GPU's memory too."""
-    results, states, _ = _run_keeping(recurrence, given, initials, outputs, finals, offsets, transposed, twin)
+    results, states, _ = run_keeping(recurrence, given, initials, outputs, finals, offsets, transposed, twin)
     return results, states
 
 
-def _run_keeping(
+def run_keeping(
     recurrence: Recurrence,
     given: Sequence[Any],
     initials: Sequence[Any] | None,
@@ -171,8 +171,10 @@ def _run_keeping(
     twin: Any = None,
     gradients: Sequence[str] | None = None,
     kept_bytes: int | None = None,
+    every: int = 0,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
-    """The same with the states that are kept for these gradients, where any are wanted."""
+    """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
+    tokens."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -183,9 +185,9 @@ def _run_keeping(
     if given[0].is_cuda:
         from . import torch_gpu
 
-        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed)
+        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every)
         note_written(written)
-        return (*computed, [])
+        return computed
     call = _read(recurrence, given, initials, offsets, transposed)
     loaded, interval, kept_shapes = None, 0, []
     if gradients is not None:
@@ -195,19 +197,24 @@ def _run_keeping(
         kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
     loaded = loaded or recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
-    made = _allocate(output_shapes, given[0], given[0].dtype)
+    made = allocate(output_shapes, given[0], given[0].dtype)
     results = made if outputs is None else [new if tensor is None else tensor for tensor, new in zip(outputs, made)]
     states: Sequence[Any] = [None] * len(state_shapes)
     if finals is True:
-        states = _allocate(state_shapes, given[0], torch.float32)
+        states = allocate(state_shapes, given[0], torch.float32)
     elif finals is not False:
         states = finals
-    kept = _allocate_kept(kept_shapes, given[0], offsets)
+    kept = flat = _allocate_kept(kept_shapes, given[0], offsets)
+    if every:
+        from . import torch_kept
+
+        interval = every
+        kept, flat = torch_kept.allocate(call, loaded.kernel, given[0], offsets, every)
     call.run(
         loaded.kernel,
         [show(tensor) for tensor in results],
         [show(state) for state in states],
-        kept=[show(state) for state in kept],
+        kept=[show(state) for state in flat],
         kept_interval=interval,
     )
     note_written(written)
@@ -243,7 +250,7 @@ def _forward(
     recurrence = REGISTRY[name]
     given, initials = _unpack(recurrence, tensors, has_initial)
     gradients = recurrence.name_wanted(wanted, has_initial) if any(wanted) else None
-    outputs, states, kept = _run_keeping(
+    outputs, states, kept = run_keeping(
         recurrence, given, initials, None, final, offsets, transposed, gradients=gradients, kept_bytes=kept_bytes
     )
     return outputs + (states if final else []) + kept
@@ -265,7 +272,7 @@ def _read_sizes(recurrence: Recurrence, tensors: Sequence[torch.Tensor], offsets
                 dims[side] = int(size)
     heads = groups if heads is None else heads
     sequences = None if offsets is None else offsets.shape[0] - 1
-    dtype = _TYPES.get(tensors[0].dtype, str(tensors[0].dtype))
+    dtype = TYPES.get(tensors[0].dtype, str(tensors[0].dtype))
     B, T = tensors[0].shape[:2]
     return dims, dtype, _Sizes(B, T, heads, heads if groups is None else groups, sequences)
 
@@ -308,8 +315,8 @@ def _(
             outputs.append((sizes.B, sizes.T, sizes.heads, *shape))
         elif kind == "state":
             states.append((sequences, sizes.heads, *(shape[::-1] if transposed and len(shape) == 2 else shape)))
-    results = _allocate(outputs, tensors[0], tensors[0].dtype)
-    results += _allocate(states, tensors[0], torch.float32) if final else []
+    results = allocate(outputs, tensors[0], tensors[0].dtype)
+    results += allocate(states, tensors[0], torch.float32) if final else []
     return results + _allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
 
 
@@ -418,7 +425,7 @@ def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str, target: s
 complete._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
+def refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
     """torch.func's transformations and forward mode do not see an operator; a tangent would be zero without a word."""
     functorch = torch._C._functorch
     if functorch.peek_interpreter_stack() is not None:
@@ -451,7 +458,7 @@ def call(
             raise ArgumentError(f"{name}: the {'input' if is_input else 'param'} '{value.name}' {what}")
     initials = recurrence.list_initials(initial)
     if not torch.compiler.is_compiling():
-        _refuse_transformations(name, [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)])
+        refuse_transformations(name, [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)])
     for tensor in (*given, *(initials or ())):
         if isinstance(tensor, torch.Tensor) and tensor.device != given[0].device:
             raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {tensor.device}; a call has all on one device")
@@ -467,7 +474,7 @@ def call(
     types = {tensor.dtype for tensor in given}
     narrow = types - {torch.float32}
     result = None
-    if len(types) == 2 and len(narrow) == 1 and narrow <= _TYPES.keys():
+    if len(types) == 2 and len(narrow) == 1 and narrow <= TYPES.keys():
         result = next(iter(narrow))
         given = [tensor.float() for tensor in given]
     if out is not None or not isinstance(final, (bool, type(None))):

@@ -130,9 +130,12 @@ def run(
     offsets: Any,
     twin: Any,
     transposed: bool,
-) -> tuple[list[torch.Tensor], list[Any]]:
-    """The call itself. What of outputs and final states is not given is made here."""
+    every: int = 0,
+) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
+    """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
+    tokens, where they are wanted."""
     from .torch import show
+    from .torch_kept import allocate
 
     device = given[0].device
     index = device.index
@@ -169,7 +172,8 @@ def run(
             states = [given[0].new_empty(list(shape), dtype=torch.float32) for shape in state_shapes]
         elif finals is not False:
             states = finals
-        size = call.count_workspace_bytes(loaded.kernel)
+        kept, flat = allocate(call, loaded.kernel, given[0], offsets, every)
+        size = call.count_workspace_bytes(loaded.kernel, kept_interval=every)
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_on_gpu(
             loaded.kernel,
@@ -179,6 +183,10 @@ def run(
             size,
             _get_stream(index),
             0 if twin is None else twin.data_ptr(),
+            kept=[show(state) for state in flat],
+            kept_interval=every,
         )
+    if every:
+        return results, list(states), kept
     recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, results, list(states), size)
-    return results, list(states)
+    return results, list(states), kept

@@ -397,3 +397,17 @@ def test_overhead(gdn):
     )
     print(f"one token on a GPU, us of the caller: {in_place:.1f} in place, {new_output:.1f} with a new output, {new_state:.1f} with a new state too; {add:.1f} torch.add")
     assert in_place < 15
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_states_on_the_way(every):
+    recurrence = recur.library.gated_delta_net
+    inputs = draw()
+    offsets = numpy.array([0, 30, 30, 70])
+    for packed in (False, True):
+        given = {name: array[: 1 if packed else 2] for name, array in inputs.items()}
+        own = {"offsets": offsets} if packed else {}
+        want = recurrence.keep(**given, every=every, **own)
+        got = recurrence.keep(**put(given), every=every, **{name: torch.tensor(ends) for name, ends in own.items()})
+        for tensor, array in zip(got, want):
+            assert tensor.is_cuda and tensor.shape == array.shape and error_of(host(tensor), array) < BOUND[torch.float32]

@@ -1,0 +1,81 @@
+"""Calls on whatever shows its memory, with NumPy's arrays as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from . import _native, kept
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .recurrence import Recurrence
+
+
+def call(
+    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+) -> Any:
+    """The call itself."""
+    initials = recurrence.list_initials(initial)
+    call = _native.Call(recurrence.signature, given, initials, offsets, states_transposed, recurrence.notice())
+    key = call.key
+    loaded = recurrence.obtain(key)
+    output_shapes, state_shapes = call.shapes(loaded.kernel)
+    wanted = recurrence.list_outputs(out)
+    dtype, result = key[1], key[2]
+    if wanted is None:
+        computed = outputs = [numpy.empty(shape, find_type(dtype, given)) for shape in output_shapes]
+    else:
+        outputs = [
+            numpy.empty(shape, find_type(result, given)) if array is None else array
+            for array, shape in zip(wanted, output_shapes)
+        ]
+        computed = outputs if dtype == result else [numpy.empty(shape, numpy.float32) for shape in output_shapes]
+    finals: list[Any]
+    if final is True:
+        finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
+    elif final is False or final is None:
+        finals = [None] * len(state_shapes)
+    else:
+        finals = recurrence.list_finals(final)
+    call.run(loaded.kernel, computed, finals)
+    if dtype != result:
+        if wanted is None:
+            outputs = [array.astype(find_type(result, given)) for array in computed]
+        else:
+            for array, value in zip(outputs, computed):
+                numpy.copyto(array, value, casting="unsafe")
+    return recurrence.arrange(outputs, finals, final is not False and final is not None)
+
+
+def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:
+    """The call with the states on the way; see :meth:`recur.Recurrence.keep`."""
+    call = _native.Call(recurrence.signature, given, recurrence.list_initials(initial), offsets, False, recurrence.notice())
+    loaded = recurrence.obtain(call.key)
+    output_shapes, state_shapes = call.shapes(loaded.kernel)
+    outputs = [numpy.empty(shape, find_type(call.key[1], given)) for shape in output_shapes]
+    finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
+    B, T = output_shapes[0][:2]
+    ends = None if offsets is None else [int(end) for end in numpy.asarray(offsets)]
+    rows = [numpy.empty(shape, numpy.float32) for shape in kept.count_on_the_way(loaded.kernel, B, T, call.heads[0], ends, every)]
+    flat = rows if ends else [state.reshape(B * state.shape[1], *state.shape[2:]) for state in rows]
+    call.run(loaded.kernel, outputs, finals, kept=flat, kept_interval=every)
+    if call.key[1] != call.key[2]:
+        outputs = [array.astype(find_type(call.key[2], given)) for array in outputs]
+    return recurrence.arrange_kept(outputs, rows, finals)
+
+
+def find_type(name: str, given: Sequence[Any]) -> Any:
+    """NumPy's type of that name; NumPy itself has no bfloat16, so that it is that of an argument."""
+    if name != "bfloat16":
+        return numpy.float32 if name == "float32" else numpy.float16
+    for array in given:
+        if isinstance(array, numpy.ndarray) and array.dtype.name == name:
+            return array.dtype
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise ArgumentError("bfloat16 results need the package ml_dtypes, which gives NumPy that type") from None
+    return ml_dtypes.bfloat16
