@@ -1,4 +1,5 @@
 #include "Analysis/KernelTime.h"
+#include "Analysis/SameColumns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -91,20 +92,35 @@ void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
 }
 
 /// Warps scale columns first, and then have blocks of 16 indices, those of the diagonal and those of rows of each size
-/// of halves. A step of 16 channels goes from loads over two products and a power to a third product.
+/// of halves. A step of 16 channels goes from loads over two products and a power to a third product. An op with the
+/// columns of the one before it adds its rows to that.
 void TimeEstimate::demandOfRounded(ScaledDotsOp op, Demand &demand) const {
   constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32, stepLatency = 250;
-  constexpr double ofDiagonal = 144, ofHalves = 156, withoutLogarithms = 1.5; // instructions, by machine code
+  // Instructions of a step, by machine code: a block of the diagonal, of columns and of rows.
+  struct Instructions {
+    double diagonal, columns, rows;
+  };
+  constexpr Instructions first{130, 79, 68}, next{20, 0, 36};
+  constexpr double nextStep = 0.3, withoutLogarithms = 1.5;
+  auto before = dyn_cast_or_null<ScaledDotsOp>(op->getPrevNode());
+  bool isNext = before && analysis::haveSameColumns(before, op);
+  const Instructions &each = isNext ? next : first;
   double indices = double(op.getScales().getType().getSize(0)), warps = threads / warpThreads;
   double steps = double(op.getScales().getType().getSize(1)) / block, sizes = std::log2(double(op.getBlock()) / block);
   double writes = double(op.getSteps().size()), pairs = double(op.getPoints().size()) * writes;
   double blocks = indices / block, sides = sizes * blocks / 2;
-  double instructions = steps * pairs * (blocks * ofDiagonal + sides * ofHalves);
+  double instructions = steps * (pairs * (blocks * each.diagonal + sides * each.rows) + sides * writes * each.columns);
   demand.arithmetic = warpThreads * instructions * (op.getLogarithms() ? 1 : withoutLogarithms);
-  demand.sharedBytes *= 1 + sizes;
-  // Two warps share the channels of a block of columns.
-  demand.steps = steps * (pairs * std::ceil((blocks + sides) / warps) + std::ceil(2 * sides * writes / warps) / 2);
+  double often = countTileBytes(op.getLeft()), once = countTileBytes(op.getResult());
+  if (!isNext) {
+    often += countTileBytes(op.getRight()) + countTileBytes(op.getScales());
+    once += 2 * countTileBytes(op.getWork());
+  }
+  demand.sharedBytes = often * (1 + sizes) + once;
   demand.stepLatency = stepLatency;
+  demand.steps = steps * pairs * std::ceil((blocks + sides) / warps) * (isNext ? nextStep : 1);
+  if (!isNext) // two warps share the channels of a block of columns
+    demand.steps += steps * std::ceil(2 * sides * writes / warps) / 2;
 }
 
 Demand TimeEstimate::demandOf(Operation *op) const {

@@ -349,33 +349,48 @@ static int64_t countTogether(KernelOp kernel) {
   return count;
 }
 
+/// Whether each channel has decays of its own.
+static bool hasChannels(chunk::InteractionOp op) {
+  return op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1;
+}
+
 /// Makes the kernel; where its chunks are apart, in the form of which most CTAs have room on a multiprocessor.
 static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, PlanMachine machine, StringRef symbol,
                               Type element) {
   FailureOr<KernelOp> best = Planner(program, builder, machine).plan(symbol, element);
   if (failed(best) || !machine.isCTA() || !program.getStates().empty())
     return best;
-  auto tryOther = [&](bool PlanMachine::*form, llvm::function_ref<bool(KernelOp)> isBetter) -> LogicalResult {
-    PlanMachine other = machine;
+  PlanMachine ofBest = machine;
+  auto tryOther = [&](PlanMachine other, bool PlanMachine::*form,
+                      llvm::function_ref<bool(KernelOp)> isBetter) -> LogicalResult {
     other.*form = true;
     FailureOr<KernelOp> made = Planner(program, builder, other).plan(symbol, element);
     if (failed(made))
       return failure();
-    if (isBetter(*made))
+    if (isBetter(*made)) {
       std::swap(*made, *best);
+      ofBest = other;
+    }
     made->erase();
     return success();
   };
   if (!fitTogether(*best, 3)) {
     int64_t wanted = fitTogether(*best, 2) ? 3 : 2;
-    if (failed(tryOther(&PlanMachine::loadsLate, [&](KernelOp kernel) {
+    if (failed(tryOther(machine, &PlanMachine::loadsLate, [&](KernelOp kernel) {
           return kernel.getWorkspace() < best->getWorkspace() || fitTogether(kernel, wanted);
         })))
       return failure();
   }
   // That was measured to gain by the room that it makes, and not by the barriers that it spares.
-  return tryOther(&PlanMachine::inLevels,
-                  [&](KernelOp kernel) { return countTogether(kernel) > countTogether(*best); });
+  if (failed(tryOther(machine, &PlanMachine::inLevels,
+                      [&](KernelOp kernel) { return countTogether(kernel) > countTogether(*best); })))
+    return failure();
+  // Columns that are scaled once for several rows; but one CTA more hides more.
+  if (llvm::count_if(program.getOps<chunk::InteractionOp>(), hasChannels) < 2)
+    return success();
+  return tryOther(ofBest, &PlanMachine::dotsTogether, [&](KernelOp kernel) {
+    return kernel.getWorkspace() <= best->getWorkspace() && countTogether(kernel) >= countTogether(*best);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -235,21 +235,49 @@ void Planner::maskScalar(Value result, chunk::InteractionOp op, Value made, Valu
   }
 }
 
+/// Interactions of later ops with the same writes under the same decays, whose rows are there already.
+SmallVector<chunk::InteractionOp> Planner::findDotsTogether(chunk::InteractionOp op) const {
+  auto isThere = [&](Value rows) {
+    Operation *maker = rows.getDefiningOp();
+    return isa<chunk::InputOp, chunk::TakeOp>(maker) ||
+           (maker->getBlock() == op->getBlock() && maker->isBeforeInBlock(op));
+  };
+  SmallVector<chunk::InteractionOp> found;
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+    if (auto other = dyn_cast<chunk::InteractionOp>(next);
+        other && other.getColumns() == op.getColumns() && other.getDecay() == op.getDecay() &&
+        other.getLinear() == op.getLinear() && other.getSteps() == op.getSteps() &&
+        other.getPoints().size() == op.getPoints().size() && isThere(other.getRows()))
+      found.push_back(other);
+  return found;
+}
+
 /// A decay for each channel of numbers that are rounded: the matrix units take all dots, and the decays as they come.
 bool Planner::planRoundedChannels(chunk::InteractionOp op) {
   int64_t chunk = chunk::tensorOf(op.getDecay()).getShape()[0], channels = chunk::tensorOf(op.getDecay()).getShape()[1];
   if (!machine.isCTA() || !dataType.isBF16() || program.getExact() || channels % blockTokens != 0 ||
       chunk % blockTokens != 0 || !llvm::isPowerOf2_64(uint64_t(chunk)))
     return false;
-  Value rows = getElements(op.getRows()), columns = getElements(op.getColumns()), steps = getElements(op.getDecay()),
-        result = make(op);
-  fill(result, 0, rowsOf(result));
+  SmallVector<chunk::InteractionOp> all{op};
+  if (machine.dotsTogether && !op.getLinear())
+    llvm::append_range(all, findDotsTogether(op));
+  Value columns = getElements(op.getColumns()), steps = getElements(op.getDecay()), count;
+  SmallVector<std::pair<Value, Value>> rowsAndDots;
+  for (chunk::InteractionOp one : all) {
+    planned.insert(one);
+    Value rows = getElements(one.getRows()), result = make(one);
+    if (!count)
+      count = rowsOf(result);
+    fill(result, 0, count);
+    rowsAndDots.push_back({rows, result});
+  }
   int64_t workRows =
       ScaledDotsOp::countWorkRows(chunk, chunk, int64_t(op.getPoints().size()), int64_t(op.getSteps().size()),
                                   /*areLogarithms=*/!op.getLinear());
   Value work = workRows ? alloc({workRows, channels}, dataType) : Value();
-  ScaledDotsOp::create(builder, loc, rows, columns, steps, result, work, rowsOf(result), chunk, /*rounded=*/true,
-                       /*logarithms=*/!op.getLinear(), op.getPoints(), op.getSteps());
+  for (auto [one, tiles] : llvm::zip(all, rowsAndDots))
+    ScaledDotsOp::create(builder, loc, tiles.first, columns, steps, tiles.second, work, count, chunk, /*rounded=*/true,
+                         /*logarithms=*/!op.getLinear(), one.getPoints(), one.getSteps());
   return true;
 }
 
@@ -325,6 +353,8 @@ chunk::MapOp Planner::findSumOfDots(chunk::InteractionOp op) {
 }
 
 void Planner::plan(chunk::InteractionOp op) {
+  if (planned.contains(op))
+    return;
   chunk::MapOp sum = findSumOfDots(op);
   Value made = sum ? sum.getResult() : op.getResult();
   bool isSecond = sum && tiles.contains(made);

@@ -77,6 +77,7 @@ struct PlanMachine {
   bool loadsLate = false;     // where they are needed, which takes less memory, not at a chunk's beginning
   bool inLevels = false;      // ops that wait for the same barriers stand side by side
   bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
+  bool dotsTogether = false;  // interactions of the same writes under decays of each channel, one behind the other
   bool isCTA() const { return threads > 0; }
 };
 
@@ -216,6 +217,7 @@ private:
   mlir::Value repeat(llvm::ArrayRef<mlir::Value> ofRows);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value made, mlir::Value factors);
+  llvm::SmallVector<chunk::InteractionOp> findDotsTogether(chunk::InteractionOp op) const;
   bool planRoundedChannels(chunk::InteractionOp op);
   void planChannels(chunk::InteractionOp op, mlir::Value factors);
 
@@ -341,7 +343,7 @@ private:
   llvm::DenseMap<mlir::Value, LeftScan> leftScans;
   llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
   llvm::DenseSet<mlir::Operation *> sumsOfStarts;
-  llvm::DenseSet<mlir::Operation *> planned; // maps that a product before them made
+  llvm::DenseSet<mlir::Operation *> planned; // that are made with an op before them
   // What several ops ask for, by the value that it is made of. Forgotten at the end of a region.
   struct Shared {
     llvm::DenseMap<mlir::Value, mlir::Value> factors, logarithms, logarithmsBefore, logarithmsTotal, transposed,

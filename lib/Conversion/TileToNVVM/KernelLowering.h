@@ -104,8 +104,12 @@ private:
   void view(tile::ViewOp op);
   void emit(tile::ProductOp op);
 
-  /// Puts a barrier before an op that touches what another thread may still write, or writes what it may still read.
-  void order(mlir::Operation *op);
+  /// Whether the op right behind the last of `together` is made together with these.
+  bool isNextTogether();
+
+  /// Puts a barrier before ops that touch what another thread may still write, or write what it may still read. They
+  /// are made together.
+  void order(llvm::ArrayRef<mlir::Operation *> ops);
   void orderAll() {
     if (!pending.empty())
       team.barrier();
@@ -142,6 +146,7 @@ private:
   llvm::SmallVector<Access> pending;                                       // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
   std::vector<std::unique_ptr<Registers>> registers;                       // of the tiles there
+  llvm::SmallVector<tile::ScaledDotsOp> together;                          // that are made at the last of them
   mlir::IRMapping values;
 };
 

@@ -144,7 +144,7 @@ bool KernelLowering::isCrowded() {
 void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {
   team.loc = ahead.op.getLoc();
   forgetThread();
-  order(ahead.op);
+  order(ahead.op.getOperation());
   ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, ahead.later);
 }
 

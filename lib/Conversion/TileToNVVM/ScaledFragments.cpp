@@ -4,24 +4,32 @@
 // are a product of the matrix units with a triangle of ones, in f32, and what such a product leaves in a lane are the
 // sums of the very elements that the lane has of a factor. So rows and columns are scaled in registers, without an
 // exchange:
-// - A block of 16 indices with itself: rows are scaled from the block's start, columns by the inverse, in tf32. Rows
-// that
-//   have met a sum beyond the range take halves (ScaledPairs.cpp), whatever later rows have met.
+// - A block of 16 indices with itself: rows are scaled from the start of their eight, columns by the inverse, in tf32.
+//   Rows that have met a sum beyond the range take halves (ScaledPairs.cpp), whatever later rows have met.
 // - Blocks further apart: rows are scaled from where their halves of an aligned range meet, by a triangle of their own
 //   block and by ones of the blocks between. So are columns, which are left in the work tile for the warps that have
 //   rows.
 // A triangle's zeros meet steps of later indices, so steps are bounded: what is no number becomes one that no row stays
 // steady with, and a finite one beyond the bound leaves nothing of a scale either way.
+// Ops that have the same columns are made together: the sums, their exponentials and the scaled columns are the same.
 #include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "dialects/Tile/SteadyProducts.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace recur::conversion;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
+
+static uint32_t bitsOfBF16(double value) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return uint32_t(number.bitcastToAPInt().getZExtValue());
+}
 
 namespace {
 constexpr int64_t blockIndices = ScaledDotsOp::unitIndices, stepChannels = 16;
@@ -40,16 +48,21 @@ enum class Reach { UpToOwn, BeforeOwn, BehindOwn };
 /// Within how many: the whole block, or an index's own eight.
 enum class Within { Block, Eight };
 
-using Words = SmallVector<Value, 4>; // of a factor, two numbers of bf16 each
-using Numbers =
-    SmallVector<Value, 8>; // of a lane: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8 channels
+using Words = SmallVector<Value, 4>;   // of a factor, two numbers of bf16 each
+using Numbers = SmallVector<Value, 8>; // of a lane: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8
+
+/// One of an index's rows of an op.
+struct Slot {
+  const DotsOfRows *dots;
+  int64_t which;
+};
 
 /// Code of one warp for blocks of 16 indices and steps of 16 channels.
 class SumFragments {
 public:
-  SumFragments(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
-               const Place &result, std::optional<Place> work)
-      : t(t), op(op), left(left), right(right), scales(scales), result(result), work(work),
+  SumFragments(TeamCode &t, ArrayRef<DotsOfRows> all, const Place &right, const Place &scales,
+               std::optional<Place> work)
+      : t(t), all(all), op(all.front().op), right(right), scales(scales), work(work),
         rowsPerIndex(op.getPoints().size()), columnsPerIndex(op.getSteps().size()), channels(scales.type.getSize(1)) {
     group = t.divide(t.lane, 4);
     pair = t.multiply(t.remainder(t.lane, 4), 2);
@@ -60,9 +73,9 @@ public:
     columnAcross = t.multiply(t.remainder(matrix, 2), 8);
   }
 
-  void emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
+  void emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes);
   void leaveColumns(int64_t half, int64_t firstColumn, Value side, int64_t write, Value begin, Value end);
-  void emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<int64_t> slots, Value indices);
+  void emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<Slot> slots, Value indices);
 
 private:
   bool areShort() const { return hasMatrices(scales); }
@@ -80,21 +93,11 @@ private:
   /// What sums are products with. Logarithms of bf16 are taken to the base of two by factors in two parts; of f32 they
   /// come in two parts to that base.
   SmallVector<uint32_t> parts(bool isNegative) const {
-    SmallVector<double> values{1, 1};
-    if (areShort()) {
-      auto high = APFloat(log2OfE);
-      bool losesInfo;
-      high.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
-      values = {double(high.convertToFloat()), log2OfE - double(high.convertToFloat())};
-    }
-    SmallVector<uint32_t> bits;
-    for (double value : values) {
-      APFloat number(isNegative ? -value : value);
-      bool losesInfo;
-      number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
-      bits.push_back(uint32_t(number.bitcastToAPInt().getZExtValue()));
-    }
-    return bits;
+    double sign = isNegative ? -1 : 1;
+    if (!areShort())
+      return {bitsOfBF16(sign), bitsOfBF16(sign)};
+    auto high = double(llvm::bit_cast<float>(bitsOfBF16(log2OfE) << 16));
+    return {bitsOfBF16(sign * high), bitsOfBF16(sign * (log2OfE - high))};
   }
   /// A triangle as a left factor of 16 by 16, for each part.
   SmallVector<Words> triangle(Reach reach, Within within = Within::Block, bool isNegative = false) {
@@ -118,6 +121,14 @@ private:
       factors.push_back({diagonal, isWhole && isLower ? all : none, isWhole && !isLower ? all : none, diagonal});
     }
     return factors;
+  }
+  /// For rows up to their own index, and for rows before it: of each kind of which there are any.
+  std::array<SmallVector<Words>, 2> rowTriangles(ArrayRef<Slot> slots, Within within) {
+    std::array<SmallVector<Words>, 2> kinds;
+    for (Slot slot : slots)
+      if (SmallVector<Words> &kind = kinds[isBefore(slot) ? 1 : 0]; kind.empty())
+        kind = triangle(isBefore(slot) ? Reach::BeforeOwn : Reach::UpToOwn, within);
+    return kinds;
   }
   /// Ones where the condition holds, and zeros elsewhere.
   SmallVector<Words> onesIf(Value condition) {
@@ -159,6 +170,9 @@ private:
       product.push_back(t.mul(number, exp2(logarithm)));
     return product;
   }
+  Numbers powers(const Numbers &logarithms) {
+    return Numbers(llvm::map_range(logarithms, [&](Value x) { return exp2(x); }));
+  }
   Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f", t.builder.getF32Type(), x); }
   Value call(StringRef name, Type type, ValueRange operands) {
     return LLVM::CallIntrinsicOp::create(t.builder, t.loc, type, t.builder.getStringAttr(name), operands).getResult(0);
@@ -177,15 +191,25 @@ private:
     return words;
   }
   Value asWord(Value number) { return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), number); }
-  bool isBefore(int64_t slot) { return op.getPoints()[slot] == pointBeforeScale; }
+  static int64_t pointOf(Slot slot) {
+    ScaledDotsOp own = slot.dots->op;
+    return own.getPoints()[size_t(slot.which)];
+  }
+  static bool isBefore(Slot slot) { return pointOf(slot) == pointBeforeScale; }
+  /// The row of an index.
+  Value rowOf(Slot slot, Value index) { return t.add(t.multiply(index, rowsPerIndex), slot.which); }
+  /// Of the rows that are not steady. Lane 4 r says whether rows r and r + 8 are.
+  void emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes,
+                    const std::array<Value, 2> &steadyLanes);
   /// Whether each of a lane's two rows is within the range, and all before it.
   std::array<Value, 2> areSteady(ArrayRef<Value> most);
   /// Of sums, which are bounded and so are numbers.
   Value larger(Value a, Value b) { return arith::MaxNumFOp::create(t.builder, t.loc, a, b); }
 
   TeamCode &t;
-  ScaledDotsOp op;
-  const Place &left, &right, &scales, &result;
+  ArrayRef<DotsOfRows> all;
+  ScaledDotsOp op; // any of them, for what they have in common
+  const Place &right, &scales;
   std::optional<Place> work;
   int64_t rowsPerIndex, columnsPerIndex, channels;
   Value group, pair;              // of the lane: its rows are r = group and r + 8, its channels 2 c = pair and the next
@@ -199,14 +223,14 @@ Words SumFragments::loadMatrices(const Place &place, Value row, Value column, bo
   Type word = t.builder.getI32Type();
   MLIRContext *context = t.builder.getContext();
   Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
-  Value all = NVVM::LdMatrixOp::create(
+  Value four = NVVM::LdMatrixOp::create(
       t.builder, t.loc, type, t.address(place, {Index(row), Index(column)}), t.builder.getI32IntegerAttr(4),
       NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
       NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
       NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
   Words words;
   for (int64_t i = 0; i < 4; ++i)
-    words.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
+    words.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, four, i));
   return words;
 }
 
@@ -215,10 +239,7 @@ SmallVector<Words> SumFragments::loadSteps(Value block, Value channel) {
   if (areShort()) {
     Words steps = loadMatrices(scales, t.add(first, down), t.add(channel, across), /*isAcross=*/true);
     Type two = VectorType::get(2, t.builder.getBF16Type());
-    APFloat most(mostStep);
-    bool losesInfo;
-    most.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
-    auto bits = int64_t(most.bitcastToAPInt().getZExtValue());
+    auto bits = int64_t(bitsOfBF16(mostStep));
     Value bound = LLVM::BitcastOp::create(t.builder, t.loc, two, t.constant(bits << 16 | bits));
     for (Value &word : steps) // the smaller size with the step's sign
       word = asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", two,
@@ -317,44 +338,56 @@ std::array<Value, 2> SumFragments::areSteady(ArrayRef<Value> most) {
   return {isWithin(own[0], limit), both(isWithin(own[1], limit), earlier)};
 }
 
+void SumFragments::emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes,
+                                const std::array<Value, 2> &steadyLanes) {
+  // A lane with l / 4 = r has rows r and r + 8, and here 2 r and 2 r + 1.
+  Value eight = t.select(t.below(group, t.constant(4)), steadyLanes[0], steadyLanes[1]),
+        inEight = t.remainder(group, 4);
+  std::array<Value, 2> isWanted;
+  for (int64_t odd : {0, 1}) {
+    Value lane = t.add(t.multiply(inEight, 8), 4 * odd), bit = arith::ShRUIOp::create(t.builder, t.loc, eight, lane);
+    isWanted[size_t(odd)] = t.below(t.remainder(bit, 2), t.constant(1));
+  }
+  for (const DotsOfRows &dots : all) {
+    SmallVector<int64_t> own;
+    for (Slot slot : slots)
+      if (slot.dots == &dots)
+        own.push_back(slot.which);
+    if (!own.empty())
+      emitPairsByHalves(t, dots.op, dots.rows, right, scales, dots.result, block, own, writes, isWanted);
+  }
+}
+
 /// The pairs of a block with itself, of these rows and columns of each index.
-void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
-  bool haveBefore = llvm::any_of(slots, [&](int64_t slot) { return isBefore(slot); }),
-       haveThrough = llvm::any_of(slots, [&](int64_t slot) { return !isBefore(slot); });
-  SmallVector<Words> through, before, back = triangle(Reach::UpToOwn, Within::Eight, /*isNegative=*/true),
-                                      between = triangle(Reach::BehindOwn, Within::Eight);
-  if (haveThrough)
-    through = triangle(Reach::UpToOwn, Within::Eight);
-  if (haveBefore)
-    before = triangle(Reach::BeforeOwn, Within::Eight);
+void SumFragments::emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes) {
+  SmallVector<Words> back = triangle(Reach::UpToOwn, Within::Eight, /*isNegative=*/true),
+                     between = triangle(Reach::BehindOwn, Within::Eight);
+  auto ofRows = rowTriangles(slots, Within::Eight);
   // Of each pair of a row and a column of an index: the earlier eight with themselves, the later ones with them, and
   // the later ones with themselves.
   constexpr size_t ofPair = 12;
   size_t count = ofPair * slots.size() * writes.size();
-  SmallVector<Value> all(count + 3, t.number(0));
-  all = loopOverChannels(t.constant(0), t.constant(channels), all, [&](Value channel, ValueRange values) {
+  SmallVector<Value> carried(count + 3, t.number(0));
+  carried = loopOverChannels(t.constant(0), t.constant(channels), carried, [&](Value channel, ValueRange values) {
     SmallVector<Value> next = llvm::to_vector_of<Value>(values);
     SmallVector<Words> steps = loadSteps(block, channel);
     Numbers inverse = sumsFrom(cutOff), ahead = sumsFrom(cutOff), sofar[2] = {sumsFrom(cutOff), sumsFrom(cutOff)};
     addSums(back, steps, inverse);
     addSums(between, steps, ahead);
-    if (haveThrough)
-      addSums(through, steps, sofar[0]);
-    if (haveBefore)
-      addSums(before, steps, sofar[1]);
+    for (size_t kind : {0, 1})
+      if (!ofRows[kind].empty())
+        addSums(ofRows[kind], steps, sofar[kind]);
     for (size_t i = 0; i < 8; ++i) {
       Value &most = next[count + i / 2 % 2];
       most = larger(most, math::AbsFOp::create(t.builder, t.loc, inverse[i]));
     }
     for (size_t i : {0, 1, 4, 5}) // of the earlier eight
       next[count + 2] = larger(next[count + 2], ahead[i]);
-    for (Value &number : inverse)
-      number = exp2(number);
-    for (Value &number : ahead)
-      number = exp2(number);
-    for (auto &sums : sofar)
-      for (Value &number : sums)
-        number = exp2(number);
+    inverse = powers(inverse);
+    ahead = powers(ahead);
+    for (size_t kind : {0, 1})
+      if (!ofRows[kind].empty())
+        sofar[kind] = powers(sofar[kind]);
     auto times = [&](const Numbers &a, const Numbers &b) {
       Words words;
       for (auto [x, y] : llvm::zip(a, b))
@@ -368,9 +401,10 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
       columns.push_back(times(rawColumns.back(), inverse));
       aheadColumns.push_back(times(rawColumns.back(), ahead));
     }
-    bool isSame = op.getLeft() == op.getRight() && rowsPerIndex == 1 && columnsPerIndex == 1;
     for (size_t slot = 0; slot < slots.size(); ++slot) {
-      Numbers raw = isSame ? rawColumns[0] : loadRows(left, block, rowsPerIndex, slots[slot], channel);
+      DotsOfRows dots = *slots[slot].dots;
+      bool isSame = dots.op.getLeft() == op.getRight() && rowsPerIndex == 1 && columnsPerIndex == 1;
+      Numbers raw = isSame ? rawColumns[0] : loadRows(dots.rows, block, rowsPerIndex, slots[slot].which, channel);
       Words rows = times(raw, sofar[isBefore(slots[slot]) ? 1 : 0]);
       for (size_t write = 0; write < writes.size(); ++write)
         for (size_t eight : {0, 4}) { // of the channels
@@ -387,31 +421,22 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
     }
     return next;
   });
-  std::array<Value, 2> isSteady = areSteady(ArrayRef(all).drop_front(count));
-  Value isAllSteady = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1),
-                                               arith::AndIOp::create(t.builder, t.loc, isSteady[0], isSteady[1]),
-                                               NVVM::VoteSyncKind::all);
-  t.either(
-      isAllSteady, [] {},
-      [&] {
-        emitPairsByHalves(t, op, left, right, scales, result, block, slots, writes);
-        NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); // the steady rows are stored over
-      });
+  std::array<Value, 2> isSteady = areSteady(ArrayRef(carried).drop_front(count));
   Value first = t.multiply(block, blockIndices);
   for (size_t slot = 0; slot < slots.size(); ++slot)
     for (size_t write = 0; write < writes.size(); ++write) {
-      ArrayRef<Value> own = ArrayRef(all).slice(ofPair * (slot * writes.size() + write), ofPair);
+      ArrayRef<Value> own = ArrayRef(carried).slice(ofPair * (slot * writes.size() + write), ofPair);
       // A row sees the columns before its index, and its own if that is said.
-      int64_t sees = op.getSteps()[writes[write]] < op.getPoints()[slots[slot]] ? 1 : 0;
+      int64_t sees = op.getSteps()[size_t(writes[write])] < pointOf(slots[slot]) ? 1 : 0;
       auto leave = [&](int64_t rowEight, int64_t columnEight, ArrayRef<Value> two) {
         Value index = t.add(group, 8 * rowEight);
-        Value row = t.add(t.multiply(t.add(first, index), rowsPerIndex), slots[slot]);
+        Value row = rowOf(slots[slot], t.add(first, index));
         for (int64_t odd : {0, 1}) {
           Value column = t.add(pair, 8 * columnEight + odd), isThere = isSteady[size_t(rowEight)];
           if (rowEight == columnEight)
             isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, t.add(index, sees)));
           t.when(isThere, [&] {
-            t.put(two[size_t(odd)], result,
+            t.put(two[size_t(odd)], slots[slot].dots->result,
                   {row, t.add(t.multiply(t.add(first, column), columnsPerIndex), writes[write])});
           });
         }
@@ -420,6 +445,15 @@ void SumFragments::emitBlock(Value block, ArrayRef<int64_t> slots, ArrayRef<int6
       leave(1, 0, own.slice(6, 2));
       leave(1, 1, own.slice(10, 2));
     }
+  // Sums are stored by now, so that the halves have their registers.
+  auto vote = [&](Value isOwn) -> Value {
+    return NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI32Type(), t.constant(-1), isOwn,
+                                    NVVM::VoteSyncKind::ballot);
+  };
+  std::array<Value, 2> steadyLanes{vote(isSteady[0]), vote(isSteady[1])};
+  Value both = arith::AndIOp::create(t.builder, t.loc, steadyLanes[0], steadyLanes[1]);
+  Value isAllSteady = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, both, t.constant(-1));
+  t.either(isAllSteady, [] {}, [&] { emitByHalves(block, slots, writes, steadyLanes); });
 }
 
 /// Where a half lies, in blocks: `side` counts the blocks of all halves of one kind.
@@ -457,17 +491,11 @@ void SumFragments::leaveColumns(int64_t half, int64_t firstColumn, Value side, i
 }
 
 /// The dots of a block of rows of upper halves with all columns of the lower ones.
-void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<int64_t> slots, Value indices) {
+void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<Slot> slots, Value indices) {
   int64_t blocks = half / blockIndices, columns = half * columnsPerIndex;
   auto [lower, own] = findHalf(t, side, blocks);
   Value upper = t.add(lower, blocks), block = t.add(upper, own);
-  bool haveBefore = llvm::any_of(slots, [&](int64_t slot) { return isBefore(slot); }),
-       haveThrough = llvm::any_of(slots, [&](int64_t slot) { return !isBefore(slot); });
-  SmallVector<Words> kinds[2];
-  if (haveThrough)
-    kinds[0] = triangle(Reach::UpToOwn);
-  if (haveBefore)
-    kinds[1] = triangle(Reach::BeforeOwn);
+  auto kinds = rowTriangles(slots, Within::Block);
   SmallVector<SmallVector<Words>> between; // of the blocks that lie before
   for (int64_t other = 0; other + 1 < blocks; ++other)
     between.push_back(onesIf(t.below(t.constant(other), own)));
@@ -477,8 +505,8 @@ void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, A
   t.when(t.below(t.multiply(block, blockIndices), indices), [&] {
     for (int64_t from = 0; from < columns; from += atOnce) {
       int64_t count = std::min(atOnce, columns - from), perSlot = count / 2; // numbers of a lane
-      SmallVector<Value> all(size_t(perSlot) * slots.size(), t.number(0));
-      all = loopOverChannels(t.constant(0), t.constant(channels), all, [&](Value channel, ValueRange values) {
+      SmallVector<Value> dots(size_t(perSlot) * slots.size(), t.number(0));
+      dots = loopOverChannels(t.constant(0), t.constant(channels), dots, [&](Value channel, ValueRange values) {
         SmallVector<Value> next = llvm::to_vector_of<Value>(values);
         Numbers common = sumsFrom(0);
         for (int64_t other = 0; other + 1 < blocks; ++other)
@@ -489,9 +517,10 @@ void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, A
           if (!kinds[kind].empty())
             addSums(kinds[kind], steps, sums[kind]);
         SmallVector<Words> rows;
-        for (int64_t slot : slots)
-          rows.push_back(
-              packed(scaled(loadRows(left, block, rowsPerIndex, slot, channel), sums[isBefore(slot) ? 1 : 0])));
+        for (Slot slot : slots) {
+          Numbers raw = loadRows(slot.dots->rows, block, rowsPerIndex, slot.which, channel);
+          rows.push_back(packed(scaled(raw, sums[isBefore(slot) ? 1 : 0])));
+        }
         for (int64_t column = 0; column < count; column += 16) {
           Words factors = loadColumns(t.add(firstWork, from + column), channel);
           for (size_t slot = 0; slot < slots.size(); ++slot)
@@ -505,12 +534,12 @@ void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, A
       for (size_t slot = 0; slot < slots.size(); ++slot)
         for (size_t below : {0, 1}) {
           Value index = t.add(t.multiply(block, blockIndices), t.add(group, int64_t(8 * below)));
-          Value row = t.add(t.multiply(index, rowsPerIndex), slots[slot]);
+          Value row = rowOf(slots[slot], index);
           t.when(t.below(index, indices), [&] {
             for (int64_t eight = 0; eight < count; eight += 8) {
               size_t place = slot * size_t(perSlot) + size_t(eight / 2) + 2 * below;
               Value column = t.add(t.add(t.multiply(lower, blockIndices * columnsPerIndex), pair), from + eight);
-              t.putNeighbours(ArrayRef(all).slice(place, 2), result, {Index(row), Index(column)});
+              t.putNeighbours(ArrayRef(dots).slice(place, 2), slots[slot].dots->result, {Index(row), Index(column)});
             }
           });
         }
@@ -518,17 +547,21 @@ void SumFragments::emitFarBlock(int64_t half, int64_t firstColumn, Value side, A
   });
 }
 
-void nvvm::emitDotsOfSums(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
-                          std::optional<Place> work, const Place &result, Value rows) {
+void nvvm::emitDotsOfSums(TeamCode &t, ArrayRef<DotsOfRows> all, const Place &right, const Place &scales,
+                          std::optional<Place> work, Value rows) {
   constexpr size_t mostPairs = 2; // of rows and columns of an index at once, each pair of which has sums in registers
+  ScaledDotsOp op = all.front().op;
   int64_t chunk = scales.type.getSize(0), channels = scales.type.getSize(1), rowsPerIndex = op.getPoints().size(),
           columnsPerIndex = op.getSteps().size();
-  SmallVector<int64_t> slots = llvm::to_vector(llvm::seq<int64_t>(0, rowsPerIndex)),
-                       writes = llvm::to_vector(llvm::seq<int64_t>(0, columnsPerIndex));
-  size_t slotsAtOnce = slots.size() * writes.size() <= mostPairs ? slots.size() : 1;
-  size_t writesAtOnce = std::min(writes.size(), mostPairs);
+  SmallVector<int64_t> writes = llvm::to_vector(llvm::seq<int64_t>(0, columnsPerIndex));
+  SmallVector<Slot> slots;
+  for (const DotsOfRows &dots : all)
+    for (int64_t which = 0; which < rowsPerIndex; ++which)
+      slots.push_back({&dots, which});
+  size_t writesAtOnce = std::min(writes.size(), mostPairs), slotsAtOnce = mostPairs / writesAtOnce;
+  auto slotsFrom = [&](size_t slot) { return ArrayRef(slots).slice(slot, std::min(slotsAtOnce, slots.size() - slot)); };
   Value indices = t.divide(rows, rowsPerIndex), blocks = t.divide(t.add(indices, blockIndices - 1), blockIndices);
-  SumFragments code(t, op, left, right, scales, result, work);
+  SumFragments code(t, all, right, scales, work);
   auto firstColumnOf = [&](int64_t half) {
     return int64_t(llvm::Log2_64(uint64_t(half / blockIndices))) * chunk / 2 * columnsPerIndex;
   };
@@ -553,14 +586,14 @@ void nvvm::emitDotsOfSums(TeamCode &t, ScaledDotsOp op, const Place &left, const
   deal(blocks, 0, [&](Value block) {
     for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
       for (size_t write = 0; write < writes.size(); write += writesAtOnce)
-        code.emitBlock(block, ArrayRef(slots).slice(slot, slotsAtOnce),
+        code.emitBlock(block, slotsFrom(slot),
                        ArrayRef(writes).slice(write, std::min(writesAtOnce, writes.size() - write)));
   });
   warp = chunk / blockIndices;
   for (int64_t half = blockIndices; half < int64_t(op.getBlock()); half *= 2) {
     deal(t.constant(sides), warp, [&](Value side) {
       for (size_t slot = 0; slot < slots.size(); slot += slotsAtOnce)
-        code.emitFarBlock(half, firstColumnOf(half), side, ArrayRef(slots).slice(slot, slotsAtOnce), indices);
+        code.emitFarBlock(half, firstColumnOf(half), side, slotsFrom(slot), indices);
     });
     warp += sides;
   }

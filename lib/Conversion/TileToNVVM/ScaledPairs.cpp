@@ -56,8 +56,9 @@ public:
 
   /// The pairs of these rows and columns of each index.
   void emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
-  /// The same by halves alone.
-  void emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes);
+  /// The same by halves alone, of those of a lane's indices that are wanted.
+  void emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes,
+                    const std::array<Value, 2> &areWanted);
 
 private:
   static constexpr int64_t channelsAtOnce = 16;
@@ -146,6 +147,11 @@ private:
     Value row = t.add(t.multiply(t.add(index, below), rowsPerIndex), slot);
     t.put(number, result, {row, t.add(t.multiply(columnIndex, columnsPerIndex), write)});
   }
+  /// Does it for one of the lane's indices, if that is wanted.
+  void whenWanted(int64_t below, llvm::function_ref<void()> body) {
+    Value condition = isWanted[size_t(below)];
+    condition ? t.when(condition, body) : body();
+  }
   bool seesOwn(int64_t slot, int64_t write) { return op.getSteps()[write] < op.getPoints()[slot]; }
 
   TeamCode &t;
@@ -154,6 +160,7 @@ private:
   int64_t rowsPerIndex, columnsPerIndex;
   Value place, step, first, index; // of the lane: 2 g is its first index
   Value bits[3];                   // of g
+  std::array<Value, 2> isWanted;   // of the lane's indices, by halves; null: they are
 };
 } // namespace
 
@@ -231,19 +238,20 @@ void BlockDots::store(ArrayRef<Value> sums, int64_t slot, int64_t write, int64_t
   int64_t columns = half == 2 ? 1 : 2; // of each of the two
   t.when(isThere, [&] {
     Value from = t.add(first, t.multiply(step, 4));
-    for (int64_t below : {0, 1}) {
-      SmallVector<Value> side;
-      for (int64_t n = 0; n < columns; ++n)
-        for (int64_t odd : {0, 1})
-          side.push_back(sums[size_t(4 * odd + 2 * below + n)]);
-      if (columnsPerIndex == 1) {
-        Value row = t.add(t.multiply(t.add(index, below), rowsPerIndex), slot);
-        t.putNeighbours(side, result, {Index(row), Index(from)});
-        continue;
-      }
-      for (auto [n, number] : llvm::enumerate(side))
-        put(number, below, t.add(from, int64_t(n)), slot, write);
-    }
+    for (int64_t below : {0, 1})
+      whenWanted(below, [&] {
+        SmallVector<Value> side;
+        for (int64_t n = 0; n < columns; ++n)
+          for (int64_t odd : {0, 1})
+            side.push_back(sums[size_t(4 * odd + 2 * below + n)]);
+        if (columnsPerIndex == 1) {
+          Value row = t.add(t.multiply(t.add(index, below), rowsPerIndex), slot);
+          t.putNeighbours(side, result, {Index(row), Index(from)});
+          return;
+        }
+        for (auto [n, number] : llvm::enumerate(side))
+          put(number, below, t.add(from, int64_t(n)), slot, write);
+      });
   });
 }
 
@@ -252,11 +260,14 @@ void BlockDots::storeNear(ArrayRef<Value> sums, int64_t slot, int64_t write) {
   Value isThere = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, t.divide(place, 2), step);
   auto mine = [&](int64_t from) { return t.select(bits[0], sums[size_t(from + 1)], sums[size_t(from)]); };
   t.when(isThere, [&] {
-    put(mine(2), 1, index, slot, write);
-    if (!seesOwn(slot, write))
-      return;
-    put(mine(0), 0, index, slot, write);
-    put(mine(6), 1, t.add(index, 1), slot, write);
+    bool own = seesOwn(slot, write);
+    if (own)
+      whenWanted(0, [&] { put(mine(0), 0, index, slot, write); });
+    whenWanted(1, [&] {
+      put(mine(2), 1, index, slot, write);
+      if (own)
+        put(mine(6), 1, t.add(index, 1), slot, write);
+    });
   });
 }
 
@@ -403,8 +414,10 @@ void BlockDots::storeSteady(ArrayRef<Value> sums, int64_t slot, int64_t write, c
     }
 }
 
-void BlockDots::emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
+void BlockDots::emitByHalves(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes,
+                             const std::array<Value, 2> &areWanted) {
   begin(block);
+  isWanted = areWanted;
   emitAllHalves(slots, writes);
 }
 
@@ -443,8 +456,9 @@ void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> wri
 }
 
 void nvvm::emitPairsByHalves(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
-                             const Place &result, Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes) {
-  BlockDots(t, op, left, right, scales, result).emitByHalves(block, slots, writes);
+                             const Place &result, Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> writes,
+                             const std::array<Value, 2> &isWanted) {
+  BlockDots(t, op, left, right, scales, result).emitByHalves(block, slots, writes, isWanted);
 }
 
 /// Pairs within blocks: a warp has a block, for few rows and columns of an index at once, each pair of which has sums
@@ -570,8 +584,6 @@ static void multiplyHalves(TeamCode &t, ScaledDotsOp op, const HalvesWork &part,
 
 void nvvm::emitRoundedDots(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                            std::optional<Place> work, const Place &result, Value rows) {
-  if (op.getLogarithms())
-    return emitDotsOfSums(t, op, left, right, scales, work, result, rows);
   SmallVector<HalvesWork> parts = splitWork(op, scales.type.getSize(0));
   for (const HalvesWork &part : parts)
     scaleHalves(t, op, part, left, right, scales, *work);

@@ -8,13 +8,20 @@ namespace recur::conversion::nvvm {
 constexpr int64_t pointBeforeScale = -1;
 
 /// The pairs within a block of 16 indices of these rows and columns of each index, by halves of 1 to 8 indices: right
-/// for any scales. A warp does this.
+/// for any scales. A warp does this. Lane l stores what is wanted of indices 2 r and 2 r + 1 with r = l / 4.
 void emitPairsByHalves(TeamCode &t, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
                        const Place &result, mlir::Value block, llvm::ArrayRef<int64_t> slots,
-                       llvm::ArrayRef<int64_t> writes);
+                       llvm::ArrayRef<int64_t> writes, const std::array<mlir::Value, 2> &isWanted);
 
-/// `emitRoundedDots` where the scales come as logarithms: their sums are products with triangles of ones.
-void emitDotsOfSums(TeamCode &t, tile::ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,
-                    std::optional<Place> work, const Place &result, mlir::Value rows);
+/// The rows of an op, and where their dots go.
+struct DotsOfRows {
+  tile::ScaledDotsOp op;
+  Place rows, result;
+};
+
+/// Rounded dots where the scales come as logarithms: their sums are products with triangles of ones. All have the same
+/// columns, and so many of their rows.
+void emitDotsOfSums(TeamCode &t, llvm::ArrayRef<DotsOfRows> all, const Place &right, const Place &scales,
+                    std::optional<Place> work, mlir::Value rows);
 
 } // namespace recur::conversion::nvvm

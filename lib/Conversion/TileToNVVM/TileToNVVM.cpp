@@ -1,10 +1,12 @@
 // Kernels to functions, op by op, and the barriers between ops.
 #include "ABI/LaunchWords.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/SameColumns.h"
 #include "Conversion/TileToNVVM/Carry.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "Conversion/TileToNVVM/Passes.h"
+#include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -266,16 +268,17 @@ static bool isWritten(Operation *op, Value tile) {
       .Default([](Operation *) { return false; });
 }
 
-void KernelLowering::order(Operation *op) {
+void KernelLowering::order(ArrayRef<Operation *> ops) {
   SmallVector<Access> accesses;
-  for (Value operand : op->getOperands())
-    if (auto found = extents.find(operand); found != extents.end()) {
-      Access &access = accesses.emplace_back(found->second);
-      access.isWrite = isWritten(op, operand);
-      // Arrays that are read may be any that are written; of these each is another one.
-      if (auto array = dyn_cast<BlockArgument>(operand); array && access.isWrite)
-        access.begin = array.getArgNumber(), access.end = access.begin + 1;
-    }
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (auto found = extents.find(operand); found != extents.end()) {
+        Access &access = accesses.emplace_back(found->second);
+        access.isWrite = isWritten(op, operand);
+        // Arrays that are read may be any that are written; of these each is another one.
+        if (auto array = dyn_cast<BlockArgument>(operand); array && access.isWrite)
+          access.begin = array.getArgNumber(), access.end = access.begin + 1;
+      }
   bool conflicts = llvm::any_of(accesses, [&](const Access &access) {
     return llvm::any_of(pending, [&](const Access &before) { return access.conflictsWith(before); });
   });
@@ -393,9 +396,31 @@ LogicalResult KernelLowering::lower(Operation *op) {
   }
   if (failed(checkTypes(op)))
     return failure();
-  order(op);
+  SmallVector<Operation *> ops{op};
+  if (auto dots = dyn_cast<ScaledDotsOp>(op)) {
+    together.push_back(dots);
+    if (isNextTogether())
+      return success();
+    ops.assign(together.begin(), together.end());
+  }
+  order(ops);
   forgetThread();
-  return emit(op);
+  LogicalResult result = emit(op);
+  together.clear();
+  return result;
+}
+
+bool KernelLowering::isNextTogether() {
+  auto next = dyn_cast_or_null<ScaledDotsOp>(together.back()->getNextNode());
+  if (!next || !analysis::haveSameColumns(together.back(), next))
+    return false;
+  // What it takes and gives is apart from what those before it give.
+  return llvm::none_of(together, [&](ScaledDotsOp before) {
+    Access given = extents[before.getResult()];
+    given.isWrite = true;
+    return llvm::any_of(ValueRange{next.getLeft(), next.getRight(), next.getScales(), next.getResult()},
+                        [&](Value tile) { return given.conflictsWith(extents[tile]); });
+  });
 }
 
 LogicalResult KernelLowering::emit(Operation *op) {
@@ -460,7 +485,14 @@ LogicalResult KernelLowering::emit(Operation *op) {
         return done;
       })
       .Case([&](ScaledDotsOp op) {
-        if (op.getRounded())
+        if (op.getRounded() && op.getLogarithms())
+          emitDotsOfSums(team,
+                         llvm::map_to_vector(together,
+                                             [&](ScaledDotsOp one) {
+                                               return DotsOfRows{one, place(one.getLeft()), place(one.getResult())};
+                                             }),
+                         place(op.getRight()), place(op.getScales()), optionalPlace(op.getWork()), rows(op.getRows()));
+        else if (op.getRounded())
           emitRoundedDots(team, op, place(op.getLeft()), place(op.getRight()), place(op.getScales()),
                           optionalPlace(op.getWork()), place(op.getResult()), rows(op.getRows()));
         else

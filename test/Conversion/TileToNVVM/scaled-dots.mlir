@@ -20,12 +20,15 @@
 // CHECK-NOT: nvvm.shfl
 // CHECK-NOT: f2tf32
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
-// A warp all of whose rows are steady makes no halves, in which products of neighbours meet.
-// CHECK: nvvm.vote.sync all
+// Steady rows are stored. A warp all of whose rows are steady makes no halves, in which products of neighbours meet, and
+// of halves others are stored alone.
+// CHECK: nvvm.vote.sync ballot
+// CHECK: nvvm.vote.sync ballot
 // CHECK: scf.if
+// CHECK: arith.shrui
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
-// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.bar.warp.sync
 // Rows of upper halves stay in registers.
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK-NOT: nvvm.barrier
@@ -36,6 +39,52 @@ tile.kernel @logarithms required 1 workspace 0 threads 128 shared 9216 {
   %c = tile.alloc at 3072 : !dots
   tile.scaled_dots rounded %a, %a scales logarithms %a into %c work %work rows %n block 32 points [1] of [0]
       : !rows, !rows scales !rows into !dots work !columns
+}
+
+// Rows of two ops whose columns are the same: these are scaled once, and nobody waits between the ops. In a block one
+// loop over channels has three products of each, and the inverse exponentials of eight numbers once.
+// CHECK-LABEL: llvm.func @together
+// CHECK: scf.for
+// CHECK: llvm.store %{{.*}} : vector<2xbf16>, !llvm.ptr<3>
+// CHECK: nvvm.barrier
+// CHECK: scf.for
+// CHECK-COUNT-24: llvm.nvvm.ex2.approx
+// CHECK-NOT: llvm.nvvm.ex2.approx
+// CHECK-COUNT-12: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// CHECK: nvvm.vote.sync ballot
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+tile.kernel @together required 1 workspace 0 threads 128 shared 15360 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
+  %a = tile.alloc at 0 : !rows
+  %work = tile.alloc at 1536 : !columns
+  %c = tile.alloc at 3072 : !dots
+  %b = tile.alloc at 7680 : !rows
+  %d = tile.alloc at 9216 : !dots
+  tile.scaled_dots rounded %a, %a scales logarithms %a into %c work %work rows %n block 32 points [0] of [0]
+      : !rows, !rows scales !rows into !dots work !columns
+  tile.scaled_dots rounded %b, %a scales logarithms %a into %d work %work rows %n block 32 points [1] of [0]
+      : !rows, !rows scales !rows into !dots work !columns
+}
+
+// The second takes what the first gives, so they are apart.
+// CHECK-LABEL: llvm.func @inTurn
+// CHECK: nvvm.barrier
+// CHECK: nvvm.vote.sync ballot
+// CHECK: nvvm.barrier
+// CHECK: nvvm.barrier
+// CHECK: nvvm.vote.sync ballot
+tile.kernel @inTurn required 1 workspace 0 threads 128 shared 12288 {
+^bb0(%x: !tile.tile<?x16xbf16, global>, %n: i64):
+  %a = tile.alloc at 0 : !rows
+  %work = tile.alloc at 1536 : !columns
+  %c = tile.alloc at 3072 : !dots
+  %d = tile.alloc at 7680 : !dots
+  %b = tile.view %c offset 0 : !dots to !tile.tile<32x16xf32, shared, [36, 1]>
+  tile.scaled_dots rounded %a, %a scales logarithms %a into %c work %work rows %n block 32 points [0] of [0]
+      : !rows, !rows scales !rows into !dots work !columns
+  tile.scaled_dots rounded %b, %a scales logarithms %a into %d work %work rows %n block 32 points [1] of [0]
+      : !tile.tile<32x16xf32, shared, [36, 1]>, !rows scales !rows into !dots work !columns
 }
 
 // CHECK-LABEL: llvm.func @scales

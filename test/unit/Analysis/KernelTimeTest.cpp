@@ -52,9 +52,15 @@ TEST_F(KernelTimes, RoundedDotsUnderScalesAreBlocksOfWarps) {
   EXPECT_DOUBLE_EQ(pairs.shared, 64.0 * 64 * 128 * 4 / rates.sharedBytes) << "each pair by itself";
   // Four blocks of the diagonal and two of each of two sizes of halves, one for each of eight warps, in eight steps of
   // channels; before them a block of columns for each two warps.
-  EXPECT_DOUBLE_EQ(rounded.arithmetic, 8.0 * (4 * 144 + 4 * 156) * 32 / rates.arithmetic);
+  EXPECT_DOUBLE_EQ(rounded.arithmetic, 8.0 * (4 * 130 + 4 * (79 + 68)) * 32 / rates.arithmetic);
   EXPECT_DOUBLE_EQ(rounded.critical, rates.latency + (8 + 4) * 250);
   EXPECT_LT(rounded.shared, pairs.shared / 4);
+}
+
+TEST_F(KernelTimes, RowsMoreOfTheSameColumnsTakeLess) {
+  KernelTime one = estimate("rounded_dots"), two = estimate("rounded_dots_together");
+  EXPECT_DOUBLE_EQ(two.arithmetic, one.arithmetic + 8.0 * (4 * 20 + 4 * 36) * 32 / rates.arithmetic);
+  EXPECT_DOUBLE_EQ(two.critical, one.critical + rates.latency + 8 * 250 * 0.3);
 }
 
 TEST_F(KernelTimes, WhatIsAroundTheLoopIsNotOfAChunk) { EXPECT_EQ(estimate("load_before").getBound(), 0); }

@@ -105,3 +105,19 @@ tile.kernel @rounded_dots required 1 workspace 0 threads 256 shared 200000 {
     tile.scaled_dots rounded %a, %a scales logarithms %g into %d work %w rows %c64 block 64 points [1] of [0] : !channels, !channels scales !channels into !pairs work !channels
   }
 }
+
+tile.kernel @rounded_dots_together required 1 workspace 0 threads 256 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %a = tile.alloc at 0 : !channels
+  %g = tile.alloc at 17408 : !channels
+  %d = tile.alloc at 34816 : !pairs
+  %w = tile.alloc at 52224 : !channels
+  %b = tile.alloc at 69632 : !channels
+  %e = tile.alloc at 87040 : !pairs
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.scaled_dots rounded %a, %a scales logarithms %g into %d work %w rows %c64 block 64 points [0] of [0] : !channels, !channels scales !channels into !pairs work !channels
+    tile.scaled_dots rounded %b, %a scales logarithms %g into %e work %w rows %c64 block 64 points [1] of [0] : !channels, !channels scales !channels into !pairs work !channels
+  }
+}
