@@ -308,14 +308,14 @@ bool ChainFinder::takeAdvance(ProductOp op) {
 
 /// The state as it was when the chunk began, or a value.
 bool ChainFinder::take(StoreOp op) {
-  if (!op.getArray().getType().getElementType().isBF16())
-    return false;
   const Content *now = contentOf(op.getTile(), Kind::State);
   if (contentOf(op.getTile(), Kind::RoundedState) || (now && now->number == 0)) {
     bool isOnly = !chain.kept;
     chain.kept = op;
     return isOnly;
   }
+  if (!op.getArray().getType().getElementType().isBF16())
+    return false;
   const Content *value = contentOf(op.getTile(), Kind::Value);
   if (!value || whole(op.getTile()) != op.getTile() || chain.values[value->number].stored)
     return false;
@@ -347,7 +347,7 @@ bool ChainFinder::fitsRegisters() const {
 
 /// Two warps store a state where that leaves registers enough, for it is more than some values.
 bool ChainFinder::chooseThreads() {
-  chain.storeThreads = chain.kept ? 64 : 32;
+  chain.storeThreads = chain.keepsRounded() ? 64 : 32;
   if (fitsRegisters())
     return true;
   chain.storeThreads = 32;
@@ -370,7 +370,7 @@ bool ChainFinder::place() {
     }
   chain.stageBytes = llvm::alignTo(chain.stageBytes, alignment);
   int64_t stored = 0;
-  if (chain.kept)
+  if (chain.keepsRounded())
     stored += 2 * StateChain::channels * StateChain::paddedRow(chain.keys);
   for (StateChain::Stored &one : chain.stored) {
     one.offset = stored;

@@ -66,11 +66,14 @@ struct StateChain {
   /// Value channels: as many as a product of a warpgroup has rows.
   static constexpr int64_t channels = 64;
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
+  /// Whether the state at a chunk's beginning is rounded, and goes through shared memory; else threads store what they
+  /// have of it.
+  bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }
   int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads; }
 
   tile::SegmentOp segment; // null where the kernel always has the whole sequence
   tile::LoadOp initial;
-  tile::StoreOp final, kept; // `kept` is the state rounded, at each chunk's beginning; null if nobody wants it
+  tile::StoreOp final, kept; // `kept` is the state at each chunk's beginning; null if nobody wants it
   mlir::scf::ForOp loop;
   llvm::SmallVector<Load> loads;
   llvm::SmallVector<Value> values;

@@ -58,7 +58,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
   }
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
-  passes.addPass(chunk::createPhasesPass({outputsInChain}));
+  passes.addPass(chunk::createPhasesPass({outputsInChain, /*systemsApart=*/options.dataType == DataType::BF16}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
   int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone}));

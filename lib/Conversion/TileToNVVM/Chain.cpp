@@ -72,6 +72,7 @@ private:
   SmallVector<Value> loadState();
   SmallVector<Value> beginState();
   void storeState(ValueRange state);
+  void leaveState(ValueRange state, const Chunk &chunk);
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
   void store();
@@ -413,6 +414,31 @@ void ChainCode::storeState(ValueRange state) {
          [&] { forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[index], place); }); });
 }
 
+/// Two numbers at a time to where the chunk has its state at the beginning, if columns lie side by side.
+void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
+  StoreOp kept = chain.kept;
+  CallerArray array = arrays.lookup(kept.getArray());
+  Value first = t.multiplyWide(chunk.values.lookup(kept.getFirst()), array.tokenStride);
+  Value isThere = isPresent(t, array);
+  if (chain.segment) // of a chunk that is another CTA's, nothing
+    isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(t.constant(0), narrow(chunk, kept.getRows())));
+  array.pointer = t.offset(array.pointer, first, array.type.getElementType());
+  auto inPairs = [&] {
+    forPlacesInState(array, [&](int64_t index, Value place) {
+      if (index % 2)
+        return;
+      Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
+      for (int64_t i : {0, 1})
+        both = LLVM::InsertElementOp::create(t.builder, t.loc, both, state[size_t(index + i)], t.constant(i));
+      t.store(both, place);
+    });
+  };
+  auto oneByOne = [&] {
+    forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[size_t(index)], place); });
+  };
+  t.when(isThere, [&] { t.either(isAligned(t, array, 8), inPairs, oneByOne); });
+}
+
 SmallVector<Value> ChainCode::beginState() {
   auto load = [&] { return loadState(); };
   if (makesSummaries())
@@ -430,6 +456,8 @@ void ChainCode::keep() {
     OpBuilder::InsertionGuard guard(t.builder);
     t.builder.setInsertionPointToEnd(chunks.getBody());
     Chunk chunk = chunkOf(chunks.getInductionVar());
+    if (chain.kept && !chain.keepsRounded())
+      leaveState(chunks.getRegionIterArgs(), chunk);
     auto waitForLoads = [&] { code.wait(full(chunk.stage), parity(chunk.round)); };
     auto narrowed = [&](Value number) { return narrow(chunk, number); };
     auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
@@ -522,7 +550,7 @@ void ChainCode::store() {
     storeTile(storedPlace(offset, shape), isWhole, op, chunk);
     arriveOnce(free(number));
   };
-  if (chain.kept)
+  if (chain.keepsRounded())
     take(0, chain.kept, true, chain.keptOffset, {StateChain::channels, chain.keys});
   for (auto [number, one] : llvm::enumerate(chain.stored))
     take(int64_t(number) + 1, one.op, false, one.offset, {one.rows, StateChain::channels});

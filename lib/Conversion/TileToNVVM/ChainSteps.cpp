@@ -357,7 +357,7 @@ SmallVector<Value> StepsCode::emit() {
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   if (isRead)
     rounded = pack(state);
-  else if (chain.kept)
+  else if (chain.keepsRounded())
     keepState(); // whose rounded numbers nothing else needs
   around.waitForLoads();
   for (const Action &action : chain.order) {
@@ -366,7 +366,7 @@ SmallVector<Value> StepsCode::emit() {
     case Action::Begin:
       begin(action.step);
       // The state is left while the first product runs.
-      if (chain.kept && isRead && !std::exchange(isKept, true))
+      if (chain.keepsRounded() && isRead && !std::exchange(isKept, true))
         keepState();
       break;
     case Action::Settle:

@@ -88,6 +88,8 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
   Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
   SmallVector<Access> before = pending;
+  llvm::DenseMap<Value, CallerArray> arraysBefore = arrays;
+  Value headBefore = head, sequenceBefore = sequence;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(dealt.body->getTerminator());
   Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), dealt.first);
@@ -112,6 +114,8 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   finishBefore(op);
   orderAll(); // what comes next may be the first op of the loop again
   pending = before;
+  arrays = arraysBefore; // those of the body are not there behind it
+  head = headBefore, sequence = sequenceBefore;
   if (dealt.last) {
     builder.setInsertionPointAfter(dealt.loop);
     forgetThread();

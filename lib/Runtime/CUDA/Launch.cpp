@@ -236,7 +236,8 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
     flags[abi::DataWord] = 0;
 }
 
-/// Whether a launch is cut, so that those which leave bounds are needed.
+/// Whether a launch is cut, so that those which leave bounds for any are needed. One that summarises segments is needed
+/// where that behind it is cut.
 bool Launcher::isCut() const {
   for (int32_t i = 0; i < kernel.launch_count; ++i)
     if (countSegments(i) > 1)
@@ -246,7 +247,7 @@ bool Launcher::isCut() const {
 
 recur_status Launcher::run(int32_t number) {
   const recur_launch_info &launch = kernel.launches[number];
-  if (launch.bounds && !isCut())
+  if (launch.bounds && !(launch.cuts ? countSegments(number) > 1 : isCut()))
     return RECUR_OK;
   const char *name = resolved.recurrence->name;
   int64_t units = resolved.sequences * resolved.heads, rows = kernel.left ? countRows(resolved, kernel, launch) : 1;

@@ -194,6 +194,11 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     goes from chunk to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so
     does one whose states systems are solved with.
 
+    With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how they are rounded, where
+    nothing else of the program cancels. Then the other phases are rounded like those of any program, but for the states that
+    systems are solved with: what is added to them is a product of keys as they came and of two parts of the scaled ones, and
+    they are left as they are. Each state has a chain of its own, `_chain_` and its name.
+
     Before:
     ```mlir
     chunk.program @sum {} chunk 8 {
@@ -225,7 +230,9 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"outputsInChain", "outputs-in-chain", "bool", "false",
-                        "let the chain make the outputs that it can make">];
+                        "let the chain make the outputs that it can make">,
+                 Option<"systemsApart", "systems-apart", "bool", "false",
+                        "an op of its own solves the systems of a chunk">];
 }
 
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {

@@ -3,6 +3,7 @@
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
+#include "Transforms/Chunk/SystemStates.h"
 #include "dialects/Chunk/ChunkPhases.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -21,8 +22,10 @@ constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late"};
 
 class PhaseSplitter {
 public:
-  PhaseSplitter(ProgramOp program, bool outputsInChain)
-      : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain) {}
+  /// `solvesApart`: systems are all that cancels, and are exact by themselves.
+  PhaseSplitter(ProgramOp program, bool outputsInChain, bool solvesApart)
+      : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain),
+        solvesApart(solvesApart) {}
   /// Puts the phases behind the program; gives whether there are any.
   bool split(OpBuilder &builder);
 
@@ -44,7 +47,7 @@ private:
   ProgramOp program;
   Block &block;
   recur::analysis::ChunkStructure structure;
-  bool outputsInChain, isExact = false;
+  bool outputsInChain, solvesApart, isExact = false;
   llvm::DenseSet<Operation *> path, dependents;
   llvm::DenseSet<Operation *> chainOps;            // of those that depend on states
   llvm::DenseSet<Operation *> members[PhaseCount]; // ops that a phase computes
@@ -53,6 +56,9 @@ private:
   llvm::SetVector<Value> given[PhaseCount];
   llvm::DenseMap<Value, std::string> names;
 };
+
+/// Of systems that one op solves: tokens of a chunk, and of how many rows their states have a multiple.
+constexpr int64_t systemTokens = 64, systemChannels = 64;
 
 struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
   using PhasesPassBase::PhasesPassBase;
@@ -63,7 +69,9 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
         continue;
       OpBuilder builder(program->getContext());
       builder.setInsertionPointAfter(program);
-      if (PhaseSplitter(program, outputsInChain).split(builder))
+      bool solvesApart = systemsApart && !outputsInChain && int64_t(program.getChunk()) == systemTokens &&
+                         separateSystemStates(program, systemChannels);
+      if (PhaseSplitter(program, outputsInChain, solvesApart).split(builder))
         program.erase();
     }
   }
@@ -253,6 +261,8 @@ std::string PhaseSplitter::nameOf(Value value) {
 bool PhaseSplitter::isRounded(Value value) {
   if (isExact || tensorOf(value).getRank() != 2 || tensorOf(value).getDimSize(0) == 1)
     return false;
+  if (value.getDefiningOp<StateOp>() && isSystemState(value))
+    return false;
   bool isOnlyLate = given[Early].contains(value) && !taken[Chain].contains(value);
   return !isOnlyLate || llvm::all_of(value.getUsers(), [&](Operation *user) {
     return !members[Late].contains(user) || isa<InteractionOp, ReadOp, ApplyOp>(user);
@@ -304,7 +314,7 @@ Value PhaseSplitter::take(OpBuilder &builder, Value value) {
 ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   auto result = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + suffixes[phase]).str(),
                                   program.getDims(), program.getChunk());
-  result.setExact(isExact);
+  result.setExact(isExact || (solvesApart && phase == Late)); // what solves the systems says whether it need not be
   OpBuilder inside = OpBuilder::atBlockBegin(&result.getBody().front());
   IRMapping copies;
   llvm::SetVector<Value> used;
@@ -332,7 +342,7 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
 }
 
 bool PhaseSplitter::split(OpBuilder &builder) {
-  isExact = cancels(program);
+  isExact = !solvesApart && cancels(program);
   if (!assign())
     return false;
   for (Phase phase : {Remains, Early, Chain, Late}) {
@@ -340,6 +350,8 @@ bool PhaseSplitter::split(OpBuilder &builder) {
       continue;
     ProgramOp made = build(builder, phase);
     builder.setInsertionPointAfter(made);
+    if (solvesApart && phase == Chain)
+      separateChains(made);
   }
   return true;
 }

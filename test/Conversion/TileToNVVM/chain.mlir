@@ -39,3 +39,29 @@ chunk.program @chain {} chunk 16 {
   chunk.give "S" whole rounded %S : tensor<64x32xf32>
   chunk.give "u" rounded %u : tensor<16x64xf32>
 }
+
+// A state that later kernels have as it is: its threads store it two numbers at a time where columns lie side by side,
+// before the chunk's products begin. It goes through no shared memory, so one warp stores, of nothing. Two products add to it
+// one behind the other, and the first alone scales it.
+// CHECK-LABEL: llvm.func @unrounded
+// CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK-COUNT-8: llvm.store %{{.*}} : vector<2xf32>, !llvm.ptr<1>
+// CHECK-NOT: stmatrix
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK-NOT: wgmma.mma_async
+// CHECK: scf.yield
+// CHECK: llvm.return
+chunk.program @unrounded {} chunk 16 {
+  %u = chunk.input "u" : tensor<16x64xf32>
+  %k = chunk.take "k" rounded : tensor<16x32xf32>
+  %l = chunk.take "l" rounded : tensor<16x32xf32>
+  %d = chunk.take "d" : tensor<1xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %S1 = chunk.advance %S, %u, %k columns(%d : tensor<1xf32>) : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
+  %S2 = chunk.advance %S1, %u, %l : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
+  chunk.next %S, %S2 : tensor<64x32xf32>
+  chunk.give "S" whole %S : tensor<64x32xf32>
+}

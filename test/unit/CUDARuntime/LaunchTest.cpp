@@ -377,6 +377,40 @@ TEST_F(Segments, AreSummarisedButForTheLast) {
   recur_unload(&pair);
 }
 
+/// Of two launches over the chunks, each behind one that summarises its segments, the first is better left whole.
+TEST_F(Segments, AreSummarisedForTheLaunchThatIsCut) {
+  recur_launch_info five[5] = {launchPair[0], launchPair[1], launchPair[1], launchPair[1], launchPair[1]};
+  const char *symbols[] = {"gdn_early", "one_summaries", "one", "other_summaries", "other"};
+  for (int i = 0; i < 5; ++i) {
+    five[i].symbol = symbols[i];
+    five[i].awaits = i == 2;
+    five[i].bounds = i == 1 || i == 3;
+    five[i].workspace_bytes = i ? 1024 : 0;
+  }
+  five[1].cost = 100;
+  five[3].cost = 0.5f;
+  for (recur_kernel_info &kernel : kernels) {
+    kernel.launches = five;
+    kernel.launch_count = 5;
+  }
+  alignas(64) static char space[1 << 22], longer[2][1 << 20];
+  arguments[0].data = longer[0];
+  arguments[3].data = longer[1];
+  call.workspace = space;
+  call.workspace_bytes = sizeof space;
+  call.T = 64 * 64;
+  fakeCUDA.multiprocessors = 36;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 4u);
+  EXPECT_EQ(fakeCUDA.all[1].symbol, "one");
+  EXPECT_EQ(fakeCUDA.all[1].grid[1], 1u);
+  EXPECT_EQ(fakeCUDA.all[2].symbol, "other_summaries");
+  EXPECT_EQ(fakeCUDA.all[3].symbol, "other");
+  EXPECT_GT(fakeCUDA.all[3].grid[1], 1u);
+  EXPECT_EQ(fakeCUDA.all[2].grid[1] + 1, fakeCUDA.all[3].grid[1]) << "of the last nobody asks for one";
+  recur_unload(&pair);
+}
+
 TEST_F(Segments, OfNoTokensThereIsOne) {
   call.T = 0;
   call.plan = RECUR_PLAN_SEGMENT;
