@@ -158,7 +158,7 @@ std::optional<ChannelCarry> CarryFinder::find() {
   for (Operation &op : kernel.getBody().front())
     if (!take(op))
       return std::nullopt;
-  if (!carry.loop || carry.channels > int64_t(*kernel.getThreads()))
+  if (!carry.loop)
     return std::nullopt;
   constexpr int64_t mostDepth = 16, mostLoaded = 32; // numbers of a thread
   carry.depth = mostDepth;
@@ -167,4 +167,12 @@ std::optional<ChannelCarry> CarryFinder::find() {
   return carry;
 }
 
-std::optional<ChannelCarry> recur::analysis::findChannelCarry(KernelOp kernel) { return CarryFinder(kernel).find(); }
+std::optional<ChannelCarry> recur::analysis::findChannelCarry(KernelOp kernel) {
+  std::optional<ChannelCarry> carry = CarryFinder(kernel).find();
+  return carry && carry->channels <= int64_t(*kernel.getThreads()) ? carry : std::nullopt;
+}
+
+int64_t recur::analysis::countCarriedChannels(KernelOp kernel) {
+  std::optional<ChannelCarry> carry = CarryFinder(kernel).find();
+  return carry ? carry->channels : 0;
+}

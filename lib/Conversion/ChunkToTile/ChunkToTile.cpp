@@ -1,4 +1,5 @@
 // The kernel around a chunk program: arrays, states, and the loop over chunks.
+#include "Analysis/ChannelCarry.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/ChunkToTile/Passes.h"
@@ -329,6 +330,12 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
     kernel.setThreads(chain->threads());
     kernel.setShared(std::max<int64_t>(*kernel.getShared(), chain->sharedBytes));
   }
+  // A thread has a channel: so many more as there are, while each has registers for loads of several chunks.
+  constexpr int64_t mostCarried = 512, warpThreads = 32;
+  if (loop && machine.isCTA())
+    if (int64_t channels = analysis::countCarriedChannels(kernel);
+        channels > int64_t(*kernel.getThreads()) && channels <= mostCarried)
+      kernel.setThreads(llvm::alignTo(channels, warpThreads));
   // CTAs of half the threads do not wait for each other's barriers, where three share a multiprocessor; and their
   // threads have registers for as much again.
   constexpr int64_t fewNumbers = 64;

@@ -26,7 +26,8 @@ chunk.program @carry {} chunk 16 {
   chunk.give "S" whole %S : tensor<128xf32>
 }
 
-// Where tokens follow one another in a chunk, or there are more channels than threads, it is the plan of a team.
+// Where tokens follow one another in a chunk, or there are more channels than a CTA has threads with registers for
+// them, it is the plan of a team.
 // CHECK-LABEL: llvm.func @tokens
 // CHECK: nvvm.barrier0
 chunk.program @tokens {} chunk 16 {
@@ -39,9 +40,24 @@ chunk.program @tokens {} chunk 16 {
 // CHECK-LABEL: llvm.func @many
 // CHECK: nvvm.barrier0
 chunk.program @many {} chunk 16 {
-  %S = chunk.state "S" : tensor<512xf32>
-  %b = chunk.take "b" : tensor<1x512xf32>
-  %all, %last = chunk.scan %S, %b : tensor<512xf32>, tensor<1x512xf32>
-  chunk.next %S, %last : tensor<512xf32>
-  chunk.give "S" whole %S : tensor<512xf32>
+  %S = chunk.state "S" : tensor<513xf32>
+  %b = chunk.take "b" : tensor<1x513xf32>
+  %all, %last = chunk.scan %S, %b : tensor<513xf32>, tensor<1x513xf32>
+  chunk.next %S, %last : tensor<513xf32>
+  chunk.give "S" whole %S : tensor<513xf32>
+}
+
+// More channels than other plans have threads make the CTA as large as they need.
+// CHECK-LABEL: llvm.func @more
+// CHECK-SAME: nvvm.reqntid = array<i32: 384, 1, 1>
+// CHECK: %[[CHANNELS:.*]] = arith.constant 380 : i32
+// CHECK: arith.cmpi slt, %{{.*}}, %[[CHANNELS]] : i32
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+chunk.program @more {} chunk 16 {
+  %S = chunk.state "S" : tensor<380xf32>
+  %b = chunk.take "b" : tensor<1x380xf32>
+  %all, %last = chunk.scan %S, %b : tensor<380xf32>, tensor<1x380xf32>
+  chunk.next %S, %last : tensor<380xf32>
+  chunk.give "S" whole %S : tensor<380xf32>
 }
