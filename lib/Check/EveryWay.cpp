@@ -1,5 +1,6 @@
 #include "Check/EveryWay.h"
 #include "Support/Errors.h"
+#include "llvm/ADT/bit.h"
 #include <cstring>
 
 using namespace llvm;
@@ -56,8 +57,7 @@ static bool isRow(const KeptStates &kept, ArrayRef<std::string> states, int64_t 
     ArrayRef<double> final = results.final.at(state).values;
     int64_t width = int64_t(final.size()) / sequences;
     for (int64_t i = 0; i < int64_t(final.size()); ++i)
-      if (double kept = all[(i / width * rows + row) * width + i % width];
-          std::memcmp(&kept, &final[i], sizeof kept) != 0)
+      if (bit_cast<uint64_t>(double(all[(i / width * rows + row) * width + i % width])) != bit_cast<uint64_t>(final[i]))
         return false;
   }
   return true;

@@ -2,7 +2,6 @@
 #include "Runtime/CUDA/Phases.h"
 
 using namespace recur::runtime;
-namespace abi = recur::abi;
 
 /// Its only launch has more arrays than arguments, and nothing is left to other launches.
 static bool keepsStates(const Call &resolved, const recur_kernel_info &kernel) {
