@@ -175,7 +175,8 @@ static ExplainFacts::Lack lackOfDelta(const DeltaForm &form) {
     }
   for (mlir::Operation *use : form.wholeUses)
     if (!isa<dgps::CgOp, dgps::MatvecOp, dgps::VecmatOp>(use))
-      return {fmt::format("{} takes the whole matrix of each token", use->getName().stripDialect().str()),
+      return {fmt::format("{} takes the whole {} of each token", use->getName().stripDialect().str(),
+                          form.orientation == Orientation::Vector ? "vector" : "matrix"),
               "products of the state with vectors in its place"};
   return {};
 }

@@ -220,6 +220,8 @@ void RecurrenceChecker::checkOutput(Declaration *output) {
   auto *product = dyn_cast<BinaryExpr>(output->init);
   if (product && product->op == BinaryOperator::Product && declared.isVector() && value.isVector())
     diagnostic.help("S @ x has the rows of S, x @ S has its columns");
+  else if (output->element)
+    diagnostic.help("the shape here is that of one element or row; the loop says how many there are");
 }
 
 void RecurrenceChecker::checkFor(ForStatement *statement) {
