@@ -37,8 +37,8 @@ KernelTime estimateTime(tile::KernelOp kernel, const MultiprocessorRates &rates 
 
 /// A multiprocessor's cycles for a chunk where so many CTAs or teams share it, each with chunks of its own. They hide
 /// each other's waits but for those for device memory, as measured kernels say: 7800 cycles of gated_delta_net and 6900
-/// estimated, of delta_net 6000 and 5200, mamba2 7600 and 8300, kda 19000 and 18600, gla 12300 and 15300, pkda 10400
-/// and 10700, dplr 64900 and 51500, rwkv7 67300 and 51900.
+/// estimated, of delta_net 6000 and 5200, mamba2 7600 and 8300, kda 16900 and 17600, gla 12300 and 15300, dplr 45800
+/// and 46700, rwkv7 43400 and 47000.
 double estimateChunk(const KernelTime &time, int64_t neighbours);
 /// A CTA's cycles for a chunk where a warpgroup has the state in registers: what it computes is not hidden by its
 /// products, and it waits for each of those that the next chunk waits for. With two stages a chunk's loads begin when

@@ -10,6 +10,7 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
   constexpr int64_t fewestChunks = 4; // of fewer there is nothing to gain
   constexpr int64_t mostTeams = 3;    // a fourth made less of each, and the second launch waited, as measured
   constexpr double gain = 0.6;        // for on all multiprocessors at once device memory is short, as measured
+  constexpr double worthwhile = 0.9;  // of the time one behind the other: several rounds gain less than counted
   constexpr double keepsPace = 0.9;   // beyond it the second launch waits for each chunk, and loads none ahead
   auto [units, chunks, parts, allTeams, cost] = neighbours;
   int64_t teams = smaller(allTeams, mostTeams);
@@ -29,7 +30,7 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
     rounds = 1;
   double before = double(rounds * rows) / double(chunks), rest = (1 - before) * onLeft;
   double beside = before * onAll + (rest > 1 ? rest : 1);
-  if (before >= 1 || beside >= behind)
+  if (before >= 1 || beside >= (rounds > 1 ? worthwhile : 1) * behind)
     return apart;
   return {rounds ? rows : lasting, lasting, rounds, teams, beside * double(chunks)};
 }
