@@ -239,11 +239,14 @@ def test_torch(turning, given, weights):
 
     results = compute_all(arrays)
     assert results[1].dtype == torch.complex64
-    assert all(numpy.array_equal(got.detach().numpy(), array) for got, array in zip(results, [*want[:2], want[2]["h"]]))
+    wanted = [*want[:2], want[2]["h"]]
+    for got, array in zip(results, wanted):  # in the gradient's chunks
+        assert numpy.abs(got.detach().numpy() - array).max() < 1e-5 * numpy.abs(array).max()
     with torch.no_grad():
-        assert all(map(torch.equal, turning(**arrays), results))
-        out = torch.empty_like(results[1])
-        assert turning(**arrays, out={"z": out})[1] is out and torch.equal(out, results[1])
+        plain = compute_all(arrays)
+        assert all(numpy.array_equal(got.numpy(), array) for got, array in zip(plain, wanted))
+        out = torch.empty_like(plain[1])
+        assert turning(**arrays, out={"z": out})[1] is out and torch.equal(out, plain[1])
         assert torch.equal(turning(**{**arrays, "u": arrays["u"].conj().resolve_conj()})[1], turning(**{**arrays, "u": arrays["u"].conj()})[1])
     gradients = torch.autograd.grad(results, list(arrays.values()), [torch.from_numpy(weight) for weight in weights])
     judge_gradients(given, weights, dict(zip(given, (gradient.numpy() for gradient in gradients))), conjugated=False)

@@ -3,7 +3,7 @@
 import concurrent.futures
 
 import pytest
-from conftest import draw
+from conftest import draw, error_of
 from test_golden import call
 
 import recur
@@ -130,7 +130,7 @@ def test_who_looks_on_sees_the_operator(gdn, long_way):
     assert torch.equal(compiled(**inputs), want)
     needing = {name: tensor.clone().requires_grad_() for name, tensor in inputs.items()}
     o = gdn(**needing)
-    assert torch.equal(o, want) and o.requires_grad
+    assert error_of(o.detach().numpy(), want.numpy()) < 1e-6 and o.requires_grad  # in the gradient's chunks
     with torch.no_grad():
         assert not gdn(**needing).requires_grad
     with torch.inference_mode():
