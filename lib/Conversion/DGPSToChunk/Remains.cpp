@@ -5,13 +5,37 @@
 // largest |d| for the decay. The spectral norm of a I - r w^T is that of its part in the plane of r and w: with
 // x = <r, w> and n = |r| |w|, the singular values there have the product |a (a - x)| and the sum of squares
 // 2 a^2 - 2 a x + n^2, so the larger is (n + sqrt((2 a - x)^2 + n^2 - x^2)) / 2. Where r is along w, n is |x|, and this
-// is max(|a|, |a - x|) without a root.
+// is max(|a|, |a - x|) without a root. Where w is a vector over its length, x is the gain times at most one, and the
+// norm is largest at an end: nothing of such a key needs to be known.
 #include "Conversion/DGPSToChunk/Conversion.h"
 
 using namespace mlir;
 using namespace recur;
 using namespace recur::chunk;
 using namespace recur::conversion;
+
+/// Whether the rows are vectors over their lengths, with nothing below zero added under the root: their lengths are at
+/// most one.
+static bool isAtMostUnit(Value rows) {
+  auto isMap = [](Value value, Function function) {
+    auto map = value.getDefiningOp<MapOp>();
+    return map && map.getFunction() == function ? map : MapOp();
+  };
+  MapOp quotient = isMap(rows, Function::Div);
+  MapOp root = quotient ? isMap(quotient.getOperands()[1], Function::Sqrt) : MapOp();
+  if (!root)
+    return false;
+  Value square = root.getOperands()[0];
+  if (MapOp sum = isMap(square, Function::Add)) {
+    std::optional<double> added = constantNumber(sum.getOperands()[1]);
+    if (!added || !(*added >= 0))
+      return false;
+    square = sum.getOperands()[0];
+  }
+  MapOp dot = isMap(square, Function::Dot);
+  Value vector = quotient.getOperands()[0];
+  return dot && llvm::all_of(dot.getOperands(), [&](Value operand) { return operand == vector; });
+}
 
 /// The spectral norm of a I - r w^T for each token; a null decay is one.
 Value DeltaState::boundErasure(const StepValue &step, Value decay) {
@@ -20,9 +44,11 @@ Value DeltaState::boundErasure(const StepValue &step, Value decay) {
   Value distance, radius; // |2 a - x| or its like, and n
   const ReadValue &first = step.reads.front();
   if (step.reads.size() == 1 && first.key == step.write) {
-    Value x = map(Function::Dot, {write, write});
+    Value x = isAtMostUnit(write) ? Value() : map(Function::Dot, {write, write}); // null: one
     if (first.scale)
       x = program.mul(program.lift(first.scale), x);
+    if (!x)
+      x = program.constant(1);
     radius = map(Function::Abs, x);
     distance = map(Function::Abs, program.sub(program.mul(program.constant(2), a), x));
   } else {

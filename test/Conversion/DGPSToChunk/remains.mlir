@@ -37,6 +37,66 @@ dgps.recurrence @delta {} {
 
 // -----
 
+// A key over its length is at most one long, and the norm is largest at an end: the bound takes the gain alone.
+// CHECK-LABEL: chunk.program @normalized
+// CHECK: chunk.next %S
+// CHECK-NOT: chunk.map dot
+// CHECK: %[[RADIUS:.*]] = chunk.map abs %beta : tensor<16xf32>
+// CHECK: %[[ALONG:.*]] = chunk.map sub %{{.*}}, %beta : tensor<1xf32>, tensor<16xf32>
+// CHECK: %[[DISTANCE:.*]] = chunk.map abs %[[ALONG]] : tensor<16xf32>
+// CHECK: chunk.map add %[[RADIUS]], %[[DISTANCE]] : tensor<16xf32>, tensor<16xf32>
+// CHECK: chunk.remains "S"
+dgps.recurrence @normalized {} {
+  %x = dgps.input "x" : <8>
+  %v = dgps.input "v" : <4>
+  %g = dgps.input "g" : <scalar>
+  %beta = dgps.input "beta" : <scalar>
+  %S = dgps.state "S" : <4x8>
+  %xx = dgps.dot %x, %x : <8>
+  %epsilon = dgps.constant 1.0e-6 : <scalar>
+  %square = dgps.add %xx, %epsilon : <scalar>, <scalar>
+  %length = dgps.sqrt %square : <scalar>
+  %k = dgps.div %x, %length : <8>, <scalar>
+  %a = dgps.exp %g : <scalar>
+  %D = dgps.mul %a, %S : <scalar>, <4x8>
+  %y = dgps.matvec %D, %k : <4x8>, <8>
+  %z = dgps.sub %v, %y : <4>, <4>
+  %u = dgps.mul %beta, %z : <scalar>, <4>
+  %w = dgps.outer %u, %k : <4>, <8>
+  %S1 = dgps.add %D, %w : <4x8>, <4x8>
+  dgps.output "o" %y : <4>
+  dgps.next %S, %S1 : <4x8>
+}
+
+// -----
+
+// With something taken away under the root it may be longer.
+// CHECK-LABEL: chunk.program @longer
+// CHECK: chunk.next %S
+// CHECK: chunk.map dot
+// CHECK: chunk.remains "S"
+dgps.recurrence @longer {} {
+  %x = dgps.input "x" : <8>
+  %v = dgps.input "v" : <4>
+  %g = dgps.input "g" : <scalar>
+  %S = dgps.state "S" : <4x8>
+  %xx = dgps.dot %x, %x : <8>
+  %epsilon = dgps.constant -1.0e-6 : <scalar>
+  %square = dgps.add %xx, %epsilon : <scalar>, <scalar>
+  %length = dgps.sqrt %square : <scalar>
+  %k = dgps.div %x, %length : <8>, <scalar>
+  %a = dgps.exp %g : <scalar>
+  %D = dgps.mul %a, %S : <scalar>, <4x8>
+  %y = dgps.matvec %D, %k : <4x8>, <8>
+  %z = dgps.sub %v, %y : <4>, <4>
+  %w = dgps.outer %z, %k : <4>, <8>
+  %S1 = dgps.add %D, %w : <4x8>, <4x8>
+  dgps.output "o" %y : <4>
+  dgps.next %S, %S1 : <4x8>
+}
+
+// -----
+
 // Decays of channels are the bounds, and those that the state is advanced with.
 // CHECK-LABEL: chunk.program @channels
 // CHECK: %[[TOTAL:.*]] = chunk.cumulative_decay total log(%g) : tensor<16x8xf32>
