@@ -57,8 +57,10 @@ TEST_F(ChunkStructures, StatesThatAreAddedUpLieAlike) {
         EXPECT_EQ(structure.isTransposed(op->getResult(0)), alike) << alike;
     });
   }
-  ChunkStructure of_vectors(find("state_scaled_by_rows"));
-  EXPECT_FALSE(of_vectors.isTransposed(*find("state_scaled_by_rows").getStates().begin()));
+  for (bool isScaled : {true, false}) {
+    chunk::ProgramOp program = find(isScaled ? "state_scaled_by_rows" : "state_multiplied_token_by_token");
+    EXPECT_EQ(ChunkStructure(program).isTransposed(*program.getStates().begin()), isScaled);
+  }
 }
 
 TEST_F(ChunkStructures, StatesOfAsManyKeysAsTokensAreRounded) {

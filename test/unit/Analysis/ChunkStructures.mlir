@@ -78,6 +78,20 @@ chunk.program @state_scaled_by_rows {} chunk 8 {
   chunk.next %S, %S1 : tensor<2x3xf32>
 }
 
+chunk.program @state_multiplied_token_by_token {} chunk 8 {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %w = chunk.param "w" : tensor<1x3xf32>
+  %S = chunk.state "S" : tensor<2x3xf32>
+  %z = chunk.state "z" : tensor<2xf32>
+  %o = chunk.read %q, %S : tensor<8x3xf32>, tensor<2x3xf32>
+  chunk.output "o" %o : tensor<8x2xf32>
+  %a = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
+  %b = chunk.map matvec %a, %w : tensor<1x2x3xf32>, tensor<1x3xf32>
+  %z1 = chunk.reshape_state %b : tensor<1x2xf32> to tensor<2xf32>
+  chunk.next %S, %S : tensor<2x3xf32>
+  chunk.next %z, %z1 : tensor<2xf32>
+}
+
 chunk.program @rounded_state {} chunk 8 {
   %q = chunk.input "q" : tensor<8x8xf32>
   %S = chunk.state "S" : tensor<2x8xf32>
