@@ -37,10 +37,7 @@ private:
   /// A thread's numbers of a vector for each of its two tokens: four for eight channels, two of each token.
   using Numbers = SmallVector<Value>;
   using OfTokens = std::array<Value, 2>;
-  /// The rounded numbers, two in a register, and what is left of them, rounded.
-  struct Split {
-    SmallVector<Value> upper, lower;
-  };
+  using Split = WarpgroupCode::Split;
   /// What goes from step to step.
   struct Running {
     Numbers residual;
@@ -66,7 +63,6 @@ private:
   void addToSolution(Running &running, const OfTokens &lengths, ArrayRef<Value> direction);
   void give(const Running &running);
 
-  Split split(ArrayRef<Value> numbers);
   Numbers join(const Split &parts);
   static size_t tokenOf(size_t number) { return number / 2 % 2; }
   /// The sum of the products of two vectors' numbers, for each token.
@@ -143,16 +139,6 @@ Value ConjugateGradientsCode::bitsOf(Value number) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-ConjugateGradientsCode::Split ConjugateGradientsCode::split(ArrayRef<Value> numbers) {
-  Split parts;
-  for (size_t i = 0; i < numbers.size(); i += 2) {
-    parts.upper.push_back(code.pack(numbers[i], numbers[i + 1]));
-    auto [low, high] = code.unpack(parts.upper.back());
-    parts.lower.push_back(code.pack(t.minus(numbers[i], low), t.minus(numbers[i + 1], high)));
-  }
-  return parts;
-}
-
 ConjugateGradientsCode::Numbers ConjugateGradientsCode::join(const Split &parts) {
   Numbers numbers;
   for (auto [upper, lower] : llvm::zip(parts.upper, parts.lower)) {
@@ -202,7 +188,7 @@ void ConjugateGradientsCode::takeState() {
         return SmallVector<Value>{load(row, column), load(row, t.add(column, 1))};
       },
       [&](Value index, ArrayRef<Value> numbers) {
-        Split parts = split(numbers);
+        Split parts = code.split(numbers);
         Value place = pairPlace(upper, channels, t.divide(index, count), t.remainder(index, count));
         t.store(parts.upper[0], pointerTo(place));
         t.store(parts.lower[0], pointerTo(t.add(place, panels * channels * panelRowBytes)));
@@ -293,7 +279,7 @@ ConjugateGradientsCode::Running ConjugateGradientsCode::begin() {
         running.residual[size_t(4 * group) + 2 * token + size_t(right)] = pick(isThere, number, t.number(0));
       }
   }
-  running.direction = split(running.residual);
+  running.direction = code.split(running.residual);
   running.squares = dot(running.residual, running.residual);
   for (size_t token : {0, 1}) {
     t.store(t.mul(running.squares[token], t.number(recur::solvedInPairs)), leastPlace(token));
@@ -330,7 +316,7 @@ ConjugateGradientsCode::Split ConjugateGradientsCode::weigh(ArrayRef<Value> dots
         Value isLater = t.below(rows[token], t.add(key, group * half + right));
         numbers.push_back(pick(isLater, t.number(0), number));
       }
-      Split parts = split(numbers);
+      Split parts = code.split(numbers);
       llvm::append_range(weighed.upper, parts.upper);
       llvm::append_range(weighed.lower, parts.lower);
     }
@@ -433,7 +419,7 @@ void ConjugateGradientsCode::step(Running &running) {
     Value turned = t.fma(keep[tokenOf(i)], number, running.residual[i]);
     number = pick(stays[tokenOf(i)], number, turned);
   }
-  running.direction = split(direction);
+  running.direction = code.split(direction);
   running.squares = next;
 }
 

@@ -24,9 +24,7 @@ constexpr int64_t blockRows = 16, half = 8; // of a block, and of a unit of the 
 
 /// A block's numbers in the registers of a warp, as a factor of the matrix units takes them: four registers for 16 by
 /// 16 numbers.
-struct Split {
-  SmallVector<Value, 4> upper, lower;
-};
+using Split = WarpgroupCode::Split;
 
 class InverseCode {
 public:
@@ -52,9 +50,8 @@ private:
   Value lowerPlace(Value block);
   Split loadDiagonal(Value block);
   Value matrixAddress(Value row, Value column);
-  SmallVector<Value, 4> loadMatrices(Value row, Value column, bool isAcross);
+  SmallVector<Value> loadMatrices(Value row, Value column, bool isAcross);
   void storeMatrices(ArrayRef<Value> four, Value row, Value column);
-  Split split(ArrayRef<Value> eight);
   Split negate(const Split &factor);
   void multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums);
   void multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums);
@@ -62,7 +59,7 @@ private:
   Value areAllFinite(ArrayRef<Value> numbers);
   void keepFinite(Value i, Value j, SmallVector<Value> &numbers, SmallVector<Value> &sums);
   /// A block's numbers times those of its columns, rounded.
-  SmallVector<Value, 4> scaled(ArrayRef<Value> numbers, Value column);
+  SmallVector<Value> scaled(ArrayRef<Value> numbers, Value column);
   void scaleDiagonal(Value i, const Split &diagonal);
 
   TeamCode &t;
@@ -137,7 +134,7 @@ Value InverseCode::matrixAddress(Value row, Value column) {
 }
 
 /// A block of the result as a left factor, or across as two units of a right one.
-SmallVector<Value, 4> InverseCode::loadMatrices(Value row, Value column, bool isAcross) {
+SmallVector<Value> InverseCode::loadMatrices(Value row, Value column, bool isAcross) {
   MLIRContext *context = t.builder.getContext();
   Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, t.builder.getI32Type()));
   Value all = NVVM::LdMatrixOp::create(
@@ -145,7 +142,7 @@ SmallVector<Value, 4> InverseCode::loadMatrices(Value row, Value column, bool is
       NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
       NVVM::LdStMatrixShapeAttr::get(context, half, half),
       NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
-  SmallVector<Value, 4> four;
+  SmallVector<Value> four;
   for (int64_t i = 0; i < 4; ++i)
     four.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, all, i));
   return four;
@@ -163,20 +160,9 @@ void InverseCode::storeMatrices(ArrayRef<Value> four, Value row, Value column) {
   code.storeMatrices(code.addressOf(matrixAddress(row, column)), four, /*isAcross=*/false);
 }
 
-/// Pairs of neighbours, each as a register of what they round to and one of what that leaves.
-Split InverseCode::split(ArrayRef<Value> eight) {
-  Split parts;
-  for (size_t i = 0; i < eight.size(); i += 2) {
-    parts.upper.push_back(code.pack(eight[i], eight[i + 1]));
-    auto [low, high] = code.unpack(parts.upper.back());
-    parts.lower.push_back(code.pack(t.minus(eight[i], low), t.minus(eight[i + 1], high)));
-  }
-  return parts;
-}
-
 Split InverseCode::negate(const Split &factor) {
   Split negative = factor;
-  for (SmallVector<Value, 4> *four : {&negative.upper, &negative.lower})
+  for (SmallVector<Value> *four : {&negative.upper, &negative.lower})
     for (Value &two : *four)
       two = arith::XOrIOp::create(t.builder, t.loc, two, t.constant(0x80008000));
   return negative;
@@ -285,19 +271,19 @@ void InverseCode::makeLeftOf(Value block, std::vector<Split> &factors) {
       SmallVector<Value> right = loadRight(t.add(i, -n * blockRows), j);
       if (n == 0)
         keepFinite(i, j, right, sums);
-      multiply(factors[n], split(right), sums);
+      multiply(factors[n], code.split(right), sums);
     }
     // The sums of two units, of a row and the one eight below it, are a left factor as they lie.
-    multiply(split(sums), {loadMatrices(j, j, true), loadMatrices(j, t.add(j, blockRows), true)}, numbers);
-    Split made = split(numbers);
+    multiply(code.split(sums), {loadMatrices(j, j, true), loadMatrices(j, t.add(j, blockRows), true)}, numbers);
+    Split made = code.split(numbers);
     storeMatrices(scale ? scaled(numbers, j) : made.upper, i, j);
     factors.push_back(negate(made));
     makeLeftOf(block, factors);
   });
 }
 
-SmallVector<Value, 4> InverseCode::scaled(ArrayRef<Value> numbers, Value column) {
-  SmallVector<Value, 4> four;
+SmallVector<Value> InverseCode::scaled(ArrayRef<Value> numbers, Value column) {
+  SmallVector<Value> four;
   for (int64_t unit : {0, 1}) {
     Value scales[] = {t.get(*scale, {Index(t.add(column, pair), unit * half)}),
                       t.get(*scale, {Index(t.add(column, pair), unit * half + 1)})};
@@ -315,7 +301,7 @@ void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
     auto [firstRest, secondRest] = code.unpack(lower);
     numbers.append({t.plus(first, firstRest), t.plus(second, secondRest)});
   }
-  SmallVector<Value, 4> four = scaled(numbers, i);
+  SmallVector<Value> four = scaled(numbers, i);
   for (auto [n, two] : llvm::enumerate(four)) {
     Value below = t.add(inUnit, int64_t(n) % 2 * half), right = t.add(pair, int64_t(n) / 2 * half);
     Value firstCounts = t.below(right, t.add(below, 1)), secondCounts = t.below(right, below);

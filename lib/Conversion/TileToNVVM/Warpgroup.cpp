@@ -107,6 +107,16 @@ std::pair<Value, Value> WarpgroupCode::unpack(Value both) {
   return {LLVM::BitcastOp::create(t.builder, t.loc, f32, low), LLVM::BitcastOp::create(t.builder, t.loc, f32, high)};
 }
 
+WarpgroupCode::Split WarpgroupCode::split(ArrayRef<Value> numbers) {
+  Split parts;
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    parts.upper.push_back(pack(numbers[i], numbers[i + 1]));
+    auto [low, high] = unpack(parts.upper.back());
+    parts.lower.push_back(pack(t.minus(numbers[i], low), t.minus(numbers[i + 1], high)));
+  }
+  return parts;
+}
+
 //===----------------------------------------------------------------------===//
 // Products of a warpgroup
 //===----------------------------------------------------------------------===//

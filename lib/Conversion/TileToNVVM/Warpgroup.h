@@ -37,6 +37,11 @@ public:
   /// Two numbers rounded to bf16, in one register; and back.
   mlir::Value pack(mlir::Value low, mlir::Value high);
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Value both);
+  /// Pairs of neighbours, each as a register of what they round to and one of what that leaves, rounded.
+  struct Split {
+    llvm::SmallVector<mlir::Value> upper, lower;
+  };
+  Split split(llvm::ArrayRef<mlir::Value> numbers);
 
   /// Begins a product of a warpgroup: a left factor of bf16 with 64 rows in registers, four for 16 inner indices, and a
   /// right one in shared memory with so many columns, swizzled by 128 bytes; `places` is where, from the descriptor on,
