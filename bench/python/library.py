@@ -3,7 +3,8 @@
     RECUR_PROCESSORS=1 python bench/python/library.py bench/results/library.csv [NAME ...]
 
 One head on one thread, 4,096 tokens of float32, each dim 64 where the recurrence does not say otherwise: the least processor time
-of a call in so many rounds. With names, only their lines are measured anew.
+of a call. All are called in turn, so many times each, and that in several rounds, since other programs of a machine make it slow for
+seconds: a round that they disturb is not what is left of any line. With names, only their lines are measured anew.
 """
 
 import itertools
@@ -16,7 +17,7 @@ import numpy
 
 import recur
 
-TOKENS, ROUNDS, SIZE = 4096, 9, 64
+TOKENS, ROUNDS, CALLS = 4096, 9, 4
 
 
 def draw(declared, scale, random, positive):
@@ -31,8 +32,8 @@ def draw(declared, scale, random, positive):
     return arrays
 
 
-def measure(name):
-    """Nanoseconds a token."""
+def prepare(name):
+    """The recurrence and arrays for it with which its results are finite."""
     recurrence = getattr(recur.library, name)
     declared = recurrence.explain_json()
     random = numpy.random.default_rng(0)
@@ -40,11 +41,14 @@ def measure(name):
         arrays = draw(declared, scale, random, positive)
         given = recurrence(**arrays)
         if all(numpy.isfinite(array).all() for array in (given if isinstance(given, tuple) else (given,))):
-            break
-    else:
-        raise ValueError(f"{name}: its results are not finite")
+            return recurrence, arrays
+    raise ValueError(f"{name}: its results are not finite")
+
+
+def measure(recurrence, arrays):
+    """Nanoseconds a token."""
     best = float("inf")
-    for _ in range(ROUNDS):
+    for _ in range(CALLS):
         start = time.process_time_ns()
         recurrence(**arrays)
         best = min(best, time.process_time_ns() - start)
@@ -62,11 +66,11 @@ def main():
     path, only = pathlib.Path(sys.argv[1]), sys.argv[2:]
     lines = path.read_text().splitlines() if only and path.exists() else []
     measured = dict(line.split(",") for line in lines if line and line[0] not in "#" and not line.startswith("name,"))
-    for name in only or dir(recur.library):
-        if not only and name.startswith("_"):
-            continue
-        measured[name] = f"{measure(name):.1f}"
-        print(name, measured[name], flush=True)
+    prepared = {name: prepare(name) for name in only or dir(recur.library) if only or not name.startswith("_")}
+    rounds = [{name: measure(*of) for name, of in prepared.items()} for _ in range(ROUNDS)]
+    for name in prepared:
+        measured[name] = f"{min(times[name] for times in rounds):.1f}"
+        print(name, measured[name])
     rows = "".join(f"{name},{measured[name]}\n" for name in sorted(measured))
     path.write_text(f"# cpu,{read_processor()}\nname,nanoseconds\n{rows}")
 
