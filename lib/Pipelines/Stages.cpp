@@ -121,6 +121,8 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     passes.addPass(createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());
+  if (!options.target.isCPU())
+    passes.addPass(createFuseMultiplyAddsPass());
   passes.addPass(mlir::createSCFToControlFlowPass());
   passes.addPass(mlir::createConvertVectorToLLVMPass());
   passes.addPass(mlir::createConvertMathToLLVMPass());

@@ -40,4 +40,25 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def FuseMultiplyAddsPass : Pass<"fuse-multiply-adds"> {
+  let summary = "a product that only a sum takes and the sum are one instruction";
+  let description = [{
+    Kernels of a GPU are bound by the instructions that they issue, and one rounding less is no worse. A product that is
+    taken twice stays, since it would be made twice; so does what takes a number apart by multiplying it and taking two
+    differences, which an exact product would undo.
+
+    Before:
+    ```mlir
+    %product = arith.mulf %a, %b : f32
+    %difference = arith.subf %c, %product : f32
+    ```
+    After:
+    ```mlir
+    %negative = arith.negf %a : f32
+    %difference = llvm.intr.fma(%negative, %b, %c) : (f32, f32, f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // RECUR_CONVERSION_TILE_TO_NVVM_PASSES_TD
