@@ -40,6 +40,10 @@ enum ArrayWord {
 constexpr int getWord(int array, ArrayWord word) { return launchWords + arrayWords * array + word; }
 constexpr int countWords(int arrays) { return launchWords + arrayWords * arrays; }
 
+/// What each of several teams of a CTA has of shared memory behind its tiles: where its arrays begin, with their
+/// strides.
+inline constexpr int arrayPlaceBytes = 16;
+
 /// The most arrays that a launch has, and that launches leave to each other.
 inline constexpr int mostLaunchArrays = 128, mostLeft = 64;
 

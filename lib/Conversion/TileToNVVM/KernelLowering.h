@@ -50,7 +50,11 @@ private:
   /// Where arrays begin is computed anew from here on, and not kept in registers until then.
   void forgetArrays();
   /// It is found where it is first needed, if it has not been before.
-  const CallerArray &arrayOf(mlir::Value array);
+  CallerArray arrayOf(mlir::Value array);
+  /// Where arrays begin that the loop uses is kept in shared memory, of each team its own, and read from there where it
+  /// is needed: in registers they would be there from the kernel's beginning to its end.
+  void keepArrays(mlir::Operation *loop);
+  CallerArray recall(mlir::Value array, CallerArray known);
   mlir::Value word(int64_t index, mlir::Type type);
   mlir::LogicalResult lower(mlir::Block &block);
   mlir::LogicalResult lower(mlir::Operation *op);
@@ -92,6 +96,7 @@ private:
   mlir::Value forget(mlir::Value number);
   /// Whether the kernel has ops that take nearly all registers.
   bool isCrowded();
+  void findPlace(Ahead &ahead);
   void finishLoad(Ahead &ahead, mlir::ValueRange held);
   /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
   void finishBefore(mlir::Operation *op);
@@ -142,6 +147,7 @@ private:
   } deal; // of chunks to teams
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
+  llvm::DenseMap<mlir::Value, mlir::Value> placesOfArrays;                 // in shared memory
   llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads
   llvm::SmallVector<Access> pending;                                       // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold

@@ -86,6 +86,8 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   std::vector<Ahead> ahead;
   if (!isCrowded())
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
+  if (kernel.getTeams() && !isCrowded())
+    keepArrays(op);
   Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
   SmallVector<Access> before = pending;
   llvm::DenseMap<Value, CallerArray> arraysBefore = arrays;
@@ -115,6 +117,7 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   orderAll(); // what comes next may be the first op of the loop again
   pending = before;
   arrays = arraysBefore; // those of the body are not there behind it
+  placesOfArrays.clear();
   head = headBefore, sequence = sequenceBefore;
   if (dealt.last) {
     builder.setInsertionPointAfter(dealt.loop);
@@ -145,10 +148,18 @@ bool KernelLowering::isCrowded() {
   return kernel.walk([](ConjugateGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
+void KernelLowering::findPlace(Ahead &ahead) {
+  Value array = ahead.op.getArray();
+  if (placesOfArrays.contains(array))
+    ahead.load.begin(team, recall(array, arrays.lookup(array)));
+}
+
 void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {
   team.loc = ahead.op.getLoc();
   forgetThread();
   order(ahead.op.getOperation());
+  if (!ahead.load.goesToTile())
+    findPlace(ahead);
   ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, ahead.later);
 }
 
@@ -229,6 +240,7 @@ SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &
     if (isThere)
       count = team.select(isThere, count, team.constant(0));
     forgetThread();
+    findPlace(one);
     llvm::append_range(started, one.load.start(team, first, count));
   }
   return started;

@@ -185,6 +185,11 @@ public:
   bool goesToTile() const { return isDirect; }
   /// Before all else: whether the array's place allows it. Where it does not, the finish is a load.
   void begin(TeamCode &team);
+  /// The same array, whose place was found anew.
+  void begin(TeamCode &team, CallerArray found) {
+    array = std::move(found);
+    begin(team);
+  }
   llvm::SmallVector<mlir::Value> start(TeamCode &team, mlir::Value first, mlir::Value rows);
   /// So many loads to tiles were started `later` than this one.
   void finish(TeamCode &team, mlir::Value first, mlir::Value rows, mlir::ValueRange held, int64_t later);

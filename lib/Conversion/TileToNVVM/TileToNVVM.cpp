@@ -180,9 +180,50 @@ CallerArray KernelLowering::findArray(BlockArgument argument) {
   return found;
 }
 
-const CallerArray &KernelLowering::arrayOf(Value array) {
+CallerArray KernelLowering::arrayOf(Value array) {
   auto known = arrays.find(array);
-  return known != arrays.end() ? known->second : arrays[array] = findArray(cast<BlockArgument>(array));
+  if (known == arrays.end())
+    known = arrays.try_emplace(array, findArray(cast<BlockArgument>(array))).first;
+  return recall(array, known->second);
+}
+
+void KernelLowering::keepArrays(Operation *loop) {
+  Location loc = kernel.getLoc();
+  int64_t place = int64_t(*kernel.getShared()), end = 0;
+  kernel.walk([&](AllocOp tile) {
+    TileType type = tile.getType();
+    if (type.getMemory() == Memory::Shared)
+      end = std::max(end, int64_t(tile.getOffset().value_or(0)) + type.getExtent() * type.getElementBytes());
+  });
+  Value isFirst = team.below(team.thread, team.constant(1));
+  for (BlockArgument array : kernel.getBody().getArguments().drop_back()) {
+    CallerArray found = arrays.lookup(array);
+    bool isUsed = llvm::any_of(array.getUsers(), [&](Operation *user) { return loop->isAncestor(user); });
+    if (!isUsed || !found.pointer || !found.innerStrides.empty() || place - abi::arrayPlaceBytes < end)
+      continue;
+    place -= abi::arrayPlaceBytes;
+    Value slot = team.offset(shared, team.constant(place), builder.getI8Type());
+    Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), found.pointer);
+    team.when(isFirst, [&] {
+      team.store(address, slot);
+      team.store(found.tokenStride, team.offset(slot, team.constant(1), builder.getI64Type()));
+    });
+    placesOfArrays[array] = slot;
+  }
+  team.barrier();
+}
+
+CallerArray KernelLowering::recall(Value array, CallerArray known) {
+  Value slot = placesOfArrays.lookup(array);
+  if (!slot)
+    return known;
+  Location loc = team.loc;
+  auto load = [&](Value pointer) -> Value {
+    return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), pointer, 8, /*isVolatile=*/true);
+  };
+  known.pointer = LLVM::IntToPtrOp::create(builder, loc, known.pointer.getType(), load(slot));
+  known.tokenStride = load(team.offset(slot, team.constant(1), builder.getI64Type()));
+  return known;
 }
 
 /// Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
