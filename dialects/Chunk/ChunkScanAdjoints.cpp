@@ -142,8 +142,12 @@ LogicalResult TokenLoopOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) 
       seeded.push_back(i);
       ins.push_back(d);
     }
-  for (Value result : getStateResults())
-    carried.push_back(orZeroState(build, adjoints.of(result), result));
+  for (auto [state, result] : llvm::zip(getStates(), getStateResults())) {
+    Value d = adjoints.of(result);
+    // What starts as a constant of the tokens has as many rows as they are, and so has its cotangent.
+    bool countsTokens = state.getDefiningOp<ConstantOp>() != nullptr;
+    carried.push_back(!d && countsTokens ? build.constant(0, tensorOf(result)) : orZeroState(build, d, result));
+  }
   // Out: the cotangents of the streams and of what is captured, token by token.
   int64_t tokens = ins.empty() ? 1 : tensorOf(ins.front()).getDimSize(0);
   SmallVector<Type> types(getStreams().getTypes());

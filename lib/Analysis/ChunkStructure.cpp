@@ -131,6 +131,9 @@ void ChunkStructure::findTriangles(Operation *op) {
     chunk::Function function = map.getFunction();
     if (function == chunk::Function::Neg)
       record(map, ofFirst);
+    else if (function == chunk::Function::Select && map.getResult().getType() == first.getType() &&
+             chunk::constantNumber(last) == 0.0)
+      record(map, ofFirst);
     else if (function == chunk::Function::Mul && map.getResult().getType() == first.getType() && ofFirst)
       record(map, ofFirst);
     else if (function == chunk::Function::Mul && map.getResult().getType() == last.getType())

@@ -12,6 +12,11 @@ using namespace recur::analysis;
 // The matrix
 //===----------------------------------------------------------------------===//
 
+bool CoupledForm::hasChannels() const {
+  return any_of(
+      matrix, [](ArrayRef<Decay> row) { return any_of(row, [](const Decay &factor) { return !factor.isScalar(); }); });
+}
+
 SmallVector<unsigned, 2> CoupledForm::orderMembers() const {
   SmallVector<unsigned, 2> order;
   auto isReady = [&](unsigned member) {
@@ -92,6 +97,10 @@ private:
   Expected<StateReads::Linear> linearIn(const Monomial *monomial, unsigned member);
   Expected<const Monomial *> factorOfVector(const Monomial *monomial, unsigned member) const;
   int64_t keySize() const;
+  /// What goes by the key channel as a vector.
+  const Poly *channelsAsRows(const Poly *factor) const {
+    return factor->axes == Axis::None ? factor : algebra.transpose(factor);
+  }
 
   Algebra &algebra;
   const Expressions &expressions;
@@ -211,8 +220,12 @@ Error CoupledFormBuilder::collect(unsigned member) {
       // A vector with a factor for each value channel is read by a write, whose gain that is.
       bool isVectorItself = isVector && form.vectors.test(**from) && rest->axes == Axis::None;
       if (linear->isState || isVectorItself) {
-        if (rest->axes != Axis::None)
-          return noForm("it goes on from states with a factor for each row or column", "factors that are scalars");
+        if (varies(rest->axes, Axis::Row))
+          return noForm("it goes on from states with a factor for each value channel",
+                        "factors that are scalars or go by the key channel");
+        if (rest->axes != Axis::None && form.vectors.any())
+          return noForm("it goes on with vectors, and from states with a factor for each key channel",
+                        "factors that are scalars");
         decays[**from].push_back({rest, term.coefficient});
         continue;
       }
@@ -225,7 +238,7 @@ Error CoupledFormBuilder::collect(unsigned member) {
         {algebra.multiply(algebra.multiply(parts.scalar, parts.row), read), term.coefficient});
   }
   for (ArrayRef<Term> terms : decays)
-    form.matrix[member].push_back(describeDecay(algebra, algebra.poly(terms)));
+    form.matrix[member].push_back(describeDecay(algebra, channelsAsRows(algebra.poly(terms))));
   // What is written under several keys is one write under their sum.
   MapVector<const Poly *, const Poly *> keyOfValue;
   for (auto &[key, terms] : valuesOfKey) {

@@ -79,18 +79,22 @@ RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
     facts.feedsOn.reset(state);
     states.push_back(std::move(facts));
   }
-  findCoupled();
-  findComplex(reach);
+  findCoupled(/*ofChannels=*/false);
+  findComplex(reach); // an angle for each channel costs less than a matrix for each
+  findCoupled(/*ofChannels=*/true);
   findNormalizers();
 }
 
-/// States that none of the forms of a single state is found for, as one delta state with those that they go on from.
-void RecurrenceAnalysis::findCoupled() {
+/// States that none of the forms of a single state is found for, as one delta state with those that they go on from:
+/// those with one matrix, or those with a matrix for each key channel.
+void RecurrenceAnalysis::findCoupled(bool ofChannels) {
   llvm::SmallBitVector formless(states.size());
   for (auto [index, facts] : enumerate(states))
     if (facts.stateClass == StateClass::General || facts.stateClass == StateClass::Elementwise)
       formless.set(index);
   for (ArrayRef<unsigned> members : findCoupledStates(*expressions, formless)) {
+    if (any_of(members, [&](unsigned member) { return states[member].coupled || states[member].complex; }))
+      continue;
     Expected<CoupledForm> form = buildCoupledForm(*algebra, *expressions, recurrence, members);
     if (!form) {
       handleAllErrors(form.takeError(), [&](const NoForm &error) {
@@ -100,6 +104,8 @@ void RecurrenceAnalysis::findCoupled() {
       });
       continue;
     }
+    if (form->hasChannels() != ofChannels)
+      continue;
     auto nameOf = [&](unsigned member) { return dgps::StateOp(states[member].op).getName().str(); };
     for (unsigned member : members) {
       StateFacts &facts = states[member];
@@ -111,7 +117,8 @@ void RecurrenceAnalysis::findCoupled() {
       facts.coupled = coupled.size();
       facts.linear = std::nullopt;
       facts.needs.clear();
-      facts.reason = "with " + others + " it is one state: a decay by a matrix, then rank-one writes " +
+      facts.reason = "with " + others + " it is one state: a decay by a matrix" +
+                     (ofChannels ? " for each key channel" : "") + ", then rank-one writes " +
                      (form->isOnline() ? "whose values read them linearly" : "that do not read them");
     }
     coupled.push_back(std::move(*form));

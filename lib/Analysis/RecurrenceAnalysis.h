@@ -63,7 +63,7 @@ public:
 
 private:
   StateFacts classify(unsigned state);
-  void findCoupled();
+  void findCoupled(bool ofChannels);
   void findComplex(llvm::ArrayRef<llvm::SmallBitVector> reach);
   void findNormalizers();
 

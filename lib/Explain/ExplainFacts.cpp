@@ -87,8 +87,12 @@ std::string ExplainFacts::printRead(const DeltaForm &form, const Read &read, Str
   return fmt::format("{} * {}", printer.printFactor(read.scale), product);
 }
 
+std::string ExplainFacts::printKind(const CoupledForm &form) {
+  return fmt::format("matrix {0} x {0}{1}", form.states.size(), form.hasChannels() ? " for each key channel" : "");
+}
+
 std::string ExplainFacts::printMatrix(const CoupledForm &form) const {
-  std::string text = fmt::format("matrix {0} x {0}: ", form.states.size());
+  std::string text = printKind(form) + ": ";
   for (auto [index, state] : enumerate(form.states)) {
     dgps::StateOp op = analysis.getStates()[state].op;
     SmallVector<std::string, 2> factors;

@@ -28,6 +28,8 @@ public:
   /// scale * (S @ key), on the side that the state is read from.
   std::string printRead(const analysis::DeltaForm &form, const analysis::Read &read, llvm::StringRef state,
                         bool crossed = false) const;
+  /// What states decay by together: one matrix, or one for each key channel.
+  static std::string printKind(const analysis::CoupledForm &form);
   /// The rows of the matrix that states decay by together, each with the state that it makes.
   std::string printMatrix(const analysis::CoupledForm &form) const;
   /// What a write of theirs adds, but for its factors.

@@ -99,7 +99,8 @@ static void addCoupled(json::Object &state, const ExplainFacts &facts, const Cou
     steps.push_back(std::move(step));
   }
   state["orientation"] = ExplainFacts::orientationName(form.orientation);
-  state["axes"] = json::Object{{"decay", "matrix"}, {"solve", form.isOnline() ? "online" : "offline"}};
+  state["axes"] = json::Object{{"decay", form.hasChannels() ? "matrices of the key channels" : "matrix"},
+                               {"solve", form.isOnline() ? "online" : "offline"}};
   state["goes_on_with"] = std::move(members);
   state["decay"] = json::Object{{"matrix", std::move(rows)}};
   state["micro_steps"] = std::move(steps);

@@ -298,7 +298,7 @@ void TextReport::describeCoupled(const StateFacts &state) {
          fmt::format("{} += {}, {} = {}", name, product, added, facts.printValue(form, write)));
   }
   line("axes",
-       fmt::format("decay: matrix {0} x {0}; solve: {1}", form.states.size(), form.isOnline() ? "online" : "offline"));
+       fmt::format("decay: {}; solve: {}", ExplainFacts::printKind(form), form.isOnline() ? "online" : "offline"));
 }
 
 void TextReport::describeComplex(const StateFacts &state) {

@@ -285,6 +285,8 @@ private:
   void plan(chunk::MoebiusScanOp op);
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
+  void startCarried(mlir::Value state, mlir::Value tile);
+  mlir::Value rowView(mlir::Value tile, mlir::Value row);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
 
   // ConjugateGradients.cpp

@@ -70,6 +70,41 @@ void Planner::plan(chunk::LastOp op) {
   copy(row, shape.size() > 1 ? withTokens(result) : result, constant(1));
 }
 
+/// Whether a loop's state holds a row for each of the chunk's tokens, such as what all writes have become.
+static bool isOfTokens(Value state) {
+  if (auto loop = state.getDefiningOp<chunk::TokenLoopOp>()) {
+    unsigned number = cast<OpResult>(state).getResultNumber(), given = loop.getStreamResults().size();
+    return number < given || isOfTokens(loop.getStates()[number - given]);
+  }
+  auto take = state.getDefiningOp<chunk::TakeOp>();
+  return isa_and_nonnull<chunk::ConstantOp, chunk::MapOp, chunk::ReadOp, chunk::ApplyOp, chunk::ApplyTransposedOp>(
+             state.getDefiningOp()) ||
+         (take && !take.getWhole());
+}
+
+/// The state as the loop begins with it. In the body all rows count, also those of tokens that a short chunk lacks.
+void Planner::startCarried(Value state, Value tile) {
+  Value all = constant(tileOf(tile).getSize(0));
+  if (std::optional<double> number = chunk::constantNumber(state))
+    return fill(tile, *number, all);
+  if (!isOfTokens(state) || program.getChunk() == 1)
+    return copy(get(state), tile, all);
+  fill(tile, 0, all);
+  Value from = get(state), one = constant(1);
+  auto loop = scf::ForOp::create(builder, loc, constant(0), rowsOf(tile), one);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value row = loop.getInductionVar();
+  copy(rowView(from, row), rowView(tile, row), one);
+}
+
+/// One row of a tile, as a tile with one row.
+Value Planner::rowView(Value tile, Value row) {
+  SmallVector<int64_t> shape(tileOf(tile).getShape());
+  shape[0] = 1;
+  return view(tile, shape, tileOf(tile).getStrides(), 0, row);
+}
+
 LogicalResult Planner::plan(chunk::TokenLoopOp op) {
   Block &body = op.getBody().front();
   SmallVector<Value> streams, given, carried;
@@ -78,18 +113,12 @@ LogicalResult Planner::plan(chunk::TokenLoopOp op) {
   for (Value result : op.getStreamResults())
     given.push_back(make(result));
   for (auto [state, result] : llvm::zip(op.getStates(), op.getStateResults())) {
-    Value from = get(state), tile = make(result);
-    copy(from, tile, constant(tileOf(tile).getSize(0)));
-    carried.push_back(tile);
+    carried.push_back(make(result));
+    startCarried(state, carried.back());
   }
   // In the body a state has a token dimension of 1; a lone number has the one dimension of size 1 already.
   auto inBody = [&](Value tile, Value argument) {
     return tileOf(tile).getRank() == chunk::tensorOf(argument).getRank() ? tile : withTokens(tile);
-  };
-  auto rowView = [&](Value tile, Value row) {
-    SmallVector<int64_t> shape(tileOf(tile).getShape());
-    shape[0] = 1;
-    return view(tile, shape, tileOf(tile).getStrides(), 0, row);
   };
   auto loop = scf::ForOp::create(builder, loc, constant(0), tokens, constant(1));
   OpBuilder::InsertionGuard guard(builder);

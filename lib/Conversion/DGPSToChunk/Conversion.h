@@ -53,15 +53,19 @@ struct DeltaValues {
   llvm::MapVector<mlir::Value, ReadoutValue> readouts; ///< by the value they compute
 };
 
+/// What a write of states that go on from one another has for each value channel.
+struct WrittenValue {
+  mlir::Value free; ///< null: zero
+  mlir::Value gain; ///< of what is read, for each value channel; null: one
+};
+
 /// Several states that go on from one another. Null stands for a factor of zero, or for the key of vectors.
 struct CoupledValues {
   struct Read {
     mlir::Value key;
     llvm::SmallVector<mlir::Value, 2> factors; ///< what the read erases with, by member
   };
-  struct Write {
-    mlir::Value free; ///< null: zero
-    mlir::Value gain; ///< of what is read, for each value channel; null: one
+  struct Write : WrittenValue {
     llvm::SmallVector<Read, 1> reads;
     mlir::Value write;
     llvm::SmallVector<mlir::Value, 2> factors; ///< by member
@@ -77,7 +81,22 @@ struct CoupledValues {
   llvm::SmallVector<Write, 1> writes;
 };
 
+/// The same where each key channel has a matrix of its own, and so each member rows and columns of its own. Null stands
+/// for zeros.
+struct ChannelValues {
+  struct Write : WrittenValue {
+    llvm::SmallVector<mlir::Value, 2> reads, keys; ///< by member: what it is erased with, and what is written to
+  };
+  llvm::SmallVector<dgps::StateOp, 2> states;
+  Orientation orientation;
+  int64_t keySize, valueSize;
+  /// A number or a vector over the key channels.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> matrix;
+  llvm::SmallVector<Write, 1> writes;
+};
+
 /// Builds the form's expressions as values at the end of the recurrence.
+ChannelValues materializeChannels(const analysis::RecurrenceAnalysis &analysis, const analysis::CoupledForm &form);
 CoupledValues materialize(const analysis::RecurrenceAnalysis &analysis, const analysis::CoupledForm &form);
 DeltaValues materialize(const analysis::RecurrenceAnalysis &analysis, unsigned state);
 
@@ -201,6 +220,13 @@ public:
   /// Gives all values that are the state after the token.
   void setAfter(unsigned state, mlir::Value tokens);
   unsigned indexOf(dgps::StateOp state) const;
+  /// The state that `value` is the whole of, before the token or after it.
+  struct WholeState {
+    unsigned state;
+    bool isAfter;
+  };
+  std::optional<WholeState> findWholeState(mlir::Value value);
+  dgps::RecurrenceOp getRecurrence() const { return recurrence; }
 
 private:
   /// Whether the state holds, for the next token, a value that does not depend on what it held. All tokens' values are
@@ -215,12 +241,6 @@ private:
   void sayWhatRemains();
   /// The states with a chunk form that `value`, as a matrix, is made of.
   llvm::SetVector<unsigned> deltaStatesIn(mlir::Value value);
-  /// The state that `value` is the whole of, before the token or after it.
-  struct WholeState {
-    unsigned state;
-    bool isAfter;
-  };
-  std::optional<WholeState> findWholeState(mlir::Value value);
   /// The same among the delta states with a chunk form of their own; it is built then.
   DeltaState *findDeltaState(mlir::Value value, Point &point);
   /// Whether the tokens' values of the state itself are there once it is built, as of scans and vectors.
@@ -303,13 +323,37 @@ private:
 /// The chunk form of states that go on from one another: builds all of their writes and advances, and any read of one.
 class CoupledStates {
 public:
-  CoupledStates(ProgramBuilder &program, CoupledValues values) : program(program), values(std::move(values)) {}
+  CoupledStates(ProgramBuilder &program, Orientation orientation, llvm::ArrayRef<dgps::StateOp> members)
+      : program(program), orientation(orientation), members(members) {}
+  virtual ~CoupledStates() = default;
 
-  void build();
+  virtual void build() = 0;
   /// A member before each token, or after it, times that token's row; from the value side if `crossed`.
-  mlir::Value read(dgps::StateOp state, bool isAfter, mlir::Value rows, bool crossed);
-  Orientation getOrientation() const { return values.orientation; }
-  llvm::ArrayRef<dgps::StateOp> getStates() const { return values.states; }
+  virtual mlir::Value read(dgps::StateOp state, bool isAfter, mlir::Value rows, bool crossed) = 0;
+  Orientation getOrientation() const { return orientation; }
+  llvm::ArrayRef<dgps::StateOp> getStates() const { return members; }
+
+protected:
+  void startWrites(llvm::ArrayRef<WrittenValue> writes, int64_t valueSize);
+  void solveWrites(mlir::Value matrix);
+  mlir::Value apply(mlir::Value matrix, mlir::Value columns);
+  chunk::ValueBuilder arithmetic() { return {program.getBuilder(), program.getLoc()}; }
+
+  ProgramBuilder &program;
+  const Orientation orientation;
+  llvm::SmallVector<dgps::StateOp, 2> members;
+  mlir::Value written; ///< by all writes, token by token
+  mlir::Value gains;   ///< of what they read; null: ones
+};
+
+/// One matrix for all channels: a mask of numbers.
+class CoupledByNumbers : public CoupledStates {
+public:
+  CoupledByNumbers(ProgramBuilder &program, const CoupledValues &values)
+      : CoupledStates(program, values.orientation, values.states), values(values) {}
+
+  void build() override;
+  mlir::Value read(dgps::StateOp state, bool isAfter, mlir::Value rows, bool crossed) override;
 
 private:
   /// What a member is made of at each token: rows of factors of the chunk's writes, and by member the factors of what
@@ -335,23 +379,71 @@ private:
   void eraseSlot(llvm::ArrayRef<const CoupledValues::Read *> reads, mlir::Value &matrix);
   mlir::Value interact(mlir::Value rows, mlir::Value columns, llvm::ArrayRef<int64_t> points, mlir::Value decay = {},
                        bool linear = false);
-  mlir::Value apply(mlir::Value matrix, mlir::Value columns);
   mlir::Value readPast(const Parts &parts, mlir::Value rows, bool crossed);
   mlir::Value scaledRead(mlir::Value factor, mlir::Value rows, unsigned member, bool crossed);
   mlir::Value times(mlir::Value factor, mlir::Value value); ///< null is zero
   mlir::Value factorOf(mlir::Value factor) { return factor ? program.spread(program.lift(factor), {}) : factor; }
-  chunk::ValueBuilder arithmetic() { return {program.getBuilder(), program.getLoc()}; }
   mlir::Value ones() { return program.spread(program.constant(1), {1}); }
   mlir::Value writeFactors(unsigned member);
   mlir::Value number(double value); ///< as a state
 
-  ProgramBuilder &program;
   CoupledValues values;
   llvm::SmallVector<mlir::Value, 2> states;                      ///< by member, before the chunk
   llvm::SmallVector<Parts, 2> before, after;                     ///< by member: before and after each token
   llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> total; ///< as `past`, after the chunk
-  mlir::Value keys, written;                                     ///< of all writes, token by token
-  mlir::Value gains;                                             ///< of what they read; null: ones
+  mlir::Value keys;                                              ///< of all writes, token by token
+};
+
+/// A matrix for each key channel: the chunk's writes are carried from token to token.
+class CoupledByChannels : public CoupledStates {
+public:
+  CoupledByChannels(ProgramBuilder &program, const ChannelValues &values)
+      : CoupledStates(program, values.orientation, values.states), values(values) {}
+
+  void build() override;
+  mlir::Value read(dgps::StateOp state, bool isAfter, mlir::Value rows, bool crossed) override;
+
+private:
+  /// What the tokens ask of the members as they are before or after the token: rows of the members, null for zeros; or,
+  /// with weights of the writes, what these make of the keys of one member.
+  struct Look {
+    llvm::SmallVector<mlir::Value, 2> rows; ///< by member
+    bool isAfter = false;
+    mlir::Value weights;
+    unsigned member = 0;
+  };
+  /// What it is answered, null for zeros: each row's products with the writes, or the sum of their keys by the weights;
+  /// and the rows that read the members as they were before the chunk.
+  struct Answer {
+    mlir::Value ofWrites;
+    llvm::SmallVector<mlir::Value, 2> past; ///< by member
+  };
+  struct Loop;
+
+  /// Carries the writes from token to token and answers on the way. What they are in the end is kept if `isLast`.
+  llvm::SmallVector<Answer, 2> carry(llvm::ArrayRef<Look> looks, bool isLast);
+  llvm::SmallVector<mlir::Value> buildToken(const Loop &loop, llvm::ArrayRef<Look> looks,
+                                            llvm::ArrayRef<mlir::Value> slotsOf,
+                                            llvm::ArrayRef<llvm::SmallVector<mlir::Value, 2>> left);
+  void findReach();
+  bool holds(int64_t member) const;
+  void foreseeReads(llvm::SmallVectorImpl<Look> &looks);
+  void collectStates(mlir::Value matrix, mlir::Value vector, llvm::SmallVectorImpl<Look> &looks);
+  void buildWrites(llvm::ArrayRef<Answer> erased);
+  void buildAdvance(unsigned member);
+  mlir::Value readPast(const Answer &answer, mlir::Value crossed);
+  int64_t countWrites() const { return values.writes.size(); }
+  int64_t countMembers() const { return values.states.size(); }
+
+  ChannelValues values;
+  llvm::SmallVector<mlir::Value, 2> states;                        ///< by member, before the chunk
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> factors; ///< the matrix of all tokens; null: zero
+  llvm::SmallVector<llvm::SmallBitVector, 2> reach;                ///< by member: whose earlier values it has
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 1> newKeys; ///< by write and member, as written
+  llvm::SmallVector<mlir::Value, 1> places;                        ///< by write: its rows have a one at its place
+  llvm::SmallVector<mlir::Value, 2> keys;                          ///< by member: of all writes, at the chunk's end
+  llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> total;   ///< what is left of each, after the chunk
+  llvm::SmallVector<std::pair<Look, Answer>, 2> known;
 };
 
 } // namespace recur::conversion

@@ -19,14 +19,16 @@ using namespace recur::conversion;
 // Small parts
 //===----------------------------------------------------------------------===//
 
-Value CoupledStates::times(Value factor, Value value) { return factor && value ? program.mul(factor, value) : Value(); }
+Value CoupledByNumbers::times(Value factor, Value value) {
+  return factor && value ? program.mul(factor, value) : Value();
+}
 
-Value CoupledStates::number(double value) {
+Value CoupledByNumbers::number(double value) {
   return arithmetic().stateConstant(value, makeTensor(program.getBuilder().getContext(), {}));
 }
 
 /// What the rows see of the columns, of which there are as many a token as the matrix of a row's sizes says.
-Value CoupledStates::interact(Value rows, Value columns, ArrayRef<int64_t> points, Value decay, bool linear) {
+Value CoupledByNumbers::interact(Value rows, Value columns, ArrayRef<int64_t> points, Value decay, bool linear) {
   auto steps = llvm::to_vector(llvm::seq<int64_t>(0, tensorOf(columns).getDimSize(0) / program.getChunk()));
   return InteractionOp::create(program.getBuilder(), program.getLoc(), rows, columns, points, steps, decay, linear);
 }
@@ -36,8 +38,30 @@ Value CoupledStates::apply(Value matrix, Value columns) {
                          DenseI64ArrayAttr(), Value(), false);
 }
 
+/// The free parts of all writes, token by token, and the gains of what they read.
+void CoupledStates::startWrites(ArrayRef<WrittenValue> writes, int64_t valueSize) {
+  SmallVector<Value> right, rows;
+  for (const WrittenValue &write : writes) {
+    right.push_back(program.spread(write.free ? program.lift(write.free) : program.constant(0), valueSize));
+    rows.push_back(program.spread(write.gain ? program.lift(write.gain) : program.constant(1), valueSize));
+  }
+  written = program.interleave(right);
+  if (llvm::any_of(writes, [](const WrittenValue &write) { return bool(write.gain); }))
+    gains = program.interleave(rows);
+}
+
+/// Takes off what is written what earlier writes of the chunk make of it; a null matrix says that they make nothing.
+void CoupledStates::solveWrites(Value matrix) {
+  OpBuilder &builder = program.getBuilder();
+  if (matrix && gains)
+    written = ScaledSolveOp::create(builder, program.getLoc(), matrix, written, gains, /*reverse=*/false);
+  else if (matrix)
+    written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                              Value(), false);
+}
+
 /// The member's factors of all writes, token by token; null if it is not written to.
-Value CoupledStates::writeFactors(unsigned member) {
+Value CoupledByNumbers::writeFactors(unsigned member) {
   SmallVector<Value> factors;
   bool any = false;
   for (const CoupledValues::Write &write : values.writes) {
@@ -57,7 +81,7 @@ Value CoupledStates::writeFactors(unsigned member) {
 //     x_n = a_n x_{n-1} + f_n + d_n,   so   x_{n-1} = sum over j < n of (a_{j+1} .. a_{n-1}) (f_j + d_j)
 //
 // which is an interaction of ones that look before their token's decay, applied to f, and one with the factors d.
-void CoupledStates::buildMember(unsigned member) {
+void CoupledByNumbers::buildMember(unsigned member) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   unsigned count = values.states.size();
@@ -107,7 +131,7 @@ void CoupledStates::buildMember(unsigned member) {
   }
 }
 
-void CoupledStates::buildInOrder() {
+void CoupledByNumbers::buildInOrder() {
   for (unsigned member : values.order)
     buildMember(member);
 }
@@ -115,7 +139,7 @@ void CoupledStates::buildInOrder() {
 // Members that go on from each other: the rows of all of them, token by token, are a triangular system. Its matrix has
 // the factors of a token where a row meets the members one token before, which are what is left of the products with a
 // decay of zero.
-void CoupledStates::buildTogether() {
+void CoupledByNumbers::buildTogether() {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   MLIRContext *context = builder.getContext();
@@ -176,7 +200,7 @@ void CoupledStates::buildTogether() {
 // Reads
 //===----------------------------------------------------------------------===//
 
-Value CoupledStates::scaledRead(Value factor, Value rows, unsigned member, bool crossed) {
+Value CoupledByNumbers::scaledRead(Value factor, Value rows, unsigned member, bool crossed) {
   if (!factor)
     return {};
   if (values.vectors.test(member))
@@ -186,7 +210,7 @@ Value CoupledStates::scaledRead(Value factor, Value rows, unsigned member, bool 
 }
 
 /// What is left of the states before the chunk; null rows are those that read vectors.
-Value CoupledStates::readPast(const Parts &parts, Value rows, bool crossed) {
+Value CoupledByNumbers::readPast(const Parts &parts, Value rows, bool crossed) {
   Value result;
   for (unsigned member = 0; member < states.size(); ++member)
     if (values.vectors.test(member) == !rows)
@@ -194,7 +218,7 @@ Value CoupledStates::readPast(const Parts &parts, Value rows, bool crossed) {
   return result;
 }
 
-Value CoupledStates::read(dgps::StateOp state, bool isAfter, Value rows, bool crossed) {
+Value CoupledByNumbers::read(dgps::StateOp state, bool isAfter, Value rows, bool crossed) {
   const Parts &parts = (isAfter ? after : before)[llvm::find(values.states, state) - values.states.begin()];
   Value result = readPast(parts, rows, crossed);
   if (parts.writes) {
@@ -210,7 +234,7 @@ Value CoupledStates::read(dgps::StateOp state, bool isAfter, Value rows, bool cr
 // Writes, and the states after the chunk
 //===----------------------------------------------------------------------===//
 
-void CoupledStates::build() {
+void CoupledByNumbers::build() {
   unsigned count = values.states.size();
   for (dgps::StateOp state : values.states)
     states.push_back(program.stateOf(program.indexOf(state)));
@@ -238,7 +262,7 @@ void CoupledStates::build() {
 }
 
 /// What one write's read erases; nothing where the read is null.
-CoupledStates::Erased CoupledStates::eraseWith(const CoupledValues::Read *read) {
+CoupledByNumbers::Erased CoupledByNumbers::eraseWith(const CoupledValues::Read *read) {
   unsigned count = states.size();
   Erased result{{}, SmallVector<Value, 2>(count)};
   for (unsigned member = 0; read && member < count; ++member) {
@@ -251,7 +275,7 @@ CoupledStates::Erased CoupledStates::eraseWith(const CoupledValues::Read *read) 
 }
 
 /// One read of each write, or null: all with keys, or all of vectors.
-void CoupledStates::eraseSlot(ArrayRef<const CoupledValues::Read *> reads, Value &matrix) {
+void CoupledByNumbers::eraseSlot(ArrayRef<const CoupledValues::Read *> reads, Value &matrix) {
   auto isThere = [](const CoupledValues::Read *read) { return read != nullptr; };
   const CoupledValues::Read *const *first = llvm::find_if(reads, isThere);
   if (first == reads.end())
@@ -289,14 +313,11 @@ void CoupledStates::eraseSlot(ArrayRef<const CoupledValues::Read *> reads, Value
           written, program.mul(gains, scaledRead(program.interleave(past[from]), keyRows, from, /*crossed=*/false)));
 }
 
-void CoupledStates::buildWrites() {
-  OpBuilder &builder = program.getBuilder();
+void CoupledByNumbers::buildWrites() {
   size_t slots = 0;
-  SmallVector<Value> right;
   SmallVector<SmallVector<const CoupledValues::Read *, 2>> withKeys;
   SmallVector<const CoupledValues::Read *> ofVectors;
   for (const CoupledValues::Write &write : values.writes) {
-    right.push_back(program.spread(write.free ? program.lift(write.free) : program.constant(0), values.valueSize));
     SmallVector<const CoupledValues::Read *, 2> &own = withKeys.emplace_back();
     ofVectors.push_back(nullptr);
     for (const CoupledValues::Read &read : write.reads)
@@ -306,13 +327,10 @@ void CoupledStates::buildWrites() {
         ofVectors.back() = &read;
     slots = std::max(slots, own.size());
   }
-  written = program.interleave(right);
-  if (llvm::any_of(values.writes, [](const CoupledValues::Write &write) { return bool(write.gain); })) {
-    SmallVector<Value> rows;
-    for (const CoupledValues::Write &write : values.writes)
-      rows.push_back(program.spread(write.gain ? program.lift(write.gain) : program.constant(1), values.valueSize));
-    gains = program.interleave(rows);
-  }
+  SmallVector<WrittenValue, 1> rows;
+  for (const CoupledValues::Write &write : values.writes)
+    rows.push_back(write);
+  startWrites(rows, values.valueSize);
   Value matrix;
   for (size_t slot = 0; slot < slots; ++slot) {
     SmallVector<const CoupledValues::Read *> reads;
@@ -321,15 +339,11 @@ void CoupledStates::buildWrites() {
     eraseSlot(reads, matrix);
   }
   eraseSlot(ofVectors, matrix);
-  if (matrix && gains)
-    written = ScaledSolveOp::create(builder, program.getLoc(), matrix, written, gains, /*reverse=*/false);
-  else if (matrix)
-    written = SolveOp::create(builder, program.getLoc(), matrix, written, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
-                              Value(), false);
+  solveWrites(matrix);
 }
 
 /// A vector's values of all tokens, and what it is after the last.
-void CoupledStates::finishVector(unsigned member) {
+void CoupledByNumbers::finishVector(unsigned member) {
   OpBuilder &builder = program.getBuilder();
   dgps::StateOp state = values.states[member];
   auto tokensOf = [&](const Parts &parts) {
@@ -345,7 +359,7 @@ void CoupledStates::finishVector(unsigned member) {
   program.setNext(index, LastOp::create(builder, program.getLoc(), last));
 }
 
-void CoupledStates::buildAdvance(unsigned member) {
+void CoupledByNumbers::buildAdvance(unsigned member) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   bool left = values.orientation == Orientation::Left;

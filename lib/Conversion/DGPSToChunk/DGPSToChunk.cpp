@@ -317,7 +317,12 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   }
   for (const analysis::CoupledForm &form : analysis.getCoupledForms()) {
     bool isLooped = llvm::any_of(form.states, [&](unsigned state) { return plan.isLooped(state); });
-    coupled.push_back(isLooped ? nullptr : std::make_unique<CoupledStates>(*this, materialize(analysis, form)));
+    if (isLooped)
+      coupled.push_back(nullptr);
+    else if (form.hasChannels())
+      coupled.push_back(std::make_unique<CoupledByChannels>(*this, materializeChannels(analysis, form)));
+    else
+      coupled.push_back(std::make_unique<CoupledByNumbers>(*this, materialize(analysis, form)));
   }
   for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
     if (plan.isLooped(index) || coupledOf(index))

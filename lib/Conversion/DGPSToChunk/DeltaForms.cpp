@@ -164,6 +164,64 @@ CoupledValues conversion::materialize(const RecurrenceAnalysis &analysis, const 
   return values;
 }
 
+/// A write's value, as far as it tells writes apart: what writes under several keys is one write, with a key for each
+/// member.
+static bool haveOneValue(const CoupledWrite &a, const CoupledWrite &b) {
+  return a.free == b.free && a.gain == b.gain &&
+         std::equal(
+             a.reads.begin(), a.reads.end(), b.reads.begin(), b.reads.end(),
+             [](const CoupledRead &a, const CoupledRead &b) { return a.key == b.key && a.factors == b.factors; });
+}
+
+ChannelValues conversion::materializeChannels(const RecurrenceAnalysis &analysis, const CoupledForm &form) {
+  ChannelValues values;
+  Algebra &algebra = analysis.getAlgebra();
+  for (unsigned state : form.states)
+    values.states.push_back(analysis.getStates()[state].op);
+  FormMaterializer materializer(analysis, values.states.front().getNext().getLoc());
+  ArrayRef<int64_t> shape = dgps::shapeOf(values.states.front().getResult());
+  bool right = form.orientation == Orientation::Right;
+  values.orientation = form.orientation;
+  values.keySize = shape[right ? 1 : 0];
+  values.valueSize = shape[right ? 0 : 1];
+  for (ArrayRef<Decay> row : form.matrix)
+    values.matrix.push_back(llvm::map_to_vector<2>(
+        row, [&](const Decay &factor) { return materializer.addend(factor.linear, values.keySize); }));
+  auto vectors = [&](ArrayRef<const Poly *> polys) {
+    return llvm::map_to_vector<2>(
+        polys, [&](const Poly *poly) { return poly->isZero() ? Value() : materializer.vector(poly, values.keySize); });
+  };
+  SmallVector<const Poly *, 2> zeros(form.states.size(), algebra.zero());
+  auto addTo = [&](SmallVector<const Poly *, 2> &sums, const Poly *key, ArrayRef<const Poly *> factors, bool negated) {
+    for (auto [sum, factor] : llvm::zip(sums, factors)) {
+      const Poly *part = algebra.multiply(factor, key);
+      sum = negated ? algebra.sub(sum, part) : algebra.add(sum, part);
+    }
+  };
+  SmallVector<const CoupledWrite *, 1> heads;
+  SmallVector<SmallVector<const Poly *, 2>, 1> keys;
+  for (const CoupledWrite &write : form.writes) {
+    auto *head = llvm::find_if(heads, [&](const CoupledWrite *other) { return haveOneValue(*other, write); });
+    if (head == heads.end()) {
+      heads.push_back(&write);
+      keys.push_back(zeros);
+      head = &heads.back();
+    }
+    addTo(keys[head - heads.begin()], write.write, write.factors, /*negated=*/false);
+  }
+  for (auto [write, sums] : llvm::zip(heads, keys)) {
+    ChannelValues::Write &value = values.writes.emplace_back();
+    value.free = materializer.addend(write->free, values.valueSize);
+    value.gain = materializer.factor(write->gain, values.valueSize);
+    value.keys = vectors(sums);
+    SmallVector<const Poly *, 2> rows = zeros;
+    for (const CoupledRead &read : write->reads)
+      addTo(rows, read.key, read.factors, /*negated=*/true);
+    value.reads = vectors(rows);
+  }
+  return values;
+}
+
 ScanValues conversion::materializeScan(const RecurrenceAnalysis &analysis, unsigned state) {
   const StateFacts &facts = analysis.getStates()[state];
   dgps::StateOp op = facts.op;
