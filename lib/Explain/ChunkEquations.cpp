@@ -293,6 +293,16 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
       equations.push_back(name + " = " + text.text);
       continue;
     }
+    // So does a loop, whose results are told apart by numbers.
+    auto isUsed = [](mlir::OpResult result) { return !result.use_empty(); };
+    if (isa<chunk::TokenLoopOp>(op) && count_if(op.getResults(), isUsed) > 1) {
+      std::string name = nameFor(&op), which = ".0";
+      Text text = expression(&op, 0);
+      for (mlir::OpResult result : op.getResults())
+        names[result] = fmt::format("{}.{}", name, result.getResultNumber());
+      equations.push_back(name + " = " + StringRef(text.text).drop_back(which.size()).str());
+      continue;
+    }
     for (mlir::OpResult result : op.getResults()) {
       // What goes on inside of a region uses the value too.
       bool usedOnce = result.hasOneUse() && result.use_begin()->getOwner()->getBlock() == op.getBlock();

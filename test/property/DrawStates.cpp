@@ -180,9 +180,11 @@ void Drawer::drawDelayed() {
   addOutput(finishOutput(times(s, drawQuery("K", isKey ? x : other))));
 }
 
-/// Matrices that go on from one another: a momentum, levels, states that turn into each other, two memories.
+/// Matrices that go on from one another: a momentum, levels, states that turn into each other, two memories. For every
+/// third seed the factors go by the key channel.
 void Drawer::drawCoupled() {
-  bool left = random.chance(0.3);
+  bool left = random.chance(0.3), ofChannels = recurrence.seed / 12 % 3 == 1;
+  Shape factorShape = ofChannels ? Shape{"K"} : Shape{};
   Shape shape = left ? Shape{"K", "V"} : Shape{"V", "K"};
   Term s = addState("S", shape, Fill::Normal, StateClass::Delta),
        z = addState("Z", shape, Fill::Normal, StateClass::Delta);
@@ -190,8 +192,11 @@ void Drawer::drawCoupled() {
   auto read = [&](const Term &state, const Term &with) { return left ? times(with, state) : times(state, with); };
   auto write = [&](const Term &what, const Term &with) { return left ? outer(with, what) : outer(what, with); };
   auto gate = [&] {
-    return random.chance(0.6) ? applied("sigmoid", input("f", {}, Fill::Logit))
-                              : mul(number(0.9), applied("exp", input("g", {}, Fill::Negative)));
+    return random.chance(0.6) ? applied("sigmoid", input("f", factorShape, Fill::Logit))
+                              : mul(number(0.9), applied("exp", input("g", factorShape, Fill::Negative)));
+  };
+  auto scaled = [&](const Term &factor, const Term &state) {
+    return !ofChannels ? mul(factor, state) : left ? scaleRows(factor, state) : scaleCols(state, factor);
   };
   Term keep = gate(), slow = mul(number(0.8), gate());
   std::vector<reduce::Item> statements;
@@ -205,40 +210,40 @@ void Drawer::drawCoupled() {
       missed = mul(applied("sigmoid", input("b", {"V"}, Fill::Logit)), missed);
     Term step = mul(mul(number(0.5), inputOf("gain", {}, Fill::Gain)), write(missed, key));
     if (random.chance(0.5)) {
-      statements.push_back(assign(z->text, add(mul(slow, z), step)));
-      statements.push_back(assign(s->text, add(mul(keep, s), z)));
+      statements.push_back(assign(z->text, add(scaled(slow, z), step)));
+      statements.push_back(assign(s->text, add(scaled(keep, s), z)));
     } else {
       Term next = name(fresh("next"), shape);
-      statements.push_back(let(next->text, add(mul(slow, z), step)));
-      statements.push_back(assign(s->text, add(next, mul(keep, s))));
+      statements.push_back(let(next->text, add(scaled(slow, z), step)));
+      statements.push_back(assign(s->text, add(next, scaled(keep, s))));
       statements.push_back(assign(z->text, next));
     }
     break;
   }
   case 1: // of what is written, with a decay of any sign
-    statements.push_back(assign(s->text, add(mul(drawDecay({}), s), mul(number(0.3), z))));
-    statements.push_back(assign(z->text, add(mul(mul(number(0.8), drawDecay({})), z), write(value, key))));
+    statements.push_back(assign(s->text, add(scaled(drawDecay(factorShape), s), mul(number(0.3), z))));
+    statements.push_back(assign(z->text, add(scaled(mul(number(0.8), drawDecay(factorShape)), z), write(value, key))));
     break;
   case 2: { // turned by an angle
     Term angle = input("x", {}, Fill::Normal), old = name(fresh("old"), shape);
     Term along = applied("cos", angle), across = applied("sin", angle);
     statements.push_back(let(old->text, s));
-    statements.push_back(assign(s->text, add(mul(slow, sub(mul(along, old), mul(across, z))), write(value, key))));
-    statements.push_back(assign(z->text, mul(slow, add(mul(across, old), mul(along, z)))));
+    statements.push_back(assign(s->text, add(scaled(slow, sub(mul(along, old), mul(across, z))), write(value, key))));
+    statements.push_back(assign(z->text, scaled(ofChannels ? keep : slow, add(mul(across, old), mul(along, z)))));
     break;
   }
   case 3: { // levels
     Term part = gate();
-    statements.push_back(assign(z->text, mul(keep, add(z, mul(part, s)))));
-    statements.push_back(assign(s->text, add(mul(mul(keep, sub(number(1), part)), s), write(value, key))));
+    statements.push_back(assign(z->text, scaled(keep, add(z, scaled(part, s)))));
+    statements.push_back(assign(s->text, add(scaled(mul(keep, sub(number(1), part)), s), write(value, key))));
     break;
   }
   default: { // two memories, of which one has what the other does not
     Term other = input("h", {"K"}, Fill::Key), missed = name(fresh("missed"), {"V"}), rest = name(fresh("rest"), {"V"});
     statements.push_back(let(missed->text, sub(value, read(s, key))));
     statements.push_back(let(rest->text, sub(missed, mul(number(0.1), read(z, other)))));
-    statements.push_back(assign(s->text, add(mul(keep, s), mul(number(0.4), write(rest, key)))));
-    statements.push_back(assign(z->text, add(mul(slow, z), mul(number(0.2), write(missed, other)))));
+    statements.push_back(assign(s->text, add(scaled(keep, s), mul(number(0.4), write(rest, key)))));
+    statements.push_back(assign(z->text, add(scaled(slow, z), mul(number(0.2), write(missed, other)))));
     break;
   }
   }

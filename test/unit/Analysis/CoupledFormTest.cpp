@@ -81,10 +81,30 @@ TEST(CoupledForm, GainsOfTheValueChannels) {
             "0 + sigmoid(v) of + 0 1 to vectors by 0 1; ");
 }
 
+TEST(CoupledForm, AMatrixForEachKeyChannel) {
+  std::string expected = "sigmoid(k), sigmoid(x); 0, sigmoid(x); v + -1 0 @ k to k by c c; ";
+  EXPECT_EQ(formOf("Z = Z @ diag(sigmoid(x)) + c * outer(v - S @ k, k)\nS = S @ diag(sigmoid(k)) + Z"), expected);
+  EXPECT_EQ(formOf("let e = S @ (c * k)\nS = S @ diag(sigmoid(k))\nlet m = Z @ diag(sigmoid(x))\n"
+                   "S = S + m - outer(e - c * v, k)\nZ = m + c * outer(v, k) - outer(e, k)"),
+            expected);
+  EXPECT_EQ(formOf("let g = outer(v - S @ k, c * k)\nS = outer(1 + 0 * v, sigmoid(k)) * S + Z @ diag(sigmoid(x)) + g\n"
+                   "Z = outer(1 + 0 * v, sigmoid(x)) * Z + g"),
+            expected);
+  // What a state gets of the other by channels, it also gets of what that was just written.
+  EXPECT_EQ(formOf("Z = b * Z + outer(v - S @ k, k)\nS = a * S + Z @ diag(x)"),
+            "a, x * b; 0, b; v + -1 0 @ k to k * x by 1 0; v + -1 0 @ k to k by 0 1; ");
+  // Some channels oscillate.
+  EXPECT_EQ(formOf("let old = S\nS = S + 0.1 * Z\nZ = Z @ diag(1 - sigmoid(x)) - old @ diag(x) + outer(v, k)"),
+            "1, 0.1; -x, 1 - sigmoid(x); v to k by 0 1; ");
+}
+
 TEST(CoupledForm, WhatOneNeeds) {
   auto needs = [](const std::string &body) { return formOf(body); };
   std::string start = "one of the two updates without the other state, or ";
-  EXPECT_EQ(needs("Z = Z @ diag(sigmoid(k)) + outer(v - S @ k, k)\nS = a * S + Z"), start + "factors that are scalars");
+  EXPECT_EQ(needs("Z = diag(sigmoid(v)) @ Z + outer(v - S @ k, k)\nS = a * S + Z"),
+            start + "factors that are scalars or go by the key channel");
+  EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S @ diag(x) + outer(u + e, k)\ne = u\nZ = outer(v, k)"),
+            start + "factors that are scalars");
   EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + outer(u + tanh(e), k)\ne = u\nZ = outer(v, k)"),
             start + "sums and multiples of vectors that are kept");
   EXPECT_EQ(needs("state e: [V]\nlet u = v - S @ k\nS = S + exp(sum(e)) * outer(u, k)\ne = u\nZ = outer(v, k)"),
