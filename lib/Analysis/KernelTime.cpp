@@ -1,4 +1,5 @@
 #include "Analysis/KernelTime.h"
+#include "Analysis/RunningSum.h"
 #include "Analysis/SameColumns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -40,6 +41,7 @@ private:
   Demand demandOf(Operation *op) const;
   void demandOf(ProductOp op, Demand &demand) const;
   void demandOf(ScanOp op, Demand &demand) const;
+  void demandOfBlocks(ScanOp op, unsigned steps, Demand &demand) const;
   void demandOfRounded(ScaledDotsOp op, Demand &demand) const;
   void add(const Demand &demand, double times);
 
@@ -82,7 +84,27 @@ void TimeEstimate::demandOf(ProductOp op, Demand &demand) const {
   demand.stepLatency = productLatency;
 }
 
+/// Warps have 16 channels each. A block of rows goes from loads over two products and a power to stores. A scan of the
+/// sums of the one before it adds what it gives to that.
+void TimeEstimate::demandOfBlocks(ScanOp op, unsigned steps, Demand &demand) const {
+  constexpr double block = ScaledDotsOp::unitIndices, warpThreads = 32, stepLatency = 200;
+  // Instructions of a block, by machine code: of the sums, and of the rows that are given for each other input.
+  constexpr double ofSums = 24, given = 26, ofInput = 20;
+  auto before = dyn_cast_or_null<ScanOp>(op->getPrevNode());
+  bool isNext = before && analysis::haveSameSums(before, op);
+  TileType type = tileOf(op.getInputs()[steps]);
+  double blocks = std::ceil(double(type.getSize(0)) / block), groups = double(type.getSize(1)) / block;
+  double instructions = isNext ? 0 : ofSums;
+  if (op.getAll())
+    instructions += given + ofInput * double(op.getInputs().size() - 1);
+  demand.arithmetic = warpThreads * blocks * groups * instructions;
+  demand.steps = isNext ? 1 : blocks * std::ceil(groups / (threads / warpThreads));
+  demand.stepLatency = stepLatency;
+}
+
 void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
+  if (std::optional<analysis::RunningSum> sum = analysis::matchBlockSum(op))
+    return demandOfBlocks(op, sum->step, demand);
   constexpr double warp = 32, stepsOfWarp = 6;
   Value all = op.getAll() ? op.getAll() : op.getInputs()[0];
   double elements = countElements(all), rows = double(tileOf(all).getSize(0)), columns = elements / rows;

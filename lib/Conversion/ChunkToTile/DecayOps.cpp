@@ -40,7 +40,28 @@ bool Planner::planOfLogarithms(chunk::CumulativeDecayOp op) {
   return true;
 }
 
+/// The scan up to each token ends with the sum of all, for who reads that behind the scan's first reader.
+void Planner::leaveTotal(chunk::CumulativeDecayOp op) {
+  LeftScan &left = leftScans.find(op.getResult())->second;
+  auto isBehindReader = [&](Operation *user) {
+    Operation *own = op->getBlock()->findAncestorOpInBlock(*user);
+    return own && llvm::any_of(left.readers, [&](Operation *reader) { return reader->isBeforeInBlock(own); });
+  };
+  for (Operation *user : op.getDecay().getUsers()) {
+    auto total = dyn_cast<chunk::CumulativeDecayOp>(user);
+    if (!total || total.getRange() != chunk::DecayRange::Total || total.getLinear() != op.getLinear() ||
+        total->getBlock() != op->getBlock() || !llvm::all_of(total->getUsers(), isBehindReader) ||
+        tiles.contains(total) || !planned.insert(total).second)
+      continue;
+    left.total = make(total);
+    left.last = dropTokens(left.total);
+    return;
+  }
+}
+
 void Planner::plan(chunk::CumulativeDecayOp op) {
+  if (planned.contains(op))
+    return;
   Value steps = machine.isCTA() ? getElements(op.getDecay()) : get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
   bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;
@@ -59,8 +80,17 @@ void Planner::plan(chunk::CumulativeDecayOp op) {
     Value running = exclusive && !total ? x[1] : next;
     return std::pair(next, linear || flat || total ? running : s.exp(running));
   };
-  if (!flat && !total && leaveToReader(op, {{steps}, {}, start, isReverse, body}))
+  LeftScan left{{steps}, {}, start, isReverse, body};
+  // The matrix units sum up logarithms of channels.
+  left.isCheap = machine.isCTA() && !linear && !flat && !program.getExact() &&
+                 tileOf(steps).getElementType().isBF16() && tileOf(steps).getSize(0) % blockTokens == 0 &&
+                 tileOf(steps).getSize(1) % blockTokens == 0;
+  bool mayLeaveTotal = left.isCheap && op.getRange() == chunk::DecayRange::Through;
+  if (!flat && !total && leaveToReader(op, std::move(left))) {
+    if (mayLeaveTotal)
+      leaveTotal(op);
     return;
+  }
   Value result = make(op);
   scan({steps}, {}, total ? Value() : result, total ? dropTokens(result) : Value(), rowsOf(steps), start, isReverse,
        body);

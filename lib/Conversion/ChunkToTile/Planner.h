@@ -181,7 +181,7 @@ private:
   bool sumPass(chunk::MapOp op);
   /// Whether nothing but such products of data take the param: then it is a factor as it came.
   bool isFactorOfData(chunk::ParamOp param);
-  /// A scan that is left to the pass of the maps that read what it gives, and nothing else does.
+  /// A scan that is left to the passes of the maps that read what it gives, and nothing else does.
   struct LeftScan {
     llvm::SmallVector<Input> inputs;
     mlir::Value result; // the tile that it works in, if it is one of the inputs
@@ -189,9 +189,13 @@ private:
     bool reverse;
     std::function<std::pair<mlir::Value, mlir::Value>(Scalars &, mlir::ValueRange)> body;
     mlir::Value initial = {}, last = {}; // tiles, if any
+    bool isCheap = false;                // so that each of several readers may have it anew
+    llvm::SmallVector<mlir::Operation *, 2> readers = {};
+    mlir::Value total = {}; // whose logarithms are `last`
   };
   bool leaveToReader(mlir::Value value, LeftScan scan);
   void planInScan(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves, mlir::Value scanned);
+  void planInScans(chunk::MapOp op, mlir::Value scanned);
   void plan(chunk::ExtractOp op);
   void plan(chunk::SliceOp op);
   void plan(chunk::ConcatOp op);
@@ -209,6 +213,7 @@ private:
   mlir::Value blockDecay(mlir::Value factors, bool before);
   mlir::Value blockRest(mlir::Value factors);
   void scaleToBlockEnd(chunk::InteractionOp op, mlir::Value columns, mlir::Value factors, mlir::Value result);
+  void leaveTotal(chunk::CumulativeDecayOp op);
   void plan(chunk::CumulativeDecayOp op);
   void plan(chunk::InteractionOp op);
   bool takesDifferences(chunk::InteractionOp op);

@@ -87,22 +87,29 @@ Planner::Elements Planner::elementsOf(Value value, Operation *pass) {
 }
 
 bool Planner::leaveToReader(Value value, LeftScan scan) {
-  if (inTokenLoop || !value.hasOneUse())
+  if (inTokenLoop || value.use_empty() || (!value.hasOneUse() && !scan.isCheap))
     return false;
-  auto reader = dyn_cast<chunk::MapOp>(*value.user_begin());
-  if (!reader || !chunk::isElementwise(reader.getFunction()) || reader.getResult().getType() != value.getType() ||
-      reader->getBlock() != value.getParentBlock() || isPaired(reader))
-    return false;
-  auto pass = dyn_cast<chunk::MapOp>(passes.of(reader));
-  if (!pass || isPaired(pass) || !mapsInScans.insert(pass).second)
-    return false;
+  SmallVector<chunk::MapOp> all;
+  for (Operation *user : value.getUsers()) {
+    auto reader = dyn_cast<chunk::MapOp>(user);
+    if (!reader || !chunk::isElementwise(reader.getFunction()) || reader.getResult().getType() != value.getType() ||
+        reader->getBlock() != value.getParentBlock() || isPaired(reader))
+      return false;
+    auto pass = dyn_cast<chunk::MapOp>(passes.of(reader));
+    if (!pass || isPaired(pass) || mapsInScans.contains(pass))
+      return false;
+    if (!llvm::is_contained(all, pass))
+      all.push_back(pass);
+  }
+  mapsInScans.insert(all.begin(), all.end());
+  scan.readers.assign(all.begin(), all.end());
   leftScans.insert({value, std::move(scan)});
   return true;
 }
 
 /// The element of the scan is one of those that the map is made of; the others are inputs of the scan besides its own.
 void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) {
-  const LeftScan &left = leftScans.find(scanned)->second;
+  LeftScan &left = leftScans.find(scanned)->second;
   SmallVector<Input> inputs = left.inputs;
   for (Leaf leaf : leaves)
     if (Value value = leaf.getPointer(); value != scanned)
@@ -110,7 +117,7 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) 
   if (left.result)
     set(op.getResult(), left.result);
   Value result = left.result ? left.result : machine.isCTA() ? makeResult(op.getResult()) : make(op.getResult());
-  scan(inputs, left.initial, result, left.last, rowsOf(result), left.start, left.reverse,
+  scan(inputs, left.initial, result, std::exchange(left.last, Value()), rowsOf(result), left.start, left.reverse,
        [&](Scalars &s, ValueRange x) {
          size_t own = left.inputs.size();
          SmallVector<Value> arguments(x.take_front(own));
@@ -122,6 +129,24 @@ void Planner::planInScan(chunk::MapOp op, ArrayRef<Leaf> leaves, Value scanned) 
              known[leaf] = x[own++];
          return std::pair(next, buildElement(s, {op.getResult(), Spread::None}, op, known));
        });
+}
+
+/// The scan for each of its readers that can be made by now, one behind the other: they share what they sum up.
+void Planner::planInScans(chunk::MapOp op, Value scanned) {
+  SmallVector<Operation *, 2> readers = leftScans.find(scanned)->second.readers;
+  for (Operation *reader : readers) {
+    auto map = cast<chunk::MapOp>(reader);
+    SmallVector<Leaf> leaves;
+    gatherLeaves({map.getResult(), Spread::None}, map, leaves);
+    bool isReady = llvm::all_of(leaves, [&](Leaf leaf) {
+      Operation *maker = leaf.getPointer().getDefiningOp();
+      return maker && maker->getBlock() == op->getBlock() && maker->isBeforeInBlock(op);
+    });
+    if ((reader == op || isReady) && planned.insert(reader).second)
+      planInScan(map, leaves, scanned);
+  }
+  if (Value total = std::exchange(leftScans.find(scanned)->second.total, Value()))
+    map({total}, total, rowsOf(total), [](Scalars &s, ValueRange x) { return s.exp(x[0]); });
 }
 
 /// The tile of a state that nobody reads after the pass, which becomes its result: one that is changed already, if any.
@@ -144,7 +169,7 @@ void Planner::planElementwise(chunk::MapOp op) {
   gatherLeaves({op.getResult(), Spread::None}, op, leaves);
   for (Leaf leaf : leaves)
     if (leftScans.contains(leaf.getPointer()))
-      return planInScan(op, leaves, leaf.getPointer());
+      return planInScans(op, leaf.getPointer());
   Elements elements = elementsOf(op.getResult(), op);
   Value result = findChanged(op, leaves);
   result ? set(op.getResult(), result) : void(result = makeResult(op.getResult()));

@@ -5,6 +5,7 @@
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
+#include "Conversion/TileToNVVM/RunningSums.h"
 #include <deque>
 #include <memory>
 
@@ -108,6 +109,7 @@ private:
   mlir::LogicalResult allocateRegisters(tile::AllocOp op);
   void view(tile::ViewOp op);
   void emit(tile::ProductOp op);
+  void emit(tile::ScanOp op);
 
   /// Whether the op right behind the last of `together` is made together with these.
   bool isNextTogether();
@@ -152,7 +154,7 @@ private:
   llvm::SmallVector<Access> pending;                                       // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
   std::vector<std::unique_ptr<Registers>> registers;                       // of the tiles there
-  llvm::SmallVector<tile::ScaledDotsOp> together;                          // that are made at the last of them
+  llvm::SmallVector<mlir::Operation *> together;                           // that are made at the last of them
   mlir::IRMapping values;
 };
 

@@ -13,10 +13,8 @@
 // steady with, and a finite one beyond the bound leaves nothing of a scale either way.
 // Ops that have the same columns are made together: the sums, their exponentials and the scaled columns are the same.
 #include "Conversion/TileToNVVM/ScaledPairs.h"
+#include "Conversion/TileToNVVM/StepSums.h"
 #include "dialects/Tile/SteadyProducts.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/bit.h"
 #include <cmath>
 
 using namespace mlir;
@@ -24,32 +22,13 @@ using namespace recur::conversion;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
-static uint32_t bitsOfBF16(double value) {
-  APFloat number(value);
-  bool losesInfo;
-  number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
-  return uint32_t(number.bitcastToAPInt().getZExtValue());
-}
-
 namespace {
-constexpr int64_t blockIndices = ScaledDotsOp::unitIndices, stepChannels = 16;
-constexpr double log2OfE = 1.4426950408889634;
-/// Steps have at most this size. A sum this large has met one, or what is no number.
-constexpr double mostStep = 1000, boundedSum = 900;
 /// What lies between an index of the earlier eight and the later ones is no more than this, or the later ones take
 /// halves.
 constexpr double mostAhead = 96;
 /// Matrix units cut tf32 factors off. Numbers that are larger by this power of two are cut off to what they were, on
 /// average over their leading digits, and 1 stays 1.
 const double cutOff = std::log2(1 + .69 * std::exp2(-11));
-
-/// Which indices of its own block an index adds up.
-enum class Reach { UpToOwn, BeforeOwn, BehindOwn };
-/// Within how many: the whole block, or an index's own eight.
-enum class Within { Block, Eight };
-
-using Words = SmallVector<Value, 4>;   // of a factor, two numbers of bf16 each
-using Numbers = SmallVector<Value, 8>; // of a lane: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8
 
 /// One of an index's rows of an op.
 struct Slot {
@@ -58,17 +37,13 @@ struct Slot {
 };
 
 /// Code of one warp for blocks of 16 indices and steps of 16 channels.
-class SumFragments {
+class SumFragments : public StepSums {
 public:
   SumFragments(TeamCode &t, ArrayRef<DotsOfRows> all, const Place &right, const Place &scales,
                std::optional<Place> work)
-      : t(t), all(all), op(all.front().op), right(right), scales(scales), work(work),
+      : StepSums(t, scales, Base::Two), all(all), op(all.front().op), right(right), scales(scales), work(work),
         rowsPerIndex(op.getPoints().size()), columnsPerIndex(op.getSteps().size()), channels(scales.type.getSize(1)) {
-    group = t.divide(t.lane, 4);
-    pair = t.multiply(t.remainder(t.lane, 4), 2);
     Value matrix = t.divide(t.lane, 8), line = t.remainder(t.lane, 8);
-    down = t.add(line, t.multiply(t.remainder(matrix, 2), 8));
-    across = t.multiply(t.divide(matrix, 2), 8);
     columnDown = t.add(line, t.multiply(t.divide(matrix, 2), 8));
     columnAcross = t.multiply(t.remainder(matrix, 2), 8);
   }
@@ -78,50 +53,6 @@ public:
   void emitFarBlock(int64_t half, int64_t firstColumn, Value side, ArrayRef<Slot> slots, Value indices);
 
 private:
-  bool areShort() const { return hasMatrices(scales); }
-  /// Whether its numbers are loaded as matrices of 8 rows of 16 bytes.
-  static bool hasMatrices(const Place &place) {
-    return place.type.getElementType().isBF16() && place.type.getMemory() == Memory::Shared &&
-           place.type.getStride(1) == 1 && place.type.getStride(0) % 8 == 0 && place.alignment % 16 == 0;
-  }
-  /// One of two numbers of bf16, as a triangle has them: those of the pair that are there.
-  Value mask(Value first, Value second, uint32_t bits) {
-    Value none = t.constant(0);
-    return arith::OrIOp::create(t.builder, t.loc, t.select(first, t.constant(int64_t(bits)), none),
-                                t.select(second, t.constant(int64_t(int32_t(bits << 16))), none));
-  }
-  /// What sums are products with. Logarithms of bf16 are taken to the base of two by factors in two parts; of f32 they
-  /// come in two parts to that base.
-  SmallVector<uint32_t> parts(bool isNegative) const {
-    double sign = isNegative ? -1 : 1;
-    if (!areShort())
-      return {bitsOfBF16(sign), bitsOfBF16(sign)};
-    auto high = double(llvm::bit_cast<float>(bitsOfBF16(log2OfE) << 16));
-    return {bitsOfBF16(sign * high), bitsOfBF16(sign * (log2OfE - high))};
-  }
-  /// A triangle as a left factor of 16 by 16, for each part.
-  SmallVector<Words> triangle(Reach reach, Within within = Within::Block, bool isNegative = false) {
-    auto isThere = [&](int64_t odd) {
-      Value other = t.add(pair, odd);
-      switch (reach) {
-      case Reach::UpToOwn:
-        return t.below(other, t.add(group, 1));
-      case Reach::BeforeOwn:
-        return t.below(other, group);
-      case Reach::BehindOwn:
-        return t.below(group, other);
-      }
-      llvm_unreachable("no such reach");
-    };
-    Value first = isThere(0), second = isThere(1), none = t.constant(0);
-    SmallVector<Words> factors;
-    for (uint32_t bits : parts(isNegative)) {
-      Value diagonal = mask(first, second, bits), all = t.constant(int64_t(int32_t(bits << 16 | bits)));
-      bool isLower = reach != Reach::BehindOwn, isWhole = within == Within::Block;
-      factors.push_back({diagonal, isWhole && isLower ? all : none, isWhole && !isLower ? all : none, diagonal});
-    }
-    return factors;
-  }
   /// For rows up to their own index, and for rows before it: of each kind of which there are any.
   std::array<SmallVector<Words>, 2> rowTriangles(ArrayRef<Slot> slots, Within within) {
     std::array<SmallVector<Words>, 2> kinds;
@@ -129,23 +60,6 @@ private:
       if (SmallVector<Words> &kind = kinds[isBefore(slot) ? 1 : 0]; kind.empty())
         kind = triangle(isBefore(slot) ? Reach::BeforeOwn : Reach::UpToOwn, within);
     return kinds;
-  }
-  /// Ones where the condition holds, and zeros elsewhere.
-  SmallVector<Words> onesIf(Value condition) {
-    SmallVector<Words> factors;
-    for (uint32_t bits : parts(false))
-      factors.push_back(Words(4, t.select(condition, t.constant(int64_t(int32_t(bits << 16 | bits))), t.constant(0))));
-    return factors;
-  }
-
-  /// The logarithms of a block's scales as right factors, for each part: two words for 8 channels.
-  SmallVector<Words> loadSteps(Value block, Value channel);
-  /// Adds products of a triangle, or of ones, and steps.
-  void addSums(ArrayRef<Words> factors, ArrayRef<Words> steps, MutableArrayRef<Value> sums) {
-    for (size_t part : {0, 1})
-      for (size_t eight : {0, 1})
-        multiply(factors[part], ArrayRef(steps[part]).slice(2 * eight, 2), sums.slice(4 * eight, 4),
-                 NVVM::MMATypes::bf16);
   }
   /// Steps of channels, one after another: unrolled they take registers that a second CTA lacks.
   SmallVector<Value> loopOverChannels(Value begin, Value end, ValueRange initial, TeamCode::CarryBody body) {
@@ -156,14 +70,8 @@ private:
             .getResult(0);
     return t.loop(begin, hidden, stepChannels, initial, body);
   }
-  Numbers sumsFrom(double start) { return Numbers(8, t.number(start)); }
-
-  Words loadMatrices(const Place &place, Value row, Value column, bool isAcross);
-  /// Rows of a block, one of each index.
-  Numbers loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel);
   /// 16 columns of the work tile as right factors.
   Words loadColumns(Value first, Value channel);
-  void multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type);
   Numbers scaled(const Numbers &numbers, const Numbers &logarithms) {
     Numbers product;
     for (auto [number, logarithm] : llvm::zip(numbers, logarithms))
@@ -173,16 +81,6 @@ private:
   Numbers powers(const Numbers &logarithms) {
     return Numbers(llvm::map_range(logarithms, [&](Value x) { return exp2(x); }));
   }
-  Value exp2(Value x) { return call("llvm.nvvm.ex2.approx.ftz.f", t.builder.getF32Type(), x); }
-  Value call(StringRef name, Type type, ValueRange operands) {
-    return LLVM::CallIntrinsicOp::create(t.builder, t.loc, type, t.builder.getStringAttr(name), operands).getResult(0);
-  }
-  /// Two numbers as bf16 in a word.
-  Value pack(Value first, Value second) {
-    Type two = VectorType::get(2, t.builder.getBF16Type());
-    return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(),
-                                   call("llvm.nvvm.ff2bf16x2.rn", two, {second, first}));
-  }
   /// As a left factor: rows r and r + 8, channels 2 c and 2 c + 1, then the next 8 channels.
   Words packed(const Numbers &numbers) {
     Words words;
@@ -190,7 +88,6 @@ private:
       words.push_back(pack(numbers[i], numbers[i + 1]));
     return words;
   }
-  Value asWord(Value number) { return LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), number); }
   static int64_t pointOf(Slot slot) {
     ScaledDotsOp own = slot.dots->op;
     return own.getPoints()[size_t(slot.which)];
@@ -206,88 +103,14 @@ private:
   /// Of sums, which are bounded and so are numbers.
   Value larger(Value a, Value b) { return arith::MaxNumFOp::create(t.builder, t.loc, a, b); }
 
-  TeamCode &t;
   ArrayRef<DotsOfRows> all;
   ScaledDotsOp op; // any of them, for what they have in common
   const Place &right, &scales;
   std::optional<Place> work;
   int64_t rowsPerIndex, columnsPerIndex, channels;
-  Value group, pair;              // of the lane: its rows are r = group and r + 8, its channels 2 c = pair and the next
-  Value down, across;             // of the matrix row whose address a lane gives, of a block's rows
   Value columnDown, columnAcross; // the same of a right factor's
 };
 } // namespace
-
-/// Lane l gives the place of row l mod 8 of matrix l / 8. Across, rows and columns change places in the registers.
-Words SumFragments::loadMatrices(const Place &place, Value row, Value column, bool isAcross) {
-  Type word = t.builder.getI32Type();
-  MLIRContext *context = t.builder.getContext();
-  Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
-  Value four = NVVM::LdMatrixOp::create(
-      t.builder, t.loc, type, t.address(place, {Index(row), Index(column)}), t.builder.getI32IntegerAttr(4),
-      NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
-      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
-  Words words;
-  for (int64_t i = 0; i < 4; ++i)
-    words.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, four, i));
-  return words;
-}
-
-SmallVector<Words> SumFragments::loadSteps(Value block, Value channel) {
-  Value first = t.multiply(block, blockIndices);
-  if (areShort()) {
-    Words steps = loadMatrices(scales, t.add(first, down), t.add(channel, across), /*isAcross=*/true);
-    Type two = VectorType::get(2, t.builder.getBF16Type());
-    auto bits = int64_t(bitsOfBF16(mostStep));
-    Value bound = LLVM::BitcastOp::create(t.builder, t.loc, two, t.constant(bits << 16 | bits));
-    for (Value &word : steps) // the smaller size with the step's sign
-      word = asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", two,
-                         {LLVM::BitcastOp::create(t.builder, t.loc, two, word), bound}));
-    return {steps, steps};
-  }
-  SmallVector<Words> parts(2);
-  for (int64_t eight : {0, 8})
-    for (int64_t later : {0, 8}) {
-      SmallVector<Value> high, low;
-      for (int64_t odd : {0, 1}) {
-        Value row = t.add(t.add(first, pair), later + odd), column = t.add(t.add(channel, group), eight);
-        Value step = t.get(scales, {row, column});
-        step = arith::MaxNumFOp::create(t.builder, t.loc, step, t.number(-mostStep));
-        step = arith::MinNumFOp::create(t.builder, t.loc, step, t.number(mostStep));
-        step = t.mul(step, t.number(log2OfE));
-        Type bf16 = t.builder.getBF16Type(), f32 = t.builder.getF32Type();
-        Value rounded = t.convert(t.convert(step, bf16), f32);
-        high.push_back(rounded);
-        low.push_back(t.minus(step, rounded));
-      }
-      parts[0].push_back(pack(high[0], high[1]));
-      parts[1].push_back(pack(low[0], low[1]));
-    }
-  return parts;
-}
-
-Numbers SumFragments::loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel) {
-  Value first = t.multiply(block, blockIndices);
-  auto rowOf = [&](Value index) { return t.add(t.multiply(t.add(first, index), each), which); };
-  Numbers numbers;
-  if (!hasMatrices(place)) {
-    for (int64_t eight : {0, 8})
-      for (int64_t later : {0, 8}) {
-        Value column = t.add(t.add(channel, pair), eight);
-        llvm::append_range(numbers, t.getNeighbours(place, {Index(rowOf(t.add(group, later))), Index(column)}, 2));
-      }
-    return numbers;
-  }
-  Type f32 = t.builder.getF32Type();
-  for (Value word : loadMatrices(place, rowOf(down), t.add(channel, across), /*isAcross=*/false)) {
-    Value high = arith::AndIOp::create(t.builder, t.loc, word, t.constant(int64_t(int32_t(0xffff0000))));
-    Value low = arith::ShLIOp::create(t.builder, t.loc, word, t.constant(16));
-    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, low));
-    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, high));
-  }
-  return numbers;
-}
 
 Words SumFragments::loadColumns(Value first, Value channel) {
   if (hasMatrices(*work))
@@ -300,17 +123,6 @@ Words SumFragments::loadColumns(Value first, Value channel) {
       words.push_back(asWord(t.load(t.address(*work, {Index(row), Index(column)}), two)));
     }
   return words;
-}
-
-void SumFragments::multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type) {
-  Type f32 = t.builder.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
-  int64_t inner = type == NVVM::MMATypes::tf32 ? 8 : 16;
-  Value four = NVVM::MmaOp::create(t.builder, t.loc, result, ValueRange(a), ValueRange(b), ValueRange(sums),
-                                   ArrayRef<int64_t>{16, 8, inner}, std::nullopt, std::nullopt, std::array{type, type},
-                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (auto [i, sum] : llvm::enumerate(sums))
-    sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
 }
 
 /// `most` has the largest sizes of both rows' sums from the first of their eight, and the largest sum between an index

@@ -275,6 +275,8 @@ void TeamCode::bodyInto(IRMapping &map, Region &region, ValueRange arguments, Ar
   Block &block = region.front();
   map.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator()) {
+    if (map.contains(op.getResult(0)))
+      continue;
     auto operand = [&] { return map.lookup(op.getOperand(0)); };
     Value result = llvm::TypeSwitch<Operation *, Value>(&op)
                        .Case([&](IndexOp index) { return toValue(at[index.getDim()]); })

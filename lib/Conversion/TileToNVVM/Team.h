@@ -133,7 +133,7 @@ public:
   mlir::Value bodyValue(mlir::Region &region, mlir::Value wanted, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
   /// The body of a nest for one element: gives what it yields. `at` is the place in the nest.
   llvm::SmallVector<mlir::Value> body(mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
-
+  /// The body's values, but for those that are known already.
   void bodyInto(mlir::IRMapping &map, mlir::Region &region, mlir::ValueRange arguments, llvm::ArrayRef<Index> at);
 
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);

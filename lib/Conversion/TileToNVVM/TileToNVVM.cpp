@@ -1,6 +1,7 @@
 // Kernels to functions, op by op, and the barriers between ops.
 #include "ABI/LaunchWords.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/RunningSum.h"
 #include "Analysis/SameColumns.h"
 #include "Conversion/TileToNVVM/Carry.h"
 #include "Conversion/TileToNVVM/Chain.h"
@@ -438,8 +439,8 @@ LogicalResult KernelLowering::lower(Operation *op) {
   if (failed(checkTypes(op)))
     return failure();
   SmallVector<Operation *> ops{op};
-  if (auto dots = dyn_cast<ScaledDotsOp>(op)) {
-    together.push_back(dots);
+  if (isa<ScaledDotsOp, ScanOp>(op)) {
+    together.push_back(op);
     if (isNextTogether())
       return success();
     ops.assign(together.begin(), together.end());
@@ -451,17 +452,43 @@ LogicalResult KernelLowering::lower(Operation *op) {
   return result;
 }
 
+/// Of dots the columns, and of scans the sums.
+static bool areSharedBy(Operation *op, Operation *next) {
+  if (auto dots = dyn_cast<ScaledDotsOp>(op))
+    return isa<ScaledDotsOp>(next) && recur::analysis::haveSameColumns(dots, cast<ScaledDotsOp>(next));
+  return isa<ScanOp>(next) && recur::analysis::haveSameSums(cast<ScanOp>(op), cast<ScanOp>(next));
+}
+
 bool KernelLowering::isNextTogether() {
-  auto next = dyn_cast_or_null<ScaledDotsOp>(together.back()->getNextNode());
-  if (!next || !analysis::haveSameColumns(together.back(), next))
+  Operation *last = together.back(), *next = last->getNextNode();
+  if (!next || !areSharedBy(last, next))
     return false;
-  // What it takes and gives is apart from what those before it give.
-  return llvm::none_of(together, [&](ScaledDotsOp before) {
-    Access given = extents[before.getResult()];
-    given.isWrite = true;
-    return llvm::any_of(ValueRange{next.getLeft(), next.getRight(), next.getScales(), next.getResult()},
-                        [&](Value tile) { return given.conflictsWith(extents[tile]); });
+  // What it takes and gives, but for the work tile of all, is apart from what those before it give.
+  auto workOf = [](Operation *op) { return isa<ScaledDotsOp>(op) ? cast<ScaledDotsOp>(op).getWork() : Value(); };
+  return llvm::none_of(together, [&](Operation *before) {
+    return llvm::any_of(before->getOperands(), [&](Value given) {
+      if (given == workOf(before) || !extents.contains(given) || !isWritten(before, given))
+        return false;
+      Access write = extents[given];
+      write.isWrite = true;
+      return llvm::any_of(next->getOperands(), [&](Value tile) {
+        auto found = extents.find(tile);
+        return tile != workOf(next) && found != extents.end() && write.conflictsWith(found->second);
+      });
+    });
   });
+}
+
+void KernelLowering::emit(ScanOp op) {
+  SmallVector<PlacedScan> scans;
+  for (Operation *each : together) {
+    auto one = cast<ScanOp>(each);
+    scans.push_back({one, placesOf(one.getInputs()), optionalPlace(one.getAll()), optionalPlace(one.getLast())});
+  }
+  if (areRunningSums(scans.back()))
+    return emitRunningSums(team, scans, rows(op.getRows()));
+  for (PlacedScan &scan : scans)
+    emitScan(team, scan.op, scan.inputs, optionalPlace(scan.op.getInitial()), scan.all, scan.last, rows(op.getRows()));
 }
 
 LogicalResult KernelLowering::emit(Operation *op) {
@@ -492,8 +519,7 @@ LogicalResult KernelLowering::emit(Operation *op) {
         return success();
       })
       .Case([&](ScanOp op) {
-        emitScan(team, op, placesOf(op.getInputs()), optionalPlace(op.getInitial()), optionalPlace(op.getAll()),
-                 optionalPlace(op.getLast()), rows(op.getRows()));
+        emit(op);
         return success();
       })
       .Case([&](ReduceOp op) {
@@ -529,7 +555,8 @@ LogicalResult KernelLowering::emit(Operation *op) {
         if (op.getRounded() && op.getLogarithms())
           emitDotsOfSums(team,
                          llvm::map_to_vector(together,
-                                             [&](ScaledDotsOp one) {
+                                             [&](Operation *other) {
+                                               auto one = cast<ScaledDotsOp>(other);
                                                return DotsOfRows{one, place(one.getLeft()), place(one.getResult())};
                                              }),
                          place(op.getRight()), place(op.getScales()), optionalPlace(op.getWork()), rows(op.getRows()));

@@ -63,6 +63,15 @@ TEST_F(KernelTimes, RowsMoreOfTheSameColumnsTakeLess) {
   EXPECT_DOUBLE_EQ(two.critical, one.critical + rates.latency + 8 * 250 * 0.3);
 }
 
+TEST_F(KernelTimes, RunningSumsAreBlocksOfWarpsThatTheNextScanTakesToo) {
+  KernelTime one = estimate("running_sums"), two = estimate("running_sums_together");
+  // Four blocks of rows and eight warps with 16 channels each; a scan adds what it gives, and for each other input.
+  EXPECT_DOUBLE_EQ(one.arithmetic, 4.0 * 8 * (24 + 26 + 20) * 32 / rates.arithmetic);
+  EXPECT_DOUBLE_EQ(one.critical, rates.latency + 4 * 200);
+  EXPECT_DOUBLE_EQ(two.arithmetic, one.arithmetic + 4.0 * 8 * 26 * 32 / rates.arithmetic);
+  EXPECT_LT(two.critical, 2 * one.critical);
+}
+
 TEST_F(KernelTimes, WhatIsAroundTheLoopIsNotOfAChunk) { EXPECT_EQ(estimate("load_before").getBound(), 0); }
 
 } // namespace

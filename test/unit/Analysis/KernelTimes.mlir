@@ -121,3 +121,46 @@ tile.kernel @rounded_dots_together required 1 workspace 0 threads 256 shared 200
     tile.scaled_dots rounded %b, %a scales logarithms %g into %e work %w rows %c64 block 64 points [1] of [0] : !channels, !channels scales !channels into !pairs work !channels
   }
 }
+
+tile.kernel @running_sums required 1 workspace 0 threads 256 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %g = tile.alloc at 0 : !channels
+  %a = tile.alloc at 17408 : !channels
+  %b = tile.alloc at 34816 : !channels
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.scan %g, %a all %b rows %c64 dims [array<i64: 0, 1>, array<i64: 0, 1>] start 0.0 : !channels, !channels all !channels {
+    ^bb0(%step: f32, %row: f32, %sum: f32):
+      %next = arith.addf %sum, %step : f32
+      %e = math.exp %next : f32
+      %y = arith.mulf %e, %row : f32
+      tile.yield %next, %y : f32, f32
+    }
+  }
+}
+
+tile.kernel @running_sums_together required 1 workspace 0 threads 256 shared 200000 {
+^bb0(%x: !array, %tokens: i64):
+  %g = tile.alloc at 0 : !channels
+  %a = tile.alloc at 17408 : !channels
+  %b = tile.alloc at 34816 : !channels
+  %d = tile.alloc at 52224 : !channels
+  %c0 = arith.constant 0 : i64
+  %c64 = arith.constant 64 : i64
+  scf.for %first = %c0 to %tokens step %c64 : i64 {
+    tile.scan %g, %a all %b rows %c64 dims [array<i64: 0, 1>, array<i64: 0, 1>] start 0.0 : !channels, !channels all !channels {
+    ^bb0(%step: f32, %row: f32, %sum: f32):
+      %next = arith.addf %sum, %step : f32
+      %e = math.exp %next : f32
+      %y = arith.mulf %e, %row : f32
+      tile.yield %next, %y : f32, f32
+    }
+    tile.scan %g all %d rows %c64 dims [array<i64: 0, 1>] start 0.0 : !channels all !channels {
+    ^bb0(%step: f32, %sum: f32):
+      %next = arith.addf %sum, %step : f32
+      %e = math.exp %next : f32
+      tile.yield %next, %e : f32, f32
+    }
+  }
+}

@@ -1,0 +1,201 @@
+#include "Conversion/TileToNVVM/StepSums.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/APFloat.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+constexpr double log2OfE = 1.4426950408889634;
+
+static uint32_t bitsOfBF16(double value) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return uint32_t(number.bitcastToAPInt().getZExtValue());
+}
+
+StepSums::StepSums(TeamCode &t, const Place &steps, Base base) : t(t), steps(steps), base(base) {
+  group = t.divide(t.lane, 4);
+  pair = t.multiply(t.remainder(t.lane, 4), 2);
+  Value matrix = t.divide(t.lane, 8), line = t.remainder(t.lane, 8);
+  down = t.add(line, t.multiply(t.remainder(matrix, 2), 8));
+  across = t.multiply(t.divide(matrix, 2), 8);
+}
+
+bool StepSums::hasMatrices(const Place &place) {
+  return place.type.getElementType().isBF16() && place.type.getMemory() == Memory::Shared &&
+         place.type.getStride(1) == 1 && place.type.getStride(0) % 8 == 0 && place.alignment % 16 == 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Triangles
+//===----------------------------------------------------------------------===//
+
+/// One of two numbers of bf16, as a triangle has them: those of the pair that are there.
+Value StepSums::mask(Value first, Value second, uint32_t bits) {
+  Value none = t.constant(0);
+  return arith::OrIOp::create(t.builder, t.loc, t.select(first, t.constant(int64_t(bits)), none),
+                              t.select(second, t.constant(int64_t(int32_t(bits << 16))), none));
+}
+
+/// What sums are products with. Steps of bf16 are exact; to the base of two they are taken by factors in two parts.
+/// Others come in two parts, to the base that is asked for.
+SmallVector<uint32_t> StepSums::parts(bool isNegative) const {
+  double sign = isNegative ? -1 : 1;
+  if (!areShort())
+    return {bitsOfBF16(sign), bitsOfBF16(sign)};
+  if (base == Base::Natural)
+    return {bitsOfBF16(sign)};
+  auto high = double(llvm::bit_cast<float>(bitsOfBF16(log2OfE) << 16));
+  return {bitsOfBF16(sign * high), bitsOfBF16(sign * (log2OfE - high))};
+}
+
+SmallVector<Words> StepSums::triangle(Reach reach, Within within, bool isNegative) {
+  auto isThere = [&](int64_t odd) {
+    Value other = t.add(pair, odd);
+    switch (reach) {
+    case Reach::UpToOwn:
+      return t.below(other, t.add(group, 1));
+    case Reach::BeforeOwn:
+      return t.below(other, group);
+    case Reach::BehindOwn:
+      return t.below(group, other);
+    case Reach::FromOwn:
+      return t.below(group, t.add(other, 1));
+    }
+    llvm_unreachable("no such reach");
+  };
+  Value first = isThere(0), second = isThere(1), none = t.constant(0);
+  SmallVector<Words> factors;
+  for (uint32_t bits : parts(isNegative)) {
+    Value diagonal = mask(first, second, bits), all = t.constant(int64_t(int32_t(bits << 16 | bits)));
+    bool isLower = reach == Reach::UpToOwn || reach == Reach::BeforeOwn, isWhole = within == Within::Block;
+    factors.push_back({diagonal, isWhole && isLower ? all : none, isWhole && !isLower ? all : none, diagonal});
+  }
+  return factors;
+}
+
+SmallVector<Words> StepSums::onesIf(Value condition) {
+  SmallVector<Words> factors;
+  for (uint32_t bits : parts(false)) {
+    Value all = t.constant(int64_t(int32_t(bits << 16 | bits)));
+    factors.push_back(Words(4, condition ? t.select(condition, all, t.constant(0)) : all));
+  }
+  return factors;
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+Words StepSums::loadMatrices(const Place &place, Value row, Value column, bool isAcross) {
+  Type word = t.builder.getI32Type();
+  MLIRContext *context = t.builder.getContext();
+  Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, word));
+  Value four = NVVM::LdMatrixOp::create(
+      t.builder, t.loc, type, t.address(place, {Index(row), Index(column)}), t.builder.getI32IntegerAttr(4),
+      NVVM::MMALayoutAttr::get(context, isAcross ? NVVM::MMALayout::col : NVVM::MMALayout::row),
+      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
+  Words words;
+  for (int64_t i = 0; i < 4; ++i)
+    words.push_back(LLVM::ExtractValueOp::create(t.builder, t.loc, four, i));
+  return words;
+}
+
+/// Of a block that ends beyond the last index, the steps behind it become zeros.
+void StepSums::dropRows(Words &words, Value first, Value indices) {
+  auto choice = scf::IfOp::create(t.builder, t.loc, TypeRange(ValueRange(words)),
+                                  t.below(indices, t.add(first, blockIndices)), /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(t.builder, t.loc, words);
+  t.builder.setInsertionPointToEnd(choice.thenBlock());
+  Words kept;
+  for (auto [number, word] : llvm::enumerate(words)) { // words of the earlier eight indices and the later ones by turns
+    Value row = t.add(t.add(first, pair), 8 * int64_t(number % 2));
+    Value areThere = mask(t.below(row, indices), t.below(t.add(row, 1), indices), 0xffff);
+    kept.push_back(arith::AndIOp::create(t.builder, t.loc, word, areThere));
+  }
+  scf::YieldOp::create(t.builder, t.loc, kept);
+  words.assign(choice.getResults().begin(), choice.getResults().end());
+}
+
+SmallVector<Words> StepSums::loadShortSteps(Value block, Value channel, Value indices, Value *beyond) {
+  Value first = t.multiply(block, blockIndices);
+  Words words = loadMatrices(steps, t.add(first, down), t.add(channel, across), /*isAcross=*/true);
+  auto bits = int64_t(bitsOfBF16(mostStep));
+  Value bound = LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), t.constant(bits << 16 | bits));
+  if (indices)
+    dropRows(words, first, indices);
+  for (Value &word : words) { // the smaller size with the step's sign
+    Value bounded = asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", twoNumbers(),
+                                {LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), word), bound}));
+    if (beyond)
+      *beyond = arith::OrIOp::create(t.builder, t.loc, *beyond, arith::XOrIOp::create(t.builder, t.loc, word, bounded));
+    word = bounded;
+  }
+  return SmallVector<Words>(parts(false).size(), words);
+}
+
+SmallVector<Words> StepSums::loadSteps(Value block, Value channel) {
+  if (areShort())
+    return loadShortSteps(block, channel);
+  Value first = t.multiply(block, blockIndices);
+  Type bf16 = t.builder.getBF16Type(), f32 = t.builder.getF32Type();
+  SmallVector<Words> parts(2);
+  for (int64_t eight : {0, 8})
+    for (int64_t later : {0, 8}) {
+      SmallVector<Value> high, low;
+      for (int64_t odd : {0, 1}) {
+        Value row = t.add(t.add(first, pair), later + odd), column = t.add(t.add(channel, group), eight);
+        Value step = t.get(steps, {row, column});
+        step = arith::MaxNumFOp::create(t.builder, t.loc, step, t.number(-mostStep));
+        step = arith::MinNumFOp::create(t.builder, t.loc, step, t.number(mostStep));
+        if (base == Base::Two)
+          step = t.mul(step, t.number(log2OfE));
+        Value rounded = t.convert(t.convert(step, bf16), f32);
+        high.push_back(rounded);
+        low.push_back(t.minus(step, rounded));
+      }
+      parts[0].push_back(pack(high[0], high[1]));
+      parts[1].push_back(pack(low[0], low[1]));
+    }
+  return parts;
+}
+
+Numbers StepSums::loadRows(const Place &place, Value block, int64_t each, int64_t which, Value channel) {
+  Value first = t.multiply(block, blockIndices);
+  auto rowOf = [&](Value index) { return t.add(t.multiply(t.add(first, index), each), which); };
+  Numbers numbers;
+  if (!hasMatrices(place)) {
+    for (int64_t eight : {0, 8})
+      for (int64_t later : {0, 8}) {
+        Value column = t.add(t.add(channel, pair), eight);
+        llvm::append_range(numbers, t.getNeighbours(place, {Index(rowOf(t.add(group, later))), Index(column)}, 2));
+      }
+    return numbers;
+  }
+  Type f32 = t.builder.getF32Type();
+  for (Value word : loadMatrices(place, rowOf(down), t.add(channel, across), /*isAcross=*/false)) {
+    Value high = arith::AndIOp::create(t.builder, t.loc, word, t.constant(int64_t(int32_t(0xffff0000))));
+    Value low = arith::ShLIOp::create(t.builder, t.loc, word, t.constant(16));
+    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, low));
+    numbers.push_back(LLVM::BitcastOp::create(t.builder, t.loc, f32, high));
+  }
+  return numbers;
+}
+
+void StepSums::multiply(ArrayRef<Value> a, ArrayRef<Value> b, MutableArrayRef<Value> sums, NVVM::MMATypes type) {
+  Type f32 = t.builder.getF32Type();
+  auto result = LLVM::LLVMStructType::getLiteral(t.builder.getContext(), {f32, f32, f32, f32});
+  int64_t inner = type == NVVM::MMATypes::tf32 ? 8 : 16;
+  Value four = NVVM::MmaOp::create(t.builder, t.loc, result, ValueRange(a), ValueRange(b), ValueRange(sums),
+                                   ArrayRef<int64_t>{16, 8, inner}, std::nullopt, std::nullopt, std::array{type, type},
+                                   std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (auto [i, sum] : llvm::enumerate(sums))
+    sum = LLVM::ExtractValueOp::create(t.builder, t.loc, four, i);
+}
