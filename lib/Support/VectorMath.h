@@ -15,6 +15,8 @@
 //   sigmoid    2.5 ulp         -86.6 and above              0 below
 //   softplus   2.0 ulp         -86.6 and above              0 below
 //
+// Where the processor scales by powers of two, exp goes on below -86.6 as far as its numbers do.
+//
 // A NaN gives a NaN. An ulp is the distance of the floats around the exact result; the error of sin and cos is
 // absolute. The errors are the same whether or not the processor has an instruction that multiplies and adds with one
 // rounding. test/unit/Support/VectorMathTest.cpp holds the functions to this table.
@@ -25,8 +27,9 @@
 
 namespace recur {
 
-/// `Code` has the types Real, Integer and Mask of one lane or many, and as functions the instructions used below. None
-/// may be reassociated: the sums with large constants below round on purpose.
+/// `Code` has the types Real, Integer and Mask of one lane or many, and as functions the instructions used below, of
+/// which `scaleByPower(x, n)`, x 2^n for whole n of any size, is called where it `scalesByPowers()`. None may be
+/// reassociated: the sums with large constants below round on purpose.
 template <typename Code> class VectorMath {
 public:
   using Real = typename Code::Real;
@@ -35,6 +38,12 @@ public:
   explicit VectorMath(Code code) : c(code) {}
 
   Real exp(Real x) {
+    if (c.scalesByPowers()) {
+      // Within these bounds, beyond which all is 0 or infinity, what is left of x by whole powers is small.
+      x = c.select(c.less(x, c.real(-104)), c.real(-104), x);
+      Reduced reduced = reduce(c.select(c.less(c.real(89), x), c.real(89), x));
+      return c.scaleByPower(c.add(reduced.expm1, c.real(1)), reduced.power);
+    }
     Reduced reduced = reduce(x);
     // Half of 2^n first, for 2^128 is not a number while e^88.7 is.
     Real half = powerOfTwo(c.add(reduced.n, c.integer(-1)));
@@ -138,10 +147,11 @@ private:
     return c.select(c.less(c.abs(x), c.real(4194305)), result, c.real(std::numeric_limits<double>::quiet_NaN()));
   }
 
-  /// x = n ln 2 + r with |r| at most ln 2 / 2: e^r - 1, and n.
+  /// x = n ln 2 + r with |r| at most ln 2 / 2: e^r - 1, and n, also as a real number.
   struct Reduced {
     Real expm1;
     Integer n;
+    Real power;
   };
   Reduced reduce(Real x) {
     constexpr double magic = 12582912; // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
@@ -150,7 +160,7 @@ private:
     Real r = c.fma(n, c.real(-0.693359375), x); // exact: few bits of n meet few bits of ln 2
     r = c.fma(n, c.real(2.12194440054690583e-4), r);
     Real tail = polynomial(r, {1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5});
-    return {c.fma(c.mul(r, r), tail, r), c.sub(c.bits(shifted), c.integer(0x4B400000))};
+    return {c.fma(c.mul(r, r), tail, r), c.sub(c.bits(shifted), c.integer(0x4B400000)), n};
   }
 
   /// 2^n, for n of -126 to 127.

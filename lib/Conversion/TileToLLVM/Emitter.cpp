@@ -173,7 +173,8 @@ void Emitter::panels(int64_t columns, int64_t vectors, function_ref<void(Index, 
 SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<Index> at, int64_t lanes) {
   IRMapping map;
   Block &block = region.front();
-  MathFunctions functions(builder, loc, /*hasFMA=*/true);
+  // Vectors of 16 numbers are those of AVX-512.
+  MathFunctions functions(builder, loc, /*hasFMA=*/true, /*scalesByPowers=*/this->lanes() == 16);
   map.map(block.getArguments(), arguments);
   for (Operation &op : block.without_terminator()) {
     auto operand = [&](unsigned i) { return map.lookup(op.getOperand(i)); };
@@ -206,7 +207,10 @@ SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<
         state.operands.push_back(map.lookup(value));
       state.addTypes(vectorOf(op.getResult(0).getType(), lanes));
       state.addAttributes(op.getAttrs());
-      result = builder.create(state)->getResult(0);
+      Operation *made = builder.create(state);
+      if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(made)) // a sum of products rounds once
+        made->setAttr("fastmath", arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::contract));
+      result = made->getResult(0);
     }
     map.map(op.getResult(0), result);
   }

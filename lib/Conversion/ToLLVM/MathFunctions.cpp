@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace recur::conversion;
@@ -17,8 +18,11 @@ public:
   using Integer = Value;
   using Mask = Value;
 
-  OpCode(OpBuilder &builder, Location loc, bool hasFMA, Type reals)
-      : builder(builder), loc(loc), hasFMA(hasFMA), reals(reals), integers(getTypeLike(reals, builder.getI32Type())) {}
+  OpCode(OpBuilder &builder, Location loc, bool hasFMA, bool scalesByPowers, Type reals)
+      : builder(builder), loc(loc), hasFMA(hasFMA), reals(reals), integers(getTypeLike(reals, builder.getI32Type())) {
+    auto vector = dyn_cast<VectorType>(reals);
+    canScale = scalesByPowers && vector && vector.getNumElements() % scaledLanes == 0;
+  }
 
   Value real(double value) { return buildSplat(builder, loc, reals, value); }
   Value integer(int32_t value) { return buildSplat(builder, loc, integers, double(value)); }
@@ -39,6 +43,23 @@ public:
     return a.getType() == reals ? create<arith::SubFOp>(a, b) : create<arith::SubIOp>(a, b);
   }
 
+  bool scalesByPowers() const { return canScale; }
+  /// x 2^n, a register's numbers at a time.
+  Value scaleByPower(Value x, Value n) {
+    int64_t lanes = cast<VectorType>(reals).getNumElements();
+    if (lanes == scaledLanes)
+      return scaleRegister(x, n);
+    Value result = real(0);
+    for (int64_t first = 0; first < lanes; first += scaledLanes) {
+      auto part = [&](Value whole) -> Value {
+        return vector::ExtractStridedSliceOp::create(builder, loc, whole, first, scaledLanes, int64_t(1));
+      };
+      Value scaled = scaleRegister(part(x), part(n));
+      result = vector::InsertStridedSliceOp::create(builder, loc, scaled, result, first, int64_t(1));
+    }
+    return result;
+  }
+
   Value shiftLeft(Value a, int32_t by) { return create<arith::ShLIOp>(a, integer(by)); }
   Value shiftRight(Value a, int32_t by) { return create<arith::ShRSIOp>(a, integer(by)); }
   Value bitAnd(Value a, Value b) { return create<arith::AndIOp>(a, b); }
@@ -53,29 +74,42 @@ public:
   Value select(Value mask, Value a, Value b) { return create<arith::SelectOp>(mask, a, b); }
 
 private:
+  static constexpr int64_t scaledLanes = 16;
+
+  Value scaleRegister(Value x, Value n) {
+    auto whole = [&](int bits, int64_t number) {
+      return arith::ConstantIntOp::create(builder, loc, number, bits).getResult();
+    };
+    constexpr int64_t asTheModeSays = 4; // how the result is rounded, which no scaled number is but a subnormal one
+    return LLVM::CallIntrinsicOp::create(builder, loc, x.getType(),
+                                         builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
+                                         ValueRange{x, n, x, whole(16, -1), whole(32, asTheModeSays)})
+        .getResult(0);
+  }
+
   template <typename Op, typename... Arguments> Value create(Arguments... arguments) {
     return Op::create(builder, loc, arguments...);
   }
 
   OpBuilder &builder;
   Location loc;
-  bool hasFMA;
+  bool hasFMA, canScale = false;
   Type reals, integers;
 };
 
 } // namespace
 
 using Math = recur::VectorMath<OpCode>;
-static Math mathOf(OpBuilder &builder, Location loc, bool hasFMA, Value x) {
-  return Math(OpCode(builder, loc, hasFMA, x.getType()));
+static Math mathOf(OpBuilder &builder, Location loc, bool hasFMA, bool scalesByPowers, Value x) {
+  return Math(OpCode(builder, loc, hasFMA, scalesByPowers, x.getType()));
 }
 
-Value MathFunctions::exp(Value x) const { return mathOf(builder, loc, hasFMA, x).exp(x); }
-Value MathFunctions::expm1(Value x) const { return mathOf(builder, loc, hasFMA, x).expm1(x); }
-Value MathFunctions::log(Value x) const { return mathOf(builder, loc, hasFMA, x).log(x); }
-Value MathFunctions::log1p(Value x) const { return mathOf(builder, loc, hasFMA, x).log1p(x); }
-Value MathFunctions::sin(Value x) const { return mathOf(builder, loc, hasFMA, x).sin(x); }
-Value MathFunctions::cos(Value x) const { return mathOf(builder, loc, hasFMA, x).cos(x); }
-Value MathFunctions::tanh(Value x) const { return mathOf(builder, loc, hasFMA, x).tanh(x); }
-Value MathFunctions::sigmoid(Value x) const { return mathOf(builder, loc, hasFMA, x).sigmoid(x); }
-Value MathFunctions::softplus(Value x) const { return mathOf(builder, loc, hasFMA, x).softplus(x); }
+Value MathFunctions::exp(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).exp(x); }
+Value MathFunctions::expm1(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).expm1(x); }
+Value MathFunctions::log(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).log(x); }
+Value MathFunctions::log1p(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).log1p(x); }
+Value MathFunctions::sin(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).sin(x); }
+Value MathFunctions::cos(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).cos(x); }
+Value MathFunctions::tanh(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).tanh(x); }
+Value MathFunctions::sigmoid(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).sigmoid(x); }
+Value MathFunctions::softplus(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).softplus(x); }

@@ -8,8 +8,9 @@ using recur::VectorMath;
 
 namespace {
 
-/// Plain floats. Whether `fma` rounds once or twice depends on the processor that kernels are made for.
-template <bool RoundsOnce> struct FloatCode {
+/// Plain floats. Whether `fma` rounds once or twice, and whether an instruction scales by powers of two, depends on the
+/// processor that kernels are made for.
+template <bool RoundsOnce, bool Scales = false> struct FloatCode {
   using Real = float;
   using Integer = int32_t;
   using Mask = bool;
@@ -30,6 +31,11 @@ template <bool RoundsOnce> struct FloatCode {
   Real sub(Real a, Real b) { return a - b; }
   Integer add(Integer a, Integer b) { return Integer(uint32_t(a) + uint32_t(b)); } // wraps, as in vectors
   Integer sub(Integer a, Integer b) { return Integer(uint32_t(a) - uint32_t(b)); }
+  bool scalesByPowers() const { return Scales; }
+  Real scaleByPower(Real x, Real n) {
+    EXPECT_TRUE(Scales);
+    return std::isnan(n) ? n : std::ldexp(x, int(std::clamp(n, -1000.0f, 1000.0f)));
+  }
   Integer shiftLeft(Integer a, int by) { return Integer(uint32_t(a) << by); }
   Integer shiftRight(Integer a, int by) { return a >> by; }
   Integer bitAnd(Integer a, Integer b) { return a & b; }
@@ -55,7 +61,7 @@ constexpr uint32_t stride = 4099; // a prime: every exponent is met with a milli
 
 struct Row {
   const char *name;
-  std::function<float(float)> once, twice;
+  std::function<float(float)> once, twice, scaled;
   double (*exact)(double);
   float from, to;
   double ulps; // as VectorMath.h says
@@ -66,6 +72,7 @@ Row makeRow(const char *name, Function function, double (*exact)(double), float 
   return {name,
           [=](float x) { return function(VectorMath<FloatCode<true>>({}), x); },
           [=](float x) { return function(VectorMath<FloatCode<false>>({}), x); },
+          [=](float x) { return function(VectorMath<FloatCode<true, true>>({}), x); },
           exact,
           from,
           to,
@@ -141,7 +148,17 @@ TEST_P(VectorFunction, IsAsExactWhereTheyRoundTwice) {
   EXPECT_LE(error, GetParam().ulps) << GetParam().name << " at " << worst;
 }
 
-TEST_P(VectorFunction, KeepsNaNs) { EXPECT_TRUE(std::isnan(GetParam().once(std::nanf("")))); }
+TEST_P(VectorFunction, IsAsExactWhereAnInstructionScalesByPowers) {
+  double error = measure(GetParam().scaled);
+  RecordProperty("ulps", std::to_string(error));
+  EXPECT_LE(error, GetParam().ulps) << GetParam().name << " at " << worst;
+  EXPECT_GE(error, 0.5) << "nothing was measured";
+}
+
+TEST_P(VectorFunction, KeepsNaNs) {
+  EXPECT_TRUE(std::isnan(GetParam().once(std::nanf(""))));
+  EXPECT_TRUE(std::isnan(GetParam().scaled(std::nanf(""))));
+}
 
 INSTANTIATE_TEST_SUITE_P(All, VectorFunction, ::testing::ValuesIn(makeRows()),
                          [](const auto &info) { return std::string(info.param.name); });
@@ -178,6 +195,20 @@ TEST(VectorMath, SineAndCosineAreAsExactAsStated) {
     EXPECT_TRUE(std::isnan(math.sin(x))) << x;
     EXPECT_TRUE(std::isnan(math.cos(x))) << x;
   }
+}
+
+TEST(VectorMath, ExponentialsThatAreScaledByAnInstruction) {
+  VectorMath<FloatCode<true, true>> scaled({});
+  VectorMath<FloatCode<true>> math({});
+  float huge = std::numeric_limits<float>::max();
+  for (float x = -86.6f; x < 88.72f; x += 0.0317f)
+    EXPECT_EQ(scaled.exp(x), math.exp(x)) << x;
+  for (float x : {-huge, -infinity, -104.0f})
+    EXPECT_EQ(scaled.exp(x), 0) << x;
+  for (float x : {huge, infinity, 88.73f, 89.0f})
+    EXPECT_EQ(scaled.exp(x), infinity) << x;
+  EXPECT_NEAR(scaled.exp(-87.25f) / std::exp(-87.25), 1, 1e-6);
+  EXPECT_EQ(scaled.exp(0.0f), 1);
 }
 
 TEST(VectorMath, AtTheEndsOfTheRange) {
