@@ -41,6 +41,19 @@ static void collectUsers(Value tile, SmallVectorImpl<Operation *> &users) {
   }
 }
 
+/// A core computes a map of a product's result along with the product, if its own result does not lie where the product
+/// still reads.
+static Operation *beginOf(Operation *user, Value tile) {
+  auto map = dyn_cast<MapOp>(user);
+  if (!map || map.getResult() != tile)
+    return user;
+  Operation *before = user->getPrevNode();
+  while (before && (isa<ViewOp, StoreOp>(before) || !isa<TileDialect>(before->getDialect())))
+    before = before->getPrevNode();
+  auto product = dyn_cast_or_null<ProductOp>(before);
+  return product && llvm::is_contained(map.getInputs(), product.getResult()) ? before : user;
+}
+
 /// The tiles of a kernel, and when each is in use. A core's tiles that are used around the loop over chunks are in use
 /// all the time; in shared memory, of which there is less, only from their first use to their last.
 static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int64_t(TileType)> bytesOf) {
@@ -77,6 +90,8 @@ static SmallVector<Placed> findLifetimes(KernelOp kernel, llvm::function_ref<int
       position += systems && systems.getResult() == tile.getResult();
       place.first = std::min(place.first, position);
       place.last = std::max(place.last, position);
+      if (inLoop == user && isCore)
+        place.first = std::min(place.first, positions[beginOf(user, tile)]);
     }
     if (isOutside && isCore) {
       place.first = 0;

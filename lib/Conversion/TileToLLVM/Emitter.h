@@ -107,6 +107,23 @@ struct Ahead {
   bool forWriting = false;
 };
 
+/// A map of a pass of several, which computes each element while others have it in a register.
+struct JoinedMap {
+  enum Source : int64_t { isLoaded = -1, ofProduct = -2 };
+
+  tile::MapOp op;
+  llvm::SmallVector<Place> places;
+  Place result;
+  llvm::SmallVector<int64_t> sources; // of the inputs: an earlier map, or one of the above
+  bool isStored;
+};
+/// The maps at one place, of which `product` is the product that they follow, if any.
+void emitMapsAt(Emitter &emitter, llvm::ArrayRef<JoinedMap> maps, Index row, Index column, mlir::Value product);
+/// Maps over the same rows and columns, in one pass.
+void emitMaps(Emitter &emitter, llvm::ArrayRef<JoinedMap> maps, mlir::Value rows);
+/// Whether the map computes whole vectors of each row, one at a time.
+bool isPlainMap(Emitter &emitter, tile::MapOp op);
+
 /// The factors, bounds and what is known of a product.
 struct Product {
   Place left, right, result;
@@ -115,6 +132,8 @@ struct Product {
   bool transposed = false;
   std::optional<std::pair<int64_t, int64_t>> leftTriangle = {}, resultTriangle = {};
   llvm::SmallVector<Ahead> ahead = {};
+  llvm::SmallVector<JoinedMap> maps = {}; // that take the result before it is stored,
+  bool isStored = true;                   // if it is
 };
 void emitProduct(Emitter &emitter, const Product &product);
 /// What is added to the product in `rows` rows and `vectors` vectors of columns, scaled; zeros where nothing is.

@@ -87,14 +87,56 @@ static bool beginsWithinVector(Value tile, int64_t lanes) {
   return offset % lanes != 0;
 }
 
+static bool takesPartsOfVectors(MapOp op, int64_t lanes) {
+  return llvm::any_of(op->getOperands(),
+                      [&](Value tile) { return isa<TileType>(tile.getType()) && beginsWithinVector(tile, lanes); });
+}
+
+bool conversion::isPlainMap(Emitter &e, MapOp op) {
+  TileType result = op.getResult().getType();
+  SmallVector<Place> places =
+      llvm::map_to_vector(op.getInputs(), [](Value input) { return Place{{}, cast<TileType>(input.getType()), {}}; });
+  int64_t last = result.getRank() - 1;
+  return last > 0 && result.getStride(last) == 1 && !op.getBlocks() &&
+         !Inputs{places, op.getDims(), result.getShape()}.isScattered() && !takesPartsOfVectors(op, e.lanes()) &&
+         vectorsInStep(e, op, result.getSize(last)) == 1;
+}
+
+void conversion::emitMapsAt(Emitter &e, ArrayRef<JoinedMap> maps, Index row, Index column, Value product) {
+  SmallVector<Value> made;
+  for (const JoinedMap &map : maps) {
+    ArrayRef<int64_t> sizes = map.result.type.getShape();
+    SmallVector<Index> at{row, column};
+    if (sizes.size() > at.size()) // one matrix
+      at.insert(at.begin(), 0);
+    MapOp op = map.op;
+    Inputs inputs{map.places, op.getDims(), sizes};
+    SmallVector<Value> arguments;
+    for (auto [i, source] : llvm::enumerate(map.sources))
+      arguments.push_back(source == JoinedMap::isLoaded    ? inputs.load(e, i, at, e.lanes())
+                          : source == JoinedMap::ofProduct ? product
+                                                           : made[source]);
+    made.push_back(e.body(op.getBody(), arguments, at, e.lanes()).front());
+    if (map.isStored)
+      e.store(e.convert(made.back(), map.result.type.getElementType()), e.address(map.result, at));
+  }
+}
+
+void conversion::emitMaps(Emitter &e, ArrayRef<JoinedMap> maps, Value rows) {
+  ArrayRef<int64_t> sizes = maps.front().result.type.getShape();
+  Index count = sizes.size() > 2 ? Index(sizes[1]) : Index(rows);
+  e.loop(0, count, 1, [&](Value row) {
+    e.loop(0, sizes.back(), e.lanes(), [&](Value column) { emitMapsAt(e, maps, row, column, {}); });
+  });
+}
+
 void conversion::emitMap(Emitter &e, MapOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = result.type.getShape();
   Inputs inputs{places, op.getDims(), sizes};
   int64_t last = sizes.size() - 1;
   bool scalar = result.type.getStride(last) != 1 || inputs.isScattered() || (last == 0 && sizes[0] == 1);
   int64_t lanes = scalar ? 1 : e.lanes();
-  bool isPart = llvm::any_of(
-      op->getOperands(), [&](Value tile) { return isa<TileType>(tile.getType()) && beginsWithinVector(tile, lanes); });
+  bool isPart = takesPartsOfVectors(op, lanes);
   SmallVector<Index> at;
   auto overColumns = [&](Index begin, Index end, int64_t lanes) {
     e.loop(begin, end, lanes, [&](Value column) {

@@ -8,7 +8,8 @@ def ConvertTileToLLVMPass : Pass<"convert-tile-to-llvm", "::mlir::ModuleOp"> {
   let description = [{
     Each `tile.kernel` becomes an `llvm.func` of the arrays, the number of tokens and the scratch memory: register tiles of
     products, straight vector code of elementwise bodies and their functions, and `scf` loops over 64-bit integers around
-    them. What is left for MLIR's own conversions is `scf`, `arith`, `vector` and `math` without functions that would call
+    them. Maps side by side over the same rows and columns are one pass where they take elements from each other, and maps
+    behind a product take its sums from registers. What is left for MLIR's own conversions is `scf`, `arith`, `vector` and `math` without functions that would call
     a library. Tiles must have been placed (`tile.alloc at`).
 
     Before:

@@ -323,9 +323,12 @@ void conversion::emitProduct(Emitter &e, const Product &product) {
       sums = multiplication.emit(e, steps, sums, evenly ? LoopBody(fetch) : LoopBody(nullptr));
     }
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        e.store(sums[r * vectors + v],
-                e.address(result, {Index(row, r), Index(column.value, column.constant + v * e.lanes())}));
+      for (int64_t v = 0; v < vectors; ++v) {
+        Index at(column.value, column.constant + v * e.lanes());
+        if (product.isStored)
+          e.store(sums[r * vectors + v], e.address(result, {Index(row, r), at}));
+        emitMapsAt(e, product.maps, Index(row, r), at, sums[r * vectors + v]);
+      }
   };
   e.panels(columns, blocks.vectors, [&](Index column, int64_t vectors) {
     Index begin = 0;

@@ -1,6 +1,6 @@
 // Kernels to functions, op by op.
 #include "ABI/KernelSignature.h"
-#include "Conversion/TileToLLVM/Emitter.h"
+#include "Conversion/TileToLLVM/JoinedMaps.h"
 #include "Conversion/TileToLLVM/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -27,7 +27,9 @@ public:
 private:
   LogicalResult lower(Block &block);
   LogicalResult lower(Operation *op);
+  LogicalResult lower(const JoinedPass &pass);
   LogicalResult checkTypes(Operation *op);
+  Product describe(ProductOp op);
   /// A loop or condition of the plan: its shell is cloned, its body lowered.
   LogicalResult lowerLoop(Operation *op);
 
@@ -101,10 +103,63 @@ LogicalResult KernelLowering::run() {
 }
 
 LogicalResult KernelLowering::lower(Block &block) {
-  for (Operation &op : block)
-    if (failed(lower(&op)))
+  llvm::DenseSet<Operation *> done;
+  for (Operation &op : block) {
+    if (done.contains(&op))
+      continue;
+    std::optional<JoinedPass> pass = findJoinedPass(emitter, &op);
+    if (failed(pass ? lower(*pass) : lower(&op)))
       return failure();
+    if (!pass)
+      continue;
+    done.insert(pass->between.begin(), pass->between.end());
+    for (const JoinedPass::Step &step : pass->steps)
+      done.insert(step.map);
+  }
   return success();
+}
+
+LogicalResult KernelLowering::lower(const JoinedPass &pass) {
+  for (Operation *op : pass.between)
+    if (failed(lower(op)))
+      return failure();
+  SmallVector<JoinedMap> maps;
+  for (const JoinedPass::Step &step : pass.steps) {
+    MapOp map = step.map;
+    if (failed(checkTypes(map)))
+      return failure();
+    maps.push_back({map, placesOf(map.getInputs()), place(map.getResult()), step.sources, step.isStored});
+  }
+  if (ProductOp product = pass.product) {
+    emitter.loc = product.getLoc();
+    if (failed(checkTypes(product)))
+      return failure();
+    Product whole = describe(product);
+    whole.maps = std::move(maps);
+    whole.isStored = pass.storesProduct;
+    emitProduct(emitter, whole);
+    return success();
+  }
+  MapOp first = pass.steps.front().map;
+  emitter.loc = first.getLoc();
+  emitMaps(emitter, maps, value(first.getRows()));
+  return success();
+}
+
+Product KernelLowering::describe(ProductOp op) {
+  Product product{place(op.getLeft()), place(op.getRight()), place(op.getResult()), value(op.getRows()),
+                  value(op.getInner())};
+  product.plus = optionalPlace(op.getPlus());
+  product.rowScale = optionalPlace(op.getRowScale());
+  product.columnScale = optionalPlace(op.getColumnScale());
+  product.transposed = op.getTransposed();
+  product.leftTriangle = triangle(op.getLeftTriangle());
+  product.resultTriangle = triangle(op.getResultTriangle());
+  if (op.getAhead())
+    product.ahead.push_back({place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())});
+  if (op.getWritten())
+    product.ahead.push_back({place(op.getWritten()), value(op.getWrittenFirst()), int64_t(*op.getWrittenRows()), true});
+  return product;
 }
 
 LogicalResult KernelLowering::lowerLoop(Operation *op) {
@@ -199,20 +254,7 @@ LogicalResult KernelLowering::lower(Operation *op) {
       .Case([&](ProductOp op) -> LogicalResult {
         if (op.getRightTransposed())
           return op.emitOpError("cannot be lowered: a core multiplies by right factors that are not transposed");
-        Product product{place(op.getLeft()), place(op.getRight()), place(op.getResult()), value(op.getRows()),
-                        value(op.getInner())};
-        product.plus = optionalPlace(op.getPlus());
-        product.rowScale = optionalPlace(op.getRowScale());
-        product.columnScale = optionalPlace(op.getColumnScale());
-        product.transposed = op.getTransposed();
-        product.leftTriangle = triangle(op.getLeftTriangle());
-        product.resultTriangle = triangle(op.getResultTriangle());
-        if (op.getAhead())
-          product.ahead.push_back({place(op.getAhead()), value(op.getAheadFirst()), int64_t(*op.getAheadRows())});
-        if (op.getWritten())
-          product.ahead.push_back(
-              {place(op.getWritten()), value(op.getWrittenFirst()), int64_t(*op.getWrittenRows()), true});
-        emitProduct(emitter, product);
+        emitProduct(emitter, describe(op));
         return success();
       })
       .Case([&](PairOp op) {
