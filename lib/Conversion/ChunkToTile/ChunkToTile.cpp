@@ -87,6 +87,22 @@ Value Planner::make(Value value) {
     shape.push_back(1);
   if (isTransposed(value))
     std::swap(shape[shape.size() - 2], shape.back());
+  if (int64_t before = countRowsBefore(value)) {
+    int64_t rows = shape[0];
+    shape[0] = before + int64_t(rows > 16 ? llvm::alignTo(rows, 16) : llvm::PowerOf2Ceil(rows)); // whole register tiles
+    Value whole = alloc(shape);
+    shape[0] = rows;
+    OpBuilder::InsertionGuard guard(builder);
+    bool isInput = bool(value.getDefiningOp<chunk::InputOp>()); // which is loaded at the chunk's beginning
+    if (isInput)
+      builder.setInsertionPointAfter(lastLoad);
+    Value tile = view(whole, shape, tileOf(whole).getStrides(), before * tileOf(whole).getStride(0));
+    if (isInput)
+      lastLoad = tile.getDefiningOp();
+    rowsBefore[tile] = {whole, before};
+    set(value, tile);
+    return tile;
+  }
   Value tile = alloc(shape);
   set(value, tile);
   return tile;

@@ -59,9 +59,24 @@ void Planner::leaveTotal(chunk::CumulativeDecayOp op) {
   }
 }
 
+/// The product over all tokens, where the products up to each token are there: the last one.
+Value Planner::findTotal(chunk::CumulativeDecayOp op) {
+  if (op.getRange() != chunk::DecayRange::Total || machine.isCTA() || inTokenLoop || program.getChunk() == 1 ||
+      chunk::tensorOf(op.getDecay()).getRank() > 1)
+    return {};
+  for (Operation *user : op.getDecay().getUsers())
+    if (auto other = dyn_cast<chunk::CumulativeDecayOp>(user);
+        other && other.getRange() == chunk::DecayRange::Through && other.getLinear() == op.getLinear() &&
+        other->getBlock() == op->getBlock() && tiles.contains(other))
+      return view(tiles[other], {1}, {1}, 0, arith::SubIOp::create(builder, loc, tokens, constant(1)));
+  return {};
+}
+
 void Planner::plan(chunk::CumulativeDecayOp op) {
   if (planned.contains(op))
     return;
+  if (Value total = findTotal(op))
+    return set(op, total);
   Value steps = machine.isCTA() ? getElements(op.getDecay()) : get(op.getDecay());
   bool linear = op.getLinear(), total = op.getRange() == chunk::DecayRange::Total;
   bool flat = tileOf(steps).getRank() == 1, isReverse = op.getRange() == chunk::DecayRange::After;

@@ -129,6 +129,8 @@ private:
   void set(mlir::Value value, mlir::Value tile) { tiles[value] = tile; }
   /// A tile of the shape of a value, which becomes its own.
   mlir::Value make(mlir::Value value);
+  /// How many rows in front of its first one a value's tile has room for, which earlier tokens have.
+  int64_t countRowsBefore(mlir::Value all);
   /// Loads an input of this chunk.
   void load(mlir::Value input, mlir::Value tile);
   /// Makes a load at the chunk's beginning, or where it is needed.
@@ -215,6 +217,7 @@ private:
   void scaleToBlockEnd(chunk::InteractionOp op, mlir::Value columns, mlir::Value factors, mlir::Value result);
   void leaveTotal(chunk::CumulativeDecayOp op);
   void plan(chunk::CumulativeDecayOp op);
+  mlir::Value findTotal(chunk::CumulativeDecayOp op);
   void plan(chunk::InteractionOp op);
   bool takesDifferences(chunk::InteractionOp op);
   bool planOfLogarithms(chunk::CumulativeDecayOp op);
@@ -347,6 +350,12 @@ private:
   mlir::Value tokens;                                         // in this chunk
   bool inTokenLoop = false;                                   // where sizes of the tokens are of one token
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
+  /// Tiles that are views of larger ones, and how many rows of these lie before their own.
+  struct RowsBefore {
+    mlir::Value whole;
+    int64_t count;
+  };
+  llvm::DenseMap<mlir::Value, RowsBefore> rowsBefore;
   llvm::DenseMap<mlir::Value, LeftScan> leftScans;
   llvm::DenseSet<mlir::Operation *> mapsInScans; // that are computed in the pass of a scan
   llvm::DenseSet<mlir::Operation *> sumsOfStarts;

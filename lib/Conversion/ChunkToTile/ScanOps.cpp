@@ -53,7 +53,38 @@ void Planner::plan(chunk::MoebiusScanOp op) {
        });
 }
 
+/// What the token before had is the row before, for each of the tokens: no copy of them but the first one's row, which
+/// the state gives. What several ops shift by a token, of different states, has no one such row. Numbers of the tokens
+/// lie side by side, where a shifted vector would be read across two cache lines.
+int64_t Planner::countRowsBefore(Value all) {
+  if (machine.isCTA() || inTokenLoop || chunk::tensorOf(all).getRank() < 2)
+    return 0;
+  chunk::PreviousOp previous;
+  for (OpOperand &use : all.getUses())
+    if (auto reader = dyn_cast<chunk::PreviousOp>(use.getOwner()); reader && use.get() == reader.getAll()) {
+      if (previous)
+        return 0;
+      previous = reader;
+    }
+  if (!previous || previous->getBlock() != all.getParentBlock() || previous.getType() != all.getType() ||
+      isTransposed(previous) != isTransposed(all) || isTransposed(previous.getState()) != isTransposed(all))
+    return 0;
+  return 1 + countRowsBefore(previous);
+}
+
 void Planner::plan(chunk::PreviousOp op) {
+  if (op.getAll().getDefiningOp<chunk::InputOp>())
+    get(op.getAll());
+  if (auto [whole, count] = rowsBefore.lookup(tiles.lookup(op.getAll())); count > 0) {
+    TileType type = tileOf(tiles.lookup(op.getAll()));
+    SmallVector<int64_t> shape(type.getShape()), first(shape);
+    int64_t offset = (count - 1) * type.getStride(0);
+    first[0] = 1;
+    copy(withTokens(get(op.getState())), view(whole, first, type.getStrides(), offset), constant(1));
+    Value result = view(whole, shape, type.getStrides(), offset);
+    rowsBefore[result] = {whole, count - 1};
+    return set(op, result);
+  }
   Elements all = machine.isCTA() ? Elements{{Input(get(op.getAll()))}, [](Scalars &, ValueRange x) { return x[0]; }}
                                  : elementsOf(op.getAll(), op);
   Value state = get(op.getState()), result = make(op);
