@@ -95,9 +95,8 @@ private:
   static bool isBefore(Slot slot) { return pointOf(slot) == pointBeforeScale; }
   /// The row of an index.
   Value rowOf(Slot slot, Value index) { return t.add(t.multiply(index, rowsPerIndex), slot.which); }
-  /// Of the rows that are not steady. Lane 4 r says whether rows r and r + 8 are.
-  void emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes,
-                    const std::array<Value, 2> &steadyLanes);
+  /// Of the rows that are not steady. A lane says whether its rows r and r + 8 are.
+  void emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes, const std::array<Value, 2> &isSteady);
   /// Whether each of a lane's two rows is within the range, and all before it.
   std::array<Value, 2> areSteady(ArrayRef<Value> most);
   /// Of sums, which are bounded and so are numbers.
@@ -151,7 +150,12 @@ std::array<Value, 2> SumFragments::areSteady(ArrayRef<Value> most) {
 }
 
 void SumFragments::emitByHalves(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t> writes,
-                                const std::array<Value, 2> &steadyLanes) {
+                                const std::array<Value, 2> &isSteady) {
+  auto vote = [&](Value isOwn) -> Value {
+    return NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI32Type(), t.constant(-1), isOwn,
+                                    NVVM::VoteSyncKind::ballot);
+  };
+  std::array<Value, 2> steadyLanes{vote(isSteady[0]), vote(isSteady[1])};
   // A lane with l / 4 = r has rows r and r + 8, and here 2 r and 2 r + 1.
   Value eight = t.select(t.below(group, t.constant(4)), steadyLanes[0], steadyLanes[1]),
         inEight = t.remainder(group, 4);
@@ -257,15 +261,7 @@ void SumFragments::emitBlock(Value block, ArrayRef<Slot> slots, ArrayRef<int64_t
       leave(1, 0, own.slice(6, 2));
       leave(1, 1, own.slice(10, 2));
     }
-  // Sums are stored by now, so that the halves have their registers.
-  auto vote = [&](Value isOwn) -> Value {
-    return NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI32Type(), t.constant(-1), isOwn,
-                                    NVVM::VoteSyncKind::ballot);
-  };
-  std::array<Value, 2> steadyLanes{vote(isSteady[0]), vote(isSteady[1])};
-  Value both = arith::AndIOp::create(t.builder, t.loc, steadyLanes[0], steadyLanes[1]);
-  Value isAllSteady = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, both, t.constant(-1));
-  t.either(isAllSteady, [] {}, [&] { emitByHalves(block, slots, writes, steadyLanes); });
+  unlessSteady(t, isSteady, [&] { emitByHalves(block, slots, writes, isSteady); });
 }
 
 /// Where a half lies, in blocks: `side` counts the blocks of all halves of one kind.

@@ -441,18 +441,22 @@ void BlockDots::emit(Value block, ArrayRef<int64_t> slots, ArrayRef<int64_t> wri
         return next;
       });
   std::array<Value, 2> isSteady = areSteady(ArrayRef(sums).drop_front(count));
-  Value isAllSteady = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1),
-                                               arith::AndIOp::create(t.builder, t.loc, isSteady[0], isSteady[1]),
-                                               NVVM::VoteSyncKind::all);
-  t.either(
-      isAllSteady, [] {},
-      [&] {
-        emitAllHalves(slots, writes);
-        NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); // the steady rows are stored over
-      });
   for (size_t slot = 0; slot < slots.size(); ++slot)
     for (size_t write = 0; write < writes.size(); ++write)
       storeSteady(ArrayRef(sums).slice(parts.place(slot, write, 0), Parts::each), slots[slot], writes[write], isSteady);
+  unlessSteady(t, isSteady, [&] {
+    Value yes = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
+    for (size_t below : {0, 1})
+      isWanted[below] = arith::XOrIOp::create(t.builder, t.loc, isSteady[below], yes);
+    emitAllHalves(slots, writes);
+  });
+}
+
+void nvvm::unlessSteady(TeamCode &t, const std::array<Value, 2> &isSteady, llvm::function_ref<void()> makeHalves) {
+  Value areOwn = arith::AndIOp::create(t.builder, t.loc, isSteady[0], isSteady[1]);
+  Value areAll = NVVM::VoteSyncOp::create(t.builder, t.loc, t.builder.getI1Type(), t.constant(-1), areOwn,
+                                          NVVM::VoteSyncKind::all);
+  t.either(areAll, [] {}, makeHalves);
 }
 
 void nvvm::emitPairsByHalves(TeamCode &t, ScaledDotsOp op, const Place &left, const Place &right, const Place &scales,

@@ -13,6 +13,10 @@ void emitPairsByHalves(TeamCode &t, tile::ScaledDotsOp op, const Place &left, co
                        const Place &result, mlir::Value block, llvm::ArrayRef<int64_t> slots,
                        llvm::ArrayRef<int64_t> writes, const std::array<mlir::Value, 2> &isWanted);
 
+/// What a warp does for rows that are not steady, unless all lanes' rows are. Steady rows are stored before that, so
+/// that the halves have the registers of their sums.
+void unlessSteady(TeamCode &t, const std::array<mlir::Value, 2> &isSteady, llvm::function_ref<void()> makeHalves);
+
 /// The rows of an op, and where their dots go.
 struct DotsOfRows {
   tile::ScaledDotsOp op;

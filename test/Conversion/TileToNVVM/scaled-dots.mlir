@@ -22,9 +22,10 @@
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
 // Steady rows are stored. A warp all of whose rows are steady makes no halves, in which products of neighbours meet, and
 // of halves others are stored alone.
-// CHECK: nvvm.vote.sync ballot
-// CHECK: nvvm.vote.sync ballot
+// CHECK: nvvm.vote.sync all
 // CHECK: scf.if
+// CHECK: nvvm.vote.sync ballot
+// CHECK: nvvm.vote.sync ballot
 // CHECK: arith.shrui
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
@@ -95,8 +96,12 @@ tile.kernel @inTurn required 1 workspace 0 threads 128 shared 12288 {
 // CHECK: nvvm.shfl.sync up
 // CHECK-NOT: divf
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// Steady rows are stored, and halves store the others alone.
 // CHECK: nvvm.vote.sync all
 // CHECK: scf.if
+// CHECK: arith.xori
+// CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<tf32>
+// CHECK-NOT: nvvm.bar.warp.sync
 // CHECK: nvvm.barrier
 // CHECK: nvvm.mma.sync {{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK-NOT: nvvm.barrier
