@@ -2,6 +2,7 @@
 #include "Analysis/ChunkStructure.h"
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/ScaledRows.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "Transforms/Chunk/SystemStates.h"
 #include "dialects/Chunk/ChunkPhases.h"
@@ -34,6 +35,7 @@ private:
   void assignRemains();
   bool chooseChain(ArrayRef<Value> states);
   bool isStep(Operation *op);
+  bool isScaledForPasses(Operation *op);
   bool isLoadedByChain(Value value);
   bool isMadeAnew(Operation *op);
   void need(Operation *op, Phase phase);
@@ -156,6 +158,15 @@ bool PhaseSplitter::isStep(Operation *op) {
   });
 }
 
+/// Rows of an input that are scaled for nothing but passes of the chain: it scales them on the way, so that they need
+/// not be left rounded.
+bool PhaseSplitter::isScaledForPasses(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  ScaledRows scaled = map && !dependents.contains(op) ? matchScaledRows(map.getResult()) : ScaledRows();
+  return scaled && scaled.rows.getDefiningOp<InputOp>() && !dependents.contains(scaled.factor.getDefiningOp()) &&
+         llvm::all_of(op->getUsers(), [&](Operation *user) { return isa<MapOp>(user) && chainOps.contains(user); });
+}
+
 /// Finds what of the ops that states enter the chain does: what leads from a state to the next chunk's, or all that
 /// can be done so. Not where that cannot be done in a chain.
 bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
@@ -170,6 +181,9 @@ bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
     return false;
   for (Operation &op : block)
     if (dependents.contains(&op) && isStep(&op))
+      chainOps.insert(&op);
+  for (Operation &op : block)
+    if (isScaledForPasses(&op))
       chainOps.insert(&op);
   return llvm::all_of(path, [&](Operation *op) { return chainOps.contains(op); });
 }

@@ -47,6 +47,32 @@ chunk.program @delta {} chunk 8 {
 
 // -----
 
+// Rows of an input that are scaled for nothing but passes of the chain are scaled there; those that are written are not.
+// CHECK-LABEL: chunk.program @scaled_early {} chunk 8 {
+// CHECK-NOT: chunk.map mul %{{.*}}, %v
+// CHECK: chunk.inverse
+// CHECK-LABEL: chunk.program @scaled_chain {} chunk 8 {
+// CHECK-DAG: %[[B:.*]] = chunk.take "{{.*}}" : tensor<8xf32>
+// CHECK: %[[V:.*]] = chunk.map mul %[[B]], %v
+// CHECK: chunk.map sub %[[V]], %{{.*}}
+chunk.program @scaled {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x16xf32>
+  %v = chunk.input "v" : tensor<8x4xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %S = chunk.state "S" : tensor<4x16xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x16xf32>, tensor<8x16xf32>
+  %T = chunk.inverse %L : tensor<8x8xf32>
+  %x = chunk.read %k, %S : tensor<8x16xf32>, tensor<4x16xf32>
+  %w = chunk.map mul %b, %v : tensor<8xf32>, tensor<8x4xf32>
+  %y = chunk.map sub %w, %x : tensor<8x4xf32>, tensor<8x4xf32>
+  %u = chunk.apply %T, %y : tensor<8x8xf32>, tensor<8x4xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<4x16xf32>, tensor<8x4xf32>, tensor<8x16xf32>
+  chunk.output "o" %x : tensor<8x4xf32>
+  chunk.next %S, %S1 : tensor<4x16xf32>
+}
+
+// -----
+
 // What no state enters is done early whatever it is: values that a chunk's tokens gather of each other are left as rows.
 // A sum over channels is not the chain's, but late.
 // CHECK-LABEL: chunk.program @gathered_early {} chunk 8 {
