@@ -111,9 +111,9 @@ typedef struct recur_launch_info {
   int32_t threads;      /* of a CTA */
   int32_t shared_bytes; /* of a CTA */
 
-  /* Of a kernel that leaves something from launch to launch; zeros elsewhere, where a launch has all arguments, and a
-   * CTA the workspace that the kernel says. But a kernel that can keep the states before every token lists its arrays:
-   * all arguments, and these. */
+  /* Of a kernel whose launches are phases, of which each has some of the arguments, and what others leave it; zeros
+   * elsewhere, where a launch has all arguments, and a CTA the workspace that the kernel says. But a kernel that can
+   * keep the states before every token lists its arrays: all arguments, and these. */
   int64_t workspace_bytes; /* of a CTA */
   int32_t parts;
   int32_t chunks_are_apart;         /* not 0: they go in any order */

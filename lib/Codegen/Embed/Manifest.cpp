@@ -52,7 +52,7 @@ static json::Array printPlans(const KernelInterface &interface) {
         own["cost"] = launch.cost;
       if (launch.bounds)
         own["bounds"] = true;
-      if (kernel.left.empty() && !launch.arrays.empty())
+      if (!launch.parts && !launch.arrays.empty())
         own["keeps_states"] = true; // before every token
       launches.push_back(std::move(own));
     }

@@ -3,9 +3,9 @@
 
 using namespace recur::runtime;
 
-/// Its only launch has more arrays than arguments, and nothing is left to other launches.
+/// Its only launch has more arrays than arguments, and is no phase.
 static bool keepsStates(const Call &resolved, const recur_kernel_info &kernel) {
-  return kernel.launch_count == 1 && !kernel.left && kernel.launches->array_count > resolved.argumentCount;
+  return kernel.launch_count == 1 && !isInPhases(kernel) && kernel.launches->array_count > resolved.argumentCount;
 }
 
 const recur_kernel_info *recur::runtime::findKeeper(const Call &resolved) {

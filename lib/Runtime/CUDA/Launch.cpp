@@ -67,7 +67,7 @@ static void plan(Call &resolved) {
   resolved.recordBytes = 0;
   for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i) {
     const recur_kernel_info &kernel = resolved.recurrence->kernels[i];
-    if (!kernel.left || (resolved.plan != RECUR_PLAN_AUTO && kernel.plan != resolved.plan))
+    if (!isInPhases(kernel) || (resolved.plan != RECUR_PLAN_AUTO && kernel.plan != resolved.plan))
       continue;
     int64_t bytes = arrangePhases(resolved, kernel).bytes;
     if (int64_t rows = resolved.call->kept_interval ? countRowBytes(resolved, kernel) : 0; bytes >= 0)
@@ -163,7 +163,7 @@ Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_ke
     : cuda(cuda), resolved(resolved), kernel(kernel), tokens(tokens), context(context),
       workspace(static_cast<char *>(resolved.call->workspace)),
       behind(workspace + resolved.slots * resolved.slotBytes) {
-  if (kernel.left)
+  if (isInPhases(kernel))
     space = arrangePhases(resolved, kernel);
   int device = 0;
   if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
@@ -218,8 +218,8 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
   words[abi::TokensWord] = resolved.call->T;
   words[abi::HeadsWord] = resolved.heads;
   words[abi::OffsetsWord] = reinterpret_cast<int64_t>(resolved.call->device_offsets);
-  words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(kernel.left ? behind + space.scratchOffset : workspace);
-  words[abi::WorkspaceStrideWord] = kernel.left ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
+  words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(isInPhases(kernel) ? behind + space.scratchOffset : workspace);
+  words[abi::WorkspaceStrideWord] = isInPhases(kernel) ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
   words[abi::UnitsWord] = resolved.sequences * resolved.heads;
   words[abi::RowsWord] = beside.rows ? beside.rows : rows;
   words[abi::LastingRowsWord] = beside.rows ? beside.lastingRows : rows;
@@ -250,7 +250,8 @@ recur_status Launcher::run(int32_t number) {
   if (launch.bounds && !(launch.cuts ? countSegments(number) > 1 : isCut()))
     return RECUR_OK;
   const char *name = resolved.recurrence->name;
-  int64_t units = resolved.sequences * resolved.heads, rows = kernel.left ? countRows(resolved, kernel, launch) : 1;
+  int64_t units = resolved.sequences * resolved.heads,
+          rows = isInPhases(kernel) ? countRows(resolved, kernel, launch) : 1;
   if (rows == 0) // there are no tokens
     return RECUR_OK;
   SideBySide beside;

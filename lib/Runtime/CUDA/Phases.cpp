@@ -109,7 +109,7 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
   int32_t left = array.number - resolved.argumentCount;
   if (left < 0)
     fillArgument(words, array, resolved);
-  else if (!kernel.left)
+  else if (!isInPhases(kernel))
     fillKept(words, resolved, left);
   else
     fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);

@@ -14,6 +14,12 @@ struct PhaseSpace {
   int64_t bytes = 0;                  // of all; less than 0: more than there can be
 };
 
+/// Whether the kernel's launches are phases, with parts and a workspace of their own, whether or not they leave
+/// anything to each other.
+inline bool isInPhases(const recur_kernel_info &kernel) {
+  return kernel.launch_count > 0 && kernel.launches->parts > 0;
+}
+
 PhaseSpace arrangePhases(const Call &resolved, const recur_kernel_info &kernel);
 
 /// The CTAs that deal out the chunks of a sequence.

@@ -148,6 +148,24 @@ TEST_F(PhasedLaunch, EachHasItsArraysAndParts) {
   EXPECT_EQ(fakeCUDA.all[1].words[4], 128);
 }
 
+/// A launch of parts that makes everything is a phase as well, with the arrays of its parts.
+TEST_F(PhasedLaunch, MayLeaveNothing) {
+  recur_launch_array own[2] = {{0, -1, 0}, {4, 0, 2}};
+  recur_launch_info only = {"gdn_chain", 384, 1000, 0, 3, 0, own, 2, 0, 0, 0, 0, 0};
+  phasedKernel.launches = &only;
+  phasedKernel.launch_count = 1;
+  phasedKernel.left = nullptr;
+  phasedKernel.left_count = 0;
+  EXPECT_EQ(recur_workspace_size(&phased, &call), 0);
+  fakeCUDA.wordCount = recur::abi::countWords(2);
+  ASSERT_EQ(forwardPhases(), RECUR_OK) << recur_message();
+  ASSERT_EQ(fakeCUDA.all.size(), 1u);
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(8, 1, 3));
+  EXPECT_THAT(wordsOf(0, 0), ElementsAre(at(q), 70 * 16, 16, 8, 2, 1, 1, 0, 1, 16));
+  EXPECT_THAT(wordsOf(0, 1), ElementsAre(at(S), 4 * 48, 0, 48, 1, 8, 1, 16, 1, 0));
+  recur_unload(&phased);
+}
+
 TEST_F(PhasedLaunch, PackedSequencesBeginAtChunksOfTheirOwn) {
   int64_t offsets[] = {0, 5, 70}, onDevice[3];
   call.B = 1;
