@@ -135,7 +135,10 @@ std::optional<ChainSummary> Summariser::run() {
   auto arrayOf = [&](unsigned load) -> Value { return LoadOp(chain.loads[load].op).getArray(); };
   llvm::DenseSet<Value> ofFactors;
   for (unsigned load : summary.loads)
-    if (factors.contains(load) || !summary.values.contains(load))
+    if (!chain.loads[load].op) { // made of what is not known here to be of values or not
+      if (summary.hasMaps)
+        return std::nullopt;
+    } else if (factors.contains(load) || !summary.values.contains(load))
       ofFactors.insert(arrayOf(load));
   bool areApart = llvm::none_of(summary.values, [&](unsigned load) { return ofFactors.contains(arrayOf(load)); });
   if (summary.hasMaps && (!isLinear || !areApart))

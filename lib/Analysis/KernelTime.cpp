@@ -35,6 +35,7 @@ class TimeEstimate {
 public:
   TimeEstimate(const MultiprocessorRates &rates, double threads) : rates(rates), threads(threads) {}
   KernelTime run(KernelOp kernel);
+  KernelTime run(ArrayRef<Operation *> ops);
 
 private:
   void visit(Block &block, double times);
@@ -254,6 +255,12 @@ KernelTime TimeEstimate::run(KernelOp kernel) {
   return time;
 }
 
+KernelTime TimeEstimate::run(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    add(demandOf(op), 1);
+  return time;
+}
+
 KernelTime recur::analysis::estimateTime(KernelOp kernel, const MultiprocessorRates &rates) {
   return TimeEstimate(rates, double(kernel.getThreads().value_or(32))).run(kernel);
 }
@@ -268,7 +275,14 @@ double recur::analysis::estimateChain(const StateChain &chain, const KernelTime 
   constexpr int64_t enoughStages = 3;
   double waits = double(
       llvm::count_if(chain.steps, [](const StateChain::Step &step) { return step.isProduct() && step.isCritical; }));
-  double computed = time.products + time.arithmetic + waits * productLatency + overhead;
+  SmallVector<Operation *> beside(chain.numbers); // by other warps, ahead of the state
+  for (const StateChain::Interaction &interaction : chain.interactions) {
+    beside.push_back(interaction.product);
+    llvm::append_range(beside, interaction.maps);
+  }
+  KernelTime prepared = TimeEstimate(rates, double(chain.interactionThreads())).run(beside);
+  double computed =
+      time.products - prepared.products + time.arithmetic - prepared.arithmetic + waits * productLatency + overhead;
   double loaded = rates.globalLatency + double(chain.stageBytes) / rates.chainBytes;
   return chain.stages < enoughStages ? std::max(computed, loaded) : computed;
 }

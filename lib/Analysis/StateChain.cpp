@@ -1,4 +1,5 @@
 #include "Analysis/StateChain.h"
+#include "Analysis/RunningNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -26,10 +27,10 @@ public:
   std::optional<StateChain> find();
 
 private:
-  enum class Kind { State, RoundedState, Loaded, Value, Constant };
+  enum class Kind { State, RoundedState, Loaded, Interaction, Value, Constant };
   struct Content {
     Kind kind;
-    unsigned number; // of the load or value; of a state, how many advances made it
+    unsigned number; // of the load, interaction or value; of a state, how many advances made it
     double constant = 0;
   };
   static Value whole(Value tile) {
@@ -62,12 +63,18 @@ private:
     return type.getRank() == 2 && type.getSize(1) == StateChain::channels && type.getSize(0) % 16 == 0;
   }
   std::optional<Operand> valuesOf(Value tile) const;
-  std::optional<Operand> numberOfRow(Value tile, int64_t rows) const;
+  std::optional<Operand> numberOfRow(Value tile, int64_t rows);
   /// A value, in a tile of its own, that this step makes.
   bool make(Value tile, Step step);
   bool takeAround(Operation &op);
   bool take(Operation &op);
   bool take(LoadOp op);
+  const Content *numberOf(Value tile) const;
+  bool makeNumber(Value tile);
+  bool takeNumbers(MapOp op);
+  bool take(ScanOp op);
+  bool takeInteraction(ProductOp op);
+  bool takeOfInteraction(MapOp op);
   bool take(MapOp op);
   bool takeOfState(MapOp op);
   bool takeConstant(MapOp op);
@@ -83,6 +90,7 @@ private:
   Value state; // the tile that has it between chunks
   unsigned advances = 0;
   llvm::DenseMap<Value, Content> contents;
+  llvm::DenseSet<Value> used; // tiles that others than numbers take
 };
 
 } // namespace
@@ -120,10 +128,12 @@ bool ChainFinder::take(Operation &op) {
     return true;
   if (auto load = dyn_cast<LoadOp>(op))
     return take(load);
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return take(scan);
   if (auto map = dyn_cast<MapOp>(op))
-    return takeOfState(map) || takeConstant(map) || take(map);
+    return takeOfState(map) || takeConstant(map) || takeNumbers(map) || takeOfInteraction(map) || take(map);
   if (auto product = dyn_cast<ProductOp>(op))
-    return product.getTransposed() ? takeAdvance(product) : take(product);
+    return product.getTransposed() ? takeAdvance(product) : takeInteraction(product) || take(product);
   if (auto store = dyn_cast<StoreOp>(op))
     return take(store);
   return false;
@@ -132,16 +142,107 @@ bool ChainFinder::take(Operation &op) {
 /// Rows of bf16 whose pieces of 16 bytes can be copied as they are; or numbers for a chunk, or for each of its rows.
 bool ChainFinder::take(LoadOp op) {
   TileType type = op.getTile().getType(), array = op.getArray().getType();
-  if (!op.getTile().getDefiningOp<AllocOp>() || contents.contains(op.getTile()) ||
-      type.getElementType() != array.getElementType())
+  bool isConverted = type.getElementType() != array.getElementType();
+  if (!op.getTile().getDefiningOp<AllocOp>() || contents.contains(op.getTile()))
     return false;
   bool isRows =
       type.getElementType().isBF16() && type.getRank() == 2 && type.getSize(0) % 16 == 0 && type.getSize(1) % 16 == 0;
   bool isNumbers = type.getElementType().isF32() &&
                    (type.getRank() == 1 ? array.getRank() == 1 : type.getRank() == 2 && type.getSize(0) == 1);
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
-  chain.loads.push_back({op});
-  return isRows || isNumbers;
+  chain.loads.push_back({op, op.getTile(), isConverted});
+  return isConverted ? isNumbers && type.getRank() == 1 : isRows || isNumbers;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of numbers, and interactions
+//===----------------------------------------------------------------------===//
+
+/// Numbers that each chunk has in its stage.
+const ChainFinder::Content *ChainFinder::numberOf(Value tile) const {
+  TileType type = tileOf(tile);
+  return type.getRank() == 1 && type.getElementType().isF32() && whole(tile) == tile ? contentOf(tile, Kind::Loaded)
+                                                                                     : nullptr;
+}
+
+/// Numbers in a tile of the stage: a new one, or one that nobody has read but those that make numbers.
+bool ChainFinder::makeNumber(Value tile) {
+  TileType type = tileOf(tile);
+  if (numberOf(tile))
+    return !used.contains(tile);
+  if (contents.contains(tile) || !tile.getDefiningOp<AllocOp>() || type.getRank() != 1 ||
+      !type.getElementType().isF32())
+    return false;
+  contents[tile] = {Kind::Loaded, unsigned(chain.loads.size())};
+  chain.loads.push_back({LoadOp(), tile});
+  return true;
+}
+
+bool ChainFinder::takeNumbers(MapOp op) {
+  if (op.getBlocks() || op.getInputs().empty() || tileOf(op.getResult()).getRank() != 1 ||
+      !llvm::all_of(op.getInputs(), [&](Value input) { return numberOf(input); }) || !makeNumber(op.getResult()))
+    return false; // inputs of a number for each row, or of one
+  chain.numbers.push_back(op);
+  return true;
+}
+
+/// A running number, of which a warp takes all rows at once.
+bool ChainFinder::take(ScanOp op) {
+  bool areKnown = !op.getInitial() && matchRunning(op) &&
+                  llvm::all_of(op.getInputs(), [&](Value input) { return numberOf(input); });
+  if (!areKnown || (op.getAll() && !makeNumber(op.getAll())) || (op.getLast() && !makeNumber(op.getLast())))
+    return false;
+  chain.numbers.push_back(op);
+  return true;
+}
+
+/// Of rows that each chunk brings: a square of as many tokens as a product of a warpgroup has rows.
+bool ChainFinder::takeInteraction(ProductOp op) {
+  constexpr int64_t tokens = 64;
+  TileType type = op.getResult().getType();
+  bool isPlain = op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
+                 !op.getLeftTriangle() && type.getElementType().isF32() &&
+                 type.getShape() == ArrayRef<int64_t>{tokens, tokens} && !contents.contains(op.getResult());
+  const Content *left = isPlain ? inputOf(op.getLeft(), {tokens, chain.keys}) : nullptr,
+                *right = isPlain ? inputOf(op.getRight(), {tokens, chain.keys}) : nullptr;
+  if (!left || !right || !chain.loads[left->number].op || !chain.loads[right->number].op)
+    return false;
+  chain.interactions.push_back({op, left->number, right->number, {}, {}});
+  contents[op.getResult()] = {Kind::Interaction, unsigned(chain.interactions.size()) - 1};
+  return true;
+}
+
+/// A function of its elements and of numbers of its rows and columns; where that is rounded it is what the chain has of
+/// it.
+bool ChainFinder::takeOfInteraction(MapOp op) {
+  const Content *from = op.getInputs().empty() ? nullptr : contentOf(op.getInputs()[0], Kind::Interaction);
+  if (!from || op.getBlocks() || whole(op.getResult()) != op.getResult())
+    return false;
+  unsigned number = from->number;
+  StateChain::Interaction &interaction = chain.interactions[number];
+  ArrayRef<int64_t> shape = tileOf(op.getInputs()[0]).getShape();
+  TileType type = tileOf(op.getResult());
+  bool isRounded = type.getElementType().isBF16(), isOwn = op.getResult() == op.getInputs()[0];
+  if (interaction.result || whole(op.getInputs()[0]) != op.getInputs()[0] || type.getShape() != shape ||
+      (!isRounded && !type.getElementType().isF32()) || (!isOwn && contents.contains(op.getResult())))
+    return false;
+  for (auto [input, dims] : llvm::drop_begin(llvm::zip(op.getInputs(), op.getDims()))) {
+    ArrayRef<int64_t> places = cast<DenseI64ArrayAttr>(dims).asArrayRef();
+    if (!numberOf(input) || tileOf(input).getSize(0) != shape[0] || places.size() != 1)
+      return false;
+    used.insert(input);
+  }
+  if (cast<DenseI64ArrayAttr>(op.getDims()[0]).asArrayRef() != ArrayRef<int64_t>{0, 1})
+    return false;
+  interaction.maps.push_back(op);
+  contents.erase(op.getInputs()[0]);
+  contents[op.getResult()] = {Kind::Interaction, number};
+  if (isRounded) {
+    interaction.result = unsigned(chain.loads.size());
+    contents[op.getResult()] = {Kind::Loaded, *interaction.result};
+    chain.loads.push_back({LoadOp(), op.getResult()});
+  }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,7 +293,7 @@ std::optional<Operand> ChainFinder::valuesOf(Value tile) const {
 }
 
 /// One for each row, or one for all.
-std::optional<Operand> ChainFinder::numberOfRow(Value tile, int64_t rows) const {
+std::optional<Operand> ChainFinder::numberOfRow(Value tile, int64_t rows) {
   const Content *content = contentOf(tile);
   if (!content)
     return std::nullopt;
@@ -202,6 +303,7 @@ std::optional<Operand> ChainFinder::numberOfRow(Value tile, int64_t rows) const 
   bool isOfRows = type.getRank() == 1 && type.getSize(0) == rows, isOne = type.getExtent() == 1;
   if (content->kind != Kind::Loaded || !type.getElementType().isF32() || (!isOfRows && !isOne))
     return std::nullopt;
+  used.insert(whole(tile));
   return Operand{Operand::Load, content->number};
 }
 
@@ -295,6 +397,7 @@ bool ChainFinder::takeAdvance(ProductOp op) {
     if (!loaded || !tileOf(scale).getElementType().isF32() || chain.loads[loaded->number].isOfRows() ||
         (count != 1 && count != chain.keys))
       return false;
+    used.insert(whole(scale));
     step.scale = Operand{Operand::Load, loaded->number};
   }
   chain.steps.push_back(std::move(step));
@@ -342,11 +445,16 @@ bool ChainFinder::fitsRegisters() const {
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   int64_t rounded = isRead ? chain.keys / 4 : 0;
   return chain.keys % 16 == 0 &&
-         chain.keys / 2 + rounded + largest + forAddresses <= registersOfThread(chain.threads());
+         chain.keys / 2 + rounded + largest + forAddresses <=
+             (chain.interactions.empty() ? registersOfThread(chain.threads()) : StateChain::stateRegisters);
 }
 
 /// Two warps store a state where that leaves registers enough, for it is more than some values.
 bool ChainFinder::chooseThreads() {
+  if (!chain.interactions.empty()) { // all roles are three warpgroups
+    chain.storeThreads = 32;
+    return !chain.kept && fitsRegisters();
+  }
   chain.storeThreads = chain.keepsRounded() ? 64 : 32;
   if (fitsRegisters())
     return true;
@@ -376,7 +484,7 @@ bool ChainFinder::place() {
     one.offset = stored;
     stored += 2 * one.rows * StateChain::paddedRow(StateChain::channels);
   }
-  constexpr int64_t barrierBytes = 256; // of at most 4 stages and 8 tiles
+  const int64_t barrierBytes = chain.interactions.empty() ? 256 : 512; // of at most 4 stages and 8 tiles
   if (chain.stored.size() > 7)
     return false;
   for (chain.stages = mostStages; chain.stages > 1; --chain.stages) {
@@ -401,7 +509,9 @@ std::optional<StateChain> ChainFinder::find() {
       return std::nullopt;
   // What the next chunk begins with lies where this one has begun.
   const Content *last = state ? contentOf(state, Kind::State) : nullptr;
-  bool isWhole = chain.final && chain.loop && advances && last && last->number == advances;
+  auto isFinished = [](const StateChain::Interaction &interaction) { return interaction.result.has_value(); };
+  bool isWhole = chain.final && chain.loop && advances && last && last->number == advances &&
+                 llvm::all_of(chain.interactions, isFinished);
   if (!isWhole || !chooseThreads() || !place())
     return std::nullopt;
   orderSteps(chain);

@@ -7,20 +7,33 @@
 namespace recur::analysis {
 
 /// What such a kernel does in a chunk, and where its tiles lie in shared memory when it is done by four roles: a
-/// warpgroup that has the state, warps that load, one that says what has come, and warps that store. Chunks go through
-/// stages; those ahead are on their way while one is computed.
+/// warpgroup that has the state, warps that load, one that says what has come, and warps that store; where a chunk's
+/// interactions are its own, a fifth one makes them. Chunks go through stages; those ahead are on their way, or on that
+/// of their interactions, while one is computed.
 ///
 /// A value has a row for each token, or several, and a column for each channel of the part.
 struct StateChain {
-  /// A tile that each chunk brings: rows in panels of 64 columns, whose pieces of 16 bytes are permuted as `swizzle
-  /// 128` says, or numbers side by side: one a row of values, one a column of the state, or one.
+  /// A tile of a chunk's stage: rows in panels of 64 columns, whose pieces of 16 bytes are permuted as `swizzle 128`
+  /// says, or numbers side by side: one a row of values, one a column of the state, or one. It is loaded, or it is made
+  /// of what is.
   struct Load {
-    tile::LoadOp op;
-    int64_t offset = 0; // in the stage, in bytes
-    tile::TileType type() const { return tile::LoadOp(op).getTile().getType(); }
+    tile::LoadOp op; // null of what is made
+    mlir::Value tile;
+    bool isConverted = false; // numbers of another type, which the warp loads that makes numbers of them
+    int64_t offset = 0;       // in the stage, in bytes
+    tile::TileType type() const { return tile::tileOf(tile); }
+    /// It comes as it is.
+    bool isCopied() const { return op && !isConverted; }
     bool isRows() const { return type().getElementBytes() == 2; }
     /// The numbers are one for each row.
     bool isOfRows() const { return !isRows() && type().getRank() == 1 && type().getSize(0) > 1; }
+  };
+  /// Rows of the tokens times others, and functions of the elements of that: a matrix of the tokens, in a stage.
+  struct Interaction {
+    tile::ProductOp product;
+    unsigned left, right; // loads
+    llvm::SmallVector<tile::MapOp> maps;
+    std::optional<unsigned> result;
   };
   struct Operand {
     enum Kind { Value, Load, Constant } kind;
@@ -66,16 +79,22 @@ struct StateChain {
   /// Value channels: as many as a product of a warpgroup has rows.
   static constexpr int64_t channels = 64;
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
+  /// Registers of a thread where a second warpgroup makes interactions. They are dealt out evenly at first, and the
+  /// warps of the other roles, a third warpgroup, give some to the one that has the state.
+  static constexpr int64_t stateRegisters = 232, loadRegisters = 104;
   /// Whether the state at a chunk's beginning is rounded, and goes through shared memory; else threads store what they
   /// have of it.
   bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }
-  int64_t threads() const { return stateThreads + loadThreads + announceThreads + storeThreads; }
+  int64_t threads() const { return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads; }
+  int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
 
   tile::SegmentOp segment; // null where the kernel always has the whole sequence
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state at each chunk's beginning; null if nobody wants it
   mlir::scf::ForOp loop;
   llvm::SmallVector<Load> loads;
+  llvm::SmallVector<mlir::Operation *> numbers; // scans and maps that make numbers of numbers, in their order
+  llvm::SmallVector<Interaction> interactions;
   llvm::SmallVector<Value> values;
   llvm::SmallVector<Step> steps;
   llvm::SmallVector<Stored> stored;

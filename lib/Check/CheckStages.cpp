@@ -207,7 +207,7 @@ static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp rec
     return completed.takeError();
   const PipelineOptions &options = *completed;
   if (!options.target.isCPU())
-    return prepareCUDATile(recurrence, options, CUDAForm::OutputsInChain);
+    return prepareCUDATile(recurrence, options, CUDAForm::AllInChain);
   if (mlir::failed(runStages(**module, nullptr, *findStage("chunk"), options)))
     return make_error<InternalError>("the passes of stage 'chunk' failed");
   auto arrays = interpreter::listKernelArrays(*(*module)->getOps<chunk::ProgramOp>().begin());
@@ -229,7 +229,7 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
     return completed.takeError();
   interpreter::TileOptions how;
   how.segments = 3;
-  return prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, how);
+  return prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how);
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -301,7 +301,7 @@ static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::Recurrenc
     return completed.takeError();
   interpreter::TileOptions how;
   how.rounds = true;
-  auto exact = prepareCUDATile(recurrence, *completed, CUDAForm::OutputsInChain, how);
+  auto exact = prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how);
   if (!exact || !*exact)
     return exact;
   return makeKernelStage(given.dataType, std::move((*exact)->run));

@@ -100,7 +100,7 @@ const Backend &compile::getCUDABackend() {
 
 /// Launches that leave something say themselves what their CTAs need.
 static KernelResources toResources(CUDAPlan plan) {
-  return {plan.left.empty() ? plan.workspaceBytes : 0, std::move(plan.launches), std::move(plan.left)};
+  return {plan.isInPhases() ? 0 : plan.workspaceBytes, std::move(plan.launches), std::move(plan.left)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -243,10 +243,14 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
       remarks.push_back({"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol,
                                             launch.threads, describeCTAs(launch), printKiB(launch.sharedBytes),
                                             printKiB(pipeline.target.cta.sharedBytes))});
+    if (kernel.plan.form == CUDAForm::AllInChain)
+      remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
+                                             ": a second warpgroup makes those of a chunk, ahead of the one that has "
+                                             "the state, so that they are not left from launch to launch"});
     for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
       remarks.push_back({"time", describeTime(launch, time)});
     for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
-      if (kernel.plan.left.empty() && !launch.arrays.empty())
+      if (!kernel.plan.isInPhases() && !launch.arrays.empty())
         remarks.push_back({"states", launch.symbol + ": a call may have those before every token left as well, as the "
                                                      "time counts"});
     for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
@@ -366,8 +370,7 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
-  return add(std::move(module), CUDAForm::OutputsInChain,
-             {symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}});
+  return add(std::move(module), CUDAForm::AllInChain, {symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}});
 }
 
 Expected<std::string> CUDAKernelMaker::emitAll() {
@@ -399,7 +402,7 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
             return launch.symbol == fault.kernel;
           }))
         own.push_back(fault);
-    bool isInPhases = !kernel.plan.left.empty(), isSpare = kernel.isStep && made.size() > 1;
+    bool isInPhases = kernel.plan.isInPhases(), isSpare = kernel.isStep && made.size() > 1;
     if (thinOut(*kernel.code, kernel.plan, own))
       return true;
     bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
@@ -428,11 +431,14 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
       kernel.plan.whyPlain = std::move(whyPlain);
       return true;
     }
-    bool hasOutputsInChain = kernel.plan.form == CUDAForm::OutputsInChain;
+    CUDAForm form = kernel.plan.form;
     listings.notes.push_back("'" + kernel.symbol +
-                             (hasOutputsInChain ? "' makes its outputs in a phase of their own: "
-                                                : "' has the plain plan, and not the one in phases: ") +
+                             (form == CUDAForm::AllInChain ? "' makes its interactions in a phase of their own: "
+                              : form == CUDAForm::OutputsInChain
+                                  ? "' makes its outputs in a phase of their own: "
+                                  : "' has the plain plan, and not the one in phases: ") +
                              why);
+    kernel.whyNoSummaries.clear(); // those of another form
     if (Error error = compile(kernel, getNext(kernel.plan.form)))
       return std::move(error);
     if (kernel.plan.form == CUDAForm::Plain)

@@ -41,20 +41,20 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
 
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
 static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
-                                                              bool outputsInChain) {
+                                                              ChainWork work) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, pipeline, outputsInChain);
+  populatePhases(passes, pipeline, work);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
   // What is left of the program may have phases, or no states. One that goes from chunk to chunk as a whole gains
   // nothing.
   bool isWhole = llvm::any_of(phases, [&](chunk::ProgramOp phase) {
-    return phase.getSymName() == program.getSymName() && !phase.getStates().empty();
+    return phase.getSymName() == program.getSymName() && (!phase.getStates().empty() || phases.size() == 1);
   });
-  if (phases.size() < 2 || isWhole)
+  if (isWhole)
     return std::nullopt;
   std::optional<chunk::Phases> described = chunk::describePhases(program, phases);
   if (!described)
@@ -185,14 +185,19 @@ static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
   return true;
 }
 
+static ChainWork getWork(CUDAForm form) {
+  return form == CUDAForm::AllInChain       ? ChainWork::Interactions
+         : form == CUDAForm::OutputsInChain ? ChainWork::Outputs
+                                            : ChainWork::States;
+}
+
 /// Without phases where the program has none in this form.
 static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline, CUDAForm form,
                                         bool summaries) {
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
-  bool outputsInChain = form == CUDAForm::OutputsInChain;
-  auto phases = splitIntoPhases(module, pipeline, outputsInChain);
+  auto phases = splitIntoPhases(module, pipeline, getWork(form));
   if (!phases && !made.lowering->getMessage().empty()) {
     consumeError(phases.takeError());
     return createStringError(made.lowering->getMessage());
@@ -205,7 +210,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   pipeline.symbol.clear(); // each has its own
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
-  if (outputsInChain && !isInRegisters(module, *made.phases))
+  if (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases))
     return CUDAKernels();
   made.plan = describe(module);
   made.plan.form = form;
@@ -249,7 +254,7 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::makeStepProgram(dgps::Recur
 Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
                                                bool summaries) {
   std::string whyPlain;
-  for (CUDAForm own : {CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
+  for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
     if (own < form)
       continue;
     Expected<CUDAKernels> made = planPhases(program, pipeline, own, summaries);
@@ -287,9 +292,7 @@ static Expected<std::unique_ptr<Module>> translate(CUDAKernels &kernels, const P
   return kernels.lowering->translate(context, pipeline.target, cudaEffort);
 }
 
-CUDAForm compile::getNext(CUDAForm form) {
-  return form == CUDAForm::OutputsInChain ? CUDAForm::InPhases : CUDAForm::Plain;
-}
+CUDAForm compile::getNext(CUDAForm form) { return form == CUDAForm::Plain ? form : CUDAForm(int(form) + 1); }
 
 Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                               CUDAForm form, LLVMContext &context, CUDAPlan &plan,
@@ -311,7 +314,7 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
 /// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,
 /// where it has its state in registers, and rows of many micro-steps are too many for that.
 static bool maySmallerBeBetter(const CUDAPlan &plan, const PipelineOptions &pipeline) {
-  return pipeline.dataType == DataType::BF16 && plan.form != CUDAForm::OutputsInChain;
+  return pipeline.dataType == DataType::BF16 && plan.form > CUDAForm::OutputsInChain;
 }
 
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
@@ -327,7 +330,7 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!module)
       return module.takeError();
     Expected<CUDAKernels> kernels =
-        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::OutputsInChain);
+        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::AllInChain);
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});

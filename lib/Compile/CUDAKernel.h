@@ -15,11 +15,12 @@ namespace recur::compile {
 /// assembler's report is an error for.
 inline constexpr Effort cudaEffort = Effort::Full;
 
-/// How a GPU goes over the chunks. In phases where the program has some that can be compiled: what no state enters for
-/// all chunks at once, and then what states enter from chunk to chunk, where that can be done with the state in
-/// registers; or else what becomes of the states for all chunks at once as well, and the states alone from chunk to
-/// chunk. Plain: one CTA for each head of each sequence. Each takes the place of the one before where that cannot be.
-enum class CUDAForm { OutputsInChain, InPhases, Plain };
+/// How a GPU goes over the chunks. All in one launch from chunk to chunk with the state in registers, where writes read
+/// no state. In phases where the program has some that can be compiled: what no state enters for all chunks at once,
+/// and then what states enter from chunk to chunk, where that can be done with the state in registers; or else what
+/// becomes of the states for all chunks at once as well, and the states alone from chunk to chunk. Plain: one CTA for
+/// each head of each sequence. Each takes the place of the one before where that cannot be.
+enum class CUDAForm { AllInChain, OutputsInChain, InPhases, Plain };
 
 /// The form that takes the place of this one.
 CUDAForm getNext(CUDAForm form);
@@ -32,6 +33,7 @@ struct CUDAPlan {
   std::vector<analysis::KernelTime> times;  // of the launches
   CUDAForm form = CUDAForm::Plain;          // that it has
   std::string whyPlain;                     // why it is not in phases that the program has; else empty
+  bool isInPhases() const { return form != CUDAForm::Plain; }
 };
 
 /// A program of stage `chunk` as kernels of the stage `tile`.

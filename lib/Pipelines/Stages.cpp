@@ -42,14 +42,14 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
-void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, bool outputsInChain) {
+void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work) {
   passes.addPass(chunk::createLeadStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
   // With an inverse in bf16 the triangle is gone through once, and what is left is products.
   if (options.dataType == DataType::BF16)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
-  if (outputsInChain) {
+  if (work != ChainWork::States) {
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
     passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledInputsPass());
   } else {
@@ -58,7 +58,8 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
   }
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
-  passes.addPass(chunk::createPhasesPass({outputsInChain, /*systemsApart=*/options.dataType == DataType::BF16}));
+  passes.addPass(chunk::createPhasesPass({work == ChainWork::Outputs, work == ChainWork::Interactions,
+                                          /*systemsApart=*/options.dataType == DataType::BF16}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
   int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone}));

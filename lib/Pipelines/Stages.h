@@ -51,9 +51,12 @@ bool lowersTokens(const PipelineOptions &options);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
-/// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none
-/// stays. With `outputsInChain` the phase that goes from chunk to chunk makes outputs too, or there are no phases.
-void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, bool outputsInChain);
+/// What the phase does that goes from chunk to chunk: what states go through, the outputs too, or all, interactions
+/// included.
+enum class ChainWork { States, Outputs, Interactions };
+/// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none, or
+/// whose chain cannot do this work, stays.
+void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
 /// of the states which the gradient takes. It has the gradients that the options name.

@@ -10,10 +10,29 @@ using namespace recur;
 using namespace recur::analysis;
 using namespace recur::tile;
 
-/// Erases ops of the loop that nobody needs, and then what was there for them.
-static void reduce(KernelOp kernel, ArrayRef<Operation *> superfluous) {
+/// Whether an op behind it takes what this one writes.
+static bool isTaken(Operation *op) {
+  auto isBehind = [&](Operation *user) { return user != op && (isa<ViewOp>(user) || op->isBeforeInBlock(user)); };
+  SmallVector<Value> written;
+  if (auto scan = dyn_cast<ScanOp>(op))
+    written = {scan.getAll(), scan.getLast()};
+  else if (auto load = dyn_cast<LoadOp>(op))
+    written = {load.getTile()};
+  else if (auto map = dyn_cast<MapOp>(op))
+    written = {map.getResult()};
+  else
+    written = {cast<ProductOp>(op).getResult()};
+  return llvm::any_of(written, [&](Value tile) { return tile && llvm::any_of(tile.getUsers(), isBehind); });
+}
+
+/// Erases ops of the loop that nobody needs, and then what was there for them: those that make something for other ops
+/// are in their order.
+static void reduce(KernelOp kernel, ArrayRef<Operation *> superfluous, ArrayRef<Operation *> makers) {
   for (Operation *op : superfluous)
     op->erase();
+  for (Operation *op : llvm::reverse(makers))
+    if (!isTaken(op))
+      op->erase();
   SmallVector<Operation *> all;
   kernel.walk([&](Operation *op) { all.push_back(op); });
   for (Operation *op : llvm::reverse(all))
@@ -69,12 +88,20 @@ KernelOp conversion::addSummaries(KernelOp chain, int64_t parts, StringRef name)
   for (auto [number, step] : llvm::enumerate(whole->steps))
     if (!summary->steps.contains(unsigned(number)))
       superfluous.push_back(copies.lookup(step.op));
-  for (auto [number, load] : llvm::enumerate(whole->loads))
-    if (!summary->loads.contains(unsigned(number)))
-      superfluous.push_back(copies.lookup(load.op.getOperation()));
   if (whole->kept)
     superfluous.push_back(copies.lookup(whole->kept.getOperation()));
-  reduce(kernel, superfluous);
+  SmallVector<Operation *> makers;
+  auto addMaker = [&](Operation *op) { makers.push_back(copies.lookup(op)); };
+  for (StateChain::Load &load : whole->loads)
+    if (load.op)
+      addMaker(load.op);
+  llvm::for_each(whole->numbers, addMaker);
+  for (StateChain::Interaction &interaction : whole->interactions) {
+    addMaker(interaction.product);
+    llvm::for_each(interaction.maps, addMaker);
+  }
+  llvm::sort(makers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  reduce(kernel, superfluous, makers);
   std::optional<StateChain> reduced = findStateChain(kernel);
   if (!reduced) {
     kernel.erase();

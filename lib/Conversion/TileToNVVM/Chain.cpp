@@ -2,10 +2,11 @@
 // the tokens of a chunk are columns. What a thread has of the sums of a product is what it needs of the left factor of
 // the next one, rounded, so that nothing passes between threads: values stay in registers from step to step. Two warps
 // bring chunks into stages of shared memory, ahead of their use, and two others take away what is left for later
-// kernels; barriers with phases join them.
+// kernels; barriers with phases join them. Interactions of its own a second warpgroup makes, ahead of the state.
 //
 // Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
 #include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/ChainPreparation.h"
 #include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,6 +39,10 @@ private:
   Value free(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + countStored() + tile)); }
   /// Of the state to begin with, for which shared memory is in use.
   Value begun() { return t.add(barriers, 8 * (3 * chain.stages + 2 * countStored())); }
+  /// What is made of loads has come too.
+  Value ready(Value stage) {
+    return chain.interactions.empty() ? full(stage) : barrier(3 * chain.stages + 2 * countStored() + 1, stage);
+  }
   bool takesSummaries() const { return kernel.summaries && !kernel.summaries->isMade; }
   bool makesSummaries() const { return kernel.summaries && kernel.summaries->isMade; }
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
@@ -67,6 +72,7 @@ private:
   void copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage);
   Value areAligned();
   void announce();
+  void interact();
 
   void keep();
   SmallVector<Value> loadState();
@@ -138,6 +144,8 @@ void ChainCode::emit() {
       code.makeBarrier(come(t.constant(stage)), StateChain::loadThreads);
       code.makeBarrier(full(t.constant(stage)), 1);
       code.makeBarrier(empty(t.constant(stage)), stateWarps);
+      if (!chain.interactions.empty())
+        code.makeBarrier(ready(t.constant(stage)), chain.interactionThreads() / warpThreads);
     }
     for (int64_t tile = 0; tile < countStored(); ++tile) {
       code.makeBarrier(made(tile), stateWarps);
@@ -162,14 +170,18 @@ void ChainCode::emit() {
     int64_t threads;
     void (ChainCode::*run)();
   };
-  const Role roles[] = {{StateChain::stateThreads, &ChainCode::keep},
-                        {StateChain::loadThreads, &ChainCode::load},
-                        {StateChain::announceThreads, &ChainCode::announce},
-                        {chain.storeThreads, &ChainCode::store}};
+  SmallVector<Role> roles{{StateChain::stateThreads, &ChainCode::keep},
+                          {chain.interactionThreads(), &ChainCode::interact},
+                          {StateChain::loadThreads, &ChainCode::load},
+                          {StateChain::announceThreads, &ChainCode::announce},
+                          {chain.storeThreads, &ChainCode::store}};
+  llvm::erase_if(roles, [](const Role &role) { return role.threads == 0; });
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Role role = roles[number];
+    if (!chain.interactions.empty() && number == 2) // what is left is a warpgroup together
+      code.giveRegisters(StateChain::loadRegisters);
     auto run = [&] { asTeam(first, role.threads, role.run); };
-    if (number + 1 == std::size(roles))
+    if (number + 1 == roles.size())
       return run();
     t.either(t.below(t.thread, t.constant(first + role.threads)), run,
              [&] { choose(number + 1, first + role.threads); });
@@ -184,7 +196,7 @@ void ChainCode::emit() {
 Value ChainCode::areAligned() {
   Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
   for (const StateChain::Load &load : chain.loads)
-    if (load.isRows()) {
+    if (load.isRows() && load.isCopied()) {
       StateChain::Load own = load;
       Value one = isAligned(t, arrays.lookup(own.op.getArray()), pieceBytes);
       all = arith::AndIOp::create(t.builder, t.loc, all, one);
@@ -283,7 +295,7 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
   Value stage = stageOf(chunk);
   bool hasRows = false;
   for (const StateChain::Load &load : chain.loads) {
-    if (this->isAwaited(load) != isAwaited)
+    if (!load.isCopied() || this->isAwaited(load) != isAwaited)
       continue;
     hasRows |= load.isRows();
     if (!load.isRows())
@@ -291,7 +303,7 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
   }
   auto copyAll = [&](void (ChainCode::*copy)(const StateChain::Load &, const Chunk &, Value)) {
     for (const StateChain::Load &load : chain.loads)
-      if (load.isRows() && this->isAwaited(load) == isAwaited)
+      if (load.isRows() && load.isCopied() && this->isAwaited(load) == isAwaited)
         (this->*copy)(load, chunk, stage);
   };
   if (hasRows)
@@ -345,25 +357,46 @@ void ChainCode::load() {
 }
 
 void ChainCode::announce() {
-  // This warp has time for what a segment makes of a state, where that is a factor for each column.
+  // This warp has time for numbers, and for what a segment makes of a state, where that is a factor for each column.
+  ChainNumbers numbers(t, chain, arrays);
   ColumnFactors factors(t, chain);
   bool hasFactors = makesSummaries() && !kernel.summaries->hasMaps && ColumnFactors::isScaled(chain);
-  scf::ForOp chunks = forChunks(hasFactors ? factors.begin() : SmallVector<Value>());
+  SmallVector<Value> carried = numbers.ask(chunkOf(values.lookup(scf::ForOp(chain.loop).getLowerBound())).values);
+  const size_t asked = carried.size();
+  if (hasFactors)
+    llvm::append_range(carried, factors.begin());
+  scf::ForOp chunks = forChunks(carried);
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(chunks.getBody());
-  if (!hasFactors)
+  ValueRange held = chunks.getRegionIterArgs();
+  if (carried.empty())
     t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
+  SmallVector<Value> next = numbers.ask(chunkOf(t.addWide(chunks.getInductionVar(), chunks.getStep())).values);
   code.wait(come(chunk.stage), parity(chunk.round));
+  numbers.make(held.take_front(asked), chunk.values, stageOf(chunk));
   if (hasFactors)
-    scf::YieldOp::create(t.builder, t.loc, factors.take(chunks.getRegionIterArgs(), stageOf(chunk)));
+    llvm::append_range(next, factors.take(held.drop_front(asked), stageOf(chunk)));
+  if (!carried.empty())
+    scf::YieldOp::create(t.builder, t.loc, next);
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   code.fence();
   arriveOnce(full(chunk.stage));
   if (!hasFactors)
     return;
   t.builder.setInsertionPointAfter(chunks);
-  factors.store(chunks.getResults(), *kernel.summaries);
+  factors.store(chunks.getResults().drop_front(asked), *kernel.summaries);
+}
+
+void ChainCode::interact() {
+  scf::ForOp chunks = forChunks();
+  OpBuilder::InsertionGuard guard(t.builder);
+  t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
+  Chunk chunk = chunkOf(chunks.getInductionVar());
+  code.wait(full(chunk.stage), parity(chunk.round));
+  emitInteractions(t, chain, stageOf(chunk));
+  code.fence();
+  arriveOnce(ready(chunk.stage));
 }
 
 //===----------------------------------------------------------------------===//
@@ -451,6 +484,8 @@ SmallVector<Value> ChainCode::beginState() {
 }
 
 void ChainCode::keep() {
+  if (!chain.interactions.empty())
+    code.takeRegisters(StateChain::stateRegisters);
   scf::ForOp chunks = forChunks(beginState());
   {
     OpBuilder::InsertionGuard guard(t.builder);
@@ -458,7 +493,7 @@ void ChainCode::keep() {
     Chunk chunk = chunkOf(chunks.getInductionVar());
     if (chain.kept && !chain.keepsRounded())
       leaveState(chunks.getRegionIterArgs(), chunk);
-    auto waitForLoads = [&] { code.wait(full(chunk.stage), parity(chunk.round)); };
+    auto waitForLoads = [&] { code.wait(ready(chunk.stage), parity(chunk.round)); };
     auto narrowed = [&](Value number) { return narrow(chunk, number); };
     auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
       t.when(t.below(t.constant(0), chunk.number), [&] { code.wait(free(tile), parity(t.add(chunk.number, 1))); });

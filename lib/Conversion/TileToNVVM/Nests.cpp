@@ -1,4 +1,5 @@
 // Maps, scans, reductions, transposes and copies: an element, a column or a sum for each thread.
+#include "Analysis/RunningNumbers.h"
 #include "Conversion/TileToNVVM/Team.h"
 #include <limits>
 
@@ -7,6 +8,8 @@ using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
+using recur::analysis::matchRunning;
+using recur::analysis::RunningNumber;
 
 namespace {
 /// The inputs of a nest.
@@ -229,35 +232,10 @@ void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, con
     result.registers->numbers = given;
 }
 
-namespace {
-/// A running sum or product of numbers that do not depend on it, which is given after the row or before it.
-struct RunningNumber {
-  Operation *combine; // the sum or the product
-  Value number;
-  bool isBefore;
-};
-} // namespace
-
-static std::optional<RunningNumber> matchRunning(ScanOp op) {
-  Block &block = op.getBody().front();
-  Value running = block.getArguments().back();
-  Operation *yield = block.getTerminator(), *combine = yield->getOperand(0).getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp>(combine))
-    return std::nullopt;
-  unsigned own = combine->getOperand(0) == running ? 0 : 1;
-  Value number = combine->getOperand(1 - own), given = yield->getOperand(1);
-  bool isAlone = combine->getOperand(own) == running && number != running;
-  for (OpOperand &use : running.getUses())
-    isAlone &= use.getOwner() == combine || use.getOwner() == yield;
-  if (!isAlone || (given != running && given != combine->getResult(0)))
-    return std::nullopt;
-  return RunningNumber{combine, number, given == running};
-}
-
 /// One warp takes 32 rows at once.
 static void emitRunning(TeamCode &t, ScanOp op, const Inputs &inputs, const RunningNumber &running,
                         std::optional<Place> initial, std::optional<Place> all, std::optional<Place> last, Value rows) {
-  bool isSum = isa<arith::AddFOp>(running.combine), isReverse = op.getReverse();
+  bool isSum = running.isSum(), isReverse = op.getReverse();
   auto combine = [&](Value a, Value b) { return isSum ? t.plus(a, b) : t.mul(a, b); };
   Value neutral = t.number(isSum ? 0 : 1);
   t.when(t.isTurn(), [&] {

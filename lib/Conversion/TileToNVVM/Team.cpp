@@ -243,6 +243,9 @@ static Value shuffle(TeamCode &t, Value value, Value from, Value clamp, NVVM::Sh
 Value TeamCode::fromLaneBefore(Value value, int64_t distance) {
   return shuffle(*this, value, constant(distance), constant(0), NVVM::ShflKind::up);
 }
+Value TeamCode::fromLaneAfter(Value value, int64_t distance) {
+  return shuffle(*this, value, constant(distance), constant(warpThreads - 1), NVVM::ShflKind::down);
+}
 Value TeamCode::fromLane(Value value, int64_t lane) {
   return shuffle(*this, value, constant(lane), constant(warpThreads - 1), NVVM::ShflKind::idx);
 }

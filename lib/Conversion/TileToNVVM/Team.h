@@ -123,8 +123,10 @@ public:
   /// What all lanes of the warp give, combined.
   mlir::Value combineLanes(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 
-  /// What the lane so many places before this one gives, or a certain lane.
+  /// What the lane so many places before this one gives, or behind it, or a certain lane. Where there is none it is the
+  /// lane's own.
   mlir::Value fromLaneBefore(mlir::Value value, int64_t distance);
+  mlir::Value fromLaneAfter(mlir::Value value, int64_t distance);
   mlir::Value fromLane(mlir::Value value, int64_t lane);
   /// Whether it is the running thread's warp that does what one warp alone does: one after another in turn.
   mlir::Value isTurn();

@@ -48,6 +48,14 @@ void WarpgroupCode::fence() { run("fence.proxy.async.shared::cta;", "", {}); }
 
 void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
 
+void WarpgroupCode::takeRegisters(int64_t count) {
+  run("setmaxnreg.inc.sync.aligned.u32 " + std::to_string(count) + ";", "", {});
+}
+
+void WarpgroupCode::giveRegisters(int64_t count) {
+  run("setmaxnreg.dec.sync.aligned.u32 " + std::to_string(count) + ";", "", {});
+}
+
 Value WarpgroupCode::anyOfWarpgroup(Value condition) {
   Value flag = arith::ExtUIOp::create(t.builder, t.loc, t.builder.getI32Type(), condition);
   // The kernel's own barrier is number 0.
@@ -79,10 +87,12 @@ void WarpgroupCode::arriveWithCopies(Value address) {
 
 void WarpgroupCode::waitForCopies() { run("cp.async.wait_all;", "", {}); }
 
-SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) {
-  Value all = run("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,r", address,
-                  structOf(t.builder.getI32Type(), 4));
-  return takeApart(all, 4);
+SmallVector<Value> WarpgroupCode::loadMatricesAcross(Value address) { return loadMatrices(address, true); }
+
+SmallVector<Value> WarpgroupCode::loadMatrices(Value address, bool isAcross) {
+  std::string text =
+      llvm::formatv("ldmatrix.sync.aligned.m8n8.x4{0}.shared.b16 {{$0, $1, $2, $3}, [$4];", isAcross ? ".trans" : "");
+  return takeApart(run(text, "=r,=r,=r,=r,r", address, structOf(t.builder.getI32Type(), 4)), 4);
 }
 
 void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAcross) {

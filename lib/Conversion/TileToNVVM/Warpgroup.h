@@ -19,6 +19,9 @@ public:
   /// What this thread wrote is there for matrix units that read shared memory past the threads' own path.
   void fence();
   void syncWarp();
+  /// All threads of the warpgroup have so many registers each from now on, more than before or fewer.
+  void takeRegisters(int64_t count);
+  void giveRegisters(int64_t count);
   /// Whether the condition holds for any thread of the one warpgroup that asks; all of its threads do.
   mlir::Value anyOfWarpgroup(mlir::Value condition);
   /// What the lane has whose number differs by so much.
@@ -33,6 +36,7 @@ public:
   /// Four 8 by 8 matrices of 16 bits: lane l has the address of row l mod 8 of matrix l / 8. Across, rows become
   /// columns.
   llvm::SmallVector<mlir::Value> loadMatricesAcross(mlir::Value address);
+  llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value address, bool isAcross = false);
   void storeMatrices(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
   /// Two numbers rounded to bf16, in one register; and back.
   mlir::Value pack(mlir::Value low, mlir::Value high);

@@ -56,7 +56,7 @@ private:
 };
 
 /// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are
-/// there.
+/// there, or made of rows of inputs under one decay a token.
 bool isStateAlone(ProgramOp program) {
   auto states = program.getStates();
   if (program.getExact() || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
@@ -66,7 +66,12 @@ bool isStateAlone(ProgramOp program) {
     auto read = dyn_cast<ReadOp>(op);
     auto advance = dyn_cast<AdvanceOp>(op);
     auto apply = dyn_cast<ApplyOp>(op);
+    auto interaction = dyn_cast<InteractionOp>(op);
+    auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
     return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) ||
+           (isa<CumulativeDecayOp>(op) && hasNumbers(op.getOperand(0))) ||
+           (interaction && hasNumbers(interaction.getDecay()) && interaction.getRows().getDefiningOp<InputOp>() &&
+            interaction.getColumns().getDefiningOp<InputOp>()) ||
            (map && isElementwise(map.getFunction())) || (read && !read.getLeft()) ||
            (advance && !advance.getRowDecay()) || (apply && !apply.getDecay());
   });

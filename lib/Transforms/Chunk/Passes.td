@@ -192,7 +192,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by
     number; outputs that are made so are its own. What no state enters is still done early, so that as little as can be
     goes from chunk to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so
-    does one whose states systems are solved with.
+    does one whose states systems are solved with. With `interactions-in-chain` the chain is the whole program, if that has
+    one state, which writes do not read, and interactions under one decay a token or none; what bounds the state has its phase.
 
     With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how they are rounded, where
     nothing else of the program cancels. Then the other phases are rounded like those of any program, but for the states that
@@ -229,10 +230,9 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"outputsInChain", "outputs-in-chain", "bool", "false",
-                        "let the chain make the outputs that it can make">,
-                 Option<"systemsApart", "systems-apart", "bool", "false",
-                        "an op of its own solves the systems of a chunk">];
+  let options = [Option<"outputsInChain", "outputs-in-chain", "bool", "false", "let the chain make the outputs that it can">,
+                 Option<"interactionsInChain", "interactions-in-chain", "bool", "false", "let the chain make interactions too">,
+                 Option<"systemsApart", "systems-apart", "bool", "false", "an op of its own solves the systems of a chunk">];
 }
 
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {

@@ -24,14 +24,15 @@ constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late"};
 class PhaseSplitter {
 public:
   /// `solvesApart`: systems are all that cancels, and are exact by themselves.
-  PhaseSplitter(ProgramOp program, bool outputsInChain, bool solvesApart)
+  PhaseSplitter(ProgramOp program, bool outputsInChain, bool interactionsInChain, bool solvesApart)
       : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain),
-        solvesApart(solvesApart) {}
+        interactionsInChain(interactionsInChain), solvesApart(solvesApart) {}
   /// Puts the phases behind the program; gives whether there are any.
   bool split(OpBuilder &builder);
 
 private:
   bool assign();
+  bool assignAllToChain();
   void assignRemains();
   bool chooseChain(ArrayRef<Value> states);
   bool isStep(Operation *op);
@@ -49,7 +50,7 @@ private:
   ProgramOp program;
   Block &block;
   recur::analysis::ChunkStructure structure;
-  bool outputsInChain, solvesApart, isExact = false;
+  bool outputsInChain, interactionsInChain, solvesApart, isExact = false;
   llvm::DenseSet<Operation *> path, dependents;
   llvm::DenseSet<Operation *> chainOps;            // of those that depend on states
   llvm::DenseSet<Operation *> members[PhaseCount]; // ops that a phase computes
@@ -73,7 +74,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
       builder.setInsertionPointAfter(program);
       bool solvesApart = systemsApart && !outputsInChain && int64_t(program.getChunk()) == systemTokens &&
                          separateSystemStates(program, systemChannels);
-      if (PhaseSplitter(program, outputsInChain, solvesApart).split(builder))
+      if (PhaseSplitter(program, outputsInChain, interactionsInChain, solvesApart).split(builder))
         program.erase();
     }
   }
@@ -195,7 +196,38 @@ bool PhaseSplitter::isLoadedByChain(Value value) {
          (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() == 2);
 }
 
+/// Whether the chain can do this besides: numbers of the tokens, and interactions under one decay a token or none.
+static bool isMadeBeside(Operation *op) {
+  auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
+  if (auto interaction = dyn_cast<InteractionOp>(op))
+    return hasNumbers(interaction.getDecay());
+  auto map = dyn_cast<MapOp>(op);
+  return (isa<CumulativeDecayOp>(op) && hasNumbers(op->getOperand(0))) || (map && isElementwise(map.getFunction()));
+}
+
+/// The whole program, if nothing happens in it but what a chain does with one state and what it can make besides.
+bool PhaseSplitter::assignAllToChain() {
+  SmallVector<StateOp> states(program.getStates());
+  if (isExact || states.size() != 1 || tensorOf(states.front()).getRank() != 2 || block.getOps<InteractionOp>().empty())
+    return false;
+  for (Operation &op : block) {
+    auto read = dyn_cast<ReadOp>(op);
+    auto apply = dyn_cast<ApplyOp>(op);
+    auto advance = dyn_cast<AdvanceOp>(op);
+    bool isKnown = isDeclared(&op) || isa<ConstantOp, NextOp, OutputOp, RemainsOp>(op) || isMadeBeside(&op) ||
+                   (read && !read.getLeft()) || (apply && !apply.getDecay()) || (advance && !advance.getRowDecay());
+    if (!isKnown || isa<TakeOp>(op))
+      return false;
+    if (!isDeclared(&op))
+      members[Chain].insert(&op);
+  }
+  assignRemains();
+  return true;
+}
+
 bool PhaseSplitter::assign() {
+  if (interactionsInChain)
+    return assignAllToChain();
   SmallVector<Value> states;
   for (StateOp state : program.getStates()) {
     if (tensorOf(state).getRank() == 0)
@@ -335,13 +367,19 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   for (Operation *op : members[phase])
     for (Value value : findUsedValues(op))
       used.insert(value);
-  for (Value value : taken[phase])
-    copies.map(value, take(inside, value));
+  llvm::DenseMap<Value, Value> takes;
+  for (Value value : taken[phase]) {
+    takes[value] = take(inside, value);
+    copies.map(value, takes[value]);
+  }
   for (Operation &op : block) {
     bool isDeclaredHere = isDeclared(&op) && used.contains(op.getResult(0)) && !copies.contains(op.getResult(0));
     if (!isDeclaredHere && !members[phase].contains(&op))
       continue;
-    inside.clone(op, copies);
+    Operation *copy = inside.clone(op, copies);
+    // What bounds the state is taken, also where the phase makes the same for itself.
+    if (auto remains = dyn_cast<RemainsOp>(op); remains && taken[phase].contains(remains.getBound()))
+      copy->setOperand(0, takes.lookup(remains.getBound()));
   }
   for (Value value : given[phase]) {
     if (phase == Early) // at once, so that its place is free for others
