@@ -26,12 +26,13 @@ public:
   }
   bool has(StringRef kind, StringRef name) const { return arrays.contains((kind + "." + name).str()); }
   /// The array, as a phase has it that gives it this shape.
-  PhaseArray find(StringRef kind, StringRef name, ArrayRef<int64_t> shape, int64_t &parts) const {
+  PhaseArray find(StringRef kind, StringRef name, ArrayRef<int64_t> shape, Phase &phase) const {
     PhaseArray array = arrays.find((kind + "." + name).str())->second;
     for (auto [dim, sizes] : llvm::enumerate(llvm::zip(array.shape, shape)))
       if (auto [whole, part] = sizes; whole != part) {
         array.partDim = int(dim);
-        parts = whole / part;
+        phase.parts = llvm::divideCeil(whole, part);
+        phase.channels = whole;
       }
     array.shape.assign(shape.begin(), shape.end());
     return array;
@@ -95,9 +96,9 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     bool leavesToChains = false;
     for (const Crossing &crossing : listCrossings(phase))
       leavesToChains |= leave(crossing);
-    Phase described{phase.getSymName().str(), phase.getStates().empty(), givesBoundsAlone(phase, phases), 1, {}};
+    Phase described{phase.getSymName().str(), phase.getStates().empty(), givesBoundsAlone(phase, phases), 1, 0, {}};
     auto add = [&](StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
-      described.arrays.push_back(numbers.find(kind, name, shape, described.parts));
+      described.arrays.push_back(numbers.find(kind, name, shape, described));
     };
     for (InputOp input : phase.getInputs())
       add("input", input.getName(), shapePerToken(input));

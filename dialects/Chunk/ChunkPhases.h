@@ -29,6 +29,8 @@ struct Phase {
   bool isParallel; // its chunks go in any order
   bool bounds;     // all that it leaves is for chains that begin within a sequence
   int64_t parts;
+  int64_t
+      channels; // that are dealt out to the parts, or 0 where there is one; the last part may have fewer than others
   std::vector<PhaseArray> arrays; // in the order of its kernel's
 };
 

@@ -47,6 +47,8 @@ static LogicalResult checkNeighbours(KernelOp kernel) {
     if (array < 0 || array >= int64_t(block.getNumArguments()) - 1)
       return kernel.emitOpError("awaits chunks of array ")
              << array << ", but has " << block.getNumArguments() - 1 << " arrays";
+  if (kernel.getChannels() && int64_t(*kernel.getChannels()) < 1)
+    return kernel.emitOpError("has parts of at least one channel together, not ") << int64_t(*kernel.getChannels());
   if (!kernel.getTeams())
     return success();
   constexpr int64_t mostTeams = 15, mostThreads = 1024; // a barrier each, and one of all of them

@@ -32,9 +32,13 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     chunk before it loads from the arrays with the numbers `awaits`. Where the caller lets one follow the other, neither
     does so.
 
+    A CTA may have a part of the value channels of a head, as many as its tiles have. `channels` says how many all parts
+    have together where the last part has fewer: what it lacks is zero where it would be loaded, and is not stored.
+
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
     most what a CTA has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
-    together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist.
+    together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist;
+    `channels` are at least one.
 
     Example:
     ```mlir
@@ -45,11 +49,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared, OptionalAttr<I64Attr>:$teams,
-                       OptionalAttr<DenseI64ArrayAttr>:$awaits);
+                       OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<I64Attr>:$channels);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)? (`teams` $teams^)? (`awaits` $awaits^)?
-    attr-dict-with-keyword $body
+    (`channels` $channels^)? attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
 }

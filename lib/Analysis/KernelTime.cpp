@@ -283,6 +283,6 @@ double recur::analysis::estimateChain(const StateChain &chain, const KernelTime 
   KernelTime prepared = TimeEstimate(rates, double(chain.interactionThreads())).run(beside);
   double computed =
       time.products - prepared.products + time.arithmetic - prepared.arithmetic + waits * productLatency + overhead;
-  double loaded = rates.globalLatency + double(chain.stageBytes) / rates.chainBytes;
+  double loaded = rates.globalLatency + double(chain.stageBytes + chain.numberBytes) / rates.chainBytes;
   return chain.stages < enoughStages ? std::max(computed, loaded) : computed;
 }

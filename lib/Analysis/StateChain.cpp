@@ -12,14 +12,6 @@ using StepKind = StateChain::StepKind;
 
 namespace {
 
-/// The most that a thread can have where a CTA has so many: each of the four schedulers of a multiprocessor has a
-/// quarter of the registers, for a quarter of the warps.
-int64_t registersOfThread(int64_t threads) {
-  constexpr int64_t warpThreads = 32, schedulers = 4, registersOfScheduler = 16384, most = 255, unit = 8;
-  int64_t warps = llvm::divideCeil(threads, warpThreads * schedulers);
-  return std::min(most, registersOfScheduler / (warps * warpThreads) / unit * unit);
-}
-
 /// Goes through the ops of a kernel in their order, and keeps in mind what each tile holds.
 class ChainFinder {
 public:
@@ -62,7 +54,7 @@ private:
     TileType type = tileOf(tile);
     return type.getRank() == 2 && type.getSize(1) == StateChain::channels && type.getSize(0) % 16 == 0;
   }
-  std::optional<Operand> valuesOf(Value tile) const;
+  std::optional<Operand> valuesOf(Value tile);
   std::optional<Operand> numberOfRow(Value tile, int64_t rows);
   /// A value, in a tile of its own, that this step makes.
   bool make(Value tile, Step step);
@@ -281,15 +273,16 @@ bool ChainFinder::takeConstant(MapOp op) {
   return true;
 }
 
-std::optional<Operand> ChainFinder::valuesOf(Value tile) const {
+std::optional<Operand> ChainFinder::valuesOf(Value tile) {
   const Content *content = contentOf(tile);
   if (!content || !isOfValues(tile) || whole(tile) != tile)
     return std::nullopt;
   if (content->kind == Kind::Value)
     return Operand{Operand::Value, content->number};
-  if (content->kind == Kind::Loaded && tileOf(tile).getElementType().isBF16())
-    return Operand{Operand::Load, content->number};
-  return std::nullopt;
+  if (content->kind != Kind::Loaded || !tileOf(tile).getElementType().isBF16())
+    return std::nullopt;
+  chain.loads[content->number].isOfChannels = true;
+  return Operand{Operand::Load, content->number};
 }
 
 /// One for each row, or one for all.
@@ -444,9 +437,7 @@ bool ChainFinder::fitsRegisters() const {
     }
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   int64_t rounded = isRead ? chain.keys / 4 : 0;
-  return chain.keys % 16 == 0 &&
-         chain.keys / 2 + rounded + largest + forAddresses <=
-             (chain.interactions.empty() ? registersOfThread(chain.threads()) : StateChain::stateRegisters);
+  return chain.keys % 16 == 0 && chain.keys / 2 + rounded + largest + forAddresses <= chain.registers();
 }
 
 /// Two warps store a state where that leaves registers enough, for it is more than some values.
@@ -462,40 +453,36 @@ bool ChainFinder::chooseThreads() {
   return fitsRegisters();
 }
 
-/// Tiles of a stage, and as many stages as there is room for; then what is stored, and the barriers.
+/// Tiles of a stage, and as many stages as there is room for; then what is stored, the numbers of the stages, and the
+/// barriers.
 bool ChainFinder::place() {
   constexpr int64_t panelColumns = 64, rowBytes = 128, alignment = 1024, numberAlignment = 16, mostStages = 4;
-  for (StateChain::Load &load : chain.loads)
-    if (load.isRows()) {
-      load.offset = chain.stageBytes;
-      chain.stageBytes += llvm::alignTo(
-          llvm::divideCeil(load.type().getSize(1), panelColumns) * load.type().getSize(0) * rowBytes, alignment);
-    }
-  for (StateChain::Load &load : chain.loads)
-    if (!load.isRows()) {
-      load.offset = chain.stageBytes;
-      chain.stageBytes += llvm::alignTo(4 * load.type().getShape().back(), numberAlignment);
-    }
-  chain.stageBytes = llvm::alignTo(chain.stageBytes, alignment);
-  int64_t stored = 0;
-  if (chain.keepsRounded())
-    stored += 2 * StateChain::channels * StateChain::paddedRow(chain.keys);
+  for (StateChain::Load &load : chain.loads) {
+    TileType type = load.type();
+    int64_t panels = llvm::divideCeil(type.getShape().back(), panelColumns);
+    int64_t &bytes = load.isRows() ? chain.stageBytes : chain.numberBytes;
+    load.offset = bytes;
+    bytes += load.isRows() ? llvm::alignTo(panels * type.getSize(0) * rowBytes, alignment)
+                           : llvm::alignTo(4 * type.getShape().back(), numberAlignment);
+  }
+  int64_t stored = chain.keepsRounded() ? llvm::alignTo(2 * StateChain::channels * chain.paddedRow(), rowBytes) : 0;
   for (StateChain::Stored &one : chain.stored) {
     one.offset = stored;
-    stored += 2 * one.rows * StateChain::paddedRow(StateChain::channels);
+    stored += one.rows * rowBytes;
   }
   const int64_t barrierBytes = chain.interactions.empty() ? 256 : 512; // of at most 4 stages and 8 tiles
   if (chain.stored.size() > 7)
     return false;
   for (chain.stages = mostStages; chain.stages > 1; --chain.stages) {
     int64_t begin = chain.stages * chain.stageBytes;
-    chain.sharedBytes = begin + stored + barrierBytes;
+    chain.numbersOffset = begin + stored;
+    chain.barrierOffset = chain.numbersOffset + chain.stages * chain.numberBytes;
+    chain.sharedBytes = chain.barrierOffset + barrierBytes;
     if (chain.sharedBytes > mostSharedBytes)
       continue;
     chain.keptOffset = begin;
     for (StateChain::Stored &one : chain.stored)
       one.offset += begin;
-    chain.barrierOffset = begin + stored;
     return true;
   }
   return false;
@@ -514,6 +501,7 @@ std::optional<StateChain> ChainFinder::find() {
                  llvm::all_of(chain.interactions, isFinished);
   if (!isWhole || !chooseThreads() || !place())
     return std::nullopt;
+  chain.channelsOfAll = int64_t(kernel.getChannels().value_or(0));
   orderSteps(chain);
   return chain;
 }

@@ -19,8 +19,9 @@ struct StateChain {
   struct Load {
     tile::LoadOp op; // null of what is made
     mlir::Value tile;
-    bool isConverted = false; // numbers of another type, which the warp loads that makes numbers of them
-    int64_t offset = 0;       // in the stage, in bytes
+    bool isConverted = false;  // numbers of another type, which the warp loads that makes numbers of them
+    int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
+    bool isOfChannels = false; // columns are value channels of the part
     tile::TileType type() const { return tile::tileOf(tile); }
     /// It comes as it is.
     bool isCopied() const { return op && !isConverted; }
@@ -58,6 +59,7 @@ struct StateChain {
     bool isProduct() const { return kind == StepKind::Read || kind == StepKind::Apply || kind == StepKind::Advance; }
     /// Rows do not depend on all that the product multiplies, some of which may be no number.
     bool isGuarded() const;
+    bool takes(unsigned value) const; // as an operand
   };
   /// What is done one behind another. Products are begun, and settled in the order in which they have begun, while as
   /// many as `running` of those behind have not ended.
@@ -86,6 +88,8 @@ struct StateChain {
   /// have of it.
   bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }
   int64_t threads() const { return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads; }
+  /// Of a thread that has the state.
+  int64_t registers() const;
   int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
 
   tile::SegmentOp segment; // null where the kernel always has the whole sequence
@@ -100,12 +104,17 @@ struct StateChain {
   llvm::SmallVector<Stored> stored;
   llvm::SmallVector<Action> order;
   int64_t keys = 0; // columns of the state
+  /// What passes over a product's sums take besides is read before the product begins, and once, for which registers
+  /// have room.
+  bool readsAhead = true;
+  int64_t channelsOfAll = 0; // of all parts, where the last one has fewer; else 0
   int64_t storeThreads = 32;
   int64_t stages = 0, stageBytes = 0, keptOffset = 0, barrierOffset = 0, sharedBytes = 0;
+  int64_t numbersOffset = 0, numberBytes = 0; // of the first stage's numbers, and of each one's
 
-  /// A row of the tiles that are stored, in elements: a little longer than the row, so that eight rows lie in different
-  /// banks.
-  static int64_t paddedRow(int64_t columns) { return columns + 8; }
+  /// A row of the state that is stored, in elements: a little longer than the row, so that eight rows lie in different
+  /// banks. Rows of values are permuted as those that are loaded.
+  int64_t paddedRow() const { return keys + 8; }
 };
 
 /// What the kernel does, if that is all that it does and registers and shared memory have room for it.

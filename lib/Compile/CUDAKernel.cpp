@@ -41,11 +41,11 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
 
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
 static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
-                                                              ChainWork work) {
+                                                              ChainWork work, bool cutShort) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, pipeline, work);
+  populatePhases(passes, pipeline, work, cutShort);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -191,13 +191,28 @@ static ChainWork getWork(CUDAForm form) {
                                             : ChainWork::States;
 }
 
+/// Says of kernels whose last part has fewer channels how many all parts have. Whether all of these can have such a
+/// part: they have their state in registers.
+static bool cutChannelsShort(mlir::ModuleOp plans, const chunk::Phases &phases) {
+  for (auto [kernel, phase] : zip(plans.getOps<tile::KernelOp>(), phases.phases)) {
+    auto cut = find_if(phase.arrays, [](const chunk::PhaseArray &array) { return array.partDim >= 0; });
+    if (cut == phase.arrays.end() || phase.channels % cut->shape[unsigned(cut->partDim)] == 0)
+      continue;
+    kernel.setChannels(phase.channels);
+    if (!analysis::findStateChain(kernel))
+      return false;
+  }
+  return true;
+}
+
 /// Without phases where the program has none in this form.
-static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOptions pipeline, CUDAForm form,
-                                        bool summaries) {
+static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PipelineOptions &options, CUDAForm form,
+                                        bool summaries, bool cutShort = true) {
+  PipelineOptions pipeline = options;
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
-  auto phases = splitIntoPhases(module, pipeline, getWork(form));
+  auto phases = splitIntoPhases(module, pipeline, getWork(form), cutShort);
   if (!phases && !made.lowering->getMessage().empty()) {
     consumeError(phases.takeError());
     return createStringError(made.lowering->getMessage());
@@ -210,6 +225,8 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, PipelineOption
   pipeline.symbol.clear(); // each has its own
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
+  if (!cutChannelsShort(module, *made.phases))
+    return planPhases(program, options, form, summaries, /*cutShort=*/false);
   if (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases))
     return CUDAKernels();
   made.plan = describe(module);

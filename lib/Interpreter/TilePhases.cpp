@@ -20,23 +20,24 @@ public:
     first = part;
     values.resize(whole.rows * width);
   }
-  /// `parts` of them make up the array.
-  void read(int64_t parts) {
-    forEach(parts, [&](double &own, double &all) { own = all; });
+  /// All parts have so many `channels`. What the last one lacks of its own is zero.
+  void read(int64_t channels) {
+    forEach(channels, [&](double &own, double &all) { own = all; });
   }
-  void write(int64_t parts) {
-    forEach(parts, [&](double &own, double &all) { all = own; });
+  void write(int64_t channels) {
+    forEach(channels, [&](double &own, double &all) { all = own; });
   }
   CallerArray get() { return {values.data(), whole.rows, width}; }
 
 private:
-  void forEach(int64_t parts, function_ref<void(double &, double &)> visit) {
+  void forEach(int64_t channels, function_ref<void(double &, double &)> visit) {
+    int64_t present = std::min(size, channels - first * size);
     for (int64_t row = 0; row < whole.rows; ++row)
       for (int64_t o = 0; o < outer; ++o)
-        for (int64_t c = 0; c < size; ++c)
+        for (int64_t c = 0; c < present; ++c)
           for (int64_t i = 0; i < inner; ++i)
             visit(values[row * width + (o * size + c) * inner + i],
-                  whole.data[row * whole.stride + ((o * parts + first) * size + c) * inner + i]);
+                  whole.data[row * whole.stride + (o * channels + first * size + c) * inner + i]);
   }
 
   CallerArray whole;
@@ -154,7 +155,7 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             parts.emplace_back();
             if (array.partDim >= 0 && whole.data) {
               parts.back().emplace(whole, array.shape, array.partDim, part);
-              parts.back()->read(phase.parts);
+              parts.back()->read(phase.channels);
             }
             own.push_back(parts.back() ? parts.back()->get() : whole);
           }
@@ -177,7 +178,7 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
           }
           for (std::optional<Part> &cut : parts)
             if (cut)
-              cut->write(phase.parts);
+              cut->write(phase.channels);
         }
     }
   return rows.takeResults();

@@ -42,7 +42,7 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
-void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work) {
+void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work, bool cutShort) {
   passes.addPass(chunk::createLeadStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
@@ -62,7 +62,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
                                           /*systemsApart=*/options.dataType == DataType::BF16}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
   int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone}));
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone, cutShort}));
 }
 
 /// How many threads the CTA has that takes one head of a sequence.

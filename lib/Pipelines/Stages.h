@@ -55,8 +55,9 @@ void populateSummaries(mlir::OpPassManager &passes);
 /// included.
 enum class ChainWork { States, Outputs, Interactions };
 /// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none, or
-/// whose chain cannot do this work, stays.
-void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work);
+/// whose chain cannot do this work, stays. With `cutShort` the last part of the channels of a state may have fewer than
+/// others, which not every kernel can have.
+void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work, bool cutShort);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
 /// of the states which the gradient takes. It has the gradients that the options name.

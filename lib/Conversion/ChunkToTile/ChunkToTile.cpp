@@ -224,7 +224,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   int64_t cotangents = llvm::count_if(inputs, [](chunk::InputOp input) { return input.isCotangent(); });
   int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
   auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
-                                 /*awaits=*/DenseI64ArrayAttr());
+                                 /*awaits=*/DenseI64ArrayAttr(), /*channels=*/IntegerAttr());
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};

@@ -8,6 +8,7 @@
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainPreparation.h"
 #include "Conversion/TileToNVVM/ChainSteps.h"
+#include "Conversion/TileToNVVM/ChainStores.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -67,9 +68,10 @@ private:
   void arriveAfterLoads(const Chunk &chunk, Value areAligned);
   Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
   Value countRows(const StateChain::Load &load, const Chunk &chunk);
+  Value countBytes(const StateChain::Load &load, Value piece);
   void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
-  void copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage);
+  void copyNumbers(const StateChain::Load &load, const Chunk &chunk);
   Value areAligned();
   void announce();
   void interact();
@@ -79,15 +81,21 @@ private:
   SmallVector<Value> beginState();
   void storeState(ValueRange state);
   void leaveState(ValueRange state, const Chunk &chunk);
+  /// The channel of one of a thread's numbers of the state.
+  Value channelOf(int64_t index) {
+    return t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), index / 2 % 2 * 8);
+  }
+  void storeInState(int64_t index, Value numbers, Value place);
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
   void store();
-  Place storedPlace(int64_t offset, ArrayRef<int64_t> shape);
-  void storePieces(const Place &tile, Value to, Value stride, Value count);
-  void storeTile(const Place &tile, bool isWhole, StoreOp op, const Chunk &chunk);
-
+  bool isCutShort() const { return chain.channelsOfAll > 0; }
+  Value ownChannels() { return countOwnChannels(t, chain, kernel.part); }
   int64_t rowsOf(const StateChain::Load &load) const { return load.type().getSize(0); }
   Value narrow(const Chunk &chunk, Value number) { return t.narrow(chunk.values.lookup(number)); }
+  Value numbersOf(const Chunk &chunk) {
+    return t.add(base, t.add(t.multiply(chunk.stage, chain.numberBytes), chain.numbersOffset));
+  }
   Value stageOf(const Chunk &chunk) { return t.add(base, t.multiply(chunk.stage, chain.stageBytes)); }
 
   TeamCode &t;
@@ -217,6 +225,15 @@ Value ChainCode::countRows(const StateChain::Load &load, const Chunk &chunk) {
   return t.select(isPresent(t, arrays.lookup(op.getArray())), count, t.constant(0));
 }
 
+/// How much there is of a piece of a row.
+Value ChainCode::countBytes(const StateChain::Load &load, Value piece) {
+  if (!isCutShort() || !load.isOfChannels)
+    return t.constant(pieceBytes);
+  Value left = t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumns)), load.type().getElementBytes());
+  left = t.smaller(left, t.constant(pieceBytes));
+  return t.select(t.below(left, t.constant(0)), t.constant(0), left);
+}
+
 void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage) {
   LoadOp op = load.op;
   CallerArray array = arrays.lookup(op.getArray());
@@ -228,7 +245,7 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
     return t.offset(array.pointer, t.addWide(offset, t.widen(t.multiply(piece, pieceColumns))), element);
   };
   auto copyOne = [&](Value row, Value piece, Value from) {
-    Value counted = t.select(t.below(row, count), t.constant(pieceBytes), t.constant(0));
+    Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
     code.copy(placeOf(load, stage, row, piece), from, pieceBytes, counted);
   };
   if (t.threads % pieces || all % t.threads)
@@ -256,7 +273,10 @@ void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, V
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
     Value row = t.divide(index, columns), column = t.remainder(index, columns);
-    auto number = scf::IfOp::create(t.builder, t.loc, element, t.below(row, count), /*withElseRegion=*/true);
+    Value isThere = t.below(row, count);
+    if (isCutShort() && load.isOfChannels)
+      isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, ownChannels()));
+    auto number = scf::IfOp::create(t.builder, t.loc, element, isThere, /*withElseRegion=*/true);
     {
       OpBuilder::InsertionGuard guard(t.builder);
       t.builder.setInsertionPointToEnd(number.thenBlock());
@@ -274,19 +294,19 @@ void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, V
 }
 
 /// Those of rows beyond the last token are zeros.
-void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk, Value stage) {
+void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk) {
   LoadOp op = load.op;
   CallerArray array = arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
   constexpr int64_t bytes = 4;
-  Value first = chunk.values.lookup(op.getFirst());
+  Value first = chunk.values.lookup(op.getFirst()), own = t.add(numbersOf(chunk), load.offset);
   Value count = load.isOfRows() ? narrow(chunk, op.getRows()) : Value();
   t.deal(t.constant(load.type().getShape().back()), [&](Value index) {
     Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
                          : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
     Value from = t.offset(array.pointer, offset, element);
     Value counted = count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
-    code.copy(t.add(stage, t.add(t.multiply(index, bytes), load.offset)), from, bytes, counted);
+    code.copy(t.add(own, t.multiply(index, bytes)), from, bytes, counted);
   });
 }
 
@@ -299,7 +319,7 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
       continue;
     hasRows |= load.isRows();
     if (!load.isRows())
-      copyNumbers(load, chunk, stage);
+      copyNumbers(load, chunk);
   }
   auto copyAll = [&](void (ChainCode::*copy)(const StateChain::Load &, const Chunk &, Value)) {
     for (const StateChain::Load &load : chain.loads)
@@ -374,9 +394,9 @@ void ChainCode::announce() {
   Chunk chunk = chunkOf(chunks.getInductionVar());
   SmallVector<Value> next = numbers.ask(chunkOf(t.addWide(chunks.getInductionVar(), chunks.getStep())).values);
   code.wait(come(chunk.stage), parity(chunk.round));
-  numbers.make(held.take_front(asked), chunk.values, stageOf(chunk));
+  numbers.make(held.take_front(asked), chunk.values, numbersOf(chunk));
   if (hasFactors)
-    llvm::append_range(next, factors.take(held.drop_front(asked), stageOf(chunk)));
+    llvm::append_range(next, factors.take(held.drop_front(asked), numbersOf(chunk)));
   if (!carried.empty())
     scf::YieldOp::create(t.builder, t.loc, next);
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
@@ -394,7 +414,7 @@ void ChainCode::interact() {
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   code.wait(full(chunk.stage), parity(chunk.round));
-  emitInteractions(t, chain, stageOf(chunk));
+  emitInteractions(t, chain, stageOf(chunk), numbersOf(chunk));
   code.fence();
   arriveOnce(ready(chunk.stage));
 }
@@ -404,14 +424,20 @@ void ChainCode::interact() {
 //===----------------------------------------------------------------------===//
 
 /// Calls with where in the caller's array each of the thread's numbers is, in their order. Each place is made from the
-/// one before, since places that do not depend on each other may all be made first, and take registers of the state.
+/// one before, since places that do not depend on each other may all be made first, and take registers of the state. A
+/// channel that the part lacks has the place of the last one.
 void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit) {
   Type element = array.type.getElementType();
-  Value row = t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), column = t.multiply(t.remainder(t.lane, 4), 2);
+  Value row = channelOf(0), lowerRow = t.add(row, 8), column = t.multiply(t.remainder(t.lane, 4), 2);
+  if (isCutShort()) {
+    Value last = t.add(ownChannels(), -1);
+    row = t.smaller(row, last);
+    lowerRow = t.smaller(lowerRow, last);
+  }
   Value offset = t.addWide(t.multiplyWide(t.widen(row), array.innerStrides[0]),
                            t.multiplyWide(t.widen(column), array.innerStrides[1]));
   Value upper = t.offset(array.pointer, offset, element);
-  Value toLower = t.multiplyWide(array.innerStrides[0], t.widen(t.constant(8)));
+  Value toLower = t.multiplyWide(array.innerStrides[0], t.widen(t.subtract(lowerRow, row)));
   Value toNext = t.multiplyWide(array.innerStrides[1], t.widen(t.constant(8)));
   for (int64_t first = 0; first < chain.keys / 2; first += 4) {
     Value lower = t.offset(upper, toLower, element);
@@ -421,6 +447,12 @@ void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<vo
     visit(first + 3, t.offset(lower, array.innerStrides[1], element));
     upper = t.offset(upper, toNext, element);
   }
+}
+
+/// Stores one or two of the thread's numbers of the state, the first of which has this index, if the part has them.
+void ChainCode::storeInState(int64_t index, Value numbers, Value place) {
+  auto store = [&] { t.store(numbers, place); };
+  isCutShort() ? t.when(t.below(channelOf(index), ownChannels()), store) : store();
 }
 
 SmallVector<Value> ChainCode::loadState() {
@@ -441,10 +473,10 @@ SmallVector<Value> ChainCode::loadState() {
 }
 
 void ChainCode::storeState(ValueRange state) {
-  StoreOp final = chain.final;
-  CallerArray array = arrays.lookup(final.getArray());
-  t.when(isPresent(t, array),
-         [&] { forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[index], place); }); });
+  CallerArray array = kernel.findFinal();
+  t.when(isPresent(t, array), [&] {
+    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(index, state[index], place); });
+  });
 }
 
 /// Two numbers at a time to where the chunk has its state at the beginning, if columns lie side by side.
@@ -463,11 +495,11 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
       Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
       for (int64_t i : {0, 1})
         both = LLVM::InsertElementOp::create(t.builder, t.loc, both, state[size_t(index + i)], t.constant(i));
-      t.store(both, place);
+      storeInState(index, both, place);
     });
   };
   auto oneByOne = [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) { t.store(state[size_t(index)], place); });
+    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(index, state[size_t(index)], place); });
   };
   t.when(isThere, [&] { t.either(isAligned(t, array, 8), inPairs, oneByOne); });
 }
@@ -500,8 +532,8 @@ void ChainCode::keep() {
       fill();
       arriveOnce(made(tile));
     };
-    SmallVector<Value> state =
-        emitChainSteps(t, chain, {base, stageOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
+    SmallVector<Value> state = emitChainSteps(
+        t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
     arriveOnce(empty(chunk.stage));
     scf::YieldOp::create(t.builder, t.loc, state);
   }
@@ -515,80 +547,24 @@ void ChainCode::keep() {
 // Stores
 //===----------------------------------------------------------------------===//
 
-Place ChainCode::storedPlace(int64_t offset, ArrayRef<int64_t> shape) {
-  SmallVector<int64_t> strides{StateChain::paddedRow(shape[1]), 1};
-  Value pointer = LLVM::GEPOp::create(t.builder, t.loc, shared.getType(), t.builder.getI8Type(), shared,
-                                      ArrayRef<LLVM::GEPArg>{int32_t(offset)});
-  constexpr int64_t alignment = 128;
-  return {pointer, TileType::get(t.builder.getContext(), shape, t.builder.getBF16Type(), Memory::Shared, strides, 0),
-          alignment};
-}
-
-/// Rows of a tile to where they lie 16 bytes at a time. A thread's pieces are below each other, and several of them are
-/// read before the first is written.
-void ChainCode::storePieces(const Place &tile, Value to, Value stride, Value count) {
-  constexpr int64_t inStep = 8;
-  Type piece = VectorType::get(pieceColumns, tile.type.getElementType());
-  int64_t pieces = tile.type.getSize(1) / pieceColumns, below = t.threads / pieces, rows = tile.type.getSize(0);
-  Value row = t.divide(t.thread, pieces), column = t.multiply(t.remainder(t.thread, pieces), pieceColumns);
-  Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(column));
-  Value next = t.offset(to, offset, tile.type.getElementType());
-  Value step = t.multiplyWide(stride, t.widen(t.constant(below)));
-  for (int64_t first = 0; first < rows; first += inStep * below) {
-    int64_t end = std::min(rows, first + inStep * below);
-    SmallVector<Value> held;
-    for (int64_t at = first; at < end; at += below)
-      held.push_back(t.load(t.address(tile, {Index(row, at), Index(column)}), piece));
-    for (auto [i, one] : llvm::enumerate(held)) {
-      auto storeOne = [&, one = one] { t.store(one, next); };
-      count ? t.when(t.below(t.add(row, first + int64_t(i) * below), count), storeOne) : storeOne();
-      next = t.offset(next, step, tile.type.getElementType());
-    }
-  }
-}
-
-/// The rows of a tile, or a tile that is one row of the array.
-void ChainCode::storeTile(const Place &tile, bool isWhole, StoreOp op, const Chunk &chunk) {
-  CallerArray array = arrays.lookup(op.getArray());
-  Value first = chunk.values.lookup(op.getFirst()), rows = narrow(chunk, op.getRows());
-  auto simply = [&] {
-    Place given = tile;
-    if (isWhole)
-      given.type = TileType::get(t.builder.getContext(), {1, tile.type.getSize(0), tile.type.getSize(1)},
-                                 tile.type.getElementType(), Memory::Shared,
-                                 {tile.type.getExtent(), tile.type.getStride(0), 1}, 0);
-    emitStore(t, given, rows, array, first);
-  };
-  int64_t pieces = tile.type.getSize(1) / pieceColumns;
-  if (t.threads % pieces || tile.type.getSize(0) % (t.threads / pieces))
-    return simply();
-  Value isEasy = arith::AndIOp::create(t.builder, t.loc, isPresent(t, array), isAligned(t, array, pieceBytes));
-  t.either(
-      isEasy,
-      [&] {
-        Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), tile.type.getElementType());
-        Value count = rows;
-        if (isWhole) // of a chunk that is another CTA's, nothing
-          count = chain.segment ? t.multiply(rows, tile.type.getSize(0)) : Value();
-        storePieces(tile, to, isWhole ? array.innerStrides[0] : array.tokenStride, count);
-      },
-      simply);
-}
-
 void ChainCode::store() {
   scf::ForOp chunks = forChunks();
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
-  auto take = [&](int64_t number, StoreOp op, bool isWhole, int64_t offset, ArrayRef<int64_t> shape) {
+  ChainStores stores(t, chain, shared, kernel.part);
+  auto take = [&](int64_t number, StoreOp op, llvm::function_ref<void(const CallerArray &, Value, Value)> store) {
     code.wait(made(number), parity(chunk.number));
-    storeTile(storedPlace(offset, shape), isWhole, op, chunk);
+    store(arrays.lookup(op.getArray()), chunk.values.lookup(op.getFirst()), narrow(chunk, op.getRows()));
     arriveOnce(free(number));
   };
   if (chain.keepsRounded())
-    take(0, chain.kept, true, chain.keptOffset, {StateChain::channels, chain.keys});
+    take(0, chain.kept,
+         [&](const CallerArray &array, Value first, Value rows) { stores.storeState(array, first, rows); });
   for (auto [number, one] : llvm::enumerate(chain.stored))
-    take(int64_t(number) + 1, one.op, false, one.offset, {one.rows, StateChain::channels});
+    take(int64_t(number) + 1, one.op, [&, &one = one](const CallerArray &array, Value first, Value rows) {
+      stores.storeValue(one, array, first, rows);
+    });
   if (!kernel.flags)
     return;
   t.builder.setInsertionPointAfter(chunks);

@@ -13,8 +13,10 @@ struct ChainKernel {
   const mlir::IRMapping &values; // what scalars around the ops have become
   mlir::Value shared;            // where shared memory begins
   ChunkFlags flags;              // of the chunks of the arrays that are awaited, if there are any
+  mlir::Value part;              // of the value channels
   llvm::DenseSet<mlir::Value> awaited;
   std::optional<SegmentSummaries> summaries;
+  llvm::function_ref<CallerArray()> findFinal; // where the final state goes
 };
 
 /// Emits the kernel's ops as roles.

@@ -22,7 +22,7 @@ Value ChainNumbers::rowOf(int64_t size, int64_t number) {
 }
 
 Value ChainNumbers::placeOf(const StateChain::Load &load, Value row) {
-  Value place = t.add(t.add(stage, load.offset), t.multiply(row, 4));
+  Value place = t.add(t.add(begin, load.offset), t.multiply(row, 4));
   return LLVM::IntToPtrOp::create(t.builder, t.loc, LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace),
                                   place);
 }
@@ -138,8 +138,8 @@ void ChainNumbers::leave(const StateChain::Load &load) {
   }
 }
 
-void ChainNumbers::make(ValueRange asked, const IRMapping &values, Value stage) {
-  this->stage = stage;
+void ChainNumbers::make(ValueRange asked, const IRMapping &values, Value begin) {
+  this->begin = begin;
   known.clear();
   size_t next = 0;
   for (const StateChain::Load &load : chain.loads)
@@ -170,8 +170,8 @@ namespace {
 
 class InteractionCode {
 public:
-  InteractionCode(TeamCode &team, const StateChain &chain, Value stage)
-      : t(team), code(team), chain(chain), stage(stage) {}
+  InteractionCode(TeamCode &team, const StateChain &chain, Value stage, Value numbers)
+      : t(team), code(team), chain(chain), stage(stage), numbers(numbers) {}
   void emit(const StateChain::Interaction &interaction);
 
 private:
@@ -197,7 +197,7 @@ private:
   TeamCode &t;
   WarpgroupCode code;
   const StateChain &chain;
-  Value stage;
+  Value stage, numbers;                                          // where the chunk's tiles begin, and its numbers
   std::map<std::pair<unsigned, bool>, SmallVector<Value>> known; // numbers of rows or columns, by load
 };
 
@@ -225,24 +225,24 @@ SmallVector<Value> InteractionCode::multiply(const StateChain::Load &left, const
 /// A thread's two rows, or two neighbours of each eight columns.
 SmallVector<Value> InteractionCode::numbersOf(Value tile, bool areOfRows) {
   const StateChain::Load &load = loadOf(tile);
-  SmallVector<Value> &numbers = known[{unsigned(&load - chain.loads.begin()), areOfRows}];
-  if (!numbers.empty())
-    return numbers;
+  SmallVector<Value> &all = known[{unsigned(&load - chain.loads.begin()), areOfRows}];
+  if (!all.empty())
+    return all;
   Type f32 = t.builder.getF32Type();
-  Value first = t.add(t.add(stage, load.offset), t.multiply(areOfRows ? firstRow() : firstColumn(), 4));
+  Value first = t.add(t.add(numbers, load.offset), t.multiply(areOfRows ? firstRow() : firstColumn(), 4));
   Value from = LLVM::IntToPtrOp::create(t.builder, t.loc,
                                         LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace), first);
   auto after = [&](int64_t numbers) {
     return LLVM::GEPOp::create(t.builder, t.loc, from.getType(), f32, from, ArrayRef<LLVM::GEPArg>{int32_t(numbers)});
   };
   if (areOfRows)
-    return numbers = {t.load(from, f32), t.load(after(8), f32)};
+    return all = {t.load(from, f32), t.load(after(8), f32)};
   for (int64_t column = 0; column < load.type().getSize(0); column += 8) {
     Value two = t.load(after(column), VectorType::get(2, f32));
     for (int64_t i : {0, 1})
-      numbers.push_back(LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i)));
+      all.push_back(LLVM::ExtractElementOp::create(t.builder, t.loc, two, t.constant(i)));
   }
-  return numbers;
+  return all;
 }
 
 void InteractionCode::map(MapOp op, SmallVector<Value> &sums) {
@@ -275,8 +275,8 @@ void InteractionCode::emit(const StateChain::Interaction &interaction) {
     code.storeMatrices(atColumns(result, own, column), ArrayRef(packed).slice(column / 4, 4), false);
 }
 
-void nvvm::emitInteractions(TeamCode &team, const StateChain &chain, Value stage) {
-  InteractionCode code(team, chain, stage);
+void nvvm::emitInteractions(TeamCode &team, const StateChain &chain, Value stage, Value numbers) {
+  InteractionCode code(team, chain, stage, numbers);
   for (const StateChain::Interaction &interaction : chain.interactions)
     code.emit(interaction);
 }

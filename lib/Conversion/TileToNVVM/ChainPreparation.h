@@ -16,8 +16,8 @@ public:
       : t(team), chain(chain), arrays(arrays) {}
   /// Asks for what a chunk has in other types; `values` is what scalars of the loop are in it.
   llvm::SmallVector<mlir::Value> ask(const mlir::IRMapping &values);
-  /// Makes all numbers of the chunk, whose stage begins at the address, and leaves them there.
-  void make(mlir::ValueRange asked, const mlir::IRMapping &values, mlir::Value stage);
+  /// Makes all numbers of the chunk, and leaves them where those of its stage begin.
+  void make(mlir::ValueRange asked, const mlir::IRMapping &values, mlir::Value begin);
 
 private:
   /// A lane's numbers of a tile, of one that is all lanes' own if the tile has one; and how many rows count, where
@@ -37,11 +37,12 @@ private:
   TeamCode &t;
   const analysis::StateChain &chain;
   const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
-  mlir::Value stage;
+  mlir::Value begin;
   llvm::DenseMap<mlir::Value, Known> known; // by tile
 };
 
-/// Makes the interactions of a chunk whose stage begins at the address, and leaves them there.
-void emitInteractions(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage);
+/// Makes the interactions of a chunk, the tiles and numbers of whose stage begin at the addresses, and leaves them
+/// among the tiles.
+void emitInteractions(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage, mlir::Value numbers);
 
 } // namespace recur::conversion::nvvm

@@ -131,7 +131,7 @@ SmallVector<Value> &StepsCode::numbersOf(const Operand &operand) {
 /// Numbers that lie side by side, for each of a thread's: it has two neighbours of each eight columns.
 SmallVector<Value> StepsCode::loadNumbers(const StateChain::Load &load, int64_t groups) {
   Type f32 = t.builder.getF32Type();
-  Value own = t.add(around.stage, load.offset);
+  Value own = t.add(around.numbers, load.offset);
   if (load.type().getShape().back() == 1)
     return SmallVector<Value>(4 * groups, t.load(pointerTo(own), f32));
   own = t.add(own, t.multiply(t.remainder(t.lane, 4), 8));
@@ -149,7 +149,7 @@ SmallVector<Value> StepsCode::loadRowNumbers(const Operand &operand, int64_t cou
   if (operand.kind == Operand::Constant)
     return SmallVector<Value>(count / 2, t.number(operand.constant));
   SmallVector<Value> &known = numbers[operand.number];
-  if (known.empty())
+  if (known.empty() || !chain.readsAhead) // else they would be kept from pass to pass
     known = loadNumbers(loadOf(operand), count / 8);
   return known;
 }
@@ -161,10 +161,7 @@ SmallVector<Value> StepsCode::loadColumnNumbers(const Operand &operand) {
 /// What passes over a product's sums take besides them, before it begins: then it is there when the product has ended.
 void StepsCode::fetchFor(unsigned value) {
   for (const Step &step : chain.steps) {
-    bool takes = step.kind == StepKind::Map && llvm::any_of(step.operands, [&](const Operand &operand) {
-                   return operand.kind == Operand::Value && operand.number == value;
-                 });
-    if (!takes)
+    if (step.kind != StepKind::Map || !step.takes(value))
       continue;
     for (const Operand &operand : step.operands)
       if (operand.kind == Operand::Load) {
@@ -206,7 +203,8 @@ void StepsCode::begin(unsigned number) {
     state = multiply(step, left, state);
     return;
   }
-  fetchFor(*step.value);
+  if (chain.readsAhead)
+    fetchFor(*step.value);
   SmallVector<Value> start;
   if (step.plus) {
     start = numbersOf(*step.plus);
@@ -327,14 +325,14 @@ void StepsCode::store(const Step &step) {
   const StateChain::Stored &stored = chain.stored[number];
   SmallVector<Value> &packed = packedOf(operand);
   Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
-  Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
+  Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
+  Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));
+  Value swizzled = arith::XOrIOp::create(t.builder, t.loc, piece, inMatrix);
   around.leave(int64_t(number) + 1, [&] {
-    int64_t stride = 2 * StateChain::paddedRow(StateChain::channels);
-    Value channel = t.add(t.multiply(t.warp, unit), low);
-    Value own = t.add(t.add(around.base, t.multiply(t.add(inMatrix, high), stride)),
-                      t.add(t.multiply(channel, 2), stored.offset));
+    Value own = t.add(t.add(around.base, t.multiply(row, panelRowBytes)),
+                      t.add(t.multiply(swizzled, pieceBytes), stored.offset));
     for (int64_t i = 0; i < stored.rows / unit; ++i)
-      code.storeMatrices(t.add(own, i * unit * stride), ArrayRef(packed).slice(4 * i, 4), true);
+      code.storeMatrices(t.add(own, i * unit * panelRowBytes), ArrayRef(packed).slice(4 * i, 4), true);
   });
 }
 
@@ -342,7 +340,7 @@ void StepsCode::keepState() {
   Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
   Value low = t.multiply(t.remainder(matrix, 2), 8), high = t.multiply(t.divide(matrix, 2), 8);
   around.leave(0, [&] {
-    int64_t stride = 2 * StateChain::paddedRow(chain.keys);
+    int64_t stride = 2 * chain.paddedRow();
     Value row = t.add(t.add(t.multiply(t.warp, unit), inMatrix), low);
     Value own = t.add(t.add(around.base, t.multiply(row, stride)), t.add(t.multiply(high, 2), chain.keptOffset));
     for (int64_t i = 0; i < chain.keys / unit; ++i) {

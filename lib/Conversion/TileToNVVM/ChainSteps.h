@@ -7,7 +7,7 @@ namespace recur::conversion::nvvm {
 
 /// What of a chunk the steps do not know themselves.
 struct ChainSurroundings {
-  mlir::Value base, stage; // addresses in shared memory: of all, and of the chunk's stage
+  mlir::Value base, stage, numbers; // addresses in shared memory: of all, of the chunk's tiles, and of its numbers
   /// Stops until the stage has been filled.
   llvm::function_ref<void()> waitForLoads;
   /// A number of the kernel's loop, of 32 bits.

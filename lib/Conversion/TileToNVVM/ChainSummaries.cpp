@@ -235,7 +235,7 @@ SmallVector<Value> ColumnFactors::begin() {
   return SmallVector<Value>(llvm::divideCeil(chain.keys, warpThreads), t.number(1));
 }
 
-SmallVector<Value> ColumnFactors::take(ValueRange factors, Value stage) {
+SmallVector<Value> ColumnFactors::take(ValueRange factors, Value numbers) {
   SmallVector<Value> next(factors);
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   for (const StateChain::Step &step : chain.steps) {
@@ -243,7 +243,7 @@ SmallVector<Value> ColumnFactors::take(ValueRange factors, Value stage) {
       continue;
     const StateChain::Load &load = chain.loads[step.scale->number];
     bool isOne = load.type().getShape().back() == 1;
-    Value own = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(stage, load.offset));
+    Value own = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, t.add(numbers, load.offset));
     for (auto [part, factor] : llvm::enumerate(next)) {
       // Lanes behind the last column have it again.
       Value place = isOne ? t.constant(0) : t.smaller(column(int64_t(part)), t.constant(chain.keys - 1));

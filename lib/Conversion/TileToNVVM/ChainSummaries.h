@@ -42,7 +42,7 @@ public:
   static bool isScaled(const analysis::StateChain &chain);
   llvm::SmallVector<mlir::Value> begin();
   /// Takes those of a chunk, whose numbers lie in a stage.
-  llvm::SmallVector<mlir::Value> take(mlir::ValueRange factors, mlir::Value stage);
+  llvm::SmallVector<mlir::Value> take(mlir::ValueRange factors, mlir::Value numbers);
   void store(mlir::ValueRange factors, const SegmentSummaries &summaries);
 
 private:

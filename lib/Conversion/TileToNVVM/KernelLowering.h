@@ -44,9 +44,11 @@ public:
 private:
   void beginFunction();
   mlir::Value findRow();
-  /// Where what the CTA has of an array begins; null where the array is absent.
-  mlir::Value findFirst(int number, mlir::Type element);
-  CallerArray findArray(mlir::BlockArgument array);
+  /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
+  mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
+  CallerArray findArray(mlir::BlockArgument array, bool isState = false);
+  /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
+  CallerArray findFinal();
   void findArrays();
   /// Where arrays begin is computed anew from here on, and not kept in registers until then.
   void forgetArrays();
@@ -103,6 +105,8 @@ private:
   void finishBefore(mlir::Operation *op);
   /// Segments.cpp: which chunks the CTA has, and from which it begins.
   void emit(tile::SegmentOp op);
+  /// Where the last of the CTAs of a sequence stores the final state; absent for others.
+  CallerArray findStore(tile::SegmentOp op, CallerArray final);
   SegmentSummaries findSummaries(tile::SegmentOp op, mlir::Value segment);
   mlir::LogicalResult checkTypes(mlir::Operation *op);
   mlir::LogicalResult allocate(tile::AllocOp op);

@@ -131,6 +131,18 @@ SegmentSummaries KernelLowering::findSummaries(SegmentOp op, Value segment) {
   return summaries;
 }
 
+CallerArray KernelLowering::findStore(SegmentOp op, CallerArray final) {
+  Type word32 = builder.getI32Type();
+  Value row = NVVM::BlockIdYOp::create(builder, op.getLoc(), word32);
+  Value rows = NVVM::GridDimYOp::create(builder, op.getLoc(), word32);
+  if (op.makesSummaries()) // of all segments but the last
+    rows = team.add(rows, 1);
+  Value null = LLVM::ZeroOp::create(builder, op.getLoc(), final.pointer.getType());
+  Value isBefore = team.below(team.add(row, 1), rows);
+  final.pointer = team.select(isBefore, null, final.pointer);
+  return final;
+}
+
 void KernelLowering::emit(SegmentOp op) {
   Location loc = op.getLoc();
   Type word32 = builder.getI32Type(), word64 = builder.getI64Type();
@@ -167,7 +179,6 @@ void KernelLowering::emit(SegmentOp op) {
     return found;
   };
   CallerArray start = unless(equal(op.getRemains() ? begin : segment, number(0)), op.getInitial());
-  CallerArray store = unless(equal(next, segments), op.getFinal());
   if (summaries && summaries->mapsState) {
     Value hasValues = team.below(summaries->rowBlock, team.constant(0));
     for (int64_t number : op.getMapsAttr().asArrayRef()) {
@@ -176,7 +187,7 @@ void KernelLowering::emit(SegmentOp op) {
     }
   }
   arrays[op.getStart()] = start;
-  arrays[op.getStore()] = store;
+  arrays[op.getStore()] = findStore(op, arrayOf(op.getFinal()));
   for (Value array : {op.getStart(), op.getStore()})
     extents[array] = {Memory::Global, 0, 1, false};
 }

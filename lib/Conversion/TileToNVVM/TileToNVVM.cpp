@@ -142,7 +142,7 @@ Value KernelLowering::findRow() {
   return choice.getResult(0);
 }
 
-Value KernelLowering::findFirst(int number, Type element) {
+Value KernelLowering::findFirst(int number, Type element, bool isState) {
   Location loc = kernel.getLoc();
   auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
   auto globalPointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
@@ -155,14 +155,16 @@ Value KernelLowering::findFirst(int number, Type element) {
       team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
       head);
   Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
-  Value first = team.choose(
-      isPacked,
-      [&] {
-        Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
-        return team.multiplyWide(before, array(abi::FirstStrideWord));
-      },
-      firstToken);
-  offset = team.addWide(offset, first);
+  if (!isState) {
+    Value first = team.choose(
+        isPacked,
+        [&] {
+          Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
+          return team.multiplyWide(before, array(abi::FirstStrideWord));
+        },
+        firstToken);
+    offset = team.addWide(offset, first);
+  }
   offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
   offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
@@ -170,12 +172,12 @@ Value KernelLowering::findFirst(int number, Type element) {
   return team.select(isAbsent, null, team.offset(data, offset, element));
 }
 
-CallerArray KernelLowering::findArray(BlockArgument argument) {
+CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
   auto type = cast<TileType>(argument.getType());
   auto number = int(argument.getArgNumber());
   auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
   CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
-  found.pointer = findFirst(number, type.getElementType());
+  found.pointer = findFirst(number, type.getElementType(), isState);
   if (type.getRank() > 2)
     found.innerStrides = {array(abi::RowStrideWord), array(abi::ColumnStrideWord)};
   return found;
@@ -239,6 +241,19 @@ void KernelLowering::findArrays() {
       arrays[argument] = findArray(argument);
 }
 
+CallerArray KernelLowering::findFinal() {
+  Location loc = kernel.getLoc();
+  Value unit = forget(NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type()));
+  Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
+  sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
+  head = arith::RemUIOp::create(builder, loc, unit, heads);
+  Value array = chain->final.getArray();
+  SegmentOp segment = chain->segment;
+  if (!segment)
+    return findArray(cast<BlockArgument>(array), /*isState=*/true);
+  return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true));
+}
+
 void KernelLowering::forgetArrays() {
   head = forget(head);
   sequence = team.widen(forget(team.narrow(sequence)));
@@ -284,9 +299,13 @@ LogicalResult KernelLowering::run() {
     llvm::DenseSet<Value> awaited;
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));
-    emitStateChain(team, *chain, {arrays, values, shared, flags, awaited, summaries});
+    emitStateChain(team, *chain,
+                   {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }});
   } else if (carry) {
     emitChannelCarry(team, kernel, *carry, arrays, values);
+  } else if (kernel.getChannels()) {
+    return kernel.emitOpError(
+        "cannot be lowered: only kernels with their state in registers have parts of fewer channels");
   } else if (failed(lower(body))) {
     return failure();
   }

@@ -19,8 +19,9 @@ using Dim = int64_t;
 class Channels {
 public:
   explicit Channels(ProgramOp program) : program(program) {}
-  /// Makes the program one for the first of so many parts of the channels of its states; nothing if they are not apart.
-  bool narrow(int64_t partSize);
+  /// Makes the program one for the first of the parts of so many channels of its states; nothing if they are not apart.
+  /// `cutShort`: the last part may have fewer.
+  bool narrow(int64_t partSize, bool cutShort);
 
 private:
   Dim dim(Value value, unsigned place) {
@@ -83,7 +84,7 @@ struct PartsPass : recur::chunk::impl::PartsPassBase<PartsPass> {
     if (getOperation().getStates().empty())
       return;
     bool isAlone = alone && isStateAlone(getOperation());
-    Channels(getOperation()).narrow(isAlone ? alone : size);
+    Channels(getOperation()).narrow(isAlone ? alone : size, isAlone && cutShort);
   }
 };
 
@@ -142,7 +143,7 @@ void Channels::relate(Operation *op) {
     mixAll(value);
 }
 
-bool Channels::narrow(int64_t partSize) {
+bool Channels::narrow(int64_t partSize, bool cutShort) {
   for (Operation &op : program.getBody().front())
     relate(&op);
   llvm::DenseSet<Dim> whole;
@@ -154,7 +155,7 @@ bool Channels::narrow(int64_t partSize) {
   for (int64_t i = 0; i < tensorOf(first).getRank() && !chosen; ++i) {
     Dim leader = classes.getLeaderValue(dim(first, i));
     int64_t channels = sizeOf(first, i);
-    if (whole.contains(leader) || channels <= partSize || channels % partSize != 0)
+    if (whole.contains(leader) || channels <= partSize || (channels % partSize != 0 && !cutShort))
       continue;
     auto has = [&](Value value) {
       for (int64_t j = 0; j < tensorOf(value).getRank(); ++j)

@@ -241,8 +241,8 @@ def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
     Two dimensions of values are one where an op takes them together, number by number; a dimension is whole where numbers
     along it are added up, or are told apart by their place, as tokens are. If a dimension of all states, and of all that
     leaves the chunk, is not whole, then its channels are apart: the program becomes one for `size` of them, or for `alone`
-    of them if nothing happens in it but that one matrix is read and advanced with rows that are there: then the state can
-    stay in registers, as many rows of it as a product has. Values without that dimension are the same for every part.
+    of them if nothing happens in it but that one matrix is read and advanced with rows that are there (it can stay in
+    registers then, as many rows as a product has). Values without that dimension are the same for every part.
 
     Before, with `size=2`:
     ```mlir
@@ -260,7 +260,8 @@ def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
     ```
   }];
   let options = [Option<"size", "size", "int64_t", "32", "channels of a part">,
-                 Option<"alone", "alone", "int64_t", "0", "channels of a part of a state that is alone; 0: as of others">];
+                 Option<"alone", "alone", "int64_t", "0", "channels of a part of a state that is alone; 0: as of others">,
+                 Option<"cutShort", "cut-short", "bool", "false", "the last part of such a state may have fewer">];
 }
 
 def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {

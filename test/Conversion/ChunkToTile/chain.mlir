@@ -2,9 +2,9 @@
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=f32 threads=256" | FileCheck %s --check-prefix=F32
 
 // One state that is read and advanced with rows of bf16 stays in registers: threads of four roles, and stages of what a
-// chunk brings. Here that is 8 KiB of w, k and y each, and 1 KiB for a number: four stages of 25 KiB; and then what is
-// stored, 9 KiB of the state and 9 KiB of what was read, and 256 bytes of barriers.
-// CHECK: tile.kernel @chain required 0 workspace 0 threads 288 shared 121088 {
+// chunk brings. Here that is 8 KiB of w, k and y each: four stages of 24 KiB; and then what is stored, 9 KiB of the state
+// and 8 KiB of what was read, 16 bytes for a number of each stage, and 256 bytes of barriers.
+// CHECK: tile.kernel @chain required 0 workspace 0 threads 288 shared 116032 {
 // F32: tile.kernel @chain required 0 workspace 0 threads 256 shared
 chunk.program @chain {} chunk 64 {
   %y = chunk.take "y" rounded : tensor<64x64xf32>

@@ -120,3 +120,10 @@ tile.kernel @systems_of_odd_channels required 0 workspace 0 threads 128 shared 6
   // expected-error @below {{'tile.conjugate_gradients' op cannot be lowered: channels are a multiple of 16, up to 128}}
   tile.conjugate_gradients %q, %q[%n] state %G[%n] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x24xbf16, global>, !tile.tile<?x24xbf16, global> state !tile.tile<?x24x24xf32, global> ridge !tile.tile<1x24xf32, shared, [24, 1]> into !tile.tile<64x24xf32, shared, [24, 1]> work !tile.tile<4992xf32, shared, [1]>
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op cannot be lowered: only kernels with their state in registers have parts of fewer channels}}
+tile.kernel @cut required 0 workspace 0 threads 32 shared 0 channels 96 {
+^bb0(%n: i64):
+}

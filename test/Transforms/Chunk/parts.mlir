@@ -1,5 +1,6 @@
 // RUN: recur-opt %s --split-input-file --chunk-parts=size=2 | FileCheck %s
 // RUN: recur-opt %s --split-input-file --chunk-parts="size=1 alone=2" | FileCheck %s --check-prefix=ALONE
+// RUN: recur-opt %s --split-input-file --chunk-parts="size=1 alone=3 cut-short" | FileCheck %s --check-prefix=CUT
 
 // Channels of values are apart, those of keys are added up over by the read.
 // CHECK-LABEL: chunk.program @apart
@@ -59,6 +60,10 @@ chunk.program @summed {} chunk 8 {
 // CHECK: chunk.state "S" : tensor<2x4xf32>
 // ALONE-LABEL: chunk.program @alone
 // ALONE: chunk.state "S" : tensor<2x4xf32>
+// The last of its parts may have fewer channels, and then it is for those that have all; others' parts are of one size.
+// CUT-LABEL: chunk.program @alone
+// CUT: chunk.take "y" : tensor<8x3xf32>
+// CUT: chunk.state "S" : tensor<3x4xf32>
 chunk.program @alone {} chunk 8 {
   %w = chunk.take "w" : tensor<8x4xf32>
   %y = chunk.take "y" : tensor<8x4xf32>
@@ -74,6 +79,8 @@ chunk.program @alone {} chunk 8 {
 
 // ALONE-LABEL: chunk.program @busy
 // ALONE: chunk.state "S" : tensor<1x4xf32>
+// CUT-LABEL: chunk.program @busy
+// CUT: chunk.state "S" : tensor<1x4xf32>
 chunk.program @busy {} chunk 8 {
   %w = chunk.take "w" : tensor<8x4xf32>
   %S = chunk.state "S" : tensor<4x4xf32>

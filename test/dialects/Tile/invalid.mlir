@@ -51,6 +51,13 @@ tile.kernel @k required -1 workspace 0 {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op has parts of at least one channel together, not 0}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 0 channels 0 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op awaits chunks of array 1, but has 1 arrays}}
 tile.kernel @k required 1 workspace 0 threads 64 shared 0 awaits [0, 1] {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):

@@ -118,6 +118,12 @@ tile.kernel @takes required 0 workspace 0 threads 256 shared 4096 awaits [0] {
 ^bb0(%x: !tile.tile<?x16xf32, global>, %n: i64):
 }
 
+// Parts of the value channels, of which the last has fewer than others.
+// CHECK-LABEL: tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels 96 {
+tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels 96 {
+^bb0(%x: !tile.tile<?x64xf32, global>, %n: i64):
+}
+
 // The plan of a CTA of one team: local tiles of bf16 are in no pairs.
 // CHECK-LABEL: tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {
 tile.kernel @team required 0 workspace 2048 threads 256 shared 4096 {

@@ -114,10 +114,12 @@ struct PhasedPlan {
   llvm::SmallVector<tile::KernelOp> kernels() { return llvm::to_vector(module->getOps<tile::KernelOp>()); }
 };
 
-/// The phases of a plan, with parts of so many channels.
+/// The phases of a plan, with parts of so many channels. `cutShort`: the last part of a state that is alone may have
+/// fewer.
 class PhasedPlanTest : public TilePlanTest {
 protected:
-  PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype) {
+  PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype,
+                  bool cutShort = false) {
     PhasedPlan result{toChunk(recurrences, chunk, /*saysWhatRemains=*/true), {}, {}};
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
@@ -132,7 +134,7 @@ protected:
     split.addPass(mlir::createCanonicalizerPass());
     split.addPass(mlir::createCSEPass());
     split.addPass(chunk::createPhasesPass());
-    split.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({part}));
+    split.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({part, cutShort ? part : 0, cutShort}));
     EXPECT_TRUE(mlir::succeeded(split.run(*result.module)));
     llvm::SmallVector<chunk::ProgramOp> programs(result.module->getOps<chunk::ProgramOp>());
     if (programs.size() > 1)
@@ -188,6 +190,25 @@ TEST_P(PhasedPlans, RoundAsTheirDataDoes) {
       relativeRms(get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data, options)), want);
   EXPECT_LE(error, std::max(8e-3, 4 * ofData));
   EXPECT_GT(error, 1e-9);
+}
+
+/// The last of two parts has 4 of 12 channels.
+TEST_F(PhasedPlanTest, WithAPartOfFewerChannelsComputeTokenByToken) {
+  for (const char *name : {"gated_delta_net", "kda", "linear_attention", "gated_delta_product"}) {
+    auto module = example(name, {{"K", 16}, {"V", 12}});
+    ASSERT_TRUE(module);
+    PhasedPlan tiles = plan(*module, 16, 8, "bf16", /*cutShort=*/true);
+    bool isCut = false;
+    for (const chunk::Phase &phase : tiles.phases.phases)
+      isCut |= phase.parts == 2 && phase.channels == 12;
+    EXPECT_TRUE(isCut) << name;
+    for (int64_t tokens : {0, 5, 16, 37}) {
+      Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+      Results want = get(interpret(recurrenceOf(*module), data));
+      Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data));
+      EXPECT_LE(relativeRms(got, want), limit) << name << ", " << tokens << " tokens";
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, PhasedPlans, ::testing::ValuesIn(test::nameExamples()),

@@ -1,0 +1,115 @@
+#include "Conversion/TileToNVVM/ChainStores.h"
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::conversion::nvvm;
+using recur::analysis::StateChain;
+
+static constexpr int64_t pieceBytes = 16, pieceColumns = 8, permutedRows = 8;
+
+Value nvvm::countOwnChannels(TeamCode &t, const StateChain &chain, Value part) {
+  Value left = t.add(t.multiply(part, -StateChain::channels), chain.channelsOfAll);
+  return t.smaller(left, t.constant(StateChain::channels));
+}
+
+Value ChainStores::placeOf(const Stored &tile, Value row, Value piece) {
+  if (tile.isPermuted)
+    piece = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, permutedRows));
+  Value elements = t.add(t.add(t.multiply(row, tile.stride), t.multiply(piece, pieceColumns)), tile.offset / 2);
+  return t.offset(shared, elements, t.builder.getBF16Type());
+}
+
+/// Whether the threads' pieces of a tile are below each other, and are whole.
+bool ChainStores::fitsPieces(const Stored &tile) {
+  int64_t pieces = tile.columns / pieceColumns;
+  return t.threads % pieces == 0 && tile.rows % (t.threads / pieces) == 0;
+}
+
+/// Rows of a tile to where they lie 16 bytes at a time. A thread's pieces are below each other, and several of them are
+/// read before the first is written.
+void ChainStores::storePieces(const Stored &tile, Value to, Value stride, Value count) {
+  constexpr int64_t inStep = 8;
+  Type element = t.builder.getBF16Type(), type = VectorType::get(pieceColumns, element);
+  int64_t pieces = tile.columns / pieceColumns, below = t.threads / pieces;
+  Value row = t.divide(t.thread, pieces), piece = t.remainder(t.thread, pieces);
+  Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(t.multiply(piece, pieceColumns)));
+  Value next = t.offset(to, offset, element);
+  Value step = t.multiplyWide(stride, t.widen(t.constant(below)));
+  for (int64_t first = 0; first < tile.rows; first += inStep * below) {
+    int64_t end = std::min(tile.rows, first + inStep * below);
+    SmallVector<Value> held;
+    for (int64_t at = first; at < end; at += below)
+      held.push_back(t.load(placeOf(tile, t.add(row, at), piece), type));
+    for (auto [i, one] : llvm::enumerate(held)) {
+      auto storeOne = [&, one = one] { t.store(one, next); };
+      count ? t.when(t.below(t.add(row, first + int64_t(i) * below), count), storeOne) : storeOne();
+      next = t.offset(next, step, element);
+    }
+  }
+}
+
+/// The same number by number, to wherever they go.
+void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, Offset offset) {
+  Type element = t.builder.getBF16Type();
+  t.deal(t.constant(tile.rows * tile.columns), [&](Value index) {
+    Value row = t.divide(index, tile.columns), column = t.remainder(index, tile.columns);
+    t.when(isThere(row, column), [&] {
+      Value piece = placeOf(tile, row, t.divide(column, pieceColumns));
+      Value number = t.load(t.offset(piece, t.remainder(column, pieceColumns), element), element);
+      t.store(number, t.offset(to, offset(row, column), element));
+    });
+  });
+}
+
+void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray &array, Value first, Value rows) {
+  Stored tile{value.offset, value.rows, StateChain::channels, StateChain::channels, /*isPermuted=*/true};
+  Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
+  auto inPieces = [&] {
+    Value count = rows;
+    if (isCutShort()) { // a thread has the same columns of all rows
+      Value column = t.multiply(t.remainder(t.thread, tile.columns / pieceColumns), pieceColumns);
+      count = t.select(t.below(column, countOwnChannels(t, chain, part)), rows, t.constant(0));
+    }
+    storePieces(tile, to, array.tokenStride, count);
+  };
+  auto byNumbers = [&] {
+    auto isThere = [&](Value row, Value column) -> Value {
+      Value hasRow = t.below(row, rows);
+      if (!isCutShort())
+        return hasRow;
+      return arith::AndIOp::create(t.builder, t.loc, hasRow, t.below(column, countOwnChannels(t, chain, part)));
+    };
+    storeNumbers(tile, to, isThere, [&](Value row, Value column) {
+      return t.addWide(t.multiplyWide(t.widen(row), array.tokenStride), t.widen(column));
+    });
+  };
+  t.when(isPresent(t, array), [&] {
+    if (fitsPieces(tile) && chain.channelsOfAll % pieceColumns == 0)
+      t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
+    else
+      byNumbers();
+  });
+}
+
+void ChainStores::storeState(const CallerArray &array, Value first, Value rows) {
+  Stored tile{chain.keptOffset, StateChain::channels, chain.keys, chain.paddedRow(), /*isPermuted=*/false};
+  Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
+  Value channels = isCutShort() ? countOwnChannels(t, chain, part) : t.constant(StateChain::channels);
+  // Of a chunk that is another CTA's, nothing.
+  Value count =
+      isCutShort() || chain.segment ? t.select(t.below(t.constant(0), rows), channels, t.constant(0)) : Value();
+  auto inPieces = [&] { storePieces(tile, to, array.innerStrides[0], count); };
+  auto byNumbers = [&] {
+    auto isThere = [&](Value row, Value) { return t.below(row, count ? count : channels); };
+    storeNumbers(tile, to, isThere, [&](Value row, Value column) {
+      return t.addWide(t.multiplyWide(t.widen(row), array.innerStrides[0]),
+                       t.multiplyWide(t.widen(column), array.innerStrides[1]));
+    });
+  };
+  t.when(isPresent(t, array), [&] {
+    if (fitsPieces(tile))
+      t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
+    else
+      byNumbers();
+  });
+}
