@@ -238,7 +238,7 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
   LoadOp op = load.op;
   CallerArray array = arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
-  int64_t pieces = load.type().getSize(1) / pieceColumns, all = rowsOf(load) * pieces;
+  int64_t pieces = load.type().getSize(1) / pieceColumns;
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
   auto sourceOf = [&](Value row, Value piece) {
     Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
@@ -248,18 +248,20 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
     Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
     code.copy(placeOf(load, stage, row, piece), from, pieceBytes, counted);
   };
-  if (t.threads % pieces || all % t.threads)
-    return t.deal(t.constant(all), [&](Value index) {
+  SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
+  if (strips.empty())
+    return t.deal(t.constant(rowsOf(load) * pieces), [&](Value index) {
       Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
       copyOne(row, piece, sourceOf(row, piece));
     });
-  // A thread's pieces are below each other.
-  int64_t below = t.threads / pieces;
-  Value piece = t.remainder(t.thread, pieces), begin = t.divide(t.thread, pieces), from = sourceOf(begin, piece);
-  Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(below)));
-  for (int64_t row = 0; row < rowsOf(load); row += below) {
-    copyOne(t.add(begin, row), piece, from);
-    from = t.offset(from, step, element);
+  for (const Strip &strip : strips) {
+    Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
+    Value from = sourceOf(begin, piece);
+    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce)));
+    for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
+      copyOne(t.add(begin, row), piece, from);
+      from = t.offset(from, step, element);
+    }
   }
 }
 

@@ -19,19 +19,13 @@ Value ChainStores::placeOf(const Stored &tile, Value row, Value piece) {
   return t.offset(shared, elements, t.builder.getBF16Type());
 }
 
-/// Whether the threads' pieces of a tile are below each other, and are whole.
-bool ChainStores::fitsPieces(const Stored &tile) {
-  int64_t pieces = tile.columns / pieceColumns;
-  return t.threads % pieces == 0 && tile.rows % (t.threads / pieces) == 0;
-}
-
 /// Rows of a tile to where they lie 16 bytes at a time. A thread's pieces are below each other, and several of them are
 /// read before the first is written.
-void ChainStores::storePieces(const Stored &tile, Value to, Value stride, Value count) {
+void ChainStores::storePieces(const Stored &tile, const Strip &strip, Value to, Value stride, Value count) {
   constexpr int64_t inStep = 8;
   Type element = t.builder.getBF16Type(), type = VectorType::get(pieceColumns, element);
-  int64_t pieces = tile.columns / pieceColumns, below = t.threads / pieces;
-  Value row = t.divide(t.thread, pieces), piece = t.remainder(t.thread, pieces);
+  int64_t below = strip.rowsAtOnce;
+  Value row = t.divide(t.thread, strip.pieces), piece = t.add(t.remainder(t.thread, strip.pieces), strip.first);
   Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(t.multiply(piece, pieceColumns)));
   Value next = t.offset(to, offset, element);
   Value step = t.multiplyWide(stride, t.widen(t.constant(below)));
@@ -64,13 +58,16 @@ void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, 
 void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray &array, Value first, Value rows) {
   Stored tile{value.offset, value.rows, StateChain::channels, StateChain::channels, /*isPermuted=*/true};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
+  SmallVector<Strip> strips = findStrips(tile.columns / pieceColumns, tile.rows, t.threads);
   auto inPieces = [&] {
-    Value count = rows;
-    if (isCutShort()) { // a thread has the same columns of all rows
-      Value column = t.multiply(t.remainder(t.thread, tile.columns / pieceColumns), pieceColumns);
-      count = t.select(t.below(column, countOwnChannels(t, chain, part)), rows, t.constant(0));
+    for (const Strip &strip : strips) {
+      Value count = rows;
+      if (isCutShort()) { // a thread has the same columns of all rows
+        Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), pieceColumns);
+        count = t.select(t.below(column, countOwnChannels(t, chain, part)), rows, t.constant(0));
+      }
+      storePieces(tile, strip, to, array.tokenStride, count);
     }
-    storePieces(tile, to, array.tokenStride, count);
   };
   auto byNumbers = [&] {
     auto isThere = [&](Value row, Value column) -> Value {
@@ -84,7 +81,7 @@ void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray 
     });
   };
   t.when(isPresent(t, array), [&] {
-    if (fitsPieces(tile) && chain.channelsOfAll % pieceColumns == 0)
+    if (!strips.empty() && chain.channelsOfAll % pieceColumns == 0)
       t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
     else
       byNumbers();
@@ -98,7 +95,11 @@ void ChainStores::storeState(const CallerArray &array, Value first, Value rows) 
   // Of a chunk that is another CTA's, nothing.
   Value count =
       isCutShort() || chain.segment ? t.select(t.below(t.constant(0), rows), channels, t.constant(0)) : Value();
-  auto inPieces = [&] { storePieces(tile, to, array.innerStrides[0], count); };
+  SmallVector<Strip> strips = findStrips(tile.columns / pieceColumns, tile.rows, t.threads);
+  auto inPieces = [&] {
+    for (const Strip &strip : strips)
+      storePieces(tile, strip, to, array.innerStrides[0], count);
+  };
   auto byNumbers = [&] {
     auto isThere = [&](Value row, Value) { return t.below(row, count ? count : channels); };
     storeNumbers(tile, to, isThere, [&](Value row, Value column) {
@@ -107,7 +108,7 @@ void ChainStores::storeState(const CallerArray &array, Value first, Value rows) 
     });
   };
   t.when(isPresent(t, array), [&] {
-    if (fitsPieces(tile))
+    if (!strips.empty())
       t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
     else
       byNumbers();

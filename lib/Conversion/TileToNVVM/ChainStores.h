@@ -1,6 +1,7 @@
 // What a chain leaves of a chunk, from tiles of shared memory to the caller's arrays.
 #pragma once
 #include "Analysis/StateChain.h"
+#include "Conversion/TileToNVVM/Strips.h"
 #include "Conversion/TileToNVVM/Team.h"
 
 namespace recur::conversion::nvvm {
@@ -26,8 +27,7 @@ private:
     bool isPermuted;
   };
   mlir::Value placeOf(const Stored &tile, mlir::Value row, mlir::Value piece);
-  bool fitsPieces(const Stored &tile);
-  void storePieces(const Stored &tile, mlir::Value to, mlir::Value stride, mlir::Value count);
+  void storePieces(const Stored &tile, const Strip &strip, mlir::Value to, mlir::Value stride, mlir::Value count);
   using Offset = llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value column)>;
   using Condition = llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value column)>;
   void storeNumbers(const Stored &tile, mlir::Value to, Condition isThere, Offset offset);

@@ -1,4 +1,5 @@
 // Copies between the caller's arrays and tiles.
+#include "Conversion/TileToNVVM/Strips.h"
 #include "Conversion/TileToNVVM/Team.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -94,24 +95,41 @@ private:
   };
   /// Each thread keeps to its columns and goes from row to row, of which it reads so many before it writes them: an
   /// address is the one before and a step, for steps that do not depend on each other would all be known before the
-  /// loop over chunks, and take registers there. False where the rows cannot be dealt out so.
+  /// loop over chunks, and take registers there. Rows are those of tokens, of several micro-steps each, or of a state.
+  /// False where they cannot be dealt out so.
   bool inStrips(int64_t inStep, llvm::function_ref<SmallVector<Value>(const Piece &)> read,
                 llvm::function_ref<void(const Piece &, ArrayRef<Value>)> write) {
     constexpr int64_t mostSteps = 16;
-    bool isState = sizes.size() == 3 && sizes[0] == 1 && array.innerStrides.size() == 2;
-    if (sizes.size() != 2 && !isState)
+    bool isInner = sizes.size() == 3 && array.innerStrides.size() == 2, isState = isInner && sizes[0] == 1;
+    if (sizes.size() != 2 && !isInner)
       return false;
-    int64_t pieces = sizes.back(), down = sizes[sizes.size() - 2], rowsAtOnce = t.threads / pieces;
-    if (t.threads % pieces != 0 || down % rowsAtOnce != 0 || down / rowsAtOnce > mostSteps)
-      return false;
-    Value row = t.divide(t.thread, pieces), column = t.multiply(t.remainder(t.thread, pieces), neighbours);
-    Value end = isState ? t.multiply(rows, down) : rows;
+    const bool hasSteps = isInner && !isState;
+    const int64_t perToken = hasSteps ? sizes[1] : 1;
+    const int64_t down = sizes[sizes.size() - 2] * (hasSteps ? sizes[0] : 1);
+    SmallVector<Strip> strips = findStrips(sizes.back(), down, t.threads);
+    for (const Strip &strip : strips)
+      if (strip.rowsAtOnce % perToken || down / strip.rowsAtOnce > mostSteps)
+        return false;
+    for (const Strip &strip : strips)
+      goDown(strip, down, perToken, hasSteps, isState, inStep, read, write);
+    return !strips.empty();
+  }
+  void goDown(const Strip &strip, int64_t down, int64_t perToken, bool hasSteps, bool isState, int64_t inStep,
+              llvm::function_ref<SmallVector<Value>(const Piece &)> read,
+              llvm::function_ref<void(const Piece &, ArrayRef<Value>)> write) {
+    int64_t rowsAtOnce = strip.rowsAtOnce;
+    Value row = t.divide(t.thread, strip.pieces);
+    Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), neighbours);
+    Value token = t.divide(row, perToken), ofToken = t.remainder(row, perToken);
+    Value end = t.multiply(rows, isState ? down : perToken);
     Value stride = isState ? array.innerStrides[0] : array.tokenStride;
     auto constant = [&](int64_t number) -> Value { return arith::ConstantIntOp::create(t.builder, t.loc, number, 64); };
     Value begin = t.multiplyWide(first, array.tokenStride);
-    Value offset = t.addWide(t.addWide(begin, t.multiplyWide(t.widen(row), stride)), t.widen(column));
+    Value offset = t.addWide(t.addWide(begin, t.multiplyWide(t.widen(token), stride)), t.widen(column));
+    if (hasSteps)
+      offset = t.addWide(offset, t.multiplyWide(t.widen(ofToken), array.innerStrides[0]));
     Value pointer = t.offset(array.pointer, offset, element);
-    Value step = t.multiplyWide(stride, constant(rowsAtOnce));
+    Value step = t.multiplyWide(stride, constant(rowsAtOnce / perToken));
     for (int64_t below = 0; below < down; below += inStep * rowsAtOnce) {
       SmallVector<Piece> together;
       SmallVector<Value> isThere;
@@ -119,7 +137,10 @@ private:
         Piece &piece = together.emplace_back();
         if (isState)
           piece.at.push_back(0);
-        piece.at.append({Index(row, own), Index(column)});
+        piece.at.push_back(Index(token, own / perToken));
+        if (hasSteps)
+          piece.at.push_back(Index(ofToken));
+        piece.at.push_back(Index(column));
         piece.pointer = pointer;
         isThere.push_back(t.below(t.add(row, own), end));
         pointer = t.offset(pointer, step, element);
@@ -134,7 +155,6 @@ private:
           t.when(isThere[i], [&] { write(together[i], known[i]); });
       });
     }
-    return true;
   }
   bool inStrips(llvm::function_ref<void(const Piece &)> copy) {
     return inStrips(

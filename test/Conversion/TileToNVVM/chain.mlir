@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
 
 // The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
 // the product that advances it.
@@ -64,4 +65,24 @@ chunk.program @unrounded {} chunk 16 {
   %S2 = chunk.advance %S1, %u, %l : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
   chunk.next %S, %S2 : tensor<64x32xf32>
   chunk.give "S" whole %S : tensor<64x32xf32>
+}
+
+// Rows of 96 numbers are 12 pieces of 16 bytes, which do not divide 64 threads: 8 and then 4 of them, below each other.
+// CHECK-LABEL: llvm.func @strips
+// CHECK: fence.proxy.async.shared::cta
+// CHECK: llvm.return
+// STRIPS-LABEL: llvm.func @strips
+// STRIPS-COUNT-32: cp.async.cg.shared.global
+// STRIPS-NOT: cp.async.cg.shared.global
+// STRIPS: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+chunk.program @strips {} chunk 64 {
+  %y = chunk.take "y" rounded : tensor<64x64xf32>
+  %w = chunk.take "w" rounded : tensor<64x96xf32>
+  %k = chunk.take "k" rounded : tensor<64x96xf32>
+  %S = chunk.state "S" : tensor<64x96xf32>
+  %x = chunk.read %w, %S : tensor<64x96xf32>, tensor<64x96xf32>
+  %u = chunk.map add %y, %x : tensor<64x64xf32>, tensor<64x64xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<64x96xf32>, tensor<64x64xf32>, tensor<64x96xf32>
+  chunk.next %S, %S1 : tensor<64x96xf32>
+  chunk.give "u" rounded %u : tensor<64x64xf32>
 }
