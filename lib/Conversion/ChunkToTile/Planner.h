@@ -175,6 +175,7 @@ private:
   void gatherLeaves(Leaf leaf, mlir::Operation *pass, llvm::SmallVectorImpl<Leaf> &leaves);
   mlir::Value buildElement(Scalars &scalars, Leaf leaf, mlir::Operation *pass,
                            llvm::DenseMap<Leaf, mlir::Value> &elements);
+  bool isCarriedOn(mlir::Value state, chunk::MapOp map);
   mlir::Value findChanged(chunk::MapOp op, llvm::ArrayRef<Leaf> leaves);
   void planElementwise(chunk::MapOp op);
   /// A matrix that the vectors of all tokens are multiplied by is a factor of one product, on the matrix units of a

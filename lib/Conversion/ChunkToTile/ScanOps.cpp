@@ -183,7 +183,8 @@ LogicalResult Planner::plan(chunk::TokenLoopOp op) {
       copy(from, kept, one);
       from = kept;
     }
-    moves.push_back({from, to});
+    if (from != to) // it may have been computed in place
+      moves.push_back({from, to});
   }
   for (auto [from, to] : moves)
     copy(from, to, one);

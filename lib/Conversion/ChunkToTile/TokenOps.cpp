@@ -149,10 +149,26 @@ void Planner::planInScans(chunk::MapOp op, Value scanned) {
     map({total}, total, rowsOf(total), [](Scalars &s, ValueRange x) { return s.exp(x[0]); });
 }
 
+/// Whether the value is a state of a token loop, and the map what it becomes, once nothing else reads it.
+bool Planner::isCarriedOn(Value state, chunk::MapOp map) {
+  auto argument = dyn_cast<BlockArgument>(state);
+  auto loop = argument ? dyn_cast<chunk::TokenLoopOp>(argument.getOwner()->getParentOp()) : nullptr;
+  if (machine.isCTA() || !loop || argument.getArgNumber() < loop.getStreams().size())
+    return false;
+  unsigned number = argument.getArgNumber() - unsigned(loop.getStreams().size());
+  Operation *yield = argument.getOwner()->getTerminator();
+  return yield->getOperand(unsigned(loop.getStreamResults().size()) + number) == map.getResult() &&
+         isLastReader(state, map) &&
+         llvm::all_of(state.getUsers(), [](Operation *user) { return isa<chunk::MapOp>(user); }); // no views of it
+}
+
 /// The tile of a state that nobody reads after the pass, which becomes its result: one that is changed already, if any.
 Value Planner::findChanged(chunk::MapOp op, ArrayRef<Leaf> leaves) {
   Value found;
   for (Leaf leaf : leaves) {
+    if (isCarriedOn(leaf.getPointer(), op) && !llvm::is_contained(leaves, Leaf(leaf.getPointer(), Spread::OverRows)) &&
+        !llvm::is_contained(leaves, Leaf(leaf.getPointer(), Spread::OverColumns)))
+      return get(leaf.getPointer());
     auto reshape = leaf.getPointer().getDefiningOp<chunk::ReshapeStateOp>();
     Operation *maker = reshape ? reshape.getState().getDefiningOp() : nullptr;
     if (machine.isCTA() || !isa_and_nonnull<chunk::StateOp, chunk::AdvanceOp>(maker) ||

@@ -419,12 +419,19 @@ private:
     llvm::SmallVector<mlir::Value, 2> past; ///< by member
   };
   struct Loop;
+  /// What goes from token to token; null for zeros.
+  struct Carried {
+    explicit Carried(int64_t count) : keys(count), left(count, keys) {}
+    llvm::SmallVector<mlir::Value, 2> keys;                       ///< by member: of all writes of the chunk
+    llvm::SmallVector<llvm::SmallVector<mlir::Value, 2>, 2> left; ///< by member, of each as it was before the chunk
+  };
 
   /// Carries the writes from token to token and answers on the way. What they are in the end is kept if `isLast`.
   llvm::SmallVector<Answer, 2> carry(llvm::ArrayRef<Look> looks, bool isLast);
-  llvm::SmallVector<mlir::Value> buildToken(const Loop &loop, llvm::ArrayRef<Look> looks,
-                                            llvm::ArrayRef<mlir::Value> slotsOf,
-                                            llvm::ArrayRef<llvm::SmallVector<mlir::Value, 2>> left);
+  llvm::SmallVector<mlir::Value> buildToken(const Loop &loop, llvm::ArrayRef<Look> looks, const Carried &before);
+  void answerAll(const Loop &loop, llvm::ArrayRef<Look> looks, bool areAfter, const Carried &now,
+                 llvm::MutableArrayRef<llvm::SmallVector<mlir::Value>> answers);
+  llvm::SmallVector<int64_t, 2> orderChanges() const;
   void findReach();
   bool holds(int64_t member) const;
   void foreseeReads(llvm::SmallVectorImpl<Look> &looks);

@@ -98,16 +98,15 @@ SmallVector<CoupledByChannels::Answer, 2> CoupledByChannels::carry(ArrayRef<Look
     loop.stream(look.weights);
   }
   // The states: the slots of writes are counted as the chunk's tokens are, of which the last chunk has fewer.
-  SmallVector<Value, 2> slotsOf(count);
-  SmallVector<SmallVector<Value, 2>, 2> left(count, SmallVector<Value, 2>(count));
+  Carried carried(count);
   for (int64_t member = 0; member < count; ++member) {
     if (holds(member))
       loop.carry(arithmetic().constant(0, makeTokens(program.getBuilder().getContext(), slots, {values.keySize})),
-                 slotsOf[member]);
+                 carried.keys[member]);
     for (unsigned from : reach[member].set_bits())
       loop.carry(arithmetic().stateConstant(int64_t(from) == member,
                                             makeTensor(program.getBuilder().getContext(), {values.keySize})),
-                 left[member][from]);
+                 carried.left[member][from]);
   }
   SmallVector<Answer, 2> answers(looks.size(), Answer{{}, SmallVector<Value, 2>(count)});
   for (auto [look, answer] : llvm::zip(looks, answers)) {
@@ -117,66 +116,91 @@ SmallVector<CoupledByChannels::Answer, 2> CoupledByChannels::carry(ArrayRef<Look
       if (llvm::any_of(llvm::seq(count), [&](int64_t member) { return look.rows[member] && reach[member].test(from); }))
         loop.give({values.keySize}, answer.past[from]);
   }
-  loop.build([&] { return buildToken(loop, looks, slotsOf, left); });
+  loop.build([&] { return buildToken(loop, looks, carried); });
   if (isLast) {
-    keys = slotsOf;
-    total = left;
+    keys = carried.keys;
+    total = carried.left;
   }
   return answers;
 }
 
+/// The members in an order in which, where there is one, each comes after those that go on from it: what it becomes can
+/// then take its place.
+SmallVector<int64_t, 2> CoupledByChannels::orderChanges() const {
+  SmallVector<int64_t, 2> left = llvm::to_vector<2>(llvm::seq(countMembers())), order;
+  while (!left.empty()) {
+    auto *next = llvm::find_if(left, [&](int64_t member) {
+      return llvm::none_of(left, [&](int64_t other) { return other != member && factors[other][member]; });
+    });
+    if (next == left.end())
+      next = left.begin();
+    order.push_back(*next);
+    left.erase(next);
+  }
+  return order;
+}
+
+/// What the tokens ask of the members as they are before the token, or after it.
+void CoupledByChannels::answerAll(const Loop &loop, ArrayRef<Look> looks, bool areAfter, const Carried &now,
+                                  MutableArrayRef<SmallVector<Value>> answers) {
+  for (auto [look, answer] : llvm::zip(looks, answers)) {
+    if (look.isAfter != areAfter)
+      continue;
+    Value ofWrites;
+    if (look.weights)
+      ofWrites = program.map(Function::Vecmat, {loop.inside(look.weights), now.keys[look.member]});
+    for (int64_t member = 0; member < countMembers() && !look.weights; ++member)
+      if (look.rows[member] && now.keys[member])
+        ofWrites =
+            program.add(ofWrites, program.map(Function::Matvec, {now.keys[member], loop.inside(look.rows[member])}));
+    if (ofWrites)
+      answer.push_back(ofWrites);
+    for (int64_t from = 0; from < countMembers(); ++from) {
+      Value past;
+      bool isReached = false;
+      for (int64_t member = 0; member < countMembers(); ++member) {
+        if (!look.rows[member] || !reach[member].test(from))
+          continue;
+        isReached = true;
+        if (Value rest = now.left[member][from])
+          past = program.add(past, program.mul(loop.inside(look.rows[member]), rest));
+      }
+      if (isReached)
+        answer.push_back(past ? past : program.constant(0, values.keySize));
+    }
+  }
+}
+
 /// One token of the loop: what it gives, and the states for the next one.
-SmallVector<Value> CoupledByChannels::buildToken(const Loop &loop, ArrayRef<Look> looks, ArrayRef<Value> slotsOf,
-                                                 ArrayRef<SmallVector<Value, 2>> left) {
+SmallVector<Value> CoupledByChannels::buildToken(const Loop &loop, ArrayRef<Look> looks, const Carried &before) {
   int64_t count = countMembers();
-  SmallVector<Value, 2> slotsAfter(count);
-  SmallVector<SmallVector<Value, 2>, 2> leftAfter(count, SmallVector<Value, 2>(count));
-  for (int64_t member = 0; member < count; ++member) {
+  SmallVector<SmallVector<Value>, 2> answers(looks.size());
+  answerAll(loop, looks, /*areAfter=*/false, before, answers);
+  Carried after(count);
+  for (int64_t member : orderChanges()) {
     for (int64_t from = 0; from < count; ++from) {
       Value factor = loop.inside(factors[member][from]);
       if (!factor)
         continue;
-      if (slotsOf[from])
-        slotsAfter[member] = program.add(slotsAfter[member], scaleColumns(program, factor, slotsOf[from]));
+      if (before.keys[from])
+        after.keys[member] = program.add(after.keys[member], scaleColumns(program, factor, before.keys[from]));
       for (unsigned past : reach[from].set_bits())
-        leftAfter[member][past] = program.add(leftAfter[member][past], program.mul(factor, left[from][past]));
+        after.left[member][past] = program.add(after.left[member][past], program.mul(factor, before.left[from][past]));
     }
     for (auto [place, row] : llvm::zip(places, newKeys))
       if (row[member])
-        slotsAfter[member] = program.add(slotsAfter[member],
+        after.keys[member] = program.add(after.keys[member],
                                          program.map(Function::Outer, {loop.inside(place), loop.inside(row[member])}));
   }
+  answerAll(loop, looks, /*areAfter=*/true, after, answers);
   SmallVector<Value> yielded;
-  for (const Look &look : looks) {
-    ArrayRef<Value> seen = look.isAfter ? ArrayRef<Value>(slotsAfter) : slotsOf;
-    ArrayRef<SmallVector<Value, 2>> leftOf = look.isAfter ? ArrayRef<SmallVector<Value, 2>>(leftAfter) : left;
-    Value ofWrites;
-    if (look.weights)
-      ofWrites = program.map(Function::Vecmat, {loop.inside(look.weights), seen[look.member]});
-    for (int64_t member = 0; member < count && !look.weights; ++member)
-      if (look.rows[member] && seen[member])
-        ofWrites = program.add(ofWrites, program.map(Function::Matvec, {seen[member], loop.inside(look.rows[member])}));
-    if (ofWrites)
-      yielded.push_back(ofWrites);
-    for (int64_t from = 0; from < count; ++from) {
-      Value past;
-      bool isReached = false;
-      for (int64_t member = 0; member < count; ++member) {
-        if (!look.rows[member] || !reach[member].test(from))
-          continue;
-        isReached = true;
-        if (Value rest = leftOf[member][from])
-          past = program.add(past, program.mul(loop.inside(look.rows[member]), rest));
-      }
-      if (isReached)
-        yielded.push_back(past ? past : program.constant(0, values.keySize));
-    }
-  }
+  for (ArrayRef<Value> answer : answers)
+    llvm::append_range(yielded, answer);
   for (int64_t member = 0; member < count; ++member) {
-    if (slotsOf[member])
-      yielded.push_back(slotsAfter[member]);
+    if (before.keys[member])
+      yielded.push_back(after.keys[member]);
     for (unsigned from : reach[member].set_bits())
-      yielded.push_back(leftAfter[member][from] ? leftAfter[member][from] : program.constant(0, values.keySize));
+      yielded.push_back(after.left[member][from] ? after.left[member][from] : program.constant(0, values.keySize));
   }
   return yielded;
 }
