@@ -247,11 +247,9 @@ CallerArray KernelLowering::findFinal() {
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
-  Value array = chain->final.getArray();
-  SegmentOp segment = chain->segment;
-  if (!segment)
-    return findArray(cast<BlockArgument>(array), /*isState=*/true);
-  return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true));
+  if (SegmentOp segment = chain->segment)
+    return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true));
+  return findArray(cast<BlockArgument>(chain->final.getArray()), /*isState=*/true);
 }
 
 void KernelLowering::forgetArrays() {
