@@ -395,6 +395,8 @@ void ConjugateGradientsCode::addToSolution(Running &running, const OfTokens &len
 }
 
 void ConjugateGradientsCode::step(Running &running) {
+  // Squares of residuals become denormal, which the quotient of 16-bit data takes for zeros.
+  auto quotient = [&](Value a, Value b) -> Value { return t.div(a, b, /*takesDenormal=*/true); };
   Numbers image = multiplyByMatrix(running.direction), direction = join(running.direction);
   addRidge(image, direction);
   OfTokens curvature = dot(direction, image), stays, lengths, backwards;
@@ -406,7 +408,7 @@ void ConjugateGradientsCode::step(Running &running) {
     Value least = t.load(leastPlace(token), t.builder.getF32Type());
     Value isSolved = compare(arith::CmpFPredicate::OLE, running.squares[token], least);
     stays[token] = arith::OrIOp::create(t.builder, t.loc, isFlat, isSolved);
-    lengths[token] = pick(stays[token], t.number(0), t.div(running.squares[token], curvature[token]));
+    lengths[token] = pick(stays[token], t.number(0), quotient(running.squares[token], curvature[token]));
     backwards[token] = arith::NegFOp::create(t.builder, t.loc, lengths[token]);
   }
   addToSolution(running, lengths, direction);
@@ -414,7 +416,7 @@ void ConjugateGradientsCode::step(Running &running) {
     number = t.fma(backwards[tokenOf(i)], image[i], number);
   OfTokens next = dot(running.residual, running.residual), keep;
   for (size_t token : {0, 1})
-    keep[token] = t.div(next[token], running.squares[token]);
+    keep[token] = quotient(next[token], running.squares[token]);
   for (auto [i, number] : llvm::enumerate(direction)) {
     Value turned = t.fma(keep[tokenOf(i)], number, running.residual[i]);
     number = pick(stays[tokenOf(i)], number, turned);

@@ -35,10 +35,10 @@ Value TeamCode::log(Value x) {
   return mul(callIntrinsic(*this, "llvm.nvvm.lg2.approx.ftz.f", x), number(logOf2));
 }
 /// In the whole range of normal numbers, off by two places.
-Value TeamCode::div(Value a, Value b) {
+Value TeamCode::div(Value a, Value b, bool takesDenormal) {
   if (!isRounded)
     return arith::DivFOp::create(builder, loc, a, b);
-  return callIntrinsic(*this, "llvm.nvvm.div.full.ftz", {a, b});
+  return callIntrinsic(*this, takesDenormal ? "llvm.nvvm.div.full" : "llvm.nvvm.div.full.ftz", {a, b});
 }
 Value TeamCode::log1p(Value x) { return functionsOf(*this).log1p(x); }
 Value TeamCode::sin(Value x) { return functionsOf(*this).sin(x); }

@@ -160,7 +160,7 @@ public:
   mlir::Value exp2(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   mlir::Value log(mlir::Value x);
-  mlir::Value div(mlir::Value a, mlir::Value b);
+  mlir::Value div(mlir::Value a, mlir::Value b, bool takesDenormal = false);
   mlir::Value log1p(mlir::Value x);
   mlir::Value sin(mlir::Value x);
   mlir::Value cos(mlir::Value x);
