@@ -141,12 +141,14 @@ Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects) {
     if (Error error = link.add(object.bytes, ".o"))
       return std::move(error);
   link.addWord("--whole-archive"); // all of the runtime: programs call it through this object
-  RuntimeArchives archives = getRuntimeArchives();
-  for (const std::string *archive : {&archives.start, &archives.runtime})
+  Expected<RuntimeArchives> archives = getRuntimeArchives();
+  if (!archives)
+    return archives.takeError();
+  for (const std::string *archive : {&archives->start, &archives->runtime})
     if (Error error = link.add(*archive, ".a"))
       return std::move(error);
   link.addWord("--no-whole-archive");
-  if (Error error = link.add(archives.builtins, ".a"))
+  if (Error error = link.add(archives->builtins, ".a"))
     return std::move(error);
   link.addWord("--as-needed");
   for (const char *function : {"getpid", "__tls_get_addr"}) { // the C library, and the loader

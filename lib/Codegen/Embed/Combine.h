@@ -33,6 +33,6 @@ struct RuntimeArchives {
   std::string runtime;  // all that recur/Runtime.h declares
   std::string builtins; // functions of the compiler that compiled the runtime, as far as they are called
 };
-RuntimeArchives getRuntimeArchives();
+llvm::Expected<RuntimeArchives> getRuntimeArchives();
 
 } // namespace recur::codegen
