@@ -122,7 +122,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     passes.addPass(createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());
-  if (!options.target.isCPU())
+  if (!options.target.isCPU() && options.dataType != DataType::F32)
     passes.addPass(createFuseMultiplyAddsPass());
   passes.addPass(mlir::createSCFToControlFlowPass());
   passes.addPass(mlir::createConvertVectorToLLVMPass());
