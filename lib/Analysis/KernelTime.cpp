@@ -27,7 +27,7 @@ namespace {
 
 /// What one op asks for.
 struct Demand {
-  double products16 = 0, products32 = 0, arithmetic = 0, sharedBytes = 0, globalBytes = 0;
+  double products16 = 0, products32 = 0, arithmetic = 0, sharedBytes = 0, globalBytes = 0, storedBytes = 0;
   double steps = 1, stepLatency = 0; // of which each waits for the one before
 };
 
@@ -159,6 +159,7 @@ Demand TimeEstimate::demandOf(Operation *op) const {
       .Case<ProductOp, ScanOp>([&](auto op) { demandOf(op, demand); })
       .Case<LoadOp, StoreOp>([&](auto op) {
         demand.globalBytes += countElements(op.getTile()) * double(op.getArray().getType().getElementBytes());
+        demand.storedBytes = isa<StoreOp>(op) ? demand.globalBytes : 0;
         demand.stepLatency = isa<LoadOp>(op) ? rates.globalLatency : 0;
       })
       .Case([&](MapOp op) { demand.arithmetic = countElements(op.getResult()) * countInstructions(op.getBody()); })
@@ -211,6 +212,7 @@ void TimeEstimate::add(const Demand &demand, double times) {
   time.arithmetic += times * arithmetic;
   time.shared += times * shared;
   time.global += times * global;
+  time.stored += times * demand.storedBytes / rates.globalBytes;
   double busy = std::max({products, arithmetic, shared, global});
   time.critical += times * (rates.latency + std::max(busy, demand.steps * demand.stepLatency));
 }
@@ -266,7 +268,7 @@ KernelTime recur::analysis::estimateTime(KernelOp kernel, const MultiprocessorRa
 }
 
 double recur::analysis::estimateChunk(const KernelTime &time, int64_t neighbours) {
-  return std::max(time.getBound(), time.critical / double(neighbours) + time.global);
+  return std::max(time.getBound(), time.critical / double(neighbours) + time.global - time.stored / 2);
 }
 
 double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time,

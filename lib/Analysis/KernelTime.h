@@ -26,6 +26,7 @@ struct MultiprocessorRates {
 /// In cycles, for one whole chunk.
 struct KernelTime {
   double products = 0, arithmetic = 0, shared = 0, global = 0; // how long each unit is busy
+  double stored = 0;                                           // of `global`, which nobody waits for
   double critical = 0;                                         // one op after another
   /// Of the unit that is busy longest.
   double getBound() const;
@@ -36,9 +37,10 @@ struct KernelTime {
 KernelTime estimateTime(tile::KernelOp kernel, const MultiprocessorRates &rates = {});
 
 /// A multiprocessor's cycles for a chunk where so many CTAs or teams share it, each with chunks of its own. They hide
-/// each other's waits but for those for device memory, as measured kernels say: 7800 cycles of gated_delta_net and 6900
-/// estimated, of delta_net 6000 and 5200, mamba2 7600 and 8300, kda 16900 and 17600, gla 12300 and 15300, dplr 45800
-/// and 46700, rwkv7 43400 and 47000.
+/// each other's waits but for those for device memory, of which stores count half, as measured rounds of teams say:
+/// 5400 cycles of gated_delta_net and 5100 estimated, of delta_net 5300 and 4100, comba 6400 and 6600, pgdn 7400 and
+/// 7400, gated_delta_product 7400 and 7200, kda 14900 and 13100, pkda 9000 and 8500, gla 12300 and 12300, dplr 39800
+/// and 38300.
 double estimateChunk(const KernelTime &time, int64_t neighbours);
 /// A CTA's cycles for a chunk where a warpgroup has the state in registers: what it computes is not hidden by its
 /// products, and it waits for each of those that the next chunk waits for. With two stages a chunk's loads begin when

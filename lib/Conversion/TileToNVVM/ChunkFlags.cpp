@@ -34,6 +34,11 @@ void ChunkFlags::clear(TeamCode &team, Value row, Value rows, Value chunks) cons
     // Whoever starts later finds them cleared.
     run(team, "fence.acq_rel.gpu;", "", {});
     NVVM::Barrier0Op::create(team.builder, team.loc); // of all teams
+  });
+}
+
+void ChunkFlags::letOthersStart(TeamCode &team, Value isTime) const {
+  team.when(arith::AndIOp::create(team.builder, team.loc, areUsed, isTime), [&] {
     NVVM::GriddepcontrolOp::create(team.builder, team.loc, NVVM::GridDepActionKind::launch_dependents);
   });
 }

@@ -1,8 +1,8 @@
 // Flags in device memory that say which chunks one kernel has left for another, which runs beside it.
 //
-// The second may start when every CTA of the first has begun: the first waits for nobody, so whoever waits for a flag
-// waits for CTAs that have their multiprocessors, or have ended. Before that, the first has cleared all flags, whatever
-// was in the workspace. The second ends when the first has, so that whoever comes next finds both done.
+// The second may start when every CTA of the first lets it, or has ended: the first waits for nobody, so whoever waits
+// for a flag waits for CTAs that have their multiprocessors, or have ended. Before that, the first has cleared all
+// flags, whatever was in the workspace. The second ends when the first has, so that whoever comes next finds both done.
 #pragma once
 #include "Conversion/TileToNVVM/Team.h"
 
@@ -18,9 +18,10 @@ public:
   explicit operator bool() const { return bool(first); }
 
   // The kernel that announces.
-  /// Clears the flags that the team's row has of so many chunks, and lets the other kernel start once all of the CTA's
-  /// teams have done so.
+  /// Clears the flags that the team's row has of so many chunks. All of the CTA's teams have done so behind it.
   void clear(TeamCode &team, mlir::Value row, mlir::Value rows, mlir::Value chunks) const;
+  /// Lets the other kernel start, as far as this CTA is concerned, if it is time.
+  void letOthersStart(TeamCode &team, mlir::Value isTime) const;
   /// Sets a chunk's flag, if it is not -1; all that the team left of it was stored before one of its barriers.
   void announce(TeamCode &team, mlir::Value chunk) const;
 

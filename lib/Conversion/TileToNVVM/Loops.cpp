@@ -73,6 +73,10 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
                            ValueRange{round, before->getArgument(1), chunk});
   Block *body = builder.createBlock(&loop.getAfter(), {}, TypeRange{narrow, narrow, narrow}, {loc, loc, loc});
   chunk = body->getArgument(2);
+  // What waits for chunks gets the multiprocessors that are left behind the shared rounds. Before, a few of its CTAs
+  // would have room here and there, and slow down the teams beside them.
+  flags.letOthersStart(
+      team, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, body->getArgument(0), deal.sharedRounds));
   Value first = team.addWide(begin, team.multiplyWide(team.widen(chunk), step));
   scf::YieldOp::create(builder, loc, ValueRange{team.add(body->getArgument(0), 1), chunk});
   return {loop, body, first, body->getArgument(1), loop.getResult(1)};

@@ -4,35 +4,59 @@ using namespace recur::runtime;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/// In times of a chunk of the second launch, a chunk of all units takes the first one units * cost of one
-/// multiprocessor. What those that the second leaves cannot do in its time is due before, on all of them.
+namespace {
+
+/// Teams of the first launch that have `rows` chunks of a unit in a round of all multiprocessors, and `lasting` in a
+/// round of those that the second leaves. A round takes as long as its teams take for a chunk each, in times of a chunk
+/// of the second launch.
+struct Rounds {
+  int64_t chunks, rows, lasting;
+  double together, beside;
+};
+
+} // namespace
+
+/// The second launch begins behind the rounds of all multiprocessors. It takes no less than one for each chunk, and has
+/// those of the last round to go over when the first is done.
+static double timeSideBySide(const Rounds &of, int64_t rounds) {
+  int64_t rest = of.chunks - rounds * of.rows, lasting = (rest + of.lasting - 1) / of.lasting;
+  double first = double(lasting) * of.beside + double(rest - (lasting - 1) * of.lasting), all = double(of.chunks);
+  return double(rounds) * of.together + (first > all ? first : all);
+}
+
 SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t multiprocessors) {
   constexpr int64_t fewestChunks = 4; // of fewer there is nothing to gain
   constexpr int64_t mostTeams = 3;    // a fourth made less of each, and the second launch waited, as measured
-  constexpr double gain = 0.6;        // for on all multiprocessors at once device memory is short, as measured
-  constexpr double worthwhile = 0.9;  // of the time one behind the other: several rounds gain less than counted
-  constexpr double keepsPace = 0.9;   // beyond it the second launch waits for each chunk, and loads none ahead
+  constexpr double worthwhile = 0.94; // of the time one behind the other: several rounds gain less than counted
+  constexpr double keepsPace = 0.8;   // beyond it the second launch waits for each chunk, and loads none ahead
+  constexpr double asGood = 0.96;     // estimates are no better than that, and fewer rounds are safer
+  constexpr double ofLoneTeams = 1.5; // which hide nothing of what the second launch costs them, as measured
   auto [units, chunks, parts, allTeams, cost] = neighbours;
   int64_t teams = smaller(allTeams, mostTeams);
-  double onOne = double(units) * cost, onAll = onOne / double(multiprocessors), behind = onAll + 1;
+  double onOne = double(units) * cost, onAll = onOne / double(multiprocessors) * double(chunks),
+         together = double(teams) * cost;
   SideBySide apart;
-  apart.time = behind * double(chunks);
+  apart.time = (onAll > together ? onAll : together) + double(chunks);
   if (units < 1 || parts < 1 || teams < 1 || units > multiprocessors / parts || chunks < fewestChunks)
     return apart;
   int64_t left = multiprocessors - units * parts, lasting = smaller(left * teams / units, chunks);
   if (lasting < 1)
     return apart;
-  double onLeft = onOne / double(left);
-  double due = onLeft > 1 ? gain * (1 - 1 / onLeft) * double(chunks) : 0;
   int64_t rows = smaller(multiprocessors * teams / units, chunks);
-  int64_t halves = int64_t(2 * due / double(rows)), rounds = (halves + 1) / 2; // to the nearest
-  if (onLeft > keepsPace && rounds == 0)
-    rounds = 1;
-  double before = double(rounds * rows) / double(chunks), rest = (1 - before) * onLeft;
-  double beside = before * onAll + (rest > 1 ? rest : 1);
-  if (before >= 1 || beside >= (rounds > 1 ? worthwhile : 1) * behind)
+  Rounds of{chunks, rows, lasting, together, together * (teams > 1 ? 1 : ofLoneTeams)};
+  int64_t fewest = onOne > keepsPace * double(left) ? 1 : 0;
+  if (fewest * rows >= chunks)
     return apart;
-  return {rounds ? rows : lasting, lasting, rounds, teams, beside * double(chunks)};
+  double least = timeSideBySide(of, fewest);
+  for (int64_t more = fewest + 1; more * rows < chunks; ++more)
+    if (double time = timeSideBySide(of, more); time < least)
+      least = time;
+  int64_t rounds = fewest;
+  while (timeSideBySide(of, rounds) * asGood > least)
+    ++rounds;
+  if (least > (rounds > 1 ? worthwhile : 1) * apart.time)
+    return apart;
+  return {rounds ? rows : lasting, lasting, rounds, teams, timeSideBySide(of, rounds)};
 }
 
 int64_t recur::runtime::dealAlone(int64_t units, int64_t chunks, int64_t teams, int64_t multiprocessors) {

@@ -1,8 +1,8 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm --split-input-file | FileCheck %s
 
 // Two teams of 64 threads make up a CTA, each with 4096 bytes and a barrier of its own. The flags of the unit's chunks,
-// which come behind two arrays, are cleared by all before another kernel may start, and each is set once the team has
-// stored its chunk and asked for the next. Nothing of that is done where there are no flags.
+// which come behind two arrays, are cleared by all before another kernel may start, which is behind the rounds that all
+// rows share, and each is set once the team has stored its chunk and asked for the next. Nothing of that is done where there are no flags.
 // CHECK-LABEL: llvm.func @announces
 // CHECK-SAME: llvm.byval = !llvm.array<39 x i64>
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
@@ -17,9 +17,13 @@
 // CHECK: st.relaxed.gpu.global.u32 [$0], 0;
 // CHECK: fence.acq_rel.gpu;
 // CHECK: nvvm.barrier
-// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NOT: nvvm.griddepcontrol
 // CHECK: %[[LOOP:.*]]:3 = scf.while
-// CHECK: ^bb0(%{{.*}}: i32, %[[BEFORE:.*]]: i32, %[[CHUNK:.*]]: i32):
+// CHECK: ^bb0(%[[ROUND:.*]]: i32, %[[BEFORE:.*]]: i32, %[[CHUNK:.*]]: i32):
+// CHECK: %[[BEHIND:.*]] = arith.cmpi eq, %[[ROUND]], %{{.*}} : i32
+// CHECK: %[[TIME:.*]] = arith.andi %[[USED]], %[[BEHIND]]
+// CHECK: scf.if %[[TIME]]
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
 // CHECK: arith.cmpi slt, %{{.*}}, %[[BEFORE]]
 // CHECK: fence.acq_rel.gpu;\0Ast.relaxed.gpu.global.u32 [$0], 1;
 // CHECK: setp.eq.u32 own, $0, 0;\0A@own bar.sync 1, 64;\0Asetp.eq.u32 own, $0, 1;\0A@own bar.sync 2, 64;

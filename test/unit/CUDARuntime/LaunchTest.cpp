@@ -215,7 +215,8 @@ protected:
 
 TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
   // Four of ten are the second's, for two heads in two parts. The others have 18 teams, nine rows for each head, which
-  // can do six chunks of cost 1 in a chunk's time, and have to do two of cost 2.
+  // have ten chunks of cost 2 in two rounds, 12 chunks' time, and the second goes over the last one then. One behind
+  // the other it would be 14.
   ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
   ASSERT_EQ(fakeCUDA.all.size(), 2u);
   EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(6, 1, 1));
@@ -235,8 +236,9 @@ TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
 }
 
 TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
-  // In a chunk's time six of cost 1 can be done, and two of cost 6 have to be. So all ten, whose teams are 15 rows for
-  // each head, begin with some of the other half of the chunks: with 30 of a hundred.
+  // A round of three teams takes 18 chunks' time, in which those that last have nine chunks for each head, and all ten
+  // 15. Behind four rounds of all, five of the others have the rest of a hundred in 94, and the second launch goes over
+  // all in 100.
   launchPair[0].cost = 6;
   call.T = 6400;
   alignas(64) static char longQ[6400 * 2 * 8 * 2], longO[6400 * 2 * 6 * 2];
@@ -248,11 +250,11 @@ TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
   ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
   EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(10, 1, 1));
   EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::launchWords),
-              ElementsAre(2, 15, 9, 2));
-  // Of cost 12 three rounds come first, and all is done in .96 of the time that both take one behind the other: such
+              ElementsAre(2, 15, 9, 4));
+  // Of cost 20 six rounds come first, and all is done in .96 of the time that both take one behind the other: such
   // gains were none.
   fakeCUDA.all.clear();
-  launchPair[0].cost = 12;
+  launchPair[0].cost = 20;
   ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
   EXPECT_FALSE(fakeCUDA.all[1].isEarly);
 }
@@ -446,7 +448,7 @@ TEST_F(Segments, OfNoTokensThereIsOne) {
 TEST_F(SideBySide, OneTeamIsACTA) {
   launchPair[0].teams = 1;
   ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
-  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, 3, 1)); // six multiprocessors for two heads
+  EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(2, 5, 1)); // ten multiprocessors for two heads, in a round
   EXPECT_THAT(fakeCUDA.all[0].block, ElementsAre(128, 1, 1));
   EXPECT_TRUE(fakeCUDA.all[1].isEarly);
 }
