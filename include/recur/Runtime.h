@@ -39,7 +39,7 @@ typedef enum recur_plan {
   RECUR_PLAN_AUTO = 0,      /* by sizes, and the number of processors */
   RECUR_PLAN_STEP = 1,      /* token by token */
   RECUR_PLAN_CHUNK = 2,     /* a chunk of tokens at a time */
-  RECUR_PLAN_SEGMENT = 3,   /* segments of chunks in parallel */
+  RECUR_PLAN_SEGMENT = 3,   /* segments of chunks in parallel; on a GPU, as chunk where states are in place */
   RECUR_PLAN_SCAN = 4,      /* as chunk, where every element of every state goes by itself */
   RECUR_PLAN_TOKEN_LOOP = 5 /* as chunk, but for a state that goes token by token */
 } recur_plan;
@@ -230,6 +230,8 @@ typedef struct recur_strides {
   int64_t b, t, h;
 } recur_strides;
 
+/* What is written shares memory with nothing else that the call is given, but that a final state may lie where its
+ * initial one does, with the same strides. */
 typedef struct recur_argument {
   void *data; /* inputs, params and initial states are only read */
   recur_strides strides;

@@ -142,6 +142,7 @@ private:
   int32_t findNext(int32_t number, int32_t step) const;
   SideBySide planBeside(int32_t number) const;
   int64_t countSegments(int32_t number) const;
+  bool areStatesInPlace() const;
   bool isCut() const;
   void fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const;
 
@@ -189,15 +190,28 @@ SideBySide Launcher::planBeside(int32_t number) const {
                         multiprocessors);
 }
 
+/// Whether a final state takes the place of the initial one, which may only be written when no CTA reads it any more.
+bool Launcher::areStatesInPlace() const {
+  for (int32_t i = 0; i < resolved.argumentCount; ++i)
+    for (int32_t j = 0; j < i; ++j) {
+      const Argument &after = resolved.arguments[i], &before = resolved.arguments[j];
+      if (after.isState() && after.isWritten() && after.spanBytes && after.info == before.info &&
+          after.data == before.data)
+        return true;
+    }
+  return false;
+}
+
 /// Into how many segments the launch cuts each sequence, or that behind it for which it summarises them: as many as the
 /// longest one should have, packed or not, so that sequences of one length have the same bits. Where they are cut no
-/// launch runs beside it.
+/// launch runs beside it. The last segment's CTA may end before another of the sequence reads the initial state: states
+/// in place are not cut.
 int64_t Launcher::countSegments(int32_t number) const {
   const recur_launch_info &launch = kernel.launches[number];
   int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
   if (launch.cuts && launch.bounds)
     return countSegments(number + 1);
-  if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK)
+  if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK || areStatesInPlace())
     return 1;
   Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, double(chunks)};
   if (launch.workspace_bytes) {

@@ -55,9 +55,11 @@ static bool overlap(const Argument &a, const Argument &b) {
   return shift < aRuns.bytes || shift + bRuns.bytes > period;
 }
 
-/// A state may be updated in place.
+/// A state may be updated in place; a gradient, or what is kept of a state, is in nothing's place.
 static bool isSameState(const Argument &a, const Argument &b) {
-  if (a.info != b.info || a.role == b.role || a.data != b.data)
+  bool areBeforeAndAfter =
+      (a.role == Role::Initial && b.role == Role::Final) || (a.role == Role::Final && b.role == Role::Initial);
+  if (a.info != b.info || !areBeforeAndAfter || a.data != b.data)
     return false;
   for (int i = 0; i < 3; ++i)
     if (a.counts[i] > 1 && a.strides[i] != b.strides[i])

@@ -311,6 +311,7 @@ protected:
     EXPECT_EQ(flags(0) != 0, isEarly) << "nobody awaits chunks of a launch that has ended";
   }
   recur_kernel_info kernels[2] = {pairKernel, pairKernel};
+  alignas(64) char initial[sizeof S];
 };
 
 TEST_F(Segments, FillMultiprocessorsWhereThatIsFaster) {
@@ -320,6 +321,17 @@ TEST_F(Segments, FillMultiprocessorsWhereThatIsFaster) {
   expectGrids({2, 10, 1}, {2, 2, 2});
   // What takes .4 of a chunk's time for each chunk is better not waited for.
   launchPair[0].cost = 2;
+  expectGrids({6, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+}
+
+/// A CTA within a sequence may begin with its initial state when that of the last segment has ended.
+TEST_F(Segments, AreNotCutWhereStatesAreInPlace) {
+  launchPair[0].cost = 0.05f;
+  arguments[2].data = initial;
+  expectGrids({2, 10, 1}, {2, 2, 2});
+  arguments[2].data = S;
+  expectGrids({6, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
+  call.plan = RECUR_PLAN_SEGMENT;
   expectGrids({6, 1, 1}, {2, 1, 2}, /*isEarly=*/true);
 }
 

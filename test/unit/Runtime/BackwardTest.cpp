@@ -361,10 +361,22 @@ TEST(Backward, SaysWhatIsWrong) {
   guarded.call.kept_interval = 6;
   expectRefused(RECUR_BAD_SIZE, "attention: kept_interval is 6; for the gradient it must be a multiple of 4");
   guarded.call.kept_interval = 8;
-  guarded.kept[1] = nullptr;
+  float *keptN = std::exchange(guarded.kept[1], nullptr);
   expectRefused(RECUR_NULL_POINTER, "attention: the kept state 'N' is null");
   guarded.kept[1] = static_cast<float *>(guarded.arguments[firstGradient].data);
   expectRefused(RECUR_OVERLAP, "attention: the gradient of input 'q' shares memory with the kept state 'N'");
+  // Chunks behind are gone over before those ahead are computed again: no gradient may lie where what it is of does.
+  guarded.kept[1] = keptN;
+  void *own = std::exchange(guarded.arguments[firstGradient].data, guarded.arguments[0].data);
+  expectRefused(RECUR_OVERLAP, "attention: the gradient of input 'q' shares memory with the input 'q'");
+  guarded.arguments[firstGradient].data = own;
+  constexpr int initial = 5, finalCotangent = 9, initialGradient = firstGradient + 5;
+  own = std::exchange(guarded.arguments[initialGradient].data, guarded.arguments[initial].data);
+  expectRefused(RECUR_OVERLAP, "attention: the gradient of initial state 'S' shares memory with the initial state 'S'");
+  guarded.arguments[initialGradient].data = guarded.arguments[finalCotangent].data;
+  expectRefused(RECUR_OVERLAP,
+                "attention: the gradient of initial state 'S' shares memory with the cotangent of final state 'S'");
+  guarded.arguments[initialGradient].data = own;
   guarded.call.plan = RECUR_PLAN_STEP;
   expectRefused(RECUR_NO_PLAN, "attention: the gradient has no plan 'step', only chunk and segment");
   EXPECT_EQ(recur_backward(&attention, &guarded.call), RECUR_NO_PLAN);

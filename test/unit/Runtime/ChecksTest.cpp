@@ -60,7 +60,14 @@ TEST_F(Misuse, KeptStates) {
   expectRefused(RECUR_OVERLAP, "attention: the kept state 'N' shares memory with the kept state 'S'");
   kept[1] = problem.arrays[v].data();
   expectRefused(RECUR_OVERLAP, "attention: the kept state 'N' shares memory with the input 'v'");
+  // Where one row is kept of each sequence it has the size of a state, and is none.
+  call.kept_interval = 64;
   kept[1] = keptN.data();
+  kept[0] = problem.arrays[initialS].data();
+  expectRefused(RECUR_OVERLAP, "attention: the kept state 'S' shares memory with the initial state 'S'");
+  kept[0] = problem.arrays[finalS].data();
+  expectRefused(RECUR_OVERLAP, "attention: the kept state 'S' shares memory with the final state 'S'");
+  kept[0] = keptS.data();
   EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
 }
 
