@@ -110,6 +110,19 @@ struct CUDA {
     std::nth_element(times.begin(), times.begin() + replays / 2, times.end());
     return times[replays / 2];
   }
+
+  /// Bytes a second, read and written.
+  double timeCopies() const {
+    constexpr size_t half = size_t(1) << 30;
+    Pointer from = 0, to = 0;
+    allocate(&from, half);
+    allocate(&to, half);
+    double rate = 2 * double(half) / (time(false, [&] { copy(to, from, half, stream); }) * 1e-3);
+    free(from);
+    free(to);
+    printf("# copies at %.2f TB/s\n", rate * 1e-12);
+    return rate;
+  }
 };
 
 /// A library of one recurrence, with its own copy of the runtime.
@@ -146,6 +159,7 @@ struct Shape {
 /// What a user chooses beside recurrences and sizes.
 struct Choices {
   bool timesLaunches = false;
+  bool isOnce = false; // calls run once and are not timed, as for tools that watch each access
   float gate = -0.07f;
   int32_t plan = RECUR_PLAN_AUTO;
   bool keepsStates = false; // before every token
@@ -302,6 +316,13 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   cuda.allocate(&workspace, size_t(std::max<int64_t>(call.workspace_bytes, 1)));
   call.workspace = reinterpret_cast<void *>(workspace);
   library.check(library.load(library.recurrence, RECUR_CUDA));
+  if (choices.isOnce) {
+    library.check(library.forward(library.recurrence, &call));
+    cuda.synchronize(cuda.stream);
+    printf("%s,%lld,%lld,%lld,,,,%.0f,\n", words[0], shape.B, shape.T, shape.H, double(arrays.bytes));
+    cuda.free(workspace);
+    return;
+  }
   void *graph = nullptr, *replay = nullptr;
   cuda.beginCapture(cuda.stream, 2); // of this thread's calls alone
   recur_status status = library.forward(library.recurrence, &call);
@@ -327,6 +348,8 @@ int main(int argc, char **argv) {
   for (; argc > 1 && strncmp(argv[1], "--", 2) == 0; --argc, ++argv) {
     if (strcmp(argv[1], "--launches") == 0)
       choices.timesLaunches = true;
+    else if (strcmp(argv[1], "--once") == 0)
+      choices.isOnce = true;
     else if (strncmp(argv[1], "--gate=", 7) == 0)
       choices.gate = float(atof(argv[1] + 7));
     else if (strncmp(argv[1], "--plan=", 7) == 0)
@@ -337,26 +360,20 @@ int main(int argc, char **argv) {
       break;
   }
   if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(
-        stderr,
-        "Usage: gpu-bench-run [--launches] [--gate=X] [--plan=N] [--keep] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
-        "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-        "--launches: each launch of a call is timed alone too.\n"
-        "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
-        "--plan: the recur_plan that calls force (default: 0, none).\n"
-        "--keep: calls leave the states before every token too.\n"
-        "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
+    fprintf(stderr, "Usage: gpu-bench-run [--launches|--once] [--gate=X] [--plan=N] [--keep] B T H TFLOPS {NAME "
+                    "LIBRARY SYMBOL FLOPS}...\n"
+                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+                    "--launches: each launch of a call is timed alone too.\n"
+                    "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
+                    "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
+                    "--plan: the recur_plan that calls force (default: 0, none).\n"
+                    "--keep: calls leave the states before every token too.\n"
+                    "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
     return 1;
   }
   CUDA cuda;
-  constexpr size_t half = size_t(1) << 30;
-  Pointer from = 0, to = 0;
-  cuda.allocate(&from, half);
-  cuda.allocate(&to, half);
-  double copyRate = 2 * double(half) / (cuda.time(false, [&] { cuda.copy(to, from, half, cuda.stream); }) * 1e-3);
-  cuda.free(from);
-  cuda.free(to);
-  printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n# copies at %.2f TB/s\n", copyRate * 1e-12);
+  printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n");
+  double copyRate = choices.isOnce ? 0 : cuda.timeCopies();
   Shape shape = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3])};
   for (int i = 5; i + 3 < argc; i += 4)
     benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12, choices);
