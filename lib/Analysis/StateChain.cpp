@@ -470,8 +470,9 @@ bool ChainFinder::place() {
     one.offset = stored;
     stored += one.rows * rowBytes;
   }
-  const int64_t barrierBytes = chain.interactions.empty() ? 256 : 512; // of at most 4 stages and 8 tiles
-  if (chain.stored.size() > 7)
+  constexpr int64_t barrierBytes = 256; // of at most 4 stages
+  constexpr size_t mostStored = 6;      // with two of the CTA's 16 barriers each, and the state
+  if (chain.stored.size() > mostStored)
     return false;
   for (chain.stages = mostStages; chain.stages > 1; --chain.stages) {
     int64_t begin = chain.stages * chain.stageBytes;

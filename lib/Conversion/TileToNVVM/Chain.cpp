@@ -2,7 +2,10 @@
 // the tokens of a chunk are columns. What a thread has of the sums of a product is what it needs of the left factor of
 // the next one, rounded, so that nothing passes between threads: values stay in registers from step to step. Two warps
 // bring chunks into stages of shared memory, ahead of their use, and two others take away what is left for later
-// kernels; barriers with phases join them. Interactions of its own a second warpgroup makes, ahead of the state.
+// kernels. Interactions of its own a second warpgroup makes, ahead of the state.
+//
+// Roles meet at barriers with phases for stages, and at barriers of the CTA for stored tiles. Every thread arrives: one
+// of a warp for all would be enough, but compute-sanitizer does not follow that, and it is no faster.
 //
 // Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
 #include "Conversion/TileToNVVM/Chain.h"
@@ -30,24 +33,23 @@ public:
   void emit();
 
 private:
-  // Barriers: of stages whose copies have come, that are full, and empty again, and of tiles made and free again.
-  int64_t countStored() const { return int64_t(chain.stored.size()) + 1; } // the state, and then values
+  // Barriers: of stages whose copies have come, that are full, and empty again.
   Value barrier(int64_t first, Value index) { return t.add(barriers, t.add(t.multiply(index, 8), 8 * first)); }
   Value full(Value stage) { return barrier(0, stage); }
   Value empty(Value stage) { return barrier(chain.stages, stage); }
   Value come(Value stage) { return barrier(2 * chain.stages, stage); }
-  Value made(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + tile)); }
-  Value free(int64_t tile) { return t.add(barriers, 8 * (3 * chain.stages + countStored() + tile)); }
   /// Of the state to begin with, for which shared memory is in use.
-  Value begun() { return t.add(barriers, 8 * (3 * chain.stages + 2 * countStored())); }
+  Value begun() { return t.add(barriers, 8 * 3 * chain.stages); }
   /// What is made of loads has come too.
-  Value ready(Value stage) {
-    return chain.interactions.empty() ? full(stage) : barrier(3 * chain.stages + 2 * countStored() + 1, stage);
-  }
+  Value ready(Value stage) { return chain.interactions.empty() ? full(stage) : barrier(3 * chain.stages + 1, stage); }
+  // Of tiles that are stored (the state, and then values), made and free again: the CTA's own barriers by their
+  // numbers, behind that of the warpgroup.
+  static int64_t made(int64_t tile) { return 2 + 2 * tile; }
+  static int64_t free(int64_t tile) { return 3 + 2 * tile; }
+  int64_t meetingThreads() const { return StateChain::stateThreads + chain.storeThreads; }
   bool takesSummaries() const { return kernel.summaries && !kernel.summaries->isMade; }
   bool makesSummaries() const { return kernel.summaries && kernel.summaries->isMade; }
   Value parity(Value number) { return arith::AndIOp::create(t.builder, t.loc, number, t.constant(1)); }
-  void arriveOnce(Value barrier);
 
   /// A chunk as a role sees it: its number from the first that the CTA goes over, and what the numbers of the loop's
   /// body are in it.
@@ -113,12 +115,6 @@ private:
 // Roles
 //===----------------------------------------------------------------------===//
 
-/// The lanes of a warp have done it together, and one of them says so.
-void ChainCode::arriveOnce(Value barrier) {
-  code.syncWarp();
-  t.when(t.below(t.lane, t.constant(1)), [&] { code.arrive(barrier); });
-}
-
 ChainCode::Chunk ChainCode::chunkOf(Value first) {
   Chunk chunk;
   scf::ForOp loop = chain.loop;
@@ -146,21 +142,16 @@ scf::ForOp ChainCode::forChunks(ValueRange carried) {
 void ChainCode::emit() {
   base = code.addressOf(shared);
   barriers = t.add(base, chain.barrierOffset);
-  const int64_t stateWarps = StateChain::stateThreads / warpThreads, storeWarps = chain.storeThreads / warpThreads;
   t.when(t.below(t.thread, t.constant(1)), [&] {
     for (int64_t stage = 0; stage < chain.stages; ++stage) {
       code.makeBarrier(come(t.constant(stage)), StateChain::loadThreads);
-      code.makeBarrier(full(t.constant(stage)), 1);
-      code.makeBarrier(empty(t.constant(stage)), stateWarps);
+      code.makeBarrier(full(t.constant(stage)), StateChain::announceThreads);
+      code.makeBarrier(empty(t.constant(stage)), StateChain::stateThreads);
       if (!chain.interactions.empty())
-        code.makeBarrier(ready(t.constant(stage)), chain.interactionThreads() / warpThreads);
-    }
-    for (int64_t tile = 0; tile < countStored(); ++tile) {
-      code.makeBarrier(made(tile), stateWarps);
-      code.makeBarrier(free(tile), storeWarps);
+        code.makeBarrier(ready(t.constant(stage)), chain.interactionThreads());
     }
     if (takesSummaries())
-      code.makeBarrier(begun(), stateWarps);
+      code.makeBarrier(begun(), StateChain::stateThreads);
   });
   t.barrier();
   // A role's threads count from 0.
@@ -403,7 +394,7 @@ void ChainCode::announce() {
     scf::YieldOp::create(t.builder, t.loc, next);
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   code.fence();
-  arriveOnce(full(chunk.stage));
+  code.arrive(full(chunk.stage));
   if (!hasFactors)
     return;
   t.builder.setInsertionPointAfter(chunks);
@@ -418,7 +409,7 @@ void ChainCode::interact() {
   code.wait(full(chunk.stage), parity(chunk.round));
   emitInteractions(t, chain, stageOf(chunk), numbersOf(chunk));
   code.fence();
-  arriveOnce(ready(chunk.stage));
+  code.arrive(ready(chunk.stage));
 }
 
 //===----------------------------------------------------------------------===//
@@ -513,7 +504,7 @@ SmallVector<Value> ChainCode::beginState() {
   if (!takesSummaries())
     return load();
   SmallVector<Value> state = emitStart(t, chain, *kernel.summaries, base, load);
-  arriveOnce(begun());
+  code.arrive(begun());
   return state;
 }
 
@@ -530,13 +521,13 @@ void ChainCode::keep() {
     auto waitForLoads = [&] { code.wait(ready(chunk.stage), parity(chunk.round)); };
     auto narrowed = [&](Value number) { return narrow(chunk, number); };
     auto leave = [&](int64_t tile, llvm::function_ref<void()> fill) {
-      t.when(t.below(t.constant(0), chunk.number), [&] { code.wait(free(tile), parity(t.add(chunk.number, 1))); });
+      t.when(t.below(t.constant(0), chunk.number), [&] { code.meet(free(tile), meetingThreads()); });
       fill();
-      arriveOnce(made(tile));
+      code.arriveAndGoOn(made(tile), meetingThreads());
     };
     SmallVector<Value> state = emitChainSteps(
         t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
-    arriveOnce(empty(chunk.stage));
+    code.arrive(empty(chunk.stage));
     scf::YieldOp::create(t.builder, t.loc, state);
   }
   if (makesSummaries())
@@ -555,10 +546,14 @@ void ChainCode::store() {
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   ChainStores stores(t, chain, shared, kernel.part);
+  // Behind the last chunk nobody waits for free tiles.
+  Value isAnother =
+      arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt,
+                            t.addWide(chunks.getInductionVar(), chunks.getStep()), chunks.getUpperBound());
   auto take = [&](int64_t number, StoreOp op, llvm::function_ref<void(const CallerArray &, Value, Value)> store) {
-    code.wait(made(number), parity(chunk.number));
+    code.meet(made(number), meetingThreads());
     store(arrays.lookup(op.getArray()), chunk.values.lookup(op.getFirst()), narrow(chunk, op.getRows()));
-    arriveOnce(free(number));
+    t.when(isAnother, [&] { code.arriveAndGoOn(free(number), meetingThreads()); });
   };
   if (chain.keepsRounded())
     take(0, chain.kept,

@@ -48,6 +48,14 @@ void WarpgroupCode::fence() { run("fence.proxy.async.shared::cta;", "", {}); }
 
 void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
 
+// Numbers are constants of the text, as those of teams are (TeamCode::barrier).
+void WarpgroupCode::meet(int64_t number, int64_t threads) {
+  run(llvm::formatv("bar.sync {0}, {1};", number, threads).str(), "", {});
+}
+void WarpgroupCode::arriveAndGoOn(int64_t number, int64_t threads) {
+  run(llvm::formatv("bar.arrive {0}, {1};", number, threads).str(), "", {});
+}
+
 void WarpgroupCode::takeRegisters(int64_t count) {
   run("setmaxnreg.inc.sync.aligned.u32 " + std::to_string(count) + ";", "", {});
 }

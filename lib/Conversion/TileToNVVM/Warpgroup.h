@@ -19,6 +19,9 @@ public:
   /// What this thread wrote is there for matrix units that read shared memory past the threads' own path.
   void fence();
   void syncWarp();
+  /// A barrier of the CTA, by its number, at which so many threads meet: those that only arrive do not wait.
+  void meet(int64_t number, int64_t threads);
+  void arriveAndGoOn(int64_t number, int64_t threads);
   /// All threads of the warpgroup have so many registers each from now on, more than before or fewer.
   void takeRegisters(int64_t count);
   void giveRegisters(int64_t count);

@@ -1,12 +1,14 @@
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MEETING
 
 // The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
 // the product that advances it.
 // CHECK: llvm.mlir.global external @chain_shared() {addr_space = 3 : i32, alignment = 1024 : i64
 // CHECK-LABEL: llvm.func @chain
-// CHECK-COUNT-16: mbarrier.init.shared::cta.b64
-// CHECK: nvvm.barrier
+// CHECK-COUNT-12: mbarrier.init.shared::cta.b64
+// CHECK-NOT: mbarrier.init
+// CHECK: nvvm.barrier0
 // CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // CHECK: scf.for {{.*}} -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
@@ -27,6 +29,25 @@
 // CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
 // CHECK: fence.proxy.async.shared::cta
 // CHECK: llvm.return
+
+// Those who make a tile and the two warps that store it meet twice at barriers of their own: nobody arrives for others, and
+// behind the last chunk nobody waits. Of the tokens' loads each thread of the one warp that announces them arrives.
+// MEETING-LABEL: llvm.func @chain
+// MEETING: "bar.sync 3, 192;"
+// MEETING: "bar.arrive 2, 192;"
+// MEETING: "bar.sync 5, 192;"
+// MEETING: "bar.arrive 4, 192;"
+// MEETING: fence.proxy.async.shared::cta
+// MEETING-NOT: scf.if
+// MEETING: mbarrier.arrive.shared::cta.b64
+// MEETING: %[[ANOTHER:.*]] = arith.cmpi slt, {{.*}} : i64
+// MEETING: "bar.sync 2, 192;"
+// MEETING: scf.if %[[ANOTHER]] {
+// MEETING-NEXT: "bar.arrive 3, 192;"
+// MEETING: "bar.sync 4, 192;"
+// MEETING: scf.if %[[ANOTHER]] {
+// MEETING-NEXT: "bar.arrive 5, 192;"
+// MEETING: llvm.return
 chunk.program @chain {} chunk 16 {
   %y = chunk.take "y" rounded : tensor<16x64xf32>
   %w = chunk.take "w" rounded : tensor<16x32xf32>
