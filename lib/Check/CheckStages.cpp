@@ -199,6 +199,16 @@ static Expected<std::optional<PreparedStage>> prepareCUDATile(dgps::RecurrenceOp
   return prepareCUDATile(recurrence, copyTo("chunk", recurrence, options), options, form, how);
 }
 
+/// A CTA that begins within a sequence leaves out no more than this of a state, by bounds that follow from the gates
+/// (tile.segment).
+static constexpr double leftOutBySegments = 2 * tile::SegmentOp::little;
+
+static Expected<std::optional<PreparedStage>> allowForSegments(Expected<std::optional<PreparedStage>> prepared) {
+  if (prepared && *prepared)
+    (*prepared)->leftOut = leftOutBySegments;
+  return prepared;
+}
+
 /// The plan of one core or CTA as it is built for the target.
 static Expected<std::optional<PreparedStage>> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &given) {
   auto module = copyAlone(recurrence);
@@ -229,7 +239,7 @@ static Expected<std::optional<PreparedStage>> prepareTileSegments(dgps::Recurren
     return completed.takeError();
   interpreter::TileOptions how;
   how.segments = 3;
-  return prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how);
+  return allowForSegments(prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how));
 }
 
 /// The plan that takes the place of phases where the assembler has something against them.
@@ -336,7 +346,9 @@ static Expected<std::optional<PreparedStage>> prepareDevice(dgps::RecurrenceOp r
     return std::nullopt;
   if (std::optional<std::string> reason = explainNoDevice(options.target))
     return compileOnly(recurrence, options, *reason);
-  return prepareKernels(recurrence, options);
+  auto kernels = prepareKernels(recurrence, options);
+  bool mayBeCut = options.plan == Plan::Auto || options.plan == Plan::Segment;
+  return mayBeCut ? allowForSegments(std::move(kernels)) : std::move(kernels);
 }
 
 /// Sequences cut into segments, where nothing else is asked for.
@@ -351,7 +363,7 @@ static Expected<std::optional<PreparedStage>> prepareDeviceSegments(dgps::Recurr
       any_of(*plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT && plan.isAvailable(); });
   PipelineOptions forced = options;
   forced.plan = Plan::Segment;
-  return hasSegments ? prepareKernels(recurrence, forced) : std::nullopt;
+  return hasSegments ? allowForSegments(prepareKernels(recurrence, forced)) : std::nullopt;
 }
 
 /// The kernel of one token for all of them, where nothing else is asked for.

@@ -42,13 +42,23 @@ double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &n
   return std::isfinite(most) ? most : 0;
 }
 
+static double findLargestInitial(const data::Data &data) {
+  double largest = 0;
+  for (const auto &[name, array] : data.initial)
+    for (double value : array.values)
+      if (std::isfinite(value))
+        largest = std::max(largest, std::fabs(value));
+  return largest;
+}
+
 Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, const PreparedStage &stage,
                                                 const data::Data &data) {
   Expected<Results> tokenwise = interpreter::interpretDisturbed(recurrence, data, stage.rounding);
   if (!tokenwise)
     return tokenwise.takeError();
-  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands, stage.timesTokenwise,
-                        stage.vanishing};
+  double vanishing = std::max(stage.vanishing, stage.leftOut * findLargestInitial(data) / stage.limit);
+  RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands,
+                        stage.timesTokenwise,  vanishing,    stage.leftOut};
   if (stage.runDisturbed) {
     Expected<Results> ofProgram = stage.runDisturbed(data);
     if (!ofProgram)
