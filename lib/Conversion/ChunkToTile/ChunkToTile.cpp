@@ -89,7 +89,9 @@ Value Planner::make(Value value) {
     std::swap(shape[shape.size() - 2], shape.back());
   if (int64_t before = countRowsBefore(value)) {
     int64_t rows = shape[0];
-    shape[0] = before + int64_t(rows > 16 ? llvm::alignTo(rows, 16) : llvm::PowerOf2Ceil(rows)); // whole register tiles
+    if (!machine.isCTA()) // whole register tiles
+      shape[0] = int64_t(rows > 16 ? llvm::alignTo(rows, 16) : llvm::PowerOf2Ceil(rows));
+    shape[0] += before;
     Value whole = alloc(shape);
     shape[0] = rows;
     OpBuilder::InsertionGuard guard(builder);

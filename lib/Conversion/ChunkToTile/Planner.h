@@ -294,6 +294,13 @@ private:
   void plan(chunk::MoebiusScanOp op);
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
+  /// A row of an input: of the token that is so many before a chunk's last one, or a number where there is none.
+  struct LastRow {
+    mlir::Value input; // null where it is no such row
+    int64_t back = 0;
+    double before = 0;
+  };
+  LastRow findLastRow(mlir::Value all);
   void startCarried(mlir::Value state, mlir::Value tile);
   mlir::Value rowView(mlir::Value tile, mlir::Value row);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);

@@ -57,7 +57,7 @@ void Planner::plan(chunk::MoebiusScanOp op) {
 /// the state gives. What several ops shift by a token, of different states, has no one such row. Numbers of the tokens
 /// lie side by side, where a shifted vector would be read across two cache lines.
 int64_t Planner::countRowsBefore(Value all) {
-  if (machine.isCTA() || inTokenLoop || chunk::tensorOf(all).getRank() < 2)
+  if (inTokenLoop || chunk::tensorOf(all).getRank() < 2)
     return 0;
   chunk::PreviousOp previous;
   for (OpOperand &use : all.getUses())
@@ -72,8 +72,46 @@ int64_t Planner::countRowsBefore(Value all) {
   return 1 + countRowsBefore(previous);
 }
 
+/// The number that a state is in all its elements, under whatever shape.
+static std::optional<double> findNumber(Value state) {
+  while (auto reshape = state.getDefiningOp<chunk::ReshapeStateOp>())
+    state = reshape.getOperand();
+  return chunk::constantNumber(state);
+}
+
+/// Whether of a value, or of what it is some tokens later, a chunk's last token alone is read, with the same number for
+/// tokens that the chunk lacks.
+static bool isReadAtLast(Value all, std::optional<double> &before) {
+  return llvm::all_of(all.getUses(), [&](OpOperand &use) {
+    auto previous = dyn_cast<chunk::PreviousOp>(use.getOwner());
+    if (!previous)
+      return isa<chunk::LastOp>(use.getOwner());
+    std::optional<double> number = findNumber(previous.getState());
+    if (!number || before.value_or(*number) != *number)
+      return false;
+    before = number;
+    return isReadAtLast(previous, before);
+  });
+}
+
+/// The input that rows are, so many tokens later, if nothing but rows of last tokens is read of it: these alone are
+/// loaded then.
+Planner::LastRow Planner::findLastRow(Value all) {
+  LastRow row;
+  for (; auto previous = all.getDefiningOp<chunk::PreviousOp>(); ++row.back)
+    all = previous.getAll();
+  std::optional<double> before;
+  if (all.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(all).getRank() == 2 && !inTokenLoop &&
+      !tiles.contains(all) && isReadAtLast(all, before))
+    row.input = all;
+  row.before = before.value_or(0);
+  return row;
+}
+
 void Planner::plan(chunk::PreviousOp op) {
-  if (op.getAll().getDefiningOp<chunk::InputOp>())
+  if (findLastRow(op).input)
+    return;
+  if (machine.isCTA() || op.getAll().getDefiningOp<chunk::InputOp>())
     get(op.getAll());
   if (auto [whole, count] = rowsBefore.lookup(tiles.lookup(op.getAll())); count > 0) {
     TileType type = tileOf(tiles.lookup(op.getAll()));
@@ -93,6 +131,20 @@ void Planner::plan(chunk::PreviousOp op) {
 }
 
 void Planner::plan(chunk::LastOp op) {
+  if (LastRow row = findLastRow(op.getAll()); row.input) {
+    Value result = make(op);
+    loadInPlace([&] {
+      Value gone = arith::SubIOp::create(builder, loc, tokens, constant(row.back + 1));
+      Value place =
+          arith::AddIOp::create(builder, loc, firstToken, arith::MaxSIOp::create(builder, loc, gone, constant(0)));
+      return LoadOp::create(builder, loc, inputArrays.lookup(row.input), place, constant(1), withTokens(result));
+    });
+    if (row.back == 0)
+      return;
+    Value has = arith::MinSIOp::create(builder, loc, tokens, constant(row.back + 1));
+    Value lacks = arith::SubIOp::create(builder, loc, constant(row.back + 1), has); // tokens
+    return fill(withTokens(result), row.before, arith::MinSIOp::create(builder, loc, lacks, constant(1)));
+  }
   Value all = get(op.getAll()), result = make(op);
   SmallVector<int64_t> shape(tileOf(all).getShape());
   shape[0] = 1;

@@ -195,7 +195,15 @@ void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp
   const Delay &delay = delays.find(state)->second;
   Location loc = state.getLoc();
   ValueBuilder build(inside, loc);
-  auto lastOf = [&](Value all, ArrayRef<double> before) {
+  std::function<Value(Value, ArrayRef<double>)> lastOf = [&](Value all, ArrayRef<double> before) -> Value {
+    // Of rows that lie side by side each is found by itself, for of an input no more than that row need be there.
+    auto hasTokens = [&](Value part) { return tensorOf(part).getDimSize(0) == tensorOf(all).getDimSize(0); };
+    if (auto rows = all.getDefiningOp<ConcatOp>(); rows && llvm::all_of(rows.getOperands(), hasTokens)) {
+      SmallVector<Value> parts;
+      for (Value part : rows.getOperands())
+        parts.push_back(lastOf(part, before));
+      return ConcatOp::create(inside, loc, makeTokens(program.getContext(), 1, shapePerToken(all)), parts);
+    }
     RankedTensorType type = makeTensor(program.getContext(), shapePerToken(all));
     for (double number : before)
       all = PreviousOp::create(inside, loc, build.stateConstant(number, type), all);

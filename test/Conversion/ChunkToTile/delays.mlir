@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --convert-chunk-to-tile=symbol=kernel -split-input-file | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="symbol=kernel dtype=bf16 threads=256" -split-input-file | FileCheck %s --check-prefix=CTA
 
 // What the token before had is the row before: a delay copies the state's row alone, and a delay of what is delayed is
 // one row further back.
@@ -15,6 +16,14 @@
 // CHECK: tile.map %{{.*}} into [[SECOND]] rows %c1
 // CHECK: [[TWO:%.*]] = tile.view [[ROWS]] offset 0 : <18x8xf32, local, [16, 1]> to <16x8xf32, local, [16, 1]>
 // CHECK: tile.map [[X]], [[ONE]], [[TWO]] into
+// A CTA does the same; its tiles need no whole register tiles of rows.
+// CTA-LABEL: tile.kernel @kernel
+// CTA-DAG: [[ROWS:%.*]] = tile.alloc at {{.*}} : <18x8xf32, shared, [36, 1]>
+// CTA: [[X:%.*]] = tile.view [[ROWS]] offset 72 : <18x8xf32, shared, [36, 1]> to <16x8xf32, shared, [36, 1]>
+// CTA: tile.load %arg0[%{{.*}}] rows %{{.*}} into [[X]]
+// CTA-NOT: tile.scan
+// CTA: [[TWO:%.*]] = tile.view [[ROWS]] offset 0 : <18x8xf32, shared, [36, 1]> to <16x8xf32, shared, [36, 1]>
+// CTA: tile.map [[X]], %{{.*}}, [[TWO]] into
 chunk.program @delays {} chunk 16 {
   %x = chunk.input "x" : tensor<16x8xf32>
   %s = chunk.state "s" : tensor<8xf32>
@@ -36,6 +45,8 @@ chunk.program @delays {} chunk 16 {
 // CHECK-LABEL: tile.kernel @kernel
 // CHECK: scf.for
 // CHECK-COUNT-3: tile.scan
+// CTA-LABEL: tile.kernel @kernel
+// CTA-COUNT-3: tile.scan
 chunk.program @copies {} chunk 16 {
   %x = chunk.input "x" : tensor<16x8xf32>
   %g = chunk.input "g" : tensor<16xf32>
@@ -53,4 +64,38 @@ chunk.program @copies {} chunk 16 {
   chunk.next %s, %last : tensor<8xf32>
   chunk.next %t, %last : tensor<8xf32>
   chunk.next %h, %lastg : tensor<f32>
+}
+
+// -----
+
+// Of an input of which nothing but rows of last tokens is read, no more is loaded. A chunk of one token has none before.
+// CHECK-LABEL: tile.kernel @kernel
+// CHECK-DAG: %[[ONE:.*]] = tile.alloc at {{.*}} : <8xf32,
+// CHECK-DAG: %[[OTHER:.*]] = tile.alloc at {{.*}} : <8xf32,
+// CHECK: %[[TOKENS:.*]] = arith.minsi
+// CHECK: %[[GONE:.*]] = arith.subi %[[TOKENS]], %c1_i64{{.*}} : i64
+// CHECK: %[[PLACE:.*]] = arith.maxsi %[[GONE]], %c0_i64
+// CHECK: %[[TOKEN:.*]] = arith.addi %{{.*}}, %[[PLACE]]
+// CHECK: %[[ROW:.*]] = tile.view %{{.*}} offset 0 : <8xf32, {{.*}}> to <1x8xf32,
+// CHECK: tile.load %arg0[%[[TOKEN]]] rows %c1_i64{{.*}} into %[[ROW]]
+// CHECK: %[[GONE2:.*]] = arith.subi %[[TOKENS]], %c2_i64{{.*}} : i64
+// CHECK: %[[PLACE2:.*]] = arith.maxsi %[[GONE2]], %c0_i64
+// CHECK: tile.load %arg0[
+// CHECK: %[[HAS:.*]] = arith.minsi %[[TOKENS]], %c2_i64
+// CHECK: %[[LACKS:.*]] = arith.subi %c2_i64{{.*}}, %[[HAS]]
+// CHECK: %[[FILLED:.*]] = arith.minsi %[[LACKS]], %c1_i64
+// CHECK: tile.map into %{{.*}} rows %[[FILLED]] dims []
+// CHECK: arith.constant 3.000000e+00
+// CHECK-NOT: tile.load
+chunk.program @last {} chunk 16 {
+  %x = chunk.input "x" : tensor<16x8xf32>
+  %s = chunk.state "s" : tensor<8xf32>
+  %t = chunk.state "t" : tensor<8xf32>
+  %row = chunk.constant 3.0 : tensor<1x8xf32>
+  %three = chunk.reshape_state %row : tensor<1x8xf32> to tensor<8xf32>
+  %before = chunk.previous %three, %x : tensor<8xf32>, tensor<16x8xf32>
+  %last = chunk.last %x : tensor<16x8xf32>
+  %last_before = chunk.last %before : tensor<16x8xf32>
+  chunk.next %s, %last : tensor<8xf32>
+  chunk.next %t, %last_before : tensor<8xf32>
 }

@@ -183,3 +183,24 @@ chunk.program @delays {} chunk 8 {
   chunk.next %one, %last : tensor<3xf32>
   chunk.next %two, %last_before : tensor<3xf32>
 }
+
+// -----
+
+// Of rows side by side the last ones are put together, so that of each input no more than these is needed.
+// CHECK-LABEL: chunk.program @parts_ahead {} chunk 8 {
+// CHECK: %[[X:.*]] = chunk.last %x : tensor<8x3xf32>
+// CHECK: %[[XROW:.*]] = chunk.reshape_state %[[X]]
+// CHECK: %[[Y:.*]] = chunk.last %y : tensor<8x2xf32>
+// CHECK: %[[YROW:.*]] = chunk.reshape_state %[[Y]]
+// CHECK: %[[BOTH:.*]] = chunk.concat %[[XROW]], %[[YROW]] : tensor<1x3xf32>, tensor<1x2xf32> to tensor<1x5xf32>
+// CHECK: chunk.give "one.offset" %[[BOTH]] : tensor<1x5xf32>
+chunk.program @parts {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %y = chunk.input "y" : tensor<8x2xf32>
+  %one = chunk.state "one" : tensor<5xf32>
+  %both = chunk.concat %x, %y : tensor<8x3xf32>, tensor<8x2xf32> to tensor<8x5xf32>
+  %before = chunk.previous %one, %both : tensor<5xf32>, tensor<8x5xf32>
+  %last = chunk.last %both : tensor<8x5xf32>
+  chunk.output "o" %before : tensor<8x5xf32>
+  chunk.next %one, %last : tensor<5xf32>
+}
