@@ -335,6 +335,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   }
   int64_t inRegisters = 0;
   if (isParallel && machine.threads % 64 == 0) {
+    if (machine.scansFirst)
+      putScansFirst(*inLoop);
     keepInRegisters(kernel, *inLoop);
     if (machine.inLevels)
       orderByLevels(kernel, *inLoop);
@@ -410,12 +412,14 @@ static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, Plan
   if (failed(tryOther(machine, &PlanMachine::inLevels,
                       [&](KernelOp kernel) { return countTogether(kernel) > countTogether(*best); })))
     return failure();
-  // Columns that are scaled once for several rows; but one CTA more hides more.
-  if (llvm::count_if(program.getOps<chunk::InteractionOp>(), hasChannels) < 2)
-    return success();
-  return tryOther(ofBest, &PlanMachine::dotsTogether, [&](KernelOp kernel) {
+  int64_t dots = llvm::count_if(program.getOps<chunk::InteractionOp>(), hasChannels);
+  auto hasRoom = [&](KernelOp kernel) {
     return kernel.getWorkspace() <= best->getWorkspace() && countTogether(kernel) >= countTogether(*best);
-  });
+  };
+  // Columns that are scaled once for several rows; but one CTA more hides more.
+  if (dots > 1 && failed(tryOther(ofBest, &PlanMachine::dotsTogether, hasRoom)))
+    return failure();
+  return dots ? tryOther(ofBest, &PlanMachine::scansFirst, hasRoom) : success();
 }
 
 //===----------------------------------------------------------------------===//

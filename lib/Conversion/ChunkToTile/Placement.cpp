@@ -1,4 +1,5 @@
 // Where tiles lie in the scratch memory, or in shared memory.
+#include "Analysis/Crowd.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include <limits>
 
@@ -168,6 +169,34 @@ static void moveTo(Memory memory, Value tile) {
       moveTo(memory, view);
 }
 
+/// What chunks in any order begin with can be asked for a chunk ahead if nothing else comes to lie in its place.
+/// So it stays alone there where that takes no CTA its room.
+static void keepLoaded(KernelOp kernel, SmallVector<Placed> &tiles, int64_t &end) {
+  auto parallel = kernel.getBody().front().getOps<scf::ParallelOp>();
+  if (parallel.empty())
+    return;
+  SmallVector<Placed> kept = tiles;
+  Block &chunk = (*parallel.begin()).getRegion().front();
+  int64_t last = 0;
+  for (const Placed &place : tiles)
+    last = std::max(last, place.last);
+  for (Operation &op : chunk) {
+    auto load = dyn_cast<LoadOp>(op);
+    if (!load && isa<TileDialect>(op.getDialect()) && !isa<ViewOp>(op))
+      break;
+    for (Placed &place : kept)
+      if (load && load.getTile() == place.tile.getResult() && place.tile.getType().getRank() == 2)
+        place.last = last;
+  }
+  int64_t with = packBest(kept, Memory::Shared);
+  if (analysis::countCTAs(with) < analysis::countCTAs(end)) {
+    pack(tiles, Memory::Shared);
+    return;
+  }
+  tiles = kept;
+  end = with;
+}
+
 void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countBytes);
   int64_t end;
@@ -178,6 +207,7 @@ void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
         largest = &place;
     moveTo(Memory::Local, largest->tile);
   }
+  keepLoaded(kernel, tiles, end);
   kernel.setShared(end);
   kernel.setWorkspace(pack(tiles, Memory::Local));
 }

@@ -78,6 +78,7 @@ struct PlanMachine {
   bool inLevels = false;      // ops that wait for the same barriers stand side by side
   bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
   bool dotsTogether = false;  // interactions of the same writes under decays of each channel, one behind the other
+  bool scansFirst = false;    // running decays of what was loaded, all at a chunk's beginning
   bool isCTA() const { return threads > 0; }
 };
 
@@ -385,6 +386,9 @@ void putSystemsFirst(chunk::ProgramOp program);
 /// Lets products bring the rows that the loop's loads will take the next time into the cache, and those that its stores
 /// are about to write. `backward`: the loop goes over the chunks from the last to the first.
 void fetchAhead(mlir::scf::ForOp loop, bool backward);
+
+/// Puts scans of what was loaded, which stand behind interactions, next to those that stand before them.
+void putScansFirst(mlir::Block &chunk);
 
 /// Puts the ops of a chunk in an order in which few of them wait for all threads: by levels, of which each needs
 /// nothing that is made in it by other threads. As they are where that takes more registers than they have room for.

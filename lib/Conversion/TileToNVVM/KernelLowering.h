@@ -7,6 +7,7 @@
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include "Conversion/TileToNVVM/RunningSums.h"
 #include <deque>
+#include <functional>
 #include <memory>
 
 namespace recur::conversion::nvvm {
@@ -27,6 +28,9 @@ struct Dealt {
   mlir::Block *body;
   mlir::Value first;           // the induction variable
   mlir::Value announced, last; // of teams: the chunks to announce in the body and behind the loop, or -1
+  mlir::Value round = {};      // of teams: how many iterations the team has had
+  /// Where a team's iteration of a round begins, as the first one does, and whether there is one.
+  std::function<std::pair<mlir::Value, mlir::Value>(mlir::Value round)> findIteration = {};
 };
 
 class KernelLowering {
@@ -77,9 +81,16 @@ private:
   };
   /// With `areFree` nothing else is in the tiles when loads are started.
   std::vector<Ahead> findLoadsAhead(mlir::Block &body, bool areFree);
-  /// What lies at or beyond `end`, if there is one, is not loaded.
+  /// Takes those out of the loads whose places nothing else is in from the end of another op of the body on; gives the
+  /// op. What the next iteration loads can be on its way to them from there.
+  mlir::Operation *takeFreed(mlir::Block &body, std::vector<Ahead> &ahead, std::vector<Ahead> &freed);
+  /// Whether the op, or anything in it, touches where the rows of a load go.
+  bool touches(mlir::Operation *op, tile::LoadOp load);
+  /// What a team loads to such places in a round.
+  void startRound(std::vector<Ahead> &freed, mlir::Block &body, const Dealt &dealt, mlir::Value round);
+  /// What is not there is not loaded.
   llvm::SmallVector<mlir::Value> startLoads(std::vector<Ahead> &ahead, mlir::Block &body, mlir::Value induction,
-                                            mlir::Value end = {});
+                                            mlir::Value isThere = {});
   /// Lowers the body, with what is held by now where its loads are; `afterLoads` once there are no more of them.
   mlir::LogicalResult lowerBody(mlir::Block &body, std::vector<Ahead> &ahead, mlir::ValueRange held,
                                 llvm::function_ref<void()> afterLoads);
@@ -122,9 +133,13 @@ private:
   /// are made together.
   void order(llvm::ArrayRef<mlir::Operation *> ops);
   void orderAll() {
-    if (!pending.empty())
-      team.barrier();
+    if (pending.empty())
+      return;
+    team.barrier();
     pending.clear();
+    if (freedIn == builder.getInsertionBlock())
+      if (auto start = std::exchange(startWhereFree, nullptr))
+        start();
   }
 
   mlir::Value value(mlir::Value old) { return values.lookup(old); }
@@ -157,8 +172,10 @@ private:
   llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads
   llvm::SmallVector<Access> pending;                                       // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
-  std::vector<std::unique_ptr<Registers>> registers;                       // of the tiles there
-  llvm::SmallVector<mlir::Operation *> together;                           // that are made at the last of them
+  std::function<void()> startWhereFree;                                    // behind the next barrier of this block
+  mlir::Block *freedIn = nullptr;
+  std::vector<std::unique_ptr<Registers>> registers; // of the tiles there
+  llvm::SmallVector<mlir::Operation *> together;     // that are made at the last of them
   mlir::IRMapping values;
 };
 

@@ -52,34 +52,42 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
   Location loc = op.getLoc();
   Value begin = wideNumber(op.getLowerBound()[0]), end = wideNumber(op.getUpperBound()[0]),
         step = wideNumber(op.getStep()[0]), one = arith::ConstantIntOp::create(builder, loc, 1, 64);
-  auto times = [&](Value a, Value b) -> Value { return arith::MulIOp::create(builder, loc, a, b); };
-  auto less = [&](Value a, Value b) { return team.below(a, b); };
   Value rounded = arith::SubIOp::create(builder, loc, team.addWide(end, step), one);
   Value distance = arith::SubIOp::create(builder, loc, rounded, begin);
   Value chunks = team.narrow(arith::DivUIOp::create(builder, loc, distance, step));
   flags.clear(team, deal.row, deal.rows, chunks);
-  Value lasts = less(deal.row, deal.lastingRows), exists = less(deal.row, deal.rows);
+  Value lasts = team.below(deal.row, deal.lastingRows), exists = team.below(deal.row, deal.rows);
+  // The chunk of a round, and whether the team has one.
+  auto findChunk = [=, this](Value round) -> std::pair<Value, Value> {
+    Value lasting = arith::MulIOp::create(builder, loc, round, deal.lastingRows);
+    Value shared = team.subtract(deal.rows, deal.lastingRows);
+    shared = arith::MulIOp::create(builder, loc, team.smaller(round, deal.sharedRounds), shared);
+    Value chunk = team.add(team.add(deal.row, lasting), shared);
+    Value isMine = arith::OrIOp::create(builder, loc, lasts, team.below(round, deal.sharedRounds));
+    Value isThere = arith::AndIOp::create(builder, loc, team.below(chunk, chunks), exists);
+    return {chunk, arith::AndIOp::create(builder, loc, isThere, isMine)};
+  };
+  auto findFirst = [=, this](Value chunk) { return team.addWide(begin, team.multiplyWide(team.widen(chunk), step)); };
   Type narrow = builder.getI32Type();
   auto loop = scf::WhileOp::create(builder, loc, TypeRange{narrow, narrow, narrow},
                                    ValueRange{team.constant(0), team.constant(-1)});
   OpBuilder::InsertionGuard guard(builder);
   Block *before = builder.createBlock(&loop.getBefore(), {}, TypeRange{narrow, narrow}, {loc, loc});
   Value round = before->getArgument(0);
-  Value together = times(team.smaller(round, deal.sharedRounds), team.subtract(deal.rows, deal.lastingRows));
-  Value chunk = team.add(team.add(deal.row, times(round, deal.lastingRows)), together);
-  Value isMine = arith::OrIOp::create(builder, loc, lasts, less(round, deal.sharedRounds));
-  Value isThere = arith::AndIOp::create(builder, loc, less(chunk, chunks), exists);
-  scf::ConditionOp::create(builder, loc, arith::AndIOp::create(builder, loc, isThere, isMine),
-                           ValueRange{round, before->getArgument(1), chunk});
+  auto [chunk, isMine] = findChunk(round);
+  scf::ConditionOp::create(builder, loc, isMine, ValueRange{round, before->getArgument(1), chunk});
   Block *body = builder.createBlock(&loop.getAfter(), {}, TypeRange{narrow, narrow, narrow}, {loc, loc, loc});
   chunk = body->getArgument(2);
   // What waits for chunks gets the multiprocessors that are left behind the shared rounds. Before, a few of its CTAs
   // would have room here and there, and slow down the teams beside them.
   flags.letOthersStart(
       team, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, body->getArgument(0), deal.sharedRounds));
-  Value first = team.addWide(begin, team.multiplyWide(team.widen(chunk), step));
+  Value first = findFirst(chunk);
   scf::YieldOp::create(builder, loc, ValueRange{team.add(body->getArgument(0), 1), chunk});
-  return {loop, body, first, body->getArgument(1), loop.getResult(1)};
+  return {loop, body, first, body->getArgument(1), loop.getResult(1), body->getArgument(0), [=](Value other) {
+            auto [own, isThere] = findChunk(other);
+            return std::pair<Value, Value>(findFirst(own), isThere);
+          }};
 }
 
 LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
@@ -90,6 +98,10 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   std::vector<Ahead> ahead;
   if (!isCrowded())
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
+  // Three teams were measured to hide each other's loads.
+  bool mayAskAhead = kernel.getTeams() && *kernel.getTeams() <= 2;
+  std::vector<Ahead> freed;
+  Operation *freeing = mayAskAhead ? takeFreed(*op.getBody(), ahead, freed) : nullptr;
   if (kernel.getTeams() && !isCrowded())
     keepArrays(op);
   Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
@@ -97,6 +109,10 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   llvm::DenseMap<Value, CallerArray> arraysBefore = arrays;
   Value headBefore = head, sequenceBefore = sequence;
   OpBuilder::InsertionGuard guard(builder);
+  if (freeing) {
+    builder.setInsertionPoint(dealt.loop);
+    startRound(freed, *op.getBody(), dealt, team.constant(0));
+  }
   builder.setInsertionPoint(dealt.body->getTerminator());
   Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), dealt.first);
   values.map(op.getInductionVars()[0], induction);
@@ -107,7 +123,11 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   // The chunk before is announced while the team waits for loads.
   if (dealt.announced)
     flags.announce(team, dealt.announced);
+  for (Ahead &one : freed)
+    underWay.push_back({&one, {}});
   for (Operation &inner : op.getBody()->without_terminator()) {
+    if (llvm::any_of(freed, [&](Ahead &one) { return one.op.getOperation() == &inner; }))
+      continue;
     auto one = llvm::find_if(ahead, [&](Ahead &candidate) { return candidate.op.getOperation() == &inner; });
     if (one != ahead.end()) {
       underWay.push_back({&*one, SmallVector<Value>(ArrayRef(held).slice(one->first, one->count))});
@@ -116,6 +136,11 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
     finishBefore(&inner);
     if (failed(lower(&inner)))
       return failure();
+    if (&inner == freeing) {
+      finishBefore(op); // what is counted by those that come later
+      freedIn = dealt.body;
+      startWhereFree = [&] { startRound(freed, *op.getBody(), dealt, team.add(dealt.round, 1)); };
+    }
   }
   finishBefore(op);
   orderAll(); // what comes next may be the first op of the loop again
@@ -216,6 +241,58 @@ std::vector<KernelLowering::Ahead> KernelLowering::findLoadsAhead(Block &body, b
   return found;
 }
 
+bool KernelLowering::touches(Operation *op, LoadOp load) {
+  Access tile = extents.lookup(load.getTile());
+  tile.isWrite = true;
+  auto isThere = [&](Value operand) {
+    while (auto view = operand.getDefiningOp<ViewOp>())
+      operand = view.getSource();
+    auto found = extents.find(operand);
+    return found != extents.end() && tile.conflictsWith(found->second);
+  };
+  auto result = op->walk([&](Operation *inner) {
+    bool isOther = inner != load && !isa<ViewOp>(inner);
+    return isOther && llvm::any_of(inner->getOperands(), isThere) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+Operation *KernelLowering::takeFreed(Block &body, std::vector<Ahead> &ahead, std::vector<Ahead> &freed) {
+  SmallVector<Operation *> ops, loads;
+  for (Operation &op : body.without_terminator())
+    if (isa<LoadOp>(op) && ops.empty())
+      loads.push_back(&op);
+    else if (op.getNumRegions() || (isa<TileDialect>(op.getDialect()) && !isa<ViewOp>(op)))
+      ops.push_back(&op);
+  Operation *last = nullptr;
+  auto isFreed = [&](Ahead &one) {
+    auto touchesIt = [&](Operation *op) { return touches(op, one.op); };
+    return one.load.goesToTile() && one.op.getTile().getDefiningOp<AllocOp>() && llvm::none_of(loads, touchesIt) &&
+           !ops.empty() && !touchesIt(ops.back());
+  };
+  for (Ahead &one : ahead)
+    if (isFreed(one))
+      freed.push_back(one);
+  llvm::erase_if(ahead, isFreed);
+  for (Operation *op : ops)
+    if (llvm::any_of(freed, [&](Ahead &one) { return touches(op, one.op); }))
+      last = op;
+  // Each waits until no more copies are under way than were started later.
+  int64_t later = 0;
+  for (std::vector<Ahead> *some : {&ahead, &freed})
+    for (Ahead &one : llvm::reverse(*some)) {
+      one.later = later;
+      later += one.load.goesToTile();
+    }
+  return last;
+}
+
+void KernelLowering::startRound(std::vector<Ahead> &freed, Block &body, const Dealt &dealt, Value round) {
+  auto [first, isThere] = dealt.findIteration(round);
+  Value induction = arith::IndexCastOp::create(builder, team.loc, builder.getIndexType(), first);
+  startLoads(freed, body, induction, isThere);
+}
+
 Value KernelLowering::inIteration(Value number, Block &body, Value induction, IRMapping &known) {
   if (number == body.getArgument(0))
     return induction;
@@ -232,12 +309,9 @@ Value KernelLowering::inIteration(Value number, Block &body, Value induction, IR
   return known.lookup(number);
 }
 
-SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &body, Value induction, Value end) {
+SmallVector<Value> KernelLowering::startLoads(std::vector<Ahead> &ahead, Block &body, Value induction, Value isThere) {
   IRMapping known;
   SmallVector<Value> started;
-  Value isThere;
-  if (end && !ahead.empty())
-    isThere = arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::slt, induction, end);
   for (Ahead &one : ahead) {
     Value first = inIteration(one.op.getFirst(), body, induction, known);
     Value count = team.narrow(inIteration(one.op.getRows(), body, induction, known));
@@ -279,13 +353,17 @@ LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
   if (ahead.empty())
     return lowerLoop(op);
   Value begin = value(op.getLowerBound()), end = value(op.getUpperBound()), step = value(op.getStep());
-  SmallVector<Value> held = startLoads(ahead, *op.getBody(), begin, end), next;
+  auto startAt = [&](Value induction) {
+    Value isThere = arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::slt, induction, end);
+    return startLoads(ahead, *op.getBody(), induction, isThere);
+  };
+  SmallVector<Value> held = startAt(begin), next;
   auto loop = scf::ForOp::create(builder, op.getLoc(), begin, end, step, held);
   SmallVector<Access> before = pending;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(loop.getBody());
   values.map(op.getInductionVar(), loop.getInductionVar());
-  auto startNext = [&] { next = startLoads(ahead, *op.getBody(), team.addWide(loop.getInductionVar(), step), end); };
+  auto startNext = [&] { next = startAt(team.addWide(loop.getInductionVar(), step)); };
   if (failed(lowerBody(*op.getBody(), ahead, loop.getRegionIterArgs(), startNext)))
     return failure();
   scf::YieldOp::create(builder, op.getLoc(), next);

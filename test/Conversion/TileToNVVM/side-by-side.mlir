@@ -48,3 +48,48 @@ tile.kernel @announces required 1 workspace 0 threads 64 shared 4096 teams 2 {
     tile.store %t rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
   }
 }
+
+// -----
+
+// Nothing is where the rows are loaded to behind the first map. So the team's next chunk is asked for there, behind the
+// barrier that the next op waits for, and the first chunk before the loop; where there is no such chunk, no row of it.
+// CHECK-LABEL: llvm.func @asks_ahead
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: scf.while
+// CHECK: ^bb0(%[[ROUND:.*]]: i32, %{{.*}}: i32, %{{.*}}: i32):
+// CHECK-NOT: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: @own bar.sync 1, 64;
+// CHECK: arith.mulf
+// CHECK: @own bar.sync 1, 64;
+// CHECK: %[[NEXT:.*]] = arith.addi %[[ROUND]], %{{.*}} : i32
+// CHECK: arith.andi
+// CHECK-NEXT: %[[EXISTS:.*]] = arith.andi
+// CHECK: arith.select %[[EXISTS]], %{{.*}}, %{{.*}} : i32
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-NOT: nvvm.cp.async.wait.group
+// CHECK: llvm.return
+tile.kernel @asks_ahead required 1 workspace 0 threads 64 shared 4096 teams 2 {
+^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : index
+  %end = arith.index_cast %tokens : i64 to index
+  %size = arith.constant 16 : index
+  %t = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [20, 1]>
+  %u = tile.alloc at 1280 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.parallel (%at) = (%zero) to (%end) step (%size) {
+    %first = arith.index_cast %at : index to i64
+    %left = arith.subi %tokens, %first : i64
+    %most = arith.constant 16 : i64
+    %n = arith.minsi %left, %most : i64
+    tile.load %x[%first] rows %n into %t : !tile.tile<?x16xf32, global> into !tile.tile<16x16xf32, shared, [20, 1]>
+    tile.map %t into %u rows %n dims [array<i64: 0, 1>] : !tile.tile<16x16xf32, shared, [20, 1]> into !tile.tile<16x16xf32, shared, [20, 1]> {
+    ^bb0(%a: f32):
+      %b = arith.mulf %a, %a : f32
+      tile.yield %b : f32
+    }
+    tile.store %u rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
+  }
+}
