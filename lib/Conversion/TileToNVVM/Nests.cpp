@@ -32,26 +32,58 @@ struct Inputs {
 
 static int64_t countInRow(ArrayRef<int64_t> sizes) { return llvm::product_of(sizes.drop_front()); }
 
-/// Whether so many neighbours along the last dimension can be taken at once: they lie side by side in the result and in
-/// each input, or are one number there.
-static bool takesNeighbours(ArrayRef<Place> places, ArrayAttr dims, const Place &result, int64_t count) {
-  auto isSideBySide = [&](const Place &place) {
-    TileType type = place.type;
-    int64_t bytes = count * type.getElementBytes(), last = type.getRank() - 1;
-    if (type.getStride(last) != 1 || place.alignment % std::min<int64_t>(bytes, 16) || type.getSize(last) % count)
-      return false;
-    return llvm::all_of(type.getStrides().drop_back(), [&](int64_t stride) { return stride % count == 0; });
-  };
-  int64_t last = result.type.getRank() - 1;
-  if (last < 1 || !isSideBySide(result))
+/// Whether so many numbers of a tile can be taken at once along its last dimension.
+static bool isSideBySide(const Place &place, int64_t count) {
+  TileType type = place.type;
+  int64_t bytes = count * type.getElementBytes(), last = type.getRank() - 1;
+  if (type.getStride(last) != 1 || place.alignment % std::min<int64_t>(bytes, 16) || type.getSize(last) % count)
     return false;
+  return llvm::all_of(type.getStrides().drop_back(), [&](int64_t stride) { return stride % count == 0; });
+}
+
+/// Whether so many neighbours along a nest's last dimension lie side by side in each input, or are one number there.
+static bool takesNeighbours(ArrayRef<Place> places, ArrayAttr dims, int64_t last, int64_t count) {
   for (auto [place, attribute] : llvm::zip(places, dims)) {
     ArrayRef<int64_t> own = cast<DenseI64ArrayAttr>(attribute).asArrayRef();
     for (auto [d, dim] : llvm::enumerate(own))
-      if (dim == last && place.type.getSize(d) != 1 && (d + 1 != own.size() || !isSideBySide(place)))
+      if (dim == last && place.type.getSize(d) != 1 && (d + 1 != own.size() || !isSideBySide(place, count)))
         return false;
   }
   return true;
+}
+
+/// The same of a map, whose result has them side by side as well.
+static bool takesNeighbours(ArrayRef<Place> places, ArrayAttr dims, const Place &result, int64_t count) {
+  int64_t last = result.type.getRank() - 1;
+  return last >= 1 && isSideBySide(result, count) && takesNeighbours(places, dims, last, count);
+}
+
+/// What a body gives of so many neighbours along a nest's last dimension, from the place of the first one on.
+static SmallVector<Value> computeNeighbours(TeamCode &t, Region &body, ArrayRef<Place> places, ArrayAttr dims,
+                                            ArrayRef<Index> at, int64_t count) {
+  int64_t last = at.size() - 1;
+  SmallVector<SmallVector<Value>> numbers;
+  for (auto [place, attribute] : llvm::zip(places, dims)) {
+    SmallVector<Index> indices;
+    bool isWide = false;
+    for (auto [d, dim] : llvm::enumerate(cast<DenseI64ArrayAttr>(attribute).asArrayRef())) {
+      bool isOne = place.type.getSize(d) == 1;
+      indices.push_back(isOne ? Index(0) : at[dim]);
+      isWide |= dim == last && !isOne;
+    }
+    numbers.push_back(isWide ? t.getNeighbours(place, indices, count)
+                             : SmallVector<Value>(count, t.get(place, indices)));
+  }
+  SmallVector<Value> given;
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value> arguments;
+    for (const SmallVector<Value> &known : numbers)
+      arguments.push_back(known[i]);
+    SmallVector<Index> own(at);
+    own.back().constant = i;
+    given.push_back(t.body(body, arguments, own)[0]);
+  }
+  return given;
 }
 
 namespace {
@@ -64,29 +96,7 @@ struct NeighbourMap {
   int64_t count;
 
   SmallVector<Value> read(ArrayRef<Index> at) {
-    int64_t last = result.type.getRank() - 1;
-    SmallVector<SmallVector<Value>> numbers;
-    for (auto [place, attribute] : llvm::zip(places, op.getDims())) {
-      SmallVector<Index> indices;
-      bool isWide = false;
-      for (auto [d, dim] : llvm::enumerate(cast<DenseI64ArrayAttr>(attribute).asArrayRef())) {
-        bool isOne = place.type.getSize(d) == 1;
-        indices.push_back(isOne ? Index(0) : at[dim]);
-        isWide |= dim == last && !isOne;
-      }
-      numbers.push_back(isWide ? t.getNeighbours(place, indices, count)
-                               : SmallVector<Value>(count, t.get(place, indices)));
-    }
-    SmallVector<Value> given;
-    for (int64_t i = 0; i < count; ++i) {
-      SmallVector<Value> arguments;
-      for (const SmallVector<Value> &known : numbers)
-        arguments.push_back(known[i]);
-      SmallVector<Index> own(at);
-      own.back().constant = i;
-      given.push_back(t.body(op.getBody(), arguments, own)[0]);
-    }
-    return given;
+    return computeNeighbours(t, op.getBody(), places, op.getDims(), at, count);
   }
 };
 } // namespace
@@ -315,6 +325,39 @@ void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optiona
   });
 }
 
+using Combine = llvm::function_ref<Value(Value, Value)>;
+
+/// Numbers of each row that lie side by side: a lane takes neighbours of them, so many lanes of a warp share a row as
+/// there are such pieces, and a warp has several rows at once.
+static bool emitReduceInPieces(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows,
+                               Value neutral, Combine combine) {
+  ArrayRef<int64_t> sizes = op.getSizes();
+  if (sizes.size() != 2 || op.getOver() != ArrayRef<int64_t>({1}) || result.type.getRank() != 1)
+    return false;
+  int64_t count = 8;
+  while (count > 1 && (sizes[1] % count || !takesNeighbours(places, op.getDims(), 1, count)))
+    count /= 2;
+  int64_t pieces = sizes[1] / count, lanes = int64_t(llvm::bit_floor(uint64_t(std::min(pieces, warpThreads))));
+  int64_t rowsAtOnce = warpThreads / lanes;
+  if (count == 1)
+    return false;
+  Value first = t.multiply(t.remainder(t.lane, lanes), count), own = t.divide(t.lane, lanes);
+  t.dealToWarps(t.divide(t.add(rows, rowsAtOnce - 1), rowsAtOnce), [&](Value group) {
+    Value row = t.add(t.multiply(group, rowsAtOnce), own), read = t.smaller(row, t.add(rows, -1));
+    Value total = t.loop(first, t.constant(sizes[1]), lanes * count, neutral, [&](Value column, ValueRange running) {
+      SmallVector<Value> sums{running[0]};
+      for (Value number : computeNeighbours(t, op.getBody(), places, op.getDims(), {Index(read), Index(column)}, count))
+        sums[0] = combine(sums[0], number);
+      return sums;
+    })[0];
+    total = t.combineLanes(total, combine, lanes);
+    Value isFirst = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, first, t.constant(0));
+    Value isThere = arith::AndIOp::create(t.builder, t.loc, isFirst, t.below(row, rows));
+    t.when(isThere, [&] { t.put(total, result, {Index(row)}); });
+  });
+  return true;
+}
+
 void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = op.getSizes(), over = op.getOver();
   Inputs inputs{places, op.getDims()};
@@ -322,6 +365,9 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
   auto combine = [&](Value a, Value b) -> Value {
     return max ? arith::MaximumFOp::create(t.builder, t.loc, a, b).getResult() : t.plus(a, b);
   };
+  Value neutral = t.number(max ? -std::numeric_limits<double>::infinity() : 0);
+  if (emitReduceInPieces(t, op, places, result, rows, neutral, combine))
+    return;
   SmallVector<int64_t> keptDims, reducedSizes;
   for (int64_t dim = 0; dim < int64_t(sizes.size()); ++dim)
     if (!llvm::is_contained(over, dim))
@@ -335,7 +381,6 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
     SmallVector<Index> to = t.takeApart(index, result.type.getShape()), at(sizes.size());
     for (auto [dim, place] : llvm::zip(keptDims, to))
       at[dim] = place;
-    Value neutral = t.number(max ? -std::numeric_limits<double>::infinity() : 0);
     Value begin = byWarps ? t.lane : t.constant(0);
     Value total =
         t.loop(begin, t.constant(reduced), byWarps ? warpThreads : 1, neutral, [&](Value element, ValueRange running) {

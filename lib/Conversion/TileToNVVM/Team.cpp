@@ -228,9 +228,9 @@ SmallVector<Index> TeamCode::takeApart(Value index, ArrayRef<int64_t> sizes) {
   return at;
 }
 
-Value TeamCode::combineLanes(Value value, llvm::function_ref<Value(Value, Value)> combine) {
+Value TeamCode::combineLanes(Value value, llvm::function_ref<Value(Value, Value)> combine, int64_t lanes) {
   Value everyLane = constant(-1), clamp = constant(warpThreads - 1);
-  for (int64_t distance = warpThreads / 2; distance > 0; distance /= 2)
+  for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
     value = combine(value, NVVM::ShflOp::create(builder, loc, value.getType(), everyLane, value, constant(distance),
                                                 clamp, NVVM::ShflKind::bfly, UnitAttr()));
   return value;

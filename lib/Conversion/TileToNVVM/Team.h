@@ -120,8 +120,9 @@ public:
   /// An index of a nest taken apart, the last dimension fastest.
   llvm::SmallVector<Index> takeApart(mlir::Value index, llvm::ArrayRef<int64_t> sizes);
 
-  /// What all lanes of the warp give, combined.
-  mlir::Value combineLanes(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+  /// What all lanes of the warp give, combined, or those of each group of so many neighbouring lanes, a power of two.
+  mlir::Value combineLanes(mlir::Value value, llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine,
+                           int64_t lanes = warpThreads);
 
   /// What the lane so many places before this one gives, or behind it, or a certain lane. Where there is none it is the
   /// lane's own.

@@ -1,0 +1,57 @@
+// RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
+
+// Eight lanes share a row of 64 numbers, each takes 16 bytes of it, and a warp has four rows at once: what is added up
+// passes between those eight lanes alone.
+// CHECK-LABEL: llvm.func @shared_rows
+// CHECK: llvm.load {{.*}} -> vector<8xbf16>
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c4_i32{{[_0-9]*}},
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c2_i32{{[_0-9]*}},
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c1_i32{{[_0-9]*}},
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.kernel @shared_rows required 0 workspace 0 threads 128 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<64x64xbf16, shared, [72, 1]>
+  %b = tile.alloc at 9216 : !tile.tile<64xf32, shared, [1]>
+  tile.reduce sum %a, %a into %b rows %n over [1] of [64, 64] dims [array<i64: 0, 1>, array<i64: 0, 1>] : !tile.tile<64x64xbf16, shared, [72, 1]>, !tile.tile<64x64xbf16, shared, [72, 1]> into !tile.tile<64xf32, shared, [1]> {
+  ^bb0(%x: f32, %y: f32):
+    %z = arith.mulf %x, %y : f32
+    tile.yield %z : f32
+  }
+}
+
+// Rows of 40 numbers of f32 at multiples of 4: ten pieces, for which eight lanes go round twice.
+// CHECK-LABEL: llvm.func @long_rows
+// CHECK: scf.for %{{.*}} to %c40_i32 step %c32_i32
+// CHECK: llvm.load {{.*}} -> vector<4xf32>
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c4_i32{{[_0-9]*}},
+// CHECK-COUNT-2: nvvm.shfl.sync{{ +}}bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.kernel @long_rows required 0 workspace 0 threads 128 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x40xf32, shared, [44, 1]>
+  %b = tile.alloc at 9216 : !tile.tile<16xf32, shared, [1]>
+  tile.reduce max %a into %b rows %n over [1] of [16, 40] dims [array<i64: 0, 1>] : !tile.tile<16x40xf32, shared, [44, 1]> into !tile.tile<16xf32, shared, [1]> {
+  ^bb0(%x: f32):
+    tile.yield %x : f32
+  }
+}
+
+// Rows of an odd number of numbers have a warp each, a number of a lane after the other.
+// CHECK-LABEL: llvm.func @odd_rows
+// CHECK-NOT: vector<
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c16_i32{{[_0-9]*}},
+// CHECK-COUNT-4: nvvm.shfl.sync{{ +}}bfly
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.kernel @odd_rows required 0 workspace 0 threads 128 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x33xf32, shared, [33, 1]>
+  %b = tile.alloc at 9216 : !tile.tile<16xf32, shared, [1]>
+  tile.reduce sum %a into %b rows %n over [1] of [16, 33] dims [array<i64: 0, 1>] : !tile.tile<16x33xf32, shared, [33, 1]> into !tile.tile<16xf32, shared, [1]> {
+  ^bb0(%x: f32):
+    tile.yield %x : f32
+  }
+}
