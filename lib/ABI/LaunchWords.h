@@ -19,6 +19,10 @@ enum LaunchWord {
   launchWords
 };
 
+/// A CTA whose launch runs beside another has so many teams at most, though it may have room for more: a fourth made
+/// less of each and the second launch waited, as measured with 128 keys, and with 64, where five have room.
+constexpr int mostTeams = 3;
+
 /// Then these of each array, in the order of a kernel's arrays, and behind them of the flags of chunks where a kernel
 /// announces or awaits them, which are absent where nobody does. Strides are in elements; 0 where the array has no such
 /// dimension. So many heads as the group says share one of the array. Parts of the channels are PartStride apart. A

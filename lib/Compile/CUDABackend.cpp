@@ -1,4 +1,5 @@
 // Kernels for NVIDIA GPUs: one image of all of them, which travels in an object of this machine's with the descriptors.
+#include "ABI/LaunchWords.h"
 #include "Analysis/Crowd.h"
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/LLVM/Translate.h"
@@ -209,7 +210,8 @@ static std::string describePair(const codegen::InterfaceLaunch &first, const cod
   return fmt::format("{} takes chunks that {} has left while that leaves the next, {} teams to a CTA, on the "
                      "multiprocessors that {} leaves; a chunk is {:.1f} times the work; one behind the other where "
                      "none are left, or for fewer than 4 chunks",
-                     second.symbol, first.symbol, first.teams, second.symbol, first.cost);
+                     second.symbol, first.symbol, std::min<int64_t>(first.teams, abi::mostTeams), second.symbol,
+                     first.cost);
 }
 
 Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,

@@ -1,5 +1,7 @@
 #include "Runtime/CUDA/SideBySide.h"
+#include "ABI/LaunchWords.h"
 
+using namespace recur;
 using namespace recur::runtime;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -26,13 +28,12 @@ static double timeSideBySide(const Rounds &of, int64_t rounds) {
 
 SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t multiprocessors) {
   constexpr int64_t fewestChunks = 4; // of fewer there is nothing to gain
-  constexpr int64_t mostTeams = 3;    // a fourth made less of each, and the second launch waited, as measured
   constexpr double worthwhile = 0.94; // of the time one behind the other: several rounds gain less than counted
   constexpr double keepsPace = 0.8;   // beyond it the second launch waits for each chunk, and loads none ahead
   constexpr double asGood = 0.96;     // estimates are no better than that, and fewer rounds are safer
   constexpr double ofLoneTeams = 1.5; // which hide nothing of what the second launch costs them, as measured
   auto [units, chunks, parts, allTeams, cost] = neighbours;
-  int64_t teams = smaller(allTeams, mostTeams);
+  int64_t teams = smaller(allTeams, abi::mostTeams);
   double onOne = double(units) * cost, onAll = onOne / double(multiprocessors) * double(chunks),
          together = double(teams) * cost;
   SideBySide apart;
