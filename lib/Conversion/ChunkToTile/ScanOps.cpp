@@ -141,9 +141,11 @@ void Planner::plan(chunk::LastOp op) {
     });
     if (row.back == 0)
       return;
-    Value has = arith::MinSIOp::create(builder, loc, tokens, constant(row.back + 1));
-    Value lacks = arith::SubIOp::create(builder, loc, constant(row.back + 1), has); // tokens
-    return fill(withTokens(result), row.before, arith::MinSIOp::create(builder, loc, lacks, constant(1)));
+    Value lacksToken = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, tokens, constant(row.back));
+    auto choice = scf::IfOp::create(builder, loc, lacksToken, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(choice.thenBlock());
+    return fill(withTokens(result), row.before, constant(1));
   }
   Value all = get(op.getAll()), result = make(op);
   SmallVector<int64_t> shape(tileOf(all).getShape());

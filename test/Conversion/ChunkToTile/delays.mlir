@@ -81,10 +81,9 @@ chunk.program @copies {} chunk 16 {
 // CHECK: %[[GONE2:.*]] = arith.subi %[[TOKENS]], %c2_i64{{.*}} : i64
 // CHECK: %[[PLACE2:.*]] = arith.maxsi %[[GONE2]], %c0_i64
 // CHECK: tile.load %arg0[
-// CHECK: %[[HAS:.*]] = arith.minsi %[[TOKENS]], %c2_i64
-// CHECK: %[[LACKS:.*]] = arith.subi %c2_i64{{.*}}, %[[HAS]]
-// CHECK: %[[FILLED:.*]] = arith.minsi %[[LACKS]], %c1_i64
-// CHECK: tile.map into %{{.*}} rows %[[FILLED]] dims []
+// CHECK: %[[LACKS:.*]] = arith.cmpi sle, %[[TOKENS]], %c1_i64
+// CHECK: scf.if %[[LACKS]]
+// CHECK: tile.map into %{{.*}} rows %c1_i64{{.*}} dims []
 // CHECK: arith.constant 3.000000e+00
 // CHECK-NOT: tile.load
 chunk.program @last {} chunk 16 {
