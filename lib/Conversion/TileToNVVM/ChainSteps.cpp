@@ -52,7 +52,7 @@ private:
   void fetchFor(unsigned value);
 
   SmallVector<Value> multiply(const Step &step, ArrayRef<Value> left, ValueRange sums);
-  SmallVector<Value> guard(const Step &step, SmallVector<Value> sums, ValueRange start);
+  SmallVector<Value> guard(const Step &step, SmallVector<Value> sums);
   Value isNoNumber(Value half);
 
   const StateChain::Load &loadOf(const Operand &operand) { return chain.loads[operand.number]; }
@@ -71,7 +71,12 @@ private:
   std::vector<Known> values;
   llvm::DenseMap<unsigned, Known> loaded;
   llvm::DenseMap<unsigned, SmallVector<Value>> numbers; // that loads bring, by load
-  llvm::DenseMap<unsigned, SmallVector<Value>> starts;  // of guarded products, by step
+  /// What a guarded product begins with, and whether what it multiplies is a number everywhere, if that is known.
+  struct Guarded {
+    SmallVector<Value> start;
+    Value isBad;
+  };
+  llvm::DenseMap<unsigned, Guarded> guarded; // by the value that is made
   bool isKept = false;
 };
 
@@ -212,10 +217,14 @@ void StepsCode::begin(unsigned number) {
       for (auto [number, scale] : llvm::zip(start, loadRowNumbers(*step.scale, chain.values[*step.value].rows)))
         number = t.mul(number, scale);
   }
-  if (step.isGuarded())
-    starts[number] = start;
   SmallVector<Value> left = step.kind == StepKind::Read ? rounded : packedOf(step.operands.front());
   values[*step.value] = {multiply(step, left, start), {}};
+  if (!step.isGuarded())
+    return;
+  // A vote takes as long as three of the product's instructions, and is had while they run; but not of a product that
+  // goes on from another's sums, with which that was slower.
+  Value isBad = step.plus ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left));
+  guarded[*step.value] = {start, isBad};
 }
 
 void StepsCode::settle(const Action &action) {
@@ -227,7 +236,7 @@ void StepsCode::settle(const Action &action) {
   Known &value = values[*step.value];
   value.numbers = code.settle(value.numbers, action.running);
   if (step.isGuarded())
-    value.numbers = guard(step, value.numbers, starts[action.step]);
+    value.numbers = guard(step, value.numbers);
 }
 
 Value StepsCode::isNoNumber(Value half) {
@@ -235,14 +244,17 @@ Value StepsCode::isNoNumber(Value half) {
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, exponent, t.constant(0x7F80));
 }
 
-/// The sums, or other ones where a row would not be a number for what it does not see: then the first row is none.
-SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums, ValueRange start) {
+/// The sums, or other ones where what is multiplied is no number somewhere, for then a row would not be a number for
+/// what it does not see. The first row shows that as well.
+SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums) {
   auto isNaN = [&](Value number) {
     return arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::UNO, number, number).getResult();
   };
-  Value isBad = arith::OrIOp::create(t.builder, t.loc, isNaN(sums[0]), isNaN(sums[2]));
-  auto again = scf::IfOp::create(t.builder, t.loc, SmallVector<Type>(sums.size(), t.builder.getF32Type()),
-                                 code.anyOfWarpgroup(isBad), /*withElseRegion=*/true);
+  auto &[start, isBad] = guarded[*step.value];
+  if (!isBad)
+    isBad = code.anyOfWarpgroup(arith::OrIOp::create(t.builder, t.loc, isNaN(sums[0]), isNaN(sums[2])));
+  auto again = scf::IfOp::create(t.builder, t.loc, SmallVector<Type>(sums.size(), t.builder.getF32Type()), isBad,
+                                 /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(again.elseBlock());
   scf::YieldOp::create(t.builder, t.loc, sums);

@@ -73,6 +73,20 @@ Value WarpgroupCode::anyOfWarpgroup(Value condition) {
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, any, t.constant(0));
 }
 
+Value WarpgroupCode::isAnyInfinite(ArrayRef<Value> pairs) {
+  // Zero times each, in sums that do not wait for each other.
+  std::string text = "{\n.reg .b32 zero, sum<4>;\nmov.b32 zero, 0;\n", constraints = "=r";
+  for (int i = 0; i < 4; ++i)
+    text += llvm::formatv("mov.b32 sum{0}, zero;\n", i);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    text += llvm::formatv("fma.rn.bf16x2 sum{0}, ${1}, zero, sum{0};\n", i % 4, i + 1);
+    constraints += ",r";
+  }
+  text += "or.b32 sum0, sum0, sum1;\nor.b32 sum2, sum2, sum3;\nor.b32 $0, sum0, sum2;\n}";
+  Value sum = run(text, constraints, pairs, t.builder.getI32Type());
+  return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, sum, t.constant(0));
+}
+
 Value WarpgroupCode::exchange(Value value, int64_t distance) {
   return NVVM::ShflOp::create(t.builder, t.loc, value.getType(), t.constant(-1), value, t.constant(distance),
                               t.constant(31), NVVM::ShflKind::bfly, UnitAttr());

@@ -27,6 +27,8 @@ public:
   void giveRegisters(int64_t count);
   /// Whether the condition holds for any thread of the one warpgroup that asks; all of its threads do.
   mlir::Value anyOfWarpgroup(mlir::Value condition);
+  /// Whether any of these pairs of bf16 has an infinite number or none.
+  mlir::Value isAnyInfinite(llvm::ArrayRef<mlir::Value> pairs);
   /// What the lane has whose number differs by so much.
   mlir::Value exchange(mlir::Value value, int64_t distance);
 

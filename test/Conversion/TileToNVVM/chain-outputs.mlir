@@ -2,7 +2,8 @@
 
 // A chain that applies matrices and makes the output. A read that the next chunk does not wait for runs in company of one
 // that it waits for; the state is advanced before the output is made. What a matrix is applied to may be no number: threads
-// vote, and do it again where any has met such, when no other product runs.
+// vote while the product runs, or behind one that goes on from another's sums, and do it again where any has met such, when
+// no other product runs.
 // CHECK-LABEL: llvm.func @outputs
 // CHECK-SAME: nvvm.reqntid = array<i32: 256, 1, 1>
 // CHECK: mbarrier.try_wait.parity.shared::cta.b64
@@ -14,11 +15,13 @@
 // CHECK: arith.subf
 // U = T (v - x), while S q^T ends
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK-NOT: wgmma.wait_group
+// CHECK: fma.rn.bf16x2 sum0, $1, zero, sum0;\0Afma.rn.bf16x2 sum1, $2, zero, sum1;
+// CHECK: bar.red.or.pred
 // CHECK: wgmma.wait_group.sync.aligned 1;
 // CHECK-NOT: wgmma.mma_async
 // CHECK: wgmma.wait_group.sync.aligned 0;
-// CHECK: arith.cmpf uno
-// CHECK: bar.red.or.pred
+// CHECK-NOT: bar.red.or.pred
 // CHECK: scf.if
 // CHECK: nvvm.shfl.sync bfly
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
@@ -28,9 +31,11 @@
 // CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
 // CHECK-NOT: wgmma.wait_group
 // CHECK: wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK-NOT: bar.red
 // CHECK: wgmma.wait_group.sync.aligned 1;
 // CHECK-NOT: wgmma.mma_async
 // CHECK: wgmma.wait_group.sync.aligned 0;
+// CHECK: arith.cmpf uno
 // CHECK: bar.red.or.pred
 // CHECK: stmatrix.sync.aligned.m8n8.x4.trans.shared.b16
 // CHECK: scf.yield
