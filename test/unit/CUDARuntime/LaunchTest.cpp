@@ -236,9 +236,8 @@ TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
 }
 
 TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
-  // A round of three teams takes 18 chunks' time, in which those that last have nine chunks for each head, and all ten
-  // 15. Behind four rounds of all, five of the others have the rest of a hundred in 94, and the second launch goes over
-  // all in 100.
+  // A round takes 18 chunks' time. Those that last have nine chunks for each head in it, and all ten 15. Behind four of
+  // all the others have the rest of a hundred in 94, and the second launch goes over all in 100.
   launchPair[0].cost = 6;
   call.T = 6400;
   alignas(64) static char longQ[6400 * 2 * 8 * 2], longO[6400 * 2 * 6 * 2];
