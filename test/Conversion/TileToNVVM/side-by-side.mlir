@@ -54,11 +54,11 @@ tile.kernel @announces required 1 workspace 0 threads 64 shared 4096 teams 2 {
 // Nothing is where the rows are loaded to behind the first map. So the team's next chunk is asked for there, behind the
 // barrier that the next op waits for, and the first chunk before the loop; where there is no such chunk, no row of it.
 // CHECK-LABEL: llvm.func @asks_ahead
-// CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.commit.group
 // CHECK: scf.while
 // CHECK: ^bb0(%[[ROUND:.*]]: i32, %{{.*}}: i32, %{{.*}}: i32):
+// CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK-NOT: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.wait.group 0
 // CHECK: @own bar.sync 1, 64;
