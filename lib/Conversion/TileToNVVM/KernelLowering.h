@@ -1,6 +1,7 @@
-// One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops, Loops.cpp the
-// loops over chunks with the loads that they begin with.
+// One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
+// CallerArrays.cpp where arrays begin, Loops.cpp the loops over chunks with the loads that they begin with.
 #pragma once
+#include "ABI/LaunchWords.h"
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
@@ -50,6 +51,9 @@ private:
   mlir::Value findRow();
   /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
+  mlir::Value findAddress(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value elementBytes,
+                          bool isState);
+  void findFirstsByLanes();
   CallerArray findArray(mlir::BlockArgument array, bool isState = false);
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
   CallerArray findFinal();
@@ -161,6 +165,8 @@ private:
   std::optional<analysis::ChannelCarry> carry;
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
+  /// The lower and upper half of where the array with the lane's number begins, while all arrays are found.
+  std::optional<std::pair<mlir::Value, mlir::Value>> firstOfLane;
   ChunkFlags flags;                          // where chunks are announced or awaited
   std::optional<SegmentSummaries> summaries; // where the chain makes or takes any
   struct Deal {

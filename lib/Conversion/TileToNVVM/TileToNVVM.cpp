@@ -142,36 +142,6 @@ Value KernelLowering::findRow() {
   return choice.getResult(0);
 }
 
-Value KernelLowering::findFirst(int number, Type element, bool isState) {
-  Location loc = kernel.getLoc();
-  auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
-  auto globalPointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-  auto generic = LLVM::LLVMPointerType::get(builder.getContext());
-  Value data = word(abi::getWord(number, abi::DataWord), generic);
-  data = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, data);
-  // Divisions take long, and most calls need none.
-  Value group = team.narrow(array(abi::GroupWord));
-  Value own = team.choose(
-      team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
-      head);
-  Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
-  if (!isState) {
-    Value first = team.choose(
-        isPacked,
-        [&] {
-          Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
-          return team.multiplyWide(before, array(abi::FirstStrideWord));
-        },
-        firstToken);
-    offset = team.addWide(offset, first);
-  }
-  offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
-  offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
-  Value null = LLVM::ZeroOp::create(builder, loc, globalPointer);
-  Value isAbsent = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, data, null);
-  return team.select(isAbsent, null, team.offset(data, offset, element));
-}
-
 CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
   auto type = cast<TileType>(argument.getType());
   auto number = int(argument.getArgNumber());
@@ -229,18 +199,6 @@ CallerArray KernelLowering::recall(Value array, CallerArray known) {
   return known;
 }
 
-/// Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
-/// registers from all loops.
-void KernelLowering::findArrays() {
-  Block &body = kernel.getBody().front();
-  auto isInLoops = [&](BlockArgument argument) {
-    return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
-  };
-  for (BlockArgument argument : body.getArguments().drop_back())
-    if (chain || carry || isInLoops(argument))
-      arrays[argument] = findArray(argument);
-}
-
 CallerArray KernelLowering::findFinal() {
   Location loc = kernel.getLoc();
   Value unit = forget(NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type()));
@@ -287,6 +245,7 @@ LogicalResult KernelLowering::run() {
     extents[argument] = {Memory::Global, 0, int64_t(body.getNumArguments()), false};
   if (kernel.getTeams() || kernel.getAwaits())
     flags = ChunkFlags(team, findFirst(int(body.getNumArguments()) - 1, builder.getI32Type()));
+  firstOfLane = {};
   values.map(body.getArguments().back(), choice.getResult(1));
   if (chain) {
     for (Operation &op : body)

@@ -1,0 +1,107 @@
+// Where the arrays of a kernel begin for a CTA.
+#include "ABI/LaunchWords.h"
+#include "Conversion/TileToNVVM/KernelLowering.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace recur::tile;
+using namespace recur::conversion::nvvm;
+
+/// Where an array begins, in bytes: what depends on the array is a word of its own, or the size of its elements.
+Value KernelLowering::findAddress(llvm::function_ref<Value(abi::ArrayWord)> array, Value elementBytes, bool isState) {
+  Location loc = kernel.getLoc();
+  Value data = array(abi::DataWord), group = team.narrow(array(abi::GroupWord));
+  // Divisions take long, and most calls need none.
+  Value own = team.choose(
+      team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
+      head);
+  Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
+  if (!isState) {
+    Value first = team.choose(
+        isPacked,
+        [&] {
+          Value before = arith::DivUIOp::create(builder, loc, firstToken, array(abi::FirstTokensWord));
+          return team.multiplyWide(before, array(abi::FirstStrideWord));
+        },
+        firstToken);
+    offset = team.addWide(offset, first);
+  }
+  offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
+  offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
+  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
+  Value isAbsent = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, data, none);
+  return team.select(isAbsent, none, team.addWide(data, team.multiplyWide(offset, elementBytes)));
+}
+
+Value KernelLowering::findFirst(int number, Type element, bool isState) {
+  Location loc = kernel.getLoc();
+  Value address;
+  if (firstOfLane && !isState && number < warpThreads) {
+    auto [low, high] = *firstOfLane;
+    Type wide = builder.getI64Type();
+    low = arith::ExtUIOp::create(builder, loc, wide, team.fromLane(low, number));
+    high = arith::ExtUIOp::create(builder, loc, wide, team.fromLane(high, number));
+    Value upper = arith::ShLIOp::create(builder, loc, high, arith::ConstantIntOp::create(builder, loc, 32, 64));
+    address = arith::OrIOp::create(builder, loc, low, upper);
+  } else {
+    auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
+    Value bytes = arith::ConstantIntOp::create(builder, loc, element.getIntOrFloatBitWidth() / 8, 64);
+    address = findAddress(array, bytes, isState);
+  }
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+  return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
+}
+
+/// To find where one array begins takes some 70 instructions, which all warps of a CTA wait for, and which come from
+/// device memory when a kernel has not run for a while. So a lane of each warp finds one array's.
+void KernelLowering::findFirstsByLanes() {
+  constexpr int64_t fewest = 3; // of fewer nothing is gained
+  Location loc = kernel.getLoc();
+  SmallVector<int64_t> bytes;
+  for (BlockArgument argument : kernel.getBody().getArguments().drop_back())
+    bytes.push_back(cast<TileType>(argument.getType()).getElementBytes());
+  if (kernel.getTeams() || kernel.getAwaits())
+    bytes.push_back(4); // of flags
+  if (int64_t(bytes.size()) < fewest)
+    return;
+  if (bytes.size() > size_t(warpThreads))
+    bytes.resize(size_t(warpThreads));
+  Value number = team.smaller(team.lane, team.constant(int64_t(bytes.size()) - 1));
+  Value begin = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
+                                    ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::arrayWords)});
+  auto array = [&](abi::ArrayWord index) -> Value {
+    Value own = LLVM::GEPOp::create(builder, loc, begin.getType(), builder.getI64Type(), begin,
+                                    ArrayRef<LLVM::GEPArg>{int32_t(abi::getWord(0, index))});
+    return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), own, 8);
+  };
+  // The size of an element: of each other than the first, the lanes that have it.
+  Value size = arith::ConstantIntOp::create(builder, loc, bytes[0], 64);
+  for (int64_t other : llvm::SmallSetVector<int64_t, 4>(bytes.begin(), bytes.end())) {
+    uint32_t lanes = 0;
+    for (auto [lane, own] : llvm::enumerate(bytes))
+      lanes |= uint32_t(own == other) << lane;
+    if (other == bytes[0])
+      continue;
+    Value bit = arith::ShRUIOp::create(builder, loc, team.constant(int32_t(lanes)), number);
+    Value isOther = arith::TruncIOp::create(builder, loc, builder.getI1Type(), bit);
+    size = team.select(isOther, arith::ConstantIntOp::create(builder, loc, other, 64), size);
+  }
+  Value address = findAddress(array, size, /*isState=*/false);
+  Value upper = arith::ShRUIOp::create(builder, loc, address, arith::ConstantIntOp::create(builder, loc, 32, 64));
+  firstOfLane = {team.narrow(address), team.narrow(upper)};
+}
+
+/// Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
+/// registers from all loops.
+void KernelLowering::findArrays() {
+  Block &body = kernel.getBody().front();
+  auto isInLoops = [&](BlockArgument argument) {
+    return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
+  };
+  // A chain with a warpgroup for interactions has 168 registers a thread, and none for what all of its warps know.
+  if (!(chain && !chain->interactions.empty()))
+    findFirstsByLanes();
+  for (BlockArgument argument : body.getArguments().drop_back())
+    if (chain || carry || isInLoops(argument))
+      arrays[argument] = findArray(argument);
+}

@@ -1,0 +1,54 @@
+// RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
+
+// Of three arrays a lane of each warp finds where one begins: its words, and the size of its elements (lane 1 has bf16;
+// lanes behind the last array find that one's again). The others get it in two halves.
+// CHECK-LABEL: llvm.func @by_lanes
+// CHECK: %[[LANE:.*]] = arith.remui
+// CHECK: %[[LAST:.*]] = arith.constant 2 : i32
+// CHECK: %[[NUMBER:.*]] = arith.minsi %[[LANE]], %[[LAST]] : i32
+// CHECK: %[[WORDS:.*]] = arith.muli %[[NUMBER]], %c10_i32
+// CHECK: %[[OWN:.*]] = llvm.getelementptr %arg0[%[[WORDS]]] : (!llvm.ptr, i32) -> !llvm.ptr, i64
+// CHECK: %[[LANES:.*]] = arith.constant 2 : i32
+// CHECK: %[[BIT:.*]] = arith.shrui %[[LANES]], %[[NUMBER]] : i32
+// CHECK: %[[HALF:.*]] = arith.trunci %[[BIT]] : i32 to i1
+// CHECK: %[[BYTES:.*]] = arith.select %[[HALF]], %c2_i64{{.*}}, %c4_i64{{.*}} : i64
+// CHECK: llvm.getelementptr %[[OWN]][9] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: %[[DATA:.*]] = llvm.load
+// CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
+// CHECK: arith.addi %[[DATA]], %[[OFFSET]] : i64
+// CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64
+// CHECK: nvvm.shfl.sync {{ *}}idx
+// CHECK: llvm.inttoptr
+// CHECK-COUNT-4: nvvm.shfl.sync {{ *}}idx
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.kernel @by_lanes required 1 workspace 0 threads 64 shared 4096 {
+^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xbf16, global>, %z: !tile.tile<?x16xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %size = arith.constant 16 : i64
+  %t = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.for %first = %zero to %tokens step %size : i64 {
+    %left = arith.subi %tokens, %first : i64
+    %n = arith.minsi %left, %size : i64
+    tile.load %x[%first] rows %n into %t : !tile.tile<?x16xf32, global> into !tile.tile<16x16xf32, shared, [20, 1]>
+    tile.store %t rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xbf16, global>
+    tile.store %t rows %n to %z[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
+  }
+}
+
+// Of two each thread finds both.
+// CHECK-LABEL: llvm.func @one_by_one
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: llvm.return
+tile.kernel @one_by_one required 1 workspace 0 threads 64 shared 4096 {
+^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xbf16, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %size = arith.constant 16 : i64
+  %t = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [20, 1]>
+  scf.for %first = %zero to %tokens step %size : i64 {
+    %left = arith.subi %tokens, %first : i64
+    %n = arith.minsi %left, %size : i64
+    tile.load %x[%first] rows %n into %t : !tile.tile<?x16xf32, global> into !tile.tile<16x16xf32, shared, [20, 1]>
+    tile.store %t rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xbf16, global>
+  }
+}
