@@ -20,17 +20,16 @@ ChunkFlags::ChunkFlags(TeamCode &team, Value pointer)
   areUsed = arith::CmpIOp::create(team.builder, team.loc, arith::CmpIPredicate::ne, first, none);
 }
 
-void ChunkFlags::clear(TeamCode &team, Value row, Value rows, Value chunks) const {
+void ChunkFlags::clear(TeamCode &team, Value rounds,
+                       llvm::function_ref<std::pair<Value, Value>(Value round)> findChunk) const {
   team.when(areUsed, [&] {
-    Value begin = team.add(row, arith::MulIOp::create(team.builder, team.loc, team.thread, rows));
-    Value step = arith::MulIOp::create(team.builder, team.loc, rows, team.constant(team.threads));
-    auto loop = scf::ForOp::create(team.builder, team.loc, begin, chunks, step);
-    {
-      OpBuilder::InsertionGuard guard(team.builder);
-      team.builder.setInsertionPoint(loop.getBody()->getTerminator());
-      Value place = team.addWide(first, team.widen(team.multiply(loop.getInductionVar(), flagBytes)));
-      run(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place);
-    }
+    team.deal(rounds, [&](Value round) {
+      auto [chunk, isThere] = findChunk(round);
+      team.when(isThere, [&, chunk = chunk] {
+        Value place = team.addWide(first, team.widen(team.multiply(chunk, flagBytes)));
+        run(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place);
+      });
+    });
     // Whoever starts later finds them cleared.
     run(team, "fence.acq_rel.gpu;", "", {});
     NVVM::Barrier0Op::create(team.builder, team.loc); // of all teams

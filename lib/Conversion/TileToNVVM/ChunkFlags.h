@@ -18,8 +18,11 @@ public:
   explicit operator bool() const { return bool(first); }
 
   // The kernel that announces.
-  /// Clears the flags that the team's row has of so many chunks. All of the CTA's teams have done so behind it.
-  void clear(TeamCode &team, mlir::Value row, mlir::Value rows, mlir::Value chunks) const;
+  /// Clears the flags that the team will set, and no others: a CTA may begin when another has set some. The team has a
+  /// chunk in fewer than so many rounds; `findChunk` gives it, and whether there is one. All of the CTA's teams have
+  /// cleared theirs behind it.
+  void clear(TeamCode &team, mlir::Value rounds,
+             llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value round)> findChunk) const;
   /// Lets the other kernel start, as far as this CTA is concerned, if it is time.
   void letOthersStart(TeamCode &team, mlir::Value isTime) const;
   /// Sets a chunk's flag, if it is not -1; all that the team left of it was stored before one of its barriers.

@@ -55,7 +55,6 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
   Value rounded = arith::SubIOp::create(builder, loc, team.addWide(end, step), one);
   Value distance = arith::SubIOp::create(builder, loc, rounded, begin);
   Value chunks = team.narrow(arith::DivUIOp::create(builder, loc, distance, step));
-  flags.clear(team, deal.row, deal.rows, chunks);
   Value lasts = team.below(deal.row, deal.lastingRows), exists = team.below(deal.row, deal.rows);
   // The chunk of a round, and whether the team has one.
   auto findChunk = [=, this](Value round) -> std::pair<Value, Value> {
@@ -67,6 +66,8 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
     Value isThere = arith::AndIOp::create(builder, loc, team.below(chunk, chunks), exists);
     return {chunk, arith::AndIOp::create(builder, loc, isThere, isMine)};
   };
+  // A round has a chunk of each row that lasts at least.
+  flags.clear(team, team.add(arith::DivUIOp::create(builder, loc, chunks, deal.lastingRows), 1), findChunk);
   auto findFirst = [=, this](Value chunk) { return team.addWide(begin, team.multiplyWide(team.widen(chunk), step)); };
   Type narrow = builder.getI32Type();
   auto loop = scf::WhileOp::create(builder, loc, TypeRange{narrow, narrow, narrow},
