@@ -41,9 +41,16 @@ private:
   static bool isBF16(Value tile, ArrayRef<int64_t> shape) {
     return tileOf(tile).getElementType().isBF16() && tileOf(tile).getShape() == shape;
   }
+  /// Whether the tile has all rows that the load brings, or makes of them.
+  bool isAsLoaded(Value tile, const Content &content) const {
+    auto view = tile.getDefiningOp<ViewOp>();
+    return tileOf(tile) == tileOf(chain.loads[content.number].tile) &&
+           (!view || (!view.getRow() && view.getOffset() == 0));
+  }
   /// Rows of bf16 that a load brings.
   const Content *inputOf(Value tile, ArrayRef<int64_t> shape) const {
-    return isBF16(tile, shape) ? contentOf(tile, Kind::Loaded) : nullptr;
+    const Content *content = isBF16(tile, shape) ? contentOf(tile, Kind::Loaded) : nullptr;
+    return content && (chain.loads[content->number].steps == 1 || isAsLoaded(tile, *content)) ? content : nullptr;
   }
   bool isState(Value tile) const {
     TileType type = tileOf(tile);
@@ -61,6 +68,7 @@ private:
   bool takeAround(Operation &op);
   bool take(Operation &op);
   bool take(LoadOp op);
+  bool takeSteps(LoadOp op);
   const Content *numberOf(Value tile) const;
   bool makeNumber(Value tile);
   bool takeNumbers(MapOp op);
@@ -137,6 +145,8 @@ bool ChainFinder::take(LoadOp op) {
   bool isConverted = type.getElementType() != array.getElementType();
   if (!op.getTile().getDefiningOp<AllocOp>() || contents.contains(op.getTile()))
     return false;
+  if (type.getRank() == 3)
+    return takeSteps(op);
   bool isRows =
       type.getElementType().isBF16() && type.getRank() == 2 && type.getSize(0) % 16 == 0 && type.getSize(1) % 16 == 0;
   bool isNumbers = type.getElementType().isF32() &&
@@ -144,6 +154,27 @@ bool ChainFinder::take(LoadOp op) {
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
   chain.loads.push_back({op, op.getTile(), isConverted});
   return isConverted ? isNumbers && type.getRank() == 1 : isRows || isNumbers;
+}
+
+/// Rows of several micro-steps of each token, which all that takes them takes as rows one below another.
+bool ChainFinder::takeSteps(LoadOp op) {
+  TileType type = op.getTile().getType(), array = op.getArray().getType();
+  Value rows;
+  for (Operation *user : op.getTile().getUsers())
+    if (auto view = dyn_cast<ViewOp>(user); view && !rows)
+      rows = view;
+    else if (user != op && !(view && view.getResult().getType() == rows.getType()))
+      return false;
+  int64_t steps = type.getSize(1);
+  bool isBelow = rows && tileOf(rows).getRank() == 2 && tileOf(rows).getSize(0) == type.getSize(0) * steps &&
+                 tileOf(rows).getSize(1) == type.getSize(2) && type.getStride(0) == steps * type.getStride(1) &&
+                 tileOf(rows).getStride(0) == type.getStride(1);
+  if (!isBelow || type.getElementType() != array.getElementType() || !type.getElementType().isBF16() ||
+      tileOf(rows).getSize(0) % 16 != 0 || tileOf(rows).getSize(1) % 16 != 0)
+    return false;
+  contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
+  chain.loads.push_back({op, rows, /*isConverted=*/false, steps});
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -275,11 +306,11 @@ bool ChainFinder::takeConstant(MapOp op) {
 
 std::optional<Operand> ChainFinder::valuesOf(Value tile) {
   const Content *content = contentOf(tile);
-  if (!content || !isOfValues(tile) || whole(tile) != tile)
+  if (!content || !isOfValues(tile))
     return std::nullopt;
-  if (content->kind == Kind::Value)
+  if (content->kind == Kind::Value && whole(tile) == tile)
     return Operand{Operand::Value, content->number};
-  if (content->kind != Kind::Loaded || !tileOf(tile).getElementType().isBF16())
+  if (content->kind != Kind::Loaded || !tileOf(tile).getElementType().isBF16() || !isAsLoaded(tile, *content))
     return std::nullopt;
   chain.loads[content->number].isOfChannels = true;
   return Operand{Operand::Load, content->number};

@@ -17,9 +17,10 @@ struct StateChain {
   /// says, or numbers side by side: one a row of values, one a column of the state, or one. It is loaded, or it is made
   /// of what is.
   struct Load {
-    tile::LoadOp op; // null of what is made
-    mlir::Value tile;
+    tile::LoadOp op;           // null of what is made
+    mlir::Value tile;          // or the view of it in which rows of several micro-steps are one below another
     bool isConverted = false;  // numbers of another type, which the warp loads that makes numbers of them
+    int64_t steps = 1;         // rows of a token
     int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
     bool isOfChannels = false; // columns are value channels of the part
     tile::TileType type() const { return tile::tileOf(tile); }

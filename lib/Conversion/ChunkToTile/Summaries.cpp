@@ -12,7 +12,9 @@ using namespace recur::tile;
 
 /// Whether an op behind it takes what this one writes.
 static bool isTaken(Operation *op) {
-  auto isBehind = [&](Operation *user) { return user != op && (isa<ViewOp>(user) || op->isBeforeInBlock(user)); };
+  auto isBehind = [&](Operation *user) {
+    return user != op && (isa<ViewOp>(user) ? !user->use_empty() : op->isBeforeInBlock(user));
+  };
   SmallVector<Value> written;
   if (auto scan = dyn_cast<ScanOp>(op))
     written = {scan.getAll(), scan.getLast()};

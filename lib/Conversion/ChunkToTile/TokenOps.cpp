@@ -1,5 +1,6 @@
 // What each token does by itself.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Chunk/ChunkSteps.h"
 
 using namespace mlir;
 using namespace recur;
@@ -324,15 +325,7 @@ void Planner::plan(chunk::MapOp op) {
 }
 
 Value Planner::findWhole(chunk::InterleaveOp op) const {
-  Value whole;
-  for (auto [number, step] : llvm::enumerate(op.getOperands())) {
-    auto part = step.getDefiningOp<chunk::ExtractOp>();
-    if (!part || part.getIndex() != number || (whole && part.getOperand() != whole))
-      return {};
-    whole = part.getOperand();
-  }
-  bool isAll = machine.isCTA() && !inTokenLoop && chunk::tensorOf(whole).getDimSize(1) == op.getNumOperands();
-  return isAll ? whole : Value();
+  return machine.isCTA() && !inTokenLoop ? chunk::findInterleaved(op) : Value();
 }
 
 Value Planner::flatten(Value tile) {

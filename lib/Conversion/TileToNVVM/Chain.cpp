@@ -71,6 +71,7 @@ private:
   Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
   Value countRows(const StateChain::Load &load, const Chunk &chunk);
   Value countBytes(const StateChain::Load &load, Value piece);
+  Value offsetOf(const StateChain::Load &load, Value first, Value row, Value column);
   void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
   void copyNumbers(const StateChain::Load &load, const Chunk &chunk);
@@ -210,7 +211,7 @@ Value ChainCode::placeOf(const StateChain::Load &load, Value stage, Value row, V
 /// How many rows of the chunk there are. Arrays that may be absent have none then.
 Value ChainCode::countRows(const StateChain::Load &load, const Chunk &chunk) {
   LoadOp op = load.op;
-  Value count = narrow(chunk, op.getRows());
+  Value count = t.multiply(narrow(chunk, op.getRows()), load.steps);
   if (!kernel.summaries || !kernel.summaries->mapsState)
     return count;
   return t.select(isPresent(t, arrays.lookup(op.getArray())), count, t.constant(0));
@@ -225,6 +226,17 @@ Value ChainCode::countBytes(const StateChain::Load &load, Value piece) {
   return t.select(t.below(left, t.constant(0)), t.constant(0), left);
 }
 
+/// Where a column of a row lies, in elements. Micro-steps of a token are rows of their own.
+Value ChainCode::offsetOf(const StateChain::Load &load, Value first, Value row, Value column) {
+  LoadOp op = load.op;
+  CallerArray array = arrays.lookup(op.getArray());
+  if (load.steps == 1)
+    return t.addWide(t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride), t.widen(column));
+  Value token = t.multiplyWide(t.addWide(first, t.widen(t.divide(row, load.steps))), array.tokenStride);
+  Value step = t.multiplyWide(t.widen(t.remainder(row, load.steps)), array.innerStrides[0]);
+  return t.addWide(t.addWide(token, step), t.multiplyWide(t.widen(column), array.innerStrides[1]));
+}
+
 void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage) {
   LoadOp op = load.op;
   CallerArray array = arrays.lookup(op.getArray());
@@ -232,15 +244,15 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
   int64_t pieces = load.type().getSize(1) / pieceColumns;
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
   auto sourceOf = [&](Value row, Value piece) {
-    Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
-    return t.offset(array.pointer, t.addWide(offset, t.widen(t.multiply(piece, pieceColumns))), element);
+    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumns)), element);
   };
   auto copyOne = [&](Value row, Value piece, Value from) {
     Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
     code.copy(placeOf(load, stage, row, piece), from, pieceBytes, counted);
   };
   SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
-  if (strips.empty())
+  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
+  if (strips.empty() || !areWhole)
     return t.deal(t.constant(rowsOf(load) * pieces), [&](Value index) {
       Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
       copyOne(row, piece, sourceOf(row, piece));
@@ -248,7 +260,7 @@ void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value
   for (const Strip &strip : strips) {
     Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
     Value from = sourceOf(begin, piece);
-    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce)));
+    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce / load.steps)));
     for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
       copyOne(t.add(begin, row), piece, from);
       from = t.offset(from, step, element);
@@ -273,8 +285,7 @@ void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, V
     {
       OpBuilder::InsertionGuard guard(t.builder);
       t.builder.setInsertionPointToEnd(number.thenBlock());
-      Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
-      Value from = t.offset(array.pointer, t.addWide(offset, t.widen(column)), element);
+      Value from = t.offset(array.pointer, offsetOf(load, first, row, column), element);
       scf::YieldOp::create(t.builder, t.loc, t.load(from, element));
       t.builder.setInsertionPointToEnd(number.elseBlock());
       Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));

@@ -1,5 +1,6 @@
 // A program whose channels have nothing to do with each other, for a part of the channels.
 #include "Transforms/Chunk/Passes.h"
+#include "dialects/Chunk/ChunkSteps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
 namespace recur::chunk {
@@ -56,6 +57,13 @@ private:
   SmallVector<Dim> mixed;
 };
 
+/// A micro-step's row of an input, which nothing takes but the rows of all steps.
+bool isLoadedStep(Operation *op) {
+  auto part = dyn_cast<ExtractOp>(op);
+  return part && part.getOperand().getDefiningOp<InputOp>() &&
+         llvm::all_of(op->getUsers(), [](Operation *user) { return isa<InterleaveOp>(user); });
+}
+
 /// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are
 /// there, or made of rows of inputs under one decay a token.
 bool isStateAlone(ProgramOp program) {
@@ -69,7 +77,9 @@ bool isStateAlone(ProgramOp program) {
     auto apply = dyn_cast<ApplyOp>(op);
     auto interaction = dyn_cast<InteractionOp>(op);
     auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
-    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) ||
+    auto rows = dyn_cast<InterleaveOp>(op);
+    return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) || isLoadedStep(&op) ||
+           (rows && findInterleaved(rows) && findInterleaved(rows).getDefiningOp<InputOp>()) ||
            (isa<CumulativeDecayOp>(op) && hasNumbers(op.getOperand(0))) ||
            (interaction && hasNumbers(interaction.getDecay()) && interaction.getRows().getDefiningOp<InputOp>() &&
             interaction.getColumns().getDefiningOp<InputOp>()) ||
@@ -136,6 +146,21 @@ void Channels::relate(Operation *op) {
         same(result, i, decay, 1);
     tokens(advance.getValues());
     return tokens(advance.getKeys());
+  }
+  // Micro-steps have the same channels, be their rows apart or side by side.
+  auto part = dyn_cast<ExtractOp>(op);
+  if (part && tensorOf(part.getOperand()).getRank() == 3) {
+    same(part, 1, part.getOperand(), 2);
+    mix(part.getOperand(), 1);
+    tokens(part.getOperand());
+    return tokens(part);
+  }
+  if (auto rows = dyn_cast<InterleaveOp>(op); rows && tensorOf(rows).getRank() == 2) {
+    for (Value step : rows.getOperands()) {
+      same(rows, 1, step, 1);
+      tokens(step);
+    }
+    return tokens(rows);
   }
   for (Value value : op->getOperands())
     mixAll(value);

@@ -6,6 +6,7 @@
 #include "Transforms/Chunk/StatePath.h"
 #include "Transforms/Chunk/SystemStates.h"
 #include "dialects/Chunk/ChunkPhases.h"
+#include "dialects/Chunk/ChunkSteps.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace recur::chunk {
@@ -38,6 +39,7 @@ private:
   bool isStep(Operation *op);
   bool isScaledForPasses(Operation *op);
   bool isLoadedByChain(Value value);
+  bool areLoadedSteps(Value value);
   bool isMadeAnew(Operation *op);
   void need(Operation *op, Phase phase);
   bool canBeTaken(Value value);
@@ -124,8 +126,9 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
     Operation *maker = value.getDefiningOp();
     if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late) && (phase != Chain || isLoadedByChain(value)))
       continue;
-    bool isOwn = isa<ConstantOp>(maker) || (phase == Chain && chainOps.contains(maker)) || phase == Early ||
-                 phase == Remains ||
+    bool isOwn = isa<ConstantOp>(maker) ||
+                 (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value))) ||
+                 phase == Early || phase == Remains ||
                  (phase == Late &&
                   ((dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
                    (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
@@ -189,11 +192,23 @@ bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
   return llvm::all_of(path, [&](Operation *op) { return chainOps.contains(op); });
 }
 
-/// Rows of an input come to the chain as they are. Numbers of the tokens lie far apart, and are left to it side by
-/// side.
+/// Rows of an input come to the chain as they are, also those of all micro-steps. Numbers of the tokens lie far apart,
+/// and are left to it side by side.
 bool PhaseSplitter::isLoadedByChain(Value value) {
   return !outputsInChain || value.getDefiningOp<StateOp>() ||
-         (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() == 2);
+         (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() >= 2);
+}
+
+/// Whether it is the rows of all micro-steps of an input, token by token, as they lie there. No step's rows are wanted
+/// alone.
+bool PhaseSplitter::areLoadedSteps(Value value) {
+  auto rows = outputsInChain ? value.getDefiningOp<InterleaveOp>() : InterleaveOp();
+  Value whole = rows ? findInterleaved(rows) : Value();
+  if (!whole || !whole.getDefiningOp<InputOp>() || tensorOf(whole).getRank() != 3)
+    return false;
+  return llvm::none_of(rows.getOperands(), [&](Value step) {
+    return llvm::any_of(step.getUsers(), [&](Operation *user) { return chainOps.contains(user); });
+  });
 }
 
 /// Whether the chain can do this besides: numbers of the tokens, and interactions under one decay a token or none.
