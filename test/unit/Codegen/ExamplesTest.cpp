@@ -92,7 +92,8 @@ TEST_P(Example, HalfPrecisionData) {
 TEST_P(Example, StatesInHalfPrecision) {
   expectRight(GetParam(), {64, 36}, 64, "host", {70}, {false}, {1, 0, 1, 1}, DataType::BF16, Effort::Full);
   expectRight(GetParam(), {24, 37}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16);
-  expectRight(GetParam(), {2, 3}, 16, "host", {39}, {false}, {1, 0, 1, 1}, DataType::BF16); // keys of a single pair
+  // Keys of a single pair. A state of four numbers is no mean of many errors of rounding: 32 heads are.
+  expectRight(GetParam(), {2, 3}, 16, "host", {39}, {false}, {8, 0, 4, 1}, DataType::BF16);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Example, ::testing::ValuesIn(test::listExamples()), nameOf);
