@@ -317,10 +317,10 @@ static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::Recurrenc
   return makeKernelStage(given.dataType, std::move((*exact)->run));
 }
 
-/// Those of one plan, where nothing else is asked for and there are some.
-static Expected<std::optional<PreparedStage>>
-prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
-  if (options.plan != Plan::Auto || !options.target.isCPU())
+/// The first of these plans that the recurrence has kernels of, where nothing else is asked for.
+static Expected<std::optional<PipelineOptions>> forcePlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
+                                                          ArrayRef<Plan> candidates) {
+  if (options.plan != Plan::Auto)
     return std::nullopt;
   Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
   if (!plans)
@@ -330,9 +330,21 @@ prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, A
                [&](const KernelPlan &plan) { return plan.plan == getRuntimePlan(candidate) && plan.isAvailable(); })) {
       PipelineOptions forced = options;
       forced.plan = candidate;
-      return prepareKernels(recurrence, forced);
+      return forced;
     }
   return std::nullopt;
+}
+
+static constexpr Plan mainPlans[] = {Plan::Chunk, Plan::Scan, Plan::TokenLoop};
+
+static Expected<std::optional<PreparedStage>>
+prepareHostPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
+  if (!options.target.isCPU())
+    return std::nullopt;
+  Expected<std::optional<PipelineOptions>> forced = forcePlan(recurrence, options, candidates);
+  if (!forced)
+    return forced.takeError();
+  return *forced ? prepareKernels(recurrence, **forced) : std::nullopt;
 }
 
 static Expected<std::optional<PreparedStage>> prepareHost(dgps::RecurrenceOp recurrence,
@@ -351,19 +363,33 @@ static Expected<std::optional<PreparedStage>> prepareDevice(dgps::RecurrenceOp r
   return mayBeCut ? allowForSegments(std::move(kernels)) : std::move(kernels);
 }
 
-/// Sequences cut into segments, where nothing else is asked for.
+static Expected<std::optional<PreparedStage>>
+prepareDevicePlan(dgps::RecurrenceOp recurrence, const PipelineOptions &options, ArrayRef<Plan> candidates) {
+  if (options.target.isCPU() || explainNoDevice(options.target))
+    return std::nullopt;
+  Expected<std::optional<PipelineOptions>> forced = forcePlan(recurrence, options, candidates);
+  if (!forced)
+    return forced.takeError();
+  if (!*forced)
+    return std::nullopt;
+  Expected<std::optional<PreparedStage>> kernels = prepareKernels(recurrence, **forced);
+  if (kernels || !kernels.errorIsA<RefusedPlanError>())
+    return kernels;
+  PreparedStage refused{0, nullptr}; // what nobody asked for, as far as it got
+  refused.whyNotRun = toString(kernels.takeError());
+  return refused;
+}
+
+/// Sequences that are never cut.
+static Expected<std::optional<PreparedStage>> prepareDeviceChunks(dgps::RecurrenceOp recurrence,
+                                                                  const PipelineOptions &options) {
+  return prepareDevicePlan(recurrence, options, mainPlans);
+}
+
+/// Sequences cut into segments.
 static Expected<std::optional<PreparedStage>> prepareDeviceSegments(dgps::RecurrenceOp recurrence,
                                                                     const PipelineOptions &options) {
-  if (options.plan != Plan::Auto || options.target.isCPU() || explainNoDevice(options.target))
-    return std::nullopt;
-  Expected<std::vector<KernelPlan>> plans = listKernelPlans(recurrence, options);
-  if (!plans)
-    return plans.takeError();
-  bool hasSegments =
-      any_of(*plans, [](const KernelPlan &plan) { return plan.plan == RECUR_PLAN_SEGMENT && plan.isAvailable(); });
-  PipelineOptions forced = options;
-  forced.plan = Plan::Segment;
-  return hasSegments ? allowForSegments(prepareKernels(recurrence, forced)) : std::nullopt;
+  return allowForSegments(prepareDevicePlan(recurrence, options, Plan::Segment));
 }
 
 /// The kernel of one token for all of them, where nothing else is asked for.
@@ -381,7 +407,7 @@ static Expected<std::optional<PreparedStage>> prepareHostStep(dgps::RecurrenceOp
 
 static Expected<std::optional<PreparedStage>> prepareHostChunks(dgps::RecurrenceOp recurrence,
                                                                 const PipelineOptions &options) {
-  return prepareHostPlan(recurrence, options, {Plan::Chunk, Plan::Scan, Plan::TokenLoop});
+  return prepareHostPlan(recurrence, options, mainPlans);
 }
 
 static Expected<std::optional<PreparedStage>> prepareHostSegments(dgps::RecurrenceOp recurrence,
@@ -402,10 +428,11 @@ static constexpr CheckStage stages[] = {
     {"tile rounded", prepareTileRounded, /*needsTarget=*/true},
     {"kernels", prepareDevice, /*needsTarget=*/true}, // of a GPU, as the next
     {"kernels step", prepareDeviceStep, /*needsTarget=*/true},
+    {"kernels chunks", prepareDeviceChunks, /*needsTarget=*/true}, // chunk, scan or token-loop
     {"kernels segments", prepareDeviceSegments, /*needsTarget=*/true},
     {"host", prepareHost, /*needsTarget=*/true},
     {"host step", prepareHostStep, /*needsTarget=*/true},
-    {"host chunks", prepareHostChunks, /*needsTarget=*/true}, // chunk, scan or token-loop
+    {"host chunks", prepareHostChunks, /*needsTarget=*/true},
     {"host segments", prepareHostSegments, /*needsTarget=*/true},
 };
 

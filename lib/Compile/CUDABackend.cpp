@@ -505,8 +505,8 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
   for (codegen::KernelInterface &interface : interfaces) {
     complete(interface);
     if (interface.kernels.empty())
-      return makeError("'" + interface.name +
-                       "' has no kernel of the plan that was asked for: " + join(listings.notes, "; "));
+      return make_error<RefusedPlanError>(
+          "'" + interface.name + "' has no kernel of the plan that was asked for: " + join(listings.notes, "; "));
     for (codegen::KernelInterface &start : interface.start) {
       complete(start);
       if (start.kernels.empty())

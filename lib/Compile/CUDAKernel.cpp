@@ -11,6 +11,8 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
+char RefusedPlanError::ID;
+
 static CUDAPlan describe(mlir::ModuleOp plans) {
   CUDAPlan plan;
   for (auto kernel : plans.getOps<tile::KernelOp>()) {

@@ -11,6 +11,18 @@
 
 namespace recur::compile {
 
+/// The recurrence has the plan that was asked for, and the target's assembler made no kernel of it that is kept.
+class RefusedPlanError : public llvm::ErrorInfo<RefusedPlanError> {
+public:
+  static char ID;
+  explicit RefusedPlanError(const llvm::Twine &why) : why(why.str()) {}
+  void log(llvm::raw_ostream &os) const override { os << why; }
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+
+private:
+  std::string why;
+};
+
 /// Code for a GPU is optimised whatever the effort: else numbers lie in memory that should be in registers, which the
 /// assembler's report is an error for.
 inline constexpr Effort cudaEffort = Effort::Full;
