@@ -209,7 +209,8 @@ LogicalResult ScanOp::verifyRegions() {
     sizes.push_back(1);
     for (Value input : getInputs()) // the rows are the inputs'
       sizes[0] = std::max(sizes[0], tileOf(input).getSize(0));
-    if (getLast().getType().getShape() != ArrayRef<int64_t>(1) || tileOf(getInputs()[0]).getRank() > 1)
+    if (getLast().getType().getShape() != ArrayRef<int64_t>(1) ||
+        (!getInputs().empty() && tileOf(getInputs()[0]).getRank() > 1))
       llvm::append_range(sizes, getLast().getType().getShape());
   }
   return checkNest(*this, getInputs(), getDims(), sizes, getBody(), 1, 2);

@@ -138,21 +138,23 @@ static Error runMap(TileExecutor &e, tile::MapOp op) {
   return Error::success();
 }
 
-/// The sizes of a scan's nest, rows first.
-static SmallVector<int64_t> sizesOf(tile::ScanOp op) {
+/// The sizes of a scan's nest, rows first. Where it has no tile with a row of its own each, it goes over any number.
+static SmallVector<int64_t> sizesOf(tile::ScanOp op, int64_t rows) {
   if (op.getAll())
     return SmallVector<int64_t>(op.getAll().getType().getShape());
-  SmallVector<int64_t> sizes{1};
+  bool hasInputs = !op.getInputs().empty();
+  SmallVector<int64_t> sizes{hasInputs ? 1 : rows};
   for (mlir::Value input : op.getInputs())
     sizes[0] = std::max(sizes[0], tile::tileOf(input).getSize(0));
-  if (op.getLast().getType().getShape() != ArrayRef<int64_t>(1) || tile::tileOf(op.getInputs()[0]).getRank() > 1)
+  if (op.getLast().getType().getShape() != ArrayRef<int64_t>(1) ||
+      (hasInputs && tile::tileOf(op.getInputs()[0]).getRank() > 1))
     append_range(sizes, op.getLast().getType().getShape());
   return sizes;
 }
 
 static Error runScan(TileExecutor &e, tile::ScanOp op) {
   int64_t rows = e.getNumber(op.getRows());
-  SmallVector<int64_t> sizes = sizesOf(op);
+  SmallVector<int64_t> sizes = sizesOf(op, rows);
   if (rows < 0 || rows > sizes[0])
     return makeTileError(op, Twine(rows) + " rows of a tile that has " + Twine(sizes[0]));
   if (op.getAll()) {

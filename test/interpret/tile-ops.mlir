@@ -104,6 +104,22 @@ tile.kernel @scan_back required 2 workspace 0 {
 check.run @scan_back tokens 2 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[6, 16], [6, 8]])
 check.run @scan_back tokens 1 ([[1, 2], [3, 4]], [[7, 7], [7, 7]]) gives ([[1, 2], [3, 4]], [[2, 4], [7, 7]])
 
+// A running number that takes nothing of the rows goes over as many as it is told: no tile has a size for them.
+tile.kernel @count required 1 workspace 0 {
+^bb0(%z: !tile.tile<?xf32, global>, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %last = tile.alloc : !tile.tile<1xf32, local, [1]>
+  "tile.scan"(%last, %tokens) <{dims = [], operandSegmentSizes = array<i32: 0, 0, 0, 1, 1>, start = 2.0 : f64}> ({
+  ^bb0(%running: f32):
+    %step = arith.constant 1.0 : f32
+    %next = arith.addf %running, %step : f32
+    tile.yield %next, %next : f32, f32
+  }) : (!tile.tile<1xf32, local, [1]>, i64) -> ()
+  tile.store %last rows %one to %z[%zero] : !tile.tile<1xf32, local, [1]> to !tile.tile<?xf32, global>
+}
+check.run @count tokens 5 ([0]) gives ([7])
+
 // The sums of the rows, and their largest numbers.
 tile.kernel @reduce required 2 workspace 0 {
 ^bb0(%x: !G, %z: !G, %tokens: i64):
