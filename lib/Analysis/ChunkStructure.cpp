@@ -11,12 +11,21 @@ ChunkStructure::ChunkStructure(chunk::ProgramOp program, bool solvesApart) : all
   chooseLayouts(program);
   program.walk([&](Operation *op) {
     findTriangles(op);
+    findOfNumbers(op);
     if (auto advance = dyn_cast<chunk::AdvanceOp>(op); advance && advance.getPrecise())
       findPrecise(advance.getValues());
     if (auto read = dyn_cast<chunk::ReadOp>(op))
       allowsRounding &= chunk::tensorOf(read.getRows()).getShape().back() >= int64_t(program.getChunk());
     allowsRounding &= !isa<chunk::EliminateOp>(op) && (solvesApart || !isa<chunk::CgOp>(op));
   });
+}
+
+void ChunkStructure::findOfNumbers(Operation *op) {
+  bool isNumber = isa<chunk::InputOp, chunk::ParamOp>(op) && chunk::tensorOf(op->getResult(0)).getRank() == 1;
+  bool isMade = op->getNumOperands() != 0 && op->getNumRegions() == 0 &&
+                llvm::all_of(op->getOperands(), [&](Value operand) { return isOfNumbers(operand); });
+  if (isNumber || isMade || isa<chunk::ConstantOp>(op))
+    ofNumbers.insert_range(op->getResults());
 }
 
 /// From what is written, which may be scaled, back to what a matrix of the tokens gave, and what that was applied to.

@@ -29,6 +29,9 @@ public:
   /// Whether rows of the tokens are two numbers each where a matrix of the tokens is applied to them in a rounded
   /// product: the values of a precise advance, before they are scaled, and what such a matrix makes them of.
   bool isPrecise(mlir::Value rows) const { return precise.contains(rows); }
+  /// Whether the value is made of numbers alone: those of tokens, such as gates, parameters and constants. What a
+  /// matrix of decays is made of multiplies once a token: rounded, it is off by more with each.
+  bool isOfNumbers(mlir::Value value) const { return ofNumbers.contains(value); }
   /// Whether states may be rounded where they are factors of products.
   bool roundsStates() const { return allowsRounding; }
 
@@ -36,8 +39,9 @@ private:
   void chooseLayouts(chunk::ProgramOp program);
   void findTriangles(mlir::Operation *op);
   void findPrecise(mlir::Value rows);
+  void findOfNumbers(mlir::Operation *op);
 
-  llvm::DenseSet<mlir::Value> transposed, precise;
+  llvm::DenseSet<mlir::Value> transposed, precise, ofNumbers;
   llvm::DenseMap<mlir::Value, Triangle> triangles;
   bool allowsRounding;
 };

@@ -416,7 +416,7 @@ void Planner::plan(chunk::InteractionOp op) {
   Value result = isSecond                          ? get(made)
                  : differences && isFactorOnly(op) ? alloc(chunk::tensorOf(op).getShape())
                                                    : make(made);
-  bool pairs = takesPairs(tileOf(result).getSize(0), inner);
+  bool pairs = takesPairs(op);
   Value rows = pairs ? rounded(op.getRows()) : get(op.getRows());
   Value columns = machine.isCTA() ? pairs ? rounded(op.getColumns()) : get(op.getColumns())
                   : pairs         ? pairedColumns(op.getColumns())

@@ -17,6 +17,11 @@ bool Planner::takesPairs(int64_t rows, int64_t inner) {
   return machine.isCTA() || (machine.hasPairs && inner % 2 == 0);
 }
 
+bool Planner::takesPairs(chunk::InteractionOp op) {
+  bool isOfNumbers = structure.isOfNumbers(op.getRows()) && structure.isOfNumbers(op.getColumns());
+  return !isOfNumbers &&
+         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], chunk::tensorOf(op.getRows()).getShape()[1]);
+}
 bool Planner::takesPairs(chunk::ReadOp op) {
   int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
   return structure.roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
@@ -126,8 +131,7 @@ bool Planner::isFactorOnly(Value value) {
       return (number == 1 || number == 2) && takesPairs(advance);
     if (auto interaction = dyn_cast<chunk::InteractionOp>(user)) {
       bool hasChannels = interaction.getDecay() && chunk::tensorOf(interaction.getDecay()).getRank() > 1;
-      return number < 2 && !hasChannels &&
-             takesPairs(chunk::tensorOf(interaction.getResult()).getShape()[0], chunk::tensorOf(value).getShape()[1]);
+      return number < 2 && !hasChannels && takesPairs(interaction);
     }
     auto give = dyn_cast<chunk::GiveOp>(user);
     return isa<chunk::OutputOp>(user) || (give && give.getRounded());

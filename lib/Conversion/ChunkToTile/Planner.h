@@ -262,6 +262,7 @@ private:
   // Pairs.cpp: the factors of products of bf16.
   /// Whether a product with so many rows and, if that is known, inner indices takes pairs.
   bool takesPairs(int64_t rows, int64_t inner = 2);
+  bool takesPairs(chunk::InteractionOp op);
   bool takesPairs(chunk::ReadOp op);
   bool takesPairs(chunk::ApplyOp op);
   bool takesPairs(chunk::AdvanceOp op);

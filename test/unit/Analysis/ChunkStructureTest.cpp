@@ -79,6 +79,15 @@ TEST_F(ChunkStructures, WhatAPreciseAdvanceWritesIsPreciseAndWhatThatIsMadeOf) {
     EXPECT_FALSE(structure.isPrecise(read)) << "another advance writes it";
 }
 
+TEST_F(ChunkStructures, GatesAndConstantsAreOfNumbers) {
+  chunk::ProgramOp program = find("of_numbers");
+  ChunkStructure structure(program);
+  EXPECT_TRUE(structure.isOfNumbers(output(program, "gates")));
+  EXPECT_FALSE(structure.isOfNumbers(output(program, "scaled"))) << "data have channels";
+  EXPECT_FALSE(structure.isOfNumbers(output(program, "turned"))) << "so has a parameter";
+  EXPECT_FALSE(structure.isOfNumbers(*program.getStates().begin()));
+}
+
 TEST_F(ChunkStructures, MapsAreComputedInThePassOfTheirOnlyReaders) {
   chunk::ProgramOp program = find("passes");
   auto reads = [](chunk::MapOp op) { return op.getOperands().front().getDefiningOp<chunk::MapOp>(); };

@@ -128,3 +128,20 @@ chunk.program @precise {} chunk 8 {
   chunk.output "o" %o : tensor<8x2xf32>
   chunk.next %S, %S2 : tensor<2x8xf32>
 }
+
+chunk.program @of_numbers {} chunk 4 {
+  %v = chunk.input "v" : tensor<4x2xf32>
+  %g = chunk.input "g" : tensor<4xf32>
+  %p = chunk.param "p" : tensor<1x2xf32>
+  %mu = chunk.param "mu" : tensor<1xf32>
+  %n = chunk.state "n" : tensor<2xf32>
+  %c = chunk.constant 0.9 : tensor<4xf32>
+  %gate = chunk.map mul %g, %mu : tensor<4xf32>, tensor<1xf32>
+  %gates = chunk.concat %gate, %c : tensor<4xf32>, tensor<4xf32> to tensor<4x2xf32>
+  %scaled = chunk.map mul %g, %v : tensor<4xf32>, tensor<4x2xf32>
+  %turned = chunk.map mul %p, %gates : tensor<1x2xf32>, tensor<4x2xf32>
+  chunk.output "gates" %gates : tensor<4x2xf32>
+  chunk.output "scaled" %scaled : tensor<4x2xf32>
+  chunk.output "turned" %turned : tensor<4x2xf32>
+  chunk.next %n, %n : tensor<2xf32>
+}
