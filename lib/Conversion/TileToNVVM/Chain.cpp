@@ -9,6 +9,7 @@
 //
 // Rows beyond the last token are zeros, which add nothing: there is no other code for a short chunk.
 #include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/ChainLoads.h"
 #include "Conversion/TileToNVVM/ChainPreparation.h"
 #include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/ChainStores.h"
@@ -21,7 +22,7 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t pieceBytes = 16, pieceColumns = 8, unit = 16;
+static constexpr int64_t unit = 16;
 
 namespace {
 
@@ -68,14 +69,6 @@ private:
   }
   void loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned);
   void arriveAfterLoads(const Chunk &chunk, Value areAligned);
-  Value placeOf(const StateChain::Load &load, Value stage, Value row, Value piece);
-  Value countRows(const StateChain::Load &load, const Chunk &chunk);
-  Value countBytes(const StateChain::Load &load, Value piece);
-  Value offsetOf(const StateChain::Load &load, Value first, Value row, Value column);
-  void copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage);
-  void copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage);
-  void copyNumbers(const StateChain::Load &load, const Chunk &chunk);
-  Value areAligned();
   void announce();
   void interact();
 
@@ -94,7 +87,6 @@ private:
   void store();
   bool isCutShort() const { return chain.channelsOfAll > 0; }
   Value ownChannels() { return countOwnChannels(t, chain, kernel.part); }
-  int64_t rowsOf(const StateChain::Load &load) const { return load.type().getSize(0); }
   Value narrow(const Chunk &chunk, Value number) { return t.narrow(chunk.values.lookup(number)); }
   Value numbersOf(const Chunk &chunk) {
     return t.add(base, t.add(t.multiply(chunk.stage, chain.numberBytes), chain.numbersOffset));
@@ -193,145 +185,24 @@ void ChainCode::emit() {
 // Loads
 //===----------------------------------------------------------------------===//
 
-Value ChainCode::areAligned() {
-  Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
-  for (const StateChain::Load &load : chain.loads)
-    if (load.isRows() && load.isCopied()) {
-      StateChain::Load own = load;
-      Value one = isAligned(t, arrays.lookup(own.op.getArray()), pieceBytes);
-      all = arith::AndIOp::create(t.builder, t.loc, all, one);
-    }
-  return all;
-}
-
-Value ChainCode::placeOf(const StateChain::Load &load, Value stage, Value row, Value piece) {
-  return t.add(code.placeInPanels(stage, rowsOf(load), row, piece), load.offset);
-}
-
-/// How many rows of the chunk there are. Arrays that may be absent have none then.
-Value ChainCode::countRows(const StateChain::Load &load, const Chunk &chunk) {
-  LoadOp op = load.op;
-  Value count = t.multiply(narrow(chunk, op.getRows()), load.steps);
-  if (!kernel.summaries || !kernel.summaries->mapsState)
-    return count;
-  return t.select(isPresent(t, arrays.lookup(op.getArray())), count, t.constant(0));
-}
-
-/// How much there is of a piece of a row.
-Value ChainCode::countBytes(const StateChain::Load &load, Value piece) {
-  if (!isCutShort() || !load.isOfChannels)
-    return t.constant(pieceBytes);
-  Value left = t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumns)), load.type().getElementBytes());
-  left = t.smaller(left, t.constant(pieceBytes));
-  return t.select(t.below(left, t.constant(0)), t.constant(0), left);
-}
-
-/// Where a column of a row lies, in elements. Micro-steps of a token are rows of their own.
-Value ChainCode::offsetOf(const StateChain::Load &load, Value first, Value row, Value column) {
-  LoadOp op = load.op;
-  CallerArray array = arrays.lookup(op.getArray());
-  if (load.steps == 1)
-    return t.addWide(t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride), t.widen(column));
-  Value token = t.multiplyWide(t.addWide(first, t.widen(t.divide(row, load.steps))), array.tokenStride);
-  Value step = t.multiplyWide(t.widen(t.remainder(row, load.steps)), array.innerStrides[0]);
-  return t.addWide(t.addWide(token, step), t.multiplyWide(t.widen(column), array.innerStrides[1]));
-}
-
-void ChainCode::copyRows(const StateChain::Load &load, const Chunk &chunk, Value stage) {
-  LoadOp op = load.op;
-  CallerArray array = arrays.lookup(op.getArray());
-  Type element = load.type().getElementType();
-  int64_t pieces = load.type().getSize(1) / pieceColumns;
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
-  auto sourceOf = [&](Value row, Value piece) {
-    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumns)), element);
-  };
-  auto copyOne = [&](Value row, Value piece, Value from) {
-    Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
-    code.copy(placeOf(load, stage, row, piece), from, pieceBytes, counted);
-  };
-  SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
-  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
-  if (strips.empty() || !areWhole)
-    return t.deal(t.constant(rowsOf(load) * pieces), [&](Value index) {
-      Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
-      copyOne(row, piece, sourceOf(row, piece));
-    });
-  for (const Strip &strip : strips) {
-    Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
-    Value from = sourceOf(begin, piece);
-    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce / load.steps)));
-    for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
-      copyOne(t.add(begin, row), piece, from);
-      from = t.offset(from, step, element);
-    }
-  }
-}
-
-/// The same number by number, from wherever they are.
-void ChainCode::copyElements(const StateChain::Load &load, const Chunk &chunk, Value stage) {
-  LoadOp op = load.op;
-  CallerArray array = arrays.lookup(op.getArray());
-  Type element = load.type().getElementType();
-  int64_t columns = load.type().getSize(1);
-  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load, chunk);
-  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
-  t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
-    Value row = t.divide(index, columns), column = t.remainder(index, columns);
-    Value isThere = t.below(row, count);
-    if (isCutShort() && load.isOfChannels)
-      isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, ownChannels()));
-    auto number = scf::IfOp::create(t.builder, t.loc, element, isThere, /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard guard(t.builder);
-      t.builder.setInsertionPointToEnd(number.thenBlock());
-      Value from = t.offset(array.pointer, offsetOf(load, first, row, column), element);
-      scf::YieldOp::create(t.builder, t.loc, t.load(from, element));
-      t.builder.setInsertionPointToEnd(number.elseBlock());
-      Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
-      scf::YieldOp::create(t.builder, t.loc, zero);
-    }
-    Value to = placeOf(load, stage, row, t.divide(column, pieceColumns));
-    to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
-    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumns), element));
-  });
-}
-
-/// Those of rows beyond the last token are zeros.
-void ChainCode::copyNumbers(const StateChain::Load &load, const Chunk &chunk) {
-  LoadOp op = load.op;
-  CallerArray array = arrays.lookup(op.getArray());
-  Type element = load.type().getElementType();
-  constexpr int64_t bytes = 4;
-  Value first = chunk.values.lookup(op.getFirst()), own = t.add(numbersOf(chunk), load.offset);
-  Value count = load.isOfRows() ? narrow(chunk, op.getRows()) : Value();
-  t.deal(t.constant(load.type().getShape().back()), [&](Value index) {
-    Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
-                         : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
-    Value from = t.offset(array.pointer, offset, element);
-    Value counted = count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
-    code.copy(t.add(own, t.multiply(index, bytes)), from, bytes, counted);
-  });
-}
-
 /// What the chunk has of the arrays that are awaited, or of the others.
 void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) {
-  Value stage = stageOf(chunk);
+  ChainLoads loads(t, chain, kernel, {chunk.values, stageOf(chunk), numbersOf(chunk)});
   bool hasRows = false;
   for (const StateChain::Load &load : chain.loads) {
     if (!load.isCopied() || this->isAwaited(load) != isAwaited)
       continue;
     hasRows |= load.isRows();
     if (!load.isRows())
-      copyNumbers(load, chunk);
+      loads.copyNumbers(load);
   }
-  auto copyAll = [&](void (ChainCode::*copy)(const StateChain::Load &, const Chunk &, Value)) {
+  auto copyAll = [&](void (ChainLoads::*copy)(const StateChain::Load &)) {
     for (const StateChain::Load &load : chain.loads)
       if (load.isRows() && load.isCopied() && this->isAwaited(load) == isAwaited)
-        (this->*copy)(load, chunk, stage);
+        (loads.*copy)(load);
   };
   if (hasRows)
-    t.either(areAligned, [&] { copyAll(&ChainCode::copyRows); }, [&] { copyAll(&ChainCode::copyElements); });
+    t.either(areAligned, [&] { copyAll(&ChainLoads::copyRows); }, [&] { copyAll(&ChainLoads::copyElements); });
 }
 
 void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {
@@ -369,7 +240,7 @@ void ChainCode::load() {
     t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   t.when(t.below(t.constant(0), chunk.round), [&] { code.wait(empty(chunk.stage), parity(t.add(chunk.round, 1))); });
-  Value aligned = areAligned();
+  Value aligned = areRowsAligned(t, chain, kernel);
   loadChunk(chunk, /*isAwaited=*/false, aligned);
   if (kernel.flags) {
     Value now = kernel.flags.await(t, chunks.getRegionIterArg(0), chunk.number, count);

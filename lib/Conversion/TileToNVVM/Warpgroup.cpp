@@ -28,6 +28,8 @@ Value WarpgroupCode::addressOf(Value sharedPointer) {
   return LLVM::PtrToIntOp::create(t.builder, t.loc, t.builder.getI32Type(), sharedPointer);
 }
 
+Value WarpgroupCode::forget(Value number) { return run("mov.b32 $0, $1;", "=r,r", number, number.getType()); }
+
 //===----------------------------------------------------------------------===//
 // Barriers
 //===----------------------------------------------------------------------===//

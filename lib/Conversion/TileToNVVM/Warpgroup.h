@@ -10,6 +10,8 @@ public:
   explicit WarpgroupCode(TeamCode &t) : t(t) {}
 
   mlir::Value addressOf(mlir::Value sharedPointer);
+  /// The same number, of which LLVM knows nothing: what follows from it is not found ahead, nor shared with elsewhere.
+  mlir::Value forget(mlir::Value number);
 
   // Barriers in shared memory, which count arrivals by phases.
   void makeBarrier(mlir::Value address, int64_t arrivals);

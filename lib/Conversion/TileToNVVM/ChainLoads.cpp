@@ -1,0 +1,166 @@
+#include "Conversion/TileToNVVM/ChainLoads.h"
+
+using namespace mlir;
+using namespace recur::conversion;
+using namespace recur::conversion::nvvm;
+using namespace recur::tile;
+using recur::analysis::StateChain;
+
+static constexpr int64_t pieceBytes = 16, pieceColumns = 8, panelColumns = 64, panelPieces = 8, panelRowBytes = 128,
+                         permutedRows = 8;
+
+Value nvvm::areRowsAligned(TeamCode &t, const StateChain &chain, const ChainKernel &kernel) {
+  Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
+  for (const StateChain::Load &load : chain.loads)
+    if (load.isRows() && load.isCopied()) {
+      StateChain::Load own = load;
+      Value one = isAligned(t, kernel.arrays.lookup(own.op.getArray()), pieceBytes);
+      all = arith::AndIOp::create(t.builder, t.loc, all, one);
+    }
+  return all;
+}
+
+Value ChainLoads::placeOf(const Load &load, Value row, Value piece) {
+  return t.add(code.placeInPanels(chunk.stage, rowsOf(load), row, piece), load.offset);
+}
+
+/// How many rows of the chunk there are. Arrays that may be absent have none then.
+Value ChainLoads::countRows(const Load &load) {
+  LoadOp op = load.op;
+  Value count = t.multiply(narrow(op.getRows()), load.steps);
+  if (!kernel.summaries || !kernel.summaries->mapsState)
+    return count;
+  return t.select(isPresent(t, kernel.arrays.lookup(op.getArray())), count, t.constant(0));
+}
+
+/// How much there is of a piece of a row.
+Value ChainLoads::countBytes(const Load &load, Value piece) {
+  if (!isCutShort() || !load.isOfChannels)
+    return t.constant(pieceBytes);
+  Value left = t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumns)), load.type().getElementBytes());
+  left = t.smaller(left, t.constant(pieceBytes));
+  return t.select(t.below(left, t.constant(0)), t.constant(0), left);
+}
+
+/// Where a column of a row lies, in elements. Micro-steps of a token are rows of their own.
+Value ChainLoads::offsetOf(const Load &load, Value first, Value row, Value column) {
+  LoadOp op = load.op;
+  CallerArray array = kernel.arrays.lookup(op.getArray());
+  if (load.steps == 1)
+    return t.addWide(t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride), t.widen(column));
+  Value token = t.multiplyWide(t.addWide(first, t.widen(t.divide(row, load.steps))), array.tokenStride);
+  Value step = t.multiplyWide(t.widen(t.remainder(row, load.steps)), array.innerStrides[0]);
+  return t.addWide(t.addWide(token, step), t.multiplyWide(t.widen(column), array.innerStrides[1]));
+}
+
+void ChainLoads::copyRows(const Load &load) {
+  LoadOp op = load.op;
+  CallerArray array = kernel.arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  int64_t pieces = load.type().getSize(1) / pieceColumns;
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  auto sourceOf = [&](Value row, Value piece) {
+    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumns)), element);
+  };
+  auto copyOne = [&](Value row, Value piece, Value from) {
+    Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
+    code.copy(placeOf(load, row, piece), from, pieceBytes, counted);
+  };
+  if (inPanels(load))
+    return copyPanels(load, first, count);
+  SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
+  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
+  if (strips.empty() || !areWhole)
+    return t.deal(t.constant(rowsOf(load) * pieces), [&](Value index) {
+      Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
+      copyOne(row, piece, sourceOf(row, piece));
+    });
+  for (const Strip &strip : strips) {
+    Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
+    Value from = sourceOf(begin, piece);
+    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce / load.steps)));
+    for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
+      copyOne(t.add(begin, row), piece, from);
+      from = t.offset(from, step, element);
+    }
+  }
+}
+
+/// Whether threads have a piece of each panel, in rows whose pieces are permuted alike.
+bool ChainLoads::inPanels(const Load &load) const {
+  return load.type().getSize(1) % panelColumns == 0 && t.threads % panelPieces == 0 &&
+         t.threads / panelPieces % permutedRows == 0 && rowsOf(load) % (t.threads / panelPieces) == 0 &&
+         t.threads / panelPieces % load.steps == 0;
+}
+
+/// Places differ by numbers that are known, so that they take no registers: of a row in all panels, and of rows.
+void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
+  LoadOp op = load.op;
+  CallerArray array = kernel.arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  int64_t rowsAtOnce = t.threads / panelPieces, panels = load.type().getSize(1) / panelColumns;
+  Value begin = t.divide(t.thread, panelPieces), piece = t.remainder(t.thread, panelPieces);
+  Value from = t.offset(array.pointer, offsetOf(load, first, begin, t.multiply(piece, pieceColumns)), element);
+  Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(rowsAtOnce / load.steps)));
+  Value own = placeOf(load, begin, piece), left = t.subtract(count, begin);
+  SmallVector<Value> bytes;
+  for (int64_t panel = 0; panel < panels; ++panel)
+    bytes.push_back(countBytes(load, t.add(piece, panel * panelPieces)));
+  for (int64_t row = 0; row < rowsOf(load); row += rowsAtOnce) {
+    Value isThere = t.below(t.constant(row), left);
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      Value to = t.add(own, row * panelRowBytes + panel * rowsOf(load) * panelRowBytes);
+      Value place = t.offset(from, t.widen(t.constant(panel * panelColumns)), element);
+      code.copy(to, place, pieceBytes, t.select(isThere, bytes[panel], t.constant(0)));
+    }
+    from = t.offset(from, step, element);
+  }
+}
+
+void ChainLoads::copyElements(const Load &load) {
+  LoadOp op = load.op;
+  CallerArray array = kernel.arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  int64_t columns = load.type().getSize(1);
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  // What follows from the thread's number is found in the loop: code and registers before it are for what is usual.
+  Value thread = std::exchange(t.thread, code.forget(t.thread));
+  t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
+    Value row = t.divide(index, columns), column = t.remainder(index, columns);
+    Value isThere = t.below(row, count);
+    if (isCutShort() && load.isOfChannels)
+      isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, ownChannels()));
+    auto number = scf::IfOp::create(t.builder, t.loc, element, isThere, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(t.builder);
+      t.builder.setInsertionPointToEnd(number.thenBlock());
+      Value from = t.offset(array.pointer, offsetOf(load, first, row, column), element);
+      scf::YieldOp::create(t.builder, t.loc, t.load(from, element));
+      t.builder.setInsertionPointToEnd(number.elseBlock());
+      Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
+      scf::YieldOp::create(t.builder, t.loc, zero);
+    }
+    Value to = placeOf(load, row, t.divide(column, pieceColumns));
+    to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
+    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumns), element));
+  });
+  t.thread = thread;
+}
+
+/// Those of rows beyond the last token are zeros.
+void ChainLoads::copyNumbers(const Load &load) {
+  LoadOp op = load.op;
+  CallerArray array = kernel.arrays.lookup(op.getArray());
+  Type element = load.type().getElementType();
+  constexpr int64_t bytes = 4;
+  Value first = chunk.values.lookup(op.getFirst()), own = t.add(chunk.numbers, load.offset);
+  Value count = load.isOfRows() ? narrow(op.getRows()) : Value();
+  t.deal(t.constant(load.type().getShape().back()), [&](Value index) {
+    Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
+                         : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
+    Value from = t.offset(array.pointer, offset, element);
+    Value counted = count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
+    code.copy(t.add(own, t.multiply(index, bytes)), from, bytes, counted);
+  });
+}

@@ -1,0 +1,48 @@
+// What a chain takes of a chunk, from the caller's arrays to a stage of shared memory.
+#pragma once
+#include "Conversion/TileToNVVM/Chain.h"
+#include "Conversion/TileToNVVM/ChainStores.h"
+#include "Conversion/TileToNVVM/Warpgroup.h"
+
+namespace recur::conversion::nvvm {
+
+/// Whether all rows can be copied 16 bytes at a time.
+mlir::Value areRowsAligned(TeamCode &team, const analysis::StateChain &chain, const ChainKernel &kernel);
+
+/// The warps that load copy one array after another. Rows beyond the last token become zeros.
+class ChainLoads {
+public:
+  using Load = analysis::StateChain::Load;
+  /// What scalars have become in it, and where its rows and numbers go.
+  struct Chunk {
+    const mlir::IRMapping &values;
+    mlir::Value stage, numbers;
+  };
+  ChainLoads(TeamCode &team, const analysis::StateChain &chain, const ChainKernel &kernel, Chunk chunk)
+      : t(team), code(team), chain(chain), kernel(kernel), chunk(chunk) {}
+  /// Rows of a bf16 array that are aligned.
+  void copyRows(const Load &load);
+  /// The same number by number, from wherever they are.
+  void copyElements(const Load &load);
+  void copyNumbers(const Load &load);
+
+private:
+  int64_t rowsOf(const Load &load) const { return load.type().getSize(0); }
+  bool isCutShort() const { return chain.channelsOfAll > 0; }
+  mlir::Value ownChannels() { return countOwnChannels(t, chain, kernel.part); }
+  mlir::Value narrow(mlir::Value number) { return t.narrow(chunk.values.lookup(number)); }
+  mlir::Value placeOf(const Load &load, mlir::Value row, mlir::Value piece);
+  mlir::Value countRows(const Load &load);
+  mlir::Value countBytes(const Load &load, mlir::Value piece);
+  mlir::Value offsetOf(const Load &load, mlir::Value first, mlir::Value row, mlir::Value column);
+  bool inPanels(const Load &load) const;
+  void copyPanels(const Load &load, mlir::Value first, mlir::Value count);
+
+  TeamCode &t;
+  WarpgroupCode code;
+  const analysis::StateChain &chain;
+  const ChainKernel &kernel;
+  Chunk chunk;
+};
+
+} // namespace recur::conversion::nvvm
