@@ -12,8 +12,20 @@ int64_t analysis::countCTAs(int64_t sharedBytes, int64_t threads, int64_t regist
   return std::min(countCTAs(sharedBytes), registers / (registersOfThread * threads));
 }
 
+/// Whether threads only load, store and go through numbers, of which each has a few at a time.
+static bool goesThroughNumbers(tile::KernelOp kernel) {
+  return !kernel
+              .walk([](mlir::Operation *op) {
+                bool isSimple = !mlir::isa<tile::TileDialect>(op->getDialect()) ||
+                                mlir::isa<tile::KernelOp, tile::AllocOp, tile::ViewOp, tile::LoadOp, tile::StoreOp,
+                                          tile::MapOp, tile::ScanOp, tile::ReduceOp, tile::YieldOp, tile::IndexOp>(op);
+                return isSimple ? mlir::WalkResult::advance() : mlir::WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
 int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
-  constexpr int64_t enoughRegisters = 128;
+  int64_t enoughRegisters = goesThroughNumbers(kernel) ? 64 : 128;
   if (kernel.getBody().front().getOps<mlir::scf::ParallelOp>().empty())
     return 1;
   return std::max<int64_t>(1, countCTAs(int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));
