@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 13
+#define RECUR_ABI_VERSION 14
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -91,10 +91,13 @@ typedef struct recur_summary_info {
 /* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,
  * behind them, what launches leave, or, of a kernel that leaves nothing, the states before every token, in the order of
  * declaration, of which a call may want none; and how it is cut into parts of the channels: the dimension of a token's,
- * state's or row's shape along which each part has part_size, or -1 where every part has all of it. */
+ * state's or row's shape along which each part has part_size, or -1 where every part has all of it. Not 0: the copy
+ * unit may bring so many rows of 16-bit numbers at once, each a token's or that of one of its micro-steps, 64 columns
+ * wide. */
 typedef struct recur_launch_array {
   int32_t number, part_dim;
   int64_t part_size;
+  int64_t copied_rows;
 } recur_launch_array;
 
 /* What launches leave of each chunk to later ones, in the workspace: some rows of `shape`. */

@@ -3,7 +3,8 @@
 
 namespace recur::abi {
 
-/// The first of them. The last four are for a launch that announces its chunks: there are so many units, which are
+/// The first of them. Not zero: tensor maps are there, behind all words. The last four are for a launch that announces
+/// its chunks: there are so many units, which are
 /// heads of sequences; the chunks of each are dealt out to so many rows, a team each, in some rounds, and from then on
 /// to the first of these rows alone, those that last.
 enum LaunchWord {
@@ -12,6 +13,7 @@ enum LaunchWord {
   OffsetsWord,
   WorkspaceWord,
   WorkspaceStrideWord,
+  MapsWord,
   UnitsWord,
   RowsWord,
   LastingRowsWord,
@@ -43,6 +45,14 @@ enum ArrayWord {
 
 constexpr int getWord(int array, ArrayWord word) { return launchWords + arrayWords * array + word; }
 constexpr int countWords(int arrays) { return launchWords + arrayWords * arrays; }
+
+/// A tensor map has 128 bytes, and begins at a multiple of 64. A launch has one for each array whose rows the copy unit
+/// may bring, in the order of its arrays, of which flags are one.
+constexpr int mapWords = 16, mapAlignment = 64, mostMaps = 16;
+constexpr int getMapWord(int arrays, int map) {
+  constexpr int alignedWords = mapAlignment / 8;
+  return (countWords(arrays) + alignedWords - 1) / alignedWords * alignedWords + mapWords * map;
+}
 
 /// What each of several teams of a CTA has of shared memory behind its tiles: where its arrays begin, with their
 /// strides.

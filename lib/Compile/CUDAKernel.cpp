@@ -1,5 +1,6 @@
 #include "Compile/CUDAKernel.h"
 #include "ABI/LaunchWords.h"
+#include "Analysis/CopiedRows.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
@@ -69,6 +70,20 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   }
   program.erase();
   return described;
+}
+
+static_assert(analysis::mostCopiedArrays == abi::mostMaps);
+
+/// Says of which arrays the copy unit brings rows.
+static void listCopiedRows(CUDAPlan &plan, mlir::ModuleOp plans) {
+  for (auto kernel : plans.getOps<tile::KernelOp>()) {
+    std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel);
+    auto launch = find_if(plan.launches, [&](const auto &launch) { return launch.symbol == kernel.getSymName(); });
+    if (!chain || launch == plan.launches.end())
+      continue;
+    for (const analysis::CopiedRows &copied : analysis::findCopiedRows(*chain, kernel))
+      launch->arrays[copied.array].copiedRows = copied.rows;
+  }
 }
 
 /// Which of a kernel's arrays the other writes, by number.
@@ -237,6 +252,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
   if (summaries)
     summariseSegments(made.plan, *made.phases, module);
   putSideBySide(made.plan, *made.phases, module);
+  listCopiedRows(made.plan, module);
   if (Error error = checkCounts(made.plan))
     return std::move(error);
   return made;

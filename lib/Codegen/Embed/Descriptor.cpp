@@ -21,7 +21,7 @@ static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch
               offsetof(recur_launch_info, array_count) == 40 && offsetof(recur_launch_info, cost) == 52 &&
               offsetof(recur_launch_info, cuts) == 56 && offsetof(recur_launch_info, bounds) == 60 &&
               sizeof(recur_launch_info) == 64);
-static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 16);
+static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 24);
 static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
               sizeof(recur_left_info) == 32);
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
@@ -140,7 +140,8 @@ Constant *DescriptorWriter::makeSides(ArrayRef<int64_t> shape) {
 Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
   std::vector<Constant *> arrays;
   for (const InterfaceLaunchArray &array : launch.arrays)
-    arrays.push_back(makeStruct({int32(array.number), int32(array.partDim), int64(array.partSize)}));
+    arrays.push_back(
+        makeStruct({int32(array.number), int32(array.partDim), int64(array.partSize), int64(array.copiedRows)}));
   return makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes),
                      int64(launch.workspaceBytes), int32(launch.parts), int32(launch.chunksAreApart), makeTable(arrays),
                      int32(arrays.size()), int32(launch.teams), int32(launch.awaits), float32(launch.cost),

@@ -34,7 +34,7 @@ struct InterfaceSummary {
 
 /// A recur_launch_array.
 struct InterfaceLaunchArray {
-  int64_t number, partDim, partSize;
+  int64_t number, partDim, partSize, copiedRows = 0;
 };
 
 /// A recur_launch_info.

@@ -105,3 +105,19 @@ void KernelLowering::findArrays() {
     if (chain || carry || isInLoops(argument))
       arrays[argument] = findArray(argument);
 }
+
+int KernelLowering::countArrays() {
+  return int(kernel.getBody().getNumArguments()) - 1 + (kernel.getTeams() || kernel.getAwaits());
+}
+
+ArrayMap KernelLowering::findMap(int number, int map, Value head, Value sequence) {
+  Location loc = kernel.getLoc();
+  auto array = [&](abi::ArrayWord index) {
+    return team.narrow(word(abi::getWord(number, index), builder.getI64Type()));
+  };
+  Value place = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
+                                    ArrayRef<LLVM::GEPArg>{int32_t(abi::getMapWord(countArrays(), map))});
+  Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), place);
+  return {address, arith::MulIOp::create(builder, loc, part, array(abi::PartStrideWord)),
+          arith::DivUIOp::create(builder, loc, head, array(abi::GroupWord)), team.narrow(sequence)};
+}

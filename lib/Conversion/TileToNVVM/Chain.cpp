@@ -201,8 +201,22 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
       if (load.isRows() && load.isCopied() && this->isAwaited(load) == isAwaited)
         (loads.*copy)(load);
   };
-  if (hasRows)
+  if (!hasRows)
+    return;
+  auto copyByThreads = [&] {
     t.either(areAligned, [&] { copyAll(&ChainLoads::copyRows); }, [&] { copyAll(&ChainLoads::copyElements); });
+  };
+  if (!kernel.areMapped || isAwaited)
+    return copyByThreads();
+  auto copyByUnit = [&] {
+    t.when(t.below(t.thread, t.constant(1)), [&] {
+      auto isOne = [&](const StateChain::Load &load) {
+        return load.isRows() && load.isCopied() && !this->isAwaited(load);
+      };
+      loads.copyBoxes(llvm::to_vector(llvm::make_filter_range(chain.loads, isOne)), come(chunk.stage));
+    });
+  };
+  t.either(kernel.areMapped, copyByUnit, copyByThreads);
 }
 
 void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {

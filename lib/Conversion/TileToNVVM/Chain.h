@@ -7,6 +7,12 @@
 
 namespace recur::conversion::nvvm {
 
+/// What the copy unit is told of an array: its tensor map, and what the CTA has of it, beginning with this column, of
+/// this head and sequence.
+struct ArrayMap {
+  mlir::Value address, column, head, sequence;
+};
+
 /// What of a kernel its roles do not know themselves.
 struct ChainKernel {
   const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
@@ -17,6 +23,8 @@ struct ChainKernel {
   llvm::DenseSet<mlir::Value> awaited;
   std::optional<SegmentSummaries> summaries;
   llvm::function_ref<CallerArray()> findFinal; // where the final state goes
+  mlir::Value areMapped = {};                  // whether the copy unit brings rows; null where it never does
+  llvm::function_ref<ArrayMap(mlir::Value array)> findMap = nullptr;
 };
 
 /// Emits the kernel's ops as roles.

@@ -164,3 +164,23 @@ void ChainLoads::copyNumbers(const Load &load) {
     code.copy(t.add(own, t.multiply(index, bytes)), from, bytes, counted);
   });
 }
+
+void ChainLoads::copyBoxes(ArrayRef<Load> loads, Value barrier) {
+  constexpr int32_t outside = 1 << 30;
+  auto countPanels = [](const Load &load) { return llvm::divideCeil(load.type().getSize(1), panelColumns); };
+  int64_t bytes = 0;
+  for (const Load &load : loads)
+    bytes += countPanels(load) * rowsOf(load) * panelRowBytes;
+  code.expectBytes(barrier, bytes);
+  for (Load load : loads) {
+    ArrayMap map = kernel.findMap(load.op.getArray());
+    Value row = narrow(load.op.getFirst());
+    if (kernel.summaries && kernel.summaries->mapsState)
+      row = t.select(isPresent(t, kernel.arrays.lookup(load.op.getArray())), row, t.constant(outside));
+    for (int64_t panel = 0; panel < int64_t(countPanels(load)); ++panel) {
+      Value column = t.add(map.column, panel * panelColumns);
+      Value to = t.add(chunk.stage, load.offset + panel * rowsOf(load) * panelRowBytes);
+      code.copyBox(to, map.address, {column, t.constant(0), row, map.head, map.sequence}, barrier);
+    }
+  }
+}

@@ -25,6 +25,10 @@ public:
   /// The same number by number, from wherever they are.
   void copyElements(const Load &load);
   void copyNumbers(const Load &load);
+  /// All rows of these loads, by the copy unit, of which one thread asks for them: panel by panel, and the barrier's
+  /// phase ends when they have come. Rows beyond the last token, and columns beyond the last channel, are outside of
+  /// the array, so they are zeros; rows of arrays that are absent are put there.
+  void copyBoxes(llvm::ArrayRef<Load> loads, mlir::Value barrier);
 
 private:
   int64_t rowsOf(const Load &load) const { return load.type().getSize(0); }

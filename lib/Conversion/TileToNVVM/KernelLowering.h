@@ -3,7 +3,9 @@
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChannelCarry.h"
+#include "Analysis/CopiedRows.h"
 #include "Analysis/StateChain.h"
+#include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include "Conversion/TileToNVVM/RunningSums.h"
@@ -58,6 +60,10 @@ private:
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
   CallerArray findFinal();
   void findArrays();
+  /// What the copy unit is told of an array that it brings rows of: the map that is so many behind the first.
+  ArrayMap findMap(int number, int map, mlir::Value head, mlir::Value sequence);
+  /// How many words a launch has, and where maps begin behind them.
+  int countArrays();
   /// Where arrays begin is computed anew from here on, and not kept in registers until then.
   void forgetArrays();
   /// It is found where it is first needed, if it has not been before.
@@ -161,7 +167,8 @@ private:
   mlir::OpBuilder &builder;
   bool loadsAhead; // of a loop over the chunks, into registers
   TeamCode team;
-  std::optional<analysis::StateChain> chain; // if that is all that the kernel is
+  std::optional<analysis::StateChain> chain;      // if that is all that the kernel is
+  llvm::SmallVector<analysis::CopiedRows> copied; // of arrays that have tensor maps
   std::optional<analysis::ChannelCarry> carry;
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;

@@ -74,7 +74,6 @@ static void addSizes(LLVM::LLVMFuncOp function, KernelOp kernel, OpBuilder &buil
 void KernelLowering::beginFunction() {
   MLIRContext *context = builder.getContext();
   Location loc = kernel.getLoc();
-  size_t arrayCount = kernel.getBody().getNumArguments() - 1;
   auto byte = builder.getI8Type();
   auto globalPointer = LLVM::LLVMPointerType::get(context, globalSpace);
   auto sharedType = LLVM::LLVMArrayType::get(byte, 0);
@@ -82,12 +81,17 @@ void KernelLowering::beginFunction() {
       LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
                              (kernel.getSymName() + "_shared").str(), Attribute(), chain ? 1024 : 128, sharedSpace);
   auto pointer = LLVM::LLVMPointerType::get(context);
-  bool hasFlags = kernel.getTeams() || kernel.getAwaits();
-  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), abi::countWords(int(arrayCount) + hasFlags));
+  copied = chain ? analysis::findCopiedRows(*chain, kernel) : SmallVector<analysis::CopiedRows>();
+  auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), copied.empty()
+                                                                  ? abi::countWords(countArrays())
+                                                                  : abi::getMapWord(countArrays(), int(copied.size())));
   auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
   function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(words));
-  function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));
+  function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
+                      builder.getI64IntegerAttr(copied.empty() ? 8 : abi::mapAlignment));
+  if (!copied.empty()) // the copy unit reads maps where they are
+    function.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
   function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   addSizes(function, kernel, builder);
   builder.setInsertionPointToStart(function.addEntryBlock(builder));
@@ -256,8 +260,21 @@ LogicalResult KernelLowering::run() {
     llvm::DenseSet<Value> awaited;
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));
-    emitStateChain(team, *chain,
-                   {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }});
+    Value areMapped;
+    if (!copied.empty()) {
+      Value maps = word(abi::MapsWord, builder.getI64Type());
+      areMapped = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, maps,
+                                        arith::ConstantIntOp::create(builder, loc, 0, 64));
+    }
+    Value ownHead = head, ownSequence = sequence; // the final state's are found anew
+    auto findMapOf = [&](Value array) {
+      unsigned number = cast<BlockArgument>(array).getArgNumber();
+      auto *own = llvm::find_if(copied, [&](const analysis::CopiedRows &rows) { return rows.array == number; });
+      return findMap(int(number), int(own - copied.begin()), ownHead, ownSequence);
+    };
+    emitStateChain(
+        team, *chain,
+        {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, areMapped, findMapOf});
   } else if (carry) {
     emitChannelCarry(team, kernel, *carry, arrays, values);
   } else if (kernel.getChannels()) {

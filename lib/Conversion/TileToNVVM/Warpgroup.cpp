@@ -105,6 +105,25 @@ void WarpgroupCode::copy(Value to, Value from, int64_t bytes, Value counted) {
   run(text, "r,l,r", {to, place, counted});
 }
 
+void WarpgroupCode::copyBox(Value to, Value map, ArrayRef<Value> coordinates, Value barrier) {
+  std::string list, constraints = "r,l,r";
+  for (size_t i = 0; i < coordinates.size(); ++i) {
+    list += (i ? ", $" : "$") + std::to_string(3 + i);
+    constraints += ",r";
+  }
+  SmallVector<Value> operands{to, map, barrier};
+  operands.append(coordinates.begin(), coordinates.end());
+  run(llvm::formatv("cp.async.bulk.tensor.{0}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, "
+                    "{{{1}}], [$2];",
+                    coordinates.size(), list)
+          .str(),
+      constraints, operands);
+}
+
+void WarpgroupCode::expectBytes(Value barrier, int64_t bytes) {
+  run(llvm::formatv("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$0], {0};", bytes).str(), "r", barrier);
+}
+
 void WarpgroupCode::arriveWithCopies(Value address) {
   run("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", address);
 }

@@ -36,6 +36,10 @@ public:
 
   /// Starts to copy as many bytes; of these `counted` are read, and zeros make up the rest.
   void copy(mlir::Value to, mlir::Value from, int64_t bytes, mlir::Value counted);
+  /// A box of an array's tensor map, by the copy unit: its columns, and the rows from these coordinates on, the
+  /// innermost first. The barrier's phase ends when its bytes have come, which `expectBytes` has told it before.
+  void copyBox(mlir::Value to, mlir::Value map, llvm::ArrayRef<mlir::Value> coordinates, mlir::Value barrier);
+  void expectBytes(mlir::Value barrier, int64_t bytes);
   /// An arrival of this thread once all of its copies have come, or stops until then.
   void arriveWithCopies(mlir::Value address);
   void waitForCopies();

@@ -5,6 +5,7 @@
 #include "Runtime/CUDA/Phases.h"
 #include "Runtime/CUDA/Segments.h"
 #include "Runtime/CUDA/SideBySide.h"
+#include "Runtime/CUDA/TensorMaps.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 
@@ -240,9 +241,11 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
   words[abi::SharedRoundsWord] = beside.sharedRounds;
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
-    fillWords(words + abi::getWord(i, abi::DataWord), launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0},
+    fillWords(words + abi::getWord(i, abi::DataWord), launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0},
               resolved, kernel, space, behind);
-  if (!launch.teams && !launch.awaits)
+  bool hasFlags = launch.teams || launch.awaits;
+  words[abi::MapsWord] = fillMaps(words, cuda, launch, count + hasFlags, resolved, kernel);
+  if (!hasFlags)
     return;
   int64_t *flags = words + abi::getWord(count, abi::DataWord);
   fillFlags(flags, resolved, kernel, space, behind);
@@ -273,7 +276,7 @@ recur_status Launcher::run(int32_t number) {
     beside = planBeside(number);
   if (launch.teams && !beside.rows)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
-  int64_t words[abi::countWords(abi::mostLaunchArrays + 1)];
+  alignas(abi::mapAlignment) int64_t words[abi::getMapWord(abi::mostLaunchArrays + 1, abi::mostMaps)];
   fill(words, launch, rows, beside);
   void *parameters[] = {words}, *function = nullptr;
   if (recur_status status = findFunction(cuda, resolved.recurrence, &launch, context, &function))

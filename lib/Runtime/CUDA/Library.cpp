@@ -35,6 +35,8 @@ static void open() {
   find(handle, "cuLaunchKernelEx", library.launch);
   find(handle, "cuPointerGetAttribute", library.getPointerAttribute);
   find(handle, "cuGetErrorName", library.getErrorName);
+  library.encodeMap =
+      reinterpret_cast<decltype(library.encodeMap)>(dlsym(handle, "cuTensorMapEncodeTiled")); // of drivers from 525 on
   if (!missing && initialize(0) != 0)
     missing = "a GPU";
 }

@@ -118,5 +118,5 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
 void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,
                                const PhaseSpace &space, char *workspace) {
   constexpr recur_left_info flag = {1, flagBytes, 0, {0, 0}};
-  fillLeft(words, {0, -1, 0}, resolved, kernel, space, flag, workspace + space.flagsOffset);
+  fillLeft(words, {0, -1, 0, 0}, resolved, kernel, space, flag, workspace + space.flagsOffset);
 }
