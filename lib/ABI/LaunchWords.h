@@ -5,8 +5,9 @@ namespace recur::abi {
 
 /// The first of them. Not zero: tensor maps are there, behind all words. The last four are for a launch that announces
 /// its chunks: there are so many units, which are
-/// heads of sequences; the chunks of each are dealt out to so many rows, a team each, in some rounds, and from then on
-/// to the first of these rows alone, those that last.
+/// heads of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and
+/// from then on to the first of these alone, those that last. Of packed sequences a team has chunks of one unit: their
+/// numbers are multiples of that of units.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -15,8 +16,8 @@ enum LaunchWord {
   WorkspaceStrideWord,
   MapsWord,
   UnitsWord,
-  RowsWord,
-  LastingRowsWord,
+  TeamsWord,
+  LastingTeamsWord,
   SharedRoundsWord,
   launchWords
 };
@@ -55,8 +56,9 @@ constexpr int getMapWord(int arrays, int map) {
 }
 
 /// What each of several teams of a CTA has of shared memory behind its tiles: where its arrays begin, with their
-/// strides.
-inline constexpr int arrayPlaceBytes = 16;
+/// strides, in a round and in the next one; and of four rounds where the flag is, and the chunk.
+constexpr int arrayPlaceBytes = 16, turnBytes = 16, keptTurns = 4;
+constexpr int countTeamBytes(int arrays) { return 2 * arrayPlaceBytes * arrays + turnBytes * keptTurns; }
 
 /// The most arrays that a launch has, and that launches leave to each other.
 inline constexpr int mostLaunchArrays = 128, mostLeft = 64;

@@ -166,7 +166,7 @@ static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::Mod
       continue;
     auto arrays = int(kernels[i].getBody().getNumArguments()) - 1;
     int64_t shared = int64_t(
-        alignTo(uint64_t(*kernels[i].getShared()) + uint64_t(abi::arrayPlaceBytes * arrays), tile::teamAlignment));
+        alignTo(uint64_t(*kernels[i].getShared()) + uint64_t(abi::countTeamBytes(arrays)), tile::teamAlignment));
     int64_t teams = std::min(analysis::countNeighbourCTAs(kernels[i]),
                              tile::mostSharedBytes / std::max(shared, tile::teamAlignment));
     kernels[i].setShared(shared);

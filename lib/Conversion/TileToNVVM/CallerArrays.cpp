@@ -52,21 +52,15 @@ Value KernelLowering::findFirst(int number, Type element, bool isState) {
   return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
 }
 
-/// To find where one array begins takes some 70 instructions, which all warps of a CTA wait for, and which come from
-/// device memory when a kernel has not run for a while. So a lane of each warp finds one array's.
-void KernelLowering::findFirstsByLanes() {
-  constexpr int64_t fewest = 3; // of fewer nothing is gained
+KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_t count) {
   Location loc = kernel.getLoc();
   SmallVector<int64_t> bytes;
-  for (BlockArgument argument : kernel.getBody().getArguments().drop_back())
-    bytes.push_back(cast<TileType>(argument.getType()).getElementBytes());
-  if (kernel.getTeams() || kernel.getAwaits())
-    bytes.push_back(4); // of flags
-  if (int64_t(bytes.size()) < fewest)
-    return;
-  if (bytes.size() > size_t(warpThreads))
-    bytes.resize(size_t(warpThreads));
-  Value number = team.smaller(team.lane, team.constant(int64_t(bytes.size()) - 1));
+  for (int64_t number = from; number < std::min(count, from + warpThreads); ++number) {
+    bool isFlag = number + 1 >= int64_t(kernel.getBody().getNumArguments());
+    bytes.push_back(
+        isFlag ? 4 : cast<TileType>(kernel.getBody().getArgument(unsigned(number)).getType()).getElementBytes());
+  }
+  Value lane = team.smaller(team.lane, team.constant(int64_t(bytes.size()) - 1)), number = team.add(lane, from);
   Value begin = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
                                     ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::arrayWords)});
   auto array = [&](abi::ArrayWord index) -> Value {
@@ -82,11 +76,21 @@ void KernelLowering::findFirstsByLanes() {
       lanes |= uint32_t(own == other) << lane;
     if (other == bytes[0])
       continue;
-    Value bit = arith::ShRUIOp::create(builder, loc, team.constant(int32_t(lanes)), number);
+    Value bit = arith::ShRUIOp::create(builder, loc, team.constant(int32_t(lanes)), lane);
     Value isOther = arith::TruncIOp::create(builder, loc, builder.getI1Type(), bit);
     size = team.select(isOther, arith::ConstantIntOp::create(builder, loc, other, 64), size);
   }
-  Value address = findAddress(array, size, /*isState=*/false);
+  return {number, findAddress(array, size, /*isState=*/false), array(abi::TokenStrideWord)};
+}
+
+/// To find where one array begins takes some 70 instructions, which all warps of a CTA wait for, and which come from
+/// device memory when a kernel has not run for a while. So a lane of each warp finds one array's.
+void KernelLowering::findFirstsByLanes() {
+  constexpr int64_t fewest = 3; // of fewer nothing is gained
+  Location loc = kernel.getLoc();
+  if (countArrays() < fewest)
+    return;
+  Value address = findArrayOfLane(0, countArrays()).address;
   Value upper = arith::ShRUIOp::create(builder, loc, address, arith::ConstantIntOp::create(builder, loc, 32, 64));
   firstOfLane = {team.narrow(address), team.narrow(upper)};
 }
@@ -98,6 +102,8 @@ void KernelLowering::findArrays() {
   auto isInLoops = [&](BlockArgument argument) {
     return llvm::any_of(argument.getUsers(), [&](Operation *user) { return user->getBlock() != &body; });
   };
+  if (keepsRounds()) // arrays of a team are found where a round begins
+    return;
   // A chain with a warpgroup for interactions has 168 registers a thread, and none for what all of its warps know.
   if (!(chain && !chain->interactions.empty()))
     findFirstsByLanes();

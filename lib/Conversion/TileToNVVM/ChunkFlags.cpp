@@ -4,8 +4,6 @@
 using namespace mlir;
 using namespace recur::conversion::nvvm;
 
-static constexpr int64_t flagBytes = 4;
-
 static Value run(TeamCode &t, StringRef text, StringRef constraints, ValueRange operands, TypeRange result = {}) {
   std::string all = constraints.str() + (constraints.empty() ? "~{memory}" : ",~{memory}");
   auto code = LLVM::InlineAsmOp::create(t.builder, t.loc, result, operands, text, all, /*has_side_effects=*/true,
@@ -20,21 +18,16 @@ ChunkFlags::ChunkFlags(TeamCode &team, Value pointer)
   areUsed = arith::CmpIOp::create(team.builder, team.loc, arith::CmpIPredicate::ne, first, none);
 }
 
-void ChunkFlags::clear(TeamCode &team, Value rounds,
-                       llvm::function_ref<std::pair<Value, Value>(Value round)> findChunk) const {
+void ChunkFlags::clear(TeamCode &team, Value rounds, llvm::function_ref<void(Value round)> clearOne) const {
   team.when(areUsed, [&] {
-    team.deal(rounds, [&](Value round) {
-      auto [chunk, isThere] = findChunk(round);
-      team.when(isThere, [&, chunk = chunk] {
-        Value place = team.addWide(first, team.widen(team.multiply(chunk, flagBytes)));
-        run(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place);
-      });
-    });
+    team.deal(rounds, clearOne);
     // Whoever starts later finds them cleared.
     run(team, "fence.acq_rel.gpu;", "", {});
     NVVM::Barrier0Op::create(team.builder, team.loc); // of all teams
   });
 }
+
+void ChunkFlags::clearAt(TeamCode &team, Value place) { run(team, "st.relaxed.gpu.global.u32 [$0], 0;", "l", place); }
 
 void ChunkFlags::letOthersStart(TeamCode &team, Value isTime) const {
   team.when(arith::AndIOp::create(team.builder, team.loc, areUsed, isTime), [&] {
@@ -42,13 +35,11 @@ void ChunkFlags::letOthersStart(TeamCode &team, Value isTime) const {
   });
 }
 
-void ChunkFlags::announce(TeamCode &team, Value chunk) const {
-  Value isFirst = team.below(team.thread, team.constant(1)), isChunk = team.below(team.constant(-1), chunk);
+void ChunkFlags::announce(TeamCode &team, Value isThere, llvm::function_ref<Value()> findPlace) const {
+  Value isFirst = team.below(team.thread, team.constant(1));
   Value tells = arith::AndIOp::create(team.builder, team.loc, areUsed, isFirst);
-  team.when(arith::AndIOp::create(team.builder, team.loc, tells, isChunk), [&] {
-    Value place = team.addWide(first, team.widen(team.multiply(chunk, flagBytes)));
-    run(team, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [$0], 1;", "l", place);
-  });
+  team.when(arith::AndIOp::create(team.builder, team.loc, tells, isThere),
+            [&] { run(team, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [$0], 1;", "l", findPlace()); });
 }
 
 Value ChunkFlags::countAtStart(TeamCode &team) const {

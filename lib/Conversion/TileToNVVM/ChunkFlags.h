@@ -11,7 +11,8 @@ namespace recur::conversion::nvvm {
 class ChunkFlags {
 public:
   ChunkFlags() = default;
-  /// Of the unit's chunks, from the first on; a null pointer where nobody announces or awaits any.
+  /// Of the unit's chunks, from the first on, or, of a kernel that announces, of all units'; a null pointer where
+  /// nobody announces or awaits any.
   ChunkFlags(TeamCode &team, mlir::Value first);
 
   /// Whether the kernel has flags at all.
@@ -19,14 +20,16 @@ public:
 
   // The kernel that announces.
   /// Clears the flags that the team will set, and no others: a CTA may begin when another has set some. The team has a
-  /// chunk in fewer than so many rounds; `findChunk` gives it, and whether there is one. All of the CTA's teams have
-  /// cleared theirs behind it.
-  void clear(TeamCode &team, mlir::Value rounds,
-             llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::Value round)> findChunk) const;
+  /// chunk in fewer than so many rounds; `clearOne` is for a round. All of the CTA's teams have cleared theirs behind
+  /// it.
+  void clear(TeamCode &team, mlir::Value rounds, llvm::function_ref<void(mlir::Value round)> clearOne) const;
+  /// Clears the flag that is there.
+  static void clearAt(TeamCode &team, mlir::Value place);
   /// Lets the other kernel start, as far as this CTA is concerned, if it is time.
   void letOthersStart(TeamCode &team, mlir::Value isTime) const;
-  /// Sets a chunk's flag, if it is not -1; all that the team left of it was stored before one of its barriers.
-  void announce(TeamCode &team, mlir::Value chunk) const;
+  /// Sets a chunk's flag, if there is one to announce; all that the team left of it was stored before one of its
+  /// barriers. `findPlace` says where it is, to one thread.
+  void announce(TeamCode &team, mlir::Value isThere, llvm::function_ref<mlir::Value()> findPlace) const;
 
   // The kernel that awaits.
   /// How many chunks are there before any was awaited: none, or all.

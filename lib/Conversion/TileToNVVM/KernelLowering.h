@@ -1,5 +1,6 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
-// CallerArrays.cpp where arrays begin, Loops.cpp the loops over chunks with the loads that they begin with.
+// CallerArrays.cpp where arrays begin, TeamRounds.cpp what teams have in a round, Loops.cpp the loops over chunks with
+// the loads that they begin with.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChannelCarry.h"
@@ -29,9 +30,9 @@ struct Access {
 struct Dealt {
   mlir::Operation *loop;
   mlir::Block *body;
-  mlir::Value first;           // the induction variable
-  mlir::Value announced, last; // of teams: the chunks to announce in the body and behind the loop, or -1
-  mlir::Value round = {};      // of teams: how many iterations the team has had
+  mlir::Value first; // the induction variable
+  mlir::Value round = {},
+              rounds = {}; // of teams: how many iterations the team has had, in the body and behind the loop
   /// Where a team's iteration of a round begins, as the first one does, and whether there is one.
   std::function<std::pair<mlir::Value, mlir::Value>(mlir::Value round)> findIteration = {};
 };
@@ -50,12 +51,27 @@ public:
 
 private:
   void beginFunction();
-  mlir::Value findRow();
+  mlir::Value findUnit();
+  /// The chunk and the unit that the team has in a round.
+  struct Turn {
+    mlir::Value chunk, unit;
+    mlir::Value isMine; // whether the round has the team
+  };
+  Turn findTurn(mlir::Value round);
+  /// Whether a team always has the same unit: that of a CTA with no other, which would not hide what finding out takes.
+  bool keepsUnit() { return kernel.getTeams() && *kernel.getTeams() == 1; }
+  /// From here on arrays are those of a unit.
+  void setUnit(mlir::Value unit);
   /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
   mlir::Value findAddress(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value elementBytes,
                           bool isState);
   void findFirstsByLanes();
+  /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
+  struct ArrayOfLane {
+    mlir::Value number, address, tokenStride;
+  };
+  ArrayOfLane findArrayOfLane(int64_t from, int64_t count);
   CallerArray findArray(mlir::BlockArgument array, bool isState = false);
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
   CallerArray findFinal();
@@ -68,9 +84,20 @@ private:
   void forgetArrays();
   /// It is found where it is first needed, if it has not been before.
   CallerArray arrayOf(mlir::Value array);
-  /// Where arrays begin that the loop uses is kept in shared memory, of each team its own, and read from there where it
-  /// is needed: in registers they would be there from the kernel's beginning to its end.
-  void keepArrays(mlir::Operation *loop);
+  /// What a team has in a round is kept in shared memory, of each team its own: where arrays begin that its loop uses,
+  /// the chunk, and where its flag is. One warp finds it a round before. Whether there is room for it, and that is
+  /// done.
+  bool keepsRounds();
+  void keepRounds();
+  void keepRound(mlir::Value round);
+  void forgetWhereArraysBegin();
+  mlir::Value findKeptArrays(mlir::Value round);
+  mlir::Value findKeptTurn(mlir::Value round);
+  /// The chunk, and whether there is one.
+  std::pair<mlir::Value, mlir::Value> recallChunk(mlir::Value round);
+  mlir::Value findFlag(const Turn &turn);
+  /// Announces the chunk of the round before.
+  void announceBefore(mlir::Value round);
   CallerArray recall(mlir::Value array, CallerArray known);
   mlir::Value word(int64_t index, mlir::Type type);
   mlir::LogicalResult lower(mlir::Block &block);
@@ -177,13 +204,15 @@ private:
   ChunkFlags flags;                          // where chunks are announced or awaited
   std::optional<SegmentSummaries> summaries; // where the chain makes or takes any
   struct Deal {
-    mlir::Value row, rows, lastingRows, sharedRounds;
-  } deal; // of chunks to teams
+    mlir::Value own, units, teams, lasting, sharedRounds;
+    mlir::Value chunk, rows,
+        lastingRows; // of a team that keeps its unit: its first chunk, and those of a unit in a round
+  } deal;            // of chunks to teams
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
-  llvm::DenseMap<mlir::Value, mlir::Value> placesOfArrays;                 // in shared memory
-  llvm::DenseMap<mlir::Value, Access> extents;                             // of tiles, as reads
-  llvm::SmallVector<Access> pending;                                       // since the last barrier
+  mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
+  llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
+  llvm::SmallVector<Access> pending;           // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
   std::function<void()> startWhereFree;                                    // behind the next barrier of this block
   mlir::Block *freedIn = nullptr;

@@ -43,52 +43,7 @@ Dealt KernelLowering::dealToCTAs(scf::ParallelOp op) {
   Value begin = team.addWide(wideNumber(op.getLowerBound()[0]), team.multiplyWide(first, step));
   auto loop =
       scf::ForOp::create(builder, loc, begin, wideNumber(op.getUpperBound()[0]), team.multiplyWide(count, step));
-  return {loop, loop.getBody(), loop.getInductionVar(), {}, {}};
-}
-
-/// The teams of all rows deal them out in the shared rounds, then those of the rows that last. The loop carries the
-/// round and which chunk is yet to be announced.
-Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
-  Location loc = op.getLoc();
-  Value begin = wideNumber(op.getLowerBound()[0]), end = wideNumber(op.getUpperBound()[0]),
-        step = wideNumber(op.getStep()[0]), one = arith::ConstantIntOp::create(builder, loc, 1, 64);
-  Value rounded = arith::SubIOp::create(builder, loc, team.addWide(end, step), one);
-  Value distance = arith::SubIOp::create(builder, loc, rounded, begin);
-  Value chunks = team.narrow(arith::DivUIOp::create(builder, loc, distance, step));
-  Value lasts = team.below(deal.row, deal.lastingRows), exists = team.below(deal.row, deal.rows);
-  // The chunk of a round, and whether the team has one.
-  auto findChunk = [=, this](Value round) -> std::pair<Value, Value> {
-    Value lasting = arith::MulIOp::create(builder, loc, round, deal.lastingRows);
-    Value shared = team.subtract(deal.rows, deal.lastingRows);
-    shared = arith::MulIOp::create(builder, loc, team.smaller(round, deal.sharedRounds), shared);
-    Value chunk = team.add(team.add(deal.row, lasting), shared);
-    Value isMine = arith::OrIOp::create(builder, loc, lasts, team.below(round, deal.sharedRounds));
-    Value isThere = arith::AndIOp::create(builder, loc, team.below(chunk, chunks), exists);
-    return {chunk, arith::AndIOp::create(builder, loc, isThere, isMine)};
-  };
-  // A round has a chunk of each row that lasts at least.
-  flags.clear(team, team.add(arith::DivUIOp::create(builder, loc, chunks, deal.lastingRows), 1), findChunk);
-  auto findFirst = [=, this](Value chunk) { return team.addWide(begin, team.multiplyWide(team.widen(chunk), step)); };
-  Type narrow = builder.getI32Type();
-  auto loop = scf::WhileOp::create(builder, loc, TypeRange{narrow, narrow, narrow},
-                                   ValueRange{team.constant(0), team.constant(-1)});
-  OpBuilder::InsertionGuard guard(builder);
-  Block *before = builder.createBlock(&loop.getBefore(), {}, TypeRange{narrow, narrow}, {loc, loc});
-  Value round = before->getArgument(0);
-  auto [chunk, isMine] = findChunk(round);
-  scf::ConditionOp::create(builder, loc, isMine, ValueRange{round, before->getArgument(1), chunk});
-  Block *body = builder.createBlock(&loop.getAfter(), {}, TypeRange{narrow, narrow, narrow}, {loc, loc, loc});
-  chunk = body->getArgument(2);
-  // What waits for chunks gets the multiprocessors that are left behind the shared rounds. Before, a few of its CTAs
-  // would have room here and there, and slow down the teams beside them.
-  flags.letOthersStart(
-      team, arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, body->getArgument(0), deal.sharedRounds));
-  Value first = findFirst(chunk);
-  scf::YieldOp::create(builder, loc, ValueRange{team.add(body->getArgument(0), 1), chunk});
-  return {loop, body, first, body->getArgument(1), loop.getResult(1), body->getArgument(0), [=](Value other) {
-            auto [own, isThere] = findChunk(other);
-            return std::pair<Value, Value>(findFirst(own), isThere);
-          }};
+  return {loop, loop.getBody(), loop.getInductionVar()};
 }
 
 LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
@@ -96,34 +51,45 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   if (op.getInductionVars().size() != 1 || op.getNumReductions())
     return op.emitOpError("cannot be lowered: it has one induction variable and reduces nothing");
   orderAll(); // loads go to tiles at once
-  std::vector<Ahead> ahead;
-  if (!isCrowded())
-    ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
-  // Three teams were measured to hide each other's loads.
-  bool mayAskAhead = kernel.getTeams() && *kernel.getTeams() <= 2;
-  std::vector<Ahead> freed;
-  Operation *freeing = mayAskAhead ? takeFreed(*op.getBody(), ahead, freed) : nullptr;
-  if (kernel.getTeams() && !isCrowded())
-    keepArrays(op);
-  Dealt dealt = kernel.getTeams() ? dealToTeams(op) : dealToCTAs(op);
-  SmallVector<Access> before = pending;
   llvm::DenseMap<Value, CallerArray> arraysBefore = arrays;
   Value headBefore = head, sequenceBefore = sequence;
+  bool hasTeams = kernel.getTeams().has_value(), keeps = keepsRounds();
+  bool forgets = isCrowded() || (hasTeams && !keeps);
+  if (keeps)
+    forgetWhereArraysBegin();
+  std::vector<Ahead> ahead;
+  if (!forgets)
+    ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
+  // Three teams were measured to hide each other's loads.
+  bool mayAskAhead = hasTeams && *kernel.getTeams() <= 2;
+  std::vector<Ahead> freed;
+  Operation *freeing = mayAskAhead ? takeFreed(*op.getBody(), ahead, freed) : nullptr;
+  Dealt dealt = hasTeams ? dealToTeams(op) : dealToCTAs(op);
+  SmallVector<Access> before = pending;
   OpBuilder::InsertionGuard guard(builder);
   if (freeing) {
     builder.setInsertionPoint(dealt.loop);
+    if (keeps)
+      keptArrays = findKeptArrays(team.constant(0));
     startRound(freed, *op.getBody(), dealt, team.constant(0));
   }
   builder.setInsertionPoint(dealt.body->getTerminator());
   Value induction = arith::IndexCastOp::create(builder, loc, builder.getIndexType(), dealt.first);
   values.map(op.getInductionVars()[0], induction);
-  if (isCrowded())
+  if (keeps)
+    keptArrays = findKeptArrays(dealt.round);
+  else if (hasTeams)
+    setUnit(findTurn(dealt.round).unit);
+  if (forgets)
     forgetArrays();
   // All are on their way before the first one is waited for, and each is waited for where it is needed.
   SmallVector<Value> held = startLoads(ahead, *op.getBody(), induction);
+  // Behind the barrier that ended the round before nobody asks for its arrays any more.
+  if (keeps && !keepsUnit())
+    keepRound(team.add(dealt.round, 1));
   // The chunk before is announced while the team waits for loads.
-  if (dealt.announced)
-    flags.announce(team, dealt.announced);
+  if (hasTeams)
+    announceBefore(dealt.round);
   for (Ahead &one : freed)
     underWay.push_back({&one, {}});
   for (Operation &inner : op.getBody()->without_terminator()) {
@@ -140,19 +106,23 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
     if (&inner == freeing) {
       finishBefore(op); // what is counted by those that come later
       freedIn = dealt.body;
-      startWhereFree = [&] { startRound(freed, *op.getBody(), dealt, team.add(dealt.round, 1)); };
+      startWhereFree = [&] {
+        Value next = team.add(dealt.round, 1), kept = keeps ? std::exchange(keptArrays, findKeptArrays(next)) : Value();
+        startRound(freed, *op.getBody(), dealt, next);
+        keptArrays = kept;
+      };
     }
   }
   finishBefore(op);
   orderAll(); // what comes next may be the first op of the loop again
   pending = before;
   arrays = arraysBefore; // those of the body are not there behind it
-  placesOfArrays.clear();
+  keptArrays = {};
   head = headBefore, sequence = sequenceBefore;
-  if (dealt.last) {
+  if (hasTeams) {
     builder.setInsertionPointAfter(dealt.loop);
     forgetThread();
-    flags.announce(team, dealt.last);
+    announceBefore(dealt.rounds);
   }
   return success();
 }
@@ -180,7 +150,7 @@ bool KernelLowering::isCrowded() {
 
 void KernelLowering::findPlace(Ahead &ahead) {
   Value array = ahead.op.getArray();
-  if (placesOfArrays.contains(array))
+  if (keptArrays)
     ahead.load.begin(team, recall(array, arrays.lookup(array)));
 }
 

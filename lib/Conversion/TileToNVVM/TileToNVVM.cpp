@@ -107,7 +107,7 @@ void KernelLowering::beginFunction() {
   if (kernel.getTeams()) {
     shared = team.offset(shared, team.multiply(team.ownTeam, int64_t(*kernel.getShared())), byte);
   }
-  Value unit = kernel.getTeams() ? findRow() : NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  Value unit = kernel.getTeams() ? findUnit() : NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
@@ -120,30 +120,6 @@ void KernelLowering::beginFunction() {
   Value own = team.multiplyWide(team.widen(slot), word(abi::WorkspaceStrideWord, builder.getI64Type()));
   scratch = LLVM::AddrSpaceCastOp::create(builder, loc, globalPointer, word(abi::WorkspaceWord, pointer));
   scratch = team.offset(scratch, own, byte);
-}
-
-/// The team's unit, and which of the rows it is that deal out the unit's chunks. Where a CTA is one team they are the
-/// grid's, and nothing is divided.
-Value KernelLowering::findRow() {
-  Location loc = kernel.getLoc();
-  Type word32 = builder.getI32Type(), word64 = builder.getI64Type();
-  Value column = NVVM::BlockIdXOp::create(builder, loc, word32), row = NVVM::BlockIdYOp::create(builder, loc, word32);
-  Value teams = NVVM::BlockDimYOp::create(builder, loc, word32);
-  auto choice = scf::IfOp::create(builder, loc, TypeRange{word32, word32}, team.below(team.constant(1), teams),
-                                  /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard inside(builder);
-    builder.setInsertionPointToEnd(choice.thenBlock());
-    Value own = team.add(arith::MulIOp::create(builder, loc, column, teams), team.ownTeam);
-    Value units = team.narrow(word(abi::UnitsWord, word64));
-    Value unit = arith::RemUIOp::create(builder, loc, own, units);
-    scf::YieldOp::create(builder, loc, ValueRange{unit, arith::DivUIOp::create(builder, loc, own, units)});
-    builder.setInsertionPointToEnd(choice.elseBlock());
-    scf::YieldOp::create(builder, loc, ValueRange{column, row});
-  }
-  deal = {choice.getResult(1), team.narrow(word(abi::RowsWord, word64)),
-          team.narrow(word(abi::LastingRowsWord, word64)), team.narrow(word(abi::SharedRoundsWord, word64))};
-  return choice.getResult(0);
 }
 
 CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
@@ -162,45 +138,6 @@ CallerArray KernelLowering::arrayOf(Value array) {
   if (known == arrays.end())
     known = arrays.try_emplace(array, findArray(cast<BlockArgument>(array))).first;
   return recall(array, known->second);
-}
-
-void KernelLowering::keepArrays(Operation *loop) {
-  Location loc = kernel.getLoc();
-  int64_t place = int64_t(*kernel.getShared()), end = 0;
-  kernel.walk([&](AllocOp tile) {
-    TileType type = tile.getType();
-    if (type.getMemory() == Memory::Shared)
-      end = std::max(end, int64_t(tile.getOffset().value_or(0)) + type.getExtent() * type.getElementBytes());
-  });
-  Value isFirst = team.below(team.thread, team.constant(1));
-  for (BlockArgument array : kernel.getBody().getArguments().drop_back()) {
-    CallerArray found = arrays.lookup(array);
-    bool isUsed = llvm::any_of(array.getUsers(), [&](Operation *user) { return loop->isAncestor(user); });
-    if (!isUsed || !found.pointer || !found.innerStrides.empty() || place - abi::arrayPlaceBytes < end)
-      continue;
-    place -= abi::arrayPlaceBytes;
-    Value slot = team.offset(shared, team.constant(place), builder.getI8Type());
-    Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), found.pointer);
-    team.when(isFirst, [&] {
-      team.store(address, slot);
-      team.store(found.tokenStride, team.offset(slot, team.constant(1), builder.getI64Type()));
-    });
-    placesOfArrays[array] = slot;
-  }
-  team.barrier();
-}
-
-CallerArray KernelLowering::recall(Value array, CallerArray known) {
-  Value slot = placesOfArrays.lookup(array);
-  if (!slot)
-    return known;
-  Location loc = team.loc;
-  auto load = [&](Value pointer) -> Value {
-    return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), pointer, 8, /*isVolatile=*/true);
-  };
-  known.pointer = LLVM::IntToPtrOp::create(builder, loc, known.pointer.getType(), load(slot));
-  known.tokenStride = load(team.offset(slot, team.constant(1), builder.getI64Type()));
-  return known;
 }
 
 CallerArray KernelLowering::findFinal() {
@@ -247,8 +184,13 @@ LogicalResult KernelLowering::run() {
   findArrays();
   for (BlockArgument argument : body.getArguments().drop_back())
     extents[argument] = {Memory::Global, 0, int64_t(body.getNumArguments()), false};
-  if (kernel.getTeams() || kernel.getAwaits())
-    flags = ChunkFlags(team, findFirst(int(body.getNumArguments()) - 1, builder.getI32Type()));
+  if (kernel.getTeams()) {
+    Value flagsOfAll = word(abi::getWord(countArrays() - 1, abi::DataWord), word64);
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+    flags = ChunkFlags(team, LLVM::IntToPtrOp::create(builder, loc, pointer, flagsOfAll));
+  } else if (kernel.getAwaits()) {
+    flags = ChunkFlags(team, findFirst(countArrays() - 1, builder.getI32Type()));
+  }
   firstOfLane = {};
   values.map(body.getArguments().back(), choice.getResult(1));
   if (chain) {

@@ -187,7 +187,8 @@ SideBySide Launcher::planBeside(int32_t number) const {
   if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits)
     return {};
   return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
-                         kernel.launches[next].parts, launch.teams, double(launch.cost)},
+                         kernel.launches[next].parts, launch.teams, double(launch.cost),
+                         resolved.call->sequence_offsets != nullptr},
                         multiprocessors);
 }
 
@@ -236,20 +237,20 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
   words[abi::WorkspaceWord] = reinterpret_cast<int64_t>(isInPhases(kernel) ? behind + space.scratchOffset : workspace);
   words[abi::WorkspaceStrideWord] = isInPhases(kernel) ? roundUp(launch.workspace_bytes) : resolved.slotBytes;
   words[abi::UnitsWord] = resolved.sequences * resolved.heads;
-  words[abi::RowsWord] = beside.rows ? beside.rows : rows;
-  words[abi::LastingRowsWord] = beside.rows ? beside.lastingRows : rows;
+  words[abi::TeamsWord] = beside.teams ? beside.teams : rows * words[abi::UnitsWord];
+  words[abi::LastingTeamsWord] = beside.teams ? beside.lastingTeams : rows * words[abi::UnitsWord];
   words[abi::SharedRoundsWord] = beside.sharedRounds;
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
-    fillWords(words + abi::getWord(i, abi::DataWord), launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0},
-              resolved, kernel, space, behind);
+    fillWords(words + abi::getWord(i, abi::DataWord),
+              launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0}, resolved, kernel, space, behind);
   bool hasFlags = launch.teams || launch.awaits;
   words[abi::MapsWord] = fillMaps(words, cuda, launch, count + hasFlags, resolved, kernel);
   if (!hasFlags)
     return;
   int64_t *flags = words + abi::getWord(count, abi::DataWord);
   fillFlags(flags, resolved, kernel, space, behind);
-  if (!beside.rows && !isAwaited)
+  if (!beside.teams && !isAwaited)
     flags[abi::DataWord] = 0;
 }
 
@@ -274,7 +275,7 @@ recur_status Launcher::run(int32_t number) {
   SideBySide beside;
   if (int32_t next = findNext(number, 1); next >= 0 && countSegments(next) == 1)
     beside = planBeside(number);
-  if (launch.teams && !beside.rows)
+  if (launch.teams && !beside.teams)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
   alignas(abi::mapAlignment) int64_t words[abi::getMapWord(abi::mostLaunchArrays + 1, abi::mostMaps)];
   fill(words, launch, rows, beside);
@@ -289,19 +290,17 @@ recur_status Launcher::run(int32_t number) {
                          resolved.call->stream,
                          &early,
                          isAwaited ? 1u : 0u};
-  if (beside.rows && beside.teams > 1) {
-    config.grid[0] = unsigned((units * beside.rows + beside.teams - 1) / beside.teams);
+  if (beside.teams) {
+    config.grid[0] = unsigned((beside.teams + beside.teamsOfCTA - 1) / beside.teamsOfCTA);
     config.grid[1] = 1;
-    config.block[1] = unsigned(beside.teams);
-    config.sharedBytes = unsigned(getSharedBytes(launch, beside.teams));
-  } else if (beside.rows) {
-    config.grid[1] = unsigned(beside.rows);
+    config.block[1] = unsigned(beside.teamsOfCTA);
+    config.sharedBytes = unsigned(getSharedBytes(launch, beside.teamsOfCTA));
   } else if (launch.cuts) {
     config.grid[1] = unsigned(countSegments(number) - (launch.bounds ? 1 : 0)); // of the last nobody asks for a summary
   }
   if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
     return failOf(cuda, name, "the kernel cannot be launched", error);
-  isAwaited = beside.rows != 0;
+  isAwaited = beside.teams != 0;
   return RECUR_OK;
 }
 

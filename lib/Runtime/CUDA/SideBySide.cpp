@@ -8,11 +8,11 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 namespace {
 
-/// Teams of the first launch that have `rows` chunks of a unit in a round of all multiprocessors, and `lasting` in a
-/// round of those that the second leaves. A round takes as long as its teams take for a chunk each, in times of a chunk
-/// of the second launch.
+/// Of all chunks of all units, `teams` of the first launch have one each in a round of all multiprocessors, and
+/// `lasting` in a round of those that the second leaves. A round takes as long as its teams take for a chunk each, in
+/// times of a chunk of the second launch.
 struct Rounds {
-  int64_t chunks, rows, lasting;
+  int64_t units, chunks, teams, lasting;
   double together, beside;
 };
 
@@ -21,8 +21,9 @@ struct Rounds {
 /// The second launch begins behind the rounds of all multiprocessors. It takes no less than one for each chunk, and has
 /// those of the last round to go over when the first is done.
 static double timeSideBySide(const Rounds &of, int64_t rounds) {
-  int64_t rest = of.chunks - rounds * of.rows, lasting = (rest + of.lasting - 1) / of.lasting;
-  double first = double(lasting) * of.beside + double(rest - (lasting - 1) * of.lasting), all = double(of.chunks);
+  int64_t rest = of.units * of.chunks - rounds * of.teams, lasting = (rest + of.lasting - 1) / of.lasting;
+  double last = double(rest - (lasting - 1) * of.lasting) / double(of.units);
+  double first = double(lasting) * of.beside + last, all = double(of.chunks);
   return double(rounds) * of.together + (first > all ? first : all);
 }
 
@@ -32,24 +33,28 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
   constexpr double keepsPace = 0.8;   // beyond it the second launch waits for each chunk, and loads none ahead
   constexpr double asGood = 0.96;     // estimates are no better than that, and fewer rounds are safer
   constexpr double ofLoneTeams = 1.5; // which hide nothing of what the second launch costs them, as measured
-  auto [units, chunks, parts, allTeams, cost] = neighbours;
-  int64_t teams = smaller(allTeams, abi::mostTeams);
+  auto [units, chunks, parts, mostTeams, cost, keepsUnit] = neighbours;
+  int64_t teamsOfCTA = smaller(mostTeams, abi::mostTeams);
   double onOne = double(units) * cost, onAll = onOne / double(multiprocessors) * double(chunks),
-         together = double(teams) * cost;
+         together = double(teamsOfCTA) * cost;
   SideBySide apart;
   apart.time = (onAll > together ? onAll : together) + double(chunks);
-  if (units < 1 || parts < 1 || teams < 1 || units > multiprocessors / parts || chunks < fewestChunks)
+  if (units < 1 || parts < 1 || teamsOfCTA < 1 || units > multiprocessors / parts || chunks < fewestChunks)
     return apart;
-  int64_t left = multiprocessors - units * parts, lasting = smaller(left * teams / units, chunks);
-  if (lasting < 1)
+  int64_t left = multiprocessors - units * parts, all = units * chunks;
+  auto countTeams = [&](int64_t some) {
+    int64_t teams = smaller(some * teamsOfCTA, all);
+    return keepsUnit || teamsOfCTA == 1 ? teams / units * units : teams;
+  };
+  int64_t teams = countTeams(multiprocessors), lasting = countTeams(left);
+  if (lasting < units)
     return apart;
-  int64_t rows = smaller(multiprocessors * teams / units, chunks);
-  Rounds of{chunks, rows, lasting, together, together * (teams > 1 ? 1 : ofLoneTeams)};
+  Rounds of{units, chunks, teams, lasting, together, together * (teamsOfCTA > 1 ? 1 : ofLoneTeams)};
   int64_t fewest = onOne > keepsPace * double(left) ? 1 : 0;
-  if (fewest * rows >= chunks)
+  if (fewest * teams >= all)
     return apart;
   double least = timeSideBySide(of, fewest);
-  for (int64_t more = fewest + 1; more * rows < chunks; ++more)
+  for (int64_t more = fewest + 1; more * teams < all; ++more)
     if (double time = timeSideBySide(of, more); time < least)
       least = time;
   int64_t rounds = fewest;
@@ -57,7 +62,7 @@ SideBySide recur::runtime::planSideBySide(const Neighbours &neighbours, int64_t 
     ++rounds;
   if (least > (rounds > 1 ? worthwhile : 1) * apart.time)
     return apart;
-  return {rounds ? rows : lasting, lasting, rounds, teams, timeSideBySide(of, rounds)};
+  return {rounds ? teams : lasting, lasting, rounds, teamsOfCTA, timeSideBySide(of, rounds)};
 }
 
 int64_t recur::runtime::dealAlone(int64_t units, int64_t chunks, int64_t teams, int64_t multiprocessors) {

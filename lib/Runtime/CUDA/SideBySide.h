@@ -5,21 +5,22 @@
 
 namespace recur::runtime {
 
-/// How chunks are dealt out to teams of the first launch. Each unit, a head of a sequence, has `rows` of them for some
-/// rounds, in which all multiprocessors have some. Then those CTAs end whose teams do not last, and those of the second
-/// launch take their multiprocessors.
+/// How chunks are dealt out to teams of the first launch. There are so many in all for some rounds, in which all
+/// multiprocessors have some. Then those CTAs end whose teams do not last, and those of the second launch take their
+/// multiprocessors.
 struct SideBySide {
-  int64_t rows = 0; // 0: the launches go one behind the other
-  int64_t lastingRows = 0, sharedRounds = 0;
-  int64_t teams = 0; // in a CTA
-  double time = 0;   // of both launches, over a chunk of the second
+  int64_t teams = 0; // 0: the launches go one behind the other
+  int64_t lastingTeams = 0, sharedRounds = 0;
+  int64_t teamsOfCTA = 0;
+  double time = 0; // of both launches, over a chunk of the second
 };
 
-/// What is known of the two launches: units, chunks of each, CTAs of the second for each, the first one's teams in a
-/// CTA, and its `cost`.
+/// What is known of the two launches: units, which are heads of sequences, chunks of each, CTAs of the second for each,
+/// the first one's teams in a CTA, its `cost`, and whether a team has chunks of one unit alone.
 struct Neighbours {
-  int64_t units, chunks, parts, teams;
+  int64_t units, chunks, parts, teamsOfCTA;
   double cost;
+  bool keepsUnit = false;
 };
 
 SideBySide planSideBySide(const Neighbours &neighbours, int64_t multiprocessors);
