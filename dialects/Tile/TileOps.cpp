@@ -124,6 +124,8 @@ LogicalResult SegmentOp::verify() {
   if (getMaps() && (!getSummaries() || llvm::any_of(*getMaps(), isNoArray)))
     return emitOpError("has maps among its summaries, if any, and for these some of the kernel's ")
            << arrays << " arrays";
+  if (getForgets() && !getMaps())
+    return emitOpError("forgets maps, and has none");
   if (int64_t(getSize()) < 1)
     return emitOpError("needs chunks of 1 token or more, not of ") << int64_t(getSize());
   return success();

@@ -141,6 +141,11 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
     it each as the state's part has. For these `start` is the identity, and the kernel's arrays with the numbers in `maps`, of
     which the state is an affine function, are absent.
 
+    With `forgets` a segment at whose end little remains of any state before makes no map: whether it is so is found by bounds of
+    its last chunks, and little is what it is above. Then such a launch goes over the chunks alone from which on little remains,
+    beginning with zeros, and where summaries are taken nothing follows from those before this one. Else all is as without `forgets`, and
+    that is also what the interpreter does, since nothing that counts is left out.
+
     `final` becomes an absent array for all CTAs but the last, so that it alone stores there; where summaries are made, `store` is
     where they lie.
 
@@ -149,7 +154,7 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
 
     Verified: there is one at most, in the plan of one team; it has remains or summaries; `remains` has one number or
     vector of f32 a row; a chunk has some tokens; where summaries are made there are parts, and nowhere else; maps have
-    numbers of arrays.
+    numbers of arrays; maps alone are forgotten.
 
     Examples:
     ```mlir
@@ -161,17 +166,17 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
   }];
   let arguments = (ins I64:$tokens, I64Attr:$size, Tile_GlobalTile:$initial, Tile_GlobalTile:$final,
                        Optional<Tile_GlobalTile>:$remains, OptionalAttr<Tile_Summaries>:$summaries,
-                       OptionalAttr<I64Attr>:$parts, OptionalAttr<DenseI64ArrayAttr>:$maps);
+                       OptionalAttr<I64Attr>:$parts, OptionalAttr<DenseI64ArrayAttr>:$maps, UnitAttr:$forgets);
   let results = (outs I64:$begin, I64:$first, I64:$end, Tile_GlobalTile:$start, Tile_GlobalTile:$store);
   let assemblyFormat = [{
     $tokens `by` $size `initial` $initial `final` $final (`remains` $remains^)? (`summaries` $summaries^ (`of` $parts^)?)?
-    (`maps` $maps^)? attr-dict `:` type($initial) (`,` type($remains)^)?
+    (`maps` $maps^)? (`forgets` $forgets^)? attr-dict `:` type($initial) (`,` type($remains)^)?
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$tokens, "int64_t":$size, "::mlir::Value":$initial, "::mlir::Value":$final,
                                  CArg<"::mlir::Value", "{}">:$remains), [{
     build($_builder, $_state, tokens.getType(), tokens.getType(), tokens.getType(), initial.getType(), initial.getType(),
           tokens, $_builder.getI64IntegerAttr(size), initial, final, remains, SummariesAttr(), ::mlir::IntegerAttr(),
-          ::mlir::DenseI64ArrayAttr());
+          ::mlir::DenseI64ArrayAttr(), ::mlir::UnitAttr());
   }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -180,8 +185,9 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
     bool makesSummaries() { return getSummaries() == Summaries::Made; }
     bool takesSummaries() { return getSummaries() == Summaries::Taken; }
     /// Where a summary lies in memory, what becomes of a state is in front of the state: a matrix, or a number for
-    /// each column. Each number has 32 bits.
-    int64_t getMapBytes() {
+    /// each column. Each number has 32 bits. Between them is a word that says whether the segment forgets what was before.
+    int64_t getMapBytes() { return getForgottenOffset() + (getForgets() ? 256 : 0); }
+    int64_t getForgottenOffset() {
       int64_t columns = getInitial().getType().getShape().back();
       return 4 * columns * (getMaps() ? columns : 1);
     }

@@ -147,3 +147,117 @@ std::optional<ChainSummary> Summariser::run() {
 }
 
 std::optional<ChainSummary> recur::analysis::summarise(const StateChain &chain) { return Summariser(chain).run(); }
+
+//===----------------------------------------------------------------------===//
+// What is forgotten
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Goes back from what is written to what was read of the state.
+class ReadFinder {
+public:
+  explicit ReadFinder(const StateChain &chain) : chain(chain) {}
+  bool find(unsigned value);
+  ForgottenState found;
+
+private:
+  bool takeMap(const Step &step);
+  bool takeFactors(MapOp map, ArrayRef<Operand> operands, Value number);
+
+  const StateChain &chain;
+};
+
+} // namespace
+
+static bool isValue(const Operand &operand) { return operand.kind == Operand::Value; }
+
+/// What becomes of the number in the pass: others are added, and numbers of rows multiply it.
+bool ReadFinder::takeFactors(MapOp map, ArrayRef<Operand> operands, Value number) {
+  while (true) {
+    if (!number.hasOneUse())
+      return false;
+    Operation *user = *number.user_begin();
+    if (isa<YieldOp>(user))
+      return true;
+    if (isa<arith::MulFOp>(user)) {
+      Value other = user->getOperand(user->getOperand(0) == number ? 1 : 0);
+      auto argument = dyn_cast<BlockArgument>(other);
+      if (!argument || argument.getOwner() != &map.getBody().front())
+        return false;
+      const Operand &factor = operands[argument.getArgNumber()];
+      if (factor.kind != Operand::Load || !chain.loads[factor.number].op || !chain.loads[factor.number].isOfRows())
+        return false;
+      found.factors.push_back(factor.number);
+    } else if (!isa<arith::AddFOp, arith::SubFOp, arith::NegFOp>(user)) {
+      return false;
+    }
+    number = user->getResult(0);
+  }
+}
+
+bool ReadFinder::takeMap(const Step &step) {
+  if (llvm::count_if(step.operands, isValue) != 1)
+    return false;
+  const Operand *read = llvm::find_if(step.operands, isValue);
+  auto map = cast<MapOp>(step.op);
+  return takeFactors(map, step.operands, map.getBody().getArgument(unsigned(read - step.operands.begin()))) &&
+         find(read->number);
+}
+
+bool ReadFinder::find(unsigned value) {
+  auto maker = llvm::find_if(chain.steps, [&](const Step &step) { return step.value == value; });
+  if (maker == chain.steps.end() || maker->scale || (maker->plus && isValue(*maker->plus)))
+    return false;
+  if (maker->kind == StepKind::Map)
+    return takeMap(*maker);
+  if (!maker->right)
+    return false;
+  if (maker->kind == StepKind::Read) {
+    found.reads = *maker->right;
+    return true;
+  }
+  // The matrix of all that is read, not of the rows that were multiplied before.
+  if (maker->kind != StepKind::Apply || found.matrix || !found.factors.empty() || !isValue(maker->operands.front()))
+    return false;
+  found.matrix = *maker->right;
+  if (std::optional<ArrayRef<int64_t>> triangle = cast<ProductOp>(maker->op).getLeftTriangle())
+    found.triangle.assign(triangle->begin(), triangle->end());
+  return find(maker->operands.front().number);
+}
+
+/// Whether all that is needed lies in memory as it is, with as many rows on both sides.
+static bool isThere(const StateChain &chain, const ForgottenState &found) {
+  auto isRows = [&](unsigned number, int64_t columns) {
+    const StateChain::Load &load = chain.loads[number];
+    return load.isCopied() && load.type().getElementType().isBF16() && load.type().getSize(1) == columns;
+  };
+  const StateChain::Load &decays = chain.loads[found.decays];
+  int64_t rows = chain.loads[found.reads].type().getSize(0);
+  return isRows(found.reads, chain.keys) && isRows(found.writes, chain.keys) &&
+         chain.loads[found.writes].type().getSize(0) == rows && (!found.matrix || isRows(*found.matrix, rows)) &&
+         decays.isCopied() && !decays.isOfRows() && decays.type().getElementType().isF32();
+}
+
+std::optional<ForgottenState> recur::analysis::findForgotten(const StateChain &chain) {
+  std::optional<ForgottenState> found;
+  for (const Step &step : chain.steps) {
+    if (step.kind != StepKind::Advance)
+      continue;
+    const Operand &written = step.operands.front();
+    if (!isValue(written)) { // rows that no state enters
+      if (step.scale)
+        return std::nullopt;
+      continue;
+    }
+    if (found || !step.right || !step.scale || step.scale->kind != Operand::Load)
+      return std::nullopt;
+    ReadFinder finder(chain);
+    if (!finder.find(written.number))
+      return std::nullopt;
+    found = finder.found;
+    found->writes = *step.right;
+    found->decays = step.scale->number;
+  }
+  return found && isThere(chain, *found) ? found : std::nullopt;
+}

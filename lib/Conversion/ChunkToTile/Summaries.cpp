@@ -42,7 +42,8 @@ static void reduce(KernelOp kernel, ArrayRef<Operation *> superfluous, ArrayRef<
       op->erase();
 }
 
-static void addSegment(const StateChain &chain, Summaries summaries, IntegerAttr parts, DenseI64ArrayAttr maps) {
+static void addSegment(const StateChain &chain, Summaries summaries, IntegerAttr parts, DenseI64ArrayAttr maps,
+                       bool forgets) {
   LoadOp initial = chain.initial;
   StoreOp final = chain.final;
   scf::ForOp loop = chain.loop;
@@ -53,6 +54,7 @@ static void addSegment(const StateChain &chain, Summaries summaries, IntegerAttr
   segment.setSummaries(summaries);
   segment.setPartsAttr(parts);
   segment.setMapsAttr(maps);
+  segment.setForgets(forgets);
   conversion::takeSegment(builder, segment, loop);
 }
 
@@ -113,8 +115,9 @@ KernelOp conversion::addSummaries(KernelOp chain, int64_t parts, StringRef name)
     return summary->hasMaps ? builder.getDenseI64ArrayAttr(numbers) : DenseI64ArrayAttr();
   };
   SmallVector<int64_t> values = findValues(*whole, *summary);
-  addSegment(*reduced, Summaries::Made, builder.getI64IntegerAttr(parts), maps(values));
-  addSegment(*whole, Summaries::Taken, {}, maps({}));
+  bool forgets = summary->hasMaps && findForgotten(*reduced);
+  addSegment(*reduced, Summaries::Made, builder.getI64IntegerAttr(parts), maps(values), forgets);
+  addSegment(*whole, Summaries::Taken, {}, maps({}), forgets);
   kernel.setThreads(reduced->threads());
   kernel.setShared(std::max<int64_t>(*kernel.getShared(), reduced->sharedBytes));
   return kernel;

@@ -1,5 +1,6 @@
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace recur::conversion;
@@ -23,6 +24,8 @@ public:
   /// What becomes of a state in a segment, but for what is added.
   SmallVector<Value> scale(ValueRange state, Value segment);
   SmallVector<Value> multiply(ValueRange state, Value segment, Value base);
+  /// The last segment before the CTA's own which forgets what was before; else the first.
+  Value findFirst();
 
 private:
   Type f32() { return t.builder.getF32Type(); }
@@ -171,6 +174,25 @@ SmallVector<Value> SummaryCode::multiply(ValueRange state, Value segment, Value 
   return sums;
 }
 
+/// A lane looks at the word of one segment.
+Value SummaryCode::findFirst() {
+  Type word = t.builder.getI32Type();
+  Value segment = t.add(t.subtract(summaries.segment, t.lane), -1), zero = t.constant(0);
+  Value isSegment = t.below(t.constant(-1), segment);
+  Value slot = placeOf(summaries.maps, t.select(isSegment, segment, zero));
+  slot = LLVM::GEPOp::create(t.builder, t.loc, slot.getType(), t.builder.getI8Type(), slot,
+                             ArrayRef<LLVM::GEPArg>{int32_t(summaries.forgottenOffset)});
+  Value isForgotten = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, t.load(slot, word), zero);
+  isForgotten = arith::AndIOp::create(t.builder, t.loc, isForgotten, isSegment);
+  Value lanes =
+      LLVM::CallIntrinsicOp::create(t.builder, t.loc, word, t.builder.getStringAttr("llvm.nvvm.vote.ballot.sync"),
+                                    ValueRange{t.constant(-1), isForgotten})
+          .getResult(0);
+  Value any = arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, lanes, zero);
+  Value nearest = math::CountTrailingZerosOp::create(t.builder, t.loc, lanes);
+  return t.select(any, t.add(t.subtract(summaries.segment, nearest), -1), zero);
+}
+
 //===----------------------------------------------------------------------===//
 // Starts and ends
 //===----------------------------------------------------------------------===//
@@ -201,7 +223,8 @@ SmallVector<Value> nvvm::emitStart(TeamCode &t, const StateChain &chain, const S
         number = t.plus(number, own);
       return scaled;
     };
-    return t.loop(t.constant(1), summaries.segment, 1, code.loadState(t.constant(0)), next);
+    Value first = summaries.forgottenOffset ? code.findFirst() : t.constant(0);
+    return t.loop(t.add(first, 1), summaries.segment, 1, code.loadState(first), next);
   };
   return chooseState(t, t.below(t.constant(0), summaries.segment), chain.keys / 2, follow, load);
 }
@@ -218,7 +241,15 @@ void nvvm::emitSummary(TeamCode &t, const StateChain &chain, const SegmentSummar
   SummaryCode code(t, chain, summaries);
   if (!summaries.mapsState)
     return code.storeState(state);
-  t.either(summaries.mapsState, [&] { code.storeMap(state); }, [&] { code.storeState(state); });
+  auto storeMap = [&] { code.storeMap(state); };
+  auto storeKnown = [&] {
+    if (!summaries.isForgotten)
+      return storeMap();
+    Value isNeeded = arith::XOrIOp::create(t.builder, t.loc, summaries.isForgotten,
+                                           arith::ConstantIntOp::create(t.builder, t.loc, 1, 1));
+    t.when(isNeeded, storeMap);
+  };
+  t.either(summaries.mapsState, storeKnown, [&] { code.storeState(state); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,6 +18,8 @@ struct SegmentSummaries {
   mlir::Value stride;   // in bytes, of 64 bits
   mlir::Value maps, states;
   mlir::Value mapsState, rowBlock; // whether a CTA that makes maps is one, and of which rows; null where there are none
+  int64_t forgottenOffset = 0;     // of the word that says whether a segment forgets what was before; 0: there is none
+  mlir::Value isForgotten;         // by the segment for which the CTA makes a summary; null where none is
 };
 
 /// What the CTA's segment begins with: what `load` gives in the first one, and in others what follows from the

@@ -3,6 +3,7 @@
 // the loads that they begin with.
 #pragma once
 #include "ABI/LaunchWords.h"
+#include "Analysis/ChainSummary.h"
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/CopiedRows.h"
 #include "Analysis/StateChain.h"
@@ -156,6 +157,8 @@ private:
   /// Where the last of the CTAs of a sequence stores the final state; absent for others.
   CallerArray findStore(tile::SegmentOp op, CallerArray final);
   SegmentSummaries findSummaries(tile::SegmentOp op, mlir::Value segment);
+  /// ForgottenStates.cpp: from where on the segment for which the CTA makes a summary decides what it leaves.
+  void findForgotten();
   mlir::LogicalResult checkTypes(mlir::Operation *op);
   mlir::LogicalResult allocate(tile::AllocOp op);
   mlir::LogicalResult allocateRegisters(tile::AllocOp op);

@@ -124,6 +124,8 @@ SegmentSummaries KernelLowering::findSummaries(SegmentOp op, Value segment) {
   summaries.states =
       team.offset(summaries.states, team.multiplyWide(team.widen(part), team.widen(team.constant(stateBytes))),
                   builder.getI8Type());
+  if (op.getForgets())
+    summaries.forgottenOffset = op.getForgottenOffset();
   if (summaries.isMade && summaries.hasMaps) {
     summaries.rowBlock = team.add(part, -int64_t(*op.getParts()));
     summaries.mapsState = team.below(team.constant(-1), summaries.rowBlock);

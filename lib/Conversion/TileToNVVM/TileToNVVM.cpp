@@ -199,6 +199,7 @@ LogicalResult KernelLowering::run() {
         builder.clone(op, values);
       else if (auto segment = dyn_cast<SegmentOp>(op))
         emit(segment);
+    findForgotten();
     llvm::DenseSet<Value> awaited;
     for (int64_t number : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
       awaited.insert(body.getArgument(unsigned(number)));

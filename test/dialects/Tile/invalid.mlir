@@ -585,6 +585,14 @@ tile.kernel @no_parts required 0 workspace 0 threads 32 shared 0 {
 
 // -----
 
+tile.kernel @no_maps required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  // expected-error @below {{'tile.segment' op forgets maps, and has none}}
+  %a:5 = tile.segment %tokens by 64 initial %s final %s summaries taken forgets : !tile.tile<?x2x3xf32, global>
+}
+
+// -----
+
 tile.kernel @no_array required 0 workspace 0 threads 32 shared 0 {
 ^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
   // expected-error @below {{'tile.segment' op has maps among its summaries, if any, and for these some of the kernel's 1 arrays}}

@@ -149,6 +149,13 @@ tile.kernel @summaries required 0 workspace 0 threads 32 shared 0 {
   %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %s final %s summaries made of 2 maps [0] : !tile.tile<?x2x3xf32, global>
 }
 
+// CHECK-LABEL: tile.kernel @forgetting
+// CHECK: tile.segment %{{.*}} by 64 initial %{{.*}} final %{{.*}} summaries taken maps [] forgets : <?x2x3xf32, global>
+tile.kernel @forgetting required 0 workspace 0 threads 32 shared 0 {
+^bb0(%s: !tile.tile<?x2x3xf32, global>, %tokens: i64):
+  %begin, %first, %end, %start, %store = tile.segment %tokens by 64 initial %s final %s summaries taken maps [] forgets : !tile.tile<?x2x3xf32, global>
+}
+
 // CHECK-LABEL: tile.kernel @summarised
 // CHECK: tile.segment %{{.*}} by 64 initial %{{.*}} final %{{.*}} summaries taken : <?x2x3xf32, global>
 tile.kernel @summarised required 0 workspace 0 threads 32 shared 0 {
