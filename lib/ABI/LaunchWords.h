@@ -5,9 +5,9 @@ namespace recur::abi {
 
 /// The first of them. Not zero: tensor maps are there, behind all words. The last four are for a launch that announces
 /// its chunks: there are so many units, which are
-/// heads of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and
-/// from then on to the first of these alone, those that last. Of packed sequences a team has chunks of one unit: their
-/// numbers are multiples of that of units.
+/// heads of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds,
+/// and from then on to the first of these alone, those that last. Of packed sequences a team has chunks of one unit:
+/// their numbers are multiples of that of units.
 enum LaunchWord {
   TokensWord,
   HeadsWord,

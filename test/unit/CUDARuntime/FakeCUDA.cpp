@@ -80,6 +80,12 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer)
   *static_cast<unsigned *>(data) = reinterpret_cast<const void *>(pointer) == fakeCUDA.hostMemory ? 1 : 2;
   return attribute == 2 ? 0 : 1;
 }
+int cuTensorMapEncodeTiled(void *map, int, uint32_t rank, void *data, const uint64_t *sizes, const uint64_t *strides,
+                           const uint32_t *box, const uint32_t *, int, int, int, int) {
+  *static_cast<int64_t *>(map) = FakeMap::mark;
+  fakeCUDA.maps.push_back({map, data, {sizes, sizes + rank}, {strides, strides + rank - 1}, {box, box + rank}});
+  return fakeCUDA.errorOfMap;
+}
 int cuGetErrorName(int error, const char **name) {
   *name = error == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : error == 201 ? "CUDA_ERROR_INVALID_CONTEXT" : "CUDA_ERROR";
   return 0;

@@ -13,17 +13,25 @@ struct FakeLaunch {
   std::vector<int64_t> words;
 };
 
+struct FakeMap {
+  static constexpr int64_t mark = 0x6d6170; // that is left in the map's place
+  const void *place, *data;
+  std::vector<uint64_t> sizes, strides;
+  std::vector<uint32_t> box;
+};
+
 struct FakeCUDA {
   void *context;
   const void *hostMemory; // all other memory is the device's
   int loads, unloads, launches;
   int capability = 90, multiprocessors = 10;
   int sharedBytes; // as set for the function
-  int errorOfLoad;
+  int errorOfLoad, errorOfMap;
   unsigned grid, threads, launchShared;
   void *stream;
   std::vector<int64_t> words; // of the parameter, as many as the test asks for
   std::size_t wordCount;
   std::vector<FakeLaunch> all;
+  std::vector<FakeMap> maps;
 };
 extern FakeCUDA fakeCUDA;
