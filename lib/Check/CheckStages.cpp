@@ -278,6 +278,7 @@ static PreparedStage makeKernelStage(DataType type, std::function<Expected<data:
                       /*largest=*/type == DataType::F16 ? 6e4 : 1e30,
                       {unitRoundoff(DataType::F32), unitRoundoff(type)}};
   stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
+  stage.stored = type;
   // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
   if (type != DataType::F32)
     stage.timesTokenwise = 0.95;

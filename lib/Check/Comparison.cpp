@@ -39,6 +39,14 @@ double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &n
   double most = timesTokenwise * relativeRms((tokenwise.*arrays).at(name), want);
   if (ofProgram)
     most = std::max(most, std::min(mostOfProgram, 2 * relativeRms(((*ofProgram).*arrays).at(name), want)));
+  // Twice what storing does to exact numbers is below any limit, but where they are so small that the type loses
+  // digits.
+  if (stored && arrays == &Results::outputs) {
+    Array exact = want;
+    for (double &value : exact.values)
+      value = roundTo(value, *stored);
+    most = std::max(most, 2 * relativeRms(exact, want));
+  }
   return std::isfinite(most) ? most : 0;
 }
 
@@ -58,7 +66,8 @@ Expected<RoundingErrors> check::measureRounding(dgps::RecurrenceOp recurrence, c
     return tokenwise.takeError();
   double vanishing = std::max(stage.vanishing, stage.leftOut * findLargestInitial(data) / stage.limit);
   RoundingErrors errors{std::move(*tokenwise), std::nullopt, 64 * stage.rounding.operands,
-                        stage.timesTokenwise,  vanishing,    stage.leftOut};
+                        stage.timesTokenwise,  vanishing,    stage.leftOut,
+                        stage.stored};
   if (stage.runDisturbed) {
     Expected<Results> ofProgram = stage.runDisturbed(data);
     if (!ofProgram)

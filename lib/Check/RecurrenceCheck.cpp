@@ -149,7 +149,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       // Several stages round alike; what is their own program's is measured by itself.
       auto known = find_if(measured, [&, &ready = ready](const auto &one) {
         return one.first == ready.rounding && one.second.timesTokenwise == ready.timesTokenwise &&
-               one.second.leftOut == ready.leftOut && !ready.runDisturbed && !one.second.ofProgram;
+               one.second.leftOut == ready.leftOut && one.second.stored == ready.stored && !ready.runDisturbed &&
+               !one.second.ofProgram;
       });
       if (known == measured.end()) {
         Expected<RoundingErrors> errors = measureRounding(recurrence, ready, drawn->data);
