@@ -2,14 +2,17 @@
 // RUN:   | sed -E 's/^( *tile.kernel @chain .*) \{/\1 awaits [3, 5] {/' | recur-opt --convert-tile-to-nvvm --cse | FileCheck %s
 
 // The warps that load ask for what nobody leaves at the same time, wait for the chunk's flag, and then ask for the rest.
-// They know how many chunks are there from chunk to chunk; without flags all are there.
+// They know how many chunks are there from chunk to chunk; without flags all are there. The copy unit brings nothing that
+// is waited for.
 // CHECK-LABEL: llvm.func @chain
 // CHECK: %[[FLAGS:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<1> to i64
 // CHECK: %[[USED:.*]] = arith.cmpi ne, %[[FLAGS]]
 // CHECK: %[[KNOWN:.*]] = arith.select %[[USED]], %c0_i32, %c2147483647_i32 : i32
 // CHECK: scf.for {{.*}} iter_args(%[[BEFORE:.*]] = %[[KNOWN]]) -> (i32)
+// CHECK: cp.async.bulk.tensor.5d
 // CHECK: cp.async.cg.shared.global
 // CHECK: %[[NOW:.*]] = llvm.inline_asm has_side_effects "{{.*}}ld.acquire.gpu.global.u32 flag{{.*}}bar.warp.sync -1;{{.*}} %[[BEFORE]],
+// CHECK-NOT: cp.async.bulk.tensor
 // CHECK: cp.async.ca.shared.global
 // CHECK: cp.async.cg.shared.global
 // CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64

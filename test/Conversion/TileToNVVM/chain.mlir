@@ -1,6 +1,7 @@
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MEETING
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MAPS
 
 // The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
 // the product that advances it.
@@ -29,6 +30,23 @@
 // CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
 // CHECK: fence.proxy.async.shared::cta
 // CHECK: llvm.return
+
+// The runtime's maps are behind the words, at a multiple of 64 bytes, and the copy unit reads them there. Where a word
+// says that they are there, one thread tells the barrier how much will come, and asks for it; else all copy.
+// MAPS-LABEL: llvm.func @chain(%arg0: !llvm.ptr {llvm.align = 64 : i64,
+// MAPS-SAME: nvvm.grid_constant
+// MAPS: %[[WORD:.*]] = llvm.getelementptr %arg0[5] : (!llvm.ptr) -> !llvm.ptr, i64
+// MAPS: %[[MAPS:.*]] = llvm.load %[[WORD]]
+// MAPS: %[[ARE_MAPPED:.*]] = arith.cmpi ne, %[[MAPS]]
+// MAPS: scf.if %[[ARE_MAPPED]] {
+// MAPS: %[[FIRST:.*]] = arith.cmpi slt, %{{.*}}, %c1_i32
+// MAPS: scf.if %[[FIRST]] {
+// MAPS: mbarrier.expect_tx.relaxed.cta.shared::cta.b64
+// MAPS: cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+// MAPS: } else {
+// MAPS-NOT: cp.async.bulk
+// MAPS: cp.async.cg.shared.global
+// MAPS: llvm.return
 
 // Those who make a tile and the two warps that store it meet twice at barriers of their own: nobody arrives for others, and
 // behind the last chunk nobody waits. Of the tokens' loads each thread of the one warp that announces them arrives.
