@@ -26,12 +26,13 @@ struct FakeCUDA {
   int loads, unloads, launches;
   int capability = 90, multiprocessors = 10;
   int sharedBytes; // as set for the function
-  int errorOfLoad, errorOfMap;
+  int errorOfLoad;
   unsigned grid, threads, launchShared;
   void *stream;
   std::vector<int64_t> words; // of the parameter, as many as the test asks for
   std::size_t wordCount;
   std::vector<FakeLaunch> all;
   std::vector<FakeMap> maps;
+  int errorOfMap;
 };
 extern FakeCUDA fakeCUDA;
