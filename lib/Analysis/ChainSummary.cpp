@@ -220,7 +220,7 @@ bool ReadFinder::find(unsigned value) {
   // The matrix of all that is read, not of the rows that were multiplied before.
   if (maker->kind != StepKind::Apply || found.matrix || !found.factors.empty() || !isValue(maker->operands.front()))
     return false;
-  found.matrix = *maker->right;
+  found.matrix = maker->right;
   if (std::optional<ArrayRef<int64_t>> triangle = cast<ProductOp>(maker->op).getLeftTriangle())
     found.triangle.assign(triangle->begin(), triangle->end());
   return find(maker->operands.front().number);

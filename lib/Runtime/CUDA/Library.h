@@ -37,10 +37,10 @@ struct CUDALibrary {
   CUresult (*launch)(const LaunchConfig *config, void *function, void **parameters, void **extra);
   CUresult (*getPointerAttribute)(void *data, int attribute, unsigned long long pointer);
   CUresult (*getErrorName)(CUresult error, const char **name);
-  /// Null where the driver has none.
-  CUresult (*encodeMap)(void *map, int type, uint32_t rank, void *data, const uint64_t *sizes, const uint64_t *strides,
-                        const uint32_t *box, const uint32_t *elementStrides, int interleave, int swizzle, int promotion,
-                        int fill);
+  /// Null where the driver has none; `data` is an address of the device.
+  CUresult (*encodeMap)(void *map, int type, uint32_t rank, int64_t data, const uint64_t *sizes,
+                        const uint64_t *strides, const uint32_t *box, const uint32_t *elementStrides, int interleave,
+                        int swizzle, int promotion, int fill);
 };
 
 /// Null where there is no driver, or one that lacks something; `fail` has been told then.

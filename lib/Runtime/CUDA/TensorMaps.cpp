@@ -56,7 +56,7 @@ static bool fillMap(void *map, const CUDALibrary &cuda, const recur_launch_array
   const uint32_t box[rank] = {uint32_t(panelColumns), uint32_t(rows.steps), uint32_t(array.copied_rows / rows.steps), 1,
                               1};
   const uint32_t each[rank] = {1, 1, 1, 1, 1};
-  return cuda.encodeMap(map, type16, rank, reinterpret_cast<void *>(words[abi::DataWord]), sizes, strides, box, each,
+  return cuda.encodeMap(map, type16, rank, words[abi::DataWord], sizes, strides, box, each,
                         /*interleave=*/0, swizzle128, promotion, /*fill=*/0) == 0;
 }
 
