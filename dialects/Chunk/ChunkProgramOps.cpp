@@ -82,6 +82,8 @@ LogicalResult ProgramOp::verifyRegions() {
         failed(checkLeft(&op, take ? take.getWhole() : give.getWhole(), take ? take.getResult() : give.getValue(),
                          getChunk())))
       return failure();
+    if (take ? take.getRounded() && take.getPrecise() : give.getRounded() && give.getPrecise())
+      return op.emitOpError() << "is rounded to the type of the data or precise, but not both";
   }
   return verifyProgram<InputOp, ParamOp, StateOp, OutputOp, NextOp>(body);
 }

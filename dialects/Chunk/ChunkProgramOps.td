@@ -139,6 +139,7 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
 
 // What phases of one plan leave to each other. A value of the tokens has a row for each of the chunk's tokens, or several;
 // `whole` values have no token dimension. `rounded`: below this level it is kept in the type of the data, not in f32.
+// `precise`: it is kept as a left factor of tf32, which has three bits more than bf16, in f32; never with `rounded`.
 
 def Chunk_TakeOp : Chunk_DeclarationOp<"take", [Pure]> {
   let summary = "a value of this chunk that an earlier phase left";
@@ -146,13 +147,14 @@ def Chunk_TakeOp : Chunk_DeclarationOp<"take", [Pure]> {
     `triangle [r, w]` says of a matrix of the tokens that row n is zero from column (n / r + 1) w on.
 
     Verified: no two values of one name are given or taken; a value of the tokens has some rows for each of the chunk's
-    tokens, or one row; a triangle is of a matrix, and has two numbers above zero.
+    tokens, or one row; none is `rounded` and `precise`; a triangle is of a matrix, and has two numbers above zero.
 
     Example: `%S = chunk.take "S" whole rounded : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, OptionalAttr<DenseI64ArrayAttr>:$triangle);
+  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, OptionalAttr<DenseI64ArrayAttr>:$triangle,
+                       UnitAttr:$precise);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? (`triangle` $triangle^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? (`precise` $precise^)? (`triangle` $triangle^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -163,8 +165,8 @@ def Chunk_GiveOp : Chunk_Op<"give", [HasParent<"ProgramOp">]> {
 
     Example: `chunk.give "S" whole rounded %S : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, Chunk_Tensor:$value);
-  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? $value attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, UnitAttr:$whole, UnitAttr:$rounded, Chunk_Tensor:$value, UnitAttr:$precise);
+  let assemblyFormat = "$name (`whole` $whole^)? (`rounded` $rounded^)? (`precise` $precise^)? $value attr-dict `:` type($value)";
 }
 
 def Chunk_RemainsOp : Chunk_Op<"remains", [HasParent<"ProgramOp">]> {

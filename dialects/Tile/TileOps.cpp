@@ -329,6 +329,10 @@ LogicalResult ProductOp::verify() {
               : left.getRank() == 3 || right.getRank() == 3)
     return emitOpError("takes bf16 in pairs of inner indices in a core's memory, not as in ")
            << left << " and " << right;
+  if (getLeftExchanged() && (getTransposed() || getRightTransposed() || onCore || !left.getElementType().isF32() ||
+                             !right.getElementType().isF32() || inner % 8))
+    return emitOpError("has exchanged columns of f32, whole eights of them, and no transposed factor, not ")
+           << left << " and " << right;
   if (getPlus() && getPlus().getType().getShape() != result.getShape())
     return emitOpError("adds ") << getPlus().getType() << " to " << result;
   for (std::optional<ArrayRef<int64_t>> triangle : {getLeftTriangle(), getResultTriangle()})
@@ -406,6 +410,8 @@ LogicalResult InvertOp::verify() {
   TileType matrix = getMatrix().getType(), result = getResult().getType();
   if (matrix.getSize(0) != matrix.getSize(1) || matrix.getShape() != result.getShape())
     return emitOpError("cannot invert ") << matrix << " into " << result;
+  if (getExchanged() && (!result.getElementType().isF32() || result.getSize(1) % 8 || getColumnScale()))
+    return emitOpError("exchanges whole eights of columns of f32 that are not scaled, not those of ") << result;
   if (!getColumnScale())
     return success();
   TileType scale = getColumnScale().getType();

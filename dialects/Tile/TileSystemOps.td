@@ -69,13 +69,17 @@ def Tile_InvertOp : Tile_Op<"invert", [MemoryEffects<[MemRead, MemWrite]>]> {
     are products, X[i, j] = -(sum over m from j + 1 to i of X[i, m] L[m, j]) X[j, j], whose factors are sums of two numbers of
     bf16.
 
-    Verified: sizes.
+    With `exchanged` the result is the left factor of a product that has it `left_exchanged`: numbers of tf32, and of each
+    eight columns the first, third, fifth and seventh come before the others.
+
+    Verified: sizes; what is exchanged is of f32, has whole eights of columns, and is not scaled.
 
     Example: `tile.invert %L into %T rows %n : !tile.tile<64x64xf32, shared, [68, 1]> into !tile.tile<64x64xbf16, shared, [72, 1]>`
   }];
-  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$result, I64:$rows, Optional<Tile_WorkTile>:$column_scale);
+  let arguments = (ins Tile_WorkTile:$matrix, Tile_WorkTile:$result, I64:$rows, Optional<Tile_WorkTile>:$column_scale,
+                       UnitAttr:$exchanged);
   let assemblyFormat = [{
-    $matrix `into` $result `rows` $rows (`scaled_columns` $column_scale^)? attr-dict
+    $matrix `into` $result `rows` $rows (`exchanged` $exchanged^)? (`scaled_columns` $column_scale^)? attr-dict
     `:` type($matrix) `into` type($result) (`scaled_columns` type($column_scale)^)?
   }];
   let hasVerifier = 1;

@@ -37,8 +37,11 @@ void ChunkStructure::findPrecise(Value rows) {
         findPrecise(operand);
   if (!isa_and_nonnull<chunk::ApplyOp, chunk::SolveOp>(maker))
     return;
-  precise.insert(rows);
   auto apply = dyn_cast<chunk::ApplyOp>(maker);
+  auto left = apply ? apply.getMatrix().getDefiningOp<chunk::TakeOp>() : chunk::TakeOp();
+  if (left && left.getPrecise()) // a product of tf32, which is enough
+    return;
+  precise.insert(rows);
   if (apply && !isa_and_nonnull<chunk::InputOp, chunk::TakeOp>(apply.getValues().getDefiningOp()))
     precise.insert(apply.getValues());
 }

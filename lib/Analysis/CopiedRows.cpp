@@ -18,6 +18,8 @@ llvm::SmallVector<CopiedRows> analysis::findCopiedRows(const StateChain &chain, 
     if (llvm::is_contained(awaited, array.getArgNumber()))
       continue;
     auto type = mlir::cast<tile::TileType>(array.getType());
+    if (!type.getElementType().isBF16())
+      return {};
     int64_t rows = load.type().getSize(0), steps = type.getRank() > 2 ? type.getShape()[type.getRank() - 2] : 1;
     auto [known, isNew] = rowsOf.try_emplace(array.getArgNumber(), rows);
     if (known->second != rows || steps != load.steps || rows / steps > mostBoxRows || steps > mostBoxRows)

@@ -52,6 +52,11 @@ private:
     const Content *content = isBF16(tile, shape) ? contentOf(tile, Kind::Loaded) : nullptr;
     return content && (chain.loads[content->number].steps == 1 || isAsLoaded(tile, *content)) ? content : nullptr;
   }
+  /// The same of f32.
+  const Content *preciseOf(Value tile, ArrayRef<int64_t> shape) const {
+    TileType type = tileOf(tile);
+    return type.getElementType().isF32() && type.getShape() == shape ? contentOf(tile, Kind::Loaded) : nullptr;
+  }
   bool isState(Value tile) const {
     TileType type = tileOf(tile);
     return type.getElementType().isF32() && type.getShape() == ArrayRef<int64_t>{StateChain::channels, chain.keys};
@@ -139,7 +144,8 @@ bool ChainFinder::take(Operation &op) {
   return false;
 }
 
-/// Rows of bf16 whose pieces of 16 bytes can be copied as they are; or numbers for a chunk, or for each of its rows.
+/// Rows of bf16 whose pieces of 16 bytes can be copied as they are, or of f32 in whole panels, which nothing but
+/// precise products take; or numbers for a chunk, or for each of its rows.
 bool ChainFinder::take(LoadOp op) {
   TileType type = op.getTile().getType(), array = op.getArray().getType();
   bool isConverted = type.getElementType() != array.getElementType();
@@ -147,8 +153,9 @@ bool ChainFinder::take(LoadOp op) {
     return false;
   if (type.getRank() == 3)
     return takeSteps(op);
-  bool isRows =
-      type.getElementType().isBF16() && type.getRank() == 2 && type.getSize(0) % 16 == 0 && type.getSize(1) % 16 == 0;
+  bool isRows = type.getRank() == 2 && type.getSize(0) % 16 == 0 &&
+                (type.getElementType().isBF16() ? type.getSize(1) % 16 == 0
+                                                : type.getElementType().isF32() && type.getSize(1) % 32 == 0);
   bool isNumbers = type.getElementType().isF32() &&
                    (type.getRank() == 1 ? array.getRank() == 1 : type.getRank() == 2 && type.getSize(0) == 1);
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
@@ -382,8 +389,10 @@ bool ChainFinder::take(ProductOp op) {
   } else {
     std::optional<Operand> values = valuesOf(op.getRight());
     int64_t inner = tileOf(op.getRight()).getSize(0);
-    const Content *matrix = inputOf(op.getLeft(), {count, inner});
-    if (!values || !matrix || inner > 64 || !tileOf(op.getRight()).getElementType().isBF16())
+    bool isPrecise = op.getLeftExchanged();
+    const Content *matrix = isPrecise ? preciseOf(op.getLeft(), {count, inner}) : inputOf(op.getLeft(), {count, inner});
+    if (!values || !matrix || inner > 64 || tileOf(op.getRight()).getElementType().isBF16() == isPrecise ||
+        (isPrecise && values->kind != Operand::Value))
       return false;
     step.kind = StepKind::Apply;
     step.right = matrix->number;
@@ -419,7 +428,7 @@ bool ChainFinder::takeAdvance(ProductOp op) {
     const Content *loaded = contentOf(scale, Kind::Loaded);
     int64_t count = tileOf(whole(scale)).getShape().back();
     if (!loaded || !tileOf(scale).getElementType().isF32() || chain.loads[loaded->number].isOfRows() ||
-        (count != 1 && count != chain.keys))
+        chain.loads[loaded->number].isRows() || (count != 1 && count != chain.keys))
       return false;
     used.insert(whole(scale));
     step.scale = Operand{Operand::Load, loaded->number};
@@ -463,7 +472,7 @@ bool ChainFinder::fitsRegisters() const {
       for (const Operand &operand : step.operands)
         own += (operand.kind == Operand::Value ? chain.values[operand.number].rows
                                                : chain.loads[operand.number].type().getSize(0)) /
-               4;
+               (step.isPrecise() ? 2 : 4);
       largest = std::max(largest, own);
     }
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
@@ -487,10 +496,10 @@ bool ChainFinder::chooseThreads() {
 /// Tiles of a stage, and as many stages as there is room for; then what is stored, the numbers of the stages, and the
 /// barriers.
 bool ChainFinder::place() {
-  constexpr int64_t panelColumns = 64, rowBytes = 128, alignment = 1024, numberAlignment = 16, mostStages = 4;
+  constexpr int64_t rowBytes = 128, alignment = 1024, numberAlignment = 16, mostStages = 4;
   for (StateChain::Load &load : chain.loads) {
     TileType type = load.type();
-    int64_t panels = llvm::divideCeil(type.getShape().back(), panelColumns);
+    int64_t panels = llvm::divideCeil(type.getShape().back() * type.getElementBytes(), rowBytes);
     int64_t &bytes = load.isRows() ? chain.stageBytes : chain.numberBytes;
     load.offset = bytes;
     bytes += load.isRows() ? llvm::alignTo(panels * type.getSize(0) * rowBytes, alignment)

@@ -26,7 +26,7 @@ struct StateChain {
     tile::TileType type() const { return tile::tileOf(tile); }
     /// It comes as it is.
     bool isCopied() const { return op && !isConverted; }
-    bool isRows() const { return type().getElementBytes() == 2; }
+    bool isRows() const { return type().getRank() == 2 && type().getSize(0) > 1; }
     /// The numbers are one for each row.
     bool isOfRows() const { return !isRows() && type().getRank() == 1 && type().getSize(0) > 1; }
   };
@@ -60,6 +60,8 @@ struct StateChain {
     bool isProduct() const { return kind == StepKind::Read || kind == StepKind::Apply || kind == StepKind::Advance; }
     /// Rows do not depend on all that the product multiplies, some of which may be no number.
     bool isGuarded() const;
+    /// A product of tf32, of values as they are and of a matrix of f32 whose columns were exchanged for that.
+    bool isPrecise() const;
     bool takes(unsigned value) const; // as an operand
   };
   /// What is done one behind another. Products are begun, and settled in the order in which they have begun, while as

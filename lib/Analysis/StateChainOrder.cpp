@@ -11,6 +11,10 @@ bool Step::isGuarded() const {
   return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getLeftTriangle();
 }
 
+bool Step::isPrecise() const {
+  return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getLeftExchanged();
+}
+
 /// The most that a thread can have where a CTA has so many, if roles do not give some to it: each of the four
 /// schedulers of a multiprocessor has a quarter of the registers, for a quarter of the warps.
 int64_t StateChain::registers() const {

@@ -435,7 +435,8 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
     }
     CUDAForm form = kernel.plan.form;
     listings.notes.push_back("'" + kernel.symbol +
-                             (form == CUDAForm::AllInChain ? "' makes its interactions in a phase of their own: "
+                             (form == CUDAForm::AllInChain       ? "' makes its interactions in a phase of their own: "
+                              : form == CUDAForm::PreciseInChain ? "' rounds inverses to the type of the data: "
                               : form == CUDAForm::OutputsInChain
                                   ? "' makes its outputs in a phase of their own: "
                                   : "' has the plain plan, and not the one in phases: ") +

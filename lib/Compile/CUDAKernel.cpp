@@ -204,8 +204,26 @@ static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
 
 static ChainWork getWork(CUDAForm form) {
   return form == CUDAForm::AllInChain       ? ChainWork::Interactions
+         : form == CUDAForm::PreciseInChain ? ChainWork::PreciseOutputs
          : form == CUDAForm::OutputsInChain ? ChainWork::Outputs
                                             : ChainWork::States;
+}
+
+/// How many chunks ahead of their use the chains together have room for.
+static int64_t countStages(CUDAKernels &kernels) {
+  int64_t stages = 0;
+  for (tile::KernelOp kernel : kernels.lowering->getModule().getOps<tile::KernelOp>())
+    if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel))
+      stages += chain->stages;
+  return stages;
+}
+
+static bool hasPreciseProducts(mlir::ModuleOp plans) {
+  return plans
+      .walk([](tile::ProductOp product) {
+        return product.getLeftExchanged() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// Says of kernels whose last part has fewer channels how many all parts have. Whether all of these can have such a
@@ -244,7 +262,8 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
     return std::move(error);
   if (!cutChannelsShort(module, *made.phases))
     return planPhases(program, options, form, summaries, /*cutShort=*/false);
-  if (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases))
+  bool isWanted = form != CUDAForm::PreciseInChain || hasPreciseProducts(module);
+  if (!isWanted || (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases)))
     return CUDAKernels();
   made.plan = describe(module);
   made.plan.form = form;
@@ -286,13 +305,31 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::makeStepProgram(dgps::Recur
   return std::move(*module);
 }
 
+/// Whether precise inverses take nobody his room: as many chunks are on their way as without, and CTAs of what is early
+/// still share a multiprocessor.
+static bool isWorthIt(chunk::ProgramOp program, const PipelineOptions &pipeline, bool summaries, CUDAKernels &precise) {
+  Expected<CUDAKernels> other = planPhases(program, pipeline, CUDAForm::OutputsInChain, summaries);
+  if (!other || !other->phases) {
+    consumeError(other.takeError());
+    return false;
+  }
+  return precise.plan.workspaceBytes == 0 && countStages(precise) >= countStages(*other) && leaveRoom(precise.plan);
+}
+
 Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
                                                bool summaries) {
   std::string whyPlain;
-  for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
-    if (own < form)
+  for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::PreciseInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
+    if (own < form || (own == CUDAForm::PreciseInChain && pipeline.dataType != DataType::BF16))
       continue;
     Expected<CUDAKernels> made = planPhases(program, pipeline, own, summaries);
+    if (own == CUDAForm::PreciseInChain) {
+      if (made && made->phases && isWorthIt(program, pipeline, summaries, *made))
+        return made;
+      if (!made)
+        consumeError(made.takeError());
+      continue;
+    }
     // Tiles in the device's memory take longer than what is left there.
     bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
     if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {

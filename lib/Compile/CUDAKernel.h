@@ -29,10 +29,11 @@ inline constexpr Effort cudaEffort = Effort::Full;
 
 /// How a GPU goes over the chunks. All in one launch from chunk to chunk with the state in registers, where writes read
 /// no state. In phases where the program has some that can be compiled: what no state enters for all chunks at once,
-/// and then what states enter from chunk to chunk, where that can be done with the state in registers; or else what
-/// becomes of the states for all chunks at once as well, and the states alone from chunk to chunk. Plain: one CTA for
-/// each head of each sequence. Each takes the place of the one before where that cannot be.
-enum class CUDAForm { AllInChain, OutputsInChain, InPhases, Plain };
+/// and then what states enter from chunk to chunk, where that can be done with the state in registers, and there with
+/// inverses that are not rounded to 16 bits if as many chunks have room ahead of their use; or else what becomes of the
+/// states for all chunks at once as well, and the states alone from chunk to chunk. Plain: one CTA for each head of
+/// each sequence. Each takes the place of the one before where that cannot be.
+enum class CUDAForm { AllInChain, PreciseInChain, OutputsInChain, InPhases, Plain };
 
 /// The form that takes the place of this one.
 CUDAForm getNext(CUDAForm form);

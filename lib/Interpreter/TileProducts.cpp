@@ -64,6 +64,27 @@ static Contents readFactor(TileExecutor &e, tile::ProductOp op, const Tile &tile
   return tile.type.getRank() == 3 ? unpair(e.machine.read(op, tile, rows / 2)) : e.machine.read(op, tile, rows);
 }
 
+/// A factor whose columns are exchanged: where column n of each eight lies.
+static int64_t findExchanged(int64_t column) { return column / 8 * 8 + column % 2 * 4 + column % 8 / 2; }
+
+static Contents exchangeBack(const Contents &exchanged) {
+  Contents rows = exchanged;
+  for (int64_t row = 0; row < rows.shape[0]; ++row)
+    for (int64_t column = 0; column < rows.shape[1]; ++column)
+      rows.at(row, column) = exchanged.at(row, findExchanged(column));
+  return rows;
+}
+
+/// Matrix units cut what they take as tf32 off behind its eleventh bit.
+static double cutOff(double x) {
+  if (x == 0 || !std::isfinite(x))
+    return x;
+  int exponent;
+  std::frexp(x, &exponent);
+  double spacing = std::max(std::ldexp(1.0, exponent - 11), 0x1p-136);
+  return std::trunc(x / spacing) * spacing;
+}
+
 /// The rows of an operand that count, where as many are there and it shares no memory with the result.
 static Expected<Contents> readApart(TileExecutor &e, mlir::Operation *op, const Tile &result, const Tile &operand,
                                     int64_t rows) {
@@ -128,6 +149,12 @@ static Error runProduct(TileExecutor &e, tile::ProductOp op) {
       return error;
   Contents a = readFactor(e, op, left, transposed ? inner : rows), plus;
   Contents b = readFactor(e, op, right, rightTransposed ? columns : inner);
+  if (op.getLeftExchanged()) {
+    a = exchangeBack(a);
+    for (Contents *factor : {&a, &b})
+      for (double &number : factor->values)
+        number = e.machine.rounds && !isHole(number) ? cutOff(number) : number;
+  }
   auto rightAt = [&](int64_t k, int64_t column) { return rightTransposed ? b.at(column, k) : b.at(k, column); };
   Contents rowScale, columnScale;
   if (op.getPlus()) {
@@ -307,6 +334,16 @@ static Error runInvert(TileExecutor &e, tile::InvertOp op) {
         double &number = inverse.at(row, column);
         number = keepHoles(e.machine.arithmetic.store(number * scale.values[column]), {number, scale.values[column]});
       }
+  if (op.getExchanged()) {
+    Contents exchanged = inverse;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        double number = inverse.at(row, column);
+        exchanged.at(row, findExchanged(column)) =
+            e.machine.rounds && !isHole(number) ? Arithmetic(Rounding::tf32).operand(number) : number;
+      }
+    inverse = std::move(exchanged);
+  }
   e.machine.write(op, result, inverse);
   return Error::success();
 }

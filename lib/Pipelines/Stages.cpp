@@ -58,8 +58,9 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
   }
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
-  passes.addPass(chunk::createPhasesPass({work == ChainWork::Outputs, work == ChainWork::Interactions,
-                                          /*systemsApart=*/options.dataType == DataType::BF16}));
+  bool isPrecise = work == ChainWork::PreciseOutputs;
+  passes.addPass(chunk::createPhasesPass({work == ChainWork::Outputs || isPrecise, work == ChainWork::Interactions,
+                                          /*systemsApart=*/options.dataType == DataType::BF16, isPrecise}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
   int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone, cutShort}));

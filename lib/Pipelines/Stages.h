@@ -51,9 +51,9 @@ bool lowersTokens(const PipelineOptions &options);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the summaries of its states.
 void populateSummaries(mlir::OpPassManager &passes);
-/// What the phase does that goes from chunk to chunk: what states go through, the outputs too, or all, interactions
-/// included.
-enum class ChainWork { States, Outputs, Interactions };
+/// What the phase does that goes from chunk to chunk: what states go through, the outputs too, these with inverses that
+/// are not rounded to the type of the data, or all, interactions included.
+enum class ChainWork { States, Outputs, PreciseOutputs, Interactions };
 /// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none, or
 /// whose chain cannot do this work, stays. With `cutShort` the last part of the channels of a state may have fewer than
 /// others, which not every kernel can have.

@@ -220,6 +220,35 @@ check.run @invert tokens 2
   gives ([[50, 60, 70], [2, 70, 80], [3, 4, 90]], [10, 100, 1000],
      [[1, 0, 0], [-2, 1, 0], [7, 7, 7], [10, 0, 0], [-20, 100, 0], [7, 7, 7]])
 
+// An inverse with its columns exchanged, and a product that has it so. Its left factor is zero beyond the triangle.
+!Eight = !tile.tile<8x8xf32, shared, [8, 1]>
+!Eights = !tile.tile<?x8xf32, global>
+!Column = !tile.tile<8x1xf32, shared, [1, 1]>
+!Columns = !tile.tile<?x1xf32, global>
+tile.kernel @exchanged required 4 workspace 0 {
+^bb0(%x: !Eights, %y: !Columns, %z: !Eights, %w: !Columns, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %a = tile.alloc : !Eight
+  %b = tile.alloc : !Eight
+  %c = tile.alloc : !Column
+  %d = tile.alloc : !Column
+  tile.load %x[%zero] rows %tokens into %a : !Eights into !Eight
+  tile.load %y[%zero] rows %tokens into %c : !Columns into !Column
+  tile.invert %a into %b rows %tokens exchanged : !Eight into !Eight
+  tile.product left_exchanged %b, %c into %d rows %tokens inner %tokens left_triangle [1, 1] : !Eight, !Column into !Column
+  tile.store %b rows %tokens to %z[%zero] : !Eight to !Eights
+  tile.store %d rows %tokens to %w[%zero] : !Column to !Columns
+}
+check.run @exchanged tokens 4
+    ([[0, 0, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0, 0], [3, 4, 0, 0, 0, 0, 0, 0], [0, 0, 5, 0, 0, 0, 0, 0]],
+     [[1], [10], [100], [1000]],
+     [[7, 7, 7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 7, 7, 7], [7, 7, 7, 7, 7, 7, 7, 7]],
+     [[7], [7], [7], [7]])
+  gives ([[0, 0, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0, 0], [3, 4, 0, 0, 0, 0, 0, 0], [0, 0, 5, 0, 0, 0, 0, 0]],
+     [[1], [10], [100], [1000]],
+     [[1, 0, 0, 0, 0, 0, 0, 0], [-2, 0, 0, 0, 1, 0, 0, 0], [5, 1, 0, 0, -4, 0, 0, 0], [-25, -5, 0, 0, 20, 1, 0, 0]],
+     [[1], [8], [65], [675]])
+
 // Each token has a matrix of its own: diag(4, 3), and with half of the past diag(2.5, 4). The last row is beyond the end.
 !Rows2 = !tile.tile<?x2xf32, global>
 !Numbers2 = !tile.tile<?xf32, global>

@@ -26,10 +26,15 @@ bool Planner::takesPairs(chunk::ReadOp op) {
   int64_t inner = chunk::tensorOf(op.getRows()).getShape().back();
   return structure.roundsStates() && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0], inner);
 }
+/// A matrix of the tokens that was left as a factor of tf32.
+bool Planner::isPrecise(Value matrix) {
+  auto left = matrix.getDefiningOp<chunk::TakeOp>();
+  return left && left.getPrecise() && machine.isCTA();
+}
 bool Planner::takesPairs(chunk::ApplyOp op) {
   // An odd token's pair has the column beyond it, which nothing but a triangle promises to be zero.
-  return structure.roundsStates() && !op.getDecay() && structure.findTriangle(op.getMatrix()) &&
-         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
+  return structure.roundsStates() && !op.getDecay() && !isPrecise(op.getMatrix()) &&
+         structure.findTriangle(op.getMatrix()) && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
 bool Planner::isRankOne(chunk::AdvanceOp op) const {
   return machine.isCTA() && !op.writesNothing() && chunk::tensorOf(op.getValues()).getShape()[0] == 1;

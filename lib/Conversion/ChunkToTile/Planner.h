@@ -270,6 +270,7 @@ private:
   bool isRankOne(chunk::AdvanceOp op) const;
   /// Whether the map scales rows that nothing but an advance takes, which scales them itself.
   bool isPaired(chunk::MapOp op);
+  bool isPrecise(mlir::Value matrix);
   /// Whether nothing but products and arrays of data take the value, rounded: then it has no other tile than a rounded
   /// one.
   bool isFactorOnly(mlir::Value value);

@@ -102,6 +102,7 @@ void Planner::plan(chunk::ApplyOp op) {
   ProductOp gathered = begin(product(matrix, false, values, result, rowsOf(result), rowsOf(values)));
   if (triangle)
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+  gathered.setLeftExchanged(isPrecise(op.getMatrix()));
 }
 
 void Planner::plan(chunk::SolveOp op) {
@@ -175,6 +176,12 @@ void Planner::eliminateByPasses(Value matrix) {
 
 void Planner::plan(chunk::InverseOp op) {
   Value matrix = get(op.getMatrix());
+  auto give = op.getResult().hasOneUse() ? dyn_cast<chunk::GiveOp>(*op->user_begin()) : chunk::GiveOp();
+  if (give && give.getPrecise() && machine.isCTA() && isInvertedByBlocks(tileOf(matrix).getSize(0))) {
+    Value result = make(op);
+    InvertOp::create(builder, loc, matrix, result, rowsOf(result), Value()).setExchanged(true);
+    return;
+  }
   // Rounded at once, so that what it multiplies may lie where the matrix was.
   bool isRounded = isFactorOnly(op);
   if (isRounded && isInvertedByBlocks(tileOf(matrix).getSize(0))) {

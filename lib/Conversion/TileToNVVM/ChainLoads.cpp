@@ -6,8 +6,10 @@ using namespace recur::conversion::nvvm;
 using namespace recur::tile;
 using recur::analysis::StateChain;
 
-static constexpr int64_t pieceBytes = 16, pieceColumns = 8, panelColumns = 64, panelPieces = 8, panelRowBytes = 128,
-                         permutedRows = 8;
+static constexpr int64_t pieceBytes = 16, panelPieces = 8, panelRowBytes = 128, permutedRows = 8;
+
+static int64_t pieceColumnsOf(const StateChain::Load &load) { return pieceBytes / load.type().getElementBytes(); }
+static int64_t panelColumnsOf(const StateChain::Load &load) { return panelPieces * pieceColumnsOf(load); }
 
 Value nvvm::areRowsAligned(TeamCode &t, const StateChain &chain, const ChainKernel &kernel) {
   Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
@@ -37,7 +39,8 @@ Value ChainLoads::countRows(const Load &load) {
 Value ChainLoads::countBytes(const Load &load, Value piece) {
   if (!isCutShort() || !load.isOfChannels)
     return t.constant(pieceBytes);
-  Value left = t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumns)), load.type().getElementBytes());
+  Value left =
+      t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumnsOf(load))), load.type().getElementBytes());
   left = t.smaller(left, t.constant(pieceBytes));
   return t.select(t.below(left, t.constant(0)), t.constant(0), left);
 }
@@ -57,10 +60,10 @@ void ChainLoads::copyRows(const Load &load) {
   LoadOp op = load.op;
   CallerArray array = kernel.arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
-  int64_t pieces = load.type().getSize(1) / pieceColumns;
+  int64_t pieces = load.type().getSize(1) / pieceColumnsOf(load);
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
   auto sourceOf = [&](Value row, Value piece) {
-    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumns)), element);
+    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumnsOf(load))), element);
   };
   auto copyOne = [&](Value row, Value piece, Value from) {
     Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
@@ -88,7 +91,7 @@ void ChainLoads::copyRows(const Load &load) {
 
 /// Whether threads have a piece of each panel, in rows whose pieces are permuted alike.
 bool ChainLoads::inPanels(const Load &load) const {
-  return load.type().getSize(1) % panelColumns == 0 && t.threads % panelPieces == 0 &&
+  return load.type().getSize(1) % panelColumnsOf(load) == 0 && t.threads % panelPieces == 0 &&
          t.threads / panelPieces % permutedRows == 0 && rowsOf(load) % (t.threads / panelPieces) == 0 &&
          t.threads / panelPieces % load.steps == 0;
 }
@@ -98,9 +101,9 @@ void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
   LoadOp op = load.op;
   CallerArray array = kernel.arrays.lookup(op.getArray());
   Type element = load.type().getElementType();
-  int64_t rowsAtOnce = t.threads / panelPieces, panels = load.type().getSize(1) / panelColumns;
+  int64_t rowsAtOnce = t.threads / panelPieces, panels = load.type().getSize(1) / panelColumnsOf(load);
   Value begin = t.divide(t.thread, panelPieces), piece = t.remainder(t.thread, panelPieces);
-  Value from = t.offset(array.pointer, offsetOf(load, first, begin, t.multiply(piece, pieceColumns)), element);
+  Value from = t.offset(array.pointer, offsetOf(load, first, begin, t.multiply(piece, pieceColumnsOf(load))), element);
   Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(rowsAtOnce / load.steps)));
   Value own = placeOf(load, begin, piece), left = t.subtract(count, begin);
   SmallVector<Value> bytes;
@@ -110,7 +113,7 @@ void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
     Value isThere = t.below(t.constant(row), left);
     for (int64_t panel = 0; panel < panels; ++panel) {
       Value to = t.add(own, row * panelRowBytes + panel * rowsOf(load) * panelRowBytes);
-      Value place = t.offset(from, t.widen(t.constant(panel * panelColumns)), element);
+      Value place = t.offset(from, t.widen(t.constant(panel * panelColumnsOf(load))), element);
       code.copy(to, place, pieceBytes, t.select(isThere, bytes[panel], t.constant(0)));
     }
     from = t.offset(from, step, element);
@@ -141,9 +144,9 @@ void ChainLoads::copyElements(const Load &load) {
       Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
       scf::YieldOp::create(t.builder, t.loc, zero);
     }
-    Value to = placeOf(load, row, t.divide(column, pieceColumns));
+    Value to = placeOf(load, row, t.divide(column, pieceColumnsOf(load)));
     to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
-    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumns), element));
+    t.store(number.getResult(0), t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
   });
   t.thread = thread;
 }
@@ -167,7 +170,7 @@ void ChainLoads::copyNumbers(const Load &load) {
 
 void ChainLoads::copyBoxes(ArrayRef<Load> loads, Value barrier) {
   constexpr int32_t outside = 1 << 30;
-  auto countPanels = [](const Load &load) { return llvm::divideCeil(load.type().getSize(1), panelColumns); };
+  auto countPanels = [](const Load &load) { return llvm::divideCeil(load.type().getSize(1), panelColumnsOf(load)); };
   int64_t bytes = 0;
   for (const Load &load : loads)
     bytes += countPanels(load) * rowsOf(load) * panelRowBytes;
@@ -178,7 +181,7 @@ void ChainLoads::copyBoxes(ArrayRef<Load> loads, Value barrier) {
     if (kernel.summaries && kernel.summaries->mapsState)
       row = t.select(isPresent(t, kernel.arrays.lookup(load.op.getArray())), row, t.constant(outside));
     for (int64_t panel = 0; panel < int64_t(countPanels(load)); ++panel) {
-      Value column = t.add(map.column, panel * panelColumns);
+      Value column = t.add(map.column, panel * panelColumnsOf(load));
       Value to = t.add(chunk.stage, load.offset + panel * rowsOf(load) * panelRowBytes);
       code.copyBox(to, map.address, {column, t.constant(0), row, map.head, map.sequence}, barrier);
     }

@@ -5,6 +5,9 @@
 // A matrix of the tokens is zero where a row does not see a value. The matrix units multiply these too, so where values
 // are no numbers the rows that see nothing of them would become none either. Such a product is done again, with zeros
 // for what is no number, and the rows that see it become none by themselves.
+//
+// A precise product takes values of f32 as a left factor of tf32. For that a thread has columns n and n + 4 of each
+// eight, and of sums columns 2n and 2n + 1: these are taken for those, and the matrix's columns lie exchanged likewise.
 #include "Conversion/TileToNVVM/ChainSteps.h"
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include <limits>
@@ -19,7 +22,7 @@ using StepKind = StateChain::StepKind;
 using Operand = StateChain::Operand;
 using Action = StateChain::Action;
 
-static constexpr int64_t panelColumns = 64, panelRowBytes = 128, pieceBytes = 16, unit = 16;
+static constexpr int64_t panelRowBytes = 128, pieceBytes = 16, unit = 16;
 
 namespace {
 
@@ -54,6 +57,11 @@ private:
   SmallVector<Value> multiply(const Step &step, ArrayRef<Value> left, ValueRange sums);
   SmallVector<Value> guard(const Step &step, SmallVector<Value> sums);
   Value isNoNumber(Value half);
+  /// Values as a left factor with their bad numbers left out, and the first rows of the thread's two channels that have
+  /// any.
+  SmallVector<Value> clean(ArrayRef<Value> left, MutableArrayRef<Value> firsts);
+  SmallVector<Value> cleanPrecise(ArrayRef<Value> left, MutableArrayRef<Value> firsts);
+  SmallVector<Value> &leftOf(const Step &step);
 
   const StateChain::Load &loadOf(const Operand &operand) { return chain.loads[operand.number]; }
   Value pointerTo(Value address) {
@@ -192,10 +200,19 @@ SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, V
     Value descriptor = code.describe(t.add(around.stage, right.offset), rows * panelRowBytes);
     return code.multiply(left, descriptor, places, chain.keys, true, sums);
   }
-  for (int64_t column = 0; column < columns; column += unit)
-    places.push_back(column / panelColumns * rows * panelRowBytes + column % panelColumns * 2);
   Value descriptor = code.describe(t.add(around.stage, right.offset), unit);
+  int64_t bytes = right.type().getElementBytes(), atOnce = step.isPrecise() ? unit / 2 : unit;
+  for (int64_t column = 0; column < columns; column += atOnce)
+    places.push_back(column * bytes / panelRowBytes * rows * panelRowBytes + column * bytes % panelRowBytes);
+  if (step.isPrecise())
+    return code.multiplyPrecise(left, descriptor, places, rows, sums);
   return code.multiply(left, descriptor, places, rows, false, sums);
+}
+
+SmallVector<Value> &StepsCode::leftOf(const Step &step) {
+  if (step.kind == StepKind::Read)
+    return rounded;
+  return step.isPrecise() ? numbersOf(step.operands.front()) : packedOf(step.operands.front());
 }
 
 void StepsCode::begin(unsigned number) {
@@ -217,13 +234,13 @@ void StepsCode::begin(unsigned number) {
       for (auto [number, scale] : llvm::zip(start, loadRowNumbers(*step.scale, chain.values[*step.value].rows)))
         number = t.mul(number, scale);
   }
-  SmallVector<Value> left = step.kind == StepKind::Read ? rounded : packedOf(step.operands.front());
+  SmallVector<Value> left = leftOf(step);
   values[*step.value] = {multiply(step, left, start), {}};
   if (!step.isGuarded())
     return;
   // A vote takes as long as three of the product's instructions, and is had while they run; but not of a product that
   // goes on from another's sums, with which that was slower.
-  Value isBad = step.plus ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left));
+  Value isBad = step.plus ? Value() : code.anyOfWarpgroup(code.isAnyInfinite(left, step.isPrecise()));
   guarded[*step.value] = {start, isBad};
 }
 
@@ -244,6 +261,35 @@ Value StepsCode::isNoNumber(Value half) {
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::eq, exponent, t.constant(0x7F80));
 }
 
+SmallVector<Value> StepsCode::clean(ArrayRef<Value> left, MutableArrayRef<Value> firsts) {
+  SmallVector<Value> cleaned;
+  for (auto [index, both] : llvm::enumerate(left)) {
+    Value clean = both, &first = firsts[index % 2];
+    for (int64_t half : {0, 1}) {
+      Value own = half ? arith::ShRUIOp::create(t.builder, t.loc, both, t.constant(16)).getResult() : both;
+      Value bad = isNoNumber(own);
+      Value other =
+          arith::AndIOp::create(t.builder, t.loc, clean, t.constant(half ? int64_t(0xFFFF) : int64_t(0xFFFF0000)));
+      clean = t.select(bad, other, clean);
+      first = t.smaller(first, t.select(bad, tokenOf(2 * int64_t(index) + half), first));
+    }
+    cleaned.push_back(clean);
+  }
+  return cleaned;
+}
+
+SmallVector<Value> StepsCode::cleanPrecise(ArrayRef<Value> left, MutableArrayRef<Value> firsts) {
+  SmallVector<Value> cleaned;
+  Value infinite = t.number(std::numeric_limits<double>::infinity());
+  for (auto [index, number] : llvm::enumerate(left)) {
+    Value size = math::AbsFOp::create(t.builder, t.loc, number), &first = firsts[index / 2 % 2];
+    Value good = arith::CmpFOp::create(t.builder, t.loc, arith::CmpFPredicate::OLT, size, infinite);
+    cleaned.push_back(t.select(good, number, t.number(0)));
+    first = t.smaller(first, t.select(good, first, tokenOf(int64_t(index))));
+  }
+  return cleaned;
+}
+
 /// The sums, or other ones where what is multiplied is no number somewhere, for then a row would not be a number for
 /// what it does not see. The first row shows that as well.
 SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums) {
@@ -262,20 +308,7 @@ SmallVector<Value> StepsCode::guard(const Step &step, SmallVector<Value> sums) {
   // Of the thread's two channels, the first row that is no number.
   constexpr int64_t none = 1 << 20;
   Value firsts[2] = {t.constant(none), t.constant(none)};
-  SmallVector<Value> cleaned;
-  for (auto [index, both] : llvm::enumerate(packedOf(step.operands.front()))) {
-    Value clean = both;
-    for (int64_t half : {0, 1}) {
-      Value own = half ? arith::ShRUIOp::create(t.builder, t.loc, both, t.constant(16)).getResult() : both;
-      Value bad = isNoNumber(own);
-      Value left =
-          arith::AndIOp::create(t.builder, t.loc, clean, t.constant(half ? int64_t(0xFFFF) : int64_t(0xFFFF0000)));
-      clean = t.select(bad, left, clean);
-      Value &first = firsts[index % 2];
-      first = t.smaller(first, t.select(bad, tokenOf(2 * int64_t(index) + half), t.constant(none)));
-    }
-    cleaned.push_back(clean);
-  }
+  SmallVector<Value> cleaned = step.isPrecise() ? cleanPrecise(leftOf(step), firsts) : clean(leftOf(step), firsts);
   for (Value &first : firsts)
     for (int64_t distance : {1, 2})
       first = t.smaller(first, code.exchange(first, distance));

@@ -9,6 +9,9 @@
 // Sums run over whole blocks, so row n of block row i meets rows of L behind it, times zero. These may hold anything.
 // A warp sees as it loads them whether all are finite; if not, the matrix units get zeros in their place, and rows at
 // or behind one that is not finite get no number. Rows before it have the same bits as ever.
+//
+// A result of f32 is a left factor of tf32 with its columns exchanged. Its blocks on the diagonal have room for both
+// parts of bf16 until all blocks left of them are made.
 #include "Conversion/TileToNVVM/Warpgroup.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
@@ -29,7 +32,16 @@ using Split = WarpgroupCode::Split;
 class InverseCode {
 public:
   InverseCode(TeamCode &t, const Place &matrix, const Place &result, const std::optional<Place> &scale, Value rows)
-      : t(t), code(t), matrix(matrix), result(result), scale(scale), rows(rows), blocks(matrix.type.getSize(0) / 16) {}
+      : t(t), code(t), matrix(matrix), result(result), parts(result), scale(scale), rows(rows),
+        blocks(matrix.type.getSize(0) / 16), isPrecise(result.type.getElementType().isF32()) {
+    if (isPrecise)
+      parts.type = halvesOf(result.type);
+  }
+  /// The tile as one of twice as many numbers of bf16.
+  static TileType halvesOf(TileType type) {
+    return TileType::get(type.getContext(), {type.getSize(0), 2 * type.getSize(1)},
+                         BFloat16Type::get(type.getContext()), type.getMemory(), {2 * type.getStride(0), 1}, 0);
+  }
 
   void emit();
 
@@ -47,11 +59,14 @@ private:
   }
   Value isBelow(Value a, int64_t b) { return t.below(a, t.constant(b)); }
   Value isFinite(Value number);
-  Value lowerPlace(Value block);
+  Value upperColumn(Value block) { return t.multiply(block, isPrecise ? 2 * blockRows : blockRows); }
+  Value lowerColumn(Value block);
   Split loadDiagonal(Value block);
   Value matrixAddress(Value row, Value column);
   SmallVector<Value> loadMatrices(Value row, Value column, bool isAcross);
   void storeMatrices(ArrayRef<Value> four, Value row, Value column);
+  void storeExchanged(ArrayRef<Value> numbers, Value row, Value column);
+  SmallVector<Value> join(const Split &parts);
   Split negate(const Split &factor);
   void multiply(const Split &left, const Split &right, MutableArrayRef<Value> sums);
   void multiply(ArrayRef<Value> left, ArrayRef<Value> right, MutableArrayRef<Value> sums);
@@ -65,9 +80,11 @@ private:
   TeamCode &t;
   WarpgroupCode code;
   const Place &matrix, &result;
+  Place parts; // the result as what holds parts of blocks on the diagonal
   const std::optional<Place> &scale;
   Value rows, inUnit, pair; // a lane's row in a unit's sums, and the first of its two columns there
   int64_t blocks;
+  bool isPrecise;
 };
 
 } // namespace
@@ -82,10 +99,12 @@ Value InverseCode::isFinite(Value number) {
 // Blocks on the diagonal
 //===----------------------------------------------------------------------===//
 
-/// The block of the result, by its column, that holds the lower parts of a diagonal block's inverse until it is its
-/// own: one that nobody else writes before. The last block has none at its right.
-Value InverseCode::lowerPlace(Value block) {
-  return t.select(isBelow(block, blocks - 1), t.add(block, 1), t.add(block, -1));
+/// The first column of what holds the lower parts of a diagonal block's inverse: of bf16 a block of the result, until
+/// it is its own, that nobody else writes before. The last block has none at its right.
+Value InverseCode::lowerColumn(Value block) {
+  if (isPrecise)
+    return t.add(upperColumn(block), blockRows);
+  return t.multiply(t.select(isBelow(block, blocks - 1), t.add(block, 1), t.add(block, -1)), blockRows);
 }
 
 void InverseCode::invertColumn(Value block, Value column) {
@@ -103,17 +122,18 @@ void InverseCode::invertColumn(Value block, Value column) {
     // Zeros above the diagonal, whatever the row's numbers are.
     solved.push_back(t.select(t.below(t.constant(r), column), t.number(0), sum));
   }
-  Value at = t.add(first, column), lowerAt = t.add(t.multiply(lowerPlace(block), blockRows), column);
+  Value at = t.add(first, column), upperAt = t.add(upperColumn(block), column),
+        lowerAt = t.add(lowerColumn(block), column);
   Value factor = scale && blocks == 1 ? t.get(*scale, {Index(at)}) : Value();
-  Type f32 = t.builder.getF32Type(), element = result.type.getElementType();
+  Type f32 = t.builder.getF32Type(), element = parts.type.getElementType();
   for (int64_t r = 0; r < blockRows; ++r) {
     Value number = solved[r];
     if (factor)
       number = t.select(t.below(t.constant(r), column), number, t.mul(number, factor));
     Value upper = t.convert(number, element);
-    t.put(upper, result, {Index(first, r), Index(at)});
+    t.put(upper, parts, {Index(first, r), Index(upperAt)});
     if (blocks > 1)
-      t.put(t.minus(number, t.convert(upper, f32)), result, {Index(first, r), Index(lowerAt)});
+      t.put(t.minus(number, t.convert(upper, f32)), parts, {Index(first, r), Index(lowerAt)});
   }
 }
 
@@ -130,10 +150,10 @@ Value InverseCode::matrixAddress(Value row, Value column) {
   Value inMatrix = t.remainder(t.lane, half), number = t.divide(t.lane, half);
   Value below = t.add(inMatrix, t.multiply(t.remainder(number, 2), half)),
         right = t.multiply(t.divide(number, 2), half);
-  return t.address(result, {Index(t.add(row, below)), Index(t.add(column, right))});
+  return t.address(parts, {Index(t.add(row, below)), Index(t.add(column, right))});
 }
 
-/// A block of the result as a left factor, or across as two units of a right one.
+/// A block of the parts as a left factor, or across as two units of a right one.
 SmallVector<Value> InverseCode::loadMatrices(Value row, Value column, bool isAcross) {
   MLIRContext *context = t.builder.getContext();
   Type type = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, t.builder.getI32Type()));
@@ -151,13 +171,37 @@ SmallVector<Value> InverseCode::loadMatrices(Value row, Value column, bool isAcr
 /// The two parts of a block of the diagonal, the lower ones where they wait.
 Split InverseCode::loadDiagonal(Value block) {
   Value i = t.multiply(block, blockRows);
-  Split diagonal{loadMatrices(i, i, false), loadMatrices(i, t.multiply(lowerPlace(block), blockRows), false)};
+  Split diagonal{loadMatrices(i, upperColumn(block), false), loadMatrices(i, lowerColumn(block), false)};
   code.syncWarp(); // before something else is put in their place
   return diagonal;
 }
 
 void InverseCode::storeMatrices(ArrayRef<Value> four, Value row, Value column) {
   code.storeMatrices(code.addressOf(matrixAddress(row, column)), four, /*isAcross=*/false);
+}
+
+/// A block as numbers of tf32. The first of a lane's two columns lies before those of all lanes' second ones.
+void InverseCode::storeExchanged(ArrayRef<Value> numbers, Value row, Value column) {
+  Value first = t.remainder(t.lane, 4);
+  for (auto [n, number] : llvm::enumerate(numbers)) {
+    int64_t unit = int64_t(n) / 4, below = int64_t(n) % 4 / 2, second = int64_t(n) % 2;
+    Value rounded = LLVM::CallIntrinsicOp::create(t.builder, t.loc, t.builder.getI32Type(),
+                                                  t.builder.getStringAttr("llvm.nvvm.f2tf32.rna"), number)
+                        .getResult(0);
+    t.put(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getF32Type(), rounded), result,
+          {Index(t.add(row, inUnit), below * half), Index(t.add(column, first), unit * half + second * 4)});
+  }
+}
+
+/// The numbers that two parts add up to, in their order.
+SmallVector<Value> InverseCode::join(const Split &parts) {
+  SmallVector<Value> numbers;
+  for (auto [upper, lower] : llvm::zip(parts.upper, parts.lower)) {
+    auto [first, second] = code.unpack(upper);
+    auto [firstRest, secondRest] = code.unpack(lower);
+    numbers.append({t.plus(first, firstRest), t.plus(second, secondRest)});
+  }
+  return numbers;
 }
 
 Split InverseCode::negate(const Split &factor) {
@@ -274,9 +318,14 @@ void InverseCode::makeLeftOf(Value block, std::vector<Split> &factors) {
       multiply(factors[n], code.split(right), sums);
     }
     // The sums of two units, of a row and the one eight below it, are a left factor as they lie.
-    multiply(code.split(sums), {loadMatrices(j, j, true), loadMatrices(j, t.add(j, blockRows), true)}, numbers);
+    Value left = t.add(block, -distance);
+    multiply(code.split(sums), {loadMatrices(j, upperColumn(left), true), loadMatrices(j, lowerColumn(left), true)},
+             numbers);
     Split made = code.split(numbers);
-    storeMatrices(scale ? scaled(numbers, j) : made.upper, i, j);
+    if (isPrecise)
+      storeExchanged(numbers, i, j);
+    else
+      storeMatrices(scale ? scaled(numbers, j) : made.upper, i, j);
     factors.push_back(negate(made));
     makeLeftOf(block, factors);
   });
@@ -295,13 +344,7 @@ SmallVector<Value> InverseCode::scaled(ArrayRef<Value> numbers, Value column) {
 
 /// Scales of later columns may be no numbers.
 void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
-  SmallVector<Value> numbers;
-  for (auto [upper, lower] : llvm::zip(diagonal.upper, diagonal.lower)) {
-    auto [first, second] = code.unpack(upper);
-    auto [firstRest, secondRest] = code.unpack(lower);
-    numbers.append({t.plus(first, firstRest), t.plus(second, secondRest)});
-  }
-  SmallVector<Value> four = scaled(numbers, i);
+  SmallVector<Value> four = scaled(join(diagonal), i);
   for (auto [n, two] : llvm::enumerate(four)) {
     Value below = t.add(inUnit, int64_t(n) % 2 * half), right = t.add(pair, int64_t(n) / 2 * half);
     Value firstCounts = t.below(right, t.add(below, 1)), secondCounts = t.below(right, below);
@@ -314,6 +357,13 @@ void InverseCode::scaleDiagonal(Value i, const Split &diagonal) {
 /// The diagonal as it is asked for, and zeros right of it.
 void InverseCode::finishBlockRow(Value block) {
   Value i = t.multiply(block, blockRows);
+  if (isPrecise) {
+    storeExchanged(join(loadDiagonal(block)), i, i);
+    SmallVector<Value> zeros(8, t.number(0));
+    for (int64_t distance = 1; distance < blocks; ++distance)
+      t.when(isBelow(block, blocks - distance), [&] { storeExchanged(zeros, i, t.add(i, distance * blockRows)); });
+    return;
+  }
   if (scale)
     t.when(isBelow(block, blocks - 1), [&] { scaleDiagonal(i, loadDiagonal(block)); });
   SmallVector<Value> zeros(4, t.constant(0));
@@ -338,11 +388,14 @@ LogicalResult nvvm::emitInvert(TeamCode &t, InvertOp op, const Place &matrix, co
   TileType type = result.type;
   if (!isInvertedByBlocks(type.getSize(0)))
     return op.emitOpError("cannot be lowered: it has a multiple of 16 rows, up to 128, not ") << type.getSize(0);
-  bool hasMatrices = type.getMemory() == Memory::Shared && type.getElementType().isBF16() && type.getStride(1) == 1 &&
-                     type.getStride(0) % half == 0 && result.alignment % 16 == 0;
+  bool isPrecise = op.getExchanged() && type.getSize(0) > blockRows;
+  bool hasMatrices = type.getMemory() == Memory::Shared && (isPrecise || type.getElementType().isBF16()) &&
+                     type.getStride(1) == 1 && type.getStride(0) % (isPrecise ? half / 2 : half) == 0 &&
+                     result.alignment % 16 == 0;
   if (!hasMatrices || matrix.registers)
     return op.emitOpError(
-        "cannot be lowered: its result is of bf16 and lies in shared memory, in rows of whole 16 bytes");
+        "cannot be lowered: its result is of bf16, or of f32 exchanged, and lies in shared memory, in rows of whole 16 "
+        "bytes");
   InverseCode(t, matrix, result, scale, rows).emit();
   return success();
 }

@@ -462,9 +462,10 @@ LogicalResult KernelLowering::emit(Operation *op) {
         emitReduce(team, op, placesOf(op.getInputs()), place(op.getResult()), rows(op.getRows()));
         return success();
       })
-      .Case([&](ProductOp op) {
-        emit(op);
-        return success();
+      .Case([&](ProductOp op) -> LogicalResult {
+        if (op.getLeftExchanged())
+          return op.emitOpError("cannot be lowered: only a chain with its state in registers has exchanged columns");
+        return emit(op), success();
       })
       .Case([&](TransposeOp op) {
         emitTranspose(team, place(op.getSource()), rows(op.getRows()), place(op.getResult()));

@@ -75,17 +75,17 @@ Value WarpgroupCode::anyOfWarpgroup(Value condition) {
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, any, t.constant(0));
 }
 
-Value WarpgroupCode::isAnyInfinite(ArrayRef<Value> pairs) {
+Value WarpgroupCode::isAnyInfinite(ArrayRef<Value> all, bool areF32) {
   // Zero times each, in sums that do not wait for each other.
   std::string text = "{\n.reg .b32 zero, sum<4>;\nmov.b32 zero, 0;\n", constraints = "=r";
   for (int i = 0; i < 4; ++i)
     text += llvm::formatv("mov.b32 sum{0}, zero;\n", i);
-  for (size_t i = 0; i < pairs.size(); ++i) {
-    text += llvm::formatv("fma.rn.bf16x2 sum{0}, ${1}, zero, sum{0};\n", i % 4, i + 1);
-    constraints += ",r";
+  for (size_t i = 0; i < all.size(); ++i) {
+    text += llvm::formatv("fma.rn.{2} sum{0}, ${1}, zero, sum{0};\n", i % 4, i + 1, areF32 ? "f32" : "bf16x2");
+    constraints += areF32 ? ",f" : ",r";
   }
   text += "or.b32 sum0, sum0, sum1;\nor.b32 sum2, sum2, sum3;\nor.b32 $0, sum0, sum2;\n}";
-  Value sum = run(text, constraints, pairs, t.builder.getI32Type());
+  Value sum = run(text, constraints, all, t.builder.getI32Type());
   return arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::ne, sum, t.constant(0));
 }
 
@@ -188,6 +188,21 @@ Value WarpgroupCode::describe(Value address, int64_t panelBytes) {
 
 SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, Value descriptor, ArrayRef<int64_t> places,
                                            int64_t columns, bool isAcross, ValueRange sums) {
+  return beginProduct("k16.f32.bf16.bf16", isAcross ? ", 1, 1, 1" : ", 1, 1, 0", left, descriptor, places, columns,
+                      sums);
+}
+
+SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, Value descriptor, ArrayRef<int64_t> places,
+                                                  int64_t columns, ValueRange sums) {
+  SmallVector<Value> factor;
+  for (size_t eight = 0; eight < left.size(); eight += 4)
+    for (size_t i : {0, 2, 1, 3}) // the upper and the lower row of columns n, then of n + 4
+      factor.push_back(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), left[eight + i]));
+  return beginProduct("k8.f32.tf32.tf32", ", 1, 1", factor, descriptor, places, columns, sums);
+}
+
+SmallVector<Value> WarpgroupCode::beginProduct(StringRef types, StringRef last, ArrayRef<Value> left, Value descriptor,
+                                               ArrayRef<int64_t> places, int64_t columns, ValueRange sums) {
   // Groups of eight rows are 1024 bytes apart, and pieces are permuted by 128 bytes.
   constexpr unsigned upper = 1 << 30 | 1024 / 16;
   int64_t count = columns / 2; // of a thread's sums
@@ -215,9 +230,8 @@ SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, Value descripto
   out << "wgmma.fence.sync.aligned;\n";
   for (size_t i = 0; i < places.size(); ++i) {
     size_t a = firstLeft + 4 * i;
-    out << llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.bf16.bf16 {{{1}}, {{${2}, ${3}, ${4}, ${5}}, "
-                         "at{6}, {7}, 1, 1, {8};\n",
-                         columns, results, a, a + 1, a + 2, a + 3, i, i ? "adds" : "first", isAcross ? 1 : 0);
+    out << llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}{8} {{{1}}, {{${2}, ${3}, ${4}, ${5}}, at{6}, {7}{9};\n",
+                         columns, results, a, a + 1, a + 2, a + 3, i, i ? "adds" : "first", types, last);
   }
   out << "wgmma.commit_group.sync.aligned;\n}";
   return takeApart(run(text, constraints, operands, structOf(t.builder.getF32Type(), count)), count);

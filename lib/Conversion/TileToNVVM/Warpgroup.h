@@ -29,8 +29,8 @@ public:
   void giveRegisters(int64_t count);
   /// Whether the condition holds for any thread of the one warpgroup that asks; all of its threads do.
   mlir::Value anyOfWarpgroup(mlir::Value condition);
-  /// Whether any of these pairs of bf16 has an infinite number or none.
-  mlir::Value isAnyInfinite(llvm::ArrayRef<mlir::Value> pairs);
+  /// Whether any of these pairs of bf16, or numbers of f32, has an infinite number or none.
+  mlir::Value isAnyInfinite(llvm::ArrayRef<mlir::Value> all, bool areF32 = false);
   /// What the lane has whose number differs by so much.
   mlir::Value exchange(mlir::Value value, int64_t distance);
 
@@ -65,6 +65,11 @@ public:
   llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
                                           llvm::ArrayRef<int64_t> places, int64_t columns, bool isAcross,
                                           mlir::ValueRange sums = {});
+  /// The same of tf32, eight inner indices at a time, which lie side by side. A thread's sums, of f32, are its left
+  /// factor if the right one's inner indices are exchanged as `tile.invert` says.
+  llvm::SmallVector<mlir::Value> multiplyPrecise(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
+                                                 llvm::ArrayRef<int64_t> places, int64_t columns,
+                                                 mlir::ValueRange sums = {});
   /// Stops until all products have ended but the last so many, which are still `running`.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
   /// Where a piece of 16 bytes of a row lies in a tile of so many rows, in panels of 64 columns that are permuted so.
@@ -73,6 +78,10 @@ public:
   mlir::Value describe(mlir::Value address, int64_t panelBytes);
 
 private:
+  /// Such a product of numbers that the instruction's name says, its last operands included.
+  llvm::SmallVector<mlir::Value> beginProduct(llvm::StringRef types, llvm::StringRef last,
+                                              llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
+                                              llvm::ArrayRef<int64_t> places, int64_t columns, mlir::ValueRange sums);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
   llvm::SmallVector<mlir::Value> takeApart(mlir::Value all, int64_t count);
   mlir::Type structOf(mlir::Type element, int64_t count);

@@ -180,25 +180,23 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   let summary = "split a program into phases, of which one alone goes from chunk to chunk";
   let description = [{
     The phase `_early` has what no state enters and what the states need, `_chain` what the states go through, `_late` what of
-    them and of the inputs becomes outputs. The chunks of the first and the last can be computed in any order or at once.
-    A phase `_remains` finds what bounds the state that a chunk leaves (`chunk.remains`), where no other phase leaves that:
-    only a chain that begins within a sequence needs it.
-
-    What one phase needs of another it takes (`chunk.take`, `chunk.give`), but for what is made of inputs by elementwise
-    functions, decays and interactions: that is made again. A program whose states go through anything but reads, advances
-    and elementwise functions stays as it is.
+    them and of the inputs becomes outputs. The chunks of the first and the last can be computed in any order or at once. A
+    phase `_remains` finds what bounds the state that a chunk leaves (`chunk.remains`), where no other phase leaves that: only
+    a chain that begins within a sequence needs it. What one phase needs of another it takes (`chunk.take`, `chunk.give`), but
+    for what is made of inputs by elementwise functions, decays and interactions: that is made again. A program whose states go
+    through anything but reads, advances and elementwise functions stays as it is.
 
     With `outputs-in-chain` the chain does all that can be done with rows of values one step behind another: it reads and
-    advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by
-    number; outputs that are made so are its own. What no state enters is still done early, so that as little as can be
-    goes from chunk to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so
-    does one whose states systems are solved with. With `interactions-in-chain` the chain is the whole program, if that has
-    one state, which writes do not read, and interactions under one decay a token or none; what bounds the state has its phase.
-
-    With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how they are rounded, where
-    nothing else of the program cancels. Then the other phases are rounded like those of any program, but for the states that
-    systems are solved with: what is added to them is a product of keys as they came and of two parts of the scaled ones, and
-    they are left as they are. Each state has a chain of its own, `_chain_` and its name.
+    advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by number;
+    outputs that are made so are its own. What no state enters is still done early, so that as little as can be goes from chunk
+    to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so does one whose
+    states systems are solved with. `precise-inverses` leaves an inverse `precise` that only the chain's products take, if
+    errors last: no decay is between its writes, or a token has several. With `interactions-in-chain` the chain is the whole
+    program, if that has one state, which writes do not read, and interactions under one decay a token or none; what bounds the
+    state has its phase. With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how
+    they are rounded, where nothing else of the program cancels. Then the other phases are rounded like those of any program,
+    but for the states that systems are solved with: what is added to them is a product of keys as they came and of two parts
+    of the scaled ones, and they are left as they are. Each state has a chain of its own, `_chain_` and its name.
 
     Before:
     ```mlir
@@ -232,7 +230,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"outputsInChain", "outputs-in-chain", "bool", "false", "let the chain make the outputs that it can">,
                  Option<"interactionsInChain", "interactions-in-chain", "bool", "false", "let the chain make interactions too">,
-                 Option<"systemsApart", "systems-apart", "bool", "false", "an op of its own solves the systems of a chunk">];
+                 Option<"systemsApart", "systems-apart", "bool", "false", "an op of its own solves the systems of a chunk">,
+                 Option<"preciseInverses", "precise-inverses", "bool", "false", "inverses that the chain applies are left as factors of tf32">];
 }
 
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {

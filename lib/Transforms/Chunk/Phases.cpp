@@ -7,6 +7,7 @@
 #include "Transforms/Chunk/SystemStates.h"
 #include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Chunk/ChunkSteps.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace recur::chunk {
@@ -25,9 +26,10 @@ constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late"};
 class PhaseSplitter {
 public:
   /// `solvesApart`: systems are all that cancels, and are exact by themselves.
-  PhaseSplitter(ProgramOp program, bool outputsInChain, bool interactionsInChain, bool solvesApart)
+  PhaseSplitter(ProgramOp program, bool outputsInChain, bool interactionsInChain, bool solvesApart,
+                bool preciseInverses)
       : program(program), block(program.getBody().front()), structure(program), outputsInChain(outputsInChain),
-        interactionsInChain(interactionsInChain), solvesApart(solvesApart) {}
+        interactionsInChain(interactionsInChain), solvesApart(solvesApart), preciseInverses(preciseInverses) {}
   /// Puts the phases behind the program; gives whether there are any.
   bool split(OpBuilder &builder);
 
@@ -44,6 +46,8 @@ private:
   void need(Operation *op, Phase phase);
   bool canBeTaken(Value value);
   bool isThere(Value value);
+  bool isPrecise(Value value);
+  bool keepsErrors(InverseOp inverse);
   bool isRounded(Value value);
   Value take(OpBuilder &builder, Value value);
   ProgramOp build(OpBuilder &builder, Phase phase);
@@ -52,7 +56,7 @@ private:
   ProgramOp program;
   Block &block;
   recur::analysis::ChunkStructure structure;
-  bool outputsInChain, interactionsInChain, solvesApart, isExact = false;
+  bool outputsInChain, interactionsInChain, solvesApart, preciseInverses, isExact = false;
   llvm::DenseSet<Operation *> path, dependents;
   llvm::DenseSet<Operation *> chainOps;            // of those that depend on states
   llvm::DenseSet<Operation *> members[PhaseCount]; // ops that a phase computes
@@ -76,7 +80,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
       builder.setInsertionPointAfter(program);
       bool solvesApart = systemsApart && !outputsInChain && int64_t(program.getChunk()) == systemTokens &&
                          separateSystemStates(program, systemChannels);
-      if (PhaseSplitter(program, outputsInChain, interactionsInChain, solvesApart).split(builder))
+      if (PhaseSplitter(program, outputsInChain, interactionsInChain, solvesApart, preciseInverses).split(builder))
         program.erase();
     }
   }
@@ -318,8 +322,38 @@ std::string PhaseSplitter::nameOf(Value value) {
   return name;
 }
 
+/// Whether errors of what the inverse is applied to last: nothing decays between writes that follow each other, or a
+/// token has several of them. Products of tf32 take longer, and where a state decays errors do with it.
+bool PhaseSplitter::keepsErrors(InverseOp inverse) {
+  bool hasSteps = tensorOf(inverse.getResult()).getDimSize(0) > int64_t(program.getChunk());
+  llvm::SetVector<Operation *> makers;
+  BackwardSliceOptions inBlock;
+  inBlock.omitBlockArguments = true;
+  inBlock.inclusive = true;
+  (void)getBackwardSlice(inverse.getMatrix(), &makers, inBlock);
+  return hasSteps || llvm::none_of(makers, [](Operation *maker) {
+           auto interaction = dyn_cast<InteractionOp>(maker);
+           return interaction && interaction.getDecay();
+         });
+}
+
+/// Whether the value is an inverse that the chain applies and nobody else takes: of several blocks of rows, without
+/// gains, which would have to be in it before it is rounded, and with errors that last.
+bool PhaseSplitter::isPrecise(Value value) {
+  constexpr int64_t fewestRows = 32;
+  auto inverse = value.getDefiningOp<InverseOp>();
+  return preciseInverses && inverse && !inverse.getGain() && tensorOf(value).getDimSize(0) >= fewestRows &&
+         keepsErrors(inverse) && given[Early].contains(value) && taken[Chain].contains(value) &&
+         !taken[Late].contains(value) && llvm::all_of(value.getUses(), [&](OpOperand &use) {
+           auto apply = dyn_cast<ApplyOp>(use.getOwner());
+           return apply && use.getOperandNumber() == 0 && members[Chain].contains(apply);
+         });
+}
+
 /// Whether below this level nothing but products take the value, or too many numbers to keep them whole.
 bool PhaseSplitter::isRounded(Value value) {
+  if (isPrecise(value))
+    return false;
   if (isExact || tensorOf(value).getRank() != 2 || tensorOf(value).getDimSize(0) == 1)
     return false;
   if (value.getDefiningOp<StateOp>() && isSystemState(value))
@@ -369,7 +403,7 @@ Value PhaseSplitter::take(OpBuilder &builder, Value value) {
   if (std::optional<recur::analysis::Triangle> known = structure.findTriangle(value))
     triangle = builder.getDenseI64ArrayAttr({known->rowsPerToken, known->columnsPerToken});
   return TakeOp::create(builder, value.getLoc(), value.getType(), nameOf(value), isWhole(path, value), isRounded(value),
-                        triangle);
+                        triangle, isPrecise(value));
 }
 
 ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
@@ -399,7 +433,8 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   for (Value value : given[phase]) {
     if (phase == Early) // at once, so that its place is free for others
       inside.setInsertionPointAfter(copies.lookup(value).getDefiningOp());
-    GiveOp::create(inside, value.getLoc(), nameOf(value), isWhole(path, value), isRounded(value), copies.lookup(value));
+    GiveOp::create(inside, value.getLoc(), nameOf(value), isWhole(path, value), isRounded(value), copies.lookup(value),
+                   isPrecise(value));
   }
   if (phase == Early) {
     delayMaps(result.getBody().front());

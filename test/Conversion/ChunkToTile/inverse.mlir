@@ -37,3 +37,32 @@ chunk.program @part_of_a_block {} chunk 24 {
   %U = chunk.apply %T, %v : tensor<24x24xf32>, tensor<24x32xf32>
   chunk.output "u" %U : tensor<24x32xf32>
 }
+
+// One that is left for a product of tf32 is of f32, exchanged. What is multiplied by such a one is not rounded.
+// CHECK-LABEL: tile.kernel @left
+// CHECK: tile.invert %{{.*}} into %[[T:.*]] rows %{{.*}} exchanged : <32x32xf32, shared, [36, 1]> into <32x32xf32, shared, [36, 1]>
+// CHECK: tile.store %[[T]] rows %{{.*}} to %{{.*}} : <32x32xf32, shared, [36, 1]> to <?x32xf32, global>
+// SOLVE-LABEL: tile.kernel @left
+chunk.program @left {} chunk 32 {
+  %k = chunk.input "k" : tensor<32x32xf32>
+  %L = chunk.interaction %k, %k strict : tensor<32x32xf32>, tensor<32x32xf32>
+  %T = chunk.inverse %L : tensor<32x32xf32>
+  chunk.give "T" precise %T : tensor<32x32xf32>
+}
+
+// CHECK-LABEL: tile.kernel @taken
+// CHECK: tile.load %{{.*}} into %[[T:.*]] : <?x32xf32, global> into <32x32xf32, shared, [36, 1]>
+// CHECK: tile.map %{{.*}} into %[[Y:.*]] rows {{.*}} into <32x64xf32, shared, [68, 1]>
+// CHECK: tile.product left_exchanged %[[T]], %[[Y]] into %[[U:.*]] rows %{{.*}} left_triangle [1, 1] {{.*}} into <32x64xbf16, shared, [72, 1]>
+// CHECK: tile.product transposed %[[U]], %
+chunk.program @taken {} chunk 32 {
+  %k = chunk.input "k" : tensor<32x32xf32>
+  %v = chunk.input "v" : tensor<32x64xf32>
+  %T = chunk.take "T" precise triangle [1, 1] : tensor<32x32xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %x = chunk.read %k, %S : tensor<32x32xf32>, tensor<64x32xf32>
+  %y = chunk.map sub %v, %x : tensor<32x64xf32>, tensor<32x64xf32>
+  %u = chunk.apply %T, %y : tensor<32x32xf32>, tensor<32x64xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<64x32xf32>, tensor<32x64xf32>, tensor<32x32xf32>
+  chunk.next %S, %S1 : tensor<64x32xf32>
+}

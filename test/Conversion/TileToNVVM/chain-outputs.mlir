@@ -56,3 +56,32 @@ chunk.program @outputs {} chunk 16 {
   %S1 = chunk.advance %S, %u, %k : tensor<64x32xf32>, tensor<16x64xf32>, tensor<16x32xf32>
   chunk.next %S, %S1 : tensor<64x32xf32>
 }
+
+// A precise product is of tf32: eight tokens at a time, which are 32 bytes of a row of the matrix, from numbers as the
+// product before it left them. The vote is on these.
+// CHECK-LABEL: llvm.func @precise
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+// CHECK: arith.subf
+// CHECK: add.u32 low, ${{[0-9]+}}, 2;\0Amov.b64 at1
+// CHECK-SAME: wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {$0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15}, {$16, $17, $18, $19}, at0, first, 1, 1;
+// CHECK-SAME: at3, adds, 1, 1;
+// CHECK-NOT: wgmma.wait_group
+// CHECK: fma.rn.f32 sum0, $1, zero, sum0;
+// CHECK: bar.red.or.pred
+// CHECK: scf.if
+// CHECK: math.absf
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32
+// CHECK: } else {
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16
+chunk.program @precise {} chunk 32 {
+  %k = chunk.input "k" : tensor<32x32xf32>
+  %v = chunk.input "v" : tensor<32x64xf32>
+  %T = chunk.take "T" precise triangle [1, 1] : tensor<32x32xf32>
+  %S = chunk.state "S" : tensor<64x32xf32>
+  %x = chunk.read %k, %S : tensor<32x32xf32>, tensor<64x32xf32>
+  %y = chunk.map sub %v, %x : tensor<32x64xf32>, tensor<32x64xf32>
+  %u = chunk.apply %T, %y : tensor<32x32xf32>, tensor<32x64xf32>
+  chunk.output "u" %u : tensor<32x64xf32>
+  %S1 = chunk.advance %S, %u, %k : tensor<64x32xf32>, tensor<32x64xf32>, tensor<32x32xf32>
+  chunk.next %S, %S1 : tensor<64x32xf32>
+}

@@ -73,7 +73,7 @@ tile.kernel @inverse_that_is_not_rounded required 0 workspace 0 threads 32 share
 ^bb0(%n: i64):
   %a = tile.alloc at 0 : !tile.tile<32x32xf32, shared, [32, 1]>
   %b = tile.alloc at 4096 : !tile.tile<32x32xf32, shared, [32, 1]>
-  // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16 and lies in shared memory, in rows of whole 16 bytes}}
+  // expected-error @below {{'tile.invert' op cannot be lowered: its result is of bf16, or of f32 exchanged, and lies in shared memory, in rows of whole 16 bytes}}
   tile.invert %a into %b rows %n : !tile.tile<32x32xf32, shared, [32, 1]> into !tile.tile<32x32xf32, shared, [32, 1]>
 }
 
@@ -126,4 +126,14 @@ tile.kernel @systems_of_odd_channels required 0 workspace 0 threads 128 shared 6
 // expected-error @below {{'tile.kernel' op cannot be lowered: only kernels with their state in registers have parts of fewer channels}}
 tile.kernel @cut required 0 workspace 0 threads 32 shared 0 channels 96 {
 ^bb0(%n: i64):
+}
+
+// -----
+
+tile.kernel @exchanged required 0 workspace 0 threads 32 shared 16384 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<32x32xf32, shared, [36, 1]>
+  %b = tile.alloc at 8192 : !tile.tile<32x32xf32, shared, [36, 1]>
+  // expected-error @below {{'tile.product' op cannot be lowered: only a chain with its state in registers has exchanged columns}}
+  tile.product left_exchanged %a, %a into %b rows %n inner %n : !tile.tile<32x32xf32, shared, [36, 1]>, !tile.tile<32x32xf32, shared, [36, 1]> into !tile.tile<32x32xf32, shared, [36, 1]>
 }

@@ -884,3 +884,10 @@ chunk.program @p {} chunk 8 {
   chunk.remains "S" %d : tensor<1x5xf32>
   chunk.next %S, %S : tensor<2x3xf32>
 }
+
+// -----
+
+chunk.program @both {} chunk 8 {
+  // expected-error@+1 {{'chunk.take' op is rounded to the type of the data or precise, but not both}}
+  %x = chunk.take "x" rounded precise triangle [1, 1] : tensor<8x8xf32>
+}

@@ -172,13 +172,18 @@ chunk.program @one_token {} chunk 1 {
 // CHECK: %S = chunk.take "S" whole rounded : tensor<5x3xf32>
 // CHECK: %w = chunk.take "w" : tensor<16x3xf32>
 // CHECK: %T = chunk.take "T" rounded triangle [2, 1] : tensor<16x8xf32>
+// CHECK: %U = chunk.take "U" precise triangle [1, 1] : tensor<8x8xf32>
 // CHECK: chunk.give "r" rounded %{{.*}} : tensor<16x5xf32>
+// CHECK: chunk.give "V" precise %{{.*}} : tensor<8x8xf32>
 chunk.program @phase {} chunk 8 exact {
   %S = chunk.take "S" whole rounded : tensor<5x3xf32>
   %w = chunk.take "w" : tensor<16x3xf32>
   %T = chunk.take "T" rounded triangle [2, 1] : tensor<16x8xf32>
+  %U = chunk.take "U" precise triangle [1, 1] : tensor<8x8xf32>
   %r = chunk.read %w, %S : tensor<16x3xf32>, tensor<5x3xf32>
   chunk.give "r" rounded %r : tensor<16x5xf32>
+  %V = chunk.map neg %U : tensor<8x8xf32>
+  chunk.give "V" precise %V : tensor<8x8xf32>
 }
 
 // What remains of a state, as a whole and by column.

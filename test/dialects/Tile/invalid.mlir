@@ -598,3 +598,22 @@ tile.kernel @no_array required 0 workspace 0 threads 32 shared 0 {
   // expected-error @below {{'tile.segment' op has maps among its summaries, if any, and for these some of the kernel's 1 arrays}}
   %a:5 = tile.segment %tokens by 64 initial %s final %s summaries made of 1 maps [1] : !tile.tile<?x2x3xf32, global>
 }
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<8x8xf32, local, [16, 1]>
+  %b = tile.alloc : !tile.tile<8x8xbf16, local, [16, 1]>
+  // expected-error @below {{'tile.invert' op exchanges whole eights of columns of f32 that are not scaled, not those of '!tile.tile<8x8xbf16, local, [16, 1]>'}}
+  tile.invert %a into %b rows %n exchanged : !tile.tile<8x8xf32, local, [16, 1]> into !tile.tile<8x8xbf16, local, [16, 1]>
+}
+
+// -----
+
+tile.kernel @k required 0 workspace 0 {
+^bb0(%n: i64):
+  %a = tile.alloc : !tile.tile<4x4xf32, shared, [16, 1]>
+  // expected-error @below {{'tile.product' op has exchanged columns of f32, whole eights of them, and no transposed factor, not '!tile.tile<4x4xf32, shared, [16, 1]>' and '!tile.tile<4x4xf32, shared, [16, 1]>'}}
+  tile.product left_exchanged %a, %a into %a rows %n inner %n : !tile.tile<4x4xf32, shared, [16, 1]>, !tile.tile<4x4xf32, shared, [16, 1]> into !tile.tile<4x4xf32, shared, [16, 1]>
+}

@@ -83,6 +83,11 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.invert %A into %rounded rows %tokens : !square into !tile.tile<64x64xbf16, local, [64, 1]>
   // CHECK: tile.invert %{{.*}} into %{{.*}} rows %{{.*}} scaled_columns %{{.*}} : {{.*}} scaled_columns
   tile.invert %A into %rounded rows %tokens scaled_columns %s : !square into !tile.tile<64x64xbf16, local, [64, 1]> scaled_columns !numbers
+  %exchanged = tile.alloc : !tile.tile<64x64xf32, shared, [68, 1]>
+  // CHECK: tile.invert %{{.*}} into %{{.*}} rows %{{.*}} exchanged : {{.*}} into <64x64xf32, shared, [68, 1]>
+  tile.invert %A into %exchanged rows %tokens exchanged : !square into !tile.tile<64x64xf32, shared, [68, 1]>
+  // CHECK: tile.product left_exchanged %{{.*}}, %{{.*}} into %{{.*}} rows %{{.*}} inner %{{.*}} left_triangle [1, 1]
+  tile.product left_exchanged %exchanged, %a into %b rows %tokens inner %tokens left_triangle [1, 1] : !tile.tile<64x64xf32, shared, [68, 1]>, !rows into !rows
   // CHECK: tile.scaled_dots %{{.*}}, %{{.*}} scales %{{.*}} into %{{.*}} rows %{{.*}} block 16 points [1] of [0]
   tile.scaled_dots %a, %b scales %a into %A rows %tokens block 16 points [1] of [0] : !rows, !rows scales !rows into !square
   %channels = tile.alloc : !tile.tile<32x16xbf16, local, [16, 1]>
