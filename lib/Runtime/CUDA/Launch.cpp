@@ -141,7 +141,7 @@ public:
 
 private:
   int32_t findNext(int32_t number, int32_t step) const;
-  SideBySide planBeside(int32_t number) const;
+  SideBySide planBeside(int32_t number, int64_t chunks, bool keepsUnit) const;
   int64_t countSegments(int32_t number) const;
   bool areStatesInPlace() const;
   bool isCut() const;
@@ -180,15 +180,14 @@ int32_t Launcher::findNext(int32_t number, int32_t step) const {
   return number < kernel.launch_count ? number : -1;
 }
 
-/// How the launch runs beside the one behind it, if that is good.
-SideBySide Launcher::planBeside(int32_t number) const {
+/// How the launch runs beside the one behind it, if that is good, where each sequence has so many chunks.
+SideBySide Launcher::planBeside(int32_t number, int64_t chunks, bool keepsUnit) const {
   const recur_launch_info &launch = kernel.launches[number];
   int32_t next = findNext(number, 1);
   if (!multiprocessors || !launch.teams || next < 0 || !kernel.launches[next].awaits)
     return {};
-  return planSideBySide({resolved.sequences * resolved.heads, countChunks(resolved, kernel),
-                         kernel.launches[next].parts, launch.teams, double(launch.cost),
-                         resolved.call->sequence_offsets != nullptr},
+  return planSideBySide({resolved.sequences * resolved.heads, chunks, kernel.launches[next].parts, launch.teams,
+                         double(launch.cost), keepsUnit},
                         multiprocessors);
 }
 
@@ -225,7 +224,7 @@ int64_t Launcher::countSegments(int32_t number) const {
     return forceSegments(cuttable, multiprocessors);
   if (int32_t before = findNext(number, -1); before >= 0 && launch.awaits) {
     cuttable.before = kernel.launches[before].cost * double(cuttable.units) / multiprocessors * cuttable.uncut;
-    cuttable.uncut = planBeside(before).time / double(countChunks(resolved, kernel)) * double(chunks);
+    cuttable.uncut = planBeside(before, chunks, /*keepsUnit=*/false).time;
   }
   return planSegments(cuttable, multiprocessors);
 }
@@ -274,7 +273,7 @@ recur_status Launcher::run(int32_t number) {
     return RECUR_OK;
   SideBySide beside;
   if (int32_t next = findNext(number, 1); next >= 0 && countSegments(next) == 1)
-    beside = planBeside(number);
+    beside = planBeside(number, countChunks(resolved, kernel), resolved.call->sequence_offsets != nullptr);
   if (launch.teams && !beside.teams)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
   alignas(abi::mapAlignment) int64_t words[abi::getMapWord(abi::mostLaunchArrays + 1, abi::mostMaps)];

@@ -344,6 +344,38 @@ TEST_F(Segments, AreSummarisedForTheLaunchThatIsCut) {
   recur_unload(&pair);
 }
 
+/// What runs beside what is found for the tokens of a call, and packed sequences have those of all of them: how they
+/// are cut may not follow from that, or they would have other bits than each by itself.
+TEST_F(Segments, AreAsManyOfPackedSequencesAsOfEachByItself) {
+  alignas(64) static char longer[2][1 << 20], space[1 << 22];
+  arguments[0].data = longer[0];
+  arguments[3].data = longer[1];
+  call.workspace = space;
+  call.workspace_bytes = sizeof space;
+  auto countOf = [&](int64_t sequences, int64_t tokens, const int64_t *offsets) {
+    call.B = offsets ? 1 : sequences;
+    call.T = tokens;
+    call.sequence_offsets = call.device_offsets = offsets;
+    call.sequence_count = offsets ? sequences : 0;
+    fakeCUDA.all.clear();
+    EXPECT_EQ(recur_forward(&pair, &call), RECUR_OK) << recur_message();
+    return fakeCUDA.all.empty() ? 0 : fakeCUDA.all.back().grid[1];
+  };
+  int cut = 0, whole = 0;
+  for (int64_t tokens : {500, 640, 1000})
+    for (float cost : {0.05f, 0.2f, 0.35f, 0.5f, 0.8f, 1.2f, 2.0f})
+      for (int multiprocessors = 8; multiprocessors < 40; ++multiprocessors) {
+        launchPair[0].cost = cost;
+        fakeCUDA.multiprocessors = multiprocessors;
+        const int64_t offsets[] = {0, tokens, 2 * tokens};
+        unsigned apart = countOf(2, tokens, nullptr);
+        ASSERT_EQ(countOf(2, 2 * tokens, offsets), apart) << tokens << " tokens, " << cost << ", " << multiprocessors;
+        ++(apart > 1 ? cut : whole);
+      }
+  EXPECT_GT(cut, 20);
+  EXPECT_GT(whole, 20);
+}
+
 TEST_F(Segments, OfNoTokensThereIsOne) {
   call.T = 0;
   call.plan = RECUR_PLAN_SEGMENT;
