@@ -477,7 +477,8 @@ bool ChainFinder::fitsRegisters() const {
     }
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   int64_t rounded = isRead ? chain.keys / 4 : 0;
-  return chain.keys % 16 == 0 && chain.keys / 2 + rounded + largest + forAddresses <= chain.registers();
+  return chain.keys % 16 == 0 && chain.keys <= StateChain::mostKeys &&
+         chain.keys / 2 + rounded + largest + forAddresses <= chain.registers();
 }
 
 /// Two warps store a state where that leaves registers enough, for it is more than some values.

@@ -83,6 +83,7 @@ struct StateChain {
   };
   /// Value channels: as many as a product of a warpgroup has rows.
   static constexpr int64_t channels = 64;
+  static constexpr int64_t mostKeys = 256; // columns of a warpgroup's product
   static constexpr int64_t stateThreads = 128, loadThreads = 64, announceThreads = 32;
   /// Registers of a thread where a second warpgroup makes interactions. They are dealt out evenly at first, and the
   /// warps of the other roles, a third warpgroup, give some to the one that has the state.
