@@ -1,20 +1,23 @@
 """The calls that users of flash-linear-attention have, with the same arguments, layouts and defaults.
 
 ``from recur import fla`` in place of imports from ``fla.ops`` switches a model over, to kernels for processors and GPUs. Inputs are
-``[B, T, H, ...]``, states ``[N, H, K, V]`` in float32, ``cu_seqlens`` packs sequences along T. float32 inputs are taken where
-that library asks for 16 bits, heads may share queries and keys everywhere, and NumPy's and JAX's arrays go in as PyTorch's
-tensors do. Each call is a recurrence below, written as one token, whose state is ``[K, V]`` as the caller's is: transposing it
-would take longer than a token does.
+``[B, T, H, ...]``, states ``[N, H, K, V]`` in float32, or ``[N, H, V, K]`` with ``state_v_first``; ``cu_seqlens`` packs sequences
+along T, and ``cu_seqlens_cpu`` are the same numbers in the processor's memory. float32 inputs are taken where that library asks for
+16 bits, each array is read in its own type, heads may share queries and keys everywhere, and NumPy's and JAX's arrays go in as
+PyTorch's tensors do. Each call is a recurrence of :mod:`recur.fla_texts`, whose state is ``[K, V]`` as the caller's is: transposing
+it would take longer than a token does.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from . import define
 from .errors import ArgumentError
+from .fla_texts import choose
 from .recurrence import REGISTRY, Recurrence
 
 __all__ = [
@@ -36,47 +39,36 @@ __all__ = [
     "mamba_chunk_scan_combined",
 ]
 
-_HEAD = """recurrence {name} {{
-  dim K, V
-  const scale = 1 / sqrt(K)
-  shared input q: [K], k: [K]
-  input v: [V]{inputs}
-  state S: [K, V]
-  let query = {query}
-  let key = {key}
-{body}
-  output o: [V] = scale * (query @ S)
-}}
-"""
+_Consts = tuple[tuple[str, float], ...]
 
 
 @functools.cache
-def _define_once(text: str, consts: tuple[tuple[str, float], ...], dims: tuple[tuple[str, int], ...]) -> Recurrence:
-    return define(text, consts=dict(consts), dims=dict(dims))
+def _define_once(name: str, there: tuple[str, ...], consts: _Consts) -> Recurrence:
+    return define(choose(name, there), consts=dict(consts))
 
 
-def _find(text: str, consts: tuple[tuple[str, float], ...], dims: tuple[tuple[str, int], ...]) -> str:
+def _find(name: str, there: tuple[str, ...], consts: _Consts) -> str:
     """The handle of a recurrence: nothing to be traced."""
-    return _define_once(text, consts, dims).handle
+    return _define_once(name, there, consts).handle
 
 
 # As torch.compiler.assume_constant_result does.
 _find._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _define(text: str, consts: tuple[tuple[str, float], ...] = (), dims: tuple[tuple[str, int], ...] = ()) -> Recurrence:
-    return REGISTRY[_find(text, consts, dims)]
+def _define(name: str, given: Mapping[str, Any], options: Mapping[str, bool], consts: Mapping[str, float | None]) -> Recurrence:
+    """The recurrence of that name in which there are these arrays, those of the options that are on, and the consts that have a
+    value. The text's own value of a const holds where there is none."""
+    there = [value for value, array in given.items() if array is not None] + [option for option, is_on in options.items() if is_on]
+    numbers = tuple((const, float(value)) for const, value in consts.items() if value is not None)
+    return REGISTRY[_find(name, (*there, *(const for const, _ in numbers)), numbers)]
 
 
-def _write(name: str, inputs: str, body: str, normalize: bool) -> str:
-    """A recurrence of a query and a key, which are brought to length one where that is asked for."""
-    return _HEAD.format(
-        name=name,
-        inputs=", " + inputs if inputs else "",
-        query="l2norm(q)" if normalize else "q",
-        key="l2norm(k)" if normalize else "k",
-        body="\n".join("  " + line for line in body.split("\n")),
-    )
+def _pair(cu_seqlens: Any, cu_seqlens_cpu: Any) -> Any:
+    """Offsets as a call takes them: of tensors on a GPU both, of others the one that the processor can read."""
+    if cu_seqlens is None or cu_seqlens_cpu is None:
+        return cu_seqlens if cu_seqlens_cpu is None else cu_seqlens_cpu
+    return (cu_seqlens_cpu, cu_seqlens) if getattr(cu_seqlens, "is_cuda", False) else cu_seqlens_cpu
 
 
 def _widen(state: Any) -> Any:
@@ -86,25 +78,47 @@ def _widen(state: Any) -> Any:
     return state.float() if hasattr(state, "float") else state.astype("float32")
 
 
+def _call(
+    name: str,
+    given: Mapping[str, Any],
+    initial: Any,
+    final: bool,
+    offsets: Any,
+    transposed: bool = False,
+    options: Mapping[str, bool] | None = None,
+    **consts: float | None,
+) -> tuple[Any, Any]:
+    """The output, and the state S, or None."""
+    recurrence = _define(name, given, options or {}, consts)
+    arrays = {value: array for value, array in given.items() if array is not None}
+    states = None if initial is None else {"S": _widen(initial)}
+    results = recurrence(**arrays, initial=states, final=final, offsets=offsets, states_transposed=transposed)
+    if not final:
+        return results, None
+    state = results[1]
+    return results[0], state["S"] if isinstance(state, dict) else state
+
+
 def _refuse_heads_first(head_first: bool) -> None:
     if head_first:
         raise ArgumentError("head_first=True is not taken: transpose to [B, T, H, ...]")
 
 
-def _scale(scale: float | None) -> tuple[tuple[str, float], ...]:
-    return () if scale is None else (("scale", float(scale)),)
+def _check_strength(call: str, use_beta_sigmoid_in_kernel: bool, allow_neg_eigval: bool) -> dict[str, bool]:
+    if allow_neg_eigval and not use_beta_sigmoid_in_kernel:
+        raise ArgumentError(f"{call}: allow_neg_eigval needs use_beta_sigmoid_in_kernel, for it doubles what the sigmoid gives")
+    return {"beta_sigmoid": use_beta_sigmoid_in_kernel, "negative": allow_neg_eigval}
 
 
-def _call(
-    recurrence: Recurrence, given: dict[str, Any], initial: Any, final: bool, cu_seqlens: Any, transposed: bool = False
-) -> tuple[Any, Any]:
-    """The output, and the state S, or None."""
-    states = None if initial is None else {"S": _widen(initial)}
-    results = recurrence(**given, initial=states, final=final, offsets=cu_seqlens, states_transposed=transposed)
-    if not final:
-        return results, None
-    state = results[1]
-    return results[0], state["S"] if isinstance(state, dict) else state
+def _need(call: str, name: str, array: Any) -> Any:
+    if array is None:
+        raise ArgumentError(f"{call} needs {name}")
+    return array
+
+
+def _flatten(param: Any) -> Any:
+    """A param ``[H]``, which some models keep as ``[1, 1, H, 1]``."""
+    return param if param is None or param.ndim == 1 else param.reshape(-1)
 
 
 def chunk_gated_delta_rule(
@@ -117,15 +131,20 @@ def chunk_gated_delta_rule(
     initial_state: Any = None,
     output_final_state: bool = False,
     use_qk_l2norm_in_kernel: bool = False,
+    use_beta_sigmoid_in_kernel: bool = False,
+    allow_neg_eigval: bool = False,
+    state_v_first: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """Gated DeltaNet: a decay ``g``, in log space, and a strength ``beta`` per token and head."""
     _refuse_heads_first(head_first)
-    body = "S = exp(g) * S\nS = S + beta * outer(key, v - key @ S)"
-    text = _write("gated_delta_rule", "g, beta", body, use_qk_l2norm_in_kernel)
-    given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
+    given = {"q": q, "k": k, "v": v, "g": _need("chunk_gated_delta_rule", "g", g)}
+    given["beta"] = _need("chunk_gated_delta_rule", "beta", beta)
+    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    return _call("gated_delta_rule", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale)
 
 
 def fused_recurrent_gated_delta_rule(
@@ -140,24 +159,23 @@ def fused_recurrent_gated_delta_rule(
     initial_state: Any = None,
     output_final_state: bool = False,
     use_qk_l2norm_in_kernel: bool = False,
+    use_gate_in_kernel: bool = False,
+    A_log: Any = None,
+    dt_bias: Any = None,
+    use_beta_sigmoid_in_kernel: bool = False,
+    allow_neg_eigval: bool = False,
+    state_v_first: bool = False,
     cu_seqlens: Any = None,
 ) -> tuple[Any, Any]:
-    """The same, for a few tokens; also with decays per key channel (``gk``) and per value channel (``gv``), and without."""
-    given = {"q": q, "k": k, "v": v}
-    inputs, body = [], []
-    for name, decay, line, declared in (
-        ("g", g, "S = exp(g) * S", "g"),
-        ("gk", gk, "S = diag(exp(gk)) @ S", "gk: [K]"),
-        ("gv", gv, "S = S @ diag(exp(gv))", "gv: [V]"),
-        ("beta", beta, "", "beta"),
-    ):
-        if decay is not None:
-            given[name] = decay
-            inputs.append(declared)
-            body += [line] if line else []
-    strength = "outer(key, v - key @ S)" if beta is None else "beta * outer(key, v - key @ S)"
-    text = _write("gated_delta_rule", ", ".join(inputs), "\n".join([*body, f"S = S + {strength}"]), use_qk_l2norm_in_kernel)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    """The same, for a few tokens; also with decays per key channel (``gk``) and per value channel (``gv``), and without. With
+    ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g + dt_bias)``."""
+    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("fused_recurrent_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
+    given = {"q": q, "k": k, "v": v, "g": g, "gk": gk, "gv": gv, "beta": beta}
+    if use_gate_in_kernel:
+        given["g"] = _need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "g", g)
+        given["A_log"] = _flatten(_need("fused_recurrent_gated_delta_rule: use_gate_in_kernel", "A_log", A_log))
+        given["dt_bias"] = dt_bias
+    return _call("gated_delta_rule", given, initial_state, output_final_state, cu_seqlens, state_v_first, options, scale=scale)
 
 
 def chunk_delta_rule(
@@ -170,13 +188,14 @@ def chunk_delta_rule(
     output_final_state: bool = False,
     use_qk_l2norm_in_kernel: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """DeltaNet."""
     _refuse_heads_first(head_first)
-    text = _write("delta_rule", "beta", "S = S + beta * outer(key, v - key @ S)", use_qk_l2norm_in_kernel)
+    options = {"l2norm": use_qk_l2norm_in_kernel}
     given = {"q": q, "k": k, "v": v, "beta": beta}
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    return _call("delta_rule", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
 
 
 fused_recurrent_delta_rule = chunk_delta_rule
@@ -199,35 +218,24 @@ def chunk_kda(
     lower_bound: float | None = None,
     state_v_first: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
     A_log: Any = None,
     dt_bias: Any = None,
 ) -> tuple[Any, Any]:
     """Kimi Delta Attention: a decay per key channel. With ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g +
-    dt_bias)``, or with ``safe_gate`` and a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``."""
+    dt_bias)``, or with a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``, where ``A_log`` may be left out."""
+    options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_kda", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
-    params, gate = [], "g"
     if use_gate_in_kernel:
-        if A_log is None:
+        if safe_gate and lower_bound is None:
+            raise ArgumentError("chunk_kda: safe_gate needs a lower_bound")
+        if A_log is None and lower_bound is None:
             raise ArgumentError("chunk_kda: use_gate_in_kernel needs A_log")
-        params.append("A_log")
-        given["A_log"] = A_log.reshape(-1)
-        if dt_bias is not None:
-            params.append("dt_bias: [K]")
-            given["dt_bias"] = dt_bias.reshape(v.shape[2], -1)
-            gate = "(g + dt_bias)"
-        if safe_gate:
-            if lower_bound is None:
-                raise ArgumentError("chunk_kda: safe_gate needs a lower_bound")
-            gate = f"({float(lower_bound)!r}) * sigmoid(exp(A_log) * {gate})"
-        else:
-            gate = f"-exp(A_log) * softplus({gate})"
-    strength = "beta"
-    if use_beta_sigmoid_in_kernel:
-        strength = "2 * sigmoid(beta)" if allow_neg_eigval else "sigmoid(beta)"
-    declared = "g: [K], beta" + (f"\n  param {', '.join(params)}" if params else "")
-    body = f"let decay = {gate}\nlet strength = {strength}\nS = diag(exp(decay)) @ S\nS = S + strength * outer(key, v - key @ S)"
-    text = _write("kda", declared, body, use_qk_l2norm_in_kernel)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, state_v_first)
+        given["A_log"] = _flatten(A_log)
+        given["dt_bias"] = dt_bias if dt_bias is None or dt_bias.ndim == 2 else dt_bias.reshape(v.shape[2], -1)
+    bound = lower_bound if use_gate_in_kernel else None
+    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    return _call("kda", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale, lower_bound=bound)
 
 
 fused_recurrent_kda = chunk_kda
@@ -241,13 +249,15 @@ def chunk_gla(
     scale: float | None = None,
     initial_state: Any = None,
     output_final_state: bool = False,
+    state_v_first: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """Gated linear attention: a decay per key channel, in log space."""
     _refuse_heads_first(head_first)
-    text = _write("gla", "g: [K]", "S = diag(exp(g)) @ S + outer(key, v)", False)
-    return _call(_define(text, _scale(scale)), {"q": q, "k": k, "v": v, "g": g}, initial_state, output_final_state, cu_seqlens)
+    given = {"q": q, "k": k, "v": v, "g": _need("chunk_gla", "g", g)}
+    return _call("gla", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
 
 
 def fused_recurrent_gla(
@@ -260,21 +270,14 @@ def fused_recurrent_gla(
     initial_state: Any = None,
     output_final_state: bool = False,
     reverse: bool = False,
+    state_v_first: bool = False,
     cu_seqlens: Any = None,
 ) -> tuple[Any, Any]:
     """The same for a few tokens, with decays per key channel and per value channel, either of which may be left out."""
     if reverse:
         raise ArgumentError("fused_recurrent_gla: reverse=True is not taken: turn the tokens around")
-    given = {"q": q, "k": k, "v": v}
-    inputs, decayed = [], "S"
-    if gk is not None:
-        given["gk"], decayed = gk, f"diag(exp(gk)) @ {decayed}"
-        inputs.append("gk: [K]")
-    if gv is not None:
-        given["gv"], decayed = gv, f"({decayed}) @ diag(exp(gv))"
-        inputs.append("gv: [V]")
-    text = _write("gla", ", ".join(inputs), f"S = {decayed} + outer(key, v)", False)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    given = {"q": q, "k": k, "v": v, "gk": gk, "gv": gv}
+    return _call("gla", given, initial_state, output_final_state, cu_seqlens, state_v_first, scale=scale)
 
 
 def chunk_simple_gla(
@@ -288,25 +291,11 @@ def chunk_simple_gla(
     output_final_state: bool = False,
     state_v_first: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any]:
     """Linear attention with a decay per token and head (``g``), per head (``g_gamma``), both or none."""
-    given = {"q": q, "k": k, "v": v}
-    inputs, decay = "", []
-    if g is not None:
-        given["g"], inputs = g, "g"
-        decay.append("g")
-    if g_gamma is not None:
-        given["g_gamma"] = g_gamma
-        inputs = f"{inputs}\n  param g_gamma" if inputs else "unused"
-        decay.append("g_gamma")
-    if inputs == "unused":
-        text = _write("simple_gla", "", "S = exp(g_gamma) * S + outer(key, v)", False).replace(
-            "  state S", "  param g_gamma\n  state S"
-        )
-    else:
-        decayed = f"exp({' + '.join(decay)}) * S" if decay else "S"
-        text = _write("simple_gla", inputs, f"S = {decayed} + outer(key, v)", False)
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens, state_v_first)
+    given = {"q": q, "k": k, "v": v, "g": g, "g_gamma": g_gamma}
+    return _call("simple_gla", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), state_v_first, scale=scale)
 
 
 fused_recurrent_simple_gla = chunk_simple_gla
@@ -325,11 +314,8 @@ def chunk_linear_attn(
 ) -> tuple[Any, Any]:
     """Linear attention; ``normalize`` divides by the sum of the scores, of each packed sequence by itself."""
     _refuse_heads_first(head_first)
-    text = _write("linear_attn", "", "S = S + outer(key, v)", False)
-    if normalize:
-        text = text.replace("state S: [K, V]", "state S: [K, V], z: [K]").replace("  output", "  z = z + k\n  output")
-        text = text.replace("scale * (query @ S)", "(scale * (query @ S)) / (scale * dot(z, query) + 1e-10)")
-    return _call(_define(text, _scale(scale)), {"q": q, "k": k, "v": v}, initial_state, output_final_state, cu_seqlens)
+    options = {"normalize": normalize}
+    return _call("linear_attn", {"q": q, "k": k, "v": v}, initial_state, output_final_state, cu_seqlens, options=options, scale=scale)
 
 
 def chunk_rwkv7(
@@ -350,19 +336,8 @@ def chunk_rwkv7(
     _refuse_heads_first(head_first)
     if (w is None) == (log_w is None):
         raise ArgumentError("chunk_rwkv7: give either w or log_w")
-    decay = "w" if w is None else "-exp(w)"
-    text = f"""recurrence rwkv7 {{
-  dim K, V
-  const scale = 1
-  input r: [K], k: [K], v: [V], a: [K], b: [K], w: [K]
-  state S: [K, V]
-  let decay = {decay}
-  S = diag(exp(decay)) @ S + outer(b, a @ S) + outer(k, v)
-  output o: [V] = scale * (r @ S)
-}}
-"""
-    given = {"r": r, "k": k, "v": v, "a": a, "b": b, "w": log_w if w is None else w}
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    given = {"r": r, "k": k, "v": v, "a": a, "b": b, "w": w, "log_w": log_w}
+    return _call("rwkv7", given, initial_state, output_final_state, cu_seqlens, scale=scale)
 
 
 def chunk_gated_delta_product(
@@ -377,24 +352,11 @@ def chunk_gated_delta_product(
     output_final_state: bool = False,
     cu_seqlens: Any = None,
     use_qk_l2norm_in_kernel: bool = False,
+    cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any]:
     """Gated DeltaProduct: one decay, then ``num_householder`` steps a token. Keys, values and strengths of the steps lie along
     T: ``[B, T * num_householder, H, ...]``. ``g`` may be None."""
     B, T, H = q.shape[:3]
-    step = "l2norm(k[j])" if use_qk_l2norm_in_kernel else "k[j]"
-    text = f"""recurrence gated_delta_product {{
-  dim K, V, N
-  const scale = 1 / sqrt(K)
-  input q: [K], k: [N, K], v: [N, V], beta: [N]{", g" if g is not None else ""}
-  state S: [K, V]
-  {"S = exp(g) * S" if g is not None else ""}
-  for j in 0..N {{
-    let key = {step}
-    S = S + beta[j] * outer(key, v[j] - key @ S)
-  }}
-  output o: [V] = scale * ({"l2norm(q)" if use_qk_l2norm_in_kernel else "q"} @ S)
-}}
-"""
 
     def by_token(array: Any) -> Any:
         if array.shape[1] != T * num_householder:
@@ -404,10 +366,10 @@ def chunk_gated_delta_product(
             )
         return array.reshape(B, T, num_householder, H, *array.shape[3:]).swapaxes(2, 3)
 
-    given = {"q": q, "k": by_token(k), "v": by_token(v), "beta": by_token(beta)}
-    if g is not None:
-        given["g"] = g
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    given = {"q": q, "k": by_token(k), "v": by_token(v), "beta": by_token(beta), "g": g}
+    options = {"l2norm": use_qk_l2norm_in_kernel}
+    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    return _call("gated_delta_product", given, initial_state, output_final_state, offsets, options=options, scale=scale)
 
 
 def chunk_comba(
@@ -422,17 +384,12 @@ def chunk_comba(
     output_final_state: bool = False,
     use_qk_l2norm_in_kernel: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any]:
     """Comba: what is erased is read by the auxiliary key ``p``, before the decay."""
-    given = {"q": q, "k": k, "v": v, "p": k if p is None else p, "g": g}
-    strength, inputs = "", "p: [K], g"
-    if beta is not None:
-        given["beta"], strength, inputs = beta, "beta * ", "p: [K], g, beta"
-    reader = "l2norm(p)" if use_qk_l2norm_in_kernel else "p"
-    text = _write(
-        "comba", inputs, f"let reader = {reader}\nS = exp(g) * S + {strength}outer(key, v - reader @ S)", use_qk_l2norm_in_kernel
-    )
-    return _call(_define(text, _scale(scale)), given, initial_state, output_final_state, cu_seqlens)
+    given = {"q": q, "k": k, "v": v, "p": k if p is None else p, "g": g, "beta": beta}
+    options = {"l2norm": use_qk_l2norm_in_kernel}
+    return _call("comba", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
 
 
 def chunk_mesa_net(
@@ -446,25 +403,17 @@ def chunk_mesa_net(
     h_kv_init: Any = None,
     output_final_state: bool = False,
     max_CG_iteration: int = 30,
+    use_qk_l2norm_in_kernel: bool = False,
     cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any, Any]:
     """MesaNet: the read-out solves a least-squares problem by conjugate gradients. Gives the output and both states."""
-    text = """recurrence mesa_net {
-  dim K, V
-  const iterations = 30
-  input q: [K], k: [K], v: [V], g, beta
-  param lamb: [K]
-  state G: [K, K], S: [K, V]
-  G = exp(g) * G + beta * outer(k, k)
-  S = exp(g) * S + beta * outer(k, v)
-  output o: [V] = cg(G, q, ridge = lamb, iterations = iterations) @ S
-}
-"""
-    recurrence = _define(text, (("iterations", float(max_CG_iteration)),))
+    given = {"q": q, "k": k, "v": v, "g": g, "beta": beta, "lamb": lamb}
+    recurrence = _define("mesa_net", given, {"l2norm": use_qk_l2norm_in_kernel}, {"iterations": max_CG_iteration})
     initial = None
     if h_kk_init is not None or h_kv_init is not None:
         initial = {"G": _widen(h_kk_init), "S": _widen(h_kv_init)}
-    results = recurrence(q, k, v, g, beta, lamb, initial=initial, final=output_final_state, offsets=cu_seqlens)
+    results = recurrence(**given, initial=initial, final=output_final_state, offsets=_pair(cu_seqlens, cu_seqlens_cpu))
     if not output_final_state:
         return results, None, None
     return results[0], results[1]["G"], results[1]["S"]
@@ -491,35 +440,11 @@ def mamba_chunk_scan_combined(
     ``[B, H, V, K]`` too. ``chunk_size`` is taken and has no meaning here; packed sequences come by ``cu_seqlens``."""
     if seq_idx is not None:
         raise ArgumentError("mamba_chunk_scan_combined: seq_idx is not taken: give cu_seqlens")
-    given = {"B": B, "C": C, "x": x, "dt": dt, "A": A}
-    inputs, params, skip = "", "A", ""
-    step = "dt"
-    if dt_bias is not None:
-        given["dt_bias"], params, step = dt_bias, params + ", dt_bias", "dt + dt_bias"
-    if dt_softplus:
-        step = f"softplus({step})"
-    low, high = dt_limit
-    if low > 0:
-        step = f"max({step}, {float(low)!r})"
-    if high < math.inf:
-        step = f"min({step}, {float(high)!r})"
-    if D is not None:
-        given["D"] = D
-        params += ", D: [V]" if D.ndim == 2 else ", D"
-        skip = " + D * x"
-    output = f"S @ C{skip}"
-    if z is not None:
-        given["z"], inputs, output = z, ", z: [V]", f"({output}) * silu(z)"
-    text = f"""recurrence mamba_scan {{
-  dim K, V
-  shared input B: [K], C: [K]
-  input x: [V], dt{inputs}
-  param {params}
-  state S: [V, K]
-  let step = {step}
-  S = exp(step * A) * S + outer(step * x, B)
-  output y: [V] = {output}
-}}
-"""
-    y, state = _call(_define(text), given, initial_states, return_final_states, cu_seqlens)
+    given = {"B": B, "C": C, "x": x, "dt": dt, "A": A, "dt_bias": dt_bias, "D": D, "z": z}
+    options = {"softplus": dt_softplus, "channels": D is not None and D.ndim == 2}
+    lowest, highest = dt_limit
+    y, state = _call(
+        "mamba_scan", given, initial_states, return_final_states, cu_seqlens, options=options,
+        lowest=lowest if lowest > 0 else None, highest=highest if highest < math.inf else None,
+    )  # fmt: skip
     return (y, state) if return_final_states else y

@@ -1,13 +1,15 @@
 """flash-linear-attention's calls, against loops over tokens in float64."""
 
+import itertools
 import math
+import re
 
 import numpy
 import pytest
 from conftest import FLOAT, error_of
 
 import recur
-from recur import fla
+from recur import fla, fla_texts
 
 B, T, H, K, V = 2, 37, 4, 8, 6
 random = numpy.random.default_rng(3)
@@ -83,6 +85,25 @@ def test_gated_delta_rule(data, normalize, scale, initial):
     assert fla.chunk_gated_delta_rule(**data)[1] is None
 
 
+@pytest.mark.parametrize("negative", [False, True])
+def test_gates_inside(data, negative):
+    """The decay of a param, and a strength that a sigmoid gives."""
+    A_log, dt_bias = normal(H), normal(H)
+    data["beta"] = normal(B, T, H)
+    options = {"use_beta_sigmoid_in_kernel": True, "allow_neg_eigval": negative, "output_final_state": True}
+
+    def step(S, x, h):
+        decay = -numpy.exp(A_log[h]) * softplus(x["g"] + dt_bias[h])
+        S = delta(numpy.exp(decay) * S, x["k"], x["v"], (1 + negative) * sigmoid(x["beta"]))
+        return S, K**-0.5 * x["q"] @ S
+
+    want = loop(step, data)
+    inside = fla.fused_recurrent_gated_delta_rule(**data, **options, use_gate_in_kernel=True, A_log=A_log, dt_bias=dt_bias)
+    agrees(inside, want, 5e-5)
+    data["g"] = (-numpy.exp(A_log) * softplus(data["g"] + dt_bias)).astype(FLOAT)
+    agrees(fla.chunk_gated_delta_rule(**data, **options), want, 5e-5)
+
+
 def test_grouped_values_and_decays_of_channels(data):
     data = {**data, "q": data["q"][:, :, :2], "k": data["k"][:, :, :2], "gk": -abs(normal(B, T, H, K)), "gv": -abs(normal(B, T, H, V))}
 
@@ -113,21 +134,50 @@ def test_packed_sequences(data):
         agrees((o[:, offsets[i] : offsets[i + 1]], S[i : i + 1]), want, 1e-6)
 
 
-@pytest.mark.parametrize("gate", ["given", "softplus", "bounded"])
+def test_states_with_values_first(data):
+    turned = {"initial_state": H0.swapaxes(2, 3), "output_final_state": True, "state_v_first": True}
+    gk = -abs(normal(B, T, H, K))
+    calls = [
+        lambda **options: fla.chunk_gated_delta_rule(**data, **options),
+        lambda **options: fla.fused_recurrent_gated_delta_rule(**data, **options),
+        lambda **options: fla.chunk_gla(data["q"], data["k"], data["v"], gk, **options),
+        lambda **options: fla.fused_recurrent_gla(data["q"], data["k"], data["v"], gk, **options),
+        lambda **options: fla.chunk_simple_gla(data["q"], data["k"], data["v"], data["g"], **options),
+    ]
+    for call in calls:
+        o, S = call(**turned)
+        agrees((o, S.swapaxes(2, 3)), call(initial_state=H0, output_final_state=True), 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch", "jax"])
+def test_offsets_on_the_processor_too(data, kind):
+    library = pytest.importorskip({"numpy": "numpy", "torch": "torch", "jax": "jax.numpy"}[kind])
+    one = {name: library.asarray(array[:1]) for name, array in data.items()}
+    offsets = numpy.array([0, 10, T], numpy.int32)
+    want = fla.chunk_gated_delta_rule(**one, cu_seqlens=library.asarray(offsets))[0]
+    both = fla.chunk_gated_delta_rule(**one, cu_seqlens=library.asarray(offsets), cu_seqlens_cpu=library.asarray(offsets))[0]
+    assert (both == want).all() and (fla.chunk_gated_delta_rule(**one, cu_seqlens_cpu=library.asarray(offsets))[0] == want).all()
+
+
+@pytest.mark.parametrize("gate", ["given", "softplus", "bounded", "bounded without A_log"])
 def test_kda(data, gate):
     data["g"] = -abs(normal(B, T, H, K))
     A_log, dt_bias = normal(H), normal(H * K)
     options = {} if gate == "given" else {"use_gate_in_kernel": True, "A_log": A_log, "dt_bias": dt_bias}
     if gate == "bounded":
         options |= {"safe_gate": True, "lower_bound": -5.0, "use_beta_sigmoid_in_kernel": True, "allow_neg_eigval": True}
+    elif gate != "given" and gate != "softplus":
+        options |= {"A_log": None, "lower_bound": -4.0}
 
     def step(S, x, h):
         g, beta = x["g"], x["beta"]
         moved = g + dt_bias.reshape(H, K)[h]
         if gate == "softplus":
             g = -numpy.exp(A_log[h]) * softplus(moved)
-        if gate == "bounded":
+        elif gate == "bounded":
             g, beta = -5 * sigmoid(numpy.exp(A_log[h]) * moved), 2 * sigmoid(beta)
+        elif gate != "given":
+            g = -4 * sigmoid(moved)
         S = delta(numpy.exp(g)[:, None] * S, x["k"], x["v"], beta)
         return S, K**-0.5 * x["q"] @ S
 
@@ -213,6 +263,13 @@ def test_comba(data):
     agrees(fla.chunk_comba(**data, p=p, output_final_state=True), loop(step, {**data, "p": p}))
 
 
+def test_keys_of_length_one_in_mesa_net(data):
+    options = {"lamb": numpy.ones((H, K), FLOAT), "output_final_state": True}
+    data["k"] *= 3
+    unit_data = {**data, "q": unit(data["q"]).astype(FLOAT), "k": unit(data["k"]).astype(FLOAT)}
+    agrees(fla.chunk_mesa_net(**data, **options, use_qk_l2norm_in_kernel=True), fla.chunk_mesa_net(**unit_data, **options))
+
+
 def test_mesa_net(data):
     lamb = numpy.full((H, K), 0.5, FLOAT) + random.uniform(0, 1, (H, K)).astype(FLOAT)
     o, G, S = fla.chunk_mesa_net(**data, lamb=lamb, output_final_state=True)
@@ -257,6 +314,20 @@ def test_mamba(full):
     assert numpy.array_equal(fla.mamba_chunk_scan_combined(x, dt, A, Bs, C, 64, **options), y)
 
 
+def test_texts_say_each_thing_once():
+    """Whatever a call has, a name is given one meaning at most; and what lines are there with is known."""
+    options = {"l2norm", "beta_sigmoid", "negative", "softplus", "channels", "normalize", "lowest", "highest", "lower_bound"}
+    for name, text in fla_texts.TEXTS.items():
+        marks = [re.split(r"[ ,]+", line.split("  # ")[1]) for line in text.split("\n") if "  # " in line]
+        words = sorted({word for mark in marks for word in mark} - {"with", "without"})
+        declared = set(re.findall(r"\w+", " ".join(re.findall(r"(?:input|param) ([^#\n]*)", text))))
+        assert set(words) <= declared | options, name
+        for there in itertools.chain.from_iterable(itertools.combinations(words, count) for count in range(len(words) + 1)):
+            chosen = fla_texts.choose(name, there)
+            names = re.findall(r"(?:let|input|param|output) (\w+)", chosen)
+            assert len(names) == len(set(names)) and "# " not in chosen, (name, there)
+
+
 MISTAKES = [
     (lambda d: fla.chunk_gated_delta_rule(**d, head_first=True), "head_first=True is not taken: transpose to [B, T, H, ...]"),
     (lambda d: fla.chunk_kda(**d, use_gate_in_kernel=True), "chunk_kda: use_gate_in_kernel needs A_log"),
@@ -264,6 +335,15 @@ MISTAKES = [
         lambda d: fla.chunk_kda(**d, use_gate_in_kernel=True, A_log=normal(H), safe_gate=True),
         "chunk_kda: safe_gate needs a lower_bound",
     ),
+    (
+        lambda d: fla.chunk_kda(**d, allow_neg_eigval=True),
+        "chunk_kda: allow_neg_eigval needs use_beta_sigmoid_in_kernel, for it doubles what the sigmoid gives",
+    ),
+    (
+        lambda d: fla.fused_recurrent_gated_delta_rule(**d, use_gate_in_kernel=True),
+        "fused_recurrent_gated_delta_rule: use_gate_in_kernel needs A_log",
+    ),
+    (lambda d: fla.chunk_gla(d["q"], d["k"], d["v"], None), "chunk_gla needs g"),
     (lambda d: fla.chunk_rwkv7(d["q"], d["k"], d["v"], d["k"], d["k"]), "chunk_rwkv7: give either w or log_w"),
     (lambda d: fla.fused_recurrent_gla(d["q"], d["k"], d["v"], reverse=True), "fused_recurrent_gla: reverse=True is not taken: turn the tokens around"),
     (

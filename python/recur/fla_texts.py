@@ -1,0 +1,248 @@
+"""The recurrences behind :mod:`recur.fla`, one text each.
+
+A line that ends in ``# with X`` is there where the call has ``X``, which is an array that may be left out or an option that is on; one
+that ends in ``# without X`` is there where it has not. Several are separated by commas, and all of them must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+TEXTS = {
+    "gated_delta_rule": """
+recurrence gated_delta_rule {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V]
+  input g                                               # with g
+  input gk: [K]                                         # with gk
+  input gv: [V]                                         # with gv
+  input beta                                            # with beta
+  param A_log                                           # with A_log
+  param dt_bias                                         # with dt_bias
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let decay = g                                         # with g, without A_log
+  let decay = -exp(A_log) * softplus(g)                 # with g, A_log, without dt_bias
+  let decay = -exp(A_log) * softplus(g + dt_bias)       # with g, A_log, dt_bias
+  let strength = beta                                   # with beta, without beta_sigmoid
+  let strength = sigmoid(beta)                          # with beta, beta_sigmoid, without negative
+  let strength = 2 * sigmoid(beta)                      # with beta, beta_sigmoid, negative
+  S = exp(decay) * S                                    # with g
+  S = diag(exp(gk)) @ S                                 # with gk
+  S = S @ diag(exp(gv))                                 # with gv
+  S = S + strength * outer(key, v - key @ S)            # with beta
+  S = S + outer(key, v - key @ S)                       # without beta
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "delta_rule": """
+recurrence delta_rule {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V], beta
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  S = S + beta * outer(key, v - key @ S)
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "kda": """
+recurrence kda {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  const lower_bound = -5                                # with lower_bound
+  shared input q: [K], k: [K]
+  input v: [V], g: [K], beta
+  param A_log                                           # with A_log
+  param dt_bias: [K]                                    # with dt_bias
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let gate = g + dt_bias                                # with dt_bias
+  let gate = g                                          # without dt_bias
+  let decay = gate                                      # without A_log, lower_bound
+  let decay = -exp(A_log) * softplus(gate)              # with A_log, without lower_bound
+  let decay = lower_bound * sigmoid(exp(A_log) * gate)  # with A_log, lower_bound
+  let decay = lower_bound * sigmoid(gate)               # with lower_bound, without A_log
+  let strength = beta                                   # without beta_sigmoid
+  let strength = sigmoid(beta)                          # with beta_sigmoid, without negative
+  let strength = 2 * sigmoid(beta)                      # with beta_sigmoid, negative
+  S = diag(exp(decay)) @ S
+  S = S + strength * outer(key, v - key @ S)
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "gla": """
+recurrence gla {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V]
+  input g: [K]                                          # with g
+  input gk: [K]                                         # with gk
+  input gv: [V]                                         # with gv
+  state S: [K, V]
+  S = diag(exp(g)) @ S                                  # with g
+  S = diag(exp(gk)) @ S                                 # with gk
+  S = S @ diag(exp(gv))                                 # with gv
+  S = S + outer(k, v)
+  output o: [V] = scale * (q @ S)
+}
+""",
+    "simple_gla": """
+recurrence simple_gla {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V]
+  input g                                               # with g
+  param g_gamma                                         # with g_gamma
+  state S: [K, V]
+  S = exp(g) * S + outer(k, v)                          # with g, without g_gamma
+  S = exp(g_gamma) * S + outer(k, v)                    # with g_gamma, without g
+  S = exp(g + g_gamma) * S + outer(k, v)                # with g, g_gamma
+  S = S + outer(k, v)                                   # without g, g_gamma
+  output o: [V] = scale * (q @ S)
+}
+""",
+    "linear_attn": """
+recurrence linear_attn {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V]
+  state S: [K, V]
+  state z: [K]                                          # with normalize
+  S = S + outer(k, v)
+  z = z + k                                             # with normalize
+  output o: [V] = scale * (q @ S)                       # without normalize
+  output o: [V] = (scale * (q @ S)) / (scale * dot(z, q) + 1e-10)  # with normalize
+}
+""",
+    "rwkv7": """
+recurrence rwkv7 {
+  dim K, V
+  const scale = 1
+  input r: [K], k: [K], v: [V], a: [K], b: [K]
+  input w: [K]                                          # with w
+  input log_w: [K]                                      # without w
+  state S: [K, V]
+  let decay = -exp(w)                                   # with w
+  let decay = log_w                                     # without w
+  S = diag(exp(decay)) @ S + outer(b, a @ S) + outer(k, v)
+  output o: [V] = scale * (r @ S)
+}
+""",
+    "gated_delta_product": """
+recurrence gated_delta_product {
+  dim K, V, N
+  const scale = 1 / sqrt(K)
+  input q: [K], k: [N, K], v: [N, V], beta: [N]
+  input g                                               # with g
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  S = exp(g) * S                                        # with g
+  for j in 0..N {
+    let key = l2norm(k[j])                              # with l2norm
+    let key = k[j]                                      # without l2norm
+    S = S + beta[j] * outer(key, v[j] - key @ S)
+  }
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "comba": """
+recurrence comba {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V], p: [K], g
+  input beta                                            # with beta
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let reader = l2norm(p)                                # with l2norm
+  let reader = p                                        # without l2norm
+  S = exp(g) * S + beta * outer(key, v - reader @ S)    # with beta
+  S = exp(g) * S + outer(key, v - reader @ S)           # without beta
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "mesa_net": """
+recurrence mesa_net {
+  dim K, V
+  const iterations = 30
+  input q: [K], k: [K], v: [V], g, beta
+  param lamb: [K]
+  state G: [K, K], S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  G = exp(g) * G + beta * outer(key, key)
+  S = exp(g) * S + beta * outer(key, v)
+  output o: [V] = cg(G, query, ridge = lamb, iterations = iterations) @ S
+}
+""",
+    "mamba_scan": """
+recurrence mamba_scan {
+  dim K, V
+  const lowest = 0                                      # with lowest
+  const highest = 0                                     # with highest
+  shared input B: [K], C: [K]
+  input x: [V], dt
+  input z: [V]                                          # with z
+  param A
+  param dt_bias                                         # with dt_bias
+  param D                                               # with D, without channels
+  param D: [V]                                          # with D, channels
+  state S: [V, K]
+  let given = dt + dt_bias                              # with dt_bias
+  let given = dt                                        # without dt_bias
+  let positive = softplus(given)                        # with softplus
+  let positive = given                                  # without softplus
+  let large = max(positive, lowest)                     # with lowest
+  let large = positive                                  # without lowest
+  let step = min(large, highest)                        # with highest
+  let step = large                                      # without highest
+  S = exp(step * A) * S + outer(step * x, B)
+  let read = S @ C + D * x                              # with D
+  let read = S @ C                                      # without D
+  output y: [V] = read * silu(z)                        # with z
+  output y: [V] = read                                  # without z
+}
+""",
+}
+
+
+def _holds(condition: str, there: Collection[str]) -> bool:
+    wanted = True
+    for word in condition.replace(",", " ").split():
+        if word in ("with", "without"):
+            wanted = word == "with"
+        elif (word in there) != wanted:
+            return False
+    return True
+
+
+def choose(name: str, there: tuple[str, ...]) -> str:
+    """The recurrence of that name as a call has it, in which there are these arrays and options."""
+    lines = []
+    for line in TEXTS[name].strip("\n").split("\n"):
+        code, mark, condition = line.partition("  # ")
+        if not mark or _holds(condition, there):
+            lines.append(code.rstrip())
+    return "\n".join(lines) + "\n"
