@@ -46,11 +46,15 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
   passes.addPass(chunk::createLeadStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
-  // With an inverse in bf16 the triangle is gone through once, and what is left is products.
-  if (options.dataType == DataType::BF16)
-    passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
-  if (work != ChainWork::States) {
+  if (work != ChainWork::States)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
+  // With an inverse in bf16 the triangle is gone through once, and what is left is products. Whatever their length,
+  // rows of bf16 are as exact.
+  if (options.dataType == DataType::BF16) {
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledKeysPass());
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
+  }
+  if (work != ChainWork::States) {
     passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledInputsPass());
   } else {
     passes.addNestedPass<chunk::ProgramOp>(chunk::createGainsInInversesPass());
