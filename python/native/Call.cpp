@@ -49,7 +49,7 @@ std::vector<Declared> Signature::readValues(nb::list values) const {
 void Call::refuse(const std::string &message) const { raiseArgument(signature.name + ": " + message); }
 
 std::string Call::printShape(const Declared &declared, Kind kind) const {
-  std::string text = kind.isState            ? (isPacked ? "[sequences, H" : "[B, H")
+  std::string text = kind.isState            ? (isPacked() ? "[sequences, H" : "[B, H")
                      : getLeading(kind) == 1 ? "[H"
                      : declared.isShared     ? "[B, T, Hq"
                                              : "[B, T, H";
@@ -169,10 +169,10 @@ void Call::readSizes(const View &view, const Declared &declared, Kind kind) {
     else
       readSide(heads, "H", view.shape[2], from);
   } else {
-    if (kind.isState && isPacked && view.shape[0] != int64_t(offsets.size()) - 1)
+    if (kind.isState && isPacked() && view.shape[0] != sequences)
       refuse("the initial state '" + from + "' is of " + std::to_string(view.shape[0]) +
-             " sequences, and the offsets of " + std::to_string(offsets.size() - 1));
-    if (kind.isState && !isPacked)
+             " sequences, and the offsets of " + std::to_string(sequences));
+    if (kind.isState && !isPacked())
       readSide(batch, "B", view.shape[0], from);
     readSide(heads, "H", view.shape[leading - 1], from);
   }
@@ -202,7 +202,19 @@ void Call::readOffsets(nb::handle object) {
     offsets.push_back(view.type == Type::I64 ? static_cast<const int64_t *>(view.data)[at]
                                              : static_cast<const int32_t *>(view.data)[at]);
   }
-  isPacked = true;
+  sequences = view.shape[0] - 1;
+}
+
+void Call::readDeviceOffsets(nb::handle object) {
+  View &view = views.emplace_back();
+  if (!view.open(object) || view.type != Type::I64 || view.sides != 1 || view.shape[0] < 1 || !isDenseFrom(view, 0))
+    refuse("the offsets in the GPU's memory are no dense array [sequences + 1] of int64");
+  checkPlace(view, "an array of offsets");
+  if (isPacked() && sequences != view.shape[0] - 1)
+    refuse("there are " + std::to_string(offsets.size()) + " offsets in the processor's memory, and " +
+           std::to_string(view.shape[0]) + " in the GPU's");
+  sequences = view.shape[0] - 1;
+  deviceOffsets = static_cast<const int64_t *>(view.data);
 }
 
 /// One type goes to a kernel of that type. Where float32 is beside 16 bits, all is computed from float32, which holds
@@ -237,7 +249,7 @@ void Call::chooseType() {
 }
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
-           nb::object notice, int32_t gpu)
+           nb::object notice, int32_t gpu, nb::object deviceOffsets)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -245,12 +257,14 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
            std::to_string(signature.inputs.size() + signature.params.size()) + " inputs and params");
   if (!offsets.is_none())
     readOffsets(offsets);
+  if (!deviceOffsets.is_none())
+    readDeviceOffsets(deviceOffsets);
   size_t at = 0;
   for (const Declared &declared : signature.inputs)
     inputs.push_back(&read(given[at++], declared, {"input"}));
   for (const Declared &declared : signature.params)
     params.push_back(&read(given[at++], declared, {"param"}));
-  if (isPacked && *batch.value != 1)
+  if (isPacked() && *batch.value != 1)
     refuse("B is " + std::to_string(*batch.value) + " in '" + batch.from +
            "'; with offsets it is 1, and sequences lie along T");
   for (size_t state = 0; state < signature.states.size(); ++state) {
@@ -278,7 +292,7 @@ nb::tuple Call::getKey() const {
 nb::tuple Call::getShape(const recur_array_info &array) const {
   nb::list shape;
   if (array.kind == RECUR_STATE)
-    shape.append(isPacked ? int64_t(offsets.size()) - 1 : *batch.value);
+    shape.append(isPacked() ? sequences : *batch.value);
   if (array.kind == RECUR_INPUT || array.kind == RECUR_OUTPUT) {
     shape.append(*batch.value);
     shape.append(*tokens.value);
@@ -361,9 +375,10 @@ recur_call Call::makeCall(int32_t plan) const {
   call.Hq = *groups.value;
   call.states_transposed = statesTransposed;
   call.plan = plan;
-  if (isPacked) {
-    call.sequence_offsets = offsets.data();
-    call.sequence_count = int64_t(offsets.size()) - 1;
+  if (isPacked()) {
+    call.sequence_offsets = offsets.empty() ? nullptr : offsets.data();
+    call.device_offsets = deviceOffsets;
+    call.sequence_count = sequences;
   }
   return call;
 }
@@ -454,7 +469,7 @@ bool Call::isRepeatable() const {
   for (const View &view : views)
     if (isEmpty(view))
       return false;
-  return copiedName.empty() && !isPacked;
+  return copiedName.empty();
 }
 
 void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0, {}); }
@@ -470,8 +485,7 @@ int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t ke
 }
 
 void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uintptr_t workspace,
-                    int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan, nb::list kept,
-                    int64_t keptInterval) {
+                    int64_t workspaceBytes, uintptr_t stream, int32_t plan, nb::list kept, int64_t keptInterval) {
   bound = listForward(kernel, outputs, finals);
   Kept states = readKept(kernel, kept, keptInterval, /*isWritten=*/true);
   recur_call call = makeCall(plan);
@@ -482,7 +496,6 @@ void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uin
   call.workspace = reinterpret_cast<void *>(workspace);
   call.workspace_bytes = workspaceBytes;
   call.stream = reinterpret_cast<void *>(stream);
-  call.device_offsets = reinterpret_cast<const int64_t *>(deviceOffsets);
   std::string problem;
   {
     nb::gil_scoped_release released;

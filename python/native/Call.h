@@ -44,9 +44,9 @@ class Call {
 public:
   /// `given`: inputs and params in order; `initial`: a state each, or None. `notice(name, why)` is called before an
   /// array is copied, unless it is None. `gpu` is the number of the GPU that has the arrays, or less than 0; what a
-  /// GPU has is not copied, but refused.
+  /// GPU has is not copied, but refused. `deviceOffsets`: those of packed sequences in its memory, int64 and dense.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
-       bool statesTransposed, nanobind::object notice, int32_t gpu);
+       bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets);
   Call(const Call &) = delete;
 
   /// The sizes of the dims that arrays have, by name, the type that the kernel has, and the type that results have.
@@ -67,11 +67,9 @@ public:
   void runOnTorchsThreads() { runsOnTeam = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
   int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval) const;
-  /// Puts the computation into a stream of the current context. `workspace` and `deviceOffsets` are memory of its GPU;
-  /// the latter is 0 where there are no offsets. `kept`: as for `run`.
+  /// Puts the computation into a stream of the current context. `workspace` is memory of its GPU. `kept`: as for `run`.
   void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
-                int64_t workspaceBytes, uintptr_t stream, uintptr_t deviceOffsets, int32_t plan, nanobind::list kept,
-                int64_t keptInterval);
+                int64_t workspaceBytes, uintptr_t stream, int32_t plan, nanobind::list kept, int64_t keptInterval);
   /// The shapes of gradients: as inputs and params, and as initial states.
   nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
@@ -80,12 +78,12 @@ public:
                    nanobind::list initials, int32_t threads, nanobind::list kept, int64_t keptInterval);
 
   /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
-  /// empty, and sequences are not packed.
+  /// empty.
   bool isRepeatable() const;
   /// Of the call that was made forward.
   const std::vector<recur_argument> &getArguments() const { return bound; }
   bool areStatesTransposed() const { return statesTransposed; }
-  /// Sizes and all else but arguments and where they are.
+  /// Sizes and all else but arguments and where they are. Of packed sequences the offsets are those of this call.
   recur_call makeCall(int32_t plan) const;
 
 private:
@@ -95,8 +93,10 @@ private:
   };
   View &read(nanobind::handle object, const Declared &declared, Kind kind);
   void readSizes(const View &view, const Declared &declared, Kind kind);
+  bool isPacked() const { return sequences >= 0; }
   void readSide(Size &size, const std::string &what, int64_t value, const std::string &from);
   void readOffsets(nanobind::handle object);
+  void readDeviceOffsets(nanobind::handle object);
   void chooseType();
   void makeDense(View &view, const std::string &name, Type type, const char *why);
   [[noreturn]] void refuse(const std::string &message) const;
@@ -128,7 +128,9 @@ private:
   std::deque<View> views; // keep the memory
   std::vector<View *> inputs, params, initials;
   std::vector<int64_t> offsets;
-  bool isPacked = false, runsOnTeam = false, statesTransposed;
+  const int64_t *deviceOffsets = nullptr;
+  int64_t sequences = -1; // where they are packed
+  bool runsOnTeam = false, statesTransposed;
   int32_t gpu;
   Type type = Type::F32, resultType = Type::F32;
   Size batch, tokens, heads, groups;

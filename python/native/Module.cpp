@@ -54,9 +54,9 @@ NB_MODULE(_native, module) {
            "states"_a);
 
   nb::class_<Call>(module, "Call")
-      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t>(),
+      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t, nb::object>(),
            nb::keep_alive<1, 2>(), "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(),
-           "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1)
+           "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1, "device_offsets"_a.none() = nb::none())
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
@@ -67,7 +67,7 @@ NB_MODULE(_native, module) {
       .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
-           "stream"_a, "device_offsets"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
+           "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0);
@@ -79,16 +79,16 @@ NB_MODULE(_native, module) {
   nb::class_<Repeats>(module, "Repeats")
       .def(nb::init<nb::list>(), "given"_a)
       .def("call", &Repeats::call, "arrays"_a, "named"_a, "initial"_a.none(), "final"_a.none(), "out"_a.none(),
-           "states_transposed"_a)
+           "offsets"_a.none(), "states_transposed"_a)
       .def("learn", &Repeats::learn, "call"_a, "kernel"_a, "given"_a, "initials"_a.none(), "wanted"_a.none(),
-           "finals"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a);
+           "finals"_a.none(), "offsets"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a);
   module.def(
       "use_torch",
       [](nb::dict found) {
         Repeats::setTorch({found["tensor"], found["parameter"], found["bytes"], found["empty_on_cpu"],
                            found["empty_on_gpu"], found["empty"], found["is_grad_enabled"], found["is_negative"],
                            found["increment_version"], found["modes"], found["profiler"], found["forward_ad"],
-                           found["get_device"]});
+                           found["get_device"], found["place_offsets"]});
       },
       "found"_a);
   module.def("has_cuda_context", &hasCUDAContext);

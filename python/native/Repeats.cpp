@@ -87,6 +87,7 @@ struct Repeats::Plan {
   std::vector<Made> made;
   std::unique_ptr<Made> workspace; // null where none is needed from PyTorch
   int32_t gpu;
+  nb::object gpuNumber;
 };
 
 Repeats::Repeats(nb::list givenNames) {
@@ -191,6 +192,58 @@ bool Repeats::readSlots(Slots &slots, PyObject *arrays, PyObject *named, PyObjec
          addByName(slots, slots.givesFinals ? final : Py_None, states);
 }
 
+bool Repeats::readOffsets(Offsets &offsets, PyObject *object) {
+  if (object == Py_None)
+    return true;
+  if (!PyTuple_CheckExact(object)) {
+    offsets.objects[offsets.count++] = object;
+    return true;
+  }
+  if (PyTuple_Size(object) != 2)
+    return false;
+  for (Py_ssize_t i = 0; i < 2; ++i)
+    offsets.objects[offsets.count++] = PyTuple_GetItem(object, i);
+  return true;
+}
+
+/// False where one is no array of offsets.
+bool Repeats::addOffsets(Key &key, Offsets &offsets) {
+  key.add(offsets.count);
+  for (int i = 0; i < offsets.count; ++i) {
+    nb::dlpack::dltensor &tensor = offsets.tensors[i];
+    if (Py_TYPE(offsets.objects[i]) != reinterpret_cast<PyTypeObject *>(torch->tensor.ptr()) ||
+        !describe(offsets.objects[i], tensor) || tensor.ndim != 1 || tensor.shape[0] < 1 || !tensor.strides)
+      return false;
+    Type type = getTypeOfDLPack(tensor.dtype);
+    if (type != Type::I64 && type != Type::I32)
+      return false;
+    for (int64_t word : {int64_t(type), int64_t(tensor.device.device_type), int64_t(tensor.device.device_id),
+                         tensor.shape[0], tensor.strides[0]})
+      key.add(word);
+  }
+  return true;
+}
+
+static bool isOnHost(const nb::dlpack::dltensor &tensor) { return tensor.device.device_type == onCPU; }
+
+/// Whether the runtime takes offsets as they lie.
+static bool areDense(const nb::dlpack::dltensor &tensor) {
+  return getTypeOfDLPack(tensor.dtype) == Type::I64 && (tensor.strides[0] == 1 || tensor.shape[0] == 1);
+}
+
+/// The offsets as int64; `copy` has them where they are not.
+static const int64_t *readHostOffsets(const nb::dlpack::dltensor &tensor, std::vector<int64_t> &copy) {
+  const void *data = getData(tensor);
+  if (areDense(tensor))
+    return static_cast<const int64_t *>(data);
+  bool isWide = getTypeOfDLPack(tensor.dtype) == Type::I64;
+  for (int64_t i = 0; i < tensor.shape[0]; ++i) {
+    int64_t at = i * tensor.strides[0];
+    copy.push_back(isWide ? static_cast<const int64_t *>(data)[at] : static_cast<const int32_t *>(data)[at]);
+  }
+  return copy.data();
+}
+
 /// False where a tensor is none that a call could be repeated on: of a class of its own, with a gradient to be, negated
 /// lazily, not aligned.
 bool Repeats::makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) const {
@@ -286,13 +339,15 @@ void Repeats::noteWritten(const Slots &slots) const {
 }
 
 nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, nb::object final, nb::object out,
-                         bool transposed) {
+                         nb::object offsetsObject, bool transposed) {
   nb::object unknown = nb::borrow(Py_NotImplemented);
   Slots slots;
+  Offsets offsets;
   Key key;
   int32_t gpu;
   if (plans.empty() || !readSlots(slots, arrays.ptr(), named.ptr(), initial.ptr(), final.ptr(), out.ptr()) ||
-      !isQuiet() || !makeKey(key, slots, transposed, gpu))
+      !readOffsets(offsets, offsetsObject.ptr()) || !isQuiet() || !addOffsets(key, offsets) ||
+      !makeKey(key, slots, transposed, gpu))
     return unknown;
   const std::shared_ptr<Plan> plan = find(key);
   if (!plan)
@@ -308,8 +363,24 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   recur_argument arguments[Slots::most];
   for (size_t i = 0; i < slots.count; ++i)
     arguments[i] = {slots.data[i], plan->arguments[i].strides};
-  nb::object made[Slots::most / 2], workspace;
+  nb::object made[Slots::most / 2], workspace, placedOffsets;
   nb::dlpack::dltensor tensor = {};
+  std::vector<int64_t> hostOffsets;
+  if (offsets.count) {
+    // The host's are the first where there are two.
+    const nb::dlpack::dltensor &first = offsets.tensors[0], &last = offsets.tensors[offsets.count - 1];
+    if (isOnHost(first))
+      call.sequence_offsets = readHostOffsets(first, hostOffsets);
+    if (gpu >= 0 && !isOnHost(last) && areDense(last)) {
+      call.device_offsets = static_cast<const int64_t *>(getData(last));
+    } else if (gpu >= 0) {
+      PyObject *place[] = {offsets.objects[offsets.count - 1], plan->gpuNumber.ptr()};
+      placedOffsets = own(PyObject_Vectorcall(torch->placeOffsets.ptr(), place, 2, nullptr));
+      if (!describe(placedOffsets.ptr(), tensor))
+        return unknown;
+      call.device_offsets = static_cast<const int64_t *>(getData(tensor));
+    }
+  }
   for (size_t i = 0; i < plan->made.size(); ++i) {
     made[i] = plan->made[i].make();
     if (!describe(made[i].ptr(), tensor))
@@ -337,8 +408,8 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
 }
 
 void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArrays, nb::object initials,
-                    nb::object wanted, nb::object finals, nb::list results, nb::list finalStates,
-                    int64_t workspaceBytes) {
+                    nb::object wanted, nb::object finals, nb::object offsetsObject, nb::list results,
+                    nb::list finalStates, int64_t workspaceBytes) {
   const Kernel &kernel = nb::cast<const Kernel &>(kernelObject);
   if (!torch || !call.isRepeatable())
     return;
@@ -367,8 +438,10 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   add(wanted, outputs.size());
   add(finals, states.size());
   Key key;
+  Offsets offsets;
   auto plan = std::make_shared<Plan>();
-  if (slots.count != arguments.size() || !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) || find(key))
+  if (slots.count != arguments.size() || !readOffsets(offsets, offsetsObject.ptr()) || !addOffsets(key, offsets) ||
+      !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) || find(key))
     return;
   size_t firstOutput = given.size() + states.size(), firstFinal = firstOutput + outputs.size();
   for (size_t i = 0; i < slots.count; ++i) {
@@ -396,6 +469,8 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   plan->arguments = arguments;
   plan->call = call.makeCall(RECUR_PLAN_AUTO);
   plan->call.argument_count = int64_t(arguments.size());
+  plan->call.sequence_offsets = plan->call.device_offsets = nullptr; // these are the next call's own
+  plan->gpuNumber = nb::int_(plan->gpu);
   if (workspaceBytes) {
     plan->workspace =
         std::make_unique<Made>(0, nb::make_tuple(workspaceBytes), torch->bytes, results[0].attr("device"));

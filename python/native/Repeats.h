@@ -14,10 +14,11 @@ struct Torch {
   nanobind::object bytes;                  // the type of elements
   nanobind::object emptyOnCPU, emptyOnGPU; // functions of shape, strides and type; None where it has none
   nanobind::object empty, isGradEnabled, isNegative, incrementVersion;
-  nanobind::list modes;       // functions without arguments that give nothing, zero or false where nobody looks on
-  nanobind::object profiler;  // modules that say whether they look on
-  nanobind::object forwardAD; //
-  nanobind::object getDevice; // the function for the current GPU; None where PyTorch has no CUDA
+  nanobind::list modes;          // functions without arguments that give nothing, zero or false where nobody looks on
+  nanobind::object profiler;     // modules that say whether they look on
+  nanobind::object forwardAD;    //
+  nanobind::object getDevice;    // the function for the current GPU; None where PyTorch has no CUDA
+  nanobind::object placeOffsets; // a function of offsets and the number of a GPU: the same there, int64 and dense
 };
 
 /// Whether the calling thread has a context of CUDA's.
@@ -33,13 +34,13 @@ public:
   /// Makes the call and gives its results; NotImplemented where it is like none before, or somebody looks on: a
   /// gradient, a trace, a mode. The arguments are those of `recur.Recurrence.__call__`.
   nanobind::object call(nanobind::tuple arrays, nanobind::dict named, nanobind::object initial, nanobind::object final,
-                        nanobind::object out, bool transposed);
+                        nanobind::object out, nanobind::object offsets, bool transposed);
   /// Remembers a call that was made. `wanted` and `finals` are arrays each of which may be None, or `finals` whether
-  /// states were made; `results` and `states` are what the call gave. Does nothing where another such call could not do
-  /// the same, as with packed sequences and copies.
+  /// states were made; `results` and `states` are what the call gave; `offsets` None, a tensor, or a pair of tensors.
+  /// Does nothing where another such call could not do the same, as with copies.
   void learn(const Call &call, nanobind::object kernel, nanobind::list given, nanobind::object initials,
-             nanobind::object wanted, nanobind::object finals, nanobind::list results, nanobind::list states,
-             int64_t workspaceBytes);
+             nanobind::object wanted, nanobind::object finals, nanobind::object offsets, nanobind::list results,
+             nanobind::list states, int64_t workspaceBytes);
 
 private:
   /// Arguments in the runtime's order: inputs, params, initial states, outputs, final states. Null: none, or made here.
@@ -58,8 +59,17 @@ private:
     size_t count = 0;
     bool add(int64_t word) { return count < most && (words[count++] = word, true); }
   };
+  /// The offsets of packed sequences, which a call may have on the host, on the GPU or on both. What they hold is not a
+  /// part of what a call is known by: they are others each time.
+  struct Offsets {
+    PyObject *objects[2] = {}; // as they are given
+    nanobind::dlpack::dltensor tensors[2] = {};
+    int count = 0;
+  };
   struct Plan;
 
+  static bool readOffsets(Offsets &offsets, PyObject *object);
+  static bool addOffsets(Key &key, Offsets &offsets);
   bool readSlots(Slots &slots, PyObject *arrays, PyObject *named, PyObject *initial, PyObject *final, PyObject *out);
   bool addByName(Slots &slots, PyObject *object, const std::vector<nanobind::object> &names) const;
   bool makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) const;

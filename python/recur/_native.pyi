@@ -66,6 +66,7 @@ class Call:
         states_transposed: bool,
         notice: Callable[[str], None] | None,
         gpu: int = -1,
+        device_offsets: Any = None,
     ) -> None: ...
     @property
     def key(self) -> tuple[tuple[int | None, ...], str, str]: ...
@@ -94,7 +95,6 @@ class Call:
         workspace: int,
         workspace_bytes: int,
         stream: int,
-        device_offsets: int,
         plan: int = 0,
         kept: Sequence[Any] = ...,
         kept_interval: int = 0,
@@ -119,7 +119,7 @@ class Gather:
 class Repeats:
     def __init__(self, given: list[str]) -> None: ...
     def call(
-        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, states_transposed: bool
+        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
     ) -> Any: ...
     def learn(
         self,
@@ -129,6 +129,7 @@ class Repeats:
         initials: list[Any] | None,
         wanted: list[Any] | None,
         finals: list[Any] | bool,
+        offsets: Any,
         results: list[Any],
         states: list[Any],
         workspace_bytes: int,

@@ -416,8 +416,8 @@ class Recurrence:
         kept_bytes: int | None,
     ) -> Any:
         """The call on the arrays that a kernel has."""
-        if offsets is None and not is_traced() and self.repeats is not None:
-            repeated = self.repeats.call(arrays, named, initial, final, out, states_transposed)
+        if not is_traced() and self.repeats is not None:
+            repeated = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed)
             if repeated is not NotImplemented:
                 return repeated
         kept.check_budget(self.name, kept_bytes)
@@ -520,12 +520,12 @@ class Recurrence:
 
     def learn(
         self, call: _native.Call, kernel: _native.Kernel, given: list[Any], initials: Any, wanted: Any, finals: Any,
-        results: list[Any], states: list[Any], workspace_bytes: int = 0,
+        offsets: Any, results: list[Any], states: list[Any], workspace_bytes: int = 0,
     ) -> None:  # fmt: skip
         """Remembers a call on PyTorch's tensors, so that one like it is made at once; see `Repeats::learn`."""
         if self.repeats is None:
             self.repeats = _native.Repeats(self._given)
-        self.repeats.learn(call, kernel, given, initials, wanted, finals, results, states, workspace_bytes)
+        self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes)
 
     def read_dims(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
         """The sizes of dims and the type of a kernel for these arrays, from their shapes. What does not fit is found when

@@ -53,6 +53,14 @@ def _find_increment() -> Callable[[Sequence[Any]], None] | None:
 
 _increment = _find_increment()
 
+
+def _place_offsets(offsets: torch.Tensor, index: int) -> torch.Tensor:
+    """Offsets in the memory of a GPU."""
+    from . import torch_gpu
+
+    return torch_gpu.place_offsets(offsets, index)
+
+
 # What torch.compile's own code makes its buffers by, where this PyTorch has it.
 _direct = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 _native.use_torch(
@@ -70,6 +78,7 @@ _native.use_torch(
         "profiler": torch.autograd.profiler,
         "forward_ad": torch.autograd.forward_ad,
         "get_device": getattr(torch._C, "_cuda_getDevice", None),
+        "place_offsets": _place_offsets,
     }
 )
 recurrences.is_traced = torch.compiler.is_compiling
@@ -219,7 +228,8 @@ def run_keeping(
     )
     note_written(written)
     if not interval:
-        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, results, list(states))
+        packed = offsets if twin is None else (offsets, twin)
+        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, list(states))
     return results, list(states), kept
 
 
@@ -488,6 +498,7 @@ def call(
     else:
         tensors = [*given, *states]
         wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() and not given[0].is_cuda else []
+        offsets = twin if twin is not None and given[0].is_cuda else offsets
         results = _forward(tensors, offsets, recurrence.handle, has_initial, states_transposed, bool(final), wanted, kept_bytes)
         results = results[: count + len(declaration.states)] if final else results[:count]
     outputs = [tensor.to(result) for tensor in results[:count]] if result else results[:count]

@@ -103,22 +103,36 @@ def _prepare(loaded: kernels.Loaded, index: int, name: str) -> None:
     _loaded.add(entry)
 
 
-def _pair_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
-    """Offsets in the processor's memory, where the sizes of launches come from, and the same numbers in the GPU's."""
+def place_offsets(offsets: torch.Tensor, index: int) -> torch.Tensor:
+    """Offsets in the memory of a GPU as kernels read them. Nothing is waited for: what lies in the processor's memory is copied
+    before the caller can change it, and the rest happens in the current stream."""
+    if not offsets.is_cuda:
+        if torch.cuda.is_current_stream_capturing():
+            raise ArgumentError(
+                "a graph is being captured, and offsets in the processor's memory would have to be copied: give them in memory of the GPU, "
+                "or both, as offsets=(on_the_processor, on_the_gpu)"
+            )
+        offsets = offsets.to(torch.int64, copy=True)
+    return offsets.to(torch.device("cuda", index), torch.int64, non_blocking=True).contiguous()
+
+
+def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
+    """Offsets in the processor's memory, where they are known there, and the same numbers in the GPU's."""
     if offsets is None:
         return None, None
-    if offsets.device.type == "cpu" and twin is not None:
-        if twin.device != device or twin.dtype != torch.int64 or not twin.is_contiguous() or twin.shape != offsets.shape:
-            raise ArgumentError(f"{name}: the second of two offsets is a dense tensor of int64 on {device}, with as many numbers as the first")
-        return offsets, twin
-    if torch.cuda.is_current_stream_capturing():
-        raise ArgumentError(
-            f"{name}: a graph is being captured: give offsets=(a tensor in the processor's memory, the same as int64 on {device}), "
-            "so that nothing need be copied"
-        )
-    if offsets.ndim != 1 or offsets.dtype not in (torch.int32, torch.int64):
-        return offsets.cpu(), None  # which is refused as it is
-    return offsets.cpu(), offsets.to(device, torch.int64).contiguous()
+    for given in (offsets, twin):
+        if given is not None and (given.ndim != 1 or given.dtype not in (torch.int32, torch.int64)):
+            raise ArgumentError(
+                f"{name}: the offsets are {str(given.dtype).removeprefix('torch.')} and have the shape {list(given.shape)}; they are int64 or "
+                "int32, [sequences + 1]"
+            )
+    if twin is not None and (offsets.is_cuda or twin.device != device or twin.shape != offsets.shape):
+        raise ArgumentError(f"{name}: of two offsets the first lies in the processor's memory, and the second on {device}, with as many numbers")
+    if twin is None and offsets.is_cuda:
+        if offsets.device != device:
+            raise ArgumentError(f"{name}: the offsets are on {offsets.device}, and the tensors on {device}; a call has all on one device")
+        return offsets.cpu(), offsets
+    return offsets, offsets if twin is None else twin
 
 
 def run(
@@ -150,15 +164,17 @@ def run(
         else:
             laid_out = list(given)
         starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
-        offsets, twin = _pair_offsets(offsets, twin, device, recurrence.name)
+        on_host, on_gpu = _split_offsets(offsets, twin, device, recurrence.name)
+        placed = None if on_gpu is None else place_offsets(on_gpu, index)
         call = _native.Call(
             recurrence.signature,
             [show(tensor) for tensor in laid_out],
             None if starts is None else [show(state) for state in starts],
-            show(offsets),
+            show(on_host),
             transposed,
             None,
             index,
+            show(placed),
         )
         loaded = recurrence.obtain(call.key, find_target(recurrence, device))
         if not loaded.kernel.is_for_gpu:
@@ -182,11 +198,12 @@ def run(
             0 if workspace is None else workspace.data_ptr(),
             size,
             _get_stream(index),
-            0 if twin is None else twin.data_ptr(),
             kept=[show(state) for state in flat],
             kept_interval=every,
         )
-    if every:
+    if every or (offsets is not None and offsets.is_cuda):
         return results, list(states), kept
-    recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, results, list(states), size)
+    recurrence.learn(
+        call, loaded.kernel, list(given), initials, outputs, finals, offsets if twin is None else (offsets, twin), results, list(states), size
+    )
     return results, list(states), kept

@@ -52,6 +52,8 @@ def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, e
     if isinstance(offsets, tuple) and len(offsets) == 2 and all(isinstance(part, torch.Tensor) for part in offsets):
         offsets, twin = offsets
     offsets = None if offsets is None else torch.as_tensor(offsets)
+    if offsets is not None and offsets.is_cuda:
+        offsets, twin = offsets.cpu(), offsets  # how many rows there are depends on them
     narrow = {tensor.dtype for tensor in given} - {torch.float32}
     is_mixed = len(narrow) == 1 and narrow <= tensors.TYPES.keys() and any(tensor.dtype == torch.float32 for tensor in given)
     computed, last, rows = tensors.run_keeping(

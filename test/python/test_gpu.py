@@ -135,14 +135,16 @@ def test_packed_sequences(gdn):
     given = put(draw(B=1, T=100))
     bounds = [0, 30, 30, 100]
     on_cpu, on_gpu = torch.tensor(bounds), torch.tensor(bounds, device="cuda")
-    results = [gdn(**given, offsets=offsets, final=True) for offsets in (bounds, on_cpu, on_gpu.int(), (on_cpu, on_gpu))]
+    ways = (bounds, on_cpu, on_cpu.int(), on_gpu, on_gpu.int(), (on_cpu, on_gpu), (on_cpu, on_gpu.int()))
+    results = [gdn(**given, offsets=offsets, final=True) for offsets in ways for _ in "twice"]
     for o, S in results:
         assert torch.equal(o, results[0][0]) and torch.equal(S, results[0][1]) and S.shape[0] == 3
     for i, (begin, end) in enumerate(zip(bounds, bounds[1:])):
         alone, last = gdn(**{n: x[:, begin:end] for n, x in given.items()}, final=True)
         assert torch.equal(results[0][0][:, begin:end], alone) and torch.equal(results[0][1][i : i + 1], last)
-    with pytest.raises(recur.ArgumentError, match="the second of two offsets is a dense tensor of int64 on cuda:0"):
-        gdn(**given, offsets=(on_cpu, on_gpu.int()))
+    for wrong in ((on_gpu, on_cpu), (on_cpu, on_cpu), (on_cpu, on_gpu[1:])):
+        with pytest.raises(recur.ArgumentError, match="of two offsets the first lies in the processor's memory, and the second on cuda:0"):
+            gdn(**given, offsets=wrong)
 
 
 def test_streams_at_once(gdn):
@@ -211,9 +213,9 @@ def test_a_graph_replays_a_call(gdn):
     graph.replay()
     want_o, want_S = gdn(**given, offsets=offsets, final=True)
     assert torch.equal(o, want_o) and torch.equal(S, want_S)
-    with pytest.raises(recur.ArgumentError, match="a graph is being captured: give offsets="):
+    with pytest.raises(recur.ArgumentError, match="a graph is being captured, and offsets in the processor's memory would have to be copied"):
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
-            gdn(**given, offsets=offsets[1])
+            gdn(**given, offsets=offsets[0])
 
 
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # a capture that is refused

@@ -45,7 +45,7 @@ out, workspace = numpy.ones((1, 5, 2, 4), numpy.float32), numpy.zeros(1 << 20, n
 aligned = (workspace.ctypes.data + 255) // 256 * 256
 
 def run(call, out=out, size=None, stream=77):
-    call.run_on_gpu(loaded.kernel, [show(out)], [None], aligned, call.count_workspace_bytes(loaded.kernel) if size is None else size, stream, 0)
+    call.run_on_gpu(loaded.kernel, [show(out)], [None], aligned, call.count_workspace_bytes(loaded.kernel) if size is None else size, stream)
 """
 
 
@@ -60,7 +60,7 @@ loaded.kernel.load_on_gpu()
 before = [fake.loads, fake.launches]
 run(call)
 assert call.count_workspace_bytes(loaded.kernel) == 0
-call.run_on_gpu(loaded.kernel, [show(out)], [None], 0, 0, 78, 0)
+call.run_on_gpu(loaded.kernel, [show(out)], [None], 0, 0, 78)
 print(json.dumps({"kinds": kinds, "before": before, "loads": fake.loads, "launches": fake.launches, "stream": fake.stream, "heads": fake.grid}))
 """)
     assert facts == {"kinds": [False, True, False], "before": [1, 0], "loads": 1, "launches": 2, "stream": 78, "heads": 2}

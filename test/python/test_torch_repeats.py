@@ -106,8 +106,29 @@ def test_nothing_is_taken_for_what_it_is_not(gdn, long_way):
     turned = inputs["k"].transpose(2, 3).contiguous().transpose(2, 3)
     for _ in range(2):
         assert torch.equal(gdn(**{**inputs, "k": turned}), want)  # is copied each time
-    assert len(long_way) == 9
-    assert torch.equal(gdn(**inputs), want) and len(long_way) == 9
+    assert len(long_way) == 8
+    assert torch.equal(gdn(**inputs), want) and len(long_way) == 8
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_packed_sequences(gdn, long_way, dtype):
+    """Where sequences begin and end is read each time, and only how many there are must be as before."""
+    given = {name: tensor[:1] for name, tensor in of_torch(draw()).items()}
+    state = torch.linspace(-1, 1, 3 * 4 * 8 * 16).reshape(3, 4, 8, 16)
+    gdn(**given, offsets=torch.tensor([0, 20, 30, 70], dtype=dtype), initial=state, final=True)
+    del long_way[:]
+    strided = torch.tensor([0, 9, 33, 9, 33, 9, 70, 9], dtype=dtype)[::2]
+    for offsets in (torch.tensor([0, 33, 33, 70], dtype=dtype), strided):
+        fresh = recur.library.gated_delta_net.with_options()
+        o, S = gdn(**given, offsets=offsets, initial=state, final=True)
+        assert all(map(torch.equal, (o, S), fresh(**given, offsets=offsets.tolist(), initial=state, final=True)))
+        assert S.shape == (3, 4, 8, 16)
+    assert len(long_way) == 3  # another stride is another call, once, and each fresh one
+    with pytest.raises(recur.ArgumentError, match=r"sequence_offsets decrease: \[2\] is 20, after 30"):
+        gdn(**given, offsets=torch.tensor([0, 30, 20, 70], dtype=dtype), initial=state, final=True)
+    assert len(long_way) == 3
+    gdn(**given, offsets=torch.tensor([0, 70], dtype=dtype))
+    assert len(long_way) == 4
 
 
 def test_who_looks_on_sees_the_operator(gdn, long_way):
