@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 4
+#define RECUR_COMPILER_VERSION 5
 
 typedef struct recur_dim {
   const char *name;
@@ -47,6 +47,13 @@ typedef struct recur_compile_options {
   int32_t quick;    /* not 0: kernels for processors compile in a fifth of the time, and run slower */
   /* A comma list of the inputs, params and states whose gradients are wanted, where `backward` is not 0; null: all. */
   const char *gradients;
+  /* Of recur_check, which also takes `backward`, for gradients in place of values: the start of the random numbers; the
+   * lengths of the sequences, where there are any, in place of 0, 1, 5, 64, 65 and 200; and, where `hard` is not 0,
+   * data with strong decays, large gains and keys that are much alike. */
+  uint64_t seed;
+  const int64_t *tokens;
+  int64_t token_count;
+  int32_t hard;
 } recur_compile_options;
 
 typedef enum recur_compile_status {
@@ -95,7 +102,8 @@ recur_compilation *recur_compile(const char *source, int64_t bytes, const recur_
  * `recurrence` matter. */
 recur_compilation *recur_describe(const char *source, int64_t bytes, const recur_compile_options *options);
 /* What the compiler understood: the artifact "text" is what `recurc explain` prints, "json" a list of what its `--json`
- * gives for each recurrence. Dims need no size; with a target the report has the plans on it. */
+ * gives for each recurrence. Dims need no size; with a target the report has the plans on it, and where `backward` is
+ * not 0 the gradient. */
 recur_compilation *recur_explain(const char *source, int64_t bytes, const recur_compile_options *options);
 /* Every stage, and with a target its kernels, against the token-by-token interpreter, on drawn data: the artifact
  * "text" is the table that `recurc check` prints, "json" a list of what its `--json` gives for each recurrence, where

@@ -2,8 +2,7 @@
 #include "API/Compilation.h"
 #include "Check/RecurrenceCheck.h"
 #include "Compile/Source.h"
-#include "Explain/Explain.h"
-#include "Explain/PlanReport.h"
+#include "Explain/Report.h"
 #include "Support/Errors.h"
 #include "dialects/DGPS/DGPS.h"
 #include "mlir/IR/Diagnostics.h"
@@ -88,7 +87,7 @@ RECUR_EXPORTED recur_compilation *recur_describe(const char *text, int64_t bytes
 // Explain
 //===----------------------------------------------------------------------===//
 
-static Error explainTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool wantsPlans,
+static Error explainTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool hasTarget,
                        DiagnosticEngine &diagnostics) {
   std::unique_ptr<mlir::MLIRContext> context = compile::makeContext();
   mlir::ScopedDiagnosticHandler silent(context.get(), [](mlir::Diagnostic &) { return mlir::success(); });
@@ -102,22 +101,11 @@ static Error explainTo(recur_compilation &result, const SourceBuffer &source, Re
   std::string text;
   json::Array list;
   for (dgps::RecurrenceOp recurrence : (*module)->getOps<dgps::RecurrenceOp>()) {
-    ExplainOptions options;
-    options.pipeline = request.pipeline;
-    options.takeDeclarations(infos, recurrence.getSymName());
-    text += (text.empty() ? "" : "\n") + explainText(recurrence, options);
-    json::Value report = explainJson(recurrence, options);
-    if (wantsPlans) {
-      Expected<std::string> plansText = explainPlansText(recurrence, request.pipeline);
-      if (!plansText)
-        return plansText.takeError();
-      Expected<json::Value> plans = explainPlansJson(recurrence, request.pipeline);
-      if (!plans)
-        return plans.takeError();
-      text += *plansText;
-      (*report.getAsObject())["kernels"] = std::move(*plans);
-    }
-    list.push_back(std::move(report));
+    Expected<Report> report = explain::report(recurrence, infos, request.pipeline, hasTarget);
+    if (!report)
+      return report.takeError();
+    text += (text.empty() ? "" : "\n") + report->text;
+    list.push_back(std::move(report->json));
   }
   add(result, "text", std::move(text));
   add(result, "json", formatv("{0}", json::Value(std::move(list))));
@@ -136,8 +124,31 @@ RECUR_EXPORTED recur_compilation *recur_explain(const char *text, int64_t bytes,
 // Check
 //===----------------------------------------------------------------------===//
 
-static Error checkTo(recur_compilation &result, const SourceBuffer &source, Request &request, bool compiles,
-                     DiagnosticEngine &diagnostics) {
+/// What to check, of the caller's options.
+static Expected<check::CheckOptions> readCheckOptions(const recur_compile_options &options) {
+  check::CheckOptions check;
+  check.compiles = options.target != nullptr;
+  check.seed = options.seed;
+  check.backward = options.backward != 0;
+  check.isHard = options.hard != 0;
+  if (check.backward && check.isHard)
+    return makeError("--backward: it takes no --hard; gradients are checked on tame and on hard data");
+  if (options.token_count < 0 || (options.token_count && !options.tokens))
+    return makeError("--tokens: there are " + Twine(options.token_count) + " lengths, and none to read");
+  if (options.token_count)
+    check.tokens.assign(options.tokens, options.tokens + options.token_count);
+  for (int64_t tokens : check.tokens)
+    if (tokens < 0 || tokens > check::kMostTokens)
+      return makeError("--tokens: '" + Twine(tokens) + "' is not a number of tokens, from 0 to " +
+                       Twine(check::kMostTokens));
+  return check;
+}
+
+static Error checkTo(recur_compilation &result, const SourceBuffer &source, Request &request,
+                     const recur_compile_options &given, DiagnosticEngine &diagnostics) {
+  Expected<check::CheckOptions> options = readCheckOptions(given);
+  if (!options)
+    return options.takeError();
   auto note = [&](const Twine &message) { add(result, RECUR_NOTE, message.str()); };
   Expected<std::vector<RecurrenceInfo>> described = compile::describeSource(source, request.instantiation, diagnostics);
   if (!described)
@@ -149,16 +160,14 @@ static Error checkTo(recur_compilation &result, const SourceBuffer &source, Requ
   Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = makeModule(source, request, *context, diagnostics);
   if (!module)
     return module.takeError();
-  check::CheckOptions options;
-  options.compiles = compiles;
   std::string text, growth;
   json::Array list;
   for (dgps::RecurrenceOp recurrence : (*module)->getOps<dgps::RecurrenceOp>()) {
-    Expected<check::RecurrenceReport> report = check::checkRecurrence(recurrence, options, request.pipeline, note);
+    Expected<check::RecurrenceReport> report = check::checkRecurrence(recurrence, *options, request.pipeline, note);
     if (!report)
       return report.takeError();
-    text += check::printAsText(*report, options);
-    list.push_back(check::printAsJSON(*report, options));
+    text += check::printAsText(*report, *options);
+    list.push_back(check::printAsJSON(*report, *options));
     if (report->passes() && growth.empty())
       growth = report->growth;
   }
@@ -171,6 +180,6 @@ RECUR_EXPORTED recur_compilation *recur_check(const char *text, int64_t bytes, c
   return perform(
       text, bytes, options,
       [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
-        return checkTo(result, source, request, options->target != nullptr, diagnostics);
+        return checkTo(result, source, request, *options, diagnostics);
       });
 }

@@ -8,6 +8,9 @@
 
 namespace recur::check {
 
+/// The longest sequence that is checked.
+inline constexpr int64_t kMostTokens = 1'000'000;
+
 /// What to check, and on which data.
 struct CheckOptions {
   uint64_t seed = 0;

@@ -39,8 +39,8 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
     options.tokens.clear();
     for (StringRef item : split(arg->getValue(), ',')) {
       int64_t count;
-      if (item.getAsInteger(10, count) || count < 0 || count > 1'000'000)
-        return makeError("--tokens: '" + item + "' is not a number of tokens, from 0 to 1000000");
+      if (item.getAsInteger(10, count) || count < 0 || count > kMostTokens)
+        return makeError("--tokens: '" + item + "' is not a number of tokens, from 0 to " + Twine(kMostTokens));
       options.tokens.push_back(count);
     }
   }

@@ -1,11 +1,8 @@
 // recurc explain: what is found out about a specification, or the page of an error.
-#include "Compile/Backend.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
-#include "Explain/Explain.h"
-#include "Explain/GradientReport.h"
-#include "Explain/PlanReport.h"
+#include "Explain/Report.h"
 #include "Support/ErrorCodes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -25,14 +22,6 @@ static Expected<ExitCode> explainCode(StringRef code) {
     return makeError("there is no error '" + code + "'; the codes are listed in docs/errors");
   outs() << *page << (page->ends_with("\n") ? "" : "\n");
   return ExitCode::Fine;
-}
-
-static ExplainOptions makeExplainOptions(const Specification &specification, dgps::RecurrenceOp recurrence,
-                                         const PipelineOptions &pipeline) {
-  ExplainOptions options;
-  options.pipeline = pipeline;
-  options.takeDeclarations(specification.getInfo(), recurrence.getSymName());
-  return options;
 }
 
 Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
@@ -61,43 +50,12 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   json::Array list;
   std::string text;
   for (dgps::RecurrenceOp recurrence : (*specification)->getRecurrences()) {
-    // Only of a target that is asked for: the rest of the report is the same on every machine.
-    bool wantsPlans = args.hasArg(OPT_target), wantsGradient = pipeline->backward;
-    Expected<PipelineOptions> shown =
-        wantsPlans ? compile::getBackend(pipeline->target).complete(recurrence, *pipeline) : *pipeline;
-    if (!shown)
-      return shown.takeError();
-    ExplainOptions explain = makeExplainOptions(**specification, recurrence, *shown);
-    if (args.hasArg(OPT_json)) {
-      json::Value report = explainJson(recurrence, explain);
-      if (wantsPlans) {
-        Expected<json::Value> plans = explainPlansJson(recurrence, *pipeline);
-        if (!plans)
-          return plans.takeError();
-        (*report.getAsObject())["kernels"] = std::move(*plans);
-      }
-      if (wantsGradient) {
-        Expected<json::Value> gradient = explainGradientJson(recurrence, *shown);
-        if (!gradient)
-          return gradient.takeError();
-        (*report.getAsObject())["gradient"] = std::move(*gradient);
-      }
-      list.push_back(std::move(report));
-    } else {
-      text += (text.empty() ? "" : "\n") + explainText(recurrence, explain);
-      if (wantsGradient) {
-        Expected<std::string> gradient = explainGradientText(recurrence, *shown);
-        if (!gradient)
-          return gradient.takeError();
-        text += *gradient;
-      }
-      if (!wantsPlans)
-        continue;
-      Expected<std::string> plans = explainPlansText(recurrence, *pipeline);
-      if (!plans)
-        return plans.takeError();
-      text += *plans;
-    }
+    Expected<Report> report =
+        explain::report(recurrence, (*specification)->getInfo(), *pipeline, args.hasArg(OPT_target));
+    if (!report)
+      return report.takeError();
+    text += (text.empty() ? "" : "\n") + report->text;
+    list.push_back(std::move(report->json));
   }
   if (!args.hasArg(OPT_json))
     outs() << text;

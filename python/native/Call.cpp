@@ -121,6 +121,22 @@ void Call::checkPlace(const View &view, const std::string &what) const {
            ", and others are on cuda:" + std::to_string(gpu));
 }
 
+/// What follows the message that an array has elements of another type: how Python converts it.
+static std::string suggestFloats(nb::handle object, const std::string &name) {
+  if (nb::hasattr(object, "astype"))
+    return "; write " + name + ".astype('float32')";
+  return nb::hasattr(object, "float") ? "; write " + name + ".float()" : "; convert it to float32";
+}
+
+/// Of what shows no memory; numbers and lists of them become arrays.
+static std::string describeNoArray(nb::handle object, const std::string &name) {
+  bool isOfPython = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
+                    PyLong_Check(object.ptr());
+  if (isOfPython)
+    return " is no array: a " + printType(object) + "; write numpy.asarray(" + name + ", 'float32')";
+  return " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack";
+}
+
 View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   View &view = views.emplace_back();
   int leading = getLeading(kind);
@@ -128,12 +144,13 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   if (object.is_none())
     refuse(what + " is missing");
   if (!view.open(object))
-    refuse(what + " is no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
+    refuse(what + describeNoArray(object, declared.name));
   checkPlace(view, what);
   bool isFloat = view.type == Type::F32 || (!kind.isState && (view.type == Type::BF16 || view.type == Type::F16));
   if (!isFloat)
     refuse(what + " has elements of " + printType(object) + "; " +
-           (kind.isState ? "states are float32" : "there are kernels for float32, bfloat16 and float16"));
+           (kind.isState ? "states are float32" : "there are kernels for float32, bfloat16 and float16") +
+           suggestFloats(object, declared.name));
   if (view.sides != leading + int(declared.shape.size()))
     refuse(what + " has the shape " + ::printShape(view) + "; it should be " + printShape(declared, kind));
   readSizes(view, declared, kind);
@@ -148,50 +165,73 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   return view;
 }
 
-void Call::readSide(Size &size, const std::string &what, int64_t value, const std::string &from) {
+void Call::readSide(Size &size, const std::string &what, int64_t value, const std::string &from,
+                    const std::string &hint) {
   if (!size.value) {
     size.value = value;
     size.from = from;
   } else if (*size.value != value) {
     refuse(what + " is " + std::to_string(value) + " in '" + from + "', but " + std::to_string(*size.value) + " in '" +
-           size.from + "'");
+           size.from + "'" + hint);
   }
+}
+
+/// Whether a matrix that does not fit would fit with its sides swapped.
+bool Call::looksTransposed(const View &view, const Declared &declared, int leading) const {
+  if (declared.shape.size() != 2)
+    return false;
+  auto fits = [&](size_t side, int64_t actual) {
+    const Side &expected = declared.shape[statesTransposed ? 1 - side : side];
+    std::optional<int64_t> known = expected.dim >= 0 ? dims[size_t(expected.dim)].value : expected.size;
+    return !known || *known == actual;
+  };
+  int64_t rows = view.shape[leading], columns = view.shape[leading + 1];
+  return !(fits(0, rows) && fits(1, columns)) && fits(0, columns) && fits(1, rows);
 }
 
 void Call::readSizes(const View &view, const Declared &declared, Kind kind) {
   const std::string &from = declared.name;
   int leading = getLeading(kind);
   if (leading == 3) {
-    readSide(batch, "B", view.shape[0], from);
-    readSide(tokens, "T", view.shape[1], from);
+    std::string order = declared.isShared ? "; it is [B, T, Hq, ...]" : "; it is [B, T, H, ...]";
+    readSide(batch, "B", view.shape[0], from, order);
+    readSide(tokens, "T", view.shape[1], from, order);
     if (declared.isShared)
-      readSide(groups, "Hq", view.shape[2], from);
+      readSide(groups, "Hq", view.shape[2], from, order);
     else
-      readSide(heads, "H", view.shape[2], from);
+      readSide(heads, "H", view.shape[2], from, order);
   } else {
     if (kind.isState && isPacked() && view.shape[0] != sequences)
       refuse("the initial state '" + from + "' is of " + std::to_string(view.shape[0]) +
              " sequences, and the offsets of " + std::to_string(sequences));
     if (kind.isState && !isPacked())
-      readSide(batch, "B", view.shape[0], from);
-    readSide(heads, "H", view.shape[leading - 1], from);
+      readSide(batch, "B", view.shape[0], from, "; it is [B, H, ...]");
+    readSide(heads, "H", view.shape[leading - 1], from, kind.isState ? "; it is [B, H, ...]" : "; it is [H, ...]");
   }
   bool swaps = kind.isState && statesTransposed && declared.shape.size() == 2;
+  std::string hint;
+  if (kind.isState && looksTransposed(view, declared, leading))
+    hint = std::string("; its last two sides seem to be swapped: states_transposed=") +
+           (statesTransposed ? "False" : "True") +
+           " takes it as it lies. States of recur.fla are [K, V], those of recur.library [V, K]";
   for (size_t side = 0; side < declared.shape.size(); ++side) {
     const Side &expected = declared.shape[swaps ? 1 - side : side];
     int64_t actual = view.shape[size_t(leading) + side];
     if (expected.dim >= 0)
-      readSide(dims[size_t(expected.dim)], signature.dims[size_t(expected.dim)], actual, from);
+      readSide(dims[size_t(expected.dim)], signature.dims[size_t(expected.dim)], actual, from, hint);
     else if (expected.size != actual)
       refuse(std::string("the ") + kind.word + " '" + from + "' has the shape " + ::printShape(view) +
-             "; it should be " + printShape(declared, kind));
+             "; it should be " + printShape(declared, kind) + hint);
   }
 }
 
 void Call::readOffsets(nb::handle object) {
   View view;
   if (!view.open(object))
-    refuse("the offsets are no array: a " + printType(object) + " shows its memory neither as a buffer nor by DLPack");
+    refuse(PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())
+               ? "the offsets are no array: a " + printType(object) + "; write numpy.array(offsets)"
+               : "the offsets are no array: a " + printType(object) +
+                     " shows its memory neither as a buffer nor by DLPack");
   if ((view.type != Type::I64 && view.type != Type::I32) || !view.isOnCPU)
     refuse("the offsets have elements of " + printType(object) +
            "; they are int64 or int32, in the processor's memory");

@@ -94,7 +94,8 @@ private:
   View &read(nanobind::handle object, const Declared &declared, Kind kind);
   void readSizes(const View &view, const Declared &declared, Kind kind);
   bool isPacked() const { return sequences >= 0; }
-  void readSide(Size &size, const std::string &what, int64_t value, const std::string &from);
+  void readSide(Size &size, const std::string &what, int64_t value, const std::string &from, const std::string &hint);
+  bool looksTransposed(const View &view, const Declared &declared, int leading) const;
   void readOffsets(nanobind::handle object);
   void readDeviceOffsets(nanobind::handle object);
   void chooseType();

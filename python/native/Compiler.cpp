@@ -27,6 +27,7 @@ struct Options {
   std::deque<std::string> texts;
   std::vector<recur_dim> dims;
   std::vector<recur_constant> constants;
+  std::vector<int64_t> tokens;
 
   const char *keep(nb::handle text) { return texts.emplace_back(nb::cast<std::string>(text)).c_str(); }
 
@@ -48,6 +49,13 @@ struct Options {
         options.backward = nb::cast<bool>(value);
       else if (name == "quick")
         options.quick = nb::cast<bool>(value);
+      else if (name == "seed")
+        options.seed = nb::cast<uint64_t>(value);
+      else if (name == "hard")
+        options.hard = nb::cast<bool>(value);
+      else if (name == "tokens")
+        for (nb::handle count : nb::cast<nb::list>(value))
+          tokens.push_back(nb::cast<int64_t>(count));
       else
         find(name) = keep(value);
     }
@@ -55,6 +63,8 @@ struct Options {
     options.dim_count = int64_t(dims.size());
     options.constants = constants.data();
     options.constant_count = int64_t(constants.size());
+    options.tokens = tokens.data();
+    options.token_count = int64_t(tokens.size());
   }
 
   const char *&find(const std::string &name) {

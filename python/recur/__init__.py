@@ -7,24 +7,27 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _native, cache, compiler, debug, kernels, library
-from .declaration import Declaration, Value, read_all
+from . import _native, cache, compiler, debug, definition, errors, kernels, library, options
+from .declaration import Declaration, Value
 from .errors import (
     ArgumentError,
     CacheWarning,
     CheckError,
     CompileError,
     CompilerFault,
+    CompileWarning,
     CopyWarning,
     Diagnostic,
     Error,
     LoadError,
     NoGradientError,
 )
+from .options import Options
 from .recurrence import Recurrence
 from .rich import Explanation
 
@@ -33,6 +36,7 @@ __all__ = [
     "CacheWarning",
     "CheckError",
     "CompileError",
+    "CompileWarning",
     "CompilerFault",
     "CopyWarning",
     "Declaration",
@@ -54,6 +58,22 @@ __all__ = [
     "threads",
 ]
 
+#: Modules that are imported when they are first named, each for a library that need not be installed.
+_MODULES = {"fla": "", "jax": "JAX", "torch": "PyTorch", "transformers": "PyTorch"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            raise AttributeError(f"recur.{name} needs {_MODULES[name]}, which is not installed: {error}") from None
+    raise AttributeError(f"module 'recur' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))])
+
 
 def define(
     text: str,
@@ -69,25 +89,35 @@ def define(
 ) -> Recurrence:
     """The recurrence that a text declares; ``recurrence`` names one of several.
 
-    ``target``, ``plan`` and ``chunk`` are those of ``recurc build``, ``dims`` and ``consts`` sizes and numbers in place of
-    the text's own; ``quick`` kernels compile in a fifth of the time, and run slower. Raises :class:`recur.CompileError` where the text has mistakes of syntax; others are found when it is
-    explained or called, which is when sizes are known.
+    ``target``, ``plan`` and ``chunk`` are those of ``recurc build``, ``dims`` and ``consts`` sizes and numbers in place of the text's
+    own; ``quick`` kernels compile in a fifth of the time, and run slower. Raises :class:`recur.CompileError` where the text has
+    mistakes, and gives what the compiler warns of as a :class:`recur.CompileWarning`. Sizes are not known before the first call, so
+    that what depends on them is found then.
     """
-    described, _ = compiler.perform("describe", text, source_name=source_name, recurrence=recurrence)
-    found = read_all(described["json"])
-    if len(found) != 1:
-        names = ", ".join(declaration.name for declaration in found) or "none"
-        raise ArgumentError(f"{source_name} has {len(found)} recurrences ({names}); name one of them by recurrence=")
-    if not found[0].names_its_sides():
-        compiler.perform("explain", text, source_name=source_name, recurrence=recurrence)  # which says where they are not
-    return Recurrence(
-        found[0], text, source_name, dims=dims, consts=consts, target=target, plan=plan, chunk=chunk, quick=quick
-    )
+    _refuse_path(text)
+    source_name = options.read_text("define", "source_name", source_name)
+    if recurrence is not None:
+        options.read_text("define", "recurrence", recurrence)
+    chosen = options.Options.read("define", dims, consts, target, plan, chunk, quick)
+    declaration = definition.describe(text, source_name, recurrence)
+    warning = definition.verify(text, source_name, declaration, chosen)
+    if warning:
+        errors.warn(warning, CompileWarning)
+    return Recurrence(declaration, text, source_name, chosen)
+
+
+def _refuse_path(text: Any) -> None:
+    if isinstance(text, os.PathLike) or (isinstance(text, str) and "\n" not in text and text.strip().endswith((".recur", ".so"))):
+        raise ArgumentError(f"define takes the text of a recurrence, and {os.fspath(text)!r} is a path; recur.load reads files")
+    if not isinstance(text, str):
+        raise ArgumentError(f"define takes the text of a recurrence, not {text!r}")
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
-    """The recurrence of a ``.recur`` file, with the options of :func:`define`; or of a file that :func:`save` wrote, for
-    which the compiler is not needed."""
+    """The recurrence of a ``.recur`` file, with the options of :func:`define`; or of a file that :func:`save` wrote, for which the
+    compiler is not needed. Loading such a file runs its code: load only files whose writer you trust."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"load takes the path of a file, not {path!r}")
     path = os.fspath(path)
     try:
         with open(path, "rb") as file:
@@ -101,20 +131,25 @@ def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
     if options:
         raise ArgumentError(f"{path} is compiled already; it takes no options")
     loaded, facts = kernels.load_file(path)
-    return Recurrence(
-        loaded.declaration, None, path, dims=facts["dims"], target=facts["target"], loaded=loaded, dtype=facts["dtype"]
-    )
+    chosen = Options(dims=facts["dims"], target=facts["target"])
+    return Recurrence(loaded.declaration, None, path, chosen, loaded=loaded, dtype=facts["dtype"])
 
 
 def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Request:
-    dims = {name: size for name, size in sizes.items() if name not in ("dtype", "backward")}
-    return recurrence.request(dims, str(sizes.get("dtype", "float32")), bool(sizes.get("backward", False)))
+    if not isinstance(recurrence, Recurrence):
+        raise ArgumentError(f"a recurrence is compiled, not {recurrence!r}")
+    dims = options.read_dims(recurrence.name, {name: size for name, size in sizes.items() if name not in ("dtype", "backward")})
+    backward = options.read_flag(recurrence.name, "backward", sizes.get("backward", False))
+    return recurrence.request(dims, str(sizes.get("dtype", "float32")), backward)
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
     """Compiles kernels before they are needed, and keeps them in the cache: for each of ``ahead``, such as
     ``{"K": 128, "V": 128, "dtype": "bfloat16", "backward": True}``. Gives the recurrence back."""
-    for sizes in ahead:
+    wanted = [ahead] if isinstance(ahead, (str, Mapping)) or not isinstance(ahead, Iterable) else list(ahead)
+    if isinstance(ahead, Mapping) or not all(isinstance(sizes, Mapping) for sizes in wanted):
+        raise ArgumentError(f'ahead is a list of mappings, one for each kernel, such as [{{"K": 128, "V": 128}}], not {ahead!r}')
+    for sizes in wanted:
         kernels.get(_read_sizes(recurrence, sizes))
     return recurrence
 
@@ -122,8 +157,9 @@ def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recur
 def save(
     recurrence: Recurrence, path: str | os.PathLike[str], *, dtype: str = "float32", backward: bool = False, **dims: int
 ) -> None:
-    """Writes a shared object with the kernels for these sizes and this type, with ``backward`` of the gradient too: :func:`load` takes it where there is no
-    compiler, and C programs can load it, for it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
+    """Writes a shared object with the kernels for these sizes and this type, with ``backward`` of the gradient too: :func:`load`
+    takes it where there is no compiler, and C programs can load it, for it has ``NAME_recurrence`` and the functions of
+    ``recur/Runtime.h``."""
     kernels.save(_read_sizes(recurrence, {**dims, "dtype": dtype, "backward": backward}), os.fspath(path))
 
 
@@ -135,5 +171,5 @@ def threads() -> int:
 def set_threads(count: int) -> None:
     """Sets that number, which holds from the first call on, of PyTorch's tensors too: without it, and without ``RECUR_THREADS``,
     calls on these run on PyTorch's own threads, ``torch.get_num_threads()`` of them."""
-    if not _native.set_thread_count(count):
+    if not _native.set_thread_count(options.read_count("set_threads", "the number of threads", count)):
         raise ArgumentError(f"the number of threads cannot become {count}: it is from 1 to 1024, and set before the first call")

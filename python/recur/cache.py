@@ -3,6 +3,9 @@
 A file is a shared object, and behind it, where the loader does not look, what the package needs to know of it:
 JSON, a SHA-256 of all before, the length of the JSON, and eight letters. ``recur.save`` writes the same.
 
+A file is loaded only where nobody else can have written it: it and its folder belong to the user or to root, and only the owner may
+write them. The folder is made so.
+
 Writers write beside and rename, so that a reader finds a whole file or none; a lock keeps two processes from
 compiling the same. The system lets go of the lock of a process that is killed.
 """
@@ -14,14 +17,14 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import struct
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import CacheWarning, LoadError
+from .errors import CacheWarning, LoadError, warn
 
 _MAGIC = b"RECURPY1"
 _TRAILER = struct.Struct("<32sQ8s")
@@ -40,7 +43,17 @@ def get_folder() -> str:
 
 def get_limit() -> int:
     """How many bytes the folder may hold: ``RECUR_CACHE_LIMIT``, or 512 MiB."""
-    return int(os.environ.get("RECUR_CACHE_LIMIT", 512 << 20))
+    written = os.environ.get("RECUR_CACHE_LIMIT")
+    if not written:
+        return 512 << 20
+    try:
+        limit = int(written)
+    except ValueError:
+        limit = -1
+    if limit < 0:
+        _warn_once(written, f"recur: RECUR_CACHE_LIMIT is a number of bytes, not '{written}'; the limit is 512 MiB")
+        return 512 << 20
+    return limit
 
 
 def pack(code: bytes, facts: dict[str, Any]) -> bytes:
@@ -113,12 +126,33 @@ def trim(folder: str, limit: int) -> None:
         total -= size
 
 
+class _UntrustedError(OSError):
+    """Others may have written a file or its folder. The message says how to change that."""
+
+
+def _check_trusted(path: str, facts: os.stat_result) -> None:
+    if facts.st_uid not in (os.geteuid(), 0):
+        raise _UntrustedError(0, f"{path} belongs to another user")
+    if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _UntrustedError(0, f"others may write {path}, and what they write would run: chmod go-w {path}")
+
+
+def _warn_once(about: str, message: str) -> None:
+    if about not in _warned:
+        _warned.add(about)
+        warn(message, CacheWarning)
+
+
 def _find(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
+            _check_trusted(path, os.fstat(file.fileno()))
             content = file.read()
         unpack(content, path)
-        os.utime(path)
+        with contextlib.suppress(OSError):  # of a file of root's
+            os.utime(path)
+    except _UntrustedError:
+        raise
     except (OSError, LoadError):  # not there, or damaged: it is made anew
         return None
     return content
@@ -127,16 +161,19 @@ def _find(path: str) -> bytes | None:
 def obtain(key: dict[str, Any], make: Callable[[], bytes]) -> bytes:
     """The content of the file with this key, which ``make`` gives where there is none yet.
 
-    Where the folder cannot be written, a :class:`recur.CacheWarning` says so once, and the kernel stays in memory.
+    Where the folder cannot be written or others can write it, a :class:`recur.CacheWarning` says so once, and the kernel stays in
+    memory.
     """
     name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:40]
     folder = get_folder()
     path = os.path.join(folder, name + _SUFFIX)
-    content = _find(path)
-    if content is not None:
-        return content
+    content = None
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        _check_trusted(folder, os.stat(folder))
+        content = _find(path)
+        if content is not None:
+            return content
         with _locked(os.path.join(folder, f"lock-{name[:2]}")):
             content = _find(path)  # of whoever had the lock before
             if content is None:
@@ -144,14 +181,8 @@ def obtain(key: dict[str, Any], make: Callable[[], bytes]) -> bytes:
                 trim(folder, get_limit() - len(content))
                 write_whole(path, content)
     except OSError as error:
-        if folder not in _warned:
-            _warned.add(folder)
-            warnings.warn(
-                f"recur: compiled kernels cannot be kept in {folder}: {error.strerror}; set RECUR_CACHE to a folder that "
-                "can be written",
-                CacheWarning,
-                stacklevel=2,
-            )
+        advice = "" if isinstance(error, _UntrustedError) else "; set RECUR_CACHE to a folder that can be written"
+        _warn_once(folder, f"recur: compiled kernels cannot be kept in {folder}: {error.strerror}{advice}")
         if content is None:
             content = make()
     return content

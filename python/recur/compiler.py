@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 from . import _native
@@ -49,15 +51,33 @@ def _read_build_id(head: bytes) -> str:
     raise LoadError(f"{_PATH} has no number of its build")
 
 
-def perform(what: str, source: str, **options: Any) -> tuple[dict[str, bytes], list[Diagnostic]]:
-    """Calls ``recur_compile``, ``recur_describe`` or ``recur_explain``; raises what the compiler refuses."""
+@dataclass(frozen=True)
+class Outcome:
+    """What the compiler made, and what it said."""
+
+    artifacts: dict[str, bytes]
+    diagnostics: list[Diagnostic]
+    #: The diagnostics as ``recurc`` prints them.
+    text: str
+
+
+#: The compiler calls options as ``recurc`` does; here they are arguments.
+_ARGUMENTS = {"--dim": "dims", "-D": "consts"}
+
+
+def _name_arguments(message: str) -> str:
+    return re.sub(r"^(error: )?(--?[A-Za-z-]+): ", lambda m: f"{m[1] or ''}{_ARGUMENTS.get(m[2], m[2].lstrip('-'))}: ", message)
+
+
+def perform(what: str, source: str, **options: Any) -> Outcome:
+    """Calls ``recur_compile``, ``recur_describe``, ``recur_explain`` or ``recur_check``; raises what the compiler refuses."""
     status, text, found, artifacts = load().perform(what, source, options)
     diagnostics = [
-        Diagnostic(severity, Place(*place), code, message, tuple(Remark(s, Place(*p), m, r) for s, p, m, r in remarks))
+        Diagnostic(severity, Place(*place), code, _name_arguments(message), tuple(Remark(s, Place(*p), m, r) for s, p, m, r in remarks))
         for severity, place, code, message, remarks in found
     ]
     if status == _FAULT:
         raise CompilerFault(text.rstrip("\n"))
     if status == _REFUSED:
-        raise CompileError(text, tuple(diagnostics))
-    return artifacts, diagnostics
+        raise CompileError(_name_arguments(text), tuple(diagnostics))
+    return Outcome(artifacts, diagnostics, text)

@@ -1,9 +1,8 @@
 """Switches that say what happens inside. They start as the environment variable ``RECUR_DEBUG`` lists them."""
 
 import os
-import warnings
 
-from .errors import CopyWarning
+from .errors import CopyWarning, warn
 
 #: Whether a :class:`recur.CopyWarning` is given before an array is copied (``RECUR_DEBUG=copies``).
 copies: bool = "copies" in os.environ.get("RECUR_DEBUG", "").split(",")
@@ -11,4 +10,4 @@ copies: bool = "copies" in os.environ.get("RECUR_DEBUG", "").split(",")
 
 def warn_of_copy(message: str) -> None:
     """Called before an array is copied."""
-    warnings.warn(message, CopyWarning, stacklevel=4)
+    warn(message, CopyWarning)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +34,12 @@ class NoGradientError(Error, NotImplementedError):
     """A derivative is asked for, and the recurrence has no kernel of it."""
 
 
+class CompileWarning(UserWarning):
+    """What the compiler warns of: an input that nothing reads, for instance. As a string it is what ``recurc`` prints."""
+
+
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk."""
+    """Compiled kernels cannot be kept on disk, or those that lie there are not to be trusted."""
 
 
 class CopyWarning(UserWarning):
@@ -85,8 +92,21 @@ class CompileError(Error):
         """The code of the first error, such as ``"R0107"``, which ``recurc explain R0107`` explains."""
         return next((d.code for d in self.diagnostics if d.severity == "error"), None)
 
+    @property
+    def is_about_the_text(self) -> bool:
+        """Whether it points into the text; what is wrong with an option does not."""
+        return any(d.place.line for d in self.diagnostics if d.severity == "error")
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warns whoever called this package, at the line that did."""
+    folder, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
+    while frame and os.path.dirname(frame.f_code.co_filename).startswith(folder):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level + 1)
+
 
 def suggest(name: str, known: Any) -> str:
     """The end of a message that there is no such name."""
-    near = difflib.get_close_matches(name, list(known), 1)
+    near = [other for other in known if other.casefold() == name.casefold()] or difflib.get_close_matches(name, list(known), 1)
     return f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}" if known else ""

@@ -273,8 +273,17 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     return jax.jit(differentiable)
 
 
-def _show(array: Any) -> _native.View:
+def _take(array: Any) -> Any:
+    """JAX's array of what is one of some library; anything else as it is, which the checks of calls refuse."""
+    if any(hasattr(array, name) for name in ("__jax_array__", "__dlpack__", "__array__")):
+        return jnp.asarray(array)
+    return array
+
+
+def _show(array: Any) -> Any:
     """Type and shape of what may be traced, as the checks of calls read them. There is no memory to be read."""
+    if not hasattr(array, "dtype"):
+        return array
     strides = [math.prod(array.shape[side + 1 :]) for side in range(array.ndim)]
     return _native.View.from_pointer(0, array.dtype.name, array.shape, strides, array)
 
@@ -296,22 +305,22 @@ def call(
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; leave out= out")
     if not isinstance(final, bool) and final is not None:
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; final must be True or False")
-    arrays = [None if array is None else jnp.asarray(array) for array in given]
+    arrays = [_take(array) for array in given]
     initials = recurrence.list_initials(initial)
     if initials is not None:
-        initials = [None if state is None else jnp.asarray(state) for state in initials]
-    kinds = {array.dtype.name for array in arrays if array is not None}
+        initials = [_take(state) for state in initials]
+    kinds = {array.dtype.name for array in arrays if hasattr(array, "dtype")}
     result = min(kinds - {"float32"}, default="float32")
     if len(kinds) == 2 and "float32" in kinds and result in ("float16", "bfloat16"):
         arrays = [None if array is None else array.astype(jnp.float32) for array in arrays]
-    lengths = None if offsets is None else jnp.asarray(offsets)
-    shown = None
-    if lengths is not None:
+    lengths = _take(offsets)
+    shown = lengths
+    if hasattr(lengths, "dtype"):
         shown = numpy.zeros(lengths.shape, lengths.dtype.name)  # what they are is checked when they are known
     checked = _native.Call(
         recurrence.signature,
-        [None if array is None else _show(array) for array in arrays],
-        None if initials is None else [None if state is None else _show(state) for state in initials],
+        [_show(array) for array in arrays],
+        None if initials is None else [_show(state) for state in initials],
         shown,
         states_transposed,
         None,

@@ -12,13 +12,20 @@ from typing import Any
 
 from . import _native, cache, compiler
 from .declaration import Declaration
-from .errors import LoadError
+from .errors import ArgumentError, LoadError
 
 #: The names of types in NumPy, and of `recurc build --dtype`.
 DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
 
 #: The GPUs that there are kernels for, by their compute capability.
 GPU_TARGETS = {(9, 0): "sm_90a"}
+
+
+def name_dtype(where: str, dtype: Any) -> str:
+    """As ``recurc build --dtype`` names it."""
+    if dtype not in DTYPES:
+        raise ArgumentError(f"{where}: there are no kernels for {dtype}, only for {', '.join(DTYPES)}")
+    return DTYPES[dtype]
 
 
 def is_for_gpus(target: str) -> bool:
@@ -80,7 +87,7 @@ _locks: dict[Request, threading.Lock] = {}
 
 def _compile(request: Request) -> bytes:
     """The shared object of a request, with its facts behind it."""
-    artifacts, _ = compiler.perform(
+    artifacts = compiler.perform(
         "compile",
         request.source,
         source_name=request.source_name,
@@ -95,9 +102,9 @@ def _compile(request: Request) -> bytes:
         gradients=",".join(request.gradients) or None,
         quick=request.quick,
         emit="so,manifest",
-    )
+    ).artifacts
     (manifest,) = json.loads(artifacts["manifest"])["recurrences"]
-    described, _ = compiler.perform("describe", request.source, recurrence=request.recurrence)
+    described = compiler.perform("describe", request.source, recurrence=request.recurrence).artifacts
     return cache.pack(
         artifacts["so"],
         {

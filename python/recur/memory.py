@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from .recurrence import Recurrence
 
 
+def refuse_masked(where: str, name: str, array: Any) -> None:
+    """A kernel reads every element, also those that a mask hides."""
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise ArgumentError(f"{where}: '{name}' is a masked array, and kernels read what its mask hides; give {name}.filled(0), or another filling")
+
+
 def call(
     recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
 ) -> Any:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, compiler, debug, kept, kernels, memory, parts
+from . import _native, bound, debug, definition, kept, kernels, memory, options, orientation, parts, reports
 from .declaration import Declaration, Value
-from .errors import ArgumentError, CheckError, NoGradientError, suggest
+from .errors import ArgumentError, NoGradientError, suggest
+from .options import Options
 from .rich import Explanation
 
 #: Recurrences by their handles, which operators of other libraries carry.
@@ -23,6 +24,12 @@ REGISTRY: dict[str, Recurrence] = {}
 is_traced: Callable[[], bool] = bool
 
 _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes")
+
+#: What completion shows; the rest is for the package's other modules.
+_SHOWN = (
+    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "is_saved", "keep", "name", "plan", "quick",
+    "source", "source_name", "stub", "target", "with_options",
+)  # fmt: skip
 
 
 class Recurrence:
@@ -39,25 +46,21 @@ class Recurrence:
         declaration: Declaration,
         source: str | None,
         source_name: str,
+        options: Options,
         *,
-        dims: Mapping[str, int] | None = None,
-        consts: Mapping[str, float] | None = None,
-        target: str = "host",
-        plan: str = "auto",
-        chunk: int = 0,
-        quick: bool = False,
         loaded: kernels.Loaded | None = None,
         dtype: str | None = None,
     ) -> None:
         self.declaration = declaration
         self.source = source
         self.source_name = source_name
-        self.target = target
-        self.plan = plan
-        self.chunk = chunk
-        self.quick = quick
-        self._dims = dict(dims or {})
-        self._consts = dict(consts or {})
+        self.target = options.target
+        self.plan = options.plan
+        self.chunk = options.chunk
+        self.quick = options.quick
+        self._options = options
+        self._dims = options.dims
+        self._consts = options.consts
         self._only = loaded  # of a shared object, which has one size and type
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
@@ -66,8 +69,6 @@ class Recurrence:
         self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
         #: Calls on PyTorch's tensors that were made before; None until there is one.
         self.repeats: _native.Repeats | None = None
-        self._check_names("dim", self._dims, declaration.dims)
-        self._check_names("const", self._consts, declaration.consts)
         # A side may be a const, which is then a size that arrays have.
         sides = {side for v in (*declaration.inputs, *declaration.params, *declaration.states) for side in v.shape or ()}
         self._sizes = [*declaration.dims, *(name for name in declaration.consts if name in sides)]
@@ -88,8 +89,11 @@ class Recurrence:
         self._outputs = [v.name for v in declaration.outputs]
         layout = parts.Layout(self)
         self._layout = layout if layout else None  # None where all is real
-        self._arguments = [value.name for value in layout.given]
-        made_of = (source or loaded and loaded.key, declaration.name, declaration.states, self._dims, self._consts, target, plan, chunk, quick)
+        names = dict.fromkeys([*(value.name for value in layout.given), *self._given])
+        self._other_names = definition.rename_arguments(declaration.name, names, _KEYWORDS)
+        keywords = {name: word for word, name in self._other_names.items()}
+        self._arguments = [keywords.get(value.name, value.name) for value in layout.given]
+        made_of = (source or loaded and loaded.key, declaration.name, declaration.states, options)
         #: The same for the same text and options in every process.
         self.handle = f"{declaration.name}-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
         REGISTRY[self.handle] = self
@@ -147,14 +151,16 @@ class Recurrence:
         extras = "".join(f", {name}={value}" for name, value in chosen.items())
         return f"<recurrence {self.name}({', '.join(self._arguments)}){extras} for {self.target}>"
 
+    def __dir__(self) -> list[str]:
+        return sorted([*_SHOWN, *(name for name in super().__dir__() if name.startswith("__"))])
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Recurrence:
         return self  # for nothing of it changes
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._only:
             raise pickle.PicklingError(f"{self.name}: a saved kernel is not pickled; load its file where it is needed")
-        options = {"dims": self._dims, "consts": self._consts, "target": self.target, "plan": self.plan, "chunk": self.chunk, "quick": self.quick}
-        return _define_again, (self.source, self.source_name, self.name, options)
+        return _define_again, (self.source, self.source_name, self.name, self._options)
 
     def with_options(
         self,
@@ -170,71 +176,53 @@ class Recurrence:
         compile in a fifth of the time, and run slower."""
         if self._only:
             raise ArgumentError(f"{self.name}: a saved kernel takes no options; load the text of the recurrence")
-        return Recurrence(
-            self.declaration,
-            self.source,
-            self.source_name,
-            dims={**self._dims, **(dims or {})},
-            consts={**self._consts, **(consts or {})},
-            target=self.target if target is None else target,
-            plan=self.plan if plan is None else plan,
-            chunk=self.chunk if chunk is None else chunk,
-            quick=self.quick if quick is None else quick,
+        assert self.source is not None
+        chosen = Options.read(
+            self.name,
+            {**self._dims, **options.read_dims(self.name, dims)},
+            {**self._consts, **options.read_consts(self.name, consts)},
+            self.target if target is None else target,
+            self.plan if plan is None else plan,
+            self.chunk if chunk is None else chunk,
+            self.quick if quick is None else quick,
         )
+        definition.verify(self.source, self.source_name, self.declaration, chosen)
+        return Recurrence(self.declaration, self.source, self.source_name, chosen)
 
-    def _check_names(self, kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-        for name in given:
-            if name not in known:
-                raise ArgumentError(f"{self.name}: there is no {kind} '{name}'" + suggest(name, known))
+    def explain(self, *, target: str | None = None, backward: bool = False, **dims: int) -> Explanation:
+        """What the compiler understood: classes of states, axes, the chunkwise form. With a target the report has its plans too, and
+        with ``backward`` the gradient's."""
+        return Explanation(reports.explain(self, target, backward, dims)["text"].decode())
 
-    def explain(self, *, target: str | None = None, **dims: int) -> Explanation:
-        """What the compiler understood: classes of states, axes, the chunkwise form; with a target also its plans."""
-        return Explanation(self._report("explain", target, dims)["text"].decode())
-
-    def explain_json(self, *, target: str | None = None, **dims: int) -> Any:
+    def explain_json(self, *, target: str | None = None, backward: bool = False, **dims: int) -> Any:
         """The same as data, with the fields of ``recurc explain --json``."""
         import json
 
-        return json.loads(self._report("explain", target, dims)["json"])[0]
+        return json.loads(reports.explain(self, target, backward, dims)["json"])[0]
 
-    def check(self, *, dtype: str = "float32", **dims: int) -> Explanation:
-        """Holds every stage of the compiler and the kernels for this recurrence's target against the token-by-token
-        interpreter, on drawn data. Gives the table; raises :class:`recur.CheckError` with it where a stage differs."""
-        import json
+    def check(
+        self,
+        *,
+        dtype: str = "float32",
+        backward: bool = False,
+        seed: int = 0,
+        tokens: Sequence[int] | None = None,
+        hard: bool = False,
+        **dims: int,
+    ) -> Explanation:
+        """Holds every stage of the compiler and the kernels for this recurrence's target against the token-by-token interpreter, on
+        drawn data. Gives the table; raises :class:`recur.CheckError` with it where a stage differs.
 
-        report = self._report("check", self.target, dims, dtype=kernels.DTYPES[dtype], plan=self.plan, chunk=self.chunk or None)
-        table = Explanation(report["text"].decode())
-        if not all(result["pass"] for result in json.loads(report["json"])):
-            raise CheckError(table)
-        return table
-
-    def _report(self, what: str, target: str | None, dims: Mapping[str, int], **options: Any) -> dict[str, bytes]:
-        if self.source is None:
-            raise ArgumentError(f"{self.name}: a saved kernel has no text to {what}; load the text of the recurrence")
-        artifacts, _ = compiler.perform(
-            what,
-            self.source,
-            source_name=self.source_name,
-            recurrence=self.name,
-            dims={**self._dims, **dims},
-            consts=self._consts,
-            target=target,
-            **options,
-        )
-        return artifacts
+        backward: check the gradients, on tame and on hard data, against dual numbers.
+        seed: the start of the random numbers.
+        tokens: the lengths of the sequences, where not 0, 1, 5, 64, 65 and 200.
+        hard: draw strong decays, large gains and keys that are much alike.
+        """
+        return reports.check(self, dtype, backward, seed, tokens, hard, dims)
 
     def stub(self) -> str:
         """The text of a ``.pyi`` file that declares a function of this name with these arguments."""
-        given = "".join(f"    {name}: _Array,\n" for name in self._arguments)
-        names = ", ".join(value.name for value in parts.list_written(self.declaration.states))
-        states = f"_Array | Mapping[str, _Array | None] | None = ..., # {names}"
-        return (
-            "from collections.abc import Mapping\nfrom typing import Any\n\n_Array = Any\n\n"
-            f"def {self.name}(\n{given}    *,\n    initial: {states}\n"
-            f"    final: bool | {states.replace(' | None = ...', ' = ...')}\n"
-            "    out: _Array | Mapping[str, _Array] | None = ...,\n    offsets: _Array | None = ...,\n"
-            "    states_transposed: bool = ...,\n    kept_bytes: int | None = ...,\n) -> Any: ...\n"
-        )
+        return reports.write_stub(self, self._arguments)
 
     # ---- Calls ----
 
@@ -255,6 +243,11 @@ class Recurrence:
                 if place < len(arrays):
                     raise ArgumentError(f"{self.name}: the argument '{name}' is given twice, by place and by name")
                 given[place] = array
+        for word, name in self._other_names.items():
+            if name in self._places and given[self._places[name]] is None:
+                raise ArgumentError(f"{self.name}: '{name}' is missing; by keyword it is {word}=, for {name} is a word of the call's or of Python's")
+        for name, array in zip(self._given, given):
+            memory.refuse_masked(self.name, name, array)
         return given
 
     def _by_name(self, what: str, given: Any, names: Sequence[str]) -> list[Any] | None:
@@ -265,9 +258,12 @@ class Recurrence:
             for name in given:
                 if name not in names:
                     raise ArgumentError(f"{self.name}: {what} names '{name}', which is none of {', '.join(names)}")
+            for name, array in given.items():
+                memory.refuse_masked(self.name, name, array)
             return [given.get(name) for name in names]
         if len(names) != 1:
             raise ArgumentError(f"{self.name}: {what} is of several ({', '.join(names)}): give a mapping of names to arrays")
+        memory.refuse_masked(self.name, names[0], given)
         return [given]
 
     def list_initials(self, initial: Any) -> list[Any] | None:
@@ -293,9 +289,8 @@ class Recurrence:
         what ``gradients`` names. A target takes the place of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
-        if dtype not in kernels.DTYPES:
-            raise ArgumentError(f"{self.name}: there are no kernels for {dtype}, only for {', '.join(kernels.DTYPES)}")
-        self._check_names("dim", sizes, self.declaration.dims)
+        kernels.name_dtype(self.name, dtype)
+        definition.check_names(self.name, "dim", sizes, self.declaration.dims)
         dims = {}
         for name, default in self.declaration.dims.items():
             size = sizes.get(name, self._dims.get(name, default))
@@ -372,6 +367,7 @@ class Recurrence:
 
     def __call__(
         self,
+        /,
         *arrays: Any,
         initial: Any = None,
         final: Any = False,
@@ -399,10 +395,18 @@ class Recurrence:
         what is declared complex than complex64, which results of such are.
         Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
         """
+        if states_transposed is not False and states_transposed is not True:
+            states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
+        if self._other_names:
+            named = self._rename(named)
         if self._layout is not None:
             rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
             return self._layout.call(self, arrays, named, initial, final, out, **rest)
         return self.compute(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes)
+
+    def _rename(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by the names of the text."""
+        return {self._other_names.get(word, word): array for word, array in named.items()}
 
     def compute(
         self,
@@ -422,6 +426,18 @@ class Recurrence:
                 return repeated
         kept.check_budget(self.name, kept_bytes)
         given = self._bind(arrays, named)
+        if is_traced():
+            return self._perform(given, initial, final, out, offsets, states_transposed, kept_bytes)
+        if initial is not None:
+            orientation.check(self, initial, states_transposed)
+        results = self._perform(given, initial, final, out, offsets, states_transposed, kept_bytes)
+        if final is not False and final is not None:
+            orientation.note(self, results[-1], states_transposed)
+        return results
+
+    def _perform(
+        self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool, kept_bytes: int | None
+    ) -> Any:
         needs_all = self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None))
         for array in given:
             family = type(array).__module__
@@ -443,7 +459,7 @@ class Recurrence:
         whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
         return memory.call(whole, given, initial, final, out, offsets, states_transposed)
 
-    def keep(self, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
+    def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
         """The call with the states on the way, for whoever goes on from there, as when of several tokens that were tried some are
         taken. The arguments are those of a call, on NumPy's arrays or PyTorch's tensors; nothing is differentiated.
 
@@ -453,6 +469,7 @@ class Recurrence:
         the states after the last token. Of packed sequences the rows lie one behind another, ``[rows, H, ...]``. Where there are
         several states, both are mappings.
         """
+        named = self._rename(named)
         if self._layout is not None:
             self._layout.refuse_wholes(arrays, named, initial)
         kept.check_every(self.name, every)
@@ -474,6 +491,7 @@ class Recurrence:
 
     def bind(
         self,
+        /,
         *arrays: Any,
         initial: Any = None,
         final: Any = None,
@@ -486,6 +504,8 @@ class Recurrence:
         of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read where they lie;
         ``final`` is given as arrays, which may be the initial ones. Without ``out`` outputs are arrays of the bound call's,
         which the next one overwrites."""
+        named = self._rename(named)
+        states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._layout is not None:
             self._layout.refuse_wholes(arrays, named, initial, final, out)
         given = self._bind(arrays, named)
@@ -552,12 +572,7 @@ class Recurrence:
                 replace(self.declaration, states=states, has_implicit_states=False),
                 self.source,
                 self.source_name,
-                dims=self._dims,
-                consts=self._consts,
-                target=self.target,
-                plan=self.plan,
-                chunk=self.chunk,
-                quick=self.quick,
+                self._options,
                 loaded=self._only,
                 dtype=self._only_dtype,
             )
@@ -573,8 +588,6 @@ class Recurrence:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _define_again(source: str, source_name: str, name: str, options: Mapping[str, Any]) -> Recurrence:
-    """Of a pickle."""
-    from . import define
-
-    return define(source, source_name=source_name, recurrence=name, **options)
+def _define_again(source: str, source_name: str, name: str, chosen: Options) -> Recurrence:
+    """Of a pickle, which warned where it was made."""
+    return Recurrence(definition.describe(source, source_name, name), source, source_name, chosen)

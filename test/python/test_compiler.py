@@ -1,8 +1,10 @@
 """What the compiler says, as Python sees it: its errors are those of recurc, to the letter."""
 
 import pathlib
+import pickle
 import shlex
 import subprocess
+import warnings
 import xml.etree.ElementTree
 import zlib
 
@@ -64,9 +66,56 @@ def test_an_error_is_data():
     assert diagnostic.remarks[0].replacement == "beta"
 
 
-def test_a_mistake_of_syntax_is_found_at_once():
-    with pytest.raises(recur.CompileError, match=r"R0\d\d\d"):
-        recur.define("recurrence {")
+def test_a_mistake_is_found_at_once():
+    for text in ("recurrence {", "recurrence x { input a output b = c }", "recurrence x { dim K\n input a: [K]\n state S\n S = a\n output b = S }"):
+        with pytest.raises(recur.CompileError, match=r"R0\d\d\d"):
+            recur.define(text)
+
+
+@pytest.mark.filterwarnings("ignore::recur.CompileWarning")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "input x: [K]\n output o = x[100]",  # of a K of at least 101
+        "const third = K / 3\n input x: [K]\n output o: [third] = x[0..third]",
+        "input x: [K]\n output o = sum(x[0..K - N])",
+        "input x: [K], w: [N]\n output o = sum(w[0..N - K]) + sum(x)",
+        "param M: [K, N], A: [N, K]\n input x: [N, N], y: [K]\n output o = M @ x @ A @ y",  # products of at most 256 rows
+    ],
+)
+def test_what_depends_on_sizes_is_no_mistake(body):
+    recur.define(f"recurrence x {{\n dim K, N\n {body}\n}}")
+
+
+def test_options_are_checked_at_once(gdn):
+    for options, message in [
+        ({"target": "sm_80"}, "error: target: unknown value 'sm_80'; did you mean 'sm_90a'?"),
+        ({"chunk": 17}, "error: chunk: unknown value '17'; did you mean '16'?"),
+        ({"plan": "foo"}, "error: plan: unknown value 'foo'; known are auto"),
+    ]:
+        for make in (gdn.with_options, lambda **options: recur.define(gdn.source, **options)):
+            with pytest.raises(recur.CompileError) as raised:
+                make(**options)
+            assert str(raised.value).startswith(message)
+
+
+def test_warnings_are_pythons():
+    text = "recurrence x { input a, b state s s = s + a output o = s }"
+    with pytest.warns(recur.CompileWarning, match=r"source:1:25: warning: the input 'b' is never used \[R0601\]") as warned:
+        defined = recur.define(text)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        defined.with_options(quick=True)
+        defined.explain()
+        pickle.loads(pickle.dumps(defined))
+
+
+def test_the_library_has_no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", recur.CompileWarning)
+        for name in recur.library.names():
+            recur.load(recur.library.__getattr__(name).source_name)
 
 
 def test_a_side_that_is_no_dim_is_found_at_once():
@@ -85,7 +134,7 @@ def test_files(tmp_path):
     assert recur.load(path, recurrence="b").name == "b"
     with pytest.raises(recur.CompileError) as refused:
         recur.load(path, recurrence="c")
-    assert str(refused.value).startswith("error: --recurrence: the file has no recurrence 'c'")
+    assert str(refused.value).startswith("error: recurrence: the file has no recurrence 'c'")
     with pytest.raises(recur.LoadError) as missing:
         recur.load(tmp_path / "none.recur")
     assert str(missing.value) == f"{tmp_path / 'none.recur'} cannot be read: No such file or directory"
@@ -98,9 +147,9 @@ def test_options_that_are_refused(gdn, inputs):
     with pytest.raises(recur.ArgumentError) as raised:
         gdn.with_options(dims={"Q": 1})
     assert str(raised.value) == "gated_delta_net: there is no dim 'Q'; there are K, V"
-    with pytest.raises(recur.CompileError, match="--target: "):
-        gdn.with_options(target="z80")(**inputs)
-    with pytest.raises(recur.CompileError, match="--plan: 'gated_delta_net' has no kernel of plan 'scan'"):
+    with pytest.raises(recur.CompileError, match="target: unknown value 'z80'; known are host, "):
+        gdn.with_options(target="z80")
+    with pytest.raises(recur.CompileError, match="^error: plan: 'gated_delta_net' has no kernel of plan 'scan'"):
         gdn.with_options(plan="scan")(**inputs)
 
 
@@ -110,8 +159,11 @@ def test_explain(gdn):
     assert repr(report) == str(report)
     assert len(gdn.explain(K=128, V=64, target="x86-64-v3")) > len(report)
     assert gdn.explain_json(K=128, V=64)["recurrence"] == "gated_delta_net"
-    with pytest.raises(recur.CompileError):
-        gdn.explain(Q=3)
+    with pytest.raises(recur.ArgumentError) as raised:
+        gdn.explain(k=3)
+    assert str(raised.value) == "gated_delta_net: there is no dim 'k'; did you mean 'K'?"
+    assert "gradient" not in report and "gradient" in gdn.explain(K=128, V=64, backward=True)
+    assert "gradient" in gdn.explain_json(K=128, V=64, backward=True)
 
 
 def test_reports_in_a_notebook(gdn):
@@ -133,9 +185,10 @@ def test_check(gdn, monkeypatch):
     assert table.startswith("gated_delta_net: K = 16, V = 8, B = 2, H = 4, Hq = 2, T = 0, 1, 5, 64, 65, 200, seed 0\n")
     assert "host step" in table and "FAIL" not in table
     assert gdn.check(dtype="bfloat16", K=16, V=8) != table
-    monkeypatch.setattr(
-        recur.compiler, "perform", lambda *_, **__: ({"text": b"the table", "json": b'[{"pass": true}, {"pass": false}]'}, [])
-    )
+    assert "T = 3, 70, seed 5" in gdn.check(K=16, V=8, seed=5, tokens=[3, 70], hard=True)
+    assert "gradient" in gdn.check(K=16, V=8, tokens=(3,), backward=True)
+    outcome = recur.compiler.Outcome({"text": b"the table", "json": b'[{"pass": true}, {"pass": false}]'}, [], "")
+    monkeypatch.setattr(recur.compiler, "perform", lambda *_, **__: outcome)
     with pytest.raises(recur.CheckError, match="^the table$"):
         gdn.check()
 

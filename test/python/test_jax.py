@@ -125,7 +125,7 @@ def test_without_a_gradient_a_saved_kernel_refuses_it(gdn, inputs, tmp_path):
 MISTAKES = [
     ("missing", lambda i: {n: a for n, a in i.items() if n != "beta"}, "the input 'beta' is missing"),
     ("dim", lambda i: {**i, "k": i["k"][..., :5]}, "K is 5 in 'k', but 16 in 'q'"),
-    ("type", lambda i: {**i, "v": i["v"].astype(int)}, "the input 'v' has elements of int32; there are kernels for float32, bfloat16 and float16"),
+    ("type", lambda i: {**i, "v": i["v"].astype(int)}, "the input 'v' has elements of int32; there are kernels for float32, bfloat16 and float16; convert it to float32"),
     ("out", lambda i: {**i, "out": i["v"]}, "JAX's arrays cannot be written to; leave out= out"),
     ("final", lambda i: {**i, "final": i["v"]}, "JAX's arrays cannot be written to; final must be True or False"),
     ("state", lambda i: {**i, "initial": i["g"]}, "the initial state 'S' has the shape [2, 70, 4]; it should be [B, H, V, K]"),

@@ -455,7 +455,7 @@ MISTAKES = [
     ("missing", lambda i: {n: a for n, a in i.items() if n != "beta"}, "the input 'beta' is missing"),
     ("NumPy beside", lambda i: {**i, "g": i["g"].numpy()}, "the input 'g' is no tensor, but a ndarray, beside tensors"),
     ("dim", lambda i: {**i, "k": i["k"][..., :5]}, "K is 5 in 'k', but 16 in 'q'"),
-    ("type", lambda i: {**i, "v": i["v"].double()}, "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16"),
+    ("type", lambda i: {**i, "v": i["v"].double()}, "the input 'v' has elements of float64; there are kernels for float32, bfloat16 and float16; write v.float()"),
     ("offsets", lambda i: {**i, "offsets": torch.tensor([0.0, 70.0], requires_grad=True)}, "the offsets require a gradient, and there is none for them; detach() them"),
     ("device", lambda i: {**i, "g": i["g"].to("meta")}, "a tensor is on cpu, and another on meta; a call has all on one device"),
     ("GPU's kernels", lambda i: i, "the kernels are for 'sm_90a', and the arrays are in the processor's memory"),
