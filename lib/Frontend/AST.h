@@ -218,7 +218,8 @@ struct Recurrence {
   SourceRange nameRange;
   SourceRange range;
   llvm::ArrayRef<Statement *> body;
-  bool damaged = false; // a syntax error hides part of it; what depends on the whole is not checked
+  bool damaged = false;          // a syntax error hides part of it; what depends on the whole is not checked
+  std::vector<SourceRange> lost; // the statements with such errors: a name in one may be declared there
   // Filled by sema.
   std::vector<Declaration *> dims;
   bool hasImplicitStates = false;    // of delays or the count of tokens

@@ -102,7 +102,12 @@ std::optional<int64_t> ConstantEvaluator::evaluateInteger(const Expr *expr, llvm
   auto value = evaluate(expr);
   if (!value)
     return std::nullopt;
-  if (*value != std::floor(*value) || std::abs(*value) > 0x1p53) {
+  if (*value == std::floor(*value) && std::abs(*value) > 0x1p53) {
+    diagnostics.report(ErrorCode::NotAnInteger, expr->range,
+                       what + " is at most 2^53, and this is " + formatNumber(*value));
+    return std::nullopt;
+  }
+  if (*value != std::floor(*value)) {
     diagnostics.report(ErrorCode::NotAnInteger, expr->range,
                        what + " must be a whole number, and this is " + formatNumber(*value));
     return std::nullopt;

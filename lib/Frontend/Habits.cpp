@@ -3,6 +3,8 @@
 #include "Frontend/Builtins.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace recur::frontend {
@@ -15,6 +17,81 @@ static constexpr llvm::StringLiteral conditionHelp =
 
 std::string getHelpForDelay(StringRef value) {
   return "what " + value.str() + " was a token before is delay(" + value.str() + ", 1)";
+}
+
+/// The arguments of a call that go on in `rest`, up to its closing parenthesis.
+static llvm::SmallVector<StringRef> splitArguments(StringRef rest) {
+  llvm::SmallVector<StringRef> arguments;
+  rest = rest.ltrim();
+  if (!rest.consume_front(","))
+    return arguments;
+  size_t begin = 0;
+  unsigned open = 0;
+  for (size_t at = 0; at < rest.size() && rest[at] != '\n'; ++at) {
+    bool isClosing = rest[at] == ')' || rest[at] == ']';
+    if (open == 0 && (isClosing || rest[at] == ',')) {
+      arguments.push_back(rest.slice(begin, at).trim());
+      begin = at + 1;
+      if (isClosing)
+        return arguments;
+    }
+    open += (rest[at] == '(' || rest[at] == '[') - isClosing;
+  }
+  return {};
+}
+
+/// What einsum of two operands with these subscripts is, without dimensions of a batch.
+static std::string spellProduct(StringRef i, StringRef j, StringRef out, const std::string &a, const std::string &b) {
+  if (i.size() < j.size())
+    return spellProduct(j, i, out, b, a);
+  if (i == j && out == i)
+    return a + " * " + b;
+  if (i.size() == 1 && j.size() == 1) {
+    if (i == j)
+      return out.empty() ? "dot(" + a + ", " + b + ")" : "";
+    return out == i.str() + j.str()   ? "outer(" + a + ", " + b + ")"
+           : out == j.str() + i.str() ? "outer(" + b + ", " + a + ")"
+                                      : "";
+  }
+  if (i.size() != 2)
+    return "";
+  StringRef rows = i.take_front(), columns = i.drop_front();
+  if (j == columns)
+    return out == rows ? a + " @ " + b : out == i ? a + " @ diag(" + b + ")" : "";
+  if (j == rows)
+    return out == columns ? b + " @ " + a : out == i ? "diag(" + b + ") @ " + a : "";
+  if (j.size() == 2 && columns == j.take_front() && out == rows.str() + j.drop_front().str())
+    return a + " @ " + b;
+  return "";
+}
+
+std::string getHelpForSubscripts(StringRef subscripts, StringRef rest) {
+  auto [before, arrow] = subscripts.split("->");
+  std::string out = arrow.trim().str();
+  llvm::SmallVector<std::string> inputs;
+  for (StringRef input : llvm::split(before, ','))
+    inputs.push_back(input.trim().str());
+  auto isWord = [](StringRef letters) { return llvm::all_of(letters, [](char c) { return llvm::isAlpha(c); }); };
+  if (!subscripts.contains("->") || inputs.size() > 2 || !llvm::all_of(inputs, isWord) || !isWord(out))
+    return "";
+  // Batch, tokens and heads come first and are not written here.
+  auto isBatched = [&](const std::string &input) {
+    return input.size() > 1 && !out.empty() && input.front() == out.front() && input.front() == inputs[0].front();
+  };
+  while (inputs.size() == 2 && llvm::all_of(inputs, isBatched) && inputs[0] != inputs[1]) {
+    for (std::string &input : inputs)
+      input.erase(0, 1);
+    out.erase(0, 1);
+  }
+  if (inputs.size() == 1)
+    return out.size() == 2 && out[0] == inputs[0].back() && out[1] == inputs[0].front()
+               ? "there is no transpose: x @ S is S transposed times x"
+               : "";
+  llvm::SmallVector<StringRef> operands = splitArguments(rest);
+  bool areKnown = operands.size() == 2;
+  std::string product =
+      spellProduct(inputs[0], inputs[1], out, areKnown ? operands[0].str() : "a", areKnown ? operands[1].str() : "b");
+  return product.empty() ? "" : "for '" + subscripts.str() + "' write " + product;
 }
 
 std::string getHelpForFunction(StringRef name) {
@@ -33,13 +110,20 @@ std::string getHelpForFunction(StringRef name) {
       .Case("sinh", "write 0.5 * (exp(a) - exp(-a))")
       .Case("cosh", "write 0.5 * (exp(a) + exp(-a))")
       .Cases({"atan", "atan2", "acos", "asin", "erf", "atanh", "floor", "ceil", "round", "sign"},
-             "compute it outside, and pass the result as an input")
+             "there is none: of inputs and params compute it outside and pass the result as an input; of a state it "
+             "cannot "
+             "be computed")
       .Cases({"rand", "randn", "dropout", "bernoulli"}, "draw it outside, and pass the result as an input")
       .Case("range", "a loop runs over lower..upper: for j in 0..N { ... }")
       .Cases({"rms_norm", "RMSNorm"}, "write rmsnorm(a)")
       .Cases({"layer_norm", "LayerNorm"}, "write layernorm(a)")
       .Case("norm", "the length of a vector a is sqrt(dot(a, a)); l2norm(a) divides it by that")
       .Case("normalize", "write l2norm(a)")
+      .Cases({"var", "variance"},
+             "with m = sum(a) / K, the variance of a vector a of K elements is sum((a - m) * (a - m)) / K")
+      .Cases({"std", "stddev"}, "with m = sum(a) / K, the standard deviation of a vector a of K elements is "
+                                "sqrt(sum((a - m) * (a - m)) / K)")
+      .Case("prod", "the product of a vector's positive elements is exp(sum(log(a)))")
       .Cases({"mean", "average"}, "the mean of a vector a of K elements is sum(a) / K")
       .Cases({"amax", "amin", "argmax", "argmin"}, "there is no maximum over the elements; max(a, b) is elementwise")
       .Case("maximum", "write max(a, b)")

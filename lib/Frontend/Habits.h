@@ -17,6 +17,10 @@ llvm::StringRef getHelpForName(llvm::StringRef name);
 /// The same for `value.member` and `module.function`.
 std::string getHelpForMember(llvm::StringRef value, llvm::StringRef member);
 
+/// The product that einsum's subscripts mean, such as 'k,v->kv', of the operands in `rest`, the text behind the string;
+/// empty where they are no subscripts of vectors and matrices.
+std::string getHelpForSubscripts(llvm::StringRef subscripts, llvm::StringRef rest);
+
 /// How to have what a value was a token before: `k[t-1]`.
 std::string getHelpForDelay(llvm::StringRef value);
 

@@ -2,6 +2,7 @@
 
 #include "Frontend/Habits.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -183,6 +184,18 @@ static std::string getHelpForPoint(llvm::StringRef text, size_t point) {
   return getHelpForMember(text.slice(begin, point), text.drop_front(point + 1).take_while(isNameCharacter));
 }
 
+/// Reads on to the closing quote, or to the end of the line, as one mistake.
+Token Lexer::lexString(char quote) {
+  size_t begin = position - 1;
+  const char ends[] = {quote, '\r', '\n'};
+  size_t end = std::min(text.find_first_of(llvm::StringRef(ends, 3), position), text.size());
+  llvm::StringRef content = text.slice(position, end);
+  position = end + (end < text.size() && text[end] == quote);
+  std::string help = getHelpForSubscripts(content, text.drop_front(position));
+  return makeError(begin, ErrorCode::UnexpectedCharacter, "there are no strings",
+                   help.empty() ? "write names without quotes" : help);
+}
+
 Token Lexer::lexPunctuation() {
   size_t begin = position;
   char c = text[position++];
@@ -236,9 +249,16 @@ Token Lexer::lexPunctuation() {
     if (peek() == '.')
       return ++position, make(TokenKind::DotDot, begin);
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '.'", getHelpForPoint(text, begin));
-  case '\'':
-    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '''",
-                     "there is no transpose: x @ S is S transposed times x");
+  case '\'': {
+    // Behind a value it is MATLAB's transpose, elsewhere one of two quotes.
+    bool followsValue =
+        begin > 0 && (isNameCharacter(text[begin - 1]) || llvm::is_contained({')', ']'}, text[begin - 1]));
+    llvm::StringRef line = text.drop_front(position).take_until([](char c) { return c == '\n' || c == '\r'; });
+    if (followsValue || !line.contains(c))
+      return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '''",
+                       "there is no transpose: x @ S is S transposed times x");
+    return lexString(c);
+  }
   case '^':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '^'",
                      "write a * a for a square, pow(a, p) for a power");
@@ -258,9 +278,7 @@ Token Lexer::lexPunctuation() {
   case ';':
     return makeError(begin, ErrorCode::UnexpectedCharacter, "statements are not ended by ';'", "remove it");
   case '"':
-    position = std::min(text.find_first_of("\"\r\n", position), text.size());
-    position += peek() == '"';
-    return makeError(begin, ErrorCode::UnexpectedCharacter, "there are no strings", "write names without quotes");
+    return lexString(c);
   default:
     break;
   }

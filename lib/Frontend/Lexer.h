@@ -20,6 +20,7 @@ private:
   Token lexName();
   Token lexNumber();
   Token lexPunctuation();
+  Token lexString(char quote);
   void skipBlanksAndComments();
   /// Makes a token of [begin, position).
   Token make(TokenKind kind, size_t begin);

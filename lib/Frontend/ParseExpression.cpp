@@ -210,7 +210,9 @@ Expr *Parser::parseCall(const Token &callee) {
 bool Parser::parseArgument(llvm::SmallVectorImpl<Argument> &arguments) {
   Argument argument;
   SourceRange first = token.range;
-  if (token.is(TokenKind::Identifier) && peek().is(TokenKind::Equals)) {
+  // `dim=-1` names an argument too, as others write it: sema says that there is none.
+  bool isName = token.is(TokenKind::Identifier) || (token.isKeyword() && !token.startsLine);
+  if (isName && peek().is(TokenKind::Equals)) {
     argument.keyword = token.text;
     argument.keywordRange = token.range;
     advance();

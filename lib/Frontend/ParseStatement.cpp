@@ -1,6 +1,7 @@
 #include "Frontend/Habits.h"
 #include "Frontend/Parser.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace recur::frontend {
@@ -42,6 +43,8 @@ void Parser::parseStatement(Statements &body) {
   case TokenKind::Identifier:
     if (peek().is(TokenKind::Equals))
       return parseAssignment(body);
+    if (isCompoundAssignment())
+      return parseCompoundAssignment(body);
     if (isComplex())
       return parseComplex(body);
     break;
@@ -66,16 +69,10 @@ void Parser::reportNotAStatement(Statements &body) {
     return;
   }
   TokenKind next = token.is(TokenKind::Identifier) ? peek().kind : TokenKind::EndOfFile;
-  bool isOperator = next >= TokenKind::Plus && next <= TokenKind::At;
-  if (isOperator && buffer.getText().substr(lookahead.range.end, 1) == "=") {
-    report(ErrorCode::CompoundAssignment, lookahead.range, "there is no operator '" + lookahead.text + "='")
-        .help("write " + token.text + " = " + token.text + " " + lookahead.text + " ...");
-    return;
-  }
   // The first of a body may stand on the line of its brace.
   if (token.is(TokenKind::Identifier) && (token.startsLine || body.empty())) {
     if (next == TokenKind::Error && !lookahead.startsLine) { // the lexer has said what is wrong with it
-      recurrence->damaged = true;
+      noteDamage();
       return;
     }
     if (next == TokenKind::Colon) {
@@ -279,6 +276,33 @@ void Parser::parseAssignment(Statements &body) {
   body.push_back(finish(assign, name.range.begin));
 }
 
+/// Whether a name and an operator with '=' behind it follow: S += ...
+bool Parser::isCompoundAssignment() {
+  if (!token.is(TokenKind::Identifier))
+    return false;
+  TokenKind next = peek().kind;
+  return next >= TokenKind::Plus && next <= TokenKind::At && buffer.getText().substr(lookahead.range.end, 1) == "=";
+}
+
+/// Reads `S += x` as `S = S + x` once it is reported, so that what else is wrong with it is found too.
+void Parser::parseCompoundAssignment(Statements &body) {
+  Token name = token, op = peek();
+  diagnostics.report(ErrorCode::CompoundAssignment, op.range, "there is no operator '" + op.text + "='")
+      .help("write " + name.text + " = " + name.text + " " + op.text + " ...");
+  for (unsigned i = 0; i < 3; ++i) // the name, the operator, '='
+    advance();
+  Expr *value = parseExpressionOrError();
+  auto *before = file->make<NameExpr>(name.range, name.text);
+  BinaryOperator operation = op.is(TokenKind::Plus)    ? BinaryOperator::Add
+                             : op.is(TokenKind::Minus) ? BinaryOperator::Subtract
+                             : op.is(TokenKind::Star)  ? BinaryOperator::Multiply
+                             : op.is(TokenKind::Slash) ? BinaryOperator::Divide
+                                                       : BinaryOperator::Product;
+  Expr *result = combine(operation, op.range, before, value);
+  auto *assign = file->make<AssignStatement>(SourceRange(), name.text, name.range, result ? result : value);
+  body.push_back(finish(assign, name.range.begin));
+}
+
 /// for j in 0..N { ... }
 void Parser::parseFor(Statements &body) {
   uint32_t begin = token.range.begin;
@@ -338,6 +362,13 @@ void Parser::parseFor(Statements &body) {
   body.push_back(finish(loop, begin));
 }
 
+/// Whether a name is that of a type of numbers in another language.
+static bool isTypeOfNumbers(llvm::StringRef name) {
+  return llvm::is_contained({"float", "double", "real", "number", "float16", "float32", "float64", "bfloat16", "half",
+                             "f16", "f32", "f64", "bf16", "int", "integer", "bool", "int32", "int64"},
+                            name);
+}
+
 /// scalar     [n]     [m, n]
 bool Parser::parseShape(ShapeSyntax &shape) {
   uint32_t begin = token.range.begin;
@@ -356,13 +387,21 @@ bool Parser::parseShape(ShapeSyntax &shape) {
       diagnostic.help("'complex' stands before the declaration: complex input x: [K]");
     else if (isType)
       diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
+    else if (isTypeOfNumbers(token.text))
+      diagnostic.help("every value is a number, of a type that is chosen when kernels are built (--dtype): write "
+                      "scalar, or leave the shape out",
+                      token.range, "scalar");
     else if (token.is(TokenKind::LeftParen))
       diagnostic.help("the sizes of a shape stand in brackets: [n] or [m, n]");
     else if (token.is(TokenKind::Identifier) || token.is(TokenKind::Number))
       diagnostic.help("write the size in brackets: [" + token.text + "]", token.range, "[" + token.text + "]");
     else
       diagnostic.help("a shape is scalar, [n] or [m, n]");
-    return false;
+    // A name in the place of a shape is taken for one that is not known, and the list goes on behind it.
+    if (!token.is(TokenKind::Identifier) || token.startsLine)
+      return false;
+    advance();
+    return !isType || parseShape(shape);
   }
   llvm::SmallVector<Expr *, 2> entries;
   if (!token.is(TokenKind::RightBracket)) {

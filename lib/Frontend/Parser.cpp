@@ -39,9 +39,15 @@ bool Parser::consumeIf(TokenKind kind) {
   return true;
 }
 
-Diagnostic &Parser::report(ErrorCode code, SourceRange range, const llvm::Twine &message) {
+/// Part of what is being read is not understood.
+void Parser::noteDamage() {
+  isDamaged = true;
   if (recurrence)
     recurrence->damaged = true;
+}
+
+Diagnostic &Parser::report(ErrorCode code, SourceRange range, const llvm::Twine &message) {
+  noteDamage();
   // The lexer has said already what is wrong with an error token; a second remark about it would only confuse. So would
   // the remark that the file ends early when it was we who stopped reading.
   if (token.is(TokenKind::Error) || diagnostics.isFull()) {
@@ -79,6 +85,8 @@ bool Parser::expectName(Token &name, llvm::StringRef what) {
         .help("add a letter, or a '_' at the end: " + token.text + "_", token.range, token.text + "_");
   else
     report(ErrorCode::ExpectedName, here(), "expected " + what + " before " + describe(token));
+  if (recurrence) // any name may be the one that is missing here
+    recurrence->lost.push_back({0, uint32_t(buffer.getText().size())});
   return false;
 }
 
@@ -97,7 +105,7 @@ void Parser::skipToStatement() {
     if (braces != 0)
       continue;
     bool isAssignment = token.startsLine && token.is(TokenKind::Identifier) && peek().is(TokenKind::Equals);
-    if (token.beginsStatement() || isComplex() || isAssignment)
+    if (token.beginsStatement() || isComplex() || isAssignment || (token.startsLine && isCompoundAssignment()))
       return;
   }
 }
@@ -184,7 +192,10 @@ void Parser::parseRecurrence() {
   uint32_t begin = token.range.begin;
   file->recurrences.push_back(std::make_unique<Recurrence>());
   recurrence = file->recurrences.back().get();
-  recurrence->damaged = lostStatements;
+  if (lostStatements) {
+    recurrence->damaged = true;
+    recurrence->lost.push_back({0, uint32_t(buffer.getText().size())});
+  }
   advance();
   Token name;
   if (expectName(name, "the name of the recurrence")) {
@@ -201,6 +212,7 @@ void Parser::parseRecurrence() {
     // Only go on when what follows looks like the body.
     if (!token.beginsStatement() && !token.is(TokenKind::Identifier))
       skipToStatement();
+    recurrence->lost.push_back({begin, lastEnd});
   }
   llvm::SmallVector<Statement *> body;
   parseBody(opened ? opening : recurrence->nameRange, body);
@@ -221,7 +233,12 @@ bool Parser::parseBody(SourceRange opening, Statements &body) {
           .note(opening, "the body begins here");
       return false;
     }
+    bool wasDamaged = std::exchange(isDamaged, false);
+    uint32_t begin = token.range.begin;
     parseStatement(body);
+    if (isDamaged)
+      recurrence->lost.push_back({begin, std::max(begin, lastEnd)});
+    isDamaged = wasDamaged;
   }
 }
 

@@ -28,6 +28,7 @@ private:
   SourceRange afterLast() const { return {lastEnd, lastEnd}; }
   /// Where to blame the current token: itself, or the end of the line before when it stands on a later one.
   SourceRange here() const;
+  void noteDamage();
   bool expectClosing(TokenKind kind, SourceRange opening, bool endsList = false);
   bool expectName(Token &name, llvm::StringRef what);
   void skipToStatement();
@@ -41,6 +42,8 @@ private:
   void parseDeclarationList(DeclarationKind kind, Statements &body);
   void parseDefinition(DeclarationKind kind, Statements &body);
   void parseAssignment(Statements &body);
+  bool isCompoundAssignment();
+  void parseCompoundAssignment(Statements &body);
   void parseFor(Statements &body);
   void reportNotAStatement(Statements &body);
   bool parseShape(ShapeSyntax &shape);
@@ -77,6 +80,7 @@ private:
   uint32_t numNodes = 0;
   std::unique_ptr<File> file;
   Recurrence *recurrence = nullptr;
+  bool isDamaged = false;      // the statement that is being read, but for statements in it
   bool lostStatements = false; // outside every recurrence; a name may have been declared there
 };
 

@@ -34,6 +34,8 @@ private:
   Declaration *resolveArgument(NameExpr *expr);
   Declaration *getTokenCount();
   void reportUnknown(llvm::StringRef name, SourceRange range);
+  /// Whether the name may be declared where the text could not be parsed.
+  bool mayBeLost(llvm::StringRef name) const;
   bool reportIfDeclaredLater(llvm::StringRef name, SourceRange range);
   void reportUnknownState(AssignStatement *assign);
   template <typename Filter>
@@ -75,6 +77,7 @@ private:
   Shape checkSlice(SliceExpr *expr);
   Extent findSizeOfSlice(const SliceExpr *expr);
   bool checkPlace(Expr *expr, llvm::StringRef what);
+  void warnIfNormalized(const BinaryExpr *quotient);
   NameExpr *findUnknownName(Expr *expr) const;
   bool reportIfIndexOfToken(IndexExpr *expr);
   Shape checkElementwise(llvm::StringRef what, SourceRange range, Expr *lhs, Expr *rhs);
@@ -116,6 +119,7 @@ private:
   bool checkUnrolled(llvm::ArrayRef<Statement *> body, bool inLoop);
   bool checkUnrolledLoop(ForStatement *loop);
   bool checkIndices(const Expr *expr);
+  bool checkSliceWithin(const SliceExpr *expr);
   bool checkSliceBounds(const SliceExpr *expr);
   bool addElement(Declaration *output);
   void checkElements();

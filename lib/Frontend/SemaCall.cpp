@@ -39,7 +39,7 @@ Shape RecurrenceChecker::checkCall(CallExpr *call) {
                          : "move the function up");
       return Shape();
     }
-    if (recurrence.damaged) // the function may be in the part that could not be parsed
+    if (mayBeLost(call->callee))
       return Shape();
     Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownFunction, call->calleeRange,
                                                 "there is no function '" + call->callee + "'");
@@ -69,7 +69,7 @@ static std::string getHelpForDirection(const BuiltinInfo &builtin, llvm::StringR
       return "sum(a) is over all elements; of each row write S @ ones(n), of each column ones(m) @ S";
     if (builtin.id == Builtin::Max || builtin.id == Builtin::Min)
       return ("there is no " + builtin.name + " over the elements; " + builtin.signature + " is elementwise").str();
-    return ("a vector has one direction: write " + builtin.signature).str();
+    return ("'" + builtin.name + "' goes over the whole vector: write " + builtin.signature).str();
   }
   return ("write " + builtin.signature).str();
 }

@@ -50,10 +50,35 @@ Shape RecurrenceChecker::checkUncached(Expr *expr) {
       return checkProduct(binary);
     checkValue(binary->lhs);
     checkValue(binary->rhs);
+    if (binary->op == BinaryOperator::Divide)
+      warnIfNormalized(binary);
     return checkElementwise(spell(binary->op), binary->operatorRange, binary->lhs, binary->rhs);
   }
   }
   llvm_unreachable("every kind is listed");
+}
+
+/// `k / l2norm(k)`: elsewhere a function of such a name gives the length of a vector, here it divides by it already.
+void RecurrenceChecker::warnIfNormalized(const BinaryExpr *quotient) {
+  const Expr *divisor = quotient->rhs;
+  if (auto *name = dyn_cast<NameExpr>(divisor);
+      name && name->declaration && name->declaration->is(DeclarationKind::Let))
+    divisor = name->declaration->init;
+  auto *call = dyn_cast<CallExpr>(divisor);
+  bool normalizes = call && call->builtin &&
+                    (call->builtin->id == Builtin::L2Norm || call->builtin->id == Builtin::RMSNorm ||
+                     call->builtin->id == Builtin::LayerNorm);
+  auto spell = [&](const Expr *expr) {
+    llvm::StringRef text = buffer.getText(expr->range);
+    return expr->parenthesized ? text.drop_front().drop_back().trim() : text;
+  };
+  if (!normalizes || call->arguments.empty() || spell(call->arguments[0].value) != spell(quotient->lhs))
+    return;
+  std::string whole = quote(divisor);
+  diagnostics
+      .report(ErrorCode::DividedByNormalized, quotient->range,
+              "this divides by a vector: " + whole + " is " + quote(quotient->lhs) + " normalised already")
+      .help("write " + whole + " alone", quotient->range, whole);
 }
 
 /// The first name in a sum or difference that nothing declares.
@@ -77,7 +102,7 @@ bool RecurrenceChecker::reportIfIndexOfToken(IndexExpr *expr) {
   bool isState = base && base->declaration && base->declaration->is(DeclarationKind::State);
   std::string help = isState ? "until it is assigned, " + base->name.str() + " is what it was after the token before"
                              : getHelpForDelay(quote(expr->base, false));
-  if (NameExpr *unknown = findUnknownName(expr->index); unknown && !recurrence.damaged) {
+  if (NameExpr *unknown = findUnknownName(expr->index); unknown && !mayBeLost(unknown->name)) {
     static constexpr llvm::StringLiteral tokens[] = {"t", "n", "i", "s", "step", "time", "token", "pos", "idx"};
     if (!llvm::is_contained(tokens, unknown->name))
       return false;
@@ -126,8 +151,8 @@ Extent RecurrenceChecker::findSizeOfSlice(const SliceExpr *expr) {
       return Extent::ofDim(dim->index);
   auto lower = evaluator.tryToEvaluate(expr->lower), upper = evaluator.tryToEvaluate(expr->upper);
   double length = lower && upper ? *upper - *lower : 0;
-  // What is out of bounds is reported when loops are unrolled.
-  return length >= 1 && length <= kMaxDim ? Extent::ofNumber(uint32_t(length)) : Extent::ofNumber(1);
+  // What is out of bounds in a loop is reported when the loop is unrolled.
+  return length >= 1 && length <= kMaxDim ? Extent::ofNumber(uint32_t(length)) : Extent();
 }
 
 Shape RecurrenceChecker::checkSlice(SliceExpr *expr) {
@@ -139,6 +164,10 @@ Shape RecurrenceChecker::checkSlice(SliceExpr *expr) {
     noteShape(diagnostic, expr->base);
   }
   if (!lower || !upper || base.isUnknown() || base.isScalar())
+    return Shape();
+  // What stands beside a wrong slice is not judged by its shape. A loop may never come to it.
+  if (!loop && evaluator.tryToEvaluate(expr->lower) && evaluator.tryToEvaluate(expr->upper) &&
+      getValue(base.getExtent(0)) && !checkSliceWithin(expr))
     return Shape();
   // Without the values of dims there is no length yet.
   bool isKnown = evaluator.tryToEvaluate(expr->lower) && evaluator.tryToEvaluate(expr->upper);

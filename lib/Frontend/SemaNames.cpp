@@ -2,6 +2,7 @@
 #include "Frontend/NearestName.h"
 #include "Frontend/Sema.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace recur::frontend {
@@ -10,7 +11,20 @@ namespace {
 /// Only so many names are compared with a misspelt one, so that a huge file full of errors is still checked promptly.
 constexpr unsigned kMaxCandidates = 5000;
 
+/// Whether the text has the name as a word of its own.
+bool mentions(llvm::StringRef text, llvm::StringRef name) {
+  auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1))
+    if ((at == 0 || !isOfName(text[at - 1])) && (at + name.size() == text.size() || !isOfName(text[at + name.size()])))
+      return true;
+  return false;
+}
+
 } // namespace
+
+bool RecurrenceChecker::mayBeLost(llvm::StringRef name) const {
+  return llvm::any_of(recurrence.lost, [&](SourceRange range) { return mentions(buffer.getText(range), name); });
+}
 
 void RecurrenceChecker::collectDeclarations() {
   for (Statement *statement : recurrence.body)
@@ -128,8 +142,7 @@ void RecurrenceChecker::reportUnknown(llvm::StringRef name, SourceRange range) {
               " = 0, and goes on in it without let: " + name + " = " + name + " + ...");
     return;
   }
-  // The declaration may be in the part that could not be parsed.
-  if (recurrence.damaged)
+  if (mayBeLost(name))
     return;
   Diagnostic &diagnostic = diagnostics.report(ErrorCode::UnknownName, range, "'" + name + "' is not declared");
   if (suggestName(diagnostic, name, range, [](const Declaration &) { return true; }))
@@ -169,15 +182,6 @@ Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
   return declaration;
 }
 
-/// Whether the text has the name as a word of its own.
-static bool mentions(llvm::StringRef text, llvm::StringRef name) {
-  auto isOfName = [](char c) { return llvm::isAlnum(c) || c == '_'; };
-  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1))
-    if ((at == 0 || !isOfName(text[at - 1])) && (at + name.size() == text.size() || !isOfName(text[at + name.size()])))
-      return true;
-  return false;
-}
-
 void RecurrenceChecker::reportUnknownState(AssignStatement *assign) {
   llvm::StringRef name = assign->name;
   if (!reportedNames.insert(name).second)
@@ -209,7 +213,7 @@ bool RecurrenceChecker::mayBeAssigned(const Declaration &declaration) const {
 void RecurrenceChecker::checkAssign(AssignStatement *assign) {
   Declaration *target = lookup(assign->name);
   // What is missing is the declaration, which the value then needs as well.
-  if (!target && !later.count(assign->name) && !outputs.count(assign->name) && !recurrence.damaged)
+  if (!target && !later.count(assign->name) && !outputs.count(assign->name) && !mayBeLost(assign->name))
     reportUnknownState(assign);
   Shape value = checkValue(assign->value);
   if (!target) {

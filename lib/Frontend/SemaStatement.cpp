@@ -297,7 +297,7 @@ bool RecurrenceChecker::reportIfNoSize(NameExpr *name) {
         .help("a size is a dim, a const or a whole number");
     return true;
   }
-  if (value || recurrence.damaged || !reportedNames.insert(name->name).second)
+  if (value || mayBeLost(name->name) || !reportedNames.insert(name->name).second)
     return !value && reportedNames.contains(name->name);
   diagnostics.report(ErrorCode::UnknownName, name->range, "there is no dim '" + name->name + "'")
       .help("declare it at the top of the recurrence: dim " + name->name);

@@ -106,12 +106,13 @@ bool RecurrenceChecker::checkIndices(const Expr *expr) {
   llvm_unreachable("every kind is listed");
 }
 
-bool RecurrenceChecker::checkSliceBounds(const SliceExpr *expr) {
+/// Reports a slice that is empty or goes past the end. Returns whether it is right.
+bool RecurrenceChecker::checkSliceWithin(const SliceExpr *expr) {
   auto lower = evaluator.evaluateInteger(expr->lower, "the bound of a slice");
   auto upper = evaluator.evaluateInteger(expr->upper, "the bound of a slice");
   Extent extent = expr->base->shape.getExtent(0);
-  auto size = getValue(extent), length = getValue(expr->shape.getExtent(0));
-  if (!lower || !upper || !size || !length)
+  auto size = getValue(extent);
+  if (!lower || !upper || !size)
     return false;
   SourceRange range{expr->lower->range.begin, expr->upper->range.end};
   if (*lower < 0 || *upper > *size || *upper <= *lower) {
@@ -125,10 +126,19 @@ bool RecurrenceChecker::checkSliceBounds(const SliceExpr *expr) {
     noteShape(diagnostic, expr->base);
     return false;
   }
-  if (*upper - *lower == *length)
-    return true;
+  return true;
+}
+
+bool RecurrenceChecker::checkSliceBounds(const SliceExpr *expr) {
+  if (!checkSliceWithin(expr))
+    return false;
+  auto lower = evaluator.evaluateInteger(expr->lower, "the bound of a slice");
+  auto upper = evaluator.evaluateInteger(expr->upper, "the bound of a slice");
+  auto length = getValue(expr->shape.getExtent(0));
+  if (!length || *upper - *lower == *length)
+    return length.has_value();
   diagnostics
-      .report(ErrorCode::SliceBounds, range,
+      .report(ErrorCode::SliceBounds, {expr->lower->range.begin, expr->upper->range.end},
               "the length of this slice is " + llvm::Twine(*length) + " in the first iteration, and " +
                   llvm::Twine(*upper - *lower) + " in a later one")
       .help("what a loop computes has the same shape in each iteration");
