@@ -5,8 +5,11 @@
 #include "Interpreter/Disturbance.h"
 #include "Pipelines/Stages.h"
 #include <functional>
+#include <limits>
 
 namespace recur::check {
+
+constexpr double largestFloat32 = std::numeric_limits<float>::max();
 
 /// A stage made ready for one recurrence: it can be run on any data.
 struct PreparedStage {
@@ -15,6 +18,8 @@ struct PreparedStage {
   std::function<llvm::Expected<data::Results>(const data::Data &)> run;
   /// A stage that does not compute in float64 has no numbers above this.
   std::optional<double> largest = std::nullopt;
+  /// Whether all that it computes has float32's range.
+  bool isFloat32() const { return largest && *largest <= largestFloat32; }
   /// The errors that its rounding makes. An array may be off by a few times what they make of it token by token,
   /// however much that is: it is what the data do to rounded arithmetic, and no fault.
   interpreter::Disturbance rounding = {0x1p-53, 0x1p-53};

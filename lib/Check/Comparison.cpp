@@ -22,7 +22,10 @@ std::string check::describeGrowth(const Results &results, const Sizes &sizes) {
         continue;
       earliest = token;
       description = formatv("output '{0}' is {1} from token {2} on", name,
-                            std::isnan(value) ? "no number" : "beyond float64", token)
+                            std::isnan(value) ? "NaN"
+                            : value > 0       ? "infinite"
+                                              : "minus infinity",
+                            token)
                         .str();
     }
   }

@@ -77,7 +77,8 @@ Expected<JudgedData> check::makeJudgedData(RecurrenceOp recurrence, const Sizes 
     Data data = makeData(recurrence, demands, sizes, seed, current);
     if (wanted.type)
       roundData(data, *wanted.type);
-    Expected<data::Results> want = interpreter::interpret(recurrence, data);
+    interpreter::LargestValue onTheWay;
+    Expected<data::Results> want = interpreter::interpret(recurrence, data, onTheWay);
     if (!want)
       return want.takeError();
     Expected<data::Results> nudged = interpreter::interpret(recurrence, nudge(data));
@@ -85,8 +86,8 @@ Expected<JudgedData> check::makeJudgedData(RecurrenceOp recurrence, const Sizes 
       return nudged.takeError();
     double condition = data::relativeRms(*nudged, *want) / nudgeSize, largest = findLargest(*want);
     bool isLast = redraws + 1 == mostSeeds * (mostRedraws + 1);
-    if (isLast || (condition <= wanted.condition && largest <= wanted.largest))
-      return JudgedData{std::move(data), std::move(*want), largest, condition, redraws};
+    if (isLast || (condition <= wanted.condition && largest <= wanted.largest && onTheWay.magnitude <= wanted.onTheWay))
+      return JudgedData{std::move(data), std::move(*want), largest, std::move(onTheWay), condition, redraws};
     if ((redraws + 1) % (mostRedraws + 1) == 0) {
       current = difficulty;
       seed += 1000003;

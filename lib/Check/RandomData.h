@@ -2,7 +2,9 @@
 #pragma once
 #include "Check/DataDemands.h"
 #include "Data/DrawnData.h"
+#include "Interpreter/DGPSInterpreter.h"
 #include "Pipelines/Stages.h"
+#include <cmath>
 
 namespace recur::check {
 
@@ -21,6 +23,7 @@ struct JudgedData {
   data::Data data;
   data::Results want;
   double largest; // magnitude in the results; infinite where one is not finite
+  interpreter::LargestValue onTheWay;
   /// The condition number: the relative change of the results over that of the data, when each number changes by one
   /// rounding to float32. Large where a sum that is divided by, or inverted, happens to be near zero.
   double condition;
@@ -33,6 +36,7 @@ struct JudgedData {
 
 struct Tameness {
   double largest = 1e30;             // of the results
+  double onTheWay = INFINITY;        // the largest of whatever is computed
   double condition = tameCondition;  // at most
   std::optional<DataType> type = {}; // of the data: they are rounded to it
 };

@@ -3,8 +3,10 @@
 #include "Check/GradientStages.h"
 #include "Check/RandomData.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <set>
 
 using namespace llvm;
 using namespace recur;
@@ -32,7 +34,7 @@ static bool noteGrowth(RecurrenceReport &report, const Results &want, const Size
   if (growth.empty())
     return false;
   if (report.growth.empty())
-    report.growth = formatv("the values of '{0}' grow without bound token by token, at T = {1}: {2}",
+    report.growth = formatv("'{0}' leaves the numbers of float64 itself, token by token, at T = {1}: {2}",
                             report.recurrence.getSymName(), sizes.tokens, growth)
                         .str();
   for (StageReport &stage : report.stages)
@@ -82,6 +84,17 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
   return Error::success();
 }
 
+/// Why a stage cannot compute what the interpreter does in float64; empty where it can.
+static std::string explainRange(const PreparedStage &stage, const JudgedData &drawn) {
+  if (stage.largest && drawn.largest > *stage.largest)
+    return formatv("the results reach {0:e1}, beyond their numbers", drawn.largest).str();
+  if (stage.isFloat32() && drawn.onTheWay.magnitude > largestFloat32)
+    return formatv("a value on the way is {0:e1} in float64 ({1}), beyond float32", drawn.onTheWay.magnitude,
+                   drawn.onTheWay.where)
+        .str();
+  return "";
+}
+
 Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence, const CheckOptions &options,
                                                   const PipelineOptions &pipeline,
                                                   function_ref<void(const Twine &)> note) {
@@ -94,6 +107,7 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
     return report;
   }
   std::vector<PreparedStage> prepared;
+  StringSet<> told; // several stages may not run for one reason
   for (const CheckStage &stage : getCheckStages()) {
     bool isNamed = is_contained(options.only, stage.name);
     if (!options.only.empty() && !isNamed)
@@ -110,20 +124,25 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       if (isNamed)
         report.absent.push_back(stage.name);
     } else if (!(*ready)->whyNotRun.empty()) {
-      note((*ready)->whyNotRun);
+      if (told.insert((*ready)->whyNotRun).second)
+        note((*ready)->whyNotRun);
     } else {
       report.stages.push_back({stage.name, 0, (*ready)->limit});
       prepared.push_back(std::move(**ready));
     }
   }
+  std::set<std::string> reasons; // why some stages are not compared
   for (int64_t tokens : options.tokens) {
     Sizes sizes = report.sizes;
     sizes.tokens = tokens;
     Tameness wanted;
     if (options.compiles)
       wanted.type = pipeline.dataType; // what is measured is the kernel, not the rounding of what it is given
-    for (const PreparedStage &stage : prepared)
+    for (const PreparedStage &stage : prepared) {
       wanted.largest = std::min(wanted.largest, stage.largest.value_or(INFINITY));
+      if (stage.isFloat32())
+        wanted.onTheWay = largestFloat32;
+    }
     Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, options.seed + tokens, wanted,
                                                 options.isHard ? getHardDifficulty() : data::Difficulty());
     if (!drawn)
@@ -132,9 +151,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       continue;
     std::vector<std::pair<interpreter::Disturbance, RoundingErrors>> measured;
     for (auto [stage, ready] : zip(report.stages, prepared)) {
-      if (ready.largest && drawn->largest > *ready.largest) {
-        note("stage '" + stage.name + "' is not compared at T = " + Twine(tokens) +
-             ", where the results leave the range of its numbers");
+      if (std::string reason = explainRange(ready, *drawn); !reason.empty()) {
+        reasons.insert("at T = " + std::to_string(tokens) + " " + reason);
         stage.addNotCompared(tokens);
         continue;
       }
@@ -163,6 +181,8 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       stage.add(comparison, tokens);
     }
   }
+  for (StringRef reason : reasons)
+    note("some stages are not compared: " + reason);
   return report;
 }
 
@@ -181,6 +201,7 @@ json::Object check::printAsJSON(RecurrenceReport &report, const CheckOptions &op
                                   {"error", printNumber(stage.error)},
                                   {"limit", stage.limit},
                                   {"worst", stage.worstArray},
+                                  {"compared", stage.isCompared()},
                                   {"not_compared", json::Array(stage.notCompared)},
                                   {"pass", stage.passes()}});
   return json::Object{{"recurrence", report.recurrence.getSymName()},
@@ -214,6 +235,10 @@ std::string check::printAsText(RecurrenceReport &report, const CheckOptions &opt
   os << ", seed " << options.seed << '\n';
   os << formatv("  {0,-24}{1,10}{2,10}\n", "stage", "error", "limit");
   for (const StageReport &stage : report.stages) {
+    if (!stage.isCompared()) {
+      os << formatv("  {0,-24}{1,10}{2,10}  not compared\n", stage.name, "-", "-");
+      continue;
+    }
     os << formatv("  {0,-24}{1,10}{2,10}  ", stage.name, formatv("{0:e1}", stage.error).str(),
                   formatv("{0:e1}", stage.limit).str());
     if (stage.passes())

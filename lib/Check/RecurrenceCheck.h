@@ -30,9 +30,13 @@ struct StageReport {
   std::vector<int64_t> notCompared = {}; // lengths whose results are beyond the stage's numbers
   std::string worstArray = {};
   bool passes() const { return error <= limit; } // false for a NaN
+  /// Whether it was held against the interpreter on any token at all.
+  bool isCompared() const { return comparedTokens > 0 || notCompared.empty(); }
+  int64_t comparedTokens = 0; // the most of a sequence
 
   /// Keeps the length at which most of the limit is taken; not a number is most of all.
   void add(const Comparison &comparison, int64_t tokens) {
+    comparedTokens = std::max(comparedTokens, tokens);
     if (!worstArray.empty() && comparison.error / comparison.limit <= error / limit)
       return;
     error = comparison.error;

@@ -10,13 +10,24 @@ static constexpr StringRef names[] = {"obj", "lib", "so", "header", "manifest", 
 
 ArrayRef<StringRef> compile::getArtifactNames() { return names; }
 
+/// The symbols of all descriptors, for whichever target.
+static std::vector<std::string> listDescriptors(const Kernels &kernels) {
+  std::vector<std::string> symbols;
+  for (const codegen::KernelInterface &interface : kernels.interfaces)
+    symbols.insert(symbols.end(), {interface.getDescriptorSymbol(), interface.getPreciseSymbol()});
+  for (const std::vector<codegen::KernelInterface> &interfaces : kernels.lower)
+    for (const codegen::KernelInterface &interface : interfaces)
+      symbols.push_back(interface.getDescriptorSymbol());
+  return symbols;
+}
+
 static Expected<std::string> make(StringRef artifact, const Kernels &kernels, const Listings &listings) {
   if (artifact == "obj")
     return codegen::linkRelocatable(kernels.objects);
   if (artifact == "lib")
     return codegen::makeArchive(kernels.objects);
   if (artifact == "so")
-    return codegen::linkShared(kernels.objects);
+    return codegen::linkShared(kernels.objects, listDescriptors(kernels));
   if (artifact == "header")
     return codegen::printHeader(kernels.interfaces);
   if (artifact == "manifest")

@@ -3,12 +3,22 @@
 #include "Compile/KernelPlans.h"
 #include "Compile/Starts.h"
 #include "Support/Errors.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 using codegen::InterfaceArray;
 using codegen::KernelInterface;
+
+/// Tells recurrences of one name apart that take or compute something else, for consts given on the command line too.
+static uint32_t digest(dgps::RecurrenceOp recurrence, DataType type) {
+  std::string text;
+  raw_string_ostream os(text);
+  recurrence->print(os);
+  os << getName(type);
+  return uint32_t(xxh3_64bits(text));
+}
 
 static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline,
                                 const KernelNames &names, StringRef variant) {
@@ -23,6 +33,7 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
     if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
       interface.dims.push_back({dim.getName().str(), size.getInt()});
   interface.dataType = pipeline.dataType;
+  interface.digest = digest(recurrence, pipeline.dataType);
   auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
     ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
     interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});

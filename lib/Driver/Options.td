@@ -48,8 +48,8 @@ defm recurrence : Valued<"recurrence", "NAME", "take this recurrence of the file
 
 defvar withTarget = withSpec;
 def target : Joined<["--"], "target=">, MetaVarName<"NAME">, Group<TargetGroup>, Visibility<withTarget>,
-             HelpText<"what to compile for; see 'recurc targets' (default: host)">,
-             HelpTextForVariants<[BuildVerb], "what to compile for; see 'recurc targets' (default: host); of NAME,NAME a program takes the best that its processor or GPU has">;
+             HelpText<"what to compile for; see 'recurc targets' (default: host); build takes NAME,NAME too, of which a program takes the best that its processor or GPU has">,
+             HelpTextForVariants<[ExplainVerb, CheckVerb], "look at kernels for it too; see 'recurc targets' (default: none, only what holds for every target)">;
 def target_separate : Separate<["--"], "target">, Alias<target>, Group<TargetGroup>, Visibility<withTarget>;
 defm prefix : Valued<"prefix", "PREFIX", "put PREFIX before every name in the header and the object", TargetGroup, [BuildVerb]>;
 def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPE">, Group<TargetGroup>, Visibility<withSpec>,

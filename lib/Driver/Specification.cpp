@@ -49,6 +49,10 @@ Expected<SpecOptions> driver::parseSpecOptions(const opt::InputArgList &args) {
     if (!(*stage)->populate)
       return makeError("--start-from: nothing comes after stage '" + (*stage)->name + "'");
     options.startFrom = *stage;
+    if (StringRef(options.path).ends_with(".recur"))
+      return makeError("--start-from: '" + options.path +
+                       "' is a .recur file, and --start-from reads .mlir that a stage "
+                       "gave (--dump-stages, --emit=mlir); leave --start-from out");
     if (!options.instantiation.dims.empty() || !options.instantiation.constants.empty())
       return makeError("--start-from: the file is instantiated already; leave --dim and -D out");
   }

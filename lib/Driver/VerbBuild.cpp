@@ -119,7 +119,7 @@ static Error buildKernels(Specification &specification, const PipelineOptions &p
     SmallString<128> absolute(specPath);
     if (std::error_code code = sys::fs::make_absolute(absolute))
       return makeError("--depfile: cannot tell where '" + specPath + "' is: " + code.message());
-    files.push_back({build.depfile, rule + ": " + escapeForMake(absolute) + "\n"});
+    files.push_back({build.depfile, rule + ": " + escapeForMake(absolute) + "\n", /*makesFolder=*/false});
   }
   return Error::success();
 }

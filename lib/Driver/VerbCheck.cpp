@@ -122,6 +122,10 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
     for (RecurrenceReport &report : reports)
       outs() << printAsText(report, *check);
   }
+  bool comparesNone = any_of(reports, [](const RecurrenceReport &report) {
+    return !report.stages.empty() &&
+           none_of(report.stages, [](const StageReport &stage) { return stage.isCompared(); });
+  });
   bool passes = all_of(reports, [](const RecurrenceReport &report) { return report.passes(); });
   if (!passes && check->backward && standsForSolutions((*specification)->getRecurrences()))
     note("a stage differs from dual numbers. The gradient of 'cg' is that of the solution, and right as far as its "
@@ -133,5 +137,7 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
   for (const RecurrenceReport &report : reports)
     if (passes && !report.growth.empty())
       return makeError(report.growth);
+  if (passes && comparesNone)
+    return makeError("no stage was compared with the interpreter; give other --tokens, or another --seed");
   return passes ? ExitCode::Fine : ExitCode::CheckFailed;
 }

@@ -41,7 +41,7 @@ template <typename Number> class Planner {
   using Program = ::Program<Number>;
 
 public:
-  explicit Planner(const Disturbance &disturbance) : disturbance(disturbance) {}
+  Planner(const Disturbance &disturbance, LargestValue *largest) : disturbance(disturbance), largest(largest) {}
 
   Expected<Program> plan(RecurrenceOp recurrence) {
     for (mlir::Operation &op : *recurrence.getBody().begin())
@@ -100,6 +100,8 @@ private:
     program.actions.push_back(std::move(action));
     if (disturbance.values != 0)
       disturb(slots.lookup(op.getResult(0)), slots.lookup(op.getResult(0)), disturbance.values);
+    if (largest)
+      watch(op);
     bool isTimeless = all_of(op.getOperands(), [&](mlir::Value operand) { return timeless.contains(operand); });
     if (isTimeless) {
       timeless.insert_range(op.getResults());
@@ -118,6 +120,24 @@ private:
     });
   }
 
+  /// `line 7`: where the op stands, under whatever name.
+  static std::string describePlace(mlir::Operation &op) {
+    mlir::Location loc = op.getLoc();
+    while (auto named = dyn_cast<mlir::NameLoc>(loc))
+      loc = named.getChildLoc();
+    if (auto place = dyn_cast<mlir::FileLineColLoc>(loc))
+      return "line " + std::to_string(place.getLine());
+    return op.getName().getStringRef().str();
+  }
+
+  void watch(mlir::Operation &op) {
+    program.actions.push_back([slot = slots.lookup(op.getResult(0)), &op, largest = largest](Number *numbers) {
+      for (int64_t i = 0; i < slot.count(); ++i)
+        if (double magnitude = std::fabs(valueOf(numbers[slot.offset + i])); magnitude > largest->magnitude)
+          *largest = {magnitude, describePlace(op)};
+    });
+  }
+
   template <typename T> T declare(StringRef name, mlir::Value value, bool shared = false) {
     T declared;
     declared.name = name.str();
@@ -131,6 +151,7 @@ private:
   DenseMap<mlir::Value, Slot> slots;
   DenseSet<mlir::Value> timeless; // the same for every token
   Disturbance disturbance;
+  LargestValue *largest; // null: not watched
   std::shared_ptr<Noise> noise = std::make_shared<Noise>();
 };
 
@@ -287,10 +308,10 @@ private:
 
 template <typename Number>
 static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &data, const Data *direction,
-                                          const Disturbance &disturbance = {}) {
+                                          const Disturbance &disturbance = {}, LargestValue *largest = nullptr) {
   if (Error error = checkData(recurrence, data))
     return std::move(error);
-  Expected<Program<Number>> program = Planner<Number>(disturbance).plan(recurrence);
+  Expected<Program<Number>> program = Planner<Number>(disturbance, largest).plan(recurrence);
   if (!program)
     return program.takeError();
   return Runner<Number>(*program, data, direction).run();
@@ -298,6 +319,13 @@ static Expected<Derivative> runRecurrence(RecurrenceOp recurrence, const Data &d
 
 Expected<Results> interpreter::interpret(RecurrenceOp recurrence, const Data &data) {
   Expected<Derivative> results = runRecurrence<double>(recurrence, data, nullptr);
+  if (!results)
+    return results.takeError();
+  return std::move(results->values);
+}
+
+Expected<Results> interpreter::interpret(RecurrenceOp recurrence, const Data &data, LargestValue &largest) {
+  Expected<Derivative> results = runRecurrence<double>(recurrence, data, nullptr, {}, &largest);
   if (!results)
     return results.takeError();
   return std::move(results->values);

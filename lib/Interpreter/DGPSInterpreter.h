@@ -10,6 +10,14 @@ namespace recur::interpreter {
 /// token.
 llvm::Expected<data::Results> interpret(dgps::RecurrenceOp recurrence, const data::Data &data);
 
+/// The largest magnitude of any value on the way, infinities too, and where the op stands that gives it.
+struct LargestValue {
+  double magnitude = 0;
+  std::string where; // `line 7`, or the op's name where it has no place in a source
+};
+/// The same, and tells how large values get.
+llvm::Expected<data::Results> interpret(dgps::RecurrenceOp recurrence, const data::Data &data, LargestValue &largest);
+
 /// The same with errors like those of rounding. Terms that cancel are disturbed by themselves, so that the results say
 /// what cancels, and whatever is ill-conditioned shows it.
 llvm::Expected<data::Results> interpretDisturbed(dgps::RecurrenceOp recurrence, const data::Data &data,

@@ -36,8 +36,10 @@ static Error cannotWrite(StringRef path, Error reason) {
 
 static Error writeBeside(const OutputFile &file, std::vector<Pending> &all) {
   StringRef folder = sys::path::parent_path(file.path);
-  if (!folder.empty())
-    if (std::error_code code = sys::fs::create_directories(folder))
+  if (!folder.empty() && !file.makesFolder && !sys::fs::is_directory(folder))
+    return makeError("cannot write '" + file.path + "': there is no folder '" + folder + "'");
+  if (!folder.empty()) // the umask says who may read them
+    if (std::error_code code = sys::fs::create_directories(folder, /*IgnoreExisting=*/true, sys::fs::perms::all_all))
       return makeError("cannot make folder '" + folder + "': " + code.message());
   if (sys::fs::is_directory(file.path))
     return makeError("cannot write '" + file.path + "': it is a folder");

@@ -9,6 +9,7 @@ namespace recur {
 struct OutputFile {
   std::string path; // "-" is stdout
   std::string bytes;
+  bool makesFolder = true; // where its folder is missing
 };
 
 /// Makes the folders that are missing, writes each file beside its place, and only then moves all of them there. On an

@@ -126,7 +126,7 @@ static std::string findLibraryOf(const char *function) {
   return info.dli_fname;
 }
 
-Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects) {
+Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects, ArrayRef<std::string> symbols) {
   Link link;
   // Symbols that are left open are an error: what is linked here must run wherever the C library is.
 #ifdef RECUR_SANITIZED
@@ -135,7 +135,10 @@ Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects) {
   if (Error error = link.start({"-shared", "-z", "defs"}))
 #endif
     return std::move(error);
-  if (Error error = link.add("{ global: recur_*; *_recurrence; local: *; };\n", ".map", "--version-script="))
+  std::string shown = "{ global: recur_*; ";
+  for (const std::string &symbol : symbols)
+    shown += symbol + "; ";
+  if (Error error = link.add(shown + "local: *; };\n", ".map", "--version-script="))
     return std::move(error);
   for (const ObjectFile &object : objects)
     if (Error error = link.add(object.bytes, ".o"))

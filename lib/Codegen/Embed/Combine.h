@@ -19,9 +19,9 @@ llvm::Expected<std::string> makeArchive(llvm::ArrayRef<ObjectFile> objects);
 /// One relocatable object.
 llvm::Expected<std::string> linkRelocatable(llvm::ArrayRef<ObjectFile> objects);
 
-/// A shared object with the runtime in it, which needs nothing but the C library that this process has. It shows the
-/// descriptors and what recur/Runtime.h declares.
-llvm::Expected<std::string> linkShared(llvm::ArrayRef<ObjectFile> objects);
+/// A shared object with the runtime in it, which needs nothing but the C library that this process has. It shows these
+/// symbols, the descriptors, and what recur/Runtime.h declares.
+llvm::Expected<std::string> linkShared(llvm::ArrayRef<ObjectFile> objects, llvm::ArrayRef<std::string> symbols);
 
 /// Held by the linker alone, and shared by whoever else uses LLVM at the same time: lld has globals, and sets LLVM's
 /// options back to what they were at first.

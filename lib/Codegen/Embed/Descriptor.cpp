@@ -198,8 +198,11 @@ Constant *DescriptorWriter::write(const KernelInterface &interface) {
       {int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()), makeTable(arrays),
        makeTable(kernels), makeString(interface.name), makeString(interface.target), makeString(interface.compiler),
        next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null(), start});
-  return new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage,
-                            descriptor, interface.getDescriptorSymbol());
+  auto *global = new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage,
+                                    descriptor, interface.getDescriptorSymbol());
+  if (interface.variant.empty()) // the one that the header is for
+    GlobalAlias::create(interface.getPreciseSymbol(), global);
+  return global;
 }
 
 void recur::codegen::addDescriptors(Module &module, ArrayRef<KernelInterface> interfaces, StringRef image) {

@@ -165,13 +165,16 @@ static std::string listLeftOut(ArrayRef<ArgumentField> fields) {
 
 static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
   std::string name = interface.getSymbol(), upper = StringRef(name).upper();
-  os << "\n#ifndef RECUR_KERNEL_" << name << "\n#define RECUR_KERNEL_" << name << "\n\n";
+  std::string digest = "0x" + utohexstr(interface.digest, /*LowerCase=*/true, /*Width=*/8);
+  os << "\n#ifndef RECUR_KERNEL_" << name << "\n#define RECUR_KERNEL_" << name << " " << digest << "\n\n";
   printIntroduction(os, interface);
   for (const auto &[dim, size] : interface.dims)
     os << "#define " << upper << "_DIM_" << dim << " " << size << "\n";
   os << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n"
-     << "/* Says at run time what this header says. */\nextern const recur_recurrence "
-     << interface.getDescriptorSymbol() << ";\n\n";
+     << "/* Says at run time what this header says. Objects have it by this longer name too, so that no header links "
+        "with an\n * object of other sizes or types. */\n"
+     << "#define " << interface.getDescriptorSymbol() << " " << interface.getPreciseSymbol() << "\n"
+     << "extern const recur_recurrence " << interface.getDescriptorSymbol() << ";\n\n";
   std::vector<Entry> entries{{name, "recur_workspace_size", "recur_forward", "_forward", getArgumentFields(interface)}};
   if (interface.gradient)
     entries.push_back(
@@ -183,7 +186,10 @@ static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
     printArguments(os, interface, entry);
     printFunctions(os, interface, entry);
   }
-  os << "\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+  os << "\n#ifdef __cplusplus\n}\n#endif\n"
+     << "#elif RECUR_KERNEL_" << name << " != " << digest << "\n"
+     << "#error \"two headers of recurrences named " << name
+     << " that differ in their sizes, types or text: build one with recurc build --prefix\"\n#endif\n";
 }
 
 std::string recur::codegen::printHeader(ArrayRef<KernelInterface> interfaces) {

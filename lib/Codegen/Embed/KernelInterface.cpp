@@ -19,6 +19,13 @@ std::string KernelInterface::getNextDescriptorSymbol() const {
   return lowerTargets.empty() ? "" : prefix + name + getVariant(lowerTargets.front()) + "_recurrence";
 }
 
+std::string KernelInterface::getPreciseSymbol() const {
+  std::string symbol = getDescriptorSymbol();
+  for (const auto &[dim, size] : dims)
+    symbol += "_" + dim + std::to_string(size);
+  return symbol + "_" + getName(dataType).str() + "_" + utohexstr(digest, /*LowerCase=*/true, /*Width=*/8);
+}
+
 StringRef recur::codegen::getPlanName(recur_plan plan) {
   static constexpr StringRef names[] = {"auto", "step", "chunk", "segment", "scan", "token-loop"};
   return names[plan];

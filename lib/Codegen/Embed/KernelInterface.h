@@ -88,6 +88,7 @@ struct KernelInterface {
   std::string source; // the specification's file name, for comments
   std::vector<std::pair<std::string, int64_t>> dims;
   DataType dataType = DataType::F32;
+  uint32_t digest = 0;                // of what is computed, on whichever target
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
   std::optional<InterfaceGradient> gradient;
@@ -102,6 +103,9 @@ struct KernelInterface {
 
   std::string getSymbol() const { return prefix + name + variant; }
   std::string getDescriptorSymbol() const { return getSymbol() + "_recurrence"; }
+  /// The descriptor's other name, `gdn_recurrence_K128_V64_bf16_0a1b2c3d`, which headers refer to: a header does not
+  /// link with an object of other sizes, types or text.
+  std::string getPreciseSymbol() const;
   /// The descriptor of the same recurrence for the next lower target; empty where this is the lowest.
   std::string getNextDescriptorSymbol() const;
 };

@@ -1,5 +1,6 @@
 // Plain pthreads, and nothing of the C++ library that must be linked: C programs link this with their C compiler.
 #include "Runtime/CPU/ThreadPool.h"
+#include "Runtime/Common/Message.h"
 #include "recur/Runtime.h"
 #include <cstdlib>
 #include <pthread.h>
@@ -39,6 +40,7 @@ Pool pool; // constant-initialised, and never destroyed: other threads and destr
 
 using recur::runtime::countProcessors;
 using recur::runtime::readCount;
+using recur::runtime::warnOfVariable;
 
 int32_t recur::runtime::countProcessors() {
   cpu_set_t set;
@@ -54,7 +56,11 @@ int32_t recur::runtime::readCount(const char *variable) {
     return 0;
   char *end;
   long count = strtol(text, &end, 10);
-  return *text && !*end && count >= 1 && count <= mostThreads ? int32_t(count) : 0;
+  if (*text && !*end && count >= 1 && count <= mostThreads)
+    return int32_t(count);
+  if (*text)
+    warnOfVariable(variable, text, "it takes a whole number from 1 to %d", int(mostThreads));
+  return 0;
 }
 
 /// The caller holds the mutex.

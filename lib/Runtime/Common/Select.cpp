@@ -1,6 +1,7 @@
 // Which of the recurrences that were compiled for several targets a call uses.
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -10,12 +11,23 @@ const Machine *recur::runtime::findMachine(int32_t device) {
   return device == RECUR_CPU ? &processors : device == RECUR_CUDA ? &cudaDevice : nullptr;
 }
 
+static void warnOfTarget(const recur_recurrence *recurrence, const char *forced) {
+  char names[192] = "";
+  size_t length = 0;
+  for (const recur_recurrence *one = recurrence; one && length < sizeof names; one = one->next)
+    length += size_t(snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", one->target));
+  warnOfVariable("RECUR_TARGET", forced, "'%s' was compiled for %s", recurrence->name, names);
+}
+
 const recur_recurrence *recur_select_for(const recur_recurrence *recurrence, int32_t device) {
   const Machine *machine = findMachine(device);
   const char *forced = recurrence && recurrence->next ? getenv("RECUR_TARGET") : nullptr;
-  bool isKnown = false;
+  bool isKnown = false, isOfOther = false;
   for (const recur_recurrence *one = recurrence; forced && one; one = one->next)
-    isKnown |= one->device == device && strcmp(one->target, forced) == 0;
+    if (strcmp(one->target, forced) == 0)
+      (one->device == device ? isKnown : isOfOther) = true;
+  if (forced && *forced && !isKnown && !isOfOther)
+    warnOfTarget(recurrence, forced);
   for (const recur_recurrence *one = recurrence; machine && one; one = one->next)
     if (one->device == device && (!isKnown || strcmp(one->target, forced) == 0) && machine->canRun(one))
       return one;
