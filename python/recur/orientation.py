@@ -23,8 +23,8 @@ _given: dict[int, tuple[weakref.ref[Any], _Sides, Any]] = {}
 
 def _mark(array: Any) -> Any:
     """Changes when the array is written to: a count of PyTorch's, some elements of NumPy's; others cannot be written to."""
-    if hasattr(array, "_version"):
-        return array._version
+    if hasattr(type(array), "_version"):
+        return object() if array.is_inference() else array._version  # of the first nobody counts, and nothing is known
     if isinstance(array, numpy.ndarray):
         corner = array[(0,) * (array.ndim - 2)]
         return float(corner[0, 1]), float(corner[1, 0]), float(corner[0, -1])

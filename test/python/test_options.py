@@ -131,6 +131,17 @@ def test_a_square_state_the_other_way_round(gdn):
     recur.fla.chunk_gated_delta_rule(*given.values(), initial_state=state)
 
 
+def test_square_states_in_inference_mode(gdn):
+    """PyTorch does not count what is written to them, so that nothing is known of them."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    gdn = gdn.with_options()
+    with torch.inference_mode():
+        given = {name: torch.from_numpy(array) for name, array in draw(K=8, V=8).items()}
+        o, S = gdn(**given, final=True)
+        again, _ = gdn(**given, initial=S, final=True, states_transposed=True)
+    assert S.is_inference() and o.shape == again.shape
+
+
 def test_a_square_state_of_pytorch(gdn):
     torch = pytest.importorskip("torch")
     given = {name: torch.from_numpy(array) for name, array in draw(K=16, V=16, T=3).items()}
