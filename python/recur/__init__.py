@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, overload
 
-from . import _native, cache, compiler, debug, definition, errors, kernels, library, options
+from . import _native, cache, compiler, debug, definition, errors, functions, kernels, library, options, trace
 from .declaration import Declaration, Value
 from .errors import (
     ArgumentError,
@@ -26,10 +26,12 @@ from .errors import (
     Error,
     LoadError,
     NoGradientError,
+    TraceError,
 )
 from .options import Options
 from .recurrence import Recurrence
 from .rich import Explanation
+from .trace import Const, Dim, Input, Param, Shared, State
 
 __all__ = [
     "ArgumentError",
@@ -38,14 +40,21 @@ __all__ = [
     "CompileError",
     "CompileWarning",
     "CompilerFault",
+    "Const",
     "CopyWarning",
     "Declaration",
     "Diagnostic",
+    "Dim",
     "Error",
     "Explanation",
+    "Input",
     "LoadError",
     "NoGradientError",
+    "Param",
     "Recurrence",
+    "Shared",
+    "State",
+    "TraceError",
     "Value",
     "cache",
     "compile",
@@ -53,6 +62,7 @@ __all__ = [
     "define",
     "library",
     "load",
+    "recurrence",
     "save",
     "set_threads",
     "threads",
@@ -68,11 +78,13 @@ def __getattr__(name: str) -> Any:
             return importlib.import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(f"recur.{name} needs {_MODULES[name]}, which is not installed: {error}") from None
+    if name in functions.__all__:
+        return getattr(functions, name)
     raise AttributeError(f"module 'recur' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, *_MODULES, *functions.__all__, *(name for name in globals() if name.startswith("__"))])
 
 
 def define(
@@ -104,6 +116,33 @@ def define(
     if warning:
         errors.warn(warning, CompileWarning)
     return Recurrence(declaration, text, source_name, chosen)
+
+
+@overload
+def recurrence(function: Callable[..., Any], /) -> Recurrence: ...
+@overload
+def recurrence(**options: Any) -> Callable[[Callable[..., Any]], Recurrence]: ...
+def recurrence(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """The recurrence that a Python function of one token stands for: a decorator, with the options of :func:`define` if need be.
+
+    >>> @recur.recurrence
+    ... def delta_net(S: recur.State["V", "K"], q: recur.Input["K"], k: recur.Input["K"], v: recur.Input["V"], beta: recur.Input):
+    ...     S = S + beta * recur.outer(v - S @ k, k)
+    ...     return S, S @ q
+
+    The function is run once, on symbols. It gets the states before the token and what the token brings, and returns the states after it, in
+    their order, and then what goes out; a mapping gives the outputs names. Its text is ``.text``.
+    """
+    if function is None:
+        return lambda traced: recurrence(traced, **options)
+    if not callable(function):
+        raise ArgumentError(f"a recurrence is made of a function, not of {function!r}; recur.define takes a text")
+    written = trace.trace(function)
+    compiler.translators[written.file, written.text] = written.translate
+    made = define(written.text, source_name=written.file, recurrence=written.name, **options)
+    made.function = function
+    made.__doc__ = function.__doc__ or made.__doc__
+    return made
 
 
 def _refuse_path(text: Any) -> None:

@@ -6,6 +6,7 @@ import functools
 import os
 import re
 import struct
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,10 @@ def _name_arguments(message: str) -> str:
     return re.sub(r"^(error: )?(--?[A-Za-z-]+): ", lambda m: f"{m[1] or ''}{_ARGUMENTS.get(m[2], m[2].lstrip('-'))}: ", message)
 
 
+#: What translates the diagnostics of a text that is not what its user wrote, by the name and the text of the source.
+translators: dict[tuple[str, str], Callable[[Sequence[Diagnostic]], tuple[str, list[Diagnostic]]]] = {}
+
+
 def perform(what: str, source: str, **options: Any) -> Outcome:
     """Calls ``recur_compile``, ``recur_describe``, ``recur_explain`` or ``recur_check``; raises what the compiler refuses."""
     status, text, found, artifacts = load().perform(what, source, options)
@@ -76,6 +81,9 @@ def perform(what: str, source: str, **options: Any) -> Outcome:
         Diagnostic(severity, Place(*place), code, _name_arguments(message), tuple(Remark(s, Place(*p), m, r) for s, p, m, r in remarks))
         for severity, place, code, message, remarks in found
     ]
+    translate = translators.get((str(options.get("source_name")), source))
+    if translate and diagnostics:
+        text, diagnostics = translate(diagnostics)
     if status == _FAULT:
         raise CompilerFault(text.rstrip("\n"))
     if status == _REFUSED:

@@ -34,6 +34,10 @@ class NoGradientError(Error, NotImplementedError):
     """A derivative is asked for, and the recurrence has no kernel of it."""
 
 
+class TraceError(Error, TypeError, ValueError):
+    """The function of a recurrence does what its symbols cannot: an ``if`` on a value, for instance."""
+
+
 class CompileWarning(UserWarning):
     """What the compiler warns of: an input that nothing reads, for instance. As a string it is what ``recurc`` prints."""
 

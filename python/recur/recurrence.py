@@ -23,12 +23,19 @@ REGISTRY: dict[str, Recurrence] = {}
 #: Whether a call is being traced by torch.compile, once there is PyTorch.
 is_traced: Callable[[], bool] = bool
 
+
+def follow_traces(is_tracing: Callable[[], bool]) -> None:
+    """What is asked whether a call is being traced."""
+    global is_traced
+    is_traced = is_tracing
+
+
 _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes")
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
-    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "is_saved", "keep", "name", "plan", "quick",
-    "source", "source_name", "stub", "target", "with_options",
+    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "function", "is_saved", "keep", "name", "plan", "quick",
+    "source", "source_name", "stub", "target", "text", "with_options",
 )  # fmt: skip
 
 
@@ -61,6 +68,8 @@ class Recurrence:
         self._options = options
         self._dims = options.dims
         self._consts = options.consts
+        #: The Python function of one token that it was traced from; None where it is of a text. Other such functions may call it.
+        self.function: Callable[..., Any] | None = None
         self._only = loaded  # of a shared object, which has one size and type
         self._only_dtype = dtype
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
@@ -106,6 +115,11 @@ class Recurrence:
     def name(self) -> str:
         """As the text declares it."""
         return self.declaration.name
+
+    @property
+    def text(self) -> str | None:
+        """Its text in the language, also where it was written in Python; None of a saved kernel."""
+        return self.source
 
     @property
     def is_saved(self) -> bool:
@@ -187,7 +201,9 @@ class Recurrence:
             self.quick if quick is None else quick,
         )
         definition.verify(self.source, self.source_name, self.declaration, chosen)
-        return Recurrence(self.declaration, self.source, self.source_name, chosen)
+        made = Recurrence(self.declaration, self.source, self.source_name, chosen)
+        made.function = self.function
+        return made
 
     def explain(self, *, target: str | None = None, backward: bool = False, **dims: int) -> Explanation:
         """What the compiler understood: classes of states, axes, the chunkwise form. With a target the report has its plans too, and

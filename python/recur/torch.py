@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native, kept as keeping, parts, recurrence as recurrences
+from . import _native, kept as keeping, parts
 from .errors import ArgumentError, NoGradientError
-from .recurrence import REGISTRY
+from .recurrence import REGISTRY, follow_traces
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
@@ -81,7 +81,7 @@ _native.use_torch(
         "place_offsets": _place_offsets,
     }
 )
-recurrences.is_traced = torch.compiler.is_compiling
+follow_traces(torch.compiler.is_compiling)
 if torch.backends.openmp.is_available():
     _native.use_torchs_threads(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"), torch.get_num_threads)
 

@@ -87,7 +87,7 @@ def test_completion_shows_what_users_call(gdn):
     assert shown == sorted(shown) and {"explain", "check", "bind", "with_options", "dims"} <= set(shown)
     assert not {"signature", "repeats", "obtain", "handle", "request", "_bind", "learn"} & set(shown)
     assert all(hasattr(gdn, name) for name in dir(gdn))
-    assert {name for name in dir(recur) if not name.startswith("__")} == {*recur.__all__, "fla", "jax", "torch", "transformers"}
+    assert {name for name in dir(recur) if not name.startswith("__")} == {*recur.__all__, *recur.functions.__all__, "fla", "jax", "torch", "transformers"}
     with pytest.raises(AttributeError, match="^module 'recur' has no attribute 'tourch'$"):
         recur.tourch  # noqa: B018
     code = "import sys; sys.modules['torch'] = None\nimport recur\ntry: recur.torch\nexcept AttributeError as error: print(error)"
