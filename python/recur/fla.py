@@ -25,16 +25,26 @@ __all__ = [
     "chunk_delta_rule",
     "chunk_gated_delta_product",
     "chunk_gated_delta_rule",
+    "chunk_gdn2",
     "chunk_gla",
     "chunk_kda",
+    "chunk_lightnet",
     "chunk_linear_attn",
     "chunk_mesa_net",
+    "chunk_momentum_delta_rule",
+    "chunk_precond_gated_delta_rule",
+    "chunk_precond_kda",
     "chunk_rwkv7",
     "chunk_simple_gla",
     "fused_recurrent_delta_rule",
     "fused_recurrent_gated_delta_rule",
+    "fused_recurrent_gdn2",
     "fused_recurrent_gla",
     "fused_recurrent_kda",
+    "fused_recurrent_lightnet",
+    "fused_recurrent_momentum_delta_rule",
+    "fused_recurrent_precond_gated_delta_rule",
+    "fused_recurrent_precond_kda",
     "fused_recurrent_simple_gla",
     "mamba_chunk_scan_combined",
 ]
@@ -78,6 +88,27 @@ def _widen(state: Any) -> Any:
     return state.float() if hasattr(state, "float") else state.astype("float32")
 
 
+def _run(
+    name: str,
+    given: Mapping[str, Any],
+    initial: Mapping[str, Any],
+    final: bool,
+    offsets: Any,
+    transposed: bool = False,
+    options: Mapping[str, bool] | None = None,
+    **consts: float | None,
+) -> tuple[Any, Mapping[str, Any]]:
+    """The output, and the states by their names, which are None where they are not asked for."""
+    recurrence = _define(name, given, options or {}, consts)
+    arrays = {value: array for value, array in given.items() if array is not None}
+    states = {state: _widen(array) for state, array in initial.items() if array is not None}
+    results = recurrence(**arrays, initial=states or None, final=final, offsets=offsets, states_transposed=transposed)
+    names = [state.name for state in recurrence.declaration.states]
+    if not final:
+        return results, dict.fromkeys(names)
+    return results[0], results[1] if len(names) > 1 else {names[0]: results[1]}
+
+
 def _call(
     name: str,
     given: Mapping[str, Any],
@@ -88,20 +119,53 @@ def _call(
     options: Mapping[str, bool] | None = None,
     **consts: float | None,
 ) -> tuple[Any, Any]:
-    """The output, and the state S, or None."""
-    recurrence = _define(name, given, options or {}, consts)
+    """The same of the state S alone."""
+    output, states = _run(name, given, {"S": initial}, final, offsets, transposed, options, **consts)
+    return output, states["S"]
+
+
+_CHUNK = 64  # tokens between the states on the way, as that library has them
+
+
+def _call_on_the_way(
+    name: str, given: Mapping[str, Any], initial: Mapping[str, Any], offsets: Any, transposed: bool, options: Mapping[str, bool],
+    **consts: float | None,
+) -> tuple[Any, Mapping[str, Any], Any]:  # fmt: skip
+    """The output, the states, and S before each chunk, ``[B, chunks, H, K, V]``: those of packed sequences lie behind each other."""
+    recurrence = _define(name, given, options, consts)
     arrays = {value: array for value, array in given.items() if array is not None}
-    states = None if initial is None else {"S": _widen(initial)}
-    results = recurrence(**arrays, initial=states, final=final, offsets=offsets, states_transposed=transposed)
-    if not final:
-        return results, None
-    state = results[1]
-    return results[0], state["S"] if isinstance(state, dict) else state
+
+    def turn(state: Any) -> Any:
+        return state.swapaxes(-1, -2) if transposed else state
+
+    states = {state: _widen(array) for state, array in initial.items() if array is not None}
+    if "S" in states:
+        states["S"] = turn(states["S"])
+    output, rows, last = recurrence.keep(**arrays, initial=states or None, every=_CHUNK, offsets=offsets)
+    if not isinstance(last, Mapping):
+        rows, last = {"S": rows}, {"S": last}
+    on_the_way = turn(rows["S"])
+    return output, {**last, "S": turn(last["S"])}, on_the_way if offsets is None else on_the_way[None]
 
 
 def _refuse_heads_first(head_first: bool) -> None:
     if head_first:
         raise ArgumentError("head_first=True is not taken: transpose to [B, T, H, ...]")
+
+
+def _add_gate(
+    call: str, given: dict[str, Any], heads: int, use_gate_in_kernel: bool, safe_gate: bool, lower_bound: float | None, A_log: Any, dt_bias: Any
+) -> float | None:
+    """Adds the params of a decay per key channel that the kernel finds. Gives its lower bound, or None."""
+    if not use_gate_in_kernel:
+        return None
+    if safe_gate and lower_bound is None:
+        raise ArgumentError(f"{call}: safe_gate needs a lower_bound")
+    if A_log is None and lower_bound is None:
+        raise ArgumentError(f"{call}: use_gate_in_kernel needs A_log")
+    given["A_log"] = _flatten(A_log)
+    given["dt_bias"] = dt_bias if dt_bias is None or dt_bias.ndim == 2 else dt_bias.reshape(heads, -1)
+    return lower_bound
 
 
 def _check_strength(call: str, use_beta_sigmoid_in_kernel: bool, allow_neg_eigval: bool) -> dict[str, bool]:
@@ -216,29 +280,205 @@ def chunk_kda(
     allow_neg_eigval: bool = False,
     safe_gate: bool = False,
     lower_bound: float | None = None,
+    return_intermediate_states: bool = False,
     state_v_first: bool = False,
     cu_seqlens: Any = None,
     cu_seqlens_cpu: Any = None,
     A_log: Any = None,
     dt_bias: Any = None,
-) -> tuple[Any, Any]:
+) -> tuple[Any, ...]:
     """Kimi Delta Attention: a decay per key channel. With ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g +
-    dt_bias)``, or with a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``, where ``A_log`` may be left out."""
+    dt_bias)``, or with a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``, where ``A_log`` may be left out.
+    With ``return_intermediate_states`` the states before each 64 tokens come third, in float32."""
     options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_kda", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
-    if use_gate_in_kernel:
-        if safe_gate and lower_bound is None:
-            raise ArgumentError("chunk_kda: safe_gate needs a lower_bound")
-        if A_log is None and lower_bound is None:
-            raise ArgumentError("chunk_kda: use_gate_in_kernel needs A_log")
-        given["A_log"] = _flatten(A_log)
-        given["dt_bias"] = dt_bias if dt_bias is None or dt_bias.ndim == 2 else dt_bias.reshape(v.shape[2], -1)
-    bound = lower_bound if use_gate_in_kernel else None
+    bound = _add_gate("chunk_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
     offsets = _pair(cu_seqlens, cu_seqlens_cpu)
-    return _call("kda", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale, lower_bound=bound)
+    consts = {"scale": scale, "lower_bound": bound}
+    if return_intermediate_states:
+        o, last, rows = _call_on_the_way("kda", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
+        return o, last["S"] if output_final_state else None, rows
+    return _call("kda", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
 
 
 fused_recurrent_kda = chunk_kda
+
+
+def chunk_gdn2(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    b: Any,
+    w: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    use_qk_l2norm_in_kernel: bool = False,
+    use_gate_in_kernel: bool = False,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    return_intermediate_states: bool = False,
+    state_v_first: bool = False,
+    A_log: Any = None,
+    dt_bias: Any = None,
+) -> tuple[Any, ...]:
+    """Gated DeltaNet 2: a decay ``g`` and a strength ``b`` of what is erased per key channel, and one ``w`` of what is written per
+    value channel. Gates and states on the way are as :func:`chunk_kda` has them."""
+    options, given = {"l2norm": use_qk_l2norm_in_kernel}, {"q": q, "k": k, "v": v, "g": g, "b": b, "w": w}
+    bound = _add_gate("chunk_gdn2", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
+    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    consts = {"scale": scale, "lower_bound": bound}
+    if return_intermediate_states:
+        o, last, rows = _call_on_the_way("gdn2", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
+        return o, last["S"] if output_final_state else None, rows
+    return _call("gdn2", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
+
+
+fused_recurrent_gdn2 = chunk_gdn2
+
+
+def _spread(array: Any, count: int, axis: int) -> Any:
+    """Each group of heads' own part for each of its heads."""
+    if array is None or count == 1:
+        return array
+    return array.repeat_interleave(count, axis) if hasattr(array, "repeat_interleave") else array.repeat(count, axis)
+
+
+def _call_preconditioned(
+    name: str, given: dict[str, Any], initial: Any, initial_A: Any, final: bool, log_atk_scale: Any, offsets: Any, transposed: bool,
+    options: Mapping[str, bool], **consts: float | None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The preconditioner's state is one of each group of heads there, and one of each head in the recurrence."""
+    share = given["v"].shape[2] // given["k"].shape[2]
+    is_number = isinstance(log_atk_scale, (int, float))
+    if not is_number:
+        given["log_atk_scale"] = _spread(_flatten(log_atk_scale), share, 0)
+    states = {"S": initial, "A": _spread(initial_A, share, 1)}
+    center = log_atk_scale if is_number else None
+    o, last = _run(name, given, states, final, offsets, transposed, options, center=center, **consts)
+    A = last["A"]
+    return o, last["S"], A if A is None or share == 1 else A[:, ::share]
+
+
+def chunk_precond_gated_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    g_atk: Any,
+    g: Any,
+    beta_atk: Any,
+    beta: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    initial_A_state: Any = None,
+    output_final_state: bool = False,
+    use_qk_l2norm_in_kernel: bool = True,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    transpose_state_layout: bool = False,
+    x: float = 1.5,
+    eps: float = 1e-6,
+    log_atk_scale: Any = None,
+) -> tuple[Any, Any, Any]:
+    """Gated DeltaNet whose written keys are scaled per channel by what was written to that channel before. Gives the output, the
+    state, and the preconditioner's state ``[N, H, K]``."""
+    given = {"q": q, "k": k, "v": v, "g_atk": g_atk, "g": g, "beta_atk": beta_atk, "beta": beta}
+    return _call_preconditioned(
+        "precond_gated_delta_rule", given, initial_state, initial_A_state, output_final_state, log_atk_scale,
+        _pair(cu_seqlens, cu_seqlens_cpu), transpose_state_layout, {"l2norm": use_qk_l2norm_in_kernel}, scale=scale, x=x, eps=eps,
+    )  # fmt: skip
+
+
+fused_recurrent_precond_gated_delta_rule = chunk_precond_gated_delta_rule
+
+
+def chunk_precond_kda(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    g_atk: Any,
+    beta_atk: Any,
+    beta: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    initial_A_state: Any = None,
+    output_final_state: bool = False,
+    use_gate_in_kernel: bool = False,
+    safe_gate: bool = False,
+    lower_bound: float | None = None,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    transpose_state_layout: bool = False,
+    x: float = 1.5,
+    eps: float = 1e-6,
+    log_atk_scale: Any = None,
+    A_log: Any = None,
+    dt_bias: Any = None,
+) -> tuple[Any, Any, Any]:
+    """The same of Kimi Delta Attention, with the gates of :func:`chunk_kda`."""
+    given = {"q": q, "k": k, "v": v, "g": g, "g_atk": g_atk, "beta_atk": beta_atk, "beta": beta}
+    bound = _add_gate("chunk_precond_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
+    return _call_preconditioned(
+        "precond_kda", given, initial_state, initial_A_state, output_final_state, log_atk_scale, _pair(cu_seqlens, cu_seqlens_cpu),
+        transpose_state_layout, {}, scale=scale, x=x, eps=eps, lower_bound=bound,
+    )  # fmt: skip
+
+
+fused_recurrent_precond_kda = chunk_precond_kda
+
+
+def chunk_momentum_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    log_alpha: Any,
+    log_mu: Any,
+    p: Any = None,
+    beta: Any = None,
+    eta: Any = None,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    cu_seqlens: Any = None,
+    use_qk_l2norm_in_kernel: bool = True,
+    use_p_times_alpha: bool = True,
+    chunk_size: int = 64,
+) -> tuple[Any, Any]:
+    """The delta rule with momentum: what is written is added up in a second state. Both go in as a pair, and come out as one.
+    ``chunk_size`` is taken and has no meaning here; packed sequences are taken too."""
+    given = {"q": q, "k": k, "v": v, "log_alpha": log_alpha, "log_mu": log_mu, "p": p, "beta": beta, "eta": eta}
+    options = {"l2norm": use_qk_l2norm_in_kernel, "decayed": use_p_times_alpha}
+    states = {} if initial_state is None else {"S": initial_state[0], "M": initial_state[1]}
+    o, last = _run("momentum_delta_rule", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
+    return o, (last["S"], last["M"]) if output_final_state else None
+
+
+fused_recurrent_momentum_delta_rule = chunk_momentum_delta_rule
+
+
+def chunk_lightnet(
+    q: Any,
+    k: Any,
+    v: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    state_v_first: bool = False,
+    cu_seqlens: Any = None,
+) -> tuple[Any, tuple[Any, Any]]:
+    """LightNet: keys are weights of a softmax over all tokens so far. The second state is the logarithm of their sum, ``[N, 1, H,
+    K]``, which is always given."""
+    S, z = (None, None) if initial_state is None else initial_state
+    states = {"S": S, "z": None if z is None else z[:, 0]}
+    o, last = _run("lightnet", {"q": q, "k": k, "v": v}, states, True, cu_seqlens, state_v_first, scale=scale)
+    return o, (last["S"] if output_final_state else None, last["z"][:, None])
+
+
+fused_recurrent_lightnet = chunk_lightnet
 
 
 def chunk_gla(
@@ -409,14 +649,10 @@ def chunk_mesa_net(
 ) -> tuple[Any, Any, Any]:
     """MesaNet: the read-out solves a least-squares problem by conjugate gradients. Gives the output and both states."""
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta, "lamb": lamb}
-    recurrence = _define("mesa_net", given, {"l2norm": use_qk_l2norm_in_kernel}, {"iterations": max_CG_iteration})
-    initial = None
-    if h_kk_init is not None or h_kv_init is not None:
-        initial = {"G": _widen(h_kk_init), "S": _widen(h_kv_init)}
-    results = recurrence(**given, initial=initial, final=output_final_state, offsets=_pair(cu_seqlens, cu_seqlens_cpu))
-    if not output_final_state:
-        return results, None, None
-    return results[0], results[1]["G"], results[1]["S"]
+    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, _pair(cu_seqlens, cu_seqlens_cpu)
+    states = {"G": h_kk_init, "S": h_kv_init}
+    o, last = _run("mesa_net", given, states, output_final_state, offsets, options=options, iterations=max_CG_iteration)
+    return o, last["G"], last["S"]
 
 
 def mamba_chunk_scan_combined(

@@ -181,6 +181,124 @@ recurrence comba {
   output o: [V] = scale * (query @ S)
 }
 """,
+    "gdn2": """
+recurrence gdn2 {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  const lower_bound = -5                                # with lower_bound
+  shared input q: [K], k: [K]
+  input v: [V], g: [K], b: [K], w: [V]
+  param A_log                                           # with A_log
+  param dt_bias: [K]                                    # with dt_bias
+  state S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let gate = g + dt_bias                                # with dt_bias
+  let gate = g                                          # without dt_bias
+  let decay = gate                                      # without A_log, lower_bound
+  let decay = -exp(A_log) * softplus(gate)              # with A_log, without lower_bound
+  let decay = lower_bound * sigmoid(exp(A_log) * gate)  # with A_log, lower_bound
+  let decay = lower_bound * sigmoid(gate)               # with lower_bound, without A_log
+  S = diag(exp(decay)) @ S
+  S = S + outer(key, w * v - (b * key) @ S)
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "precond_gated_delta_rule": """
+recurrence precond_gated_delta_rule {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  const x = 1.5
+  const eps = 1e-6
+  const center = -0.2
+  shared input q: [K], k: [K], g_atk, beta_atk
+  input v: [V], g, beta
+  param log_atk_scale                                   # with log_atk_scale
+  state A: [K], S: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  A = exp(g_atk) * A + beta_atk * key * key
+  let distance = log(A + eps) - log_atk_scale           # with log_atk_scale
+  let distance = log(A + eps) - center                  # without log_atk_scale
+  let written = exp(-log(x) * distance / (1 + abs(distance))) * key
+  S = exp(g) * S
+  S = S + beta * outer(written, v - key @ S)
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "precond_kda": """
+recurrence precond_kda {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  const x = 1.5
+  const eps = 1e-6
+  const center = -0.2
+  const lower_bound = -5                                # with lower_bound
+  shared input q: [K], k: [K], g_atk, beta_atk
+  input v: [V], g: [K], beta
+  param A_log                                           # with A_log
+  param dt_bias: [K]                                    # with dt_bias
+  param log_atk_scale                                   # with log_atk_scale
+  state A: [K], S: [K, V]
+  let gate = g + dt_bias                                # with dt_bias
+  let gate = g                                          # without dt_bias
+  let decay = gate                                      # without A_log, lower_bound
+  let decay = -exp(A_log) * softplus(gate)              # with A_log, without lower_bound
+  let decay = lower_bound * sigmoid(exp(A_log) * gate)  # with A_log, lower_bound
+  let decay = lower_bound * sigmoid(gate)               # with lower_bound, without A_log
+  A = exp(g_atk) * A + beta_atk * k * k
+  let distance = log(A + eps) - log_atk_scale           # with log_atk_scale
+  let distance = log(A + eps) - center                  # without log_atk_scale
+  let written = exp(-log(x) * distance / (1 + abs(distance))) * k
+  S = diag(exp(decay)) @ S
+  S = S + beta * outer(written, v - k @ S)
+  output o: [V] = scale * (q @ S)
+}
+""",
+    "momentum_delta_rule": """
+recurrence momentum_delta_rule {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  input q: [K], k: [K], v: [V], log_alpha, log_mu
+  input p: [K]                                          # with p
+  input beta                                            # with beta
+  input eta                                             # with eta
+  state S: [K, V], M: [K, V]
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let reader = l2norm(p)                                # with p, l2norm
+  let reader = p                                        # with p, without l2norm
+  let reader = key                                      # without p
+  let read = exp(log_alpha) * (reader @ S)              # with decayed
+  let read = reader @ S                                 # without decayed
+  let written = eta * key                               # with eta
+  let written = key                                     # without eta
+  M = exp(log_mu) * M + outer(written, read - v)
+  S = exp(log_alpha) * S - beta * M                     # with beta
+  S = exp(log_alpha) * S - M                            # without beta
+  output o: [V] = scale * (query @ S)
+}
+""",
+    "lightnet": """
+recurrence lightnet {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  shared input q: [K], k: [K]
+  input v: [V]
+  state z: [K] at start -1e30 * ones(K)
+  state S: [K, V]
+  let before = z
+  z = logaddexp(before, k)
+  S = diag(exp(before - z)) @ S + outer(exp(k - z), v)
+  output o: [V] = scale * (q @ S)
+}
+""",
     "mesa_net": """
 recurrence mesa_net {
   dim K, V

@@ -187,6 +187,109 @@ def test_kda(data, gate):
     agrees((turned[0], turned[1].swapaxes(2, 3)), want, 5e-5)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_states_on_the_way(packed, turned):
+    """Before each 64 tokens of each sequence."""
+    tokens, turn = 150, (lambda state: state.swapaxes(-1, -2)) if turned else (lambda state: state)
+    data = {"q": normal(1, tokens, H, K), "k": unit(normal(1, tokens, H, K)).astype(FLOAT), "v": normal(1, tokens, H, V)}
+    data |= {"g": -abs(normal(1, tokens, H, K)), "beta": random.uniform(0, 1, (1, tokens, H)).astype(FLOAT)}
+    bounds = [0, 70, tokens] if packed else [0, tokens]
+    S0 = H0[: len(bounds) - 1]
+    options = {"initial_state": turn(S0), "output_final_state": True, "state_v_first": turned}
+    o, S, rows = fla.chunk_kda(**data, **options, return_intermediate_states=True, cu_seqlens=numpy.array(bounds) if packed else None)
+    want = []
+    for i, (begin, end) in enumerate(zip(bounds, bounds[1:])):
+        for at in range(begin, end, 64):
+            part = {name: array[:, begin:at] for name, array in data.items()}
+            want.append(fla.chunk_kda(**part, initial_state=S0[i : i + 1], output_final_state=True)[1])
+    agrees((o, S), fla.chunk_kda(**data, **options, cu_seqlens=numpy.array(bounds) if packed else None), 1e-5)
+    agrees((turn(rows),), (numpy.stack(want, 1),), 1e-5)
+
+
+def test_gdn2(data):
+    data |= {"g": -abs(normal(B, T, H, K)), "b": random.uniform(0, 1, (B, T, H, K)).astype(FLOAT), "w": random.uniform(0, 1, (B, T, H, V)).astype(FLOAT)}
+    del data["beta"]
+
+    def step(S, x, h):
+        S = numpy.exp(x["g"])[:, None] * S
+        return (S := S + numpy.outer(x["k"], x["w"] * x["v"] - (x["b"] * x["k"]) @ S)), K**-0.5 * x["q"] @ S
+
+    want = loop(step, data, H0)
+    agrees(fla.chunk_gdn2(**data, initial_state=H0, output_final_state=True), want)
+    bounded = fla.chunk_gdn2(**data, use_gate_in_kernel=True, lower_bound=-5.0, output_final_state=True)
+    data["g"] = (-5 * sigmoid(data["g"])).astype(FLOAT)
+    agrees(bounded, loop(step, data))
+
+
+@pytest.mark.parametrize("center", [None, -0.5, "heads"])
+@pytest.mark.parametrize("name", ["gated_delta_rule", "kda"])
+def test_preconditioned(data, name, center):
+    """Values share keys, and the state of the preconditioner with them."""
+    groups, centers = 2, {None: numpy.full(2, -0.2), -0.5: numpy.full(2, -0.5), "heads": normal(2)}[center]
+    data |= {"q": data["q"][:, :, :groups], "k": unit(normal(B, T, groups, K)).astype(FLOAT)}
+    data |= {"g_atk": -abs(normal(B, T, groups)), "beta_atk": random.uniform(0, 1, (B, T, groups)).astype(FLOAT)}
+    if name == "kda":
+        data["g"] = -abs(normal(B, T, H, K))
+    A0 = abs(normal(B, groups, K))
+    sums = numpy.zeros((B, groups, K))
+
+    def step(state, x, h):
+        S, A = state
+        A = numpy.exp(x["g_atk"]) * A + x["beta_atk"] * x["k"] ** 2
+        distance = numpy.log(A + 1e-6) - centers[h // 2]
+        S = delta(numpy.exp(x["g"])[..., None] * S if name == "kda" else numpy.exp(x["g"]) * S, x["k"], x["v"], 0)
+        S = S + x["beta"] * numpy.outer(x["k"] * 1.5 ** (-distance / (1 + abs(distance))), x["v"] - x["k"] @ S)
+        return (S, A), K**-0.5 * (unit(x["q"]) if name != "kda" else x["q"]) @ S
+
+    o, S = numpy.zeros((B, T, H, V)), numpy.zeros((B, H, K, V))
+    for b in range(B):
+        for h in range(H):
+            state = H0[b, h].astype(float), A0[b, h // 2].astype(float)
+            for t in range(T):
+                state, o[b, t, h] = step(state, {n: a[b, t, h * a.shape[2] // H].astype(float) for n, a in data.items()}, h)
+            S[b, h], sums[b, h // 2] = state
+    options = {} if center is None else {"log_atk_scale": centers.astype(FLOAT) if center == "heads" else center}
+    function = getattr(fla, "chunk_precond_" + name)
+    result = function(**data, **options, initial_state=H0, initial_A_state=A0, output_final_state=True)
+    agrees(result, (o, S, sums), 5e-5)
+    assert function(**data, **options)[1:] == (None, None)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_momentum(data, full):
+    alpha, mu = -abs(normal(B, T, H)), -abs(normal(B, T, H))
+    given = {"q": data["q"], "k": data["k"], "v": data["v"], "log_alpha": alpha, "log_mu": mu}
+    if full:
+        given |= {"p": normal(B, T, H, K), "beta": data["beta"], "eta": random.uniform(0, 1, (B, T, H)).astype(FLOAT)}
+    starts = (H0, normal(B, H, K, V))
+    o, S, M = numpy.zeros((B, T, H, V)), *(state.astype(float) for state in starts)
+    for t in range(T):
+        x = {name: array[:, t].astype(float) for name, array in given.items()}
+        q, k, p = (unit(x.get(name, x["k"])) if full else x.get(name, x["k"]) for name in "qkp")
+        decay = numpy.exp(x["log_alpha"])[..., None]
+        read = numpy.einsum("bhk,bhkv->bhv", p, S) * (decay if full else 1)
+        M = numpy.exp(x["log_mu"])[..., None, None] * M + numpy.einsum("bhk,bhv->bhkv", x.get("eta", numpy.ones((B, H)))[..., None] * k, read - x["v"])
+        S = decay[..., None] * S - x.get("beta", numpy.ones((B, H)))[..., None, None] * M
+        o[:, t] = K**-0.5 * numpy.einsum("bhk,bhkv->bhv", q, S)
+    options = {"use_qk_l2norm_in_kernel": full, "use_p_times_alpha": full, "output_final_state": True}
+    result, states = fla.chunk_momentum_delta_rule(**given, **options, initial_state=starts)
+    agrees((result, *states), (o, S, M), 5e-5)
+
+
+def test_lightnet(data):
+    given = {"q": data["q"], "k": normal(B, T, H, K), "v": data["v"]}
+    weights = numpy.exp(given["k"].astype(float))
+    S = numpy.einsum("bthk,bthv->bthkv", weights, given["v"]).cumsum(1) / weights.cumsum(1)[..., None]
+    o = K**-0.5 * numpy.einsum("bthk,bthkv->bthv", given["q"], S)
+    result, (state, z) = fla.chunk_lightnet(**given, output_final_state=True)
+    agrees((result, state, z), (o, S[:, -1], numpy.log(weights.sum(1, keepdims=True))))
+    first = fla.chunk_lightnet(**{name: array[:, :20] for name, array in given.items()}, output_final_state=True)
+    rest = fla.chunk_lightnet(**{name: array[:, 20:] for name, array in given.items()}, initial_state=first[1])
+    agrees((rest[0],), (o[:, 20:],))
+    assert rest[1][0] is None and error_of(rest[1][1], z) < 2e-5
+
+
 def test_gla(data):
     del data["beta"]
     data["g"] = -abs(normal(B, T, H, K))
@@ -316,7 +419,7 @@ def test_mamba(full):
 
 def test_texts_say_each_thing_once():
     """Whatever a call has, a name is given one meaning at most; and what lines are there with is known."""
-    options = {"l2norm", "beta_sigmoid", "negative", "softplus", "channels", "normalize", "lowest", "highest", "lower_bound"}
+    options = {"decayed", "l2norm", "beta_sigmoid", "negative", "softplus", "channels", "normalize", "lowest", "highest", "lower_bound"}
     for name, text in fla_texts.TEXTS.items():
         marks = [re.split(r"[ ,]+", line.split("  # ")[1]) for line in text.split("\n") if "  # " in line]
         words = sorted({word for mark in marks for word in mark} - {"with", "without"})
@@ -387,6 +490,10 @@ TRACED = {
     "simple_gla": lambda d, _: fla.chunk_simple_gla(d["q"], d["k"], d["v"], d["g"]),
     "linear_attn": lambda d, _: fla.chunk_linear_attn(d["q"].abs(), d["k"].abs(), d["v"]),  # a sum of scores near zero says nothing
     "rwkv7": lambda d, _: fla.chunk_rwkv7(r=d["q"], w=d["q"], k=d["k"], v=d["v"], a=-d["k"], b=d["k"]),
+    "gdn2": lambda d, _: fla.chunk_gdn2(d["q"], d["k"], d["v"], -d["k"].abs(), d["k"].abs(), d["v"].abs(), output_final_state=True),
+    "precond_gated_delta_rule": lambda d, _: fla.chunk_precond_gated_delta_rule(d["q"], d["k"], d["v"], d["g"], d["g"], d["beta"], d["beta"]),
+    "precond_kda": lambda d, _: fla.chunk_precond_kda(d["q"], d["k"], d["v"], -d["k"].abs(), d["g"], d["beta"], d["beta"]),
+    "momentum": lambda d, _: fla.chunk_momentum_delta_rule(d["q"], d["k"], d["v"], d["g"], d["g"]),
     "gated_delta_product": with_triples,
     "comba": lambda d, _: fla.chunk_comba(**d, p=0.5 * d["k"], output_final_state=True),
     "mesa_net": lambda d, torch: fla.chunk_mesa_net(**d, lamb=torch.ones(H, K), output_final_state=True),
