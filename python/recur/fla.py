@@ -46,7 +46,9 @@ __all__ = [
     "fused_recurrent_precond_gated_delta_rule",
     "fused_recurrent_precond_kda",
     "fused_recurrent_simple_gla",
+    "install",
     "mamba_chunk_scan_combined",
+    "uninstall",
 ]
 
 _Consts = tuple[tuple[str, float], ...]
@@ -552,10 +554,14 @@ def chunk_linear_attn(
     cu_seqlens: Any = None,
     head_first: bool = False,
 ) -> tuple[Any, Any]:
-    """Linear attention; ``normalize`` divides by the sum of the scores, of each packed sequence by itself."""
+    """Linear attention; ``normalize`` divides by the sum of the scores, of each packed sequence by itself. Its state is a pair then,
+    of which the second is the sum of keys, ``[N, 1, H, K]``."""
     _refuse_heads_first(head_first)
-    options = {"normalize": normalize}
-    return _call("linear_attn", {"q": q, "k": k, "v": v}, initial_state, output_final_state, cu_seqlens, options=options, scale=scale)
+    S, z = initial_state if isinstance(initial_state, (tuple, list)) else (initial_state, None)
+    states = {"S": S, "z": None if z is None else z[:, 0]}
+    given, options = {"q": q, "k": k, "v": v}, {"normalize": normalize}
+    o, last = _run("linear_attn", given, states, output_final_state, cu_seqlens, options=options, scale=scale)
+    return o, (last["S"], last["z"][:, None]) if normalize and output_final_state else last["S"]
 
 
 def chunk_rwkv7(
@@ -653,6 +659,22 @@ def chunk_mesa_net(
     states = {"G": h_kk_init, "S": h_kv_init}
     o, last = _run("mesa_net", given, states, output_final_state, offsets, options=options, iterations=max_CG_iteration)
     return o, last["G"], last["S"]
+
+
+def install() -> list[str]:
+    """Puts these calls in place of flash-linear-attention's own, in all of its modules that are loaded: a model that is written with
+    that library goes by them then, without a change. Gives their names. What is not taken here, as a gradient on a GPU, still goes
+    that library's way."""
+    from . import fla_install
+
+    return fla_install.install({name: globals()[name] for name in __all__ if name not in ("install", "uninstall")})
+
+
+def uninstall() -> None:
+    """Takes :func:`install` back."""
+    from . import fla_install
+
+    fla_install.uninstall()
 
 
 def mamba_chunk_scan_combined(

@@ -3,6 +3,8 @@
 import itertools
 import math
 import re
+import sys
+import types
 
 import numpy
 import pytest
@@ -324,7 +326,13 @@ def test_linear_attention(data):
     o, S = loop(step, data)
     agrees(fla.chunk_linear_attn(**data, normalize=False, output_final_state=True), (o, S))
     sums = (K**-0.5 * data["q"] * data["k"].cumsum(1)).sum(-1, keepdims=True)
-    agrees(fla.chunk_linear_attn(**data, output_final_state=True), (o / (sums + 1e-10), S))
+    normalized = o / (sums + 1e-10)
+    result, (state, z) = fla.chunk_linear_attn(**data, output_final_state=True)
+    agrees((result, state, z), (normalized, S, data["k"].astype(float).sum(1, keepdims=True)))
+    _, states = fla.chunk_linear_attn(**{name: array[:, :20] for name, array in data.items()}, output_final_state=True)
+    rest = fla.chunk_linear_attn(**{name: array[:, 20:] for name, array in data.items()}, initial_state=states)
+    agrees((rest[0],), (normalized[:, 20:],))
+    assert rest[1] is None
 
 
 def test_rwkv7(data):
@@ -544,3 +552,53 @@ def test_layers_of_transformers(name, monkeypatch):
         monkeypatch.setattr(library, call, note(call, function))
     assert error_of(run().numpy(), want.numpy()) < 1e-5
     assert [calls.count(call) for call in LAYERS[name]] == [1, 5]
+
+
+def make_library():
+    """A package as flash-linear-attention is built: functions in modules of their own, which others import."""
+    code = """
+def chunk_gated_delta_rule(q, k, v, g, beta, scale=None, initial_state=None, output_final_state=False, use_qk_l2norm_in_kernel=False,
+                           use_beta_sigmoid_in_kernel=False, allow_neg_eigval=False, state_v_first=False, cu_seqlens=None, cu_seqlens_cpu=None,
+                           chunk_indices=None, cp_context=None, **others):
+    return "the library's"
+
+def chunk_rwkv7(r, w, k, v, a, b, scale=1.0, initial_state=None, output_final_state=False, cu_seqlens=None, cu_seqlens_cpu=None,
+                safe_gate=False, chunk_size=None):
+    return "the library's"
+
+def chunk_nsa(q):
+    return "the library's"
+"""
+    modules = {name: types.ModuleType(name) for name in ("fla", "fla.ops", "fla.ops.rules", "fla.layers", "flask")}
+    exec(code, vars(modules["fla.ops.rules"]))
+    for name in ("fla.ops", "fla.layers", "flask"):
+        vars(modules[name]).update({key: value for key, value in vars(modules["fla.ops.rules"]).items() if key.startswith("chunk")})
+    modules["fla"].ops = modules["fla.ops"]
+    return modules
+
+
+def test_installed_in_the_library_itself(data, monkeypatch):
+    torch = pytest.importorskip("torch")
+    modules = make_library()
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    tensors = {name: torch.from_numpy(array) for name, array in data.items()}
+    layers, own = modules["fla.layers"], dict(vars(modules["fla.ops.rules"]))
+    for _ in "twice":
+        assert fla.install() == ["chunk_gated_delta_rule", "chunk_rwkv7"]
+    try:
+        want = fla.chunk_gated_delta_rule(**tensors, output_final_state=True)
+        for module in (layers, modules["fla.ops"], modules["fla.ops.rules"]):
+            result = module.chunk_gated_delta_rule(*tensors.values(), output_final_state=True, chunk_indices=torch.zeros(1))
+            assert all(map(torch.equal, result, want))
+        assert layers.chunk_gated_delta_rule(**tensors, cp_context=1) == "the library's"
+        assert layers.chunk_gated_delta_rule(**tensors, cp_context=None)[1] is None
+        assert modules["flask"].chunk_gated_delta_rule(**tensors) == layers.chunk_nsa(1) == "the library's"
+        r, k, v = (tensors[name] for name in "qkv")
+        decays = -k.abs()
+        result = layers.chunk_rwkv7(r, decays, k, v, -k, k, safe_gate=True)
+        assert torch.equal(result[0], fla.chunk_rwkv7(r=r, k=k, v=v, a=-k, b=k, log_w=decays)[0]) and result[1] is None
+    finally:
+        fla.uninstall()
+    assert all(vars(modules["fla.ops.rules"])[name] is value for name, value in own.items())
+    assert layers.chunk_gated_delta_rule is own["chunk_gated_delta_rule"]
