@@ -23,6 +23,7 @@ NB_MODULE(_native, module) {
   // Kernels stay as long as the process, and so do recurrences, by which operators name them.
   nb::set_leak_warnings(false);
   module.attr("abi_version") = RECUR_ABI_VERSION;
+  module.attr("version") = RECUR_VERSION;
   module.def("thread_count", &recur_thread_count);
   module.def("set_thread_count", &setThreadCount, "count"_a);
   module.def("use_torchs_threads", &useTeam, "library"_a, "count_threads"_a);

@@ -68,6 +68,8 @@ __all__ = [
     "threads",
 ]
 
+__version__ = _native.version
+
 #: Modules that are imported when they are first named, each for a library that need not be installed.
 _MODULES = {"fla": "", "jax": "JAX", "torch": "PyTorch", "transformers": "PyTorch"}
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 abi_version: int
+version: str
 jax_call: Any
 jax_call_on_gpu: Any
 

@@ -107,7 +107,7 @@ class Recurrence:
         self.handle = f"{declaration.name}-{hashlib.sha256(repr(made_of).encode()).hexdigest()[:16]}"
         REGISTRY[self.handle] = self
         self.__name__ = self.__qualname__ = declaration.name
-        self.__doc__ = self._describe()
+        self.__doc__ = reports.describe(self)
 
     # ---- What it is ----
 
@@ -135,19 +135,6 @@ class Recurrence:
     def consts(self) -> dict[str, float]:
         """The consts that were set."""
         return dict(self._consts)
-
-    def _describe(self) -> str:
-        lines = [f"The recurrence ``{self.name}``.", ""]
-        for title, values in (
-            ("Inputs", self.declaration.inputs),
-            ("Params", self.declaration.params),
-            ("States", self.declaration.states),
-            ("Outputs", self.declaration.outputs),
-        ):
-            if values:
-                written = parts.list_written(values)
-                lines.append(f"{title}: " + ", ".join(("shared " if v.parts[0].shared else "") + str(v) for v in written) + ".")
-        return "\n".join(lines)
 
     @property
     def __signature__(self) -> inspect.Signature:

@@ -71,3 +71,18 @@ def write_stub(recurrence: Recurrence, arguments: Sequence[str]) -> str:
         "    out: _Array | Mapping[str, _Array] | None = ...,\n    offsets: _Array | None = ...,\n"
         "    states_transposed: bool = ...,\n    kept_bytes: int | None = ...,\n) -> Any: ...\n"
     )
+
+
+def describe(recurrence: Recurrence) -> str:
+    """What a recurrence takes and gives, in some lines."""
+    lines = [f"The recurrence ``{recurrence.name}``.", ""]
+    for title, values in (
+        ("Inputs", recurrence.declaration.inputs),
+        ("Params", recurrence.declaration.params),
+        ("States", recurrence.declaration.states),
+        ("Outputs", recurrence.declaration.outputs),
+    ):
+        if values:
+            written = parts.list_written(values)
+            lines.append(f"{title}: " + ", ".join(("shared " if v.parts[0].shared else "") + str(v) for v in written) + ".")
+    return "\n".join(lines)

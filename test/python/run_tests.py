@@ -16,7 +16,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.10", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy"]
+NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.11", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy"]
 #: With what they need 5.4 GB, so that they are installed only where they are asked for.
 TORCH = ["torch", "transformers"]
 
@@ -79,7 +79,7 @@ def report_skipped(path, reason):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with recurc, RecurCompilerBundle and RecurRuntime")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with recurc, RecurBundle and RecurRuntime")
     parser.add_argument("--junit", help="where to leave the counts")
     parser.add_argument(
         "--torch", action="store_true", default=os.environ.get("RECUR_TEST_TORCH") == "1",
@@ -99,6 +99,7 @@ def main():
         return 0
     install_package(python, arguments.build.resolve(), folder)
     environment = {**os.environ, "RECUR_CACHE": str(folder / "cache")}
+    environment["RECUR_BUILD"] = str(arguments.build.resolve())
     environment["RECUR_RECURC"] = str(arguments.build.resolve() / "bin" / "recurc")
     environment.pop("PYTHONPATH", None)
     command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", "test/python"]
