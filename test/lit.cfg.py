@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -47,6 +48,9 @@ for name, value in [
     config.substitutions.append((name, value))
 if not any(name == "%python" for name, _ in config.substitutions):
     config.substitutions.append(("%python", config.python_executable))
+
+if shutil.which("pkg-config"):
+    config.available_features.add("pkg-config")
 
 # A test may ask for a plain build or for a sanitizer: `REQUIRES: asan`, `UNSUPPORTED: asan`.
 if "address" in config.recur_sanitize:
