@@ -1,5 +1,5 @@
-/* What LLVM, the C++ library and the unwinder of this machine call, and glibc 2.28 has not, by means of what it has. Linked
- * into what `RecurOldGlibc` is linked with, and shown to nobody else. */
+/* What LLVM, the C++ library and the unwinder of this machine call, and glibc 2.28 has not, by means of what it has.
+ * Linked into what `RecurOldGlibc` is linked with, and shown to nobody else. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of files. Before 2.33 these were inline functions that called the others with a number for the layout of the struct. */
+/* Of files. Before 2.33 these were inline functions that called the others with a number for the layout of the struct.
+ */
 #define LAYOUT 1
 int __xstat(int layout, const char *path, struct stat *result);
 int __lxstat(int layout, const char *path, struct stat *result);
@@ -48,7 +49,8 @@ struct mallinfo2 mallinfo2(void) {
   return wide;
 }
 
-/* Since 2.32: whether the process has one thread, so that counts of references need not be atomic. They are atomic here. */
+/* Since 2.32: whether the process has one thread, so that counts of references need not be atomic. They are atomic
+ * here. */
 char __libc_single_threaded = 0;
 
 /* Since 2.35: the loaded object that has an address, and its table for unwinding. */
