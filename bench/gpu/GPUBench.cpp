@@ -2,11 +2,14 @@
 // for each library. It needs the GPU and its driver alone.
 #include "recur/Runtime.h"
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -162,7 +165,9 @@ struct Choices {
   bool isOnce = false; // calls run once and are not timed, as for tools that watch each access
   float gate = -0.07f;
   int32_t plan = RECUR_PLAN_AUTO;
-  bool keepsStates = false; // before every token
+  bool keepsStates = false;   // before every token
+  int64_t sequences = 0;      // packed ones; 0: none are packed
+  bool onDeviceAlone = false; // where their offsets are
 };
 
 /// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
@@ -194,7 +199,8 @@ private:
     for (int32_t i = 0; i < info.rank; ++i)
       own *= info.shape[i];
     if (info.kind == RECUR_STATE) {
-      size_t size = size_t(shape.B * shape.H * own) * sizeof(float);
+      int64_t sequences = choices.sequences ? choices.sequences : shape.B;
+      size_t size = size_t(sequences * shape.H * own) * sizeof(float);
       addState(info.name, shape.T <= fewTokens ? size : 0);
       bool isFinal = states.at(info.name).isListed;
       states.at(info.name).isListed = true;
@@ -265,6 +271,43 @@ private:
   }
 };
 
+/// Where packed sequences begin and end: the tokens are cut at random places.
+struct Offsets {
+  const CUDA &cuda;
+  std::vector<int64_t> onHost;
+  Pointer onDevice = 0;
+
+  Offsets(const CUDA &cuda, int64_t sequences, int64_t tokens) : cuda(cuda) {
+    std::mt19937_64 random(1);
+    onHost = {0, tokens};
+    for (int64_t i = 1; i < sequences; ++i)
+      onHost.push_back(int64_t(random() % uint64_t(tokens + 1)));
+    std::sort(onHost.begin(), onHost.end());
+    cuda.allocate(&onDevice, onHost.size() * sizeof(int64_t));
+    cuda.upload(onDevice, onHost.data(), onHost.size() * sizeof(int64_t));
+  }
+  ~Offsets() { cuda.free(onDevice); }
+  int64_t countChunks(int64_t chunk) const {
+    int64_t chunks = 0;
+    for (size_t i = 1; i < onHost.size(); ++i)
+      chunks += (onHost[i] - onHost[i - 1] + chunk - 1) / chunk;
+    return chunks;
+  }
+};
+
+/// How long a call keeps its caller, in microseconds: the median of calls whose work was done before the next.
+template <typename Call> double timeHost(const CUDA &cuda, Call call) {
+  std::vector<double> times(replays);
+  for (double &one : times) {
+    auto before = std::chrono::steady_clock::now();
+    call();
+    one = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - before).count();
+    cuda.synchronize(cuda.stream);
+  }
+  std::nth_element(times.begin(), times.begin() + replays / 2, times.end());
+  return times[replays / 2];
+}
+
 } // namespace
 
 /// Times each launch of a call alone, on what the whole call has left: so launches that run side by side, or of which
@@ -308,6 +351,13 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   call.plan = choices.plan;
   call.kept_interval = choices.keepsStates;
   call.kept_states = arrays.kept.data();
+  std::unique_ptr<Offsets> offsets;
+  if (choices.sequences) {
+    offsets = std::make_unique<Offsets>(cuda, choices.sequences, shape.T);
+    call.sequence_offsets = choices.onDeviceAlone ? nullptr : offsets->onHost.data();
+    call.device_offsets = reinterpret_cast<const int64_t *>(offsets->onDevice);
+    call.sequence_count = choices.sequences;
+  }
   call.stream = cuda.stream;
   call.workspace_bytes = library.getWorkspaceSize(library.recurrence, &call);
   if (call.workspace_bytes < 0)
@@ -333,10 +383,15 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   run();
   cuda.synchronize(cuda.stream);
   double cold = cuda.time(true, run), warm = cuda.time(false, run);
+  double host = timeHost(cuda, [&] { library.check(library.forward(library.recurrence, &call)); });
   double flops = atof(words[3]) * double(shape.B * shape.T * shape.H);
   double ceiling = std::max(double(arrays.bytes) / copyRate, flops / matrixRate) * 1e3;
   printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", words[0], shape.B, shape.T, shape.H, cold, warm, ceiling,
          double(arrays.bytes), flops);
+  printf("# its caller waits for %.1f us\n", host);
+  if (offsets)
+    printf("# %lld sequences, of %lld chunks of 64 tokens\n", (long long)choices.sequences,
+           (long long)offsets->countChunks(64));
   if (choices.timesLaunches)
     timeLaunches(cuda, words[0], shape, graph);
   fflush(stdout);
@@ -356,18 +411,24 @@ int main(int argc, char **argv) {
       choices.plan = atoi(argv[1] + 7);
     else if (strcmp(argv[1], "--keep") == 0)
       choices.keepsStates = true;
+    else if (strncmp(argv[1], "--sequences=", 12) == 0)
+      choices.sequences = atoll(argv[1] + 12);
+    else if (strcmp(argv[1], "--device-offsets") == 0)
+      choices.onDeviceAlone = true;
     else
       break;
   }
   if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(stderr, "Usage: gpu-bench-run [--launches|--once] [--gate=X] [--plan=N] [--keep] B T H TFLOPS {NAME "
-                    "LIBRARY SYMBOL FLOPS}...\n"
+    fprintf(stderr, "Usage: gpu-bench-run [--launches|--once] [--gate=X] [--plan=N] [--keep] [--sequences=N "
+                    "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
                     "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
                     "--launches: each launch of a call is timed alone too.\n"
                     "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
                     "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
                     "--plan: the recur_plan that calls force (default: 0, none).\n"
                     "--keep: calls leave the states before every token too.\n"
+                    "--sequences: the T tokens are N packed sequences, cut at random places; B is 1.\n"
+                    "--device-offsets: where they are cut is in memory of the GPU alone.\n"
                     "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
     return 1;
   }
