@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 14
+#define RECUR_ABI_VERSION 15
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -135,6 +135,11 @@ typedef struct recur_launch_info {
                  * else `workspace_bytes` is what the summary of a segment takes, and the launch before, which has
                  * `bounds` too, makes those of all segments but the last */
   int32_t bounds; /* not 0: what it leaves is for a launch that is cut, and for no other */
+
+  /* The same for packed sequences by a list of their chunks, in the image, where a CTA has a chunk of a head, or a team
+   * one after another, or, where chunks go one behind another, a part of one head of a sequence after another. Null:
+   * there is none, and some CTAs may find nothing to do. */
+  const char *listed;
 } recur_launch_info;
 
 typedef struct recur_kernel_info {
@@ -153,6 +158,7 @@ typedef struct recur_kernel_info {
   const recur_launch_info *launches;
   const recur_left_info *left; /* of all launches; null: they leave nothing, and each is a whole kernel */
   int32_t left_count;
+  const recur_launch_info *listing; /* makes the list of the chunks of packed sequences; null: no launch goes by one */
 } recur_kernel_info;
 
 /* The kernels of the gradient, of one head of one sequence, or of whole chunks of it. */
@@ -258,8 +264,8 @@ typedef struct recur_call {
   int32_t plan; /* recur_plan */
 
   /* Packed sequences of different lengths: B is 1, sequence i is the tokens from sequence_offsets[i] up to but without
-   * sequence_offsets[i + 1], there are sequence_count + 1 offsets, and states are [sequence_count, H, ...]. Null: each
-   * of the B entries is a sequence of T tokens. */
+   * sequence_offsets[i + 1], there are sequence_count + 1 offsets, and states are [sequence_count, H, ...]. Null, and
+   * so are device_offsets: each of the B entries is a sequence of T tokens. */
   const int64_t *sequence_offsets;
   int64_t sequence_count;
 
@@ -272,8 +278,11 @@ typedef struct recur_call {
   void *workspace; /* 64-byte aligned */
   int64_t workspace_bytes;
 
-  /* For a GPU. Threads have no meaning there; packed sequences have their offsets twice, the second time in memory of
-   * the GPU, which must be the same numbers when the work is done. */
+  /* For a GPU. Threads have no meaning there; packed sequences have their offsets in memory of the GPU, where they are
+   * read when the work is done: work that was captured goes by what is there when it is replayed. sequence_offsets may
+   * be null then; if given they must be the same numbers, and are checked. Nobody checks those on the GPU: ones outside
+   * of 0 to T count as 0 or T, and a sequence that ends before it begins is empty, but where sequences have tokens in
+   * common nobody says what these give. A kept_interval above 1 needs sequence_offsets. */
   void *stream; /* a CUstream, which the work is put into; null: the default stream */
   const int64_t *device_offsets;
   int32_t device; /* recur_device */

@@ -1,13 +1,16 @@
 // What a launch passes to a kernel of a GPU, which finds out itself which head of which sequence it has: 64-bit words.
 #pragma once
+#include <cstdint>
 
 namespace recur::abi {
 
-/// The first of them. Not zero: tensor maps are there, behind all words. The last four are for a launch that announces
-/// its chunks: there are so many units, which are
-/// heads of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds,
-/// and from then on to the first of these alone, those that last. Of packed sequences a team has chunks of one unit:
-/// their numbers are multiples of that of units.
+/// The first of them. Not zero: tensor maps are there, behind all words; or the launch goes by a list of the chunks of
+/// packed sequences, and an order of these. Packed sequences of other numbers of tokens than those from one on and
+/// below another are left alone. Into how many segments a packed sequence is cut is a byte for each class of its number
+/// of chunks. The last four are for a launch that announces its chunks: there are so many units, which are heads of
+/// sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and from
+/// then on to the first of these alone, those that last. Of packed sequences, where there is no list, a team has chunks
+/// of one unit: their numbers are multiples of that of units.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -15,12 +18,51 @@ enum LaunchWord {
   WorkspaceWord,
   WorkspaceStrideWord,
   MapsWord,
-  UnitsWord,
+  ListWord,
+  OrderWord,
+  FromTokensWord,
+  BelowTokensWord,
+  CutsWord,
+  CutsEndWord = CutsWord + 12,
+  UnitsWord = CutsEndWord,
   TeamsWord,
   LastingTeamsWord,
   SharedRoundsWord,
   launchWords
 };
+
+/// The class of a number of chunks: four for each power of two, and each small number by itself; and the least number
+/// that is in it.
+constexpr int exactCuts = 8, cutClasses = 8 * (CutsEndWord - CutsWord);
+constexpr int getCutClass(int64_t chunks) {
+  if (chunks < exactCuts)
+    return int(chunks);
+  int power = 63 - __builtin_clzll((unsigned long long)chunks);
+  int found = exactCuts + 4 * (power - 3) + int(chunks >> (power - 2) & 3);
+  return found < cutClasses ? found : cutClasses - 1;
+}
+constexpr int64_t getCutChunks(int cutClass) {
+  int above = cutClass - exactCuts;
+  return above < 0 ? cutClass : int64_t(4 + above % 4) << (above / 4 + 1);
+}
+static_assert(getCutClass(getCutChunks(cutClasses - 1)) == cutClasses - 1 && getCutChunks(getCutClass(8)) == 8);
+
+/// What the launch that makes the list is given. A list begins with how many chunks and how many sequences there are,
+/// of 32 bits each, as all of it; then come pairs of a chunk's sequence and its number in that. There is room for as
+/// many as whole chunks fit into all tokens, and one more for each sequence. The order has all sequences that are
+/// listed, longer ones first.
+enum ListingWord {
+  ListedOffsetsWord,
+  ListedSequencesWord,
+  ListedTokensWord,
+  ListedFromWord,
+  ListedBelowWord,
+  ListWordOfListing,
+  OrderWordOfListing,
+  listingWords
+};
+constexpr int listHeaderBytes = 8, listEntryBytes = 8, orderEntryBytes = 4;
+constexpr int listingThreads = 1024;
 
 /// A CTA whose launch runs beside another has so many teams at most, though it may have room for more: a fourth made
 /// less of each and the second launch waited, as measured with 128 keys, and with 64, where five have room.

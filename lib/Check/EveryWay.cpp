@@ -126,6 +126,15 @@ Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const dat
   if (!haveSameNumbers(*first, *packed))
     return makeError("sequences that are packed give other numbers than each by itself, at T = " +
                      Twine(data.sizes.tokens));
+  if (engine.isOnGPU()) {
+    how.areOnDeviceAlone = true;
+    Expected<data::Results> unread = engine.run(packSequences(data), how);
+    if (!unread)
+      return unread;
+    if (!haveSameNumbers(*first, *unread))
+      return makeError("packed sequences whose offsets the GPU alone knows give other numbers, at T = " +
+                       Twine(data.sizes.tokens));
+  }
   if (Error error = checkKept(engine, states, data, *first))
     return std::move(error);
   return first;

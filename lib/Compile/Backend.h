@@ -23,9 +23,10 @@ struct Listings {
 
 /// What a kernel needs of its caller.
 struct KernelResources {
-  int64_t workspaceBytes = 0;                          // for each head that is worked on at the same time
-  std::vector<codegen::InterfaceLaunch> launches = {}; // on a GPU
-  std::vector<codegen::InterfaceLeft> left = {};       // by launches to later ones
+  int64_t workspaceBytes = 0;                           // for each head that is worked on at the same time
+  std::vector<codegen::InterfaceLaunch> launches = {};  // on a GPU
+  std::vector<codegen::InterfaceLeft> left = {};        // by launches to later ones
+  std::optional<codegen::InterfaceLaunch> listing = {}; // of the chunks of packed sequences
 };
 
 /// A line of a report.

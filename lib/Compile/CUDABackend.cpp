@@ -101,7 +101,8 @@ const Backend &compile::getCUDABackend() {
 
 /// Launches that leave something say themselves what their CTAs need.
 static KernelResources toResources(CUDAPlan plan) {
-  return {plan.isInPhases() ? 0 : plan.workspaceBytes, std::move(plan.launches), std::move(plan.left)};
+  return {plan.isInPhases() ? 0 : plan.workspaceBytes, std::move(plan.launches), std::move(plan.left),
+          std::move(plan.listing)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -396,8 +397,25 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
   });
 }
 
+/// Leaves out kernels with faults that go from sequence to sequence: calls of packed ones do without. Whether there
+/// were such.
+static bool leaveOutListed(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (codegen::InterfaceLaunch &launch : plan.launches) {
+    bool isOther = !launch.listed.empty() && launch.listed != launch.symbol;
+    if (!isOther || none_of(faults, [&](const Fault &fault) { return fault.kernel == launch.listed; }))
+      continue;
+    module.getFunction(launch.listed)->eraseFromParent();
+    launch.listed.clear();
+    any = true;
+  }
+  return any;
+}
+
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   for (Made &kernel : made) {
+    if (leaveOutListed(*kernel.code, kernel.plan, faults))
+      return true;
     std::vector<Fault> own;
     for (const Fault &fault : faults)
       if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
@@ -497,6 +515,7 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
       kernel.workspaceBytes = resources.workspaceBytes;
       kernel.launches = std::move(resources.launches);
       kernel.left = std::move(resources.left);
+      kernel.listing = std::move(resources.listing);
     }
     // The form that was made in the end may have nothing that is cut.
     erase_if(interface.kernels, [](const codegen::InterfaceKernel &kernel) {

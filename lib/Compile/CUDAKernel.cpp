@@ -2,6 +2,7 @@
 #include "ABI/LaunchWords.h"
 #include "Analysis/CopiedRows.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/PackedLists.h"
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
 #include "Conversion/ChunkToTile/Segments.h"
@@ -70,6 +71,20 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   }
   program.erase();
   return described;
+}
+
+/// Says which launches can go by a list of the chunks of packed sequences, and which one makes it.
+static void listPacked(CUDAPlan &plan, mlir::ModuleOp plans) {
+  for (auto kernel : plans.getOps<tile::KernelOp>()) {
+    auto launch = find_if(plan.launches, [&](const auto &launch) { return launch.symbol == kernel.getSymName(); });
+    if (launch == plan.launches.end() || !analysis::goesByList(kernel))
+      continue;
+    launch->listed = launch->symbol;
+    if (!analysis::listsChunks(kernel))
+      launch->listed += analysis::listedSuffix;
+    auto first = *plans.getOps<tile::KernelOp>().begin();
+    plan.listing = {(first.getSymName() + analysis::listingSuffix).str(), abi::listingThreads, 0};
+  }
 }
 
 static_assert(analysis::mostCopiedArrays == abi::mostMaps);
@@ -272,6 +287,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
     summariseSegments(made.plan, *made.phases, module);
   putSideBySide(made.plan, *made.phases, module);
   listCopiedRows(made.plan, module);
+  listPacked(made.plan, module);
   if (Error error = checkCounts(made.plan))
     return std::move(error);
   return made;

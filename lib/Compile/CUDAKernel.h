@@ -41,11 +41,12 @@ CUDAForm getNext(CUDAForm form);
 /// What the plan of a kernel asks of the GPU.
 struct CUDAPlan {
   std::vector<codegen::InterfaceLaunch> launches;
-  std::vector<codegen::InterfaceLeft> left; // what launches leave to later ones
-  int64_t workspaceBytes = 0;               // of a CTA
-  std::vector<analysis::KernelTime> times;  // of the launches
-  CUDAForm form = CUDAForm::Plain;          // that it has
-  std::string whyPlain;                     // why it is not in phases that the program has; else empty
+  std::vector<codegen::InterfaceLeft> left;        // what launches leave to later ones
+  std::optional<codegen::InterfaceLaunch> listing; // which makes the list of the chunks of packed sequences
+  int64_t workspaceBytes = 0;                      // of a CTA
+  std::vector<analysis::KernelTime> times;         // of the launches
+  CUDAForm form = CUDAForm::Plain;                 // that it has
+  std::string whyPlain;                            // why it is not in phases that the program has; else empty
   bool isInPhases() const { return form != CUDAForm::Plain; }
 };
 

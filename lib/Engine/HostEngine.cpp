@@ -157,8 +157,11 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     Expected<void *> place = memory.give(offsets.data(), int64_t(offsets.size() * sizeof(int64_t)));
     if (!place)
       return place.takeError();
-    if (call.device != RECUR_CPU)
+    if (call.device != RECUR_CPU) {
       call.device_offsets = static_cast<const int64_t *>(*place);
+      if (how.areOnDeviceAlone)
+        call.sequence_offsets = nullptr;
+    }
   }
   SmallVector<float *> kept;
   if (how.keptInterval) {

@@ -15,6 +15,7 @@ struct HostCall {
   void *parallelContext = nullptr;
   /// Sequences packed one after another: the data's batch is 1, and states are [offsets.size() - 1, H, ...].
   std::vector<int64_t> offsets = {};
+  bool areOnDeviceAlone = false; // the offsets, of a call on a GPU
   int64_t workspaceBytes = 0; // of a gradient: as much as may be used for what is kept; 0 for what the runtime suggests
   int32_t gradientPlan = RECUR_PLAN_AUTO; // recur_plan of a gradient
   std::vector<std::string> leftOut = {};  // what is not wanted of what is written, by its field: `d_q`
@@ -37,6 +38,7 @@ public:
                                          const HostCall &how = {}) const;
   /// What a call of the gradient writes, by the fields: `d_q`, `d_initial_S`.
   std::vector<std::string> listGradients() const;
+  bool isOnGPU() const { return interface.device == RECUR_CUDA; }
   /// Which plans the recurrence does not get, and why.
   llvm::ArrayRef<std::string> getNotes() const { return notes; }
   ~HostEngine();

@@ -113,7 +113,7 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
 
 static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
   if (!options.target.isCPU()) {
-    passes.addPass(createConvertTileToNVVMPass({options.loadsAhead}));
+    passes.addPass(createConvertTileToNVVMPass({options.loadsAhead, /*lists=*/true}));
   } else {
     passes.addPass(createConvertDGPSToLLVMPass({getName(options.dataType).str(), options.symbol}));
     ConvertTileToLLVMPassOptions conversion;

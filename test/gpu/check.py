@@ -28,18 +28,20 @@ class KernelInfo(ctypes.Structure):
     _fields_ = [("run", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64), ("tokens_from", ctypes.c_int64),
                 ("plan", ctypes.c_int32), ("chunk", ctypes.c_int32), ("summaries", ctypes.c_void_p),
                 ("summary_count", ctypes.c_int32), ("launch_count", ctypes.c_int32), ("launches", ctypes.c_void_p),
-                ("left", ctypes.c_void_p), ("left_count", ctypes.c_int32)]
+                ("left", ctypes.c_void_p), ("left_count", ctypes.c_int32), ("listing", ctypes.c_void_p)]
 
 
 class LaunchArray(ctypes.Structure):
-    _fields_ = [("number", ctypes.c_int32), ("part_dim", ctypes.c_int32), ("part_size", ctypes.c_int64)]
+    _fields_ = [("number", ctypes.c_int32), ("part_dim", ctypes.c_int32), ("part_size", ctypes.c_int64),
+                ("copied_rows", ctypes.c_int64)]
 
 
 class LaunchInfo(ctypes.Structure):
     _fields_ = [("symbol", ctypes.c_char_p), ("threads", ctypes.c_int32), ("shared_bytes", ctypes.c_int32),
                 ("workspace_bytes", ctypes.c_int64), ("parts", ctypes.c_int32), ("chunks_are_apart", ctypes.c_int32),
                 ("arrays", ctypes.POINTER(LaunchArray)), ("array_count", ctypes.c_int32), ("teams", ctypes.c_int32),
-                ("awaits", ctypes.c_int32), ("cost", ctypes.c_float), ("cuts", ctypes.c_int32), ("bounds", ctypes.c_int32)]
+                ("awaits", ctypes.c_int32), ("cost", ctypes.c_float), ("cuts", ctypes.c_int32), ("bounds", ctypes.c_int32),
+                ("listed", ctypes.c_char_p)]
 
 
 class LeftInfo(ctypes.Structure):

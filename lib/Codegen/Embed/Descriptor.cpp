@@ -15,12 +15,13 @@ static_assert(offsetof(recur_array_info, kind) == 8 && offsetof(recur_array_info
 static_assert(offsetof(recur_kernel_info, workspace_bytes) == 8 && offsetof(recur_kernel_info, tokens_from) == 16 &&
               offsetof(recur_kernel_info, plan) == 24 && offsetof(recur_kernel_info, summaries) == 32 &&
               offsetof(recur_kernel_info, summary_count) == 40 && offsetof(recur_kernel_info, launches) == 48 &&
-              offsetof(recur_kernel_info, left_count) == 64 && sizeof(recur_kernel_info) == 72);
+              offsetof(recur_kernel_info, left_count) == 64 && offsetof(recur_kernel_info, listing) == 72 &&
+              sizeof(recur_kernel_info) == 80);
 static_assert(offsetof(recur_launch_info, threads) == 8 && offsetof(recur_launch_info, workspace_bytes) == 16 &&
               offsetof(recur_launch_info, parts) == 24 && offsetof(recur_launch_info, arrays) == 32 &&
               offsetof(recur_launch_info, array_count) == 40 && offsetof(recur_launch_info, cost) == 52 &&
               offsetof(recur_launch_info, cuts) == 56 && offsetof(recur_launch_info, bounds) == 60 &&
-              sizeof(recur_launch_info) == 64);
+              offsetof(recur_launch_info, listed) == 64 && sizeof(recur_launch_info) == 72);
 static_assert(offsetof(recur_launch_array, part_size) == 8 && sizeof(recur_launch_array) == 24);
 static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_left_info, shape) == 16 &&
               sizeof(recur_left_info) == 32);
@@ -145,7 +146,8 @@ Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
   return makeStruct({makeString(launch.symbol), int32(launch.threads), int32(launch.sharedBytes),
                      int64(launch.workspaceBytes), int32(launch.parts), int32(launch.chunksAreApart), makeTable(arrays),
                      int32(arrays.size()), int32(launch.teams), int32(launch.awaits), float32(launch.cost),
-                     int32(launch.cuts), int32(launch.bounds)});
+                     int32(launch.cuts), int32(launch.bounds),
+                     launch.listed.empty() ? null() : makeString(launch.listed)});
 }
 
 Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
@@ -160,7 +162,7 @@ Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
   return makeStruct({launches.empty() ? getKernel(kernel.symbol) : null(), int64(kernel.workspaceBytes),
                      int64(kernel.tokensFrom), int32(kernel.plan), int32(kernel.chunk), makeTable(summaries),
                      int32(summaries.size()), int32(launches.size()), makeTable(launches), makeTable(left),
-                     int32(left.size())});
+                     int32(left.size()), kernel.listing ? makeData(makeLaunch(*kernel.listing)) : null()});
 }
 
 Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {

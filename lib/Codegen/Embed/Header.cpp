@@ -97,7 +97,7 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   int64_t workspace_bytes;
   int32_t device; /* RECUR_CPU; or RECUR_CUDA, with arrays and workspace in memory of a GPU */
   void *stream;   /* on a GPU: a CUstream, which the work is put into and not waited for; null: the default stream */
-  const int64_t *device_offsets; /* on a GPU: sequence_offsets once more, in its memory */
+  const int64_t *device_offsets; /* on a GPU: offsets in its memory; sequence_offsets may be null then */
   /* States before every so many tokens of each sequence, which the call forward writes and the one backward may read:
    * see recur_call. 0: none are kept. */
   int64_t kept_interval;

@@ -47,11 +47,12 @@ struct InterfaceLaunch {
   int64_t parts = 0;
   bool chunksAreApart = false;
   std::vector<InterfaceLaunchArray> arrays = {};
-  int64_t teams = 0;   // of a CTA, where it announces its chunks to the next launch
-  bool awaits = false; // the chunks of the launch before
-  float cost = 0;      // of a chunk that is announced or summarised, over one of the launch that takes it
-  bool cuts = false;   // several CTAs can deal out a sequence's chunks; with a workspace, where summaries lie
-  bool bounds = false; // all that it leaves is for a launch that is cut
+  int64_t teams = 0;       // of a CTA, where it announces its chunks to the next launch
+  bool awaits = false;     // the chunks of the launch before
+  float cost = 0;          // of a chunk that is announced or summarised, over one of the launch that takes it
+  bool cuts = false;       // several CTAs can deal out a sequence's chunks; with a workspace, where summaries lie
+  bool bounds = false;     // all that it leaves is for a launch that is cut
+  std::string listed = {}; // the symbol of the same by a list of the chunks of packed sequences; empty: none
 };
 
 /// A recur_left_info.
@@ -70,6 +71,7 @@ struct InterfaceKernel {
   int64_t segmentBytes = 0;                     // of the plan `segment`: for each segment of a sequence
   std::vector<InterfaceLaunch> launches = {};   // of a GPU's kernel
   std::vector<InterfaceLeft> left = {};         // what they leave to each other
+  std::optional<InterfaceLaunch> listing = {};  // makes the list of the chunks of packed sequences
 };
 
 /// A recur_gradient_info.

@@ -52,12 +52,16 @@ static json::Array printPlans(const KernelInterface &interface) {
         own["cost"] = launch.cost;
       if (launch.bounds)
         own["bounds"] = true;
+      if (!launch.listed.empty())
+        own["listed"] = launch.listed; // of packed sequences
       if (!launch.parts && !launch.arrays.empty())
         own["keeps_states"] = true; // before every token
       launches.push_back(std::move(own));
     }
     if (!launches.empty())
       object["launches"] = std::move(launches);
+    if (kernel.listing)
+      object["listing"] = kernel.listing->symbol;
     if (kernel.chunk)
       object["chunk"] = kernel.chunk;
     if (kernel.plan == RECUR_PLAN_SEGMENT)

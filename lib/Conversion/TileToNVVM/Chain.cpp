@@ -59,6 +59,10 @@ private:
     IRMapping values;
   };
   Chunk chunkOf(Value first);
+  using Role = void (ChainCode::*)();
+  void run(Role role);
+  /// Waits until what was stored last is on its way.
+  void awaitStores();
   scf::ForOp forChunks(ValueRange carried = {});
 
   void load();
@@ -100,6 +104,7 @@ private:
   const llvm::DenseMap<Value, CallerArray> &arrays;
   const IRMapping &values;
   Value shared, base, barriers;
+  Value chunksBefore; // of units that the CTA has had; null where it has one
 };
 
 } // namespace
@@ -116,10 +121,12 @@ ChainCode::Chunk ChainCode::chunkOf(Value first) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (isa<arith::ArithDialect>(op.getDialect()))
       t.builder.clone(op, chunk.values);
-  // Stages and rounds count from where the loop begins.
+  // Stages and rounds count from where the CTA begins.
   Value size = values.lookup(loop.getStep());
   Value gone = arith::SubIOp::create(t.builder, t.loc, first, values.lookup(loop.getLowerBound()));
   chunk.number = t.narrow(arith::DivUIOp::create(t.builder, t.loc, gone, size));
+  if (chunksBefore)
+    chunk.number = t.add(chunk.number, chunksBefore);
   chunk.stage = t.remainder(chunk.number, chain.stages);
   chunk.round = t.divide(chunk.number, chain.stages);
   return chunk;
@@ -148,37 +155,60 @@ void ChainCode::emit() {
   });
   t.barrier();
   // A role's threads count from 0.
-  auto asTeam = [&](int64_t first, int64_t threads, void (ChainCode::*role)()) {
+  auto asTeam = [&](int64_t first, int64_t threads, Role role) {
     TeamCode whole = t;
     t.thread = t.add(t.thread, -first);
     t.warp = t.add(t.warp, -first / warpThreads);
     t.threads = threads;
-    (this->*role)();
+    run(role);
     t.thread = whole.thread;
     t.warp = whole.warp;
     t.threads = whole.threads;
   };
-  struct Role {
+  struct Part {
     int64_t threads;
-    void (ChainCode::*run)();
+    Role role;
   };
-  SmallVector<Role> roles{{StateChain::stateThreads, &ChainCode::keep},
+  SmallVector<Part> roles{{StateChain::stateThreads, &ChainCode::keep},
                           {chain.interactionThreads(), &ChainCode::interact},
                           {StateChain::loadThreads, &ChainCode::load},
                           {StateChain::announceThreads, &ChainCode::announce},
                           {chain.storeThreads, &ChainCode::store}};
-  llvm::erase_if(roles, [](const Role &role) { return role.threads == 0; });
+  llvm::erase_if(roles, [](const Part &part) { return part.threads == 0; });
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
-    Role role = roles[number];
+    Part part = roles[number];
     if (!chain.interactions.empty() && number == 2) // what is left is a warpgroup together
       code.giveRegisters(StateChain::loadRegisters);
-    auto run = [&] { asTeam(first, role.threads, role.run); };
+    auto runIt = [&] { asTeam(first, part.threads, part.role); };
     if (number + 1 == roles.size())
-      return run();
-    t.either(t.below(t.thread, t.constant(first + role.threads)), run,
-             [&] { choose(number + 1, first + role.threads); });
+      return runIt();
+    t.either(t.below(t.thread, t.constant(first + part.threads)), runIt,
+             [&] { choose(number + 1, first + part.threads); });
   };
   choose(0, 0);
+}
+
+/// Of one unit, or of one after another: stages are full and empty in turn through all of them, so that loads of the
+/// next unit are on their way while the state of this one is computed.
+void ChainCode::run(Role role) {
+  if (role == &ChainCode::keep && !chain.interactions.empty())
+    code.takeRegisters(StateChain::stateRegisters);
+  if (!kernel.enterUnit)
+    return (this->*role)();
+  Value none = t.constant(0);
+  Value units = kernel.countUnits();
+  SmallVector<Value> initial = kernel.findUnit(none);
+  initial.push_back(none);
+  Value chunks = t.loop(none, units, 1, initial, [&](Value round, ValueRange before) {
+                    SmallVector<Value> next = kernel.findUnit(t.add(round, 1));
+                    kernel.enterUnit(round, before.drop_back());
+                    chunksBefore = before.back();
+                    (this->*role)();
+                    next.push_back(t.add(before.back(), countChunks()));
+                    return next;
+                  }).back();
+  if (role == &ChainCode::keep)
+    t.when(t.below(none, chunks), [&] { awaitStores(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -404,9 +434,15 @@ SmallVector<Value> ChainCode::beginState() {
   return state;
 }
 
+/// Those who store do not know whether another unit has chunks, and say of each tile that it is free.
+void ChainCode::awaitStores() {
+  if (chain.keepsRounded())
+    code.meet(free(0), meetingThreads());
+  for (size_t number = 0; number < chain.stored.size(); ++number)
+    code.meet(free(int64_t(number) + 1), meetingThreads());
+}
+
 void ChainCode::keep() {
-  if (!chain.interactions.empty())
-    code.takeRegisters(StateChain::stateRegisters);
   scf::ForOp chunks = forChunks(beginState());
   {
     OpBuilder::InsertionGuard guard(t.builder);
@@ -442,14 +478,15 @@ void ChainCode::store() {
   t.builder.setInsertionPoint(chunks.getBody()->getTerminator());
   Chunk chunk = chunkOf(chunks.getInductionVar());
   ChainStores stores(t, chain, shared, kernel.part);
-  // Behind the last chunk nobody waits for free tiles.
+  // Behind the CTA's last chunk nobody waits for free tiles.
   Value isAnother =
       arith::CmpIOp::create(t.builder, t.loc, arith::CmpIPredicate::slt,
                             t.addWide(chunks.getInductionVar(), chunks.getStep()), chunks.getUpperBound());
   auto take = [&](int64_t number, StoreOp op, llvm::function_ref<void(const CallerArray &, Value, Value)> store) {
     code.meet(made(number), meetingThreads());
     store(arrays.lookup(op.getArray()), chunk.values.lookup(op.getFirst()), narrow(chunk, op.getRows()));
-    t.when(isAnother, [&] { code.arriveAndGoOn(free(number), meetingThreads()); });
+    auto release = [&] { code.arriveAndGoOn(free(number), meetingThreads()); };
+    kernel.enterUnit ? release() : t.when(isAnother, release);
   };
   if (chain.keepsRounded())
     take(0, chain.kept,

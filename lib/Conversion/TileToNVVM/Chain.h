@@ -4,6 +4,7 @@
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
 #include "mlir/IR/IRMapping.h"
+#include <functional>
 
 namespace recur::conversion::nvvm {
 
@@ -25,6 +26,12 @@ struct ChainKernel {
   llvm::function_ref<CallerArray()> findFinal; // where the final state goes
   mlir::Value areMapped = {};                  // whether the copy unit brings rows; null where it never does
   llvm::function_ref<ArrayMap(mlir::Value array)> findMap = nullptr;
+  /// Of a CTA that goes over one head of a sequence after another: how many it has; what must be read of one, which is
+  /// asked for while another is gone over; and what makes arrays and scalars those of one, which each role does where
+  /// it comes to it.
+  std::function<mlir::Value()> countUnits = nullptr;
+  std::function<llvm::SmallVector<mlir::Value>(mlir::Value round)> findUnit = nullptr;
+  std::function<void(mlir::Value round, mlir::ValueRange found)> enterUnit = nullptr;
 };
 
 /// Emits the kernel's ops as roles.

@@ -1,11 +1,12 @@
 // One kernel on its way down: what all its ops share. TileToNVVM.cpp has the function, barriers and ops,
-// CallerArrays.cpp where arrays begin, TeamRounds.cpp what teams have in a round, Loops.cpp the loops over chunks with
-// the loads that they begin with.
+// CallerArrays.cpp where arrays begin, PackedUnits.cpp which packed sequence a CTA has, TeamRounds.cpp what teams have
+// in a round, Loops.cpp the loops over chunks with the loads that they begin with.
 #pragma once
 #include "ABI/LaunchWords.h"
 #include "Analysis/ChainSummary.h"
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/CopiedRows.h"
+#include "Analysis/PackedLists.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
@@ -40,10 +41,11 @@ struct Dealt {
 
 class KernelLowering {
 public:
-  KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead)
-      : kernel(kernel), builder(builder), loadsAhead(loadsAhead),
+  /// With `fromUnitToUnit` a chain's CTAs go over one head of a packed sequence after another.
+  KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead, bool fromUnitToUnit = false)
+      : kernel(kernel), builder(builder), loadsAhead(loadsAhead), goesFromUnitToUnit(fromUnitToUnit),
         team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)),
-        carry(analysis::findChannelCarry(kernel)) {
+        carry(analysis::findChannelCarry(kernel)), mayHaveList(analysis::listsChunks(kernel)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
   }
@@ -59,10 +61,46 @@ private:
     mlir::Value isMine; // whether the round has the team
   };
   Turn findTurn(mlir::Value round);
+  /// PackedUnits.cpp: an entry of the list of chunks.
+  struct Entry {
+    mlir::Value sequence, chunk, head;
+    mlir::Value isThere;
+  };
+  void findList();
+  Entry findEntry(mlir::Value number);
+  /// Of a CTA that has one unit, or one chunk of the list.
+  mlir::Value findOwnUnit();
+  /// Of a sequence; `isMeant` says whether the kernel is for so many tokens.
+  struct Tokens {
+    mlir::Value first, count, isMeant;
+  };
+  Tokens findTokens(mlir::Value sequence);
+  /// Into how many segments a packed sequence of so many chunks is cut.
+  mlir::Value findSegments(mlir::Value chunks);
+  /// CTAs for which the condition does not hold end here.
+  void endUnless(mlir::Value condition);
+  /// The number of tokens as what the loop does with them has it, in a round of the team.
+  mlir::Value findTokensOfRound(mlir::Value round, mlir::Value first);
+  void setTokens(mlir::Value count) { values.map(kernel.getBody().front().getArguments().back(), count); }
+  /// Of a CTA that goes from unit to unit: how many it has, of how many in all; what must be read of the one that it
+  /// has in a round; and from here on all is that of this one, or of the one that was entered.
+  mlir::Value countUnits();
+  mlir::Value countAllUnits();
+  llvm::SmallVector<mlir::Value> findUnit(mlir::Value round);
+  void enterUnit(mlir::Value round, mlir::ValueRange found);
+  void setUnitAgain();
+  /// The number of a unit in the order; and its sequence.
+  mlir::Value findUnitNumber(mlir::Value round);
+  mlir::Value findInOrder(mlir::Value number);
+  void setUnitOf(mlir::Value number, mlir::Value found);
+  void emitFromUnitToUnit();
   /// Whether a team always has the same unit: that of a CTA with no other, which would not hide what finding out takes.
   bool keepsUnit() { return kernel.getTeams() && *kernel.getTeams() == 1; }
+  std::string getName() { return (kernel.getSymName() + (goesFromUnitToUnit ? analysis::listedSuffix : "")).str(); }
   /// From here on arrays are those of a unit.
   void setUnit(mlir::Value unit);
+  /// And tokens too, those of a team's round.
+  void setUnitOfRound(mlir::Value unit);
   /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
   mlir::Value findAddress(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value elementBytes,
@@ -91,6 +129,7 @@ private:
   bool keepsRounds();
   void keepRounds();
   void keepRound(mlir::Value round);
+  mlir::Value withTokens(mlir::Value chunk);
   void forgetWhereArraysBegin();
   mlir::Value findKeptArrays(mlir::Value round);
   mlir::Value findKeptTurn(mlir::Value round);
@@ -156,6 +195,8 @@ private:
   void emit(tile::SegmentOp op);
   /// Where the last of the CTAs of a sequence stores the final state; absent for others.
   CallerArray findStore(tile::SegmentOp op, CallerArray final);
+  /// Of a sequence that is not cut.
+  void setWhole(tile::SegmentOp op);
   SegmentSummaries findSummaries(tile::SegmentOp op, mlir::Value segment);
   /// ForgottenStates.cpp: from where on the segment for which the CTA makes a summary decides what it leaves.
   void findForgotten();
@@ -196,10 +237,15 @@ private:
   tile::KernelOp kernel;
   mlir::OpBuilder &builder;
   bool loadsAhead; // of a loop over the chunks, into registers
+  bool goesFromUnitToUnit;
   TeamCode team;
   std::optional<analysis::StateChain> chain;      // if that is all that the kernel is
   llvm::SmallVector<analysis::CopiedRows> copied; // of arrays that have tensor maps
   std::optional<analysis::ChannelCarry> carry;
+  bool mayHaveList;                      // of chunks
+  mlir::Value list, hasList, listsChunk; // whether there is one, and then whether the CTA has a chunk of it
+  mlir::Value ownChunk;                  // where it is the CTA's
+  mlir::Value ownRound;                  // of a CTA that goes from unit to unit
   mlir::LLVM::GlobalOp sharedMemory;
   mlir::Value arguments, shared, scratch, sequence, head, part, isPacked, firstToken, threadOfKernel;
   /// The lower and upper half of where the array with the lane's number begins, while all arrays are found.
@@ -209,10 +255,13 @@ private:
   struct Deal {
     mlir::Value own, units, teams, lasting, sharedRounds;
     mlir::Value chunk, rows,
-        lastingRows; // of a team that keeps its unit: its first chunk, and those of a unit in a round
-  } deal;            // of chunks to teams
+        lastingRows;                // of a team that keeps its unit: its first chunk, and those of a unit in a round
+    mlir::Value begin, step;        // of the loop, of 64 bits
+    mlir::Value firstToken, tokens; // of the team's first unit
+  } deal;                           // of chunks to teams
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
+  mlir::Value unitTokens;                      // of the unit that was set last
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier

@@ -37,8 +37,11 @@ LogicalResult KernelLowering::lowerLoop(Operation *op) {
 Dealt KernelLowering::dealToCTAs(scf::ParallelOp op) {
   Location loc = op.getLoc();
   Type narrow = builder.getI32Type();
-  Value first = team.widen(NVVM::BlockIdYOp::create(builder, loc, narrow)),
-        count = team.widen(NVVM::GridDimYOp::create(builder, loc, narrow));
+  Value first = team.widen(ownChunk ? ownChunk : NVVM::BlockIdYOp::create(builder, loc, narrow).getResult());
+  Value rows = NVVM::GridDimYOp::create(builder, loc, narrow);
+  if (ownChunk) // of the list, the only one
+    rows = team.select(hasList, team.constant(INT32_MAX), rows);
+  Value count = team.widen(rows);
   Value step = wideNumber(op.getStep()[0]);
   Value begin = team.addWide(wideNumber(op.getLowerBound()[0]), team.multiplyWide(first, step));
   auto loop =
@@ -52,7 +55,8 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
     return op.emitOpError("cannot be lowered: it has one induction variable and reduces nothing");
   orderAll(); // loads go to tiles at once
   llvm::DenseMap<Value, CallerArray> arraysBefore = arrays;
-  Value headBefore = head, sequenceBefore = sequence;
+  Value headBefore = head, sequenceBefore = sequence, firstBefore = firstToken;
+  Value tokensBefore = value(kernel.getBody().front().getArguments().back());
   bool hasTeams = kernel.getTeams().has_value(), keeps = keepsRounds();
   bool forgets = isCrowded() || (hasTeams && !keeps);
   if (keeps)
@@ -79,14 +83,19 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   if (keeps)
     keptArrays = findKeptArrays(dealt.round);
   else if (hasTeams)
-    setUnit(findTurn(dealt.round).unit);
+    setUnitOfRound(findTurn(dealt.round).unit);
+  if (hasTeams && mayHaveList)
+    setTokens(findTokensOfRound(dealt.round, dealt.first));
   if (forgets)
     forgetArrays();
   // All are on their way before the first one is waited for, and each is waited for where it is needed.
   SmallVector<Value> held = startLoads(ahead, *op.getBody(), induction);
   // Behind the barrier that ended the round before nobody asks for its arrays any more.
+  auto keepNext = [&] { keepRound(team.add(dealt.round, 1)); };
   if (keeps && !keepsUnit())
-    keepRound(team.add(dealt.round, 1));
+    keepNext();
+  else if (keeps && mayHaveList)
+    team.when(hasList, keepNext);
   // The chunk before is announced while the team waits for loads.
   if (hasTeams)
     announceBefore(dealt.round);
@@ -118,7 +127,8 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   pending = before;
   arrays = arraysBefore; // those of the body are not there behind it
   keptArrays = {};
-  head = headBefore, sequence = sequenceBefore;
+  head = headBefore, sequence = sequenceBefore, firstToken = firstBefore;
+  setTokens(tokensBefore);
   if (hasTeams) {
     builder.setInsertionPointAfter(dealt.loop);
     forgetThread();
@@ -261,7 +271,11 @@ Operation *KernelLowering::takeFreed(Block &body, std::vector<Ahead> &ahead, std
 void KernelLowering::startRound(std::vector<Ahead> &freed, Block &body, const Dealt &dealt, Value round) {
   auto [first, isThere] = dealt.findIteration(round);
   Value induction = arith::IndexCastOp::create(builder, team.loc, builder.getIndexType(), first);
+  Value tokens = value(kernel.getBody().front().getArguments().back());
+  if (mayHaveList)
+    setTokens(findTokensOfRound(round, first));
   startLoads(freed, body, induction, isThere);
+  setTokens(tokens);
 }
 
 Value KernelLowering::inIteration(Value number, Block &body, Value induction, IRMapping &known) {

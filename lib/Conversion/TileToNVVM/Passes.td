@@ -12,7 +12,10 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
     one has written, or writes what that has read, a barrier of the CTA stands between. The kernel has one parameter, an
     array of 64-bit words: the number of tokens and heads, where packed sequences begin, the workspace of local tiles, and
     for each array where it lies and how far its elements are apart. Tiles must have been placed (`tile.alloc at`).
-    Iterations of an `scf.parallel` over the chunks are dealt out to the CTAs of a row of the grid. Of a loop over the chunks,
+    Iterations of an `scf.parallel` over the chunks are dealt out to the CTAs of a row of the grid; or, of packed sequences, a CTA
+    has one of a list of all that there are. With `lists` a kernel of one CTA makes that list (`NAME_listing`, of the first kernel's
+    name), and a kernel whose state goes from chunk to chunk in registers has another beside it, whose CTAs go from one head of a
+    sequence to the next (`NAME_listed`). Of a loop over the chunks,
     what the next iteration begins to load is on its way to registers while this one is computed; what an iteration of a parallel
     loop begins with goes past the registers (`cp.async`), and is waited for where it is needed. Tiles in `registers` are a block
     of each warp, known by name from the op that makes them on.
@@ -31,11 +34,13 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
     After:
     ```mlir
     llvm.mlir.global external @twice_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-    llvm.func @twice(%words: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<25 x i64>}) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
+    llvm.func @twice(%words: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<46 x i64>}) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
     ```
   }];
   let options = [Option<"loadsAhead", "loads-ahead", "bool", "true",
-                        "registers hold what the next iteration of a loop over the chunks begins with">];
+                        "registers hold what the next iteration of a loop over the chunks begins with">,
+                 Option<"lists", "lists", "bool", "false",
+                        "a kernel makes the list of the chunks of packed sequences, and chains go from sequence to sequence">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

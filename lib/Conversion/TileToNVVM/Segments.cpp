@@ -140,9 +140,23 @@ CallerArray KernelLowering::findStore(SegmentOp op, CallerArray final) {
   if (op.makesSummaries()) // of all segments but the last
     rows = team.add(rows, 1);
   Value null = LLVM::ZeroOp::create(builder, op.getLoc(), final.pointer.getType());
-  Value isBefore = team.below(team.add(row, 1), rows);
+  // How many segments a packed sequence has would take a register until then.
+  auto endsBefore = [&]() -> Value {
+    return arith::CmpIOp::create(builder, op.getLoc(), arith::CmpIPredicate::slt, value(op.getEnd()),
+                                 findTokens(sequence).count);
+  };
+  Value isBefore = team.choose(isPacked, endsBefore, team.below(team.add(row, 1), rows));
   final.pointer = team.select(isBefore, null, final.pointer);
   return final;
+}
+
+void KernelLowering::setWhole(SegmentOp op) {
+  Value zero = arith::ConstantIntOp::create(builder, op.getLoc(), 0, 64);
+  values.map(op.getBegin(), zero);
+  values.map(op.getFirst(), zero);
+  values.map(op.getEnd(), value(op.getTokens()));
+  arrays[op.getStart()] = arrayOf(op.getInitial());
+  arrays[op.getStore()] = arrayOf(op.getFinal());
 }
 
 void KernelLowering::emit(SegmentOp op) {
@@ -152,11 +166,15 @@ void KernelLowering::emit(SegmentOp op) {
   auto times = [&](Value a, Value b) { return team.multiplyWide(a, b); };
   auto over = [&](Value a, Value b) -> Value { return arith::DivUIOp::create(builder, loc, a, b); };
   Value row = NVVM::BlockIdYOp::create(builder, loc, word32), segment = team.widen(row),
-        segments = team.widen(NVVM::GridDimYOp::create(builder, loc, word32));
+        rows = NVVM::GridDimYOp::create(builder, loc, word32);
   if (op.makesSummaries())
-    segments = team.addWide(segments, number(1));
+    rows = team.add(rows, 1);
   Value size = number(op.getSize()), tokens = value(op.getTokens());
   Value chunks = over(team.addWide(tokens, number(op.getSize() - 1)), size);
+  // A packed sequence may be cut into fewer segments than others.
+  rows = team.choose(isPacked, [&] { return findSegments(team.narrow(chunks)); }, rows);
+  endUnless(team.below(op.makesSummaries() ? team.add(row, 1) : row, rows));
+  Value segments = team.widen(rows);
   Value next = team.addWide(segment, number(1));
   Value first = over(times(segment, chunks), segments), end = over(times(next, chunks), segments), begin = first;
   if (op.getRemains())

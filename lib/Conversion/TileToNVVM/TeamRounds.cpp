@@ -45,18 +45,54 @@ KernelLowering::Turn KernelLowering::findTurn(Value round) {
   Value lasts = team.below(deal.own, deal.lasting), exists = team.below(deal.own, deal.teams);
   Value isMine = arith::OrIOp::create(builder, loc, lasts, team.below(round, deal.sharedRounds));
   isMine = arith::AndIOp::create(builder, loc, exists, isMine);
-  if (keepsUnit())
-    return {team.add(countBefore(deal.rows, deal.lastingRows), deal.chunk),
-            arith::RemUIOp::create(builder, loc, deal.own, deal.units), isMine};
-  Value number = team.add(countBefore(deal.teams, deal.lasting), deal.own);
-  return {arith::DivUIOp::create(builder, loc, number, deal.units),
-          arith::RemUIOp::create(builder, loc, number, deal.units), isMine};
+  auto number = [&] { return team.add(countBefore(deal.teams, deal.lasting), deal.own); };
+  auto fromUnits = [&]() -> Turn {
+    if (keepsUnit())
+      return {team.add(countBefore(deal.rows, deal.lastingRows), deal.chunk),
+              arith::RemUIOp::create(builder, loc, deal.own, deal.units), isMine};
+    Value of = number();
+    return {arith::DivUIOp::create(builder, loc, of, deal.units), arith::RemUIOp::create(builder, loc, of, deal.units),
+            isMine};
+  };
+  if (!mayHaveList)
+    return fromUnits();
+  Type word32 = builder.getI32Type(), bit = builder.getI1Type();
+  auto choice = scf::IfOp::create(builder, loc, TypeRange{word32, word32, bit}, hasList, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(choice.thenBlock());
+  Entry entry = findEntry(number());
+  Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
+  Value unit = team.add(arith::MulIOp::create(builder, loc, entry.sequence, heads), entry.head);
+  Value isThere = arith::AndIOp::create(builder, loc, isMine, entry.isThere);
+  scf::YieldOp::create(builder, loc, ValueRange{entry.chunk, unit, isThere});
+  builder.setInsertionPointToEnd(choice.elseBlock());
+  Turn other = fromUnits();
+  scf::YieldOp::create(builder, loc, ValueRange{other.chunk, other.unit, other.isMine});
+  return {choice.getResult(0), choice.getResult(1), choice.getResult(2)};
 }
 
 void KernelLowering::setUnit(Value unit) {
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, kernel.getLoc(), unit, heads));
   head = arith::RemUIOp::create(builder, kernel.getLoc(), unit, heads);
+}
+
+/// Only units of a list have other tokens than the team's first one.
+void KernelLowering::setUnitOfRound(Value unit) {
+  setUnit(unit);
+  if (!mayHaveList)
+    return;
+  Location loc = kernel.getLoc();
+  Type word64 = builder.getI64Type();
+  auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, hasList, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(choice.thenBlock());
+  Tokens tokens = findTokens(sequence);
+  scf::YieldOp::create(builder, loc, ValueRange{tokens.first, tokens.count});
+  builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(builder, loc, ValueRange{deal.firstToken, deal.tokens});
+  firstToken = choice.getResult(0);
+  unitTokens = choice.getResult(1);
 }
 
 /// The loop carries the round.
@@ -67,6 +103,10 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
   Value rounded = arith::SubIOp::create(builder, loc, team.addWide(end, step), one);
   Value distance = arith::SubIOp::create(builder, loc, rounded, begin);
   chunksOfUnit = team.narrow(arith::DivUIOp::create(builder, loc, distance, step));
+  if (mayHaveList) // which has no others
+    chunksOfUnit = team.select(hasList, team.constant(INT32_MAX), chunksOfUnit);
+  deal.begin = begin, deal.step = step;
+  deal.firstToken = firstToken, deal.tokens = value(kernel.getBody().front().getArguments().back());
   bool keeps = keepsRounds();
   if (keeps)
     keepRounds();
@@ -74,6 +114,7 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
     return arith::AndIOp::create(builder, loc, turn.isMine, team.below(turn.chunk, chunksOfUnit));
   };
   // A round has a chunk of each team that lasts at least.
+  // There are no flags of a list.
   Value most =
       arith::DivUIOp::create(builder, loc, arith::MulIOp::create(builder, loc, chunksOfUnit, deal.units), deal.lasting);
   flags.clear(team, team.add(most, 1), [&](Value round) {
@@ -83,8 +124,22 @@ Dealt KernelLowering::dealToTeams(scf::ParallelOp op) {
   auto findChunk = [=, this](Value round) -> std::pair<Value, Value> {
     if (keeps && !keepsUnit())
       return recallChunk(round);
-    Turn turn = findTurn(round);
-    return {turn.chunk, isThere(turn)};
+    auto find = [&]() -> std::pair<Value, Value> {
+      Turn turn = findTurn(round);
+      return {turn.chunk, isThere(turn)};
+    };
+    if (!keeps || !mayHaveList)
+      return find();
+    Type types[] = {builder.getI32Type(), builder.getI1Type()};
+    auto choice = scf::IfOp::create(builder, loc, types, hasList, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(choice.thenBlock());
+    auto [kept, isKept] = recallChunk(round);
+    scf::YieldOp::create(builder, loc, ValueRange{kept, isKept});
+    builder.setInsertionPointToEnd(choice.elseBlock());
+    auto [found, isFound] = find();
+    scf::YieldOp::create(builder, loc, ValueRange{found, isFound});
+    return {choice.getResult(0), choice.getResult(1)};
   };
   auto findFirst = [=, this](Value chunk) { return team.addWide(begin, team.multiplyWide(team.widen(chunk), step)); };
   Type narrow = builder.getI32Type();
@@ -162,9 +217,11 @@ Value KernelLowering::findKeptTurn(Value round) {
 Value KernelLowering::findKeptArrays(Value round) {
   auto count = int(countArguments(kernel));
   int64_t first = int64_t(*kernel.getShared()) - abi::countTeamBytes(count);
-  if (keepsUnit())
+  if (keepsUnit() && !mayHaveList)
     return team.offset(shared, team.constant(first), builder.getI8Type());
   Value isOdd = arith::AndIOp::create(builder, team.loc, round, team.constant(1));
+  if (keepsUnit())
+    isOdd = team.select(hasList, isOdd, team.constant(0));
   Value place = team.add(team.multiply(isOdd, abi::arrayPlaceBytes * count), first);
   return team.offset(shared, place, builder.getI8Type());
 }
@@ -181,27 +238,40 @@ void KernelLowering::keepRound(Value round) {
   Value isLast =
       arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::eq, team.warp, team.constant(team.warps() - 1));
   team.when(isLast, [&] {
-    Value headBefore = head, sequenceBefore = sequence;
+    Value headBefore = head, sequenceBefore = sequence, firstBefore = firstToken;
     Turn turn = findTurn(round);
-    setUnit(turn.unit);
+    setUnitOfRound(turn.unit);
     Value isThere = arith::AndIOp::create(builder, team.loc, turn.isMine, team.below(turn.chunk, chunksOfUnit));
-    Value chunk = team.widen(team.select(isThere, turn.chunk, team.constant(-1)));
+    Value own = team.select(isThere, turn.chunk, team.constant(-1)), chunk = team.widen(own);
     Value none = arith::ConstantIntOp::create(builder, team.loc, 0, 64);
-    Value toFlag = keepsUnit() ? none : team.widen(team.multiply(team.narrow(chunk), flagBytes));
-    Value arrays = findKeptArrays(round), own = findKeptTurn(round);
+    Value toFlag = keepsUnit() ? none : team.widen(team.multiply(own, flagBytes));
+    if (mayHaveList)
+      chunk = withTokens(own);
+    Value arrays = findKeptArrays(round), kept = findKeptTurn(round);
     for (int64_t from = 0; from <= count; from += warpThreads) {
       ArrayOfLane array = findArrayOfLane(from, count + 1);
       Value isFlag =
           arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::eq, array.number, team.constant(count));
       Value place = team.offset(arrays, team.multiply(array.number, abi::arrayPlaceBytes), builder.getI8Type());
-      place = team.select(isFlag, own, place);
+      place = team.select(isFlag, kept, place);
       Value distance = team.select(isFlag, toFlag, none);
       team.store(team.addWide(array.address, distance), place);
       team.store(team.select(isFlag, chunk, array.tokenStride),
                  team.offset(place, team.constant(1), builder.getI64Type()));
     }
-    head = headBefore, sequence = sequenceBefore;
+    head = headBefore, sequence = sequenceBefore, firstToken = firstBefore;
   });
+}
+
+/// The chunk in the lower half; in the upper one how many tokens the unit has from there on, or as many as it can hold.
+Value KernelLowering::withTokens(Value chunk) {
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantIntOp::create(builder, team.loc, value, 64); };
+  Value first = team.addWide(deal.begin, team.multiplyWide(team.widen(chunk), deal.step));
+  Value rest = arith::SubIOp::create(builder, team.loc, unitTokens, first);
+  rest = arith::MinSIOp::create(builder, team.loc, rest, constant(INT32_MAX));
+  Value upper = arith::ShLIOp::create(builder, team.loc, rest, constant(32));
+  return arith::OrIOp::create(builder, team.loc, upper,
+                              arith::ExtUIOp::create(builder, team.loc, builder.getI64Type(), chunk));
 }
 
 void KernelLowering::keepRounds() {

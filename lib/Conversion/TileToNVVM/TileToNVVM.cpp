@@ -6,6 +6,7 @@
 #include "Conversion/TileToNVVM/Carry.h"
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
+#include "Conversion/TileToNVVM/Listing.h"
 #include "Conversion/TileToNVVM/Passes.h"
 #include "Conversion/TileToNVVM/ScaledPairs.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -25,6 +26,21 @@ using namespace recur::conversion::nvvm;
 /// Shared memory and workspaces begin at multiples of at least this.
 static constexpr int64_t tileAlignment = 64;
 
+/// The tokens in a chunk of kernels that go by a list; none where there are no such.
+static std::optional<int64_t> findListedChunk(KernelOp kernel) {
+  for (Operation &op : kernel.getBody().front()) {
+    Value step = isa<scf::ParallelOp>(op) ? cast<scf::ParallelOp>(op).getStep().front()
+                 : isa<scf::ForOp>(op)    ? cast<scf::ForOp>(op).getStep()
+                                          : Value();
+    if (auto cast = step ? step.getDefiningOp<arith::IndexCastOp>() : nullptr)
+      step = cast.getIn();
+    IntegerAttr size;
+    if (step && matchPattern(step, m_Constant(&size)))
+      return size.getInt();
+  }
+  return std::nullopt;
+}
+
 namespace {
 struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBase<ConvertTileToNVVMPass> {
   using ConvertTileToNVVMPassBase::ConvertTileToNVVMPassBase;
@@ -39,8 +55,31 @@ struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBas
       builder.setInsertionPoint(kernel);
       if (failed(KernelLowering(kernel, builder, loadsAhead).run()))
         return signalPassFailure();
-      kernel.erase();
     }
+    if (lists && !kernels.empty())
+      goByList(kernels, builder);
+    for (KernelOp kernel : kernels)
+      kernel.erase();
+  }
+
+private:
+  /// Adds the kernels of packed sequences that have a list, and the one that makes it.
+  void goByList(ArrayRef<KernelOp> kernels, OpBuilder &builder) {
+    std::optional<int64_t> chunkTokens;
+    for (KernelOp kernel : kernels) {
+      if (!recur::analysis::goesByList(kernel))
+        continue;
+      if (!chunkTokens)
+        chunkTokens = findListedChunk(kernel);
+      builder.setInsertionPoint(kernel);
+      if (!recur::analysis::listsChunks(kernel) &&
+          failed(KernelLowering(kernel, builder, loadsAhead, /*fromUnitToUnit=*/true).run()))
+        return signalPassFailure();
+    }
+    KernelOp first = kernels.front();
+    builder.setInsertionPoint(first);
+    if (chunkTokens)
+      emitListing(builder, first.getLoc(), (first.getSymName() + recur::analysis::listingSuffix).str(), *chunkTokens);
   }
 };
 
@@ -77,15 +116,15 @@ void KernelLowering::beginFunction() {
   auto byte = builder.getI8Type();
   auto globalPointer = LLVM::LLVMPointerType::get(context, globalSpace);
   auto sharedType = LLVM::LLVMArrayType::get(byte, 0);
-  sharedMemory =
-      LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
-                             (kernel.getSymName() + "_shared").str(), Attribute(), chain ? 1024 : 128, sharedSpace);
+  sharedMemory = LLVM::GlobalOp::create(builder, loc, sharedType, /*isConstant=*/false, LLVM::Linkage::External,
+                                        getName() + "_shared", Attribute(), chain ? 1024 : 128, sharedSpace);
   auto pointer = LLVM::LLVMPointerType::get(context);
-  copied = chain ? analysis::findCopiedRows(*chain, kernel) : SmallVector<analysis::CopiedRows>();
+  if (chain && !goesFromUnitToUnit) // packed sequences have no maps
+    copied = analysis::findCopiedRows(*chain, kernel);
   auto words = LLVM::LLVMArrayType::get(builder.getI64Type(), copied.empty()
                                                                   ? abi::countWords(countArrays())
                                                                   : abi::getMapWord(countArrays(), int(copied.size())));
-  auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.getSymName(),
+  auto function = LLVM::LLVMFuncOp::create(builder, loc, getName(),
                                            LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer}));
   function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(words));
   function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(),
@@ -107,11 +146,17 @@ void KernelLowering::beginFunction() {
   if (kernel.getTeams()) {
     shared = team.offset(shared, team.multiply(team.ownTeam, int64_t(*kernel.getShared())), byte);
   }
-  Value unit = kernel.getTeams() ? findUnit() : NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+  part = NVVM::BlockIdZOp::create(builder, loc, builder.getI32Type());
+  Value offsets = word(abi::OffsetsWord, pointer), null = LLVM::ZeroOp::create(builder, loc, pointer);
+  isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
+  if (goesFromUnitToUnit)
+    return;
+  if (mayHaveList)
+    findList();
+  Value unit = kernel.getTeams() ? findUnit() : findOwnUnit();
   Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
   sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
   head = arith::RemUIOp::create(builder, loc, unit, heads);
-  part = NVVM::BlockIdZOp::create(builder, loc, builder.getI32Type());
   // CTAs are a head of a sequence, one of the CTAs that deal out its chunks, and a part of its channels.
   Type word32 = builder.getI32Type();
   Value row = NVVM::BlockIdYOp::create(builder, loc, word32), rowCount = NVVM::GridDimYOp::create(builder, loc, word32);
@@ -141,12 +186,14 @@ CallerArray KernelLowering::arrayOf(Value array) {
 }
 
 CallerArray KernelLowering::findFinal() {
-  Location loc = kernel.getLoc();
-  Value unit = forget(NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type()));
-  Value heads = team.narrow(word(abi::HeadsWord, builder.getI64Type()));
-  sequence = team.widen(arith::DivUIOp::create(builder, loc, unit, heads));
-  head = arith::RemUIOp::create(builder, loc, unit, heads);
-  if (SegmentOp segment = chain->segment)
+  if (goesFromUnitToUnit)
+    setUnitAgain();
+  else
+    setUnit(forget(NVVM::BlockIdXOp::create(builder, kernel.getLoc(), builder.getI32Type())));
+  SegmentOp segment = chain->segment;
+  if (goesFromUnitToUnit && segment)
+    return findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true);
+  if (segment)
     return findStore(segment, findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true));
   return findArray(cast<BlockArgument>(chain->final.getArray()), /*isState=*/true);
 }
@@ -161,29 +208,21 @@ LogicalResult KernelLowering::run() {
   OpBuilder::InsertionGuard guard(builder);
   Location loc = kernel.getLoc();
   beginFunction();
-  // Packed sequences lie between offsets; others have all tokens.
-  Type word64 = builder.getI64Type();
-  auto generic = LLVM::LLVMPointerType::get(builder.getContext());
-  Value offsets = word(abi::OffsetsWord, generic), all = word(abi::TokensWord, word64);
-  Value null = LLVM::ZeroOp::create(builder, loc, generic);
-  isPacked = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, offsets, null);
-  auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, isPacked, /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard inside(builder);
-    builder.setInsertionPointToEnd(choice.thenBlock());
-    Value own = team.offset(offsets, sequence, word64), begin = team.load(own, word64);
-    Value next = LLVM::GEPOp::create(builder, loc, generic, word64, own, ArrayRef<LLVM::GEPArg>{1});
-    Value count = arith::SubIOp::create(builder, loc, team.load(next, word64), begin);
-    scf::YieldOp::create(builder, loc, ValueRange{begin, count});
-    builder.setInsertionPointToEnd(choice.elseBlock());
-    Value zero = arith::ConstantIntOp::create(builder, loc, 0, 64);
-    scf::YieldOp::create(builder, loc, ValueRange{zero, all});
-  }
-  firstToken = choice.getResult(0);
   Block &body = kernel.getBody().front();
-  findArrays();
   for (BlockArgument argument : body.getArguments().drop_back())
     extents[argument] = {Memory::Global, 0, int64_t(body.getNumArguments()), false};
+  if (goesFromUnitToUnit) {
+    emitFromUnitToUnit();
+    LLVM::ReturnOp::create(builder, loc, ValueRange());
+    return success();
+  }
+  Type word64 = builder.getI64Type();
+  Tokens tokens = findTokens(sequence);
+  firstToken = tokens.first;
+  if (!kernel.getTeams()) // teams of sequences that are not meant have no chunks
+    endUnless(listsChunk ? arith::AndIOp::create(builder, loc, tokens.isMeant, listsChunk).getResult()
+                         : tokens.isMeant);
+  findArrays();
   if (kernel.getTeams()) {
     Value flagsOfAll = word(abi::getWord(countArrays() - 1, abi::DataWord), word64);
     auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
@@ -192,7 +231,8 @@ LogicalResult KernelLowering::run() {
     flags = ChunkFlags(team, findFirst(countArrays() - 1, builder.getI32Type()));
   }
   firstOfLane = {};
-  values.map(body.getArguments().back(), choice.getResult(1));
+  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
+  setTokens(kernel.getTeams() ? team.select(tokens.isMeant, tokens.count, none) : tokens.count);
   if (chain) {
     for (Operation &op : body)
       if (isa<arith::ArithDialect>(op.getDialect()))

@@ -29,7 +29,7 @@ void recur::runtime::fillKept(int64_t *words, const Call &resolved, int32_t stat
     return;
   const Argument &argument = resolved.arguments[resolved.argumentCount + state];
   words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
-  words[abi::SequenceStrideWord] = resolved.call->sequence_offsets ? 0 : resolved.call->T * argument.strides[0];
+  words[abi::SequenceStrideWord] = isPacked(*resolved.call) ? 0 : resolved.call->T * argument.strides[0];
   words[abi::TokenStrideWord] = words[abi::FirstStrideWord] = argument.strides[0];
   words[abi::HeadStrideWord] = argument.strides[2];
   words[abi::RowStrideWord] = argument.info->rank == 2 ? argument.info->shape[1] : 1;
@@ -40,10 +40,10 @@ void recur::runtime::fillKept(int64_t *words, const Call &resolved, int32_t stat
 int64_t recur::runtime::countRowBytes(const Call &resolved, const recur_kernel_info &kernel) {
   recur_call call = *resolved.call;
   call.T = call.kept_interval < call.T ? call.kept_interval : call.T;
-  call.sequence_offsets = nullptr;
+  call.sequence_offsets = call.device_offsets = nullptr;
   Call piece;
   piece.call = &call;
-  piece.sequences = resolved.call->sequence_offsets ? 1 : resolved.sequences;
+  piece.sequences = isPacked(*resolved.call) ? 1 : resolved.sequences;
   piece.heads = resolved.heads;
   piece.plan = resolved.plan;
   return arrangePhases(piece, kernel).bytes;
@@ -136,7 +136,7 @@ recur_status Rows::run(recur_status (*run)(const Call &piece)) {
 }
 
 recur_status recur::runtime::runByRows(const Call &resolved, recur_status (*run)(const Call &piece)) {
-  if (!resolved.call->sequence_offsets)
+  if (!isPacked(*resolved.call))
     return Rows(resolved, 0, resolved.sequences, 0).run(run);
   for (int64_t i = 0; i < resolved.sequences; ++i)
     if (recur_status status = Rows(resolved, i, 1, countKeptRows(resolved, i)).run(run))

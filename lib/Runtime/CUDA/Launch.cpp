@@ -9,6 +9,8 @@
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 
+#include <string.h>
+
 using namespace recur::runtime;
 namespace abi = recur::abi;
 
@@ -22,6 +24,9 @@ constexpr int memoryTypeAttribute = 2;                  // CU_POINTER_ATTRIBUTE_
 constexpr unsigned deviceMemory = 2;                    // CU_MEMORYTYPE_DEVICE
 constexpr int multiprocessorsAttribute = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
 constexpr int programmaticAttribute = 6;                // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 } // namespace
 
@@ -97,79 +102,89 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   if (countWorkspaceBytes(resolved) && !isOnDevice(resolved.call->workspace))
     return fail(RECUR_BAD_POINTER, "%s: the workspace is not memory of a GPU", name);
   const int64_t *offsets = resolved.call->device_offsets;
-  if (bool(offsets) != bool(resolved.call->sequence_offsets))
+  if (!offsets && resolved.call->sequence_offsets)
     return fail(
         RECUR_NULL_POINTER,
-        "%s: offsets are given twice, as sequence_offsets in memory of the host and as device_offsets in memory "
-        "of the GPU; one of them is null",
-        name);
+        "%s: a GPU reads offsets in its own memory, as device_offsets; they are given as sequence_offsets alone", name);
   if (offsets && !isOnDevice(offsets))
     return fail(RECUR_BAD_POINTER, "%s: device_offsets is not memory of a GPU", name);
   return RECUR_OK;
 }
 
-/// The tokens of the longest sequence.
-static int64_t countTokens(const Call &resolved) {
-  int64_t most = 0;
-  for (int64_t i = 0; i < resolved.sequences; ++i) {
-    int64_t tokens = getSequence(resolved, i).tokens;
-    most = tokens > most ? tokens : most;
-  }
-  return most;
+/// The multiprocessors of the current context's device; 0 where they are not known.
+static int countMultiprocessors(const CUDALibrary &cuda) {
+  int device = 0, count = 0;
+  bool isKnown =
+      cuda.getCurrentDevice(&device) == 0 && cuda.getDeviceAttribute(&count, multiprocessorsAttribute, device) == 0;
+  return isKnown ? count : 0;
 }
 
-/// The kernel that the call is for. What kernels say of tokens is of calls that give all multiprocessors work. Where no
-/// more than half of them has a head, chunks take half as long, for CTAs share a head then, and single tokens as long.
-static const recur_kernel_info &findKernel(const CUDALibrary &cuda, const Call &resolved, int64_t tokens) {
+/// The kernel for sequences of so many tokens. What kernels say of tokens is of calls that give all multiprocessors
+/// work. Where no more than half of them has a head, chunks take half as long, for CTAs share a head then, and single
+/// tokens as long.
+static const recur_kernel_info *findKernel(const Call &resolved, int multiprocessors, int64_t tokens) {
   if (const recur_kernel_info *keeper = findKeeper(resolved))
-    return *keeper;
-  int device = 0, multiprocessors = 0;
-  bool isKnown = cuda.getCurrentDevice(&device) == 0 &&
-                 cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device) == 0;
-  bool areFew = isKnown && 2 * resolved.sequences * resolved.heads <= multiprocessors;
-  return *chooseKernel(resolved.recurrence, resolved.plan, areFew && tokens > 1 ? 2 * tokens : tokens);
+    return keeper;
+  bool areFew = 2 * resolved.sequences * resolved.heads <= multiprocessors;
+  return chooseKernel(resolved.recurrence, resolved.plan, areFew && tokens > 1 ? 2 * tokens : tokens);
 }
 
 namespace {
 
+/// A kernel of a call, and the numbers of tokens of the sequences that it is for.
+struct Share {
+  const recur_kernel_info *kernel;
+  int64_t from, below;
+};
+
 /// The launches of a kernel of a call.
 class Launcher {
 public:
-  Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, int64_t tokens,
-           void *context);
-  recur_status run(int32_t number);
+  Launcher(const CUDALibrary &cuda, const Call &resolved, Share share, int multiprocessors, void *context);
+  recur_status run();
 
 private:
+  /// Into how many segments sequences are cut, and the most of it.
+  struct Cuts {
+    int64_t most = 1;
+    uint8_t ofClass[abi::cutClasses];
+  };
+  recur_status run(int32_t number);
+  recur_status list();
+  recur_status put(const recur_launch_info &launch, bool isListed, LaunchConfig &config, int64_t *words);
   int32_t findNext(int32_t number, int32_t step) const;
   SideBySide planBeside(int32_t number, int64_t chunks, bool keepsUnit) const;
-  int64_t countSegments(int32_t number) const;
+  SideBySide planBeside(int32_t number);
+  int64_t countSegments(int32_t number, int64_t chunks) const;
+  const Cuts &planCuts(int32_t number);
+  Cuts findCuts(int32_t number) const;
   bool areStatesInPlace() const;
-  bool isCut() const;
-  void fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const;
+  bool isCut();
+  bool isNeeded(int32_t number);
+  bool goesByList(int32_t number);
+  void fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed);
 
   const CUDALibrary &cuda;
   const Call &resolved;
+  Share share;
   const recur_kernel_info &kernel;
-  int64_t tokens; // of the longest sequence
+  int multiprocessors; // 0 where not known
   void *context;
   PhaseSpace space;
   char *workspace, *behind;
-  int multiprocessors = 0; // 0 where not known
-  bool isAwaited = false;  // the launch before runs on beside this one
+  Cuts cuts; // of the launch of this number
+  int32_t cutsOf = -1;
+  bool isAwaited = false; // the launch before runs on beside this one
 };
 
 } // namespace
 
-Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, const recur_kernel_info &kernel, int64_t tokens,
-                   void *context)
-    : cuda(cuda), resolved(resolved), kernel(kernel), tokens(tokens), context(context),
-      workspace(static_cast<char *>(resolved.call->workspace)),
+Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, Share share, int multiprocessors, void *context)
+    : cuda(cuda), resolved(resolved), share(share), kernel(*share.kernel), multiprocessors(multiprocessors),
+      context(context), workspace(static_cast<char *>(resolved.call->workspace)),
       behind(workspace + resolved.slots * resolved.slotBytes) {
   if (isInPhases(kernel))
     space = arrangePhases(resolved, kernel);
-  int device = 0;
-  if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&multiprocessors, multiprocessorsAttribute, device))
-    multiprocessors = 0;
 }
 
 /// The launch that is next, or was before, where no sequence is cut; -1 where there is none.
@@ -191,6 +206,17 @@ SideBySide Launcher::planBeside(int32_t number, int64_t chunks, bool keepsUnit) 
                         multiprocessors);
 }
 
+/// The same as the call is. Packed sequences are taken to be as long as each other: what runs beside what does not
+/// change a bit.
+SideBySide Launcher::planBeside(int32_t number) {
+  int32_t next = findNext(number, 1);
+  if (next < 0 || planCuts(next).most > 1)
+    return {};
+  bool packed = isPacked(*resolved.call);
+  int64_t chunks = countChunks(resolved, kernel);
+  return planBeside(number, packed ? (chunks + resolved.sequences - 1) / resolved.sequences : chunks, packed);
+}
+
 /// Whether a final state takes the place of the initial one, which may only be written when no CTA reads it any more.
 bool Launcher::areStatesInPlace() const {
   for (int32_t i = 0; i < resolved.argumentCount; ++i)
@@ -203,15 +229,10 @@ bool Launcher::areStatesInPlace() const {
   return false;
 }
 
-/// Into how many segments the launch cuts each sequence, or that behind it for which it summarises them: as many as the
-/// longest one should have, packed or not, so that sequences of one length have the same bits. Where they are cut no
-/// launch runs beside it. The last segment's CTA may end before another of the sequence reads the initial state: states
-/// in place are not cut.
-int64_t Launcher::countSegments(int32_t number) const {
+/// Into how many segments the launch cuts a sequence of so many chunks. Where they are cut no launch runs beside it.
+/// The last segment's CTA may end before another of the sequence reads the initial state: states in place are not cut.
+int64_t Launcher::countSegments(int32_t number, int64_t chunks) const {
   const recur_launch_info &launch = kernel.launches[number];
-  int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
-  if (launch.cuts && launch.bounds)
-    return countSegments(number + 1);
   if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK || areStatesInPlace())
     return 1;
   Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, double(chunks)};
@@ -229,7 +250,54 @@ int64_t Launcher::countSegments(int32_t number) const {
   return planSegments(cuttable, multiprocessors);
 }
 
-void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t rows, const SideBySide &beside) const {
+/// Packed or not, and whatever else is in the call, a sequence is cut as its own number of chunks says, of which a few
+/// count as one: whoever launches need not know those of packed ones. A launch that summarises segments has those of
+/// the one behind it.
+const Launcher::Cuts &Launcher::planCuts(int32_t number) {
+  if (kernel.launches[number].cuts && kernel.launches[number].bounds)
+    return planCuts(number + 1);
+  if (cutsOf != number)
+    cuts = findCuts(number);
+  cutsOf = number;
+  return cuts;
+}
+
+Launcher::Cuts Launcher::findCuts(int32_t number) const {
+  Cuts cuts;
+  const recur_launch_info &launch = kernel.launches[number];
+  for (uint8_t &segments : cuts.ofClass)
+    segments = 1;
+  // As countSegments finds where multiprocessors have no room for two segments of each.
+  bool areMany = 2 * resolved.sequences * resolved.heads * launch.parts > multiprocessors;
+  if (!launch.cuts || !kernel.chunk || (areMany && resolved.plan != RECUR_PLAN_SEGMENT))
+    return cuts;
+  int last = abi::getCutClass(countChunks(resolved, kernel));
+  for (int own = isPacked(*resolved.call) ? 0 : last; own <= last; ++own) {
+    int64_t segments = countSegments(number, abi::getCutChunks(own));
+    cuts.ofClass[own] = uint8_t(segments < UINT8_MAX ? segments : UINT8_MAX);
+    if (cuts.ofClass[own] > cuts.most)
+      cuts.most = cuts.ofClass[own];
+  }
+  return cuts;
+}
+
+/// Whether CTAs find by a list what they have to do, of packed sequences. Where nearly all would find something anyway,
+/// as of one sequence or of few chunks, it would take longer to make one.
+bool Launcher::goesByList(int32_t number) {
+  constexpr int64_t idle = 8; // CTAs of a multiprocessor that find nothing to do take less than a launch
+  const recur_launch_info &launch = kernel.launches[number];
+  if (!isPacked(*resolved.call) || !kernel.listing || !launch.listed || !multiprocessors || resolved.sequences < 2)
+    return false;
+  int64_t units = resolved.sequences * resolved.heads;
+  if (!launch.chunks_are_apart)
+    return planCuts(number).most == 1 && units * launch.parts > multiprocessors &&
+           !(findNext(number, -1) >= 0 && planBeside(findNext(number, -1)).teams);
+  return units * countChunks(resolved, kernel) > idle * multiprocessors && space.chunks * resolved.heads <= INT32_MAX &&
+         !planBeside(number).teams;
+}
+
+void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed) {
+  const recur_launch_info &launch = kernel.launches[number];
   words[abi::TokensWord] = resolved.call->T;
   words[abi::HeadsWord] = resolved.heads;
   words[abi::OffsetsWord] = reinterpret_cast<int64_t>(resolved.call->device_offsets);
@@ -239,6 +307,15 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
   words[abi::TeamsWord] = beside.teams ? beside.teams : rows * words[abi::UnitsWord];
   words[abi::LastingTeamsWord] = beside.teams ? beside.lastingTeams : rows * words[abi::UnitsWord];
   words[abi::SharedRoundsWord] = beside.sharedRounds;
+  words[abi::FromTokensWord] = share.from;
+  words[abi::BelowTokensWord] = share.below;
+  words[abi::ListWord] = words[abi::OrderWord] = 0;
+  if (isListed) {
+    words[abi::ListWord] = reinterpret_cast<int64_t>(behind + space.listOffset);
+    words[abi::OrderWord] = reinterpret_cast<int64_t>(behind + space.orderOffset);
+    words[abi::TeamsWord] = words[abi::LastingTeamsWord] = rows;
+  }
+  memcpy(words + abi::CutsWord, planCuts(number).ofClass, sizeof cuts.ofClass);
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord),
@@ -255,35 +332,75 @@ void Launcher::fill(int64_t *words, const recur_launch_info &launch, int64_t row
 
 /// Whether a launch is cut, so that those which leave bounds for any are needed. One that summarises segments is needed
 /// where that behind it is cut.
-bool Launcher::isCut() const {
+bool Launcher::isCut() {
   for (int32_t i = 0; i < kernel.launch_count; ++i)
-    if (countSegments(i) > 1)
+    if (planCuts(i).most > 1)
       return true;
   return false;
 }
 
+bool Launcher::isNeeded(int32_t number) {
+  const recur_launch_info &launch = kernel.launches[number];
+  bool hasChunks = !isInPhases(kernel) || countRows(resolved, kernel, launch) > 0;
+  return hasChunks && (!launch.bounds || (launch.cuts ? planCuts(number).most > 1 : isCut()));
+}
+
+recur_status Launcher::put(const recur_launch_info &launch, bool isListed, LaunchConfig &config, int64_t *words) {
+  void *parameters[] = {words}, *function = nullptr;
+  if (recur_status status = findFunction(cuda, resolved.recurrence, &launch, isListed, context, &function))
+    return status;
+  if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
+    return failOf(cuda, resolved.recurrence->name, "the kernel cannot be launched", error);
+  return RECUR_OK;
+}
+
+/// Makes the list of the chunks of packed sequences.
+recur_status Launcher::list() {
+  int64_t words[abi::listingWords];
+  words[abi::ListedOffsetsWord] = reinterpret_cast<int64_t>(resolved.call->device_offsets);
+  words[abi::ListedSequencesWord] = resolved.sequences;
+  words[abi::ListedTokensWord] = resolved.call->T;
+  words[abi::ListedFromWord] = share.from;
+  words[abi::ListedBelowWord] = share.below;
+  words[abi::ListWordOfListing] = reinterpret_cast<int64_t>(behind + space.listOffset);
+  words[abi::OrderWordOfListing] = reinterpret_cast<int64_t>(behind + space.orderOffset);
+  LaunchConfig config = {{1, 1, 1}, {unsigned(kernel.listing->threads), 1, 1}, 0, resolved.call->stream, nullptr, 0};
+  return put(*kernel.listing, /*isListed=*/false, config, words);
+}
+
+recur_status Launcher::run() {
+  for (int32_t i = 0; i < kernel.launch_count; ++i)
+    if (isNeeded(i) && goesByList(i)) {
+      if (recur_status status = list())
+        return status;
+      break;
+    }
+  for (int32_t i = 0; i < kernel.launch_count; ++i)
+    if (recur_status status = isNeeded(i) ? run(i) : RECUR_OK)
+      return status;
+  return RECUR_OK;
+}
+
 recur_status Launcher::run(int32_t number) {
   const recur_launch_info &launch = kernel.launches[number];
-  if (launch.bounds && !(launch.cuts ? countSegments(number) > 1 : isCut()))
-    return RECUR_OK;
-  const char *name = resolved.recurrence->name;
-  int64_t units = resolved.sequences * resolved.heads,
+  int64_t units = resolved.sequences * resolved.heads, parts = launch.parts ? launch.parts : 1,
           rows = isInPhases(kernel) ? countRows(resolved, kernel, launch) : 1;
-  if (rows == 0) // there are no tokens
-    return RECUR_OK;
-  SideBySide beside;
-  if (int32_t next = findNext(number, 1); next >= 0 && countSegments(next) == 1)
-    beside = planBeside(number, countChunks(resolved, kernel), resolved.call->sequence_offsets != nullptr);
-  if (launch.teams && !beside.teams)
+  SideBySide beside = planBeside(number);
+  bool isListed = goesByList(number);
+  // Of a list, rows are all CTAs for a part.
+  if (isListed)
+    rows = !launch.chunks_are_apart ? smaller(units, larger(1, multiprocessors / parts))
+           : launch.teams           ? dealAlone(1, space.chunks * resolved.heads, launch.teams, multiprocessors)
+                                    : space.chunks * resolved.heads;
+  else if (launch.teams && !beside.teams)
     rows = dealAlone(units, rows, launch.teams, multiprocessors);
+  if (rows == 0) // no sequence has tokens
+    return RECUR_OK;
   alignas(abi::mapAlignment) int64_t words[abi::getMapWord(abi::mostLaunchArrays + 1, abi::mostMaps)];
-  fill(words, launch, rows, beside);
-  void *parameters[] = {words}, *function = nullptr;
-  if (recur_status status = findFunction(cuda, resolved.recurrence, &launch, context, &function))
-    return status;
+  fill(words, number, rows, beside, isListed);
   // It may start once all CTAs of the launch before have begun, and not when they have ended.
   LaunchAttribute early = {programmaticAttribute, 0, {1}};
-  LaunchConfig config = {{unsigned(units), unsigned(rows), unsigned(launch.parts ? launch.parts : 1)},
+  LaunchConfig config = {{unsigned(isListed ? rows : units), unsigned(isListed ? 1 : rows), unsigned(parts)},
                          {unsigned(launch.threads), 1, 1},
                          unsigned(launch.shared_bytes),
                          resolved.call->stream,
@@ -295,27 +412,60 @@ recur_status Launcher::run(int32_t number) {
     config.block[1] = unsigned(beside.teamsOfCTA);
     config.sharedBytes = unsigned(getSharedBytes(launch, beside.teamsOfCTA));
   } else if (launch.cuts) {
-    config.grid[1] = unsigned(countSegments(number) - (launch.bounds ? 1 : 0)); // of the last nobody asks for a summary
+    config.grid[1] = unsigned(planCuts(number).most - (launch.bounds ? 1 : 0)); // of the last nobody asks for a summary
   }
-  if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
-    return failOf(cuda, name, "the kernel cannot be launched", error);
+  if (recur_status status = put(launch, isListed, config, words))
+    return status;
   isAwaited = beside.teams != 0;
   return RECUR_OK;
 }
 
+/// Whether the call may have a sequence with so many tokens as the share is for; where offsets are on the GPU alone
+/// nobody knows.
+static bool isWanted(const Call &resolved, Share share) {
+  if (!resolved.call->sequence_offsets)
+    return share.from <= resolved.call->T;
+  for (int64_t i = 0; i < resolved.sequences; ++i)
+    if (int64_t tokens = getSequence(resolved, i).tokens; tokens >= share.from && tokens < share.below)
+      return true;
+  return false;
+}
+
+/// The kernel for packed sequences from so many tokens on, and the number of tokens from which on it is another: each
+/// sequence has the kernel that it has by itself.
+static Share findShare(const Call &resolved, int multiprocessors, int64_t from) {
+  Share share{findKernel(resolved, multiprocessors, from), from, INT64_MAX};
+  auto consider = [&](int64_t tokens) {
+    if (tokens > from && tokens < share.below && findKernel(resolved, multiprocessors, tokens) != share.kernel)
+      share.below = tokens;
+  };
+  consider(2); // from which on few heads count
+  for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i) {
+    int64_t tokens = resolved.recurrence->kernels[i].tokens_from;
+    consider(tokens);
+    consider(tokens / 2 + tokens % 2);
+  }
+  return share;
+}
+
 /// Puts the launches of a call, or of a piece of it, into its stream.
 static recur_status launchAll(const Call &resolved) {
-  const recur_recurrence *recurrence = resolved.recurrence;
   const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
   void *context = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context))
-    return failOf(cuda, recurrence->name, "no context is current", error);
-  int64_t tokens = countTokens(resolved);
-  const recur_kernel_info &kernel = findKernel(cuda, resolved, tokens);
-  Launcher launcher{cuda, resolved, kernel, tokens, context};
-  for (int32_t i = 0; i < kernel.launch_count; ++i)
-    if (recur_status status = launcher.run(i))
-      return status;
+    return failOf(cuda, resolved.recurrence->name, "no context is current", error);
+  int multiprocessors = countMultiprocessors(cuda);
+  if (!isPacked(*resolved.call)) {
+    Share all{findKernel(resolved, multiprocessors, resolved.call->T), 0, INT64_MAX};
+    return Launcher(cuda, resolved, all, multiprocessors, context).run();
+  }
+  for (int64_t from = 0; from < INT64_MAX;) {
+    Share share = findShare(resolved, multiprocessors, from);
+    if (isWanted(resolved, share))
+      if (recur_status status = Launcher(cuda, resolved, share, multiprocessors, context).run())
+        return status;
+    from = share.below;
+  }
   return RECUR_OK;
 }
 
@@ -328,7 +478,13 @@ static recur_status execute(const Call &resolved) {
     return RECUR_OK;
   if (recur_status status = checkMemory(*getCUDALibrary(), resolved))
     return status;
-  return resolved.keptCount && !findKeeper(resolved) ? runByRows(resolved, launchAll) : launchAll(resolved);
+  bool goesByRows = resolved.keptCount && !findKeeper(resolved);
+  if (goesByRows && isPacked(*resolved.call) && !resolved.call->sequence_offsets)
+    return fail(RECUR_NULL_POINTER,
+                "%s: the plan keeps states by a launch for each, for which sequence_offsets must be given beside "
+                "device_offsets",
+                resolved.recurrence->name);
+  return goesByRows ? runByRows(resolved, launchAll) : launchAll(resolved);
 }
 
 const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute};

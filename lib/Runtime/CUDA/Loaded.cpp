@@ -14,6 +14,7 @@ constexpr int contextError = 201;       // CUDA_ERROR_INVALID_CONTEXT
 struct Loaded {
   const recur_recurrence *recurrence;
   const recur_launch_info *launch;
+  bool isListed; // the function by which it goes by a list
   void *context, *module, *function;
 };
 constexpr int mostLoaded = 4096;
@@ -40,11 +41,12 @@ static void *findModule(const void *image, void *context) {
 }
 
 recur_status recur::runtime::findFunction(const CUDALibrary &cuda, const recur_recurrence *recurrence,
-                                          const recur_launch_info *launch, void *context, void **function) {
+                                          const recur_launch_info *launch, bool isListed, void *context,
+                                          void **function) {
   const char *name = recurrence->name;
   Lock lock;
   for (int i = 0; i < loadedCount; ++i)
-    if (loaded[i].launch == launch && loaded[i].context == context) {
+    if (loaded[i].launch == launch && loaded[i].isListed == isListed && loaded[i].context == context) {
       *function = loaded[i].function;
       return RECUR_OK;
     }
@@ -57,7 +59,7 @@ recur_status recur::runtime::findFunction(const CUDALibrary &cuda, const recur_r
     if (CUresult error = cuda.loadModule(&module, recurrence->image))
       return failOf(cuda, name, "the kernels cannot be loaded", error);
   const char *what = "the kernel is not in its image";
-  CUresult error = cuda.getFunction(function, module, launch->symbol);
+  CUresult error = cuda.getFunction(function, module, isListed ? launch->listed : launch->symbol);
   if (!error) {
     what = "the device has too little shared memory";
     error = cuda.setAttribute(*function, sharedBytesAttribute, getMostSharedBytes(*launch));
@@ -67,7 +69,7 @@ recur_status recur::runtime::findFunction(const CUDALibrary &cuda, const recur_r
       cuda.unloadModule(module);
     return failOf(cuda, name, what, error);
   }
-  loaded[loadedCount++] = {recurrence, launch, context, module, *function};
+  loaded[loadedCount++] = {recurrence, launch, isListed, context, module, *function};
   return RECUR_OK;
 }
 
@@ -83,10 +85,20 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
   void *context = nullptr, *function = nullptr;
   if (CUresult error = cuda.getCurrentContext(&context); error || !context)
     return failOf(cuda, recurrence->name, "no context is current", error ? error : contextError);
-  for (int32_t i = 0; i < recurrence->kernel_count; ++i)
-    for (int32_t j = 0; j < recurrence->kernels[i].launch_count; ++j)
-      if (recur_status status = findFunction(cuda, recurrence, &recurrence->kernels[i].launches[j], context, &function))
-        return status;
+  auto find = [&](const recur_launch_info *launch, bool isListed) {
+    return launch && (launch->listed || !isListed)
+               ? findFunction(cuda, recurrence, launch, isListed, context, &function)
+               : RECUR_OK;
+  };
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
+    const recur_kernel_info &kernel = recurrence->kernels[i];
+    for (int32_t j = 0; j < kernel.launch_count; ++j)
+      for (bool isListed : {false, true})
+        if (recur_status status = find(&kernel.launches[j], isListed))
+          return status;
+    if (recur_status status = find(kernel.listing, false))
+      return status;
+  }
   return recurrence->start ? recur_load(recurrence->start, device) : RECUR_OK;
 }
 

@@ -31,14 +31,20 @@ int64_t recur::runtime::countRows(const Call &resolved, const recur_kernel_info 
 PhaseSpace recur::runtime::arrangePhases(const Call &resolved, const recur_kernel_info &kernel) {
   PhaseSpace space;
   int64_t tokens = resolved.call->T, units = resolved.sequences * resolved.heads;
-  space.chunks = resolved.call->sequence_offsets ? tokens / kernel.chunk + resolved.sequences
-                                                 : countChunks(resolved, kernel) * resolved.sequences;
+  space.chunks = isPacked(*resolved.call) ? tokens / kernel.chunk + resolved.sequences
+                                          : countChunks(resolved, kernel) * resolved.sequences;
   __int128 bytes = 0;
   for (int i = 0; i < kernel.left_count && i < abi::mostLeft; ++i) {
     const recur_left_info &left = kernel.left[i];
     space.leftOffsets[i] = int64_t(bytes);
     __int128 own = __int128(space.chunks) * resolved.heads * left.rows * countElements(left) * left.element_bytes;
     bytes += (own + 255) / 256 * 256;
+  }
+  if (isPacked(*resolved.call) && kernel.listing) {
+    space.listOffset = int64_t(bytes);
+    bytes += (__int128(space.chunks) * abi::listEntryBytes + abi::listHeaderBytes + 255) / 256 * 256;
+    space.orderOffset = int64_t(bytes);
+    bytes += (__int128(resolved.sequences) * abi::orderEntryBytes + 255) / 256 * 256;
   }
   space.flagsOffset = int64_t(bytes);
   for (int i = 0; i < kernel.launch_count; ++i)
@@ -72,9 +78,9 @@ static void fillArgument(int64_t *words, const recur_launch_array &array, const 
   const Argument &argument = resolved.arguments[array.number];
   const recur_array_info &info = *argument.info;
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT, isState = info.kind == RECUR_STATE;
-  bool isPacked = resolved.call->sequence_offsets != nullptr;
+  bool packed = isPacked(*resolved.call);
   words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
-  words[abi::SequenceStrideWord] = isState || (hasTokens && !isPacked) ? argument.strides[0] : 0;
+  words[abi::SequenceStrideWord] = isState || (hasTokens && !packed) ? argument.strides[0] : 0;
   words[abi::TokenStrideWord] = hasTokens ? argument.strides[1] : 0;
   words[abi::HeadStrideWord] = argument.strides[2];
   words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
@@ -91,9 +97,9 @@ static void fillLeft(int64_t *words, const recur_launch_array &array, const Call
                      const recur_kernel_info &kernel, const PhaseSpace &space, const recur_left_info &left,
                      char *first) {
   int64_t row = countElements(left), chunkElements = left.rows * row;
-  bool isPacked = resolved.call->sequence_offsets != nullptr;
+  bool packed = isPacked(*resolved.call);
   words[abi::DataWord] = reinterpret_cast<int64_t>(first);
-  words[abi::SequenceStrideWord] = chunkElements * (isPacked ? 1 : countChunks(resolved, kernel));
+  words[abi::SequenceStrideWord] = chunkElements * (packed ? 1 : countChunks(resolved, kernel));
   words[abi::TokenStrideWord] = row;
   words[abi::HeadStrideWord] = space.chunks * chunkElements;
   words[abi::GroupWord] = 1;

@@ -10,6 +10,8 @@ struct PhaseSpace {
   int64_t chunks = 0;                 // of all sequences, with room to begin each at a chunk of its own
   int64_t leftOffsets[abi::mostLeft]; // in bytes
   int64_t scratchOffset = 0;          // of the local tiles of a launch's CTAs
+  int64_t listOffset = 0;             // of the list of the chunks of packed sequences
+  int64_t orderOffset = 0;            // and of these, longer ones first
   int64_t flagsOffset = 0;            // of a number for each chunk, where a launch announces them
   int64_t bytes = 0;                  // of all; less than 0: more than there can be
 };

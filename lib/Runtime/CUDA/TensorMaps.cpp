@@ -62,7 +62,7 @@ static bool fillMap(void *map, const CUDALibrary &cuda, const recur_launch_array
 
 bool recur::runtime::fillMaps(int64_t *words, const CUDALibrary &cuda, const recur_launch_info &launch, int arrays,
                               const Call &resolved, const recur_kernel_info &kernel) {
-  if (!launch.arrays || !cuda.encodeMap || resolved.call->sequence_offsets)
+  if (!launch.arrays || !cuda.encodeMap || isPacked(*resolved.call))
     return false;
   int count = 0;
   for (int32_t i = 0; i < launch.array_count && i < abi::mostLaunchArrays; ++i) {

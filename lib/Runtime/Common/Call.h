@@ -82,10 +82,16 @@ inline int64_t countFloatBytes(const recur_array_info &info) {
   return roundUp(countElements(info) * int64_t(sizeof(float)));
 }
 
+/// Whether the call has packed sequences; their offsets may be known to the GPU alone.
+inline bool isPacked(const recur_call &call) {
+  return call.sequence_offsets || (call.device == RECUR_CUDA && call.device_offsets);
+}
+
 struct Sequence {
   int64_t entry; // of the batch
   int64_t begin, tokens;
 };
+/// Of a call whose offsets this machine knows.
 Sequence getSequence(const Call &call, int64_t index);
 
 /// How many states are kept of the sequences before this one.

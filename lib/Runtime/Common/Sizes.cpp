@@ -56,22 +56,27 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
 
 static recur_status checkOffsets(const recur_recurrence *recurrence, const recur_call *call) {
   const char *name = recurrence->name;
-  if (!call->sequence_offsets) {
+  if (!isPacked(*call)) {
     if (call->sequence_count != 0)
       return fail(RECUR_NULL_POINTER, "%s: sequence_count is %lld, but sequence_offsets is null", name,
                   (long long)call->sequence_count);
     return RECUR_OK;
   }
+  const char *field = call->sequence_offsets ? "sequence_offsets" : "device_offsets";
   if (call->B != 1)
-    return fail(RECUR_BAD_SIZE, "%s: with sequence_offsets B must be 1, but it is %lld", name, (long long)call->B);
+    return fail(RECUR_BAD_SIZE, "%s: with %s B must be 1, but it is %lld", name, field, (long long)call->B);
   if (call->sequence_count < 0)
     return fail(RECUR_BAD_SIZE, "%s: sequence_count is %lld; it must be at least 0", name,
                 (long long)call->sequence_count);
   int64_t units;
   if (__builtin_mul_overflow(call->sequence_count, call->H, &units))
     return fail(RECUR_BAD_SIZE, "%s: sequence_count * H is too large", name);
+  if (!call->sequence_offsets && call->kept_interval > 1)
+    return fail(RECUR_NULL_POINTER,
+                "%s: states are kept every %lld tokens, for which sequence_offsets must be given beside device_offsets",
+                name, (long long)call->kept_interval);
   const int64_t *offsets = call->sequence_offsets;
-  for (int64_t i = 0; i <= call->sequence_count; ++i) {
+  for (int64_t i = 0; offsets && i <= call->sequence_count; ++i) {
     if (offsets[i] < 0 || offsets[i] > call->T)
       return fail(RECUR_BAD_OFFSETS, "%s: sequence_offsets[%lld] is %lld, outside of 0 to T = %lld", name, (long long)i,
                   (long long)offsets[i], (long long)call->T);
@@ -107,8 +112,10 @@ int64_t recur::runtime::countKeptRows(const Call &call, int64_t sequences) {
   if (!interval)
     return 0;
   auto countOf = [&](int64_t tokens) { return tokens / interval + (tokens % interval != 0); };
-  if (!call.call->sequence_offsets)
+  if (!isPacked(*call.call))
     return sequences * countOf(call.call->T);
+  if (!call.call->sequence_offsets) // a row for each token: no other interval was let through
+    return call.call->T;
   for (int64_t i = 0; i < sequences; ++i)
     rows += countOf(getSequence(call, i).tokens);
   return rows;
@@ -184,7 +191,7 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
                 listPlans(recurrence, plans, sizeof plans));
   resolved.recurrence = recurrence;
   resolved.call = call;
-  resolved.sequences = call->sequence_offsets ? call->sequence_count : call->B;
+  resolved.sequences = isPacked(*call) ? call->sequence_count : call->B;
   resolved.heads = call->H;
   resolved.groups = call->Hq ? call->Hq : call->H;
   resolved.segmented = nullptr;

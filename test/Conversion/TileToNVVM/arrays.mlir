@@ -12,7 +12,7 @@
 // CHECK: %[[BIT:.*]] = arith.shrui %[[LANES]], %[[NUMBER]] : i32
 // CHECK: %[[HALF:.*]] = arith.trunci %[[BIT]] : i32 to i1
 // CHECK: %[[BYTES:.*]] = arith.select %[[HALF]], %c2_i64{{.*}}, %c4_i64{{.*}} : i64
-// CHECK: llvm.getelementptr %[[OWN]][10] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: llvm.getelementptr %[[OWN]][26] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK: %[[DATA:.*]] = llvm.load
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
 // CHECK: arith.addi %[[DATA]], %[[OFFSET]] : i64

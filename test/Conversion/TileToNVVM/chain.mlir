@@ -2,6 +2,7 @@
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MEETING
 // RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MAPS
+// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm=lists=true --cse | FileCheck %s --check-prefix=LISTED
 
 // The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
 // the product that advances it.
@@ -30,6 +31,34 @@
 // CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
 // CHECK: fence.proxy.async.shared::cta
 // CHECK: llvm.return
+
+// Of packed sequences each role goes from one head of a sequence to the next, and counts chunks through all of them, by
+// which stages and barriers go on: so rows of the next one are on their way while the state is computed. What must be
+// read of the next one, its sequence and the tokens of that, is asked for before this one is gone over. CTAs have units in
+// turns, in every other round in reverse. Those who store say of each tile that it is free, and the last of it is awaited
+// in the end. Threads copy all rows: packed sequences have no maps.
+// LISTED-LABEL: llvm.func @chain_listed(%arg0: !llvm.ptr {llvm.align = 8 : i64,
+// LISTED: nvvm.barrier0
+// LISTED: %[[STATE:.*]]:4 = scf.for %[[TURN:.*]] = %c0_i32 to %{{.*}} step %c1_i32 iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %[[TOKENS:.*]] = %{{.*}}, %[[BEFORE:.*]] = %c0_i32) -> (i64, i64, i64, i32)
+// LISTED: %[[NEXT:.*]] = arith.addi %[[TURN]], %c1_i32
+// LISTED: arith.remui %[[NEXT]], %c2_i32
+// LISTED: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// LISTED: scf.if %{{.*}} -> (i64, i64, i1)
+// LISTED: scf.for %{{.*}} = %c0_i64 to %[[TOKENS]]
+// LISTED: %[[OWN:.*]] = arith.trunci %{{.*}} : i64 to i32
+// LISTED: %[[NUMBER:.*]] = arith.addi %[[OWN]], %[[BEFORE]]
+// LISTED: arith.remui %[[NUMBER]]
+// LISTED: bar.sync 3, 192;
+// LISTED: bar.sync 5, 192;
+// LISTED: %[[SOME:.*]] = arith.cmpi slt, %c0_i32, %[[STATE]]#3
+// LISTED: scf.if %[[SOME]] {
+// LISTED-NEXT: bar.sync 3, 192;
+// LISTED-NEXT: bar.sync 5, 192;
+// LISTED-COUNT-3: scf.for {{.*}} -> (i64, i64, i64, i32)
+// LISTED-NOT: cp.async.bulk
+// LISTED: bar.arrive 5, 192;
+// LISTED: llvm.return
+// LISTED-LABEL: llvm.func @chain_listing(
 
 // The runtime's maps are behind the words, at a multiple of 64 bytes, and the copy unit reads them there. Where a word
 // says that they are there, one thread tells the barrier how much will come, and asks for it; else all copy.

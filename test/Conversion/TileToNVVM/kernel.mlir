@@ -1,13 +1,13 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 // CHECK: llvm.mlir.global external @twice_shared() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
-// One parameter: five words, and ten of each array.
-// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<30 x i64>})
+// One parameter: 26 words, and ten of each array.
+// CHECK-LABEL: llvm.func @twice(%arg0: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<46 x i64>})
 // CHECK-SAME: nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>
 // CHECK: nvvm.read.ptx.sreg.tid.x
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
 // Where a packed sequence begins, and how many tokens it has.
-// CHECK: scf.if %{{.*}} -> (i64, i64)
+// CHECK: scf.if %{{.*}} -> (i64, i64, i1)
 // An absent array gives zeros; elements are dealt out to threads, several of them in step.
 // CHECK: scf.if
 // CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c1024_i32

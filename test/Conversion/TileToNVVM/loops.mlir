@@ -3,6 +3,7 @@
 // The first rows are asked for before the loop, and those of the next iteration while this one is computed; behind the
 // last there are none, which a load of a row for each chunk does not say by its rows.
 // CHECK-LABEL: llvm.func @ahead
+// CHECK: llvm.cond_br
 // CHECK: %[[THERE:.*]] = arith.cmpi slt, %{{.*}}, %[[END:.*]] : i64
 // CHECK: arith.select %[[THERE]], %{{.*}}, %c0_i32 : i32
 // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xf32>

@@ -6,7 +6,7 @@
 // rounds that all teams share, and each is set once the team has stored its chunk and asked for the next. Nothing of that
 // is done where there are no flags.
 // CHECK-LABEL: llvm.func @announces
-// CHECK-SAME: llvm.byval = !llvm.array<40 x i64>
+// CHECK-SAME: llvm.byval = !llvm.array<56 x i64>
 // CHECK-SAME: nvvm.maxntid = array<i32: 128, 1, 1>
 // CHECK: %[[TEAM:.*]] = nvvm.read.ptx.sreg.tid.y
 // CHECK: %[[BYTES:.*]] = arith.muli %[[TEAM]], %{{.*}} : i32
@@ -108,12 +108,18 @@ tile.kernel @asks_ahead required 1 workspace 0 threads 64 shared 4096 teams 2 {
 
 // -----
 
-// A team that is alone in its CTA keeps its unit, so nothing is found out in a round: the chunk is counted.
+// A team that is alone in its CTA keeps its unit, so nothing is found out in a round but where there is a list of the
+// chunks of packed sequences: else the chunk is counted.
 // CHECK-LABEL: llvm.func @alone
+// CHECK: %[[LISTED:.*]] = arith.cmpi ne, %{{.*}}, %c0_i64{{.*}} : i64
 // CHECK: scf.while
+// CHECK: scf.if %[[LISTED]] -> (i32, i1)
+// CHECK: llvm.load volatile
+// CHECK: } else {
 // CHECK-NOT: llvm.load volatile
 // CHECK: scf.condition
-// CHECK-NOT: llvm.store %{{.*}} : i64, !llvm.ptr<3>
+// CHECK: scf.if %[[LISTED]] {
+// CHECK: llvm.store %{{.*}} : i64, !llvm.ptr<3>
 // CHECK: llvm.return
 tile.kernel @alone required 1 workspace 0 threads 64 shared 4096 teams 1 {
 ^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xf32, global>, %tokens: i64):

@@ -47,9 +47,8 @@ TEST_F(Launch, PackedSequencesBeginWhereTheirOffsetsSay) {
   EXPECT_EQ(wordsOf(0)[1], 0) << "tokens of all sequences lie one behind another";
   EXPECT_EQ(wordsOf(4)[1], 4 * 48);
   EXPECT_EQ(forward(), RECUR_NULL_POINTER);
-  EXPECT_STREQ(recur_message(),
-               "gdn: offsets are given twice, as sequence_offsets in memory of the host and as device_offsets in "
-               "memory of the GPU; one of them is null");
+  EXPECT_STREQ(recur_message(), "gdn: a GPU reads offsets in its own memory, as device_offsets; they are given as "
+                                "sequence_offsets alone");
 }
 
 /// Keys are the same for every part of the values; a launch leaves the state, in bf16, and one number a token.
@@ -72,10 +71,10 @@ protected:
 
   recur_launch_array chainArrays[4] = {{0, -1, 0, 0}, {4, 0, 2, 0}, {5, 0, 2, 0}, {6, -1, 0, 0}};
   recur_launch_array lateArrays[4] = {{0, -1, 0, 0}, {3, -1, 0, 0}, {5, -1, 0, 0}, {6, -1, 0, 0}};
-  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0},
-                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0}};
+  recur_launch_info phases[2] = {{"gdn_chain", 256, 1000, 0, 3, 0, chainArrays, 4, 0, 0, 0, 0, 0, nullptr},
+                                 {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
-  recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2};
+  recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2, nullptr};
   recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
                              "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,       nullptr};
   alignas(64) char larger[200000];
@@ -101,7 +100,7 @@ TEST_F(PhasedLaunch, EachHasItsArraysAndParts) {
 /// A launch of parts that makes everything is a phase as well, with the arrays of its parts.
 TEST_F(PhasedLaunch, MayLeaveNothing) {
   recur_launch_array own[2] = {{0, -1, 0, 0}, {4, 0, 2, 0}};
-  recur_launch_info only = {"gdn_chain", 384, 1000, 0, 3, 0, own, 2, 0, 0, 0, 0, 0};
+  recur_launch_info only = {"gdn_chain", 384, 1000, 0, 3, 0, own, 2, 0, 0, 0, 0, 0, nullptr};
   phasedKernel.launches = &only;
   phasedKernel.launch_count = 1;
   phasedKernel.left = nullptr;
@@ -190,7 +189,7 @@ TEST_F(Launch, OfSeveralTargetsTheCallsDeviceDecides) {
 }
 
 TEST_F(Launch, AKernelOfOneTokenHasNoChunks) {
-  recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0};
+  recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0, nullptr};
   recur_recurrence stepwise = recurrence;
   stepwise.kernels = &step;
   ASSERT_EQ(recur_forward(&stepwise, &call), RECUR_OK) << recur_message();
@@ -204,8 +203,8 @@ TEST_F(Launch, FewHeadsTakeChunksOfHalfAsManyTokens) {
   recur_launch_info one = launches[0], many = launches[0];
   one.symbol = "gdn_step";
   many.symbol = "gdn_chunk";
-  recur_kernel_info kernels[] = {{nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &one, nullptr, 0},
-                                 {nullptr, 640, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &many, nullptr, 0}};
+  recur_kernel_info kernels[] = {{nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &one, nullptr, 0, nullptr},
+                                 {nullptr, 640, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &many, nullptr, 0, nullptr}};
   recur_recurrence both = recurrence;
   both.kernels = kernels;
   both.kernel_count = 2;

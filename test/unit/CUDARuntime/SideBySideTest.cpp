@@ -25,10 +25,10 @@ protected:
 
   recur_launch_array firstArrays[2] = {{0, -1, 0, 0}, {5, -1, 0, 0}};
   recur_launch_array secondArrays[2] = {{5, -1, 0, 0}, {4, 0, 3, 0}};
-  recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2, 0, 0},
-                                     {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0, 0, 0}};
+  recur_launch_info launchPair[2] = {{"gdn_early", 128, 1024, 0, 1, 1, firstArrays, 2, 3, 0, 2, 0, 0, nullptr},
+                                     {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0, 0, 0, nullptr}};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
-  recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1};
+  recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1, nullptr};
   recur_recurrence pair = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &pairKernel, "gdn",
                            "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,     nullptr};
   alignas(64) char q[640 * 2 * 8 * 2], o[640 * 2 * 6 * 2], larger[100000];
@@ -344,8 +344,8 @@ TEST_F(Segments, AreSummarisedForTheLaunchThatIsCut) {
   recur_unload(&pair);
 }
 
-/// What runs beside what is found for the tokens of a call, and packed sequences have those of all of them: how they
-/// are cut may not follow from that, or they would have other bits than each by itself.
+/// How long packed sequences are the GPU alone may know: a launch says for any length how one is cut, as one is that is
+/// not packed.
 TEST_F(Segments, AreAsManyOfPackedSequencesAsOfEachByItself) {
   alignas(64) static char longer[2][1 << 20], space[1 << 22];
   arguments[0].data = longer[0];
@@ -359,7 +359,9 @@ TEST_F(Segments, AreAsManyOfPackedSequencesAsOfEachByItself) {
     call.sequence_count = offsets ? sequences : 0;
     fakeCUDA.all.clear();
     EXPECT_EQ(recur_forward(&pair, &call), RECUR_OK) << recur_message();
-    return fakeCUDA.all.empty() ? 0 : fakeCUDA.all.back().grid[1];
+    const FakeLaunch &last = fakeCUDA.all.back();
+    auto ofClass = reinterpret_cast<const uint8_t *>(&last.words[recur::abi::CutsWord]);
+    return offsets ? ofClass[recur::abi::getCutClass((tokens / sequences + 63) / 64)] : last.grid[1];
   };
   int cut = 0, whole = 0;
   for (int64_t tokens : {500, 640, 1000})
