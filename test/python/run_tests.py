@@ -1,24 +1,34 @@
 """Runs the tests of the Python package in an environment of their own, which is made where it is not there yet.
 
 The environment has NumPy, JAX and what building the package takes, from the registry that pip is set up for, and the
-package itself, built here around the compiler of a build folder. Where this Python's own packages have PyTorch, its tests
-run too, with it; `--torch` installs it, and transformers, in the environment where it is not there. What was skipped is
-named at the end. Options that are none of these go to pytest.
+package itself, built here around the compiler of a build folder. PyTorch and transformers are installed too, where this
+Python's own packages have none: 5.4 GB with what they need. Where there is no room for them, or they take longer than five
+minutes, their tests are skipped, by name and with the reason. What was skipped is named at the end. Options that are none of
+these go to pytest.
 """
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import importlib.util
 import os
 import pathlib
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.11", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy"]
-#: With what they need 5.4 GB, so that they are installed only where they are asked for.
+NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.11", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy", "auditwheel"]
 TORCH = ["torch", "transformers"]
+#: Of which they take 5.4 once they are unpacked.
+TORCH_GIGABYTES = 9
+TORCH_SECONDS = 300
 
 
 def run(*command, **options):
@@ -46,6 +56,51 @@ def make_environment(folder, takes_own, needed):
     return python
 
 
+def find_no_room(folder):
+    """Which place has no room for PyTorch; None where all have."""
+    for place in (folder, pathlib.Path(tempfile.gettempdir())):
+        free = shutil.disk_usage(place).free
+        if free < TORCH_GIGABYTES << 30:
+            return f"PyTorch is not installed: {place} has {free / (1 << 30):.1f} GiB left, and it takes {TORCH_GIGABYTES}"
+    return None
+
+
+def install_torch(python, folder):
+    """PyTorch and transformers in the environment. Gives why they are not there, or None."""
+    stamp = folder / "has-torch"
+    if stamp.exists() and stamp.read_text() == " ".join(TORCH):
+        return None
+    reason = find_no_room(folder)
+    if reason:
+        return reason
+    print("python: installing PyTorch and transformers, of 5.4 GB", flush=True)
+    command = [str(python), "-m", "pip", "install", "--quiet", *TORCH]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        _, problem = process.communicate(timeout=TORCH_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        reason = f"PyTorch is not installed: its installation takes longer than {TORCH_SECONDS} s"
+    else:
+        if process.returncode:
+            reason = f"PyTorch cannot be installed: {(problem.strip().splitlines() or ['pip fails'])[-1]}"
+    if reason:
+        (folder / "made-of").unlink()  # for half of it may be there
+        return reason
+    stamp.write_text(" ".join(TORCH))
+    return None
+
+
+def list_files(kind):
+    """The files of tests: those that need PyTorch as a whole, the rest, or all."""
+    files = sorted((ROOT / "test" / "python").glob("test_*.py"))
+    if kind == "all":
+        return files
+    return [file for file in files if (kind == "torch") == bool(re.search(r"^torch = pytest\.importorskip", file.read_text(), re.MULTILINE))]
+
+
 def digest(build):
     """Of everything that the package is made of."""
     hashed = hashlib.sha256()
@@ -69,12 +124,30 @@ def install_package(python, build, folder):
     stamp.write_text(wanted)
 
 
-def report_skipped(path, reason):
-    """Results in which all tests were skipped."""
-    suite = ElementTree.Element("testsuite")
-    case = ElementTree.SubElement(suite, "testcase", classname="python", name="all")
+def report_skipped(path, name, reason):
+    """Adds to the results that tests were skipped."""
+    there = os.path.exists(path)
+    tree = ElementTree.parse(path) if there else ElementTree.ElementTree(ElementTree.Element("testsuite"))
+    suite = next(tree.iter("testsuite"))
+    case = ElementTree.SubElement(suite, "testcase", classname="python", name=name)
     ElementTree.SubElement(case, "skipped", message=reason)
-    ElementTree.ElementTree(suite).write(path)
+    tree.write(path)
+
+
+def prepare(build, wants_torch):
+    """The environment with the package in it: its Python, its folder, and why there is no PyTorch, or None."""
+    has_torch = importlib.util.find_spec("torch") is not None
+    folder = build / "python"
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = None if has_torch or wants_torch else "PyTorch was not wanted (--no-torch, or RECUR_TEST_TORCH=0)"
+    with open(build / "python.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other parts of the tests use it too
+        python = make_environment(folder, has_torch, NEEDED)
+        if wants_torch and not has_torch:
+            missing = install_torch(python, folder)
+            python = make_environment(folder, has_torch, NEEDED)
+        install_package(python, build, folder)
+    return python, folder, missing
 
 
 def main():
@@ -82,30 +155,35 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True, help="a build folder with recurc, RecurBundle and RecurRuntime")
     parser.add_argument("--junit", help="where to leave the counts")
     parser.add_argument(
-        "--torch", action="store_true", default=os.environ.get("RECUR_TEST_TORCH") == "1",
-        help="install PyTorch and transformers where this Python's own packages have no PyTorch (5.4 GB); RECUR_TEST_TORCH=1 says so too",
+        "--no-torch", action="store_true", default=os.environ.get("RECUR_TEST_TORCH") == "0",
+        help="do not install PyTorch and transformers (5.4 GB); RECUR_TEST_TORCH=0 says so too",
     )  # fmt: skip
+    parser.add_argument("--only", choices=["all", "torch", "rest"], default="all", help="the tests that need PyTorch as a whole, or the rest")
     arguments, rest = parser.parse_known_args()
-    has_torch = importlib.util.find_spec("torch") is not None
-    folder = arguments.build.resolve() / ("python-torch" if has_torch or arguments.torch else "python")
+    started = time.monotonic()
     try:
-        python = make_environment(folder, has_torch, NEEDED + (TORCH if arguments.torch and not has_torch else []))
+        python, folder, without_torch = prepare(arguments.build.resolve(), not arguments.no_torch)
     except RegistryError as error:  # a machine without a network still has the other tests
-        reason = f"{'PyTorch, ' if arguments.torch and not has_torch else ''}NumPy, JAX and what else these tests need cannot be installed: {error}"
+        reason = f"NumPy, JAX and what else these tests need cannot be installed: {error}"
         print(reason, file=sys.stderr)
         if not arguments.junit:
             return 1
-        report_skipped(arguments.junit, reason)
+        report_skipped(arguments.junit, arguments.only, reason)
         return 0
-    install_package(python, arguments.build.resolve(), folder)
+    print(f"python: the environment took {time.monotonic() - started:.0f} s", flush=True)
     environment = {**os.environ, "RECUR_CACHE": str(folder / "cache")}
     environment["RECUR_BUILD"] = str(arguments.build.resolve())
     environment["RECUR_RECURC"] = str(arguments.build.resolve() / "bin" / "recurc")
     environment.pop("PYTHONPATH", None)
-    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", "test/python"]
+    command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--durations=10", *list_files(arguments.only)]
     if arguments.junit:
         command.append(f"--junit-xml={arguments.junit}")
-    return subprocess.run([*map(str, command), *rest], cwd=ROOT, env=environment).returncode
+    status = subprocess.run([*map(str, command), *rest], cwd=ROOT, env=environment).returncode
+    if without_torch:
+        print(f"skipped: PyTorch's tests: {without_torch}")
+        if arguments.junit:
+            report_skipped(arguments.junit, "PyTorch", without_torch)
+    return 0 if status == 5 and without_torch else status  # 5: every file needs PyTorch
 
 
 if __name__ == "__main__":
