@@ -170,9 +170,9 @@ struct Choices {
   bool onDeviceAlone = false; // where their offsets are
 };
 
-/// Arrays of one call on the device. Gates and their like lie a little below zero, so that nothing grows; gains lie
-/// between a half and one, so that what is summed up of squares has a logarithm. So do ridges: without them systems
-/// have no solution that steps come to.
+/// Arrays of one call on the device, each of its own type, drawn as layers make them. Log decays, numbers and vectors,
+/// lie a little below zero, so that nothing grows; gains lie between zero and one, as a sigmoid has them. Ridges lie
+/// between a half and one: without them systems have no solution that steps come to.
 struct Arrays {
   const CUDA &cuda;
   const Choices &choices;
@@ -209,17 +209,21 @@ private:
       return;
     }
     count *= own;
-    bool isWide = info.dtype == RECUR_F32, isGain = strncmp(info.name, "beta", 4) == 0,
-         isRidge = strcmp(info.name, "ridge") == 0;
+    bool isInput = info.kind == RECUR_INPUT, isWide = info.dtype == RECUR_F32;
+    bool isGain = isInput && strncmp(info.name, "beta", 4) == 0, isRidge = strcmp(info.name, "ridge") == 0;
+    bool isLogDecay =
+        isInput && (strcmp(info.name, "g") == 0 || strncmp(info.name, "g_", 2) == 0 || strcmp(info.name, "w") == 0);
     std::vector<unsigned char> numbers(size_t(count) * (isWide ? 4 : 2));
     unsigned state = unsigned(arguments.size()) + 1;
     for (int64_t i = 0; i < count; ++i) {
       state = state * 1664525u + 1013904223u;
       float drawn = float(state >> 8) / float(1 << 24);
       float value = (2 * drawn - 1) * 0.15f; // vectors of 128: about unit length
-      if (isRidge || (info.rank == 0 && isGain))
+      if (isRidge)
         value = 0.5f + 0.5f * drawn;
-      else if (info.rank == 0 || strcmp(info.name, "g") == 0)
+      else if (isGain)
+        value = 0.02f + 0.96f * drawn;
+      else if (info.rank == 0 || isLogDecay)
         value = 2 * choices.gate * drawn;
       unsigned bits;
       memcpy(&bits, &value, 4);

@@ -3,6 +3,7 @@
 
 include "dialects/Chunk/ChunkDialect.td"
 include "dialects/Chunk/ChunkInterfaces.td"
+include "dialects/Interfaces/StoredType.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -27,6 +28,10 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     `chunk.give` leaves values of a chunk to later phases, which `chunk.take` them. An `exact` program has states that
     systems are solved with: below this level its products are not rounded.
 
+    `stored` says of an input, a param, a state or an output which type its array has in the caller's memory, where that is not
+    f32. `factors` is the type that the factors of products may be rounded to below this level, and absent they stay f32
+    (`chunk-choose-factors`). Neither changes what the program means.
+
     Verified: a program that `keeps` states goes forward; names are unique within their kind (inputs and params share one
     name space with states; outputs have their own, and so have the values given and taken); each `chunk.state` has
     exactly one `chunk.next`; inputs and outputs have as many tokens as the chunk.
@@ -49,11 +54,12 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DictionaryAttr:$dims, I64Attr:$chunk, OptionalAttr<StrAttr>:$summary_of,
-                   OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward, UnitAttr:$keeps, UnitAttr:$exact);
+                   OptionalAttr<Chunk_SummaryKind>:$summary_kind, UnitAttr:$backward, UnitAttr:$keeps, UnitAttr:$exact,
+                   OptionalAttr<Recur_StoredType>:$factors);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name $dims `chunk` $chunk (`summary_of` $summary_of^ `as` $summary_kind)? (`backward` $backward^)? (`keeps` $keeps^)?
-    (`exact` $exact^)?
+    (`exact` $exact^)? (`factors` $factors^)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
@@ -83,11 +89,11 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let description = [{
     `shared` inputs are one for a group of heads.
 
-    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`
+    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`, `%k = chunk.input "k" stored bf16 : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared);
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored);
   let results = (outs Chunk_Tokens:$result);
-  let assemblyFormat = "$name (`shared` $shared^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? attr-dict `:` type($result)";
   let extraClassDeclaration = [{
     /// Whether it is the cotangent of an output of the program that this one is the gradient of.
     bool isCotangent() { return getName().starts_with("cotangent."); }
@@ -101,9 +107,9 @@ def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
 
     Example: `%mu = chunk.param "mu" : tensor<1xf32>`, `%ridge = chunk.param "ridge" : tensor<1x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
   let results = (outs Chunk_Tokens:$result);
-  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -114,9 +120,11 @@ def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
 
     Example: `%S = chunk.state "S" : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name),
+                            [{ build($_builder, $_state, type, name, ::mlir::TypeAttr()); }]>];
+  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
   let extraClassDeclaration = [{
     /// The op that says what the state becomes.
     NextOp getNext();
@@ -209,8 +217,8 @@ def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
   let description = [{
     Example: `chunk.output "o" %o : tensor<64x64xf32>`
   }];
-  let arguments = (ins StrAttr:$name, Chunk_Tokens:$value);
-  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, Chunk_Tokens:$value, OptionalAttr<Recur_StoredType>:$stored);
+  let assemblyFormat = "$name $value (`stored` $stored^)? attr-dict `:` type($value)";
 }
 
 def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["CgOp", "TokenLoopOp"]>]> {

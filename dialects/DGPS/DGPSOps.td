@@ -3,6 +3,7 @@
 
 include "dialects/DGPS/DGPSDialect.td"
 include "dialects/DGPS/DGPSInterfaces.td"
+include "dialects/Interfaces/StoredType.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -19,7 +20,9 @@ class DGPS_Op<string mnemonic, list<Trait> traits = []> : Op<DGPS_Dialect, mnemo
 def DGPS_RecurrenceOp : DGPS_Op<"recurrence", [IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments, Symbol]> {
   let summary = "the program for one token of one head";
   let description = [{
-    The body is one block. `dims` names the sizes that the specification was instantiated with.
+    The body is one block. `dims` names the sizes that the specification was instantiated with. `stored` says of an input, a
+    param, a state or an output which type its array has in the caller's memory, where that is not f32 (`dgps-store`); it
+    changes nothing that the recurrence means.
 
     Verified: names are unique within their kind (inputs and params share one name space with states; outputs have
     their own); each `dgps.state` has exactly one `dgps.next`.
@@ -67,10 +70,10 @@ def DGPS_InputOp : DGPS_DeclarationOp<"input"> {
   let description = [{
     `shared` inputs are one for a group of heads.
 
-    Example: `%q = dgps.input "q" shared : <128>`
+    Example: `%q = dgps.input "q" shared : <128>`, `%k = dgps.input "k" stored bf16 : <128>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared);
-  let assemblyFormat = "$name (`shared` $shared^)? attr-dict `:` type($result)";
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored);
+  let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? attr-dict `:` type($result)";
 }
 
 def DGPS_ParamOp : DGPS_DeclarationOp<"param"> {
@@ -78,8 +81,8 @@ def DGPS_ParamOp : DGPS_DeclarationOp<"param"> {
   let description = [{
     Example: `%mu = dgps.param "mu" : <scalar>`
   }];
-  let arguments = (ins StrAttr:$name);
-  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
+  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
 }
 
 def DGPS_StateOp : DGPS_DeclarationOp<"state", [OptionalTypesMatchWith<"the start has the type of the state", "result", "start", "$_self">]> {
@@ -92,10 +95,10 @@ def DGPS_StateOp : DGPS_DeclarationOp<"state", [OptionalTypesMatchWith<"the star
 
     Example: `%S = dgps.state "S" : <64x128>`, `%Z = dgps.state "Z" start %W : <64x128>`
   }];
-  let arguments = (ins StrAttr:$name, Optional<DGPS_RealType>:$start);
+  let arguments = (ins StrAttr:$name, Optional<DGPS_RealType>:$start, OptionalAttr<Recur_StoredType>:$stored);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name),
-                            [{ build($_builder, $_state, type, name, ::mlir::Value()); }]>];
-  let assemblyFormat = "$name (`start` $start^)? attr-dict `:` type($result)";
+                            [{ build($_builder, $_state, type, name, ::mlir::Value(), ::mlir::TypeAttr()); }]>];
+  let assemblyFormat = "$name (`start` $start^)? (`stored` $stored^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The op that says what the state becomes.
@@ -124,8 +127,8 @@ def DGPS_OutputOp : DGPS_Op<"output", [HasParent<"RecurrenceOp">]> {
   let description = [{
     Example: `dgps.output "o" %o : <64>`
   }];
-  let arguments = (ins StrAttr:$name, DGPS_RealType:$value);
-  let assemblyFormat = "$name $value attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, DGPS_RealType:$value, OptionalAttr<Recur_StoredType>:$stored);
+  let assemblyFormat = "$name $value (`stored` $stored^)? attr-dict `:` type($value)";
 }
 
 //===----------------------------------------------------------------------===//

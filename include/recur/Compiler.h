@@ -36,7 +36,7 @@ typedef struct recur_compile_options {
   const recur_constant *constants; /* values of consts */
   int64_t constant_count;
   const char *target; /* null: "host"; or a comma list, among which a program chooses when it runs */
-  const char *dtype;  /* null: "f32"; or "bf16", "f16" */
+  const char *dtype;  /* null: "f32"; or "bf16", "f16", and others by name: "bf16,g=f32,beta=f32" */
   const char *plan;   /* null: "auto" */
   const char *prefix; /* before every name in C; null: none */
   /* A comma list of artifacts: "obj" (a relocatable object), "lib" (a static library), "so" (a shared object with the

@@ -1,5 +1,6 @@
 #include "API/Compilation.h"
 #include "Codegen/Embed/Combine.h"
+#include "Compile/ArrayTypes.h"
 #include "Compile/Choices.h"
 #include "Compile/Source.h"
 #include "Support/DiagnosticRenderer.h"
@@ -133,7 +134,12 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> api::makeModule(const SourceBuffer &
   if (!request.instantiation.onlyRecurrence.empty())
     if (Error error = describeSource(source, request.instantiation, diagnostics).takeError())
       return std::move(error);
-  return compileSource(source, request.instantiation, context, diagnostics, info);
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module =
+      compileSource(source, request.instantiation, context, diagnostics, info);
+  if (module)
+    if (Error error = checkArrayTypes(to_vector((**module).getOps<dgps::RecurrenceOp>()), request.pipeline.dataTypes))
+      return std::move(error);
+  return module;
 }
 
 recur_compilation *api::perform(const char *text, int64_t bytes, const recur_compile_options *options, Work work) {

@@ -1,5 +1,6 @@
 #include "Check/CheckStages.h"
 #include "Check/EveryWay.h"
+#include "Check/RoundedTypes.h"
 #include "Check/Starts.h"
 #include "Compile/CUDAKernel.h"
 #include "Compile/KernelPlans.h"
@@ -125,14 +126,17 @@ static Expected<std::optional<PreparedStage>> prepareRounded(dgps::RecurrenceOp 
   Expected<std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>>> module = convertToChunk(recurrence, options);
   if (!module)
     return module.takeError();
+  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options);
+  if (!types)
+    return types.takeError();
   interpreter::ChunkOptions rounding, disturbed;
-  rounding.rounding = getRounding(options.dataType);
-  disturbed.disturbance = unitRoundoff(options.dataType);
-  PreparedStage stage{getRoundedLimit(options.dataType),
+  rounding.rounding = getRounding(types->factors);
+  disturbed.disturbance = unitRoundoff(types->factors);
+  PreparedStage stage{getRoundedLimit(types->factors),
                       [module = *module, rounding](const data::Data &data) {
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, rounding);
                       },
-                      getLargestRounded(options.dataType),
+                      getLargestRounded(types->factors),
                       {unitRoundoff(DataType::F32), disturbed.disturbance},
                       [module = *module, disturbed](const data::Data &data) {
                         return interpreter::interpret(*(*module)->getOps<chunk::ProgramOp>().begin(), data, disturbed);
@@ -270,15 +274,21 @@ static Expected<std::optional<PreparedStage>> compileOnly(dgps::RecurrenceOp rec
   return stage;
 }
 
-/// What is judged as kernels on data of the type.
-static PreparedStage makeKernelStage(DataType type, std::function<Expected<data::Results>(const data::Data &)> run) {
+/// What is judged as kernels on data of the types.
+static Expected<std::optional<PreparedStage>>
+makeKernelStage(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
+                std::function<Expected<data::Results>(const data::Data &)> run) {
+  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options);
+  if (!types)
+    return types.takeError();
+  DataType type = types->coarsest;
   double limit = type == DataType::F32 ? 1e-5 : type == DataType::F16 ? 1e-3 : 4e-3;
   PreparedStage stage{limit,
                       std::move(run),
-                      /*largest=*/type == DataType::F16 ? 6e4 : 1e30,
+                      /*largest=*/types->hasF16 ? 6e4 : 1e30,
                       {unitRoundoff(DataType::F32), unitRoundoff(type)}};
   stage.vanishing = findVanishing(DataType::F32, stage.limit); // what a core flushes to zero
-  stage.stored = type;
+  stage.stored = options.dataTypes;
   // The disturbance of 16 bits is the largest error of a rounding each time; those of a kernel's operands are smaller.
   if (type != DataType::F32)
     stage.timesTokenwise = 0.95;
@@ -298,7 +308,7 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   auto run = [engine = *engine, states, isHost = options.target.isCPU()](const data::Data &data) {
     return isHost ? engine->run(data) : runInEveryWay(*engine, data, states);
   };
-  return makeKernelStage(options.dataType, std::move(run));
+  return makeKernelStage(recurrence, options, std::move(run));
 }
 
 /// The kernels of a GPU as its tile plan says, op by op, rounding where they do: how far off they are, without a GPU.
@@ -315,7 +325,7 @@ static Expected<std::optional<PreparedStage>> prepareTileRounded(dgps::Recurrenc
   auto exact = prepareCUDATile(recurrence, *completed, CUDAForm::AllInChain, how);
   if (!exact || !*exact)
     return exact;
-  return makeKernelStage(given.dataType, std::move((*exact)->run));
+  return makeKernelStage(recurrence, given, std::move((*exact)->run));
 }
 
 /// The first of these plans that the recurrence has kernels of, where nothing else is asked for.

@@ -33,7 +33,7 @@ struct PreparedStage {
   /// Numbers below this are zero: what has decayed so far leaves the range of the stage's numbers.
   double vanishing = 0;
   /// What outputs are stored as, where that has no numbers near zero that are as exact as others.
-  std::optional<DataType> stored = std::nullopt;
+  std::optional<DataTypes> stored = std::nullopt;
   /// So much of an initial state it may leave out, where gates leave no more of it.
   double leftOut = 0;
 };

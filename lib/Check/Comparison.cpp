@@ -44,10 +44,11 @@ double RoundingErrors::mostOf(NamedArrays Results::*arrays, const std::string &n
     most = std::max(most, std::min(mostOfProgram, 2 * relativeRms(((*ofProgram).*arrays).at(name), want)));
   // Twice what storing does to exact numbers is below any limit, but where they are so small that the type loses
   // digits.
-  if (stored && arrays == &Results::outputs) {
+  DataType type = stored ? stored->of(name, /*isState=*/arrays == &Results::final) : DataType::F32;
+  if (type != DataType::F32) {
     Array exact = want;
     for (double &value : exact.values)
-      value = roundTo(value, *stored);
+      value = roundTo(value, type);
     most = std::max(most, 2 * relativeRms(exact, want));
   }
   return std::isfinite(most) ? most : 0;

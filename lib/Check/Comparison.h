@@ -30,8 +30,8 @@ struct RoundingErrors {
   double mostOfProgram = 0;
   double timesTokenwise = 4;
   double vanishing = 0;
-  double leftOut = 0;                            // of initial states, of which `vanishing` takes account
-  std::optional<DataType> stored = std::nullopt; // what outputs are rounded to
+  double leftOut = 0;                             // of initial states, of which `vanishing` takes account
+  std::optional<DataTypes> stored = std::nullopt; // what results are rounded to
 
   /// How far rounding may move an array.
   double mostOf(data::NamedArrays data::Results::*arrays, const std::string &name, const Array &want) const;

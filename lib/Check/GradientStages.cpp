@@ -1,4 +1,5 @@
 #include "Check/GradientStages.h"
+#include "Check/RoundedTypes.h"
 #include "Check/Starts.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/SegmentPrograms.h"
@@ -67,7 +68,10 @@ static Expected<PreparedGradient> prepareRoundedChunk(dgps::RecurrenceOp recurre
   Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
-  DataType type = options.dataType;
+  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options);
+  if (!types)
+    return types.takeError();
+  DataType type = types->factors;
   return PreparedGradient{getRoundedLimit(type),
                           runWith(recurrence, *programs, getRounding(type)),
                           getLargestRounded(type),
@@ -154,15 +158,19 @@ static Expected<PreparedGradient> prepareEngine(dgps::RecurrenceOp recurrence, c
   Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
   if (!programs)
     return programs.takeError();
-  DataType type = options.dataType;
+  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options, /*backward=*/true);
+  if (!types)
+    return types.takeError();
+  DataType type = types->coarsest;
   return PreparedGradient{getRoundedLimit(type),
                           [engine = *made, callPlan](const Data &data, const Results &cotangents) {
                             engine::HostCall how;
                             how.gradientPlan = callPlan;
                             return engine->runGradient(data, cotangents, how);
                           },
-                          getLargestRounded(type),
-                          findVanishing(type, getRoundedLimit(type)),
+                          getLargestRounded(types->hasF16 ? DataType::F16 : type),
+                          std::max(findVanishing(type, getRoundedLimit(type)),
+                                   types->hasF16 ? findVanishing(DataType::F16, getRoundedLimit(DataType::F16)) : 0),
                           {unitRoundoff(DataType::F32), unitRoundoff(type)},
                           runWith(recurrence, *programs, Rounding::exact),
                           runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type)),
@@ -203,7 +211,7 @@ data::Difficulty check::getHardDifficulty() {
 
 /// Judges the gradient on data whose results are known.
 static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, Results want, uint64_t seed,
-                                      std::optional<DataType> type, ArrayRef<std::string> along) {
+                                      std::optional<DataTypes> types, ArrayRef<std::string> along) {
   data::Random random(seed ^ 0x5bd1e995);
   auto redraw = [&](std::initializer_list<NamedArrays *> all) {
     for (NamedArrays *arrays : all)
@@ -215,10 +223,10 @@ static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, 
   redraw({&cotangents.outputs, &cotangents.final});
   for (auto &[name, array] : cotangents.outputs)
     for (double &value : array.values)
-      value = type ? roundTo(value, *type) : value;
+      value = types ? roundTo(value, types->of(name)) : value;
   for (auto &[name, array] : cotangents.final)
     for (double &value : array.values)
-      value = type ? roundTo(value, DataType::F32) : value;
+      value = types ? roundTo(value, types->of(name, /*isState=*/true)) : value;
   Data direction = data;
   redraw({&direction.inputs, &direction.params, &direction.initial});
   for (NamedArrays *arrays : {&direction.inputs, &direction.params, &direction.initial})
@@ -232,22 +240,22 @@ static Expected<JudgedGradient> judge(dgps::RecurrenceOp recurrence, Data data, 
 }
 
 Expected<JudgedGradient> check::judgeGradient(dgps::RecurrenceOp recurrence, Data data, uint64_t seed,
-                                              std::optional<DataType> type) {
+                                              std::optional<DataTypes> types) {
   Expected<Results> want = interpret(recurrence, data);
   if (!want)
     return want.takeError();
-  return judge(recurrence, std::move(data), std::move(*want), seed, type, {});
+  return judge(recurrence, std::move(data), std::move(*want), seed, std::move(types), {});
 }
 
 Expected<JudgedGradient> check::makeJudgedGradient(dgps::RecurrenceOp recurrence, const Sizes &sizes, uint64_t seed,
-                                                   const data::Difficulty &difficulty, std::optional<DataType> type,
+                                                   const data::Difficulty &difficulty, std::optional<DataTypes> types,
                                                    ArrayRef<std::string> along) {
   Tameness wanted;
-  wanted.type = type;
+  wanted.types = types;
   Expected<JudgedData> drawn = makeJudgedData(recurrence, sizes, seed, wanted, difficulty);
   if (!drawn)
     return drawn.takeError();
-  return judge(recurrence, std::move(drawn->data), std::move(drawn->want), seed, type, along);
+  return judge(recurrence, std::move(drawn->data), std::move(drawn->want), seed, std::move(types), along);
 }
 
 //===----------------------------------------------------------------------===//

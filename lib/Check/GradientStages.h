@@ -43,16 +43,16 @@ struct JudgedGradient {
   double largest; // magnitude in the results; infinite where one is not finite
 };
 
-/// If a type of data is given, data and cotangents are rounded to it. The direction is along the named inputs, params
+/// If types of data are given, data and cotangents are rounded to them. The direction is along the named inputs, params
 /// and states alone; none named: along all.
 llvm::Expected<JudgedGradient> makeJudgedGradient(dgps::RecurrenceOp recurrence, const data::Sizes &sizes,
                                                   uint64_t seed, const data::Difficulty &difficulty = {},
-                                                  std::optional<DataType> type = {},
+                                                  std::optional<DataTypes> types = {},
                                                   llvm::ArrayRef<std::string> along = {});
 
 /// The same of data that are given, as they are.
 llvm::Expected<JudgedGradient> judgeGradient(dgps::RecurrenceOp recurrence, data::Data data, uint64_t seed,
-                                             std::optional<DataType> type = {});
+                                             std::optional<DataTypes> types = {});
 
 /// Decays from none to all within a token, gains up to two, and keys that are nearly alike.
 data::Difficulty getHardDifficulty();

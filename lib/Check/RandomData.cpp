@@ -75,8 +75,8 @@ Expected<JudgedData> check::makeJudgedData(RecurrenceOp recurrence, const Sizes 
   Difficulty current = difficulty;
   for (unsigned redraws = 0;; ++redraws) {
     Data data = makeData(recurrence, demands, sizes, seed, current);
-    if (wanted.type)
-      roundData(data, *wanted.type);
+    if (wanted.types)
+      roundData(data, *wanted.types);
     interpreter::LargestValue onTheWay;
     Expected<data::Results> want = interpreter::interpret(recurrence, data, onTheWay);
     if (!want)

@@ -35,10 +35,10 @@ struct JudgedData {
 };
 
 struct Tameness {
-  double largest = 1e30;             // of the results
-  double onTheWay = INFINITY;        // the largest of whatever is computed
-  double condition = tameCondition;  // at most
-  std::optional<DataType> type = {}; // of the data: they are rounded to it
+  double largest = 1e30;               // of the results
+  double onTheWay = INFINITY;          // the largest of whatever is computed
+  double condition = tameCondition;    // at most
+  std::optional<DataTypes> types = {}; // of the data: they are rounded to them
 };
 
 /// Draws until the results are as tame as asked, each time with smaller numbers and stronger decay. Several draws that

@@ -60,7 +60,7 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
       sizes.tokens = tokens;
       Expected<JudgedGradient> drawn =
           makeJudgedGradient(report.recurrence, sizes, options.seed + tokens, difficulty,
-                             options.compiles ? std::optional(pipeline.dataType) : std::nullopt, pipeline.gradients);
+                             options.compiles ? std::optional(pipeline.dataTypes) : std::nullopt, pipeline.gradients);
       if (!drawn)
         return drawn.takeError();
       if (noteGrowth(report, drawn->want, sizes))
@@ -137,7 +137,7 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
     sizes.tokens = tokens;
     Tameness wanted;
     if (options.compiles)
-      wanted.type = pipeline.dataType; // what is measured is the kernel, not the rounding of what it is given
+      wanted.types = pipeline.dataTypes; // what is measured is the kernel, not the rounding of what it is given
     for (const PreparedStage &stage : prepared) {
       wanted.largest = std::min(wanted.largest, stage.largest.value_or(INFINITY));
       if (stage.isFloat32())

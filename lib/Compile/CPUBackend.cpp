@@ -97,7 +97,7 @@ const Backend &compile::getCPUBackend() {
 /// Code for f16 would call a compiler's library where the processor has no instructions for it.
 Error CPUBackend::check(const PipelineOptions &pipeline) const {
   const Target &target = pipeline.target;
-  if (pipeline.dataType != DataType::F16 || is_contained(target.features, "f16c"))
+  if (!pipeline.dataTypes.contain(DataType::F16) || is_contained(target.features, "f16c"))
     return Error::success();
   return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
                    (target.isHost() ? "" : ", or another --target"));
@@ -118,16 +118,18 @@ Target CPUBackend::makePortable(const Target &target) const {
 /// saves nothing by long ones: of 16 to 128 tokens, 16 were the fastest for nearly every recurrence with states of 16 x
 /// 16 to 256 x 256, with AVX2 and AVX-512 alike, by up to a third. A gradient keeps the states between chunks, so that
 /// it was the fastest with 32. Matrix units want more rows at once.
-static int64_t chooseChunk(const PipelineOptions &pipeline) {
-  if (pipeline.target.vectors.hasAMX && pipeline.dataType == DataType::BF16)
-    return 64;
-  return pipeline.backward ? 32 : 16;
-}
-
-Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp, const PipelineOptions &pipeline) const {
+Expected<PipelineOptions> CPUBackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
   PipelineOptions completed = pipeline;
-  if (!pipeline.chunk)
-    completed.chunk = chooseChunk(pipeline);
+  if (pipeline.chunk)
+    return completed;
+  completed.chunk = pipeline.backward ? 32 : 16;
+  if (!pipeline.target.vectors.hasAMX)
+    return completed;
+  auto module = copyTo("chunk", recurrence, completed);
+  if (!module)
+    return module.takeError();
+  if ((*(**module).getOps<chunk::ProgramOp>().begin()).getFactors())
+    completed.chunk = 64;
   return completed;
 }
 

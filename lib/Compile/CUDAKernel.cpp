@@ -25,8 +25,11 @@ static CUDAPlan describe(mlir::ModuleOp plans) {
   return plan;
 }
 
+/// Whether factors of the program's products may be rounded, which the matrix units multiply faster.
+static bool roundsFactors(chunk::ProgramOp program) { return program.getFactors().has_value(); }
+
 /// Adds what launches have of the arrays, and what they leave to each other.
-static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans, DataType dataType) {
+static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans, bool roundsFactors) {
   for (auto [launch, kernel, phase] : zip(plan.launches, plans.getOps<tile::KernelOp>(), phases.phases)) {
     launch.workspaceBytes = int64_t(kernel.getWorkspace());
     launch.parts = phase.parts;
@@ -38,7 +41,7 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
           {array.number, array.partDim, array.partDim < 0 ? 0 : array.shape[unsigned(array.partDim)]});
   }
   for (const chunk::LeftArray &array : phases.left) {
-    DataType type = array.isRounded && dataType == DataType::BF16 ? dataType : DataType::F32;
+    DataType type = array.isRounded && roundsFactors ? DataType::BF16 : DataType::F32;
     plan.left.push_back({array.rows, getByteSize(type), llvm::to_vector<2>(array.shape)});
   }
 }
@@ -49,7 +52,7 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, pipeline, work, cutShort);
+  populatePhases(passes, roundsFactors(program), work, cutShort);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -282,7 +285,7 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
     return CUDAKernels();
   made.plan = describe(module);
   made.plan.form = form;
-  addPhases(made.plan, *made.phases, module, pipeline.dataType);
+  addPhases(made.plan, *made.phases, module, roundsFactors(program));
   if (summaries)
     summariseSegments(made.plan, *made.phases, module);
   putSideBySide(made.plan, *made.phases, module);
@@ -336,7 +339,7 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
                                                bool summaries) {
   std::string whyPlain;
   for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::PreciseInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
-    if (own < form || (own == CUDAForm::PreciseInChain && pipeline.dataType != DataType::BF16))
+    if (own < form || (own == CUDAForm::PreciseInChain && !roundsFactors(program)))
       continue;
     Expected<CUDAKernels> made = planPhases(program, pipeline, own, summaries);
     if (own == CUDAForm::PreciseInChain) {
@@ -401,8 +404,8 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
 
 /// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,
 /// where it has its state in registers, and rows of many micro-steps are too many for that.
-static bool maySmallerBeBetter(const CUDAPlan &plan, const PipelineOptions &pipeline) {
-  return pipeline.dataType == DataType::BF16 && plan.form > CUDAForm::OutputsInChain;
+static bool maySmallerBeBetter(const CUDAPlan &plan, chunk::ProgramOp program) {
+  return roundsFactors(program) && plan.form > CUDAForm::OutputsInChain;
 }
 
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
@@ -417,12 +420,12 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     auto module = copyTo("chunk", recurrence, options);
     if (!module)
       return module.takeError();
-    Expected<CUDAKernels> kernels =
-        planCUDAKernels(*(**module).getOps<chunk::ProgramOp>().begin(), options, CUDAForm::AllInChain);
+    auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+    Expected<CUDAKernels> kernels = planCUDAKernels(program, options, CUDAForm::AllInChain);
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});
-    bool isGood = tried.back().plan.workspaceBytes == 0, isBest = !maySmallerBeBetter(tried.back().plan, pipeline);
+    bool isGood = tried.back().plan.workspaceBytes == 0, isBest = !maySmallerBeBetter(tried.back().plan, program);
     if (isGood && isBest)
       return tried;
     if (fitting) // not far smaller ones

@@ -84,11 +84,9 @@ Expected<PipelineOptions> compile::parsePipeline(const PipelineWords &words) {
     return targets.takeError();
   options.target = targets->front();
   options.lowerTargets.assign(targets->begin() + 1, targets->end());
-  Expected<DataType> dataType =
-      parseChoice<DataType>("--dtype", words.dataType, options.dataType,
-                            {{"f32", DataType::F32}, {"bf16", DataType::BF16}, {"f16", DataType::F16}});
-  if (!dataType)
-    return dataType.takeError();
+  Expected<DataTypes> dataTypes = parseDataTypes(words.dataTypes.value_or("f32"));
+  if (!dataTypes)
+    return dataTypes.takeError();
   Expected<Plan> plan = parsePlan(words.plan);
   if (!plan)
     return plan.takeError();
@@ -96,7 +94,7 @@ Expected<PipelineOptions> compile::parsePipeline(const PipelineWords &words) {
       parseChoice<int64_t>("--chunk", words.chunk, 0, {{"16", 16}, {"32", 32}, {"64", 64}, {"128", 128}});
   if (!chunk)
     return chunk.takeError();
-  options.dataType = *dataType;
+  options.dataTypes = std::move(*dataTypes);
   options.plan = *plan;
   if (*chunk)
     options.chunk = *chunk;

@@ -1,4 +1,5 @@
 #include "Compile/Kernels.h"
+#include "Analysis/StoredTypes.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Compile/Starts.h"
@@ -12,11 +13,11 @@ using codegen::InterfaceArray;
 using codegen::KernelInterface;
 
 /// Tells recurrences of one name apart that take or compute something else, for consts given on the command line too.
-static uint32_t digest(dgps::RecurrenceOp recurrence, DataType type) {
+static uint32_t digest(dgps::RecurrenceOp recurrence, const DataTypes &types) {
   std::string text;
   raw_string_ostream os(text);
   recurrence->print(os);
-  os << getName(type);
+  os << types.print();
   return uint32_t(xxh3_64bits(text));
 }
 
@@ -32,20 +33,23 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   for (mlir::NamedAttribute dim : recurrence.getDims())
     if (auto size = dyn_cast<mlir::IntegerAttr>(dim.getValue()))
       interface.dims.push_back({dim.getName().str(), size.getInt()});
-  interface.dataType = pipeline.dataType;
-  interface.digest = digest(recurrence, pipeline.dataType);
-  auto add = [&](StringRef name, recur_kind kind, mlir::Type type, bool isShared = false) {
+  interface.dataTypes = pipeline.dataTypes;
+  interface.digest = digest(recurrence, pipeline.dataTypes);
+  auto add = [&](auto op, recur_kind kind, mlir::Type type, bool isShared = false) {
     ArrayRef<int64_t> shape = cast<dgps::RealType>(type).getShape();
-    interface.arrays.push_back(InterfaceArray{name.str(), kind, isShared, {shape.begin(), shape.end()}});
+    DataType stored = op.getStored() ? analysis::getStoredDataType(op.getStored())
+                                     : pipeline.dataTypes.of(op.getName(), kind == RECUR_STATE);
+    interface.arrays.push_back(
+        InterfaceArray{op.getName().str(), kind, isShared, {shape.begin(), shape.end()}, stored});
   };
   for (dgps::InputOp op : recurrence.getInputs())
-    add(op.getName(), RECUR_INPUT, op.getType(), op.getShared());
+    add(op, RECUR_INPUT, op.getType(), op.getShared());
   for (dgps::ParamOp op : recurrence.getParams())
-    add(op.getName(), RECUR_PARAM, op.getType());
+    add(op, RECUR_PARAM, op.getType());
   for (dgps::StateOp op : recurrence.getStates())
-    add(op.getName(), RECUR_STATE, op.getType());
+    add(op, RECUR_STATE, op.getType());
   for (dgps::OutputOp op : recurrence.getOutputs())
-    add(op.getName(), RECUR_OUTPUT, op.getValue().getType());
+    add(op, RECUR_OUTPUT, op.getValue().getType());
   const Target &target = pipeline.target;
   interface.target = target.name;
   interface.triple = target.triple;

@@ -110,13 +110,13 @@ Expected<data::Results> data::readCotangents(ArrayRef<ArrayFile> files) {
   return cotangents;
 }
 
-std::vector<OutputFile> data::printGradient(StringRef folder, const data::Data &gradient, DataType type) {
+std::vector<OutputFile> data::printGradient(StringRef folder, const data::Data &gradient, const DataTypes &types) {
   std::vector<OutputFile> files;
   auto add = [&](Role role, const data::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays) {
       SmallString<128> path(folder);
       sys::path::append(path, ArrayDeclaration{role, name}.getGradientFileName());
-      files.push_back({path.str().str(), npy::print(array, type)});
+      files.push_back({path.str().str(), npy::print(array, types.of(name))});
     }
   };
   add(Role::Input, gradient.inputs);
@@ -125,13 +125,13 @@ std::vector<OutputFile> data::printGradient(StringRef folder, const data::Data &
   return files;
 }
 
-std::vector<OutputFile> data::printResults(StringRef folder, const data::Results &results, DataType type) {
+std::vector<OutputFile> data::printResults(StringRef folder, const data::Results &results, const DataTypes &types) {
   std::vector<OutputFile> files;
   auto add = [&](Role role, const data::NamedArrays &arrays) {
     for (const auto &[name, array] : arrays) {
       SmallString<128> path(folder);
       sys::path::append(path, ArrayDeclaration{role, name}.getFileName());
-      files.push_back({path.str().str(), npy::print(array, type)});
+      files.push_back({path.str().str(), npy::print(array, types.of(name))});
     }
   };
   add(Role::Output, results.outputs);

@@ -5,6 +5,7 @@
 #include "Data/Data.h"
 #include "Data/Npy.h"
 #include "Support/OutputFiles.h"
+#include "Target/DataTypes.h"
 
 namespace recur::data {
 
@@ -37,9 +38,10 @@ llvm::Expected<data::Data> readArrays(llvm::ArrayRef<ArrayFile> files, const dat
 /// Reads the elements of the files of cotangents.
 llvm::Expected<data::Results> readCotangents(llvm::ArrayRef<ArrayFile> files);
 
-/// `gradient.q.npy` of inputs and params, `gradient.initial.S.npy` of states.
-std::vector<OutputFile> printGradient(llvm::StringRef folder, const data::Data &gradient, DataType type);
+/// `gradient.q.npy` of inputs and params, `gradient.initial.S.npy` of states. States that have no type of their own are
+/// written as all arrays are.
+std::vector<OutputFile> printGradient(llvm::StringRef folder, const data::Data &gradient, const DataTypes &types);
 
-std::vector<OutputFile> printResults(llvm::StringRef folder, const data::Results &results, DataType type);
+std::vector<OutputFile> printResults(llvm::StringRef folder, const data::Results &results, const DataTypes &types);
 
 } // namespace recur::data

@@ -1,5 +1,6 @@
 // recurc build: from a specification down to a stage, and what is written of it.
 #include "Codegen/Embed/Names.h"
+#include "Compile/ArrayTypes.h"
 #include "Compile/Artifacts.h"
 #include "Compile/BuildStages.h"
 #include "Compile/Choices.h"
@@ -128,6 +129,8 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   Expected<SpecOptions> options = parseSpecOptions(args);
   if (!options)
     return options.takeError();
+  if (options->startFrom && options->startFrom->op != dgps::RecurrenceOp::getOperationName() && args.hasArg(OPT_dtype))
+    return makeError("--start-from: the file says which types its arrays have; leave --dtype out");
   Expected<PipelineOptions> pipeline = parsePipelineOptionsOfTargets(args);
   if (!pipeline)
     return pipeline.takeError();
@@ -142,6 +145,8 @@ Expected<ExitCode> driver::runBuild(const opt::InputArgList &args) {
   if (!specification)
     return specification.takeError();
   if (Error error = (*specification)->compile(options->instantiation))
+    return std::move(error);
+  if (Error error = compile::checkArrayTypes((*specification)->getRecurrences(), pipeline->dataTypes))
     return std::move(error);
   if (Error error = provoke(args))
     return std::move(error);

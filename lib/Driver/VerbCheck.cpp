@@ -1,6 +1,7 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
 #include "Check/CheckStages.h"
 #include "Check/RecurrenceCheck.h"
+#include "Compile/ArrayTypes.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -90,6 +91,8 @@ Expected<ExitCode> driver::runCheck(const opt::InputArgList &args) {
   if (Error error = assumeDims(**specification, instantiation))
     return std::move(error);
   if (Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  if (Error error = compile::checkArrayTypes((*specification)->getRecurrences(), pipeline->dataTypes))
     return std::move(error);
   if (Error error = provoke(args))
     return std::move(error);

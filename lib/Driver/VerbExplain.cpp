@@ -1,4 +1,5 @@
 // recurc explain: what is found out about a specification, or the page of an error.
+#include "Compile/ArrayTypes.h"
 #include "Driver/Provoke.h"
 #include "Driver/Specification.h"
 #include "Driver/Verbs.h"
@@ -40,6 +41,8 @@ Expected<ExitCode> driver::runExplain(const opt::InputArgList &args) {
   frontend::InstantiationOptions instantiation = options->instantiation;
   instantiation.assumedDim = kAssumedDim;
   if (Error error = (*specification)->compile(instantiation))
+    return std::move(error);
+  if (Error error = compile::checkArrayTypes((*specification)->getRecurrences(), pipeline->dataTypes))
     return std::move(error);
   if (Error error = provoke(args))
     return std::move(error);

@@ -2,6 +2,7 @@
 #include "Check/CheckStages.h"
 #include "Check/GradientStages.h"
 #include "Check/Starts.h"
+#include "Compile/ArrayTypes.h"
 #include "Compile/Choices.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/Starts.h"
@@ -22,18 +23,23 @@ using namespace recur::driver;
 using namespace recur::engine;
 using namespace recur::data;
 
-static Expected<DataType> parseOutputType(const opt::InputArgList &args, bool isCompiled) {
+/// The type of the files that are written; kernels may have several, by name.
+static Expected<DataTypes> parseOutputTypes(const opt::InputArgList &args, bool isCompiled) {
   static constexpr std::pair<StringRef, StringRef> numpyNames[] = {{"f8", "f64"}, {"f4", "f32"}, {"f2", "f16"}};
   StringRef given = args.getLastArgValue(OPT_dtype, isCompiled ? "f32" : "f64"), name = given;
   for (auto [alias, own] : numpyNames)
     if (given == alias)
       name = own;
+  if (isCompiled && given.contains('='))
+    return parseDataTypes(given);
+  if (given.contains('='))
+    return makeError("--dtype: the engine has no types by name, which are those of kernels; take --engine=host");
   std::optional<DataType> type = parseDataType(name);
   if (!type)
     return makeUnknownValueError("--dtype", given, {"f64", "f32", "f16", "bf16"});
   if (isCompiled && *type == DataType::F64)
     return makeError("--dtype: kernels have no f64; they have f32, bf16 and f16");
-  return *type;
+  return DataTypes(*type);
 }
 
 /// `kernels` for those of a target, by default the host.
@@ -55,8 +61,8 @@ static Expected<StringRef> parseEngine(const opt::InputArgList &args) {
   return isCompiled ? StringRef("kernels") : engine;
 }
 
-/// The options of the kernels. `type` is the type of the files that are written, which kernels need not have.
-static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &args, DataType type) {
+/// The options of the kernels. The types are those of the files that are written, which kernels need not have.
+static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &args, const DataTypes &types) {
   auto word = [&](OptionID option) -> std::optional<StringRef> {
     const opt::Arg *arg = args.getLastArg(option);
     return arg ? std::optional<StringRef>(arg->getValue()) : std::nullopt;
@@ -67,7 +73,7 @@ static Expected<PipelineOptions> parseKernelOptions(const opt::InputArgList &arg
                      "' names several");
   if (!options)
     return options;
-  options->dataType = type;
+  options->dataTypes = types;
   Expected<Effort> effort = parseEffort(args);
   if (!effort)
     return effort.takeError();
@@ -122,7 +128,7 @@ static Expected<data::Results> runChunks(dgps::RecurrenceOp recurrence, const da
 template <typename Stage>
 static auto prepareTile(ArrayRef<Stage> stages, StringRef name, dgps::RecurrenceOp recurrence,
                         PipelineOptions options) {
-  options.dataType = DataType::F32;
+  options.dataTypes = DataType::F32;
   return find_if(stages, [&](const Stage &stage) { return stage.name == name; })->prepare(recurrence, options);
 }
 
@@ -207,10 +213,10 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (!engine)
     return engine.takeError();
   bool backward = args.hasArg(OPT_backward, OPT_backward_of);
-  Expected<DataType> type = parseOutputType(args, *engine == "kernels");
-  if (!type)
-    return type.takeError();
-  Expected<PipelineOptions> pipeline = parseKernelOptions(args, *type);
+  Expected<DataTypes> types = parseOutputTypes(args, *engine == "kernels");
+  if (!types)
+    return types.takeError();
+  Expected<PipelineOptions> pipeline = parseKernelOptions(args, *types);
   if (!pipeline)
     return pipeline.takeError();
   for (auto [id, name] : {std::pair(OPT_in_folder, "--in"), {OPT_out_folder, "--out"}})
@@ -238,6 +244,8 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
   if (Error error = provoke(args))
     return std::move(error);
   dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
+  if (Error error = compile::checkArrayTypes(recurrence, pipeline->dataTypes))
+    return std::move(error);
   if (info->hasImplicitStates)
     files = openFolder(folder, getArrayDeclarations(recurrence), backward);
   if (!files)
@@ -261,7 +269,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
       return gradient.takeError();
     for (data::NamedArrays *arrays : {&gradient->inputs, &gradient->params, &gradient->initial})
       std::erase_if(*arrays, [&](const auto &entry) { return !compile::wantsGradient(*pipeline, entry.first); });
-    if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *type)))
+    if (Error error = writeFiles(printGradient(args.getLastArgValue(OPT_out_folder), *gradient, *types)))
       return std::move(error);
     return ExitCode::Fine;
   }
@@ -271,7 +279,7 @@ Expected<ExitCode> driver::runRun(const opt::InputArgList &args) {
                                                          : interpreter::interpret(recurrence, *data);
   if (!results)
     return results.takeError();
-  if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *type)))
+  if (Error error = writeFiles(printResults(args.getLastArgValue(OPT_out_folder), *results, *types)))
     return std::move(error);
   return ExitCode::Fine;
 }

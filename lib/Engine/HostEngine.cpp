@@ -25,15 +25,15 @@ HostEngine::~HostEngine() { recur_unload(code->recurrence); }
 // Numbers as the kernels have them
 //===----------------------------------------------------------------------===//
 
-void engine::roundData(data::Data &data, DataType type) {
-  auto round = [](data::NamedArrays &arrays, DataType type) {
+void engine::roundData(data::Data &data, const DataTypes &types) {
+  auto round = [&](data::NamedArrays &arrays, bool isState) {
     for (auto &[name, array] : arrays)
       for (double &value : array.values)
-        value = roundTo(value, type);
+        value = roundTo(value, types.of(name, isState));
   };
-  round(data.inputs, type);
-  round(data.params, type);
-  round(data.initial, DataType::F32);
+  round(data.inputs, false);
+  round(data.params, false);
+  round(data.initial, true);
 }
 
 namespace {
@@ -122,7 +122,7 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     if (!count || *count > (int64_t(1) << 33))
       return makeError(abi::getFacts(field.role).word + Twine(" '") + field.array->name + "' of shape " +
                        printShape(shapes.back()) + " is too large");
-    arrays.emplace_back(*count, field.isState() ? DataType::F32 : interface.dataType);
+    arrays.emplace_back(*count, field.array->type);
     bool isNull = field.isLeftOut || is_contained(how.leftOut, field.name);
     if (!field.isRead()) {
       arrays.back().poison();

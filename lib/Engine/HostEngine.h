@@ -65,6 +65,6 @@ private:
 };
 
 /// Rounds every number to what the kernels' memory can hold: inputs and params to the data's type, states to float32.
-void roundData(data::Data &data, DataType type);
+void roundData(data::Data &data, const DataTypes &types);
 
 } // namespace recur::engine

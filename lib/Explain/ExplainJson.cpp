@@ -1,3 +1,4 @@
+#include "Analysis/StoredTypes.h"
 #include "Explain/ChunkReport.h"
 #include "Explain/Explain.h"
 #include "Explain/ExplainFacts.h"
@@ -13,6 +14,9 @@ static json::Array shapeJson(mlir::Value value) {
     shape.push_back(size);
   return shape;
 }
+
+/// The type that the array has in the caller's memory.
+template <typename Op> static StringRef typeName(Op op) { return getName(getStoredDataType(op.getStored())); }
 
 static json::Object decayJson(const ExplainFacts &facts, const Decay &decay) {
   json::Object result{{"value", facts.printer.print(decay.linear)}, {"at_most_one", decay.atMostOne}};
@@ -136,6 +140,7 @@ static json::Object stateJson(ExplainFacts &facts, const StateFacts &state) {
   dgps::StateOp op = state.op;
   json::Object result{{"name", op.getName()},
                       {"shape", shapeJson(op.getResult())},
+                      {"dtype", typeName(op)},
                       {"class", nameOf(state.stateClass)},
                       {"reason", state.reason}};
   if (!state.needs.empty())
@@ -191,12 +196,15 @@ json::Value recur::explain::explainJson(dgps::RecurrenceOp recurrence, const Exp
     dims[dim.getName().strref()] = cast<mlir::IntegerAttr>(dim.getValue()).getInt();
   json::Array inputs, params, outputs, states, assumed, complexNames;
   for (dgps::InputOp input : recurrence.getInputs())
-    inputs.push_back(
-        json::Object{{"name", input.getName()}, {"shape", shapeJson(input)}, {"shared", input.getShared()}});
+    inputs.push_back(json::Object{{"name", input.getName()},
+                                  {"shape", shapeJson(input)},
+                                  {"shared", input.getShared()},
+                                  {"dtype", typeName(input)}});
   for (dgps::ParamOp param : recurrence.getParams())
-    params.push_back(json::Object{{"name", param.getName()}, {"shape", shapeJson(param)}});
+    params.push_back(json::Object{{"name", param.getName()}, {"shape", shapeJson(param)}, {"dtype", typeName(param)}});
   for (dgps::OutputOp output : recurrence.getOutputs())
-    outputs.push_back(json::Object{{"name", output.getName()}, {"shape", shapeJson(output.getValue())}});
+    outputs.push_back(
+        json::Object{{"name", output.getName()}, {"shape", shapeJson(output.getValue())}, {"dtype", typeName(output)}});
   for (const StateFacts &state : facts.analysis.getStates())
     states.push_back(stateJson(facts, state));
   for (const std::string &dim : options.assumedDims)

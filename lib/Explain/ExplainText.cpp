@@ -1,3 +1,4 @@
+#include "Analysis/StoredTypes.h"
 #include "Explain/ChunkReport.h"
 #include "Explain/Explain.h"
 #include "Explain/ExplainFacts.h"
@@ -49,13 +50,17 @@ private:
     ArrayRef<int64_t> sizes = dgps::shapeOf(value);
     return sizes.empty() ? "scalar" : fmt::format("[{}]", fmt::join(sizes, ", "));
   }
+  /// Where it is not f32.
+  template <typename Op> static std::string typeOf(Op op) {
+    return op.getStored() ? " of " + getName(getStoredDataType(op.getStored())).str() : "";
+  }
   template <typename Op> void declarations(StringRef label, ArrayRef<Op> ops) {
     SmallVector<std::string, 8> names;
     for (Op op : ops) {
       std::string sharing;
       if constexpr (std::is_same_v<Op, dgps::InputOp>)
         sharing = op.getShared() ? " shared by a group of heads" : "";
-      names.push_back(op.getName().str() + ": " + shape(op.getResult()) + sharing);
+      names.push_back(op.getName().str() + ": " + shape(op.getResult()) + typeOf(op) + sharing);
     }
     if (!names.empty())
       line(label, ExplainFacts::listed(names));
@@ -100,7 +105,7 @@ void TextReport::header() {
   declarations<dgps::ParamOp>("params", recurrence.getParams());
   SmallVector<std::string, 4> outputs;
   for (dgps::OutputOp output : recurrence.getOutputs())
-    outputs.push_back(output.getName().str() + ": " + shape(output.getValue()));
+    outputs.push_back(output.getName().str() + ": " + shape(output.getValue()) + typeOf(output));
   line("outputs", ExplainFacts::listed(outputs));
   if (!options.complexNames.empty())
     line("complex", ExplainFacts::listed(options.complexNames) + "; real and imaginary parts end in _re and _im");
@@ -108,8 +113,8 @@ void TextReport::header() {
 
 void TextReport::describe(const StateFacts &state) {
   dgps::StateOp op = state.op;
-  text +=
-      fmt::format("\nstate {}: {} is {}\n", op.getName().str(), shape(op.getResult()), nameOf(state.stateClass).str());
+  text += fmt::format("\nstate {}: {}{} is {}\n", op.getName().str(), shape(op.getResult()), typeOf(op),
+                      nameOf(state.stateClass).str());
   line("because", state.reason);
   if (chunk && is_contained(chunk->looped, op.getName().str())) {
     ExplainFacts::Lack lack = ExplainFacts::lackOf(state);

@@ -105,8 +105,9 @@ void Emitter::emitDeclaration(Declaration *declaration) {
     auto [re, im] = declare(declaration, [&](mlir::StringAttr name, bool) -> Value {
       mlir::Type type = getType(declaration->shape);
       if (declaration->is(DeclarationKind::Param))
-        return dgps::ParamOp::create(builder, loc, type, name);
-      return dgps::InputOp::create(builder, loc, type, name, declaration->shared ? builder.getUnitAttr() : nullptr);
+        return dgps::ParamOp::create(builder, loc, type, name, mlir::TypeAttr());
+      return dgps::InputOp::create(builder, loc, type, name, declaration->shared ? builder.getUnitAttr() : nullptr,
+                                   mlir::TypeAttr());
     });
     values[declaration] = re;
     imaginary[declaration] = im;
@@ -115,7 +116,8 @@ void Emitter::emitDeclaration(Declaration *declaration) {
   case DeclarationKind::State: {
     Parts start = emitStart(declaration);
     auto [re, im] = declare(declaration, [&](mlir::StringAttr name, bool isImaginary) -> Value {
-      return dgps::StateOp::create(builder, loc, getType(declaration->shape), name, isImaginary ? start.im : start.re);
+      return dgps::StateOp::create(builder, loc, getType(declaration->shape), name, isImaginary ? start.im : start.re,
+                                   mlir::TypeAttr());
     });
     initialValues[declaration] = re;
     initialImaginary[declaration] = im;
@@ -167,7 +169,7 @@ void Emitter::giveOutput(const Declaration *output, Parts value) {
   mlir::Location loc = getLocation(output->nameRange);
   declare(output, [&](mlir::StringAttr name, bool isImaginary) {
     Value part = isImaginary ? imaginaryOf(loc, value) : value.re;
-    dgps::OutputOp::create(builder, loc, name, part);
+    dgps::OutputOp::create(builder, loc, name, part, mlir::TypeAttr());
     return part;
   });
 }

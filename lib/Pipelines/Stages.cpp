@@ -5,6 +5,7 @@
 #include "Conversion/TileToLLVM/Passes.h"
 #include "Conversion/TileToNVVM/Passes.h"
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/DGPS/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -15,7 +16,8 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::conversion;
 
-static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOptions &) {
+static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOptions &options) {
+  passes.addNestedPass<dgps::RecurrenceOp>(dgps::createStorePass({options.dataTypes.print()}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
 }
@@ -29,6 +31,7 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass());
 }
 
 void recur::populateSummaries(mlir::OpPassManager &passes) {
@@ -42,7 +45,7 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
-void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work, bool cutShort) {
+void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort) {
   passes.addPass(chunk::createLeadStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
@@ -50,7 +53,7 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
   // With an inverse in bf16 the triangle is gone through once, and what is left is products. Whatever their length,
   // rows of bf16 are as exact.
-  if (options.dataType == DataType::BF16) {
+  if (roundsFactors) {
     passes.addNestedPass<chunk::ProgramOp>(chunk::createUnscaledKeysPass());
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
   }
@@ -64,9 +67,9 @@ void recur::populatePhases(mlir::OpPassManager &passes, const PipelineOptions &o
   passes.addPass(mlir::createCSEPass());
   bool isPrecise = work == ChainWork::PreciseOutputs;
   passes.addPass(chunk::createPhasesPass({work == ChainWork::Outputs || isPrecise, work == ChainWork::Interactions,
-                                          /*systemsApart=*/options.dataType == DataType::BF16, isPrecise}));
+                                          /*systemsApart=*/roundsFactors, isPrecise}));
   // Of bf16 they are factors of a warpgroup's products, which have twice as many rows.
-  int64_t alone = options.dataType == DataType::BF16 ? warpgroupChannels : 0;
+  int64_t alone = roundsFactors ? warpgroupChannels : 0;
   passes.addNestedPass<chunk::ProgramOp>(chunk::createPartsPass({partChannels, alone, cutShort}));
 }
 
@@ -100,7 +103,6 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
     passes.addNestedPass<chunk::ProgramOp>(chunk::createSpreadScalesPass());
   }
   conversion::ConvertChunkToTilePassOptions conversion;
-  conversion.dtype = getName(options.dataType).str();
   conversion.hasPairs = options.target.vectors.hasPairs;
   conversion.hasAMX = options.target.vectors.hasAMX;
   if (!options.target.isCPU()) {
@@ -115,7 +117,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
   if (!options.target.isCPU()) {
     passes.addPass(createConvertTileToNVVMPass({options.loadsAhead, /*lists=*/true}));
   } else {
-    passes.addPass(createConvertDGPSToLLVMPass({getName(options.dataType).str(), options.symbol}));
+    passes.addPass(createConvertDGPSToLLVMPass({options.symbol}));
     ConvertTileToLLVMPassOptions conversion;
     conversion.lanes = options.target.vectors.lanes;
     conversion.registers = options.target.vectors.registers;
@@ -127,7 +129,7 @@ static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &
     passes.addPass(createConvertTileToLLVMPass(conversion));
   }
   passes.addPass(mlir::createCSEPass());
-  if (!options.target.isCPU() && options.dataType != DataType::F32)
+  if (!options.target.isCPU())
     passes.addPass(createFuseMultiplyAddsPass());
   passes.addPass(mlir::createSCFToControlFlowPass());
   passes.addPass(mlir::createConvertVectorToLLVMPass());
@@ -182,10 +184,7 @@ namespace {
 /// The options of every pipeline `to-STAGE`.
 struct StagePassOptions : mlir::PassPipelineOptions<StagePassOptions> {
   Option<int64_t> chunk{*this, "chunk", cl::desc("tokens in a chunk"), cl::init(64)};
-  Option<DataType> dtype{*this, "dtype", cl::desc("type of the data"), cl::init(DataType::F32),
-                         cl::values(clEnumValN(DataType::F32, "f32", "float32"),
-                                    clEnumValN(DataType::BF16, "bf16", "bfloat16"),
-                                    clEnumValN(DataType::F16, "f16", "float16"))};
+  ListOption<std::string> dtype{*this, "dtype", cl::desc("types of arrays that say none, as --dtype of recurc")};
   Option<std::string> target{*this, "target", cl::desc("as --target of recurc"), cl::init("x86-64-v4")};
 };
 } // namespace
@@ -201,7 +200,14 @@ static mlir::LogicalResult populateFromText(const Stage &stage, mlir::OpPassMana
   PipelineOptions options;
   options.target = std::move(*target);
   options.chunk = given.chunk;
-  options.dataType = given.dtype;
+  Expected<DataTypes> types = parseDataTypes(join(given.dtype, ","));
+  if (!types)
+    return fail(toString(types.takeError()));
+  options.dataTypes = std::move(*types);
+  if (stage.name == "tile" && !given.dtype.empty()) { // of programs that nothing was converted to
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createStorePass({options.dataTypes.print()}));
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass());
+  }
   stage.populate(passes, options);
   return mlir::success();
 }

@@ -1,7 +1,7 @@
 // The stages of the one way down: their names, the passes that lead to each, and how to run from one to another. recurc
 // and recur-opt both go through here.
 #pragma once
-#include "Target/DataType.h"
+#include "Target/DataTypes.h"
 #include "Target/Effort.h"
 #include "Target/Target.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -15,8 +15,8 @@ enum class Plan { Auto, Step, Chunk, Segment, Scan, TokenLoop };
 /// What is asked of a compilation as a whole. Each stage takes from it what concerns that stage.
 struct PipelineOptions {
   Target target = getHostTarget();
-  std::vector<Target> lowerTargets;  // kernels are made for these too, for processors that lack what `target` has
-  DataType dataType = DataType::F32; // of inputs, params and outputs
+  std::vector<Target> lowerTargets; // kernels are made for these too, for processors that lack what `target` has
+  DataTypes dataTypes;              // of the caller's arrays, where a recurrence says nothing of its own
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk;       // the backend chooses when left out
   Effort effort = Effort::Full;       // of the compiler for the code
@@ -56,8 +56,8 @@ void populateSummaries(mlir::OpPassManager &passes);
 enum class ChainWork { States, Outputs, PreciseOutputs, Interactions };
 /// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none, or
 /// whose chain cannot do this work, stays. With `cutShort` the last part of the channels of a state may have fewer than
-/// others, which not every kernel can have.
-void populatePhases(mlir::OpPassManager &passes, const PipelineOptions &options, ChainWork work, bool cutShort);
+/// others, which not every kernel can have. `roundsFactors`: factors of the program's products may be rounded.
+void populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
 /// of the states which the gradient takes. It has the gradients that the options name.

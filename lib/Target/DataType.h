@@ -6,7 +6,7 @@
 
 namespace recur {
 
-/// Kernels have data of all but F64, which is the type of interpreters and files. States are F32 whatever the data.
+/// Kernels have data of all but F64, which is the type of interpreters and files.
 enum class DataType { F32, BF16, F16, F64 };
 
 inline constexpr DataType everyDataType[] = {DataType::F32, DataType::BF16, DataType::F16, DataType::F64};

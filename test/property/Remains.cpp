@@ -15,7 +15,8 @@ static void giveBounds(ProgramOp program) {
     mlir::OpBuilder builder(remains);
     auto type = makeTokens(program.getContext(), program.getChunk(), shapePerToken(remains.getBound()));
     auto everywhere = BroadcastOp::create(builder, remains.getLoc(), type, remains.getBound());
-    OutputOp::create(builder, remains.getLoc(), builder.getStringAttr(nameBound(remains.getName())), everywhere);
+    OutputOp::create(builder, remains.getLoc(), builder.getStringAttr(nameBound(remains.getName())), everywhere,
+                     mlir::TypeAttr());
   }
 }
 

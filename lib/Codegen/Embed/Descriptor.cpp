@@ -184,8 +184,7 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
 Constant *DescriptorWriter::write(const KernelInterface &interface) {
   std::vector<Constant *> arrays, kernels;
   for (const InterfaceArray &array : interface.arrays) {
-    arrays.push_back(makeStruct({makeString(array.name), int32(array.kind),
-                                 int32(array.kind == RECUR_STATE ? RECUR_F32 : getRuntimeType(interface.dataType)),
+    arrays.push_back(makeStruct({makeString(array.name), int32(array.kind), int32(getRuntimeType(array.type)),
                                  int32(array.isShared), int32(array.shape.size()), makeSides(array.shape)}));
   }
   for (const InterfaceKernel &kernel : interface.kernels)

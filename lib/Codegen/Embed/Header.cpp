@@ -27,10 +27,14 @@ static std::string makeCommentText(StringRef text) {
 static void printIntroduction(raw_ostream &os, const KernelInterface &interface) {
   os << "/* The recurrence " << interface.name << " of " << makeCommentText(interface.source) << ": ";
   printDims(os, interface);
-  os << (interface.dims.empty() ? "" : "; ") << "data " << getName(interface.dataType);
-  if (interface.dataType != DataType::F32)
-    os << ", held as uint16_t";
-  os << ", states f32; compiled for " << interface.target;
+  const DataTypes &types = interface.dataTypes;
+  bool isShort = any_of(interface.arrays, [](const InterfaceArray &array) { return array.type != DataType::F32; });
+  os << (interface.dims.empty() ? "" : "; ") << "data " << getName(types.all);
+  for (const auto &[name, type] : types.named)
+    os << ", " << name << ' ' << getName(type);
+  if (isShort)
+    os << (types.named.empty() ? ", held as uint16_t" : ", 16 bits held as uint16_t");
+  os << (types.named.empty() ? ", states f32" : ", other states f32") << "; compiled for " << interface.target;
   if (interface.cpu != interface.target)
     os << " (" << interface.cpu << ")";
   for (const std::string &target : interface.lowerTargets)
@@ -77,9 +81,11 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   for (const ArgumentField &field : fields) {
     if (field.isLeftOut)
       continue;
-    StringRef type = field.isState() ? "float" : getElementType(interface.dataType);
-    os << "  " << (field.isRead() ? "const " : "") << type << " *" << field.name << "; /* " << printFullShape(field)
-       << getNote(interface, field) << " */\n";
+    os << "  " << (field.isRead() ? "const " : "") << getElementType(field.array->type) << " *" << field.name << "; /* "
+       << printFullShape(field);
+    if (!interface.dataTypes.named.empty())
+      os << " of " << getName(field.array->type);
+    os << getNote(interface, field) << " */\n";
   }
   for (const ArgumentField &field : fields)
     if (!field.isLeftOut)

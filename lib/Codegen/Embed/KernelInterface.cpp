@@ -23,7 +23,7 @@ std::string KernelInterface::getPreciseSymbol() const {
   std::string symbol = getDescriptorSymbol();
   for (const auto &[dim, size] : dims)
     symbol += "_" + dim + std::to_string(size);
-  return symbol + "_" + getName(dataType).str() + "_" + utohexstr(digest, /*LowerCase=*/true, /*Width=*/8);
+  return symbol + "_" + getName(dataTypes.all).str() + "_" + utohexstr(digest, /*LowerCase=*/true, /*Width=*/8);
 }
 
 StringRef recur::codegen::getPlanName(recur_plan plan) {

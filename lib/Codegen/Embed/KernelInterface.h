@@ -1,7 +1,7 @@
 // What a compiled recurrence looks like to its caller, from which its header, its manifest and its descriptor are made.
 #pragma once
 #include "ABI/KernelSignature.h"
-#include "Target/DataType.h"
+#include "Target/DataTypes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <optional>
@@ -19,6 +19,7 @@ struct InterfaceArray {
   recur_kind kind;
   bool isShared = false;
   std::vector<int64_t> shape; // of one token, or of one head for params and states
+  DataType type = DataType::F32;
 };
 
 /// What a segment makes of one state: a recur_summary_info.
@@ -89,7 +90,7 @@ struct KernelInterface {
   std::string prefix; // goes before the name in everything that is C
   std::string source; // the specification's file name, for comments
   std::vector<std::pair<std::string, int64_t>> dims;
-  DataType dataType = DataType::F32;
+  DataTypes dataTypes;                // as they were asked for
   uint32_t digest = 0;                // of what is computed, on whichever target
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;

@@ -17,7 +17,7 @@ static json::Array printArguments(const KernelInterface &interface, ArrayRef<Arg
         {"name", field.array->name},
         {"field", field.name},
         {"role", abi::getFacts(field.role).name},
-        {"dtype", getName(field.isState() ? DataType::F32 : interface.dataType)},
+        {"dtype", getName(field.array->type)},
         {"shared", field.array->isShared},
         {"shape", std::move(shape)},
         {"full_shape", printFullShape(field)},
@@ -87,7 +87,7 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                           {"descriptor", interface.getDescriptorSymbol()},
                           {"source", interface.source},
                           {"dims", std::move(dims)},
-                          {"dtype", getName(interface.dataType)},
+                          {"dtype", interface.dataTypes.print()},
                           {"arguments", printArguments(interface, getArgumentFields(interface))},
                           {"plans", printPlans(interface)}};
   if (!interface.gradient)

@@ -2,6 +2,7 @@
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/StateChain.h"
+#include "Analysis/StoredTypes.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include "dialects/Chunk/ChunkPhases.h"
@@ -172,14 +173,14 @@ LogicalResult Planner::plan(Operation *op) {
 }
 
 /// A product's sums are rounded by a pass, which takes them from registers, and not as they are stored.
-Value Planner::getOutput(Value value) {
-  Value tile = get(value);
+Value Planner::getOutput(chunk::OutputOp output) {
+  Value value = output.getValue(), tile = get(value);
   auto makes = [&](Operation *user) {
     auto product = dyn_cast<ProductOp>(user);
     return product && product.getResult() == tile;
   };
   TileType type = tileOf(tile);
-  bool isSum = dataType.isBF16() && type.getRank() == 2 && type.getElementType().isF32() &&
+  bool isSum = isStoredAsFactor(output) && type.getRank() == 2 && type.getElementType().isF32() &&
                spreadOverWarps(type.getSize(0), type.getSize(1), machine.threads / 32) &&
                llvm::any_of(tile.getUsers(), makes);
   return isSum ? rounded(value) : tile;
@@ -214,7 +215,7 @@ static bool fitTogether(KernelOp kernel, int64_t count) {
   return !kernel.getWorkspace() && analysis::countCTAs(int64_t(*kernel.getShared())) >= count;
 }
 
-FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
+FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   MLIRContext *context = builder.getContext();
   auto inputs = program.getInputs();
   auto params = program.getParams();
@@ -235,15 +236,15 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
   };
   SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays, keptStateArrays;
   Type f32 = builder.getF32Type();
-  dataType = elementType;
+  auto storedType = [&](auto op) -> Type { return analysis::getStoredType(op.getStored(), context); };
   for (chunk::InputOp input : inputs)
-    inputArrays[input] = addArray(chunk::shapePerToken(input), elementType);
+    inputArrays[input] = addArray(chunk::shapePerToken(input), storedType(input));
   for (chunk::ParamOp param : params)
-    paramArrays.push_back(addArray(chunk::shapePerToken(param), elementType));
+    paramArrays.push_back(addArray(chunk::shapePerToken(param), storedType(param)));
   for (chunk::StateOp state : states)
     initialArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
   for (chunk::OutputOp output : outputs)
-    outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), elementType));
+    outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), storedType(output)));
   for (chunk::StateOp state : states)
     finalArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
   for (chunk::TakeOp op : program.getTaken())
@@ -321,8 +322,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol, Type elementType) {
       return failure();
     }
     for (auto [output, array] : llvm::zip(outputs, outputArrays))
-      StoreOp::create(builder, loc, isParallel ? getOutput(output.getValue()) : get(output.getValue()), tokens, array,
-                      first);
+      StoreOp::create(builder, loc, isParallel ? getOutput(output) : get(output.getValue()), tokens, array, first);
     planNexts();
     if (!machine.isCTA())
       fetchAhead(loop, program.getBackward());
@@ -382,16 +382,15 @@ static bool hasChannels(chunk::InteractionOp op) {
 }
 
 /// Makes the kernel; where its chunks are apart, in the form of which most CTAs have room on a multiprocessor.
-static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, PlanMachine machine, StringRef symbol,
-                              Type element) {
-  FailureOr<KernelOp> best = Planner(program, builder, machine).plan(symbol, element);
+static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, PlanMachine machine, StringRef symbol) {
+  FailureOr<KernelOp> best = Planner(program, builder, machine).plan(symbol);
   if (failed(best) || !machine.isCTA() || !program.getStates().empty())
     return best;
   PlanMachine ofBest = machine;
   auto tryOther = [&](PlanMachine other, bool PlanMachine::*form,
                       llvm::function_ref<bool(KernelOp)> isBetter) -> LogicalResult {
     other.*form = true;
-    FailureOr<KernelOp> made = Planner(program, builder, other).plan(symbol, element);
+    FailureOr<KernelOp> made = Planner(program, builder, other).plan(symbol);
     if (failed(made))
       return failure();
     if (isBetter(*made)) {
@@ -430,15 +429,6 @@ namespace {
 struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassBase<ConvertChunkToTilePass> {
   using ConvertChunkToTilePassBase::ConvertChunkToTilePassBase;
   void runOnOperation() override {
-    Type element = llvm::StringSwitch<Type>(dtype)
-                       .Case("f32", Float32Type::get(&getContext()))
-                       .Case("bf16", BFloat16Type::get(&getContext()))
-                       .Case("f16", Float16Type::get(&getContext()))
-                       .Default(Type());
-    if (!element) {
-      getOperation().emitError() << "the dtype is f32, bf16 or f16, not '" << dtype << "'";
-      return signalPassFailure();
-    }
     OpBuilder builder(&getContext());
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
       if (program.getBackward() && threads) {
@@ -451,12 +441,12 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
       PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};
-      if (solvesSystemsApart(program, machine, element)) {
+      if (solvesSystemsApart(program, machine)) {
         machine.solvesSystems = true;
         putSystemsFirst(program);
         program.setExact(false); // the rest of it is rounded as any other program
       }
-      if (failed(planBest(program, builder, machine, symbol, element)))
+      if (failed(planBest(program, builder, machine, symbol)))
         return signalPassFailure();
       program.erase();
     }

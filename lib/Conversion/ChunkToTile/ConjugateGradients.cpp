@@ -9,8 +9,8 @@ using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
 
-bool conversion::solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine, Type element) {
-  if (!machine.isCTA() || !element.isBF16() || !program.getStates().empty() ||
+bool conversion::solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine) {
+  if (!machine.isCTA() || !program.getFactors() || !program.getStates().empty() ||
       int64_t(program.getChunk()) != ConjugateGradientsOp::tokens || !analysis::cancelsInGramSystemsAlone(program))
     return false;
   return llvm::all_of(program.getBody().getOps<chunk::CgOp>(), [](chunk::CgOp op) {

@@ -181,7 +181,7 @@ static std::optional<SmallVector<int64_t>> countOwnSeen(chunk::InteractionOp op)
 /// Rounded numbers have no use for a decay that is exact to f32: its logarithm is then a difference of two sums. Steps
 /// beyond what f32 can hold are as good as minus infinity.
 bool Planner::takesDifferences(chunk::InteractionOp op) {
-  return machine.isCTA() && dataType.isBF16() && !program.getExact() && op.getDecay() && !op.getLinear() &&
+  return machine.isCTA() && factorType && !program.getExact() && op.getDecay() && !op.getLinear() &&
          chunk::tensorOf(op.getDecay()).getRank() == 1 && countOwnSeen(op);
 }
 
@@ -300,7 +300,7 @@ SmallVector<chunk::InteractionOp> Planner::findDotsTogether(chunk::InteractionOp
 /// A decay for each channel of numbers that are rounded: the matrix units take all dots, and the decays as they come.
 bool Planner::planRoundedChannels(chunk::InteractionOp op) {
   int64_t chunk = chunk::tensorOf(op.getDecay()).getShape()[0], channels = chunk::tensorOf(op.getDecay()).getShape()[1];
-  if (!machine.isCTA() || !dataType.isBF16() || program.getExact() || channels % blockTokens != 0 ||
+  if (!machine.isCTA() || !factorType || program.getExact() || channels % blockTokens != 0 ||
       chunk % blockTokens != 0 || !llvm::isPowerOf2_64(uint64_t(chunk)))
     return false;
   SmallVector<chunk::InteractionOp> all{op};
@@ -319,7 +319,7 @@ bool Planner::planRoundedChannels(chunk::InteractionOp op) {
   int64_t workRows =
       ScaledDotsOp::countWorkRows(chunk, chunk, int64_t(op.getPoints().size()), int64_t(op.getSteps().size()),
                                   /*areLogarithms=*/!op.getLinear());
-  Value work = workRows ? alloc({workRows, channels}, dataType) : Value();
+  Value work = workRows ? alloc({workRows, channels}, factorType) : Value();
   for (auto [one, tiles] : llvm::zip(all, rowsAndDots))
     ScaledDotsOp::create(builder, loc, tiles.first, columns, steps, tiles.second, work, count, chunk, /*rounded=*/true,
                          /*logarithms=*/!op.getLinear(), one.getPoints(), one.getSteps());
@@ -330,7 +330,7 @@ bool Planner::planRoundedChannels(chunk::InteractionOp op) {
 /// of factors of single tokens, and met by a matrix product. Within a block: pair by pair.
 void Planner::planChannels(chunk::InteractionOp op, Value factors) {
   // Data of bf16 stay so, and between blocks what is made of them is rounded to it again.
-  bool isRounded = machine.isCTA() && dataType.isBF16() && !program.getExact();
+  bool isRounded = machine.isCTA() && factorType && !program.getExact();
   Value rows = isRounded ? getElements(op.getRows()) : get(op.getRows()),
         columns = isRounded ? getElements(op.getColumns()) : get(op.getColumns()), result = make(op);
   int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size(),
@@ -341,7 +341,7 @@ void Planner::planChannels(chunk::InteractionOp op, Value factors) {
                        /*rounded=*/false, /*logarithms=*/false, op.getPoints(), op.getSteps());
   if (chunk <= blockTokens)
     return;
-  Type element = isRounded ? dataType : Type();
+  Type element = isRounded ? factorType : Type();
   bool arePassed = chunk > 2 * blockTokens; // writes, by whole blocks
   Value scaledRows = alloc(tileOf(rows).getShape(), element),
         scaledColumns = alloc(tileOf(columns).getShape(), arePassed ? Type() : element);

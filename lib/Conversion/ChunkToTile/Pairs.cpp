@@ -12,7 +12,7 @@ using namespace recur::tile;
 
 bool Planner::takesPairs(int64_t rows, int64_t inner) {
   constexpr int64_t worthwhile = 8; // rows: rounding and pairing cost as much as the products of a few
-  if (inTokenLoop || !dataType.isBF16() || rows < worthwhile)
+  if (inTokenLoop || !factorType || rows < worthwhile)
     return false;
   return machine.isCTA() || (machine.hasPairs && inner % 2 == 0);
 }
@@ -80,13 +80,13 @@ static bool isState(Value value) {
 Value Planner::findInterleavedInput(Value value) const {
   auto rows = value.getDefiningOp<chunk::InterleaveOp>();
   Value whole = rows ? findWhole(rows) : Value();
-  return whole && whole.getDefiningOp<chunk::InputOp>() && chunk::tensorOf(value).getRank() == 2 ? whole : Value();
+  return whole && isShortInput(whole) && chunk::tensorOf(value).getRank() == 2 ? whole : Value();
 }
 
 /// Whether all that becomes of what a phase left are right factors of a CTA's products: then it is rounded as it is
 /// loaded.
 bool Planner::isReadRoundedAlone(chunk::TakeOp op) {
-  return machine.isCTA() && dataType.isBF16() && !tiles.contains(op) &&
+  return machine.isCTA() && factorType && !tiles.contains(op) &&
          llvm::all_of(op.getResult().getUses(), [&](OpOperand &use) {
            auto read = dyn_cast<chunk::ReadOp>(use.getOwner());
            return read && use.getOperandNumber() == 1 && takesPairs(read);
@@ -99,9 +99,9 @@ Value Planner::rounded(Value value) {
   auto left = value.getDefiningOp<chunk::TakeOp>();
   if (Value whole = findInterleavedInput(value))
     return shared.rounded[value] = flatten(rounded(whole));
-  bool isData = value.getDefiningOp<chunk::InputOp>() || (left && (left.getRounded() || isReadRoundedAlone(left)));
+  bool isData = isShortInput(value) || (left && (left.getRounded() || isReadRoundedAlone(left)));
   ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
-  Value tile = alloc(shape, dataType);
+  Value tile = alloc(shape, factorType);
   if (isData)
     left ? take(left, tile) : load(value, tile);
   else
@@ -112,7 +112,7 @@ Value Planner::rounded(Value value) {
 Value Planner::roundedOff(Value rows) {
   Value &known = shared.roundedOff[rows];
   if (!known) {
-    Value whole = get(rows), upper = rounded(rows), lower = alloc(tileOf(whole).getShape(), dataType);
+    Value whole = get(rows), upper = rounded(rows), lower = alloc(tileOf(whole).getShape(), factorType);
     map({whole, upper}, lower, rowsOf(lower), [](Scalars &s, ValueRange x) { return s.sub(x[0], x[1]); });
     known = lower;
   }
@@ -120,8 +120,8 @@ Value Planner::roundedOff(Value rows) {
 }
 
 bool Planner::isFactorOnly(Value value) {
-  if (!machine.isCTA() || !dataType.isBF16() || inTokenLoop || chunk::tensorOf(value).getRank() != 2 ||
-      value.use_empty() || isInTwoParts(value))
+  if (!machine.isCTA() || !factorType || inTokenLoop || chunk::tensorOf(value).getRank() != 2 || value.use_empty() ||
+      isInTwoParts(value))
     return false;
   return llvm::all_of(value.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -139,22 +139,23 @@ bool Planner::isFactorOnly(Value value) {
       return number < 2 && !hasChannels && takesPairs(interaction);
     }
     auto give = dyn_cast<chunk::GiveOp>(user);
-    return isa<chunk::OutputOp>(user) || (give && give.getRounded());
+    auto output = dyn_cast<chunk::OutputOp>(user);
+    return (output && isStoredAsFactor(output)) || (give && give.getRounded());
   });
 }
 
 Value Planner::makeRounded(Value value) {
-  Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
+  Value tile = alloc(chunk::tensorOf(value).getShape(), factorType);
   set(value, tile);
   return shared.rounded[value] = tile;
 }
 
 Value Planner::getElements(Value value) {
   auto left = value.getDefiningOp<chunk::TakeOp>();
-  bool isData = machine.isCTA() && dataType.isBF16() && !inTokenLoop && !tiles.contains(value) &&
-                (value.getDefiningOp<chunk::InputOp>() || findInterleavedInput(value) ||
-                 (left && left.getRounded() && !left.getWhole())) &&
-                chunk::tensorOf(value).getRank() == 2;
+  bool isData =
+      machine.isCTA() && factorType && !inTokenLoop && !tiles.contains(value) &&
+      (isShortInput(value) || findInterleavedInput(value) || (left && left.getRounded() && !left.getWhole())) &&
+      chunk::tensorOf(value).getRank() == 2;
   return isData ? rounded(value) : get(value);
 }
 
@@ -167,15 +168,15 @@ Value Planner::paired(Value value, Value count) {
   if (machine.isCTA()) {
     if (!scale)
       return shared.paired[value] = rounded(value);
-    Value tile = alloc(chunk::tensorOf(value).getShape(), dataType);
+    Value tile = alloc(chunk::tensorOf(value).getShape(), factorType);
     map({getElements(rows), get(scale)}, tile, rowsOf(tile),
         [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
     return shared.paired[value] = tile;
   }
-  bool isData = rows.getDefiningOp<chunk::InputOp>() && !tiles.contains(rows);
+  bool isData = isShortInput(rows) && !tiles.contains(rows);
   Value source = isData ? rounded(rows) : get(rows), scales = scale ? get(scale) : Value();
   TileType type = tileOf(source);
-  Value tile = alloc({int64_t(llvm::divideCeil(type.getSize(0), 2)), type.getSize(1), 2}, dataType);
+  Value tile = alloc({int64_t(llvm::divideCeil(type.getSize(0), 2)), type.getSize(1), 2}, factorType);
   PairOp::create(builder, loc, false, source, scales, count, tile);
   return shared.paired[value] = tile;
 }
@@ -185,7 +186,7 @@ Value Planner::pairedColumns(Value value) {
     return known;
   Value source = rounded(value);
   TileType type = tileOf(source);
-  Value tile = alloc({type.getSize(1) / 2, type.getSize(0), 2}, dataType);
+  Value tile = alloc({type.getSize(1) / 2, type.getSize(0), 2}, factorType);
   PairOp::create(builder, loc, true, source, Value(), rowsOf(source), tile);
   return shared.pairedColumns[value] = tile;
 }
@@ -194,9 +195,9 @@ Value Planner::roundedTransposed(Value value, Value count) {
   Value &known = shared.roundedTransposed[value];
   if (known)
     return known;
-  bool isData = value.getDefiningOp<chunk::InputOp>() && !tiles.contains(value);
+  bool isData = isShortInput(value) && !tiles.contains(value);
   Value source = isData ? rounded(value) : get(value);
-  Value tile = alloc({tileOf(source).getSize(1), tileOf(source).getSize(0)}, dataType);
+  Value tile = alloc({tileOf(source).getSize(1), tileOf(source).getSize(0)}, factorType);
   TransposeOp::create(builder, loc, source, count, tile);
   return known = tile;
 }

@@ -10,7 +10,8 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
     chunks, final states are stored. In the loop every value of the program has a tile in scratch memory; tiles that are
     not in use at once share a place. Chains of elementwise functions become one pass. A state that is only read and
     advanced lies transposed, so that no product needs a transpose. Matrices of the tokens are known to be triangular:
-    blocks that the mask empties are neither computed nor multiplied. With `threads` the plan is one of a CTA whose threads
+    blocks that the mask empties are neither computed nor multiplied. The caller's arrays have the types that they are stored in,
+    and factors of products are rounded to the program's `factors`; everything else is f32. With `threads` the plan is one of a CTA whose threads
     take every op together: its tiles lie in shared memory, and those that do not fit in device memory.
 
     Before:
@@ -32,9 +33,8 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
     tile.store %1 rows %n to %arg1[%first] : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<?x16xf32, global>
     ```
   }];
-  let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "of inputs, params and outputs: f32, bf16 or f16">,
-                 Option<"hasPairs", "has-pairs", "bool", "false",
-                        "products of bf16 data are of pairs, which the processor multiplies faster than f32">,
+  let options = [Option<"hasPairs", "has-pairs", "bool", "false",
+                        "products whose factors are rounded to bf16 are of pairs, which the processor multiplies faster than f32">,
                  Option<"hasAMX", "has-amx", "bool", "false",
                         "and does so by AMX, whose left factors lie in rows">,
                  Option<"threads", "threads", "int64_t", "0",

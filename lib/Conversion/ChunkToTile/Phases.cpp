@@ -11,7 +11,7 @@ Value Planner::addPhaseArray(Block &body, Type value, bool isWhole, bool isRound
   ArrayRef<int64_t> sizes = cast<RankedTensorType>(value).getShape();
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   llvm::append_range(shape, isWhole ? sizes : sizes.drop_front());
-  Type element = isRounded && dataType.isBF16() ? dataType : builder.getF32Type();
+  Type element = isRounded && factorType ? factorType : builder.getF32Type();
   return body.addArgument(TileType::get(builder.getContext(), shape, element, Memory::Global, {}, 0), loc);
 }
 
@@ -38,7 +38,7 @@ void Planner::take(chunk::TakeOp op, Value tile) {
 }
 
 void Planner::plan(chunk::GiveOp op) {
-  bool isRounded = op.getRounded() && dataType.isBF16();
+  bool isRounded = op.getRounded() && factorType;
   Value known = isRounded ? shared.rounded.lookup(op.getValue()) : Value();
   if (isRounded && !known && findInterleavedInput(op.getValue()))
     known = rounded(op.getValue());

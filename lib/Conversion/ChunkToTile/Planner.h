@@ -87,10 +87,11 @@ public:
   Planner(chunk::ProgramOp program, mlir::OpBuilder &builder, PlanMachine machine)
       : program(program), builder(builder), loc(program.getLoc()), machine(machine),
         structure(program, machine.solvesSystems),
-        passes([this](chunk::MapOp map) { return isPaired(map); }, /*ofCore=*/!machine.isCTA()) {}
+        passes([this](chunk::MapOp map) { return isPaired(map); }, /*ofCore=*/!machine.isCTA()),
+        factorType(program.getFactors().value_or(mlir::Type())) {}
 
   /// ChunkToTile.cpp: makes the kernel, in front of the program.
-  mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol, mlir::Type elementType);
+  mlir::FailureOr<tile::KernelOp> plan(llvm::StringRef symbol);
 
 private:
   using Numbers = llvm::ArrayRef<int64_t>;
@@ -139,7 +140,7 @@ private:
   /// Loads a state that was kept for this chunk.
   void load(chunk::KeptOp kept);
   void planNexts();
-  mlir::Value getOutput(mlir::Value value);
+  mlir::Value getOutput(chunk::OutputOp output);
   // Phases.cpp: what phases leave to each other.
   mlir::Value addPhaseArray(mlir::Block &body, mlir::Type value, bool isWhole, bool isRounded);
   void plan(chunk::GiveOp op);
@@ -279,6 +280,13 @@ private:
   /// Data as they came, where they are read number by number.
   mlir::Value getElements(mlir::Value value);
   bool isReadRoundedAlone(chunk::TakeOp op);
+  /// Whether an array of the caller's has the type that factors are rounded to.
+  template <typename Op> bool isStoredAsFactor(Op op) const { return factorType && op.getStored() == factorType; }
+  /// Whether the value is such an array's, as it came.
+  bool isShortInput(mlir::Value value) const {
+    auto input = value.getDefiningOp<chunk::InputOp>();
+    return input && isStoredAsFactor(input);
+  }
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);
   /// Whether rows that a CTA's products take are two factors of bf16, and the second: what rounding left of the first.
@@ -352,7 +360,7 @@ private:
   PlanMachine machine;
   analysis::ChunkStructure structure;
   analysis::ElementwisePasses passes;
-  mlir::Type dataType;                 // of the caller's inputs and outputs
+  mlir::Type factorType;               // that factors of products are rounded to; null where they are not
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
   mlir::Operation *lastLoad = nullptr; // of this chunk: inputs are loaded at its beginning
   llvm::DenseMap<mlir::Value, mlir::Value> inputArrays, keptArrays;
@@ -379,9 +387,9 @@ private:
   Shared shared;
 };
 
-/// Whether all conjugate gradients of the program can be one op each of the machine's, on data of this type, and
+/// Whether all conjugate gradients of the program can be one op each of the machine's, and
 /// nothing else of it cancels.
-bool solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine, mlir::Type element);
+bool solvesSystemsApart(chunk::ProgramOp program, const PlanMachine &machine);
 /// Moves behind conjugate gradients what these do not need: it would take room beside them.
 void putSystemsFirst(chunk::ProgramOp program);
 

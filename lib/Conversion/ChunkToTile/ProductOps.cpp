@@ -218,7 +218,7 @@ void Planner::plan(chunk::ReadOp op) {
       auto left = other.getDefiningOp<chunk::TakeOp>();
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(read);
-      read.getPlusMutable().assign(left && left.getRounded() && dataType.isBF16() ? rounded(other) : get(other));
+      read.getPlusMutable().assign(left && left.getRounded() && factorType ? rounded(other) : get(other));
       planned.insert(sum);
     }
     return;

@@ -207,11 +207,11 @@ static std::optional<std::pair<Value, Value>> matchProjection(chunk::MapOp op) {
 }
 
 bool Planner::isFactorOfData(chunk::ParamOp param) {
-  return machine.isCTA() && dataType.isBF16() && !param->use_empty() &&
+  return machine.isCTA() && isStoredAsFactor(param) && !param->use_empty() &&
          llvm::all_of(param->getUsers(), [&](Operation *user) {
            auto map = dyn_cast<chunk::MapOp>(user);
            auto factors = map ? matchProjection(map) : std::nullopt;
-           return factors && factors->first == param && factors->second.getDefiningOp<chunk::InputOp>() &&
+           return factors && factors->first == param && isShortInput(factors->second) &&
                   user->getBlock() == param->getBlock();
          });
 }

@@ -341,16 +341,16 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
     if (!inverseThatReads(input))
       lifted[input] =
           InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
-                          input.getName(), input.getShared());
+                          input.getNameAttr(), input.getSharedAttr(), input.getStoredAttr());
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
-                                    param.getName());
+                                    param.getNameAttr(), param.getStoredAttr());
   for (auto [index, state] : llvm::enumerate(recurrence.getStates()))
     states.push_back(
         isOfChunk(index)
             ? ValueBuilder(builder, loc).stateConstant(0, makeTensor(context, dgps::shapeOf(state.getResult())))
             : StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
-                              state.getName()));
+                              state.getNameAttr(), state.getStoredAttr()));
   nexts.resize(states.size());
   for (unsigned state = 0; state < states.size() && statesToLoop.empty(); ++state)
     buildState(state);
@@ -362,7 +362,7 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
     return {};
   }
   for (auto [output, value] : outputs)
-    OutputOp::create(builder, output.getLoc(), output.getName(), value);
+    OutputOp::create(builder, output.getLoc(), output.getNameAttr(), value, output.getStoredAttr());
   turnNexts();
   for (auto [index, state] : llvm::enumerate(states))
     if (!isOfChunk(index))

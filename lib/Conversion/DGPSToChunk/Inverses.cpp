@@ -44,7 +44,8 @@ static SeparatedInverse separate(const RecurrenceAnalysis &analysis, const Inver
     result.linear = !form.decay.log;
   }
   auto makeInput = [&](StringRef name) -> Value {
-    return dgps::InputOp::create(builder, loc, result.right.getType(), (state.getName() + "." + name).str(), false);
+    return dgps::InputOp::create(builder, loc, result.right.getType(), (state.getName() + "." + name).str(), false,
+                                 TypeAttr());
   };
   if (form.kind != Kind::OfLeftRead)
     result.ofRight = makeInput("right");

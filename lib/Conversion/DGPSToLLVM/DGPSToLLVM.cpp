@@ -33,18 +33,13 @@ namespace {
 struct ConvertDGPSToLLVMPass : conversion::impl::ConvertDGPSToLLVMPassBase<ConvertDGPSToLLVMPass> {
   using ConvertDGPSToLLVMPassBase::ConvertDGPSToLLVMPassBase;
   void runOnOperation() override {
-    std::optional<DataType> storage = parseDataType(dtype);
-    if (!storage || storage == DataType::F64) {
-      getOperation().emitError() << "the dtype is f32, bf16 or f16, not '" << dtype << "'";
-      return signalPassFailure();
-    }
     OpBuilder builder(&getContext());
     for (dgps::RecurrenceOp recurrence : llvm::to_vector(getOperation().getOps<dgps::RecurrenceOp>())) {
       recurrence.dropStarts();
       builder.setInsertionPoint(recurrence);
       LLVM::LLVMFuncOp function =
           makeFunction(builder, recurrence.getLoc(), symbol.empty() ? recurrence.getSymName() : StringRef(symbol));
-      StepBuilder step(recurrence, *storage, function, builder);
+      StepBuilder step(recurrence, function, builder);
       if (failed(step.build()))
         return signalPassFailure();
       if (int64_t bytes = step.getWorkspaceBytes())

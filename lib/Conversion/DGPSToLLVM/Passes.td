@@ -33,8 +33,7 @@ def ConvertDGPSToLLVMPass : Pass<"convert-dgps-to-llvm", "::mlir::ModuleOp"> {
     llvm.func @mean(%arrays: !llvm.ptr, %tokens: i64, %workspace: !llvm.ptr {llvm.align = 64 : i64, llvm.noalias}) attributes {passthrough = ["recur-scalar-loops"]}
     ```
   }];
-  let options = [Option<"dtype", "dtype", "std::string", "\"f32\"", "type of inputs, params and outputs: f32, bf16 or f16">,
-                 Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the recurrence's if empty">];
+  let options = [Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the recurrence's if empty">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];
 }

@@ -30,13 +30,13 @@ struct StatePlace {
 struct TokenArray {
   mlir::Value pointer;
   mlir::Value stride;
+  DataType type;
 };
 
 class StepBuilder {
 public:
-  StepBuilder(dgps::RecurrenceOp recurrence, DataType storage, mlir::LLVM::LLVMFuncOp function,
-              mlir::OpBuilder &builder)
-      : recurrence(recurrence), storage(storage), function(function), b(builder, recurrence.getLoc()) {}
+  StepBuilder(dgps::RecurrenceOp recurrence, mlir::LLVM::LLVMFuncOp function, mlir::OpBuilder &builder)
+      : recurrence(recurrence), function(function), b(builder, recurrence.getLoc()) {}
   /// Fills the function, which is empty; an op without a meaning here is named in a diagnostic.
   mlir::LogicalResult build();
   /// What the kernel needs of its caller, once it is built.
@@ -73,7 +73,6 @@ private:
   StatePlace *findStateToUpdateInPlace(mlir::Operation *op);
 
   dgps::RecurrenceOp recurrence;
-  DataType storage;
   mlir::LLVM::LLVMFuncOp function;
   ScalarCode b;
   mlir::Operation *lastPlaced = nullptr; // of the places, at the function's start

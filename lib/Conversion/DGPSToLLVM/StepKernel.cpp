@@ -2,6 +2,7 @@
 // or that is used once, has no place at all: each use computes its elements. So an update such as exp(g) * S + u k^T is
 // one pass over the state, in place.
 #include "ABI/KernelSignature.h"
+#include "Analysis/StoredTypes.h"
 #include "Conversion/DGPSToLLVM/StepBuilder.h"
 #include "Conversion/ToLLVM/Code.h"
 
@@ -93,26 +94,27 @@ Value StepBuilder::placeAnywhere(Item &item) {
 
 void StepBuilder::readArrays() {
   int64_t index = 0;
-  abi::forEachArrayOf(recurrence, [&](const abi::RoleFacts &facts, auto) {
+  abi::forEachArrayOf(recurrence, [&](const abi::RoleFacts &facts, auto declaration) {
     Value array = b.atByte(function.getArgument(abi::ArraysParameter), index++ * abi::arrayBytes);
     arrays[int(facts.role)].push_back({b.load(b.atByte(array, abi::dataOffset), b.pointerType()),
-                                       b.load(b.atByte(array, abi::tokenStrideOffset), b.indexType())});
+                                       b.load(b.atByte(array, abi::tokenStrideOffset), b.indexType()),
+                                       analysis::getStoredDataType(declaration.getStored())});
   });
 }
 
 Value StepBuilder::startOfToken(TokenArray array, Value token) {
-  return b.at(array.pointer, b.multiplyIndex(token, array.stride), b.getStoredType(storage));
+  return b.at(array.pointer, b.multiplyIndex(token, array.stride), b.getStoredType(array.type));
 }
 
 void StepBuilder::copyFromMemory(Value value, TokenArray from, Value token) {
   Item item = shapeOf(value);
   Value start = token ? startOfToken(from, token) : from.pointer;
   if (item.rank == 0) {
-    Value number = b.loadStored(storage, start, b.index(0));
+    Value number = b.loadStored(from.type, start, b.index(0));
     item.element = [number](Value, Value) { return number; };
   } else {
-    item.element = [this, start, columns = item.columns](Value i, Value j) {
-      return b.loadStored(storage, start, i ? b.addIndex(b.multiplyIndex(i, b.index(columns)), j) : j);
+    item.element = [this, type = from.type, start, columns = item.columns](Value i, Value j) {
+      return b.loadStored(type, start, i ? b.addIndex(b.multiplyIndex(i, b.index(columns)), j) : j);
     };
     placeAnywhere(item);
   }
@@ -156,7 +158,7 @@ void StepBuilder::buildOutput(OutputOp output, Value token) {
   Item item = items.at(output.getValue());
   buildChoice(b.builder, b.loc, buildIsPresent(b.builder, b.loc, to.pointer), [&] {
     Value start = startOfToken(to, token);
-    forEach(item, [&](Value i, Value j, Value flat) { b.storeRounded(storage, item.element(i, j), start, flat); });
+    forEach(item, [&](Value i, Value j, Value flat) { b.storeRounded(to.type, item.element(i, j), start, flat); });
   });
 }
 

@@ -48,6 +48,8 @@ static LogicalResult fuseDifference(arith::SubFOp difference, PatternRewriter &r
 namespace {
 struct FuseMultiplyAdds : recur::conversion::impl::FuseMultiplyAddsPassBase<FuseMultiplyAdds> {
   void runOnOperation() override {
+    if (!getOperation()->removeDiscardableAttr(recur::conversion::shortDataAttribute))
+      return;
     RewritePatternSet patterns(&getContext());
     patterns.add(fuseSum);
     patterns.add(fuseDifference);

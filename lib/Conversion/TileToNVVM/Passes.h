@@ -6,6 +6,9 @@
 
 namespace recur::conversion {
 
+/// What `convert-tile-to-nvvm` says of a module of kernels that have data of 16 bits, for `fuse-multiply-adds`.
+inline constexpr llvm::StringLiteral shortDataAttribute = "tile.short_data";
+
 #define GEN_PASS_DECL
 #include "Conversion/TileToNVVM/Passes.h.inc"
 

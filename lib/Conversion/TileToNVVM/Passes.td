@@ -49,7 +49,8 @@ def FuseMultiplyAddsPass : Pass<"fuse-multiply-adds"> {
   let summary = "a product that only a sum takes and the sum are one instruction";
   let description = [{
     Kernels of a GPU for data of 16 bits are bound by the instructions that they issue, and one rounding less is no worse
-    for them; those of float32 go without. A product that is taken twice stays, since it would be made twice; so does what
+    for them; those of float32 alone go without. A module with such data says so by the attribute `tile.short_data`, which
+    `convert-tile-to-nvvm` leaves and this pass takes away. A product that is taken twice stays, since it would be made twice; so does what
     takes a number apart by multiplying it and taking two differences, which an exact product would undo.
 
     Before:

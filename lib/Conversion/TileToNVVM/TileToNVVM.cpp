@@ -41,12 +41,22 @@ static std::optional<int64_t> findListedChunk(KernelOp kernel) {
   return std::nullopt;
 }
 
+/// Whether an array of the kernel has numbers of 16 bits.
+static bool hasShortData(KernelOp kernel) {
+  return llvm::any_of(kernel.getBody().getArgumentTypes(), [](Type type) {
+    auto array = dyn_cast<TileType>(type);
+    return array && array.getElementType().getIntOrFloatBitWidth() == 16;
+  });
+}
+
 namespace {
 struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBase<ConvertTileToNVVMPass> {
   using ConvertTileToNVVMPassBase::ConvertTileToNVVMPassBase;
   void runOnOperation() override {
     SmallVector<KernelOp> kernels(getOperation().getOps<KernelOp>());
     OpBuilder builder(&getContext());
+    if (llvm::any_of(kernels, hasShortData))
+      getOperation()->setAttr(recur::conversion::shortDataAttribute, builder.getUnitAttr());
     for (KernelOp kernel : kernels) {
       if (!kernel.getThreads()) {
         kernel.emitOpError("cannot be lowered: it is the plan of a core, or of several roles");

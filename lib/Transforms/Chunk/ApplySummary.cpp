@@ -22,6 +22,7 @@ ProgramOp recur::chunk::makeApplyProgram(OpBuilder &builder, ProgramOp summary) 
   SummaryParts parts = getSummaryParts(summary);
   auto program =
       ProgramOp::create(builder, loc, (summary.getSymName() + "_apply").str(), summary.getDims(), /*chunk=*/1);
+  program.setFactorsAttr(summary.getFactorsAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&program.getBody().front());
   auto copyOf = [&](StateOp part) { return StateOp::create(builder, loc, part.getType(), part.getName()); };

@@ -1,4 +1,5 @@
 // The program of a program's gradient, from the adjoints of its ops.
+#include "Analysis/FactorType.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkAdjoints.h"
 
@@ -48,6 +49,9 @@ struct DifferentiatePass : recur::chunk::impl::DifferentiatePassBase<Differentia
         remains.erase(); // it is about the way forward
       if (failed(Differentiator(gradient).run()))
         return signalPassFailure();
+      // Cotangents are factors too.
+      if (gradient.getFactors() && !recur::analysis::findFactorType(gradient))
+        gradient.removeFactorsAttr();
     }
   }
 };
@@ -59,8 +63,9 @@ void Differentiator::turnOutputs() {
   for (OutputOp output : llvm::to_vector(block.getOps<OutputOp>())) {
     OpBuilder before(output);
     ValueBuilder build(builder, output.getLoc());
-    auto cotangent = InputOp::create(before, output.getLoc(), output.getValue().getType(),
-                                     builder.getStringAttr("cotangent." + output.getName()), UnitAttr());
+    auto cotangent =
+        InputOp::create(before, output.getLoc(), output.getValue().getType(),
+                        builder.getStringAttr("cotangent." + output.getName()), UnitAttr(), output.getStoredAttr());
     adjoints.add(build, output.getValue(), cotangent);
     output.erase();
   }
@@ -98,7 +103,7 @@ void Differentiator::giveInputs() {
     ValueBuilder build(builder, input.getLoc());
     Value cotangent = adjoints.of(input);
     OutputOp::create(builder, input.getLoc(), builder.getStringAttr("gradient." + input.getName()),
-                     cotangent ? cotangent : build.constant(0, tensorOf(input)));
+                     cotangent ? cotangent : build.constant(0, tensorOf(input)), input.getStoredAttr());
   }
 }
 

@@ -238,10 +238,11 @@ Value LeadSplitter::carryDelay(OpBuilder &inside, StateOp state, function_ref<Va
 ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   auto carry = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_carry").str(), program.getDims(),
                                  program.getChunk());
+  carry.setFactorsAttr(program.getFactorsAttr());
   OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
   llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
-    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName());
+    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName(), state.getStoredAttr());
   for (StateOp state : leading) {
     Value own = states[state];
     Location loc = state.getLoc();

@@ -1,6 +1,7 @@
 #ifndef RECUR_TRANSFORMS_CHUNK_PASSES_TD
 #define RECUR_TRANSFORMS_CHUNK_PASSES_TD
 
+include "Transforms/Chunk/TypePasses.td"
 include "mlir/Pass/PassBase.td"
 include "lib/Transforms/Chunk/Phases.td"
 

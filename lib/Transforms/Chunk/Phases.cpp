@@ -409,6 +409,7 @@ Value PhaseSplitter::take(OpBuilder &builder, Value value) {
 ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   auto result = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + suffixes[phase]).str(),
                                   program.getDims(), program.getChunk());
+  result.setFactorsAttr(program.getFactorsAttr());
   result.setExact(isExact || (solvesApart && phase == Late)); // what solves the systems says whether it need not be
   OpBuilder inside = OpBuilder::atBlockBegin(&result.getBody().front());
   IRMapping copies;

@@ -33,4 +33,27 @@ def NormalizePass : Pass<"dgps-normalize", "::recur::dgps::RecurrenceOp"> {
   }];
 }
 
+def StorePass : Pass<"dgps-store", "::recur::dgps::RecurrenceOp"> {
+  let summary = "say which type each array has in the caller's memory";
+  let description = [{
+    Gives each input, param, state and output the attribute `stored` for its type, where that is not f32. `types` is what
+    `recurc --dtype` takes: the type of all inputs, params and outputs, and those of others by name; a state that is not
+    named is f32. What says its type already keeps it, so that a recurrence that was read from a file goes on as it was.
+
+    Before:
+    ```mlir
+    %k = dgps.input "k" : <8>
+    %g = dgps.input "g" : <scalar>
+    %S = dgps.state "S" : <4x8>
+    ```
+    After `--dgps-store=types=bf16,g=f32`:
+    ```mlir
+    %k = dgps.input "k" stored bf16 : <8>
+    %g = dgps.input "g" : <scalar>
+    %S = dgps.state "S" : <4x8>
+    ```
+  }];
+  let options = [Option<"types", "types", "std::string", "\"f32\"", "as --dtype of recurc">];
+}
+
 #endif // RECUR_TRANSFORMS_DGPS_PASSES_TD

@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s --implicit-check-not=tile.kernel
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=f32 threads=256" | FileCheck %s --check-prefix=F32
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s --implicit-check-not=tile.kernel
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=F32
 
 // One state that is read and advanced with rows of bf16 stays in registers: threads of four roles, and stages of what a
 // chunk brings. Here that is 8 KiB of w, k and y each: four stages of 24 KiB; and then what is stored, 9 KiB of the state

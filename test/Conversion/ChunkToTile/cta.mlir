@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256" | FileCheck %s
 // RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 shared-bytes=20000" | FileCheck %s --check-prefix=SMALL
 
 // The plan of a CTA of one team. Its tiles lie in shared memory, rows four banks apart; data and what is computed are

@@ -1,5 +1,5 @@
 // RUN: recur-opt %s --convert-chunk-to-tile=symbol=kernel -split-input-file | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="symbol=kernel dtype=bf16 threads=256" -split-input-file | FileCheck %s --check-prefix=CTA
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="symbol=kernel threads=256" -split-input-file | FileCheck %s --check-prefix=CTA
 
 // What the token before had is the row before: a delay copies the state's row alone, and a delay of what is delayed is
 // one row further back.

@@ -1,6 +1,6 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=f32" | FileCheck %s --check-prefix=SOLVE
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16" | FileCheck %s --check-prefix=SOLVE
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=SOLVE
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile | FileCheck %s --check-prefix=SOLVE
 
 // An inverse that nothing but products of bf16 take is made as they take it, of whole blocks of 16 rows. Otherwise it is
 // what an identity is solved for, and zeros stay above the diagonal as the columns are scaled.

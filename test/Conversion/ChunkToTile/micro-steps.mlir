@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
 
 // The rows of an input that has one for each micro-step lie as they are interleaved: one load, in bf16, and a view. All
 // dots stay in registers, and one pass masks and decays the rows of all steps: with two writes a token, row 2 t + j sees

@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="dtype=bf16 has-pairs=true" -split-input-file | FileCheck %s
-// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="dtype=bf16 has-pairs=true has-amx=true" -split-input-file | FileCheck %s --check-prefix=AMX
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="has-pairs=true" -split-input-file | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="has-pairs=true has-amx=true" -split-input-file | FileCheck %s --check-prefix=AMX
 
 // Rows are scaled as they are put in pairs, so that pass is none of the maps' that make the rows: the square is computed
 // by itself.

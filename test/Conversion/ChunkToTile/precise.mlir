@@ -1,6 +1,6 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 has-pairs=true" | FileCheck %s --check-prefix=CORE
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=f32 threads=256" | FileCheck %s --check-prefix=CORE
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="has-pairs=true" | FileCheck %s --check-prefix=CORE
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=CORE
 
 // What a matrix of the tokens is applied to for a precise advance is two factors of bf16: the second is what rounding
 // leaves of the first. So is what the advance writes, where such a matrix is applied to it. The state takes it rounded.

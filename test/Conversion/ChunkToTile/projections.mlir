@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16" | FileCheck %s --check-prefix=CORE
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile | FileCheck %s --check-prefix=CORE
 
 // A matrix that the vectors of all tokens are multiplied by is a factor of one product. For the matrix units of a CTA it is
 // of data as they came where both are data, and of f32 where one was computed.

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --chunk-advance-last --chunk-decay-reads --convert-chunk-to-tile="threads=256" | FileCheck %s
 
 // Where no state goes from chunk to chunk, sums that only passes over elements take stay in registers; and of two that are
 // added up the second starts from what is made of the first, which is scaled before.

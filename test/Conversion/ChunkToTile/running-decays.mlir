@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=f32" | FileCheck %s --check-prefix=LONG
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=LONG
 
 // Rows that two readers scale by the decay so far: a scan for each, one behind the other, since the matrix units sum up
 // logarithms of bf16 for both. The first also ends with the decay of the chunk.

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
 
 // Of two interactions that have their writes and the decays of each channel in common, the second is made with the
 // first, in the same work, since its rows are there: what scales the writes is found once. What comes between them in

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="threads=256 dtype=bf16" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
 
 // Keys that the decay behind them scales stand behind the interactions in the program, and take nothing but what was
 // loaded: they are made and stored where the others are. What is left as it was loaded is stored behind the

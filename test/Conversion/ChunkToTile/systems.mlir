@@ -1,8 +1,8 @@
 // Conjugate gradients on a decayed sum of squares of keys are one op of a CTA, on the arrays as they lie. What the systems do
 // not need comes behind them, and what nothing but the region takes is not made.
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
 // Data of f32, or smaller chunks, have products and passes in a loop.
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=f32 threads=256" | FileCheck %s --check-prefix=LOOP
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=LOOP
 
 // CHECK-LABEL: tile.kernel @systems
 // CHECK-SAME: threads 128

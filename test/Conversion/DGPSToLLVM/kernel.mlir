@@ -1,6 +1,6 @@
 // RUN: recur-opt %s --convert-dgps-to-llvm -split-input-file | FileCheck %s
-// RUN: recur-opt %s --convert-dgps-to-llvm=dtype=bf16 -split-input-file | FileCheck %s --check-prefix=BF16
-// RUN: recur-opt %s --convert-dgps-to-llvm='dtype=f16 symbol=other' -split-input-file | FileCheck %s --check-prefix=F16
+// RUN: recur-opt %s --dgps-store=types=bf16 --convert-dgps-to-llvm -split-input-file | FileCheck %s --check-prefix=BF16
+// RUN: recur-opt %s --dgps-store=types=f16 --convert-dgps-to-llvm=symbol=other -split-input-file | FileCheck %s --check-prefix=F16
 
 // One loop over tokens and one over elements each for the input, the sum, the output. The state is a vector: it lies on the
 // stack, and goes to the caller in the end. There is no scratch memory.

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 
 // Channels that are carried from chunk to chunk by themselves have a thread each: nothing lies in shared memory and
 // nobody waits. Loads of eight chunks of 4 arrays are on their way while eight chunks are computed, each behind the one

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" \
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" \
 // RUN:   | sed -E 's/^( *tile.kernel @chain .*) \{/\1 awaits [3, 5] {/' | recur-opt --convert-tile-to-nvvm --cse | FileCheck %s
 
 // The warps that load ask for what nobody leaves at the same time, wait for the chunk's flag, and then ask for the rest.

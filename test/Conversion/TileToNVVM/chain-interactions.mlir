@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 
 // A chain that makes interactions and running decays itself has three warpgroups. The first has the state, and takes registers
 // that the third gives; the second multiplies rows of a stage, masks and scales what comes of it, and leaves it in the stage

@@ -1,4 +1,4 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
 
 // A chain that applies matrices and makes the output. A read that the next chunk does not wait for runs in company of one
 // that it waits for; the state is advanced before the output is made. What a matrix is applied to may be no number: threads

@@ -1,8 +1,8 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MEETING
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MAPS
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm=lists=true --cse | FileCheck %s --check-prefix=LISTED
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=STRIPS
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MEETING
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=MAPS
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm=lists=true --cse | FileCheck %s --check-prefix=LISTED
 
 // The state, 64 by 32, is 16 numbers of each thread of a warpgroup. What was read of it, rounded, is the left factor of
 // the product that advances it.

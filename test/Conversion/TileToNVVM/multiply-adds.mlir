@@ -1,4 +1,9 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm --cse --fuse-multiply-adds --canonicalize | FileCheck %s
+// RUN: sed 's/xbf16/xf32/' %s | recur-opt --convert-tile-to-nvvm --cse --fuse-multiply-adds | FileCheck %s --check-prefix=F32 --implicit-check-not=intr.fma
+
+// A module with data of 16 bits, and of f32 alone.
+// F32: llvm.func @sum
+// F32: arith.mulf
 
 // CHECK-LABEL: llvm.func @sum
 // CHECK: %[[A:.*]] = llvm.load {{.*}} !llvm.ptr<3> -> f32
@@ -6,8 +11,8 @@
 // CHECK: %[[C:.*]] = llvm.load {{.*}} !llvm.ptr<3> -> f32
 // CHECK-NEXT: llvm.intr.fma(%[[A]], %[[B]], %[[C]])
 // CHECK-NOT: arith.{{addf|mulf}}
-tile.kernel @sum required 0 workspace 0 threads 32 shared 4096 {
-^bb0(%n: i64):
+tile.kernel @sum required 1 workspace 0 threads 32 shared 4096 {
+^bb0(%data: !tile.tile<?x8xbf16, global>, %n: i64):
   %a = tile.alloc at 0 : !tile.tile<8xf32, shared, [1]>
   %b = tile.alloc at 128 : !tile.tile<8xf32, shared, [1]>
   %c = tile.alloc at 256 : !tile.tile<8xf32, shared, [1]>

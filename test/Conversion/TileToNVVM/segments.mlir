@@ -1,5 +1,5 @@
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=NVVM
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" | FileCheck %s
+// RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" --convert-tile-to-nvvm --cse | FileCheck %s --check-prefix=NVVM
 
 // The loop goes over what the CTA has and what it goes over before; of that it stores no rows. The state is that of the
 // caller where the CTA begins at the first chunk, and is given back by the last CTA.

@@ -891,3 +891,10 @@ chunk.program @both {} chunk 8 {
   // expected-error@+1 {{'chunk.take' op is rounded to the type of the data or precise, but not both}}
   %x = chunk.take "x" rounded precise triangle [1, 1] : tensor<8x8xf32>
 }
+
+// -----
+
+chunk.program @typed {} chunk 4 {
+  // expected-error @+1 {{'chunk.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
+  %x = chunk.input "x" stored f64 : tensor<4xf32>
+}

@@ -202,3 +202,17 @@ chunk.program @remains {} chunk 8 {
   chunk.next %S, %S : tensor<5x3xf32>
   chunk.next %R, %R : tensor<5x3xf32>
 }
+
+// CHECK-LABEL: chunk.program @stored {} chunk 4 factors bf16 {
+chunk.program @stored {} chunk 4 factors bf16 {
+  // CHECK: chunk.input "x" shared stored bf16 : tensor<4xf32>
+  %x = chunk.input "x" shared stored bf16 : tensor<4xf32>
+  // CHECK: chunk.param "a" stored f16 : tensor<1xf32>
+  %a = chunk.param "a" stored f16 : tensor<1xf32>
+  // CHECK: chunk.state "h" stored bf16 : tensor<f32>
+  %h = chunk.state "h" stored bf16 : tensor<f32>
+  %all, %last = chunk.scan %h, %x : tensor<f32>, tensor<4xf32>
+  // CHECK: chunk.output "y" %all stored f16 : tensor<4xf32>
+  chunk.output "y" %all stored f16 : tensor<4xf32>
+  chunk.next %h, %last : tensor<f32>
+}

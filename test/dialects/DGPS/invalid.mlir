@@ -283,3 +283,10 @@ dgps.recurrence @start_of_another_type {} {
   %s = "dgps.state"(%p) {name = "s"} : (!dgps.real<scalar>) -> !dgps.real<3>
   dgps.next %s, %s : <3>
 }
+
+// -----
+
+dgps.recurrence @typed {} {
+  // expected-error @+1 {{'dgps.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
+  %x = dgps.input "x" stored f64 : <scalar>
+}

@@ -98,4 +98,19 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
   dgps.next %Z, %Z : <3>
 }
 // CHECK-NEXT:  }
+
+// CHECK-NEXT:  dgps.recurrence @stored {} {
+dgps.recurrence @stored {} {
+  // CHECK-NEXT:    %x = dgps.input "x" shared stored bf16 : <scalar>
+  %x = dgps.input "x" shared stored bf16 : <scalar>
+  // CHECK-NEXT:    %a = dgps.param "a" stored f16 : <scalar>
+  %a = dgps.param "a" stored f16 : <scalar>
+  // CHECK-NEXT:    %h = dgps.state "h" start %a stored bf16 : <scalar>
+  %h = dgps.state "h" start %a stored bf16 : <scalar>
+  // CHECK-NEXT:    dgps.output "y" %x stored f16 : <scalar>
+  dgps.output "y" %x stored f16 : <scalar>
+  // CHECK-NEXT:    dgps.next %h, %x : <scalar>
+  dgps.next %h, %x : <scalar>
+}
+// CHECK-NEXT:  }
 // CHECK-NEXT:}

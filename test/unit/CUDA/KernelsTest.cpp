@@ -45,7 +45,7 @@ void write(const std::string &path, llvm::StringRef bytes) {
 /// Data of so many tokens, and what the token-by-token interpreter makes of them.
 void leaveData(dgps::RecurrenceOp recurrence, DataType type, int64_t tokens, const std::string &folder) {
   check::Tameness wanted;
-  wanted.type = type;
+  wanted.types = type;
   auto drawn = check::makeJudgedData(recurrence, {2, tokens, 2, 1}, uint64_t(tokens), wanted);
   ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
   llvm::sys::fs::create_directories(folder);
@@ -119,7 +119,7 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   dgps::RecurrenceOp recurrence = (*specification)->getRecurrences().front();
   PipelineOptions pipeline;
   pipeline.target = *findTarget("sm_90a");
-  pipeline.dataType = GetParam().type;
+  pipeline.dataTypes = GetParam().type;
   compile::Listings listings;
   listings.wantsCubin = true;
   auto kernels = compile::compileKernels(recurrence, pipeline, {}, listings);

@@ -26,7 +26,7 @@ protected:
     mlir::Value bound = program.getRemains("S").getBound();
     auto type = chunk::makeTokens(&context, 4, chunk::shapePerToken(bound));
     auto everywhere = chunk::BroadcastOp::create(builder, program.getLoc(), type, bound);
-    chunk::OutputOp::create(builder, program.getLoc(), builder.getStringAttr("bound"), everywhere);
+    chunk::OutputOp::create(builder, program.getLoc(), builder.getStringAttr("bound"), everywhere, mlir::TypeAttr());
     Data data = randomData(recurrenceOf(*module), {1, tokens, 1, 1}, 1);
     auto fill = [&](const char *name, double x) {
       if (auto found = data.inputs.find(name); found != data.inputs.end())

@@ -23,10 +23,11 @@ protected:
     auto nameOf = [](llvm::StringRef name) { return (name + ".moved").str(); };
     llvm::SmallVector<std::pair<chunk::StateOp, chunk::StateOp>> states;
     for (chunk::InputOp input : program.getInputs())
-      tangents.set(input,
-                   chunk::InputOp::create(builder, loc, input.getType(), nameOf(input.getName()), input.getShared()));
+      tangents.set(input, chunk::InputOp::create(builder, loc, input.getType(), nameOf(input.getName()),
+                                                 input.getShared(), mlir::TypeAttr()));
     for (chunk::ParamOp param : program.getParams())
-      tangents.set(param, chunk::ParamOp::create(builder, loc, param.getType(), nameOf(param.getName())));
+      tangents.set(param,
+                   chunk::ParamOp::create(builder, loc, param.getType(), nameOf(param.getName()), mlir::TypeAttr()));
     for (chunk::StateOp state : program.getStates()) {
       states.push_back({state, chunk::StateOp::create(builder, loc, state.getType(), nameOf(state.getName()))});
       tangents.set(state, states.back().second);
@@ -42,7 +43,7 @@ protected:
       mlir::Value moved = tangents.of(output.getValue());
       if (!moved)
         moved = build.constant(0, chunk::tensorOf(output.getValue()));
-      chunk::OutputOp::create(builder, loc, nameOf(output.getName()), moved);
+      chunk::OutputOp::create(builder, loc, nameOf(output.getName()), moved, mlir::TypeAttr());
     }
     for (auto [state, direction] : states) {
       mlir::Value moved = tangents.of(state.getNext().getValue());

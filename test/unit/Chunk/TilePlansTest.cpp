@@ -30,14 +30,23 @@ protected:
   Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype = "f32", bool hasPairs = false,
             bool hasAMX = false) {
     conversion::ConvertChunkToTilePassOptions options;
-    options.dtype = dtype.str();
     options.hasPairs = hasPairs;
     options.hasAMX = hasAMX;
-    return plan(module, chunk, options);
+    return plan(module, chunk, dtype, options);
   }
 
-  Plan plan(mlir::ModuleOp module, int64_t chunk, const conversion::ConvertChunkToTilePassOptions &options) {
+  /// All arrays have the type, and factors of products what follows from it.
+  void store(mlir::ModuleOp module, llvm::StringRef dtype) {
+    mlir::PassManager passes(&context);
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createStorePass({dtype.str()}));
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass());
+    EXPECT_TRUE(mlir::succeeded(passes.run(module)));
+  }
+
+  Plan plan(mlir::ModuleOp module, int64_t chunk, llvm::StringRef dtype,
+            const conversion::ConvertChunkToTilePassOptions &options) {
     Plan result{toChunk(module, chunk), {}};
+    store(*result.module, dtype);
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
@@ -92,10 +101,9 @@ TEST_P(Plans, ComputeInOneTeam) {
                                            {"bf16", 4096, 16},
                                            {"bf16", tile::mostSharedBytes, 1}}) {
     conversion::ConvertChunkToTilePassOptions options;
-    options.dtype = dtype;
     options.threads = 128;
     options.sharedBytes = sharedBytes;
-    Plan tiles = plan(*module, chunk, options);
+    Plan tiles = plan(*module, chunk, dtype, options);
     EXPECT_LE(int64_t(*tiles.kernel().getShared()), sharedBytes);
     for (int64_t tokens : {0, 5, 37}) {
       Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
@@ -121,6 +129,7 @@ protected:
   PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype,
                   bool cutShort = false) {
     PhasedPlan result{toChunk(recurrences, chunk, /*saysWhatRemains=*/true), {}, {}};
+    store(*result.module, dtype);
     mlir::PassManager clean(&context);
     clean.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
     clean.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
@@ -143,7 +152,6 @@ protected:
     lower.addNestedPass<chunk::ProgramOp>(chunk::createAdvanceLastPass());
     lower.addNestedPass<chunk::ProgramOp>(chunk::createDecayReadsPass());
     conversion::ConvertChunkToTilePassOptions options;
-    options.dtype = dtype.str();
     options.threads = 128;
     lower.addPass(conversion::createConvertChunkToTilePass(options));
     EXPECT_TRUE(mlir::succeeded(lower.run(*result.module)));
@@ -400,9 +408,8 @@ TEST_F(TilePlanTest, OneTokenChangesStatesElementByElement) {
   auto count = [&](int64_t chunk) {
     auto module = example("gated_delta_net", {{"K", 16}, {"V", 10}});
     conversion::ConvertChunkToTilePassOptions options;
-    options.dtype = "bf16";
     options.threads = 128;
-    Plan tiles = plan(*module, chunk, options);
+    Plan tiles = plan(*module, chunk, "bf16", options);
     int64_t products = 0, passes = 0;
     tiles.kernel().walk([&](tile::ProductOp op) { products += op.getResult().getType().getSize(0) == 10; });
     tiles.kernel().walk([&](tile::MapOp op) {

@@ -25,7 +25,7 @@ public:
     example.lowered->push_back(example.recurrence->clone());
     PipelineOptions pipeline;
     pipeline.target = findTarget(target).value();
-    pipeline.dataType = example.type = type;
+    pipeline.dataTypes = example.type = type;
     pipeline.chunk = chunk;
     pipeline.effort = effort;
     if (mlir::failed(runStages(*example.lowered, nullptr, *findStage("chunk"), pipeline)))

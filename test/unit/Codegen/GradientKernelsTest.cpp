@@ -30,7 +30,7 @@ void expectWhatDualNumbersSay(const std::string &example, llvm::StringRef name, 
   for (int64_t tokens : lengths)
     for (const data::Difficulty &difficulty : {data::Difficulty(), check::getHardDifficulty()}) {
       auto drawn = check::makeJudgedGradient(recurrence, {2, tokens, 4, shares ? 2 : 4}, tokens + 3, difficulty,
-                                             pipeline.dataType);
+                                             pipeline.dataTypes);
       ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
       if (drawn->largest > *prepared->largest)
         continue;
@@ -63,7 +63,7 @@ TEST_P(GradientKernels, OfSixteenBitsAreNear) {
   for (DataType type : {DataType::BF16, DataType::F16}) {
     PipelineOptions pipeline;
     pipeline.chunk = 16;
-    pipeline.dataType = type;
+    pipeline.dataTypes = type;
     pipeline.effort = Effort::Quick;
     auto prepared = stage->prepare(recurrence, pipeline);
     ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());

@@ -58,7 +58,7 @@ template <typename Run>
 bool compareWithInterpreter(dgps::RecurrenceOp recurrence, const data::Sizes &sizes, uint64_t seed, DataType type,
                             bool isHard, Run run) {
   check::Tameness wanted;
-  wanted.type = type;
+  wanted.types = type;
   wanted.largest = type == DataType::F16 ? 6e4 : 1e30;
   wanted.condition = isHard ? hardCondition : check::tameCondition;
   auto drawn = check::makeJudgedData(recurrence, sizes, seed, wanted, isHard ? hard : data::Difficulty{});

@@ -85,7 +85,7 @@ protected:
       SCOPED_TRACE(testing::Message() << "plan " << name);
       PipelineOptions pipeline;
       pipeline.plan = plan;
-      pipeline.dataType = type;
+      pipeline.dataTypes = type;
       pipeline.effort = effort;
       auto engine = HostEngine::create(recurrence, pipeline);
       ASSERT_TRUE(bool(engine)) << llvm::toString(engine.takeError());

@@ -9,11 +9,11 @@ namespace recur::property {
 /// Every type of data on every processor that this one can stand for, and now and then a list of them. LLVM's
 /// optimisations are ten times as much work as all the rest, and so for some only.
 inline void drawKernelOptions(data::Random &random, PipelineOptions &options) {
-  options.dataType = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
+  options.dataTypes = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
   std::vector<Target> targets;
   for (const Target &target : getTargets())
     if (target.runsHere && !explainNoVectorKernels(target) &&
-        (options.dataType != DataType::F16 || llvm::is_contained(target.features, "f16c")))
+        (options.dataTypes.all != DataType::F16 || llvm::is_contained(target.features, "f16c")))
       targets.push_back(target);
   if (targets.empty())
     return;
@@ -23,6 +23,30 @@ inline void drawKernelOptions(data::Random &random, PipelineOptions &options) {
       if (!target.isHost() && target.features.size() < options.target.features.size())
         options.lowerTargets = {target};
   options.effort = random.chance(0.2) ? Effort::Full : Effort::Quick;
+}
+
+/// In every second case arrays have types of their own. Each follows from the seed and the array's name, so that it
+/// stays while a recurrence is reduced.
+inline void drawArrayTypes(dgps::RecurrenceOp recurrence, uint64_t seed, PipelineOptions &options) {
+  if (data::Random(seed).chance(0.5))
+    return;
+  bool hasF16 = !options.target.isCPU() || llvm::is_contained(options.target.features, "f16c");
+  for (const Target &lower : options.lowerTargets)
+    hasF16 &= llvm::is_contained(lower.features, "f16c");
+  auto draw = [&](auto arrays) {
+    for (auto array : arrays) {
+      uint64_t hash = seed;
+      for (char letter : array.getName())
+        hash = hash * 1000003 + uint64_t(letter);
+      data::Random random(hash);
+      DataType type = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
+      if (random.chance(0.5) && (type != DataType::F16 || hasF16))
+        options.dataTypes.named[array.getName().str()] = type;
+    }
+  };
+  draw(recurrence.getInputs());
+  draw(recurrence.getParams());
+  draw(recurrence.getOutputs());
 }
 
 /// One of the plans that kernels of the recurrence have.
@@ -42,7 +66,7 @@ inline Plan pickPlan(dgps::RecurrenceOp recurrence, const PipelineOptions &optio
 
 /// For messages: `bf16, target x86-64-v4,x86-64-v3, optimised`.
 inline std::string describeOptions(const PipelineOptions &options) {
-  std::string text = getName(options.dataType).str() + ", target " + options.target.name;
+  std::string text = options.dataTypes.print() + ", target " + options.target.name;
   for (const Target &lower : options.lowerTargets)
     text += "," + lower.name;
   return text + (options.effort == Effort::Full ? ", optimised" : "");

@@ -92,17 +92,17 @@ static Mistake callInEveryWay(const engine::HostEngine &engine, int32_t plan, co
   return {};
 }
 
-static Mistake findMistake(llvm::StringRef text, const PipelineOptions &options, const data::Data &given,
-                           uint64_t seed) {
+static Mistake findMistake(llvm::StringRef text, PipelineOptions options, const data::Data &given, uint64_t seed) {
   llvm::Expected<Compiled> compiled = property::compile(text);
   if (!compiled) {
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
+  drawArrayTypes(compiled->recurrence, seed, options);
   data::Data data = fitData(compiled->recurrence, given);
-  engine::roundData(data, options.dataType);
+  engine::roundData(data, options.dataTypes);
   llvm::Expected<check::JudgedGradient> drawn =
-      check::judgeGradient(compiled->recurrence, std::move(data), seed, options.dataType);
+      check::judgeGradient(compiled->recurrence, std::move(data), seed, options.dataTypes);
   if (!drawn)
     return {Mistake::Crashed, llvm::toString(drawn.takeError())};
   std::string diagnostics;
@@ -126,8 +126,9 @@ static Mistake findMistake(llvm::StringRef text, const PipelineOptions &options,
     if (!comparison)
       return {Mistake::Crashed, llvm::toString(comparison.takeError())};
     if (!(comparison->error <= comparison->limit))
-      return {Mistake::Differs, std::string(name) + ": off by " + std::to_string(comparison->error) + " along " +
-                                    comparison->array + ", more than " + std::to_string(comparison->limit)};
+      return {Mistake::Differs, std::string(name) + " of " + options.dataTypes.print() + ": off by " +
+                                    std::to_string(comparison->error) + " along " + comparison->array + ", more than " +
+                                    std::to_string(comparison->limit)};
     Random random(seed);
     Mistake mistake = callInEveryWay(*prepared->engine, plan, *drawn, *gradient, random);
     if (mistake.kind != Mistake::None)

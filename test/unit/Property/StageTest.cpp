@@ -57,9 +57,11 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
     llvm::consumeError(compiled.takeError());
     return {}; // the other tests' business
   }
+  drawArrayTypes(compiled->recurrence, seed, options);
+  bool isF32 = !options.dataTypes.contain(DataType::BF16) && !options.dataTypes.contain(DataType::F16);
   data::Data data = fitData(compiled->recurrence, given);
-  if (options.dataType != DataType::F32)
-    engine::roundData(data, options.dataType);
+  if (!isF32)
+    engine::roundData(data, options.dataTypes);
   llvm::Expected<data::Results> want = judge(*compiled, data);
   if (!want) {
     llvm::consumeError(want.takeError());
@@ -82,7 +84,7 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
   if (!got)
     return {Mistake::Crashed, llvm::toString(got.takeError()) + diagnostics};
   double off = distance(*got, *want), limit = (*prepared)->limit;
-  if (options.dataType != DataType::F32) {
+  if (!isF32) {
     if (!(check::findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
       return {}; // the results leave the range of the type
     limit = std::max(limit, 3 * measureRounding(compiled->recurrence, options, data, *want));
@@ -91,7 +93,8 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
   }
   if (off <= limit)
     return {};
-  return {Mistake::Differs, "differs by " + std::to_string(off) + ", more than " + std::to_string(limit)};
+  return {Mistake::Differs, "of " + options.dataTypes.print() + ": differs by " + std::to_string(off) + ", more than " +
+                                std::to_string(limit)};
 }
 
 class Stages : public testing::TestWithParam<check::CheckStage> {};
@@ -149,7 +152,7 @@ TEST_P(CUDAStages, ComputeWhatTheInterpreterDoes) {
                       1 + int64_t(random.below(2))};
     PipelineOptions options;
     options.target = *findTarget("sm_90a");
-    options.dataType = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
+    options.dataTypes = random.pick<DataType>({DataType::F32, DataType::BF16, DataType::F16});
     options.chunk = random.pick<std::optional<int64_t>>({std::nullopt, 16, 32, 64});
     data::Data data = drawData(drawn, seed, sizes);
     DisguiseOptions plainNames;

@@ -1,0 +1,13 @@
+#ifndef RECUR_INTERFACES_STORED_TYPE_TD
+#define RECUR_INTERFACES_STORED_TYPE_TD
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+
+// The type that an array has in the caller's memory, where that is not f32.
+def Recur_StoredType : TypeAttrOf<AnyTypeOf<[BF16, F16]>> {
+  let summary = "a type of data that is not f32: bf16 or f16";
+}
+
+#endif // RECUR_INTERFACES_STORED_TYPE_TD

@@ -1,0 +1,21 @@
+#include "Analysis/FactorType.h"
+#include "Transforms/Chunk/Passes.h"
+
+namespace recur::chunk {
+#define GEN_PASS_DEF_CHOOSEFACTORSPASS
+#include "Transforms/Chunk/Passes.h.inc"
+} // namespace recur::chunk
+
+using namespace mlir;
+using namespace recur::chunk;
+
+namespace {
+struct ChooseFactorsPass : recur::chunk::impl::ChooseFactorsPassBase<ChooseFactorsPass> {
+  void runOnOperation() override {
+    if (getOperation().getFactors())
+      return;
+    if (FloatType type = recur::analysis::findFactorType(getOperation()))
+      getOperation().setFactors(type);
+  }
+};
+} // namespace

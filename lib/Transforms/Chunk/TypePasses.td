@@ -1,0 +1,54 @@
+#ifndef RECUR_TRANSFORMS_CHUNK_TYPE_PASSES_TD
+#define RECUR_TRANSFORMS_CHUNK_TYPE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// The types of arrays, and of factors of products.
+
+def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"> {
+  let summary = "choose the type that factors of products may be rounded to";
+  let description = [{
+    Says by `factors` that all factors of the program's products may be rounded to bf16, where they may. They may where each is
+    made of vectors that are stored as bf16, or of such vectors scaled by anything. Numbers of a token, decays, params and
+    states are not counted: a key that is scaled by decays of f32 gates is rounded as the key was. Where a vector of f32 is a
+    factor, or is added to one, all factors of the program stay f32. A program that says its factors keeps them.
+
+    Before:
+    ```mlir
+    chunk.program @gated {} chunk 64 {
+      %q = chunk.input "q" stored bf16 : tensor<64x8xf32>
+      %k = chunk.input "k" stored bf16 : tensor<64x8xf32>
+      %g = chunk.input "g" : tensor<64xf32>
+      %A = chunk.interaction %q, %k inclusive decay log %g : tensor<64xf32> : tensor<64x8xf32>, tensor<64x8xf32>
+      chunk.output "A" %A : tensor<64x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @gated {} chunk 64 factors bf16 {
+    ```
+  }];
+}
+
+def StorePass : Pass<"chunk-store", "::recur::chunk::ProgramOp"> {
+  let summary = "say which type each array has in the caller's memory";
+  let description = [{
+    What `dgps-store` does, for a program that no recurrence was converted to: gives each input, param, state and output the
+    attribute `stored` for its type, where that is not f32 and it has none. A cotangent and a gradient have the type of the
+    array that they are of.
+
+    Before:
+    ```mlir
+    %k = chunk.input "k" : tensor<64x8xf32>
+    %g = chunk.input "g" : tensor<64xf32>
+    ```
+    After `--chunk-store=types=bf16,g=f32`:
+    ```mlir
+    %k = chunk.input "k" stored bf16 : tensor<64x8xf32>
+    %g = chunk.input "g" : tensor<64xf32>
+    ```
+  }];
+  let options = [Option<"types", "types", "std::string", "\"f32\"", "as --dtype of recurc">];
+}
+
+#endif // RECUR_TRANSFORMS_CHUNK_TYPE_PASSES_TD

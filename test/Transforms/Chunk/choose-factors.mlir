@@ -1,0 +1,71 @@
+// RUN: recur-opt %s --chunk-choose-factors | FileCheck %s
+
+// Gates of f32 are no factors, and keys that they scale are rounded as the keys were.
+// CHECK: chunk.program @gates {} chunk 4 factors bf16 {
+chunk.program @gates {} chunk 4 {
+  %q = chunk.input "q" stored bf16 : tensor<4x8xf32>
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %v = chunk.input "v" stored bf16 : tensor<4x8xf32>
+  %g = chunk.input "g" : tensor<4x8xf32>
+  %beta = chunk.input "beta" : tensor<4xf32>
+  %S = chunk.state "S" : tensor<8x8xf32>
+  %d = chunk.cumulative_decay after log(%g) : tensor<4x8xf32>
+  %kd = chunk.map mul %k, %d : tensor<4x8xf32>, tensor<4x8xf32>
+  %bv = chunk.map mul %beta, %v : tensor<4xf32>, tensor<4x8xf32>
+  %A = chunk.interaction %q, %k inclusive decay log(%g : tensor<4x8xf32>) : tensor<4x8xf32>, tensor<4x8xf32>
+  %o = chunk.apply %A, %bv : tensor<4x4xf32>, tensor<4x8xf32>
+  %S1 = chunk.advance %S, %bv, %kd : tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+  chunk.output "o" %o : tensor<4x8xf32>
+  chunk.next %S, %S1 : tensor<8x8xf32>
+}
+
+// A factor that is f32 data stays, and with it all others.
+// CHECK: chunk.program @queries {} chunk 4 {
+chunk.program @queries {} chunk 4 {
+  %q = chunk.input "q" : tensor<4x8xf32>
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %A = chunk.interaction %q, %k inclusive : tensor<4x8xf32>, tensor<4x8xf32>
+  %o = chunk.apply %A, %k : tensor<4x4xf32>, tensor<4x8xf32>
+  chunk.output "o" %o : tensor<4x8xf32>
+}
+
+// Nothing is known worse than f32 data that are added to it, but for a param.
+// CHECK: chunk.program @sums {} chunk 4 {
+chunk.program @sums {} chunk 4 {
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %x = chunk.input "x" : tensor<4x8xf32>
+  %kx = chunk.map add %k, %x : tensor<4x8xf32>, tensor<4x8xf32>
+  %A = chunk.interaction %k, %kx inclusive : tensor<4x8xf32>, tensor<4x8xf32>
+  chunk.output "A" %A : tensor<4x4xf32>
+}
+
+// CHECK: chunk.program @bias {} chunk 4 factors bf16 {
+chunk.program @bias {} chunk 4 {
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %b = chunk.param "b" : tensor<1x8xf32>
+  %kb = chunk.map add %k, %b : tensor<4x8xf32>, tensor<1x8xf32>
+  %A = chunk.interaction %k, %kb inclusive : tensor<4x8xf32>, tensor<4x8xf32>
+  chunk.output "A" %A : tensor<4x4xf32>
+}
+
+// A vector of numbers is data.
+// CHECK: chunk.program @numbers {} chunk 4 {
+chunk.program @numbers {} chunk 4 {
+  %k = chunk.input "k" stored bf16 : tensor<4x2xf32>
+  %a = chunk.input "a" : tensor<4xf32>
+  %aa = chunk.concat %a, %a : tensor<4xf32>, tensor<4xf32> to tensor<4x2xf32>
+  %A = chunk.interaction %k, %aa inclusive : tensor<4x2xf32>, tensor<4x2xf32>
+  chunk.output "A" %A : tensor<4x4xf32>
+}
+
+// A state that sums up f32 data is one of them.
+// CHECK: chunk.program @states {} chunk 4 {
+chunk.program @states {} chunk 4 {
+  %q = chunk.input "q" stored bf16 : tensor<4x8xf32>
+  %x = chunk.input "x" : tensor<4x8x8xf32>
+  %S = chunk.state "S" : tensor<8x8xf32>
+  %o = chunk.read %q, %S : tensor<4x8xf32>, tensor<8x8xf32>
+  %all, %last = chunk.scan %S, %x : tensor<8x8xf32>, tensor<4x8x8xf32>
+  chunk.output "o" %o : tensor<4x8xf32>
+  chunk.next %S, %last : tensor<8x8xf32>
+}
