@@ -1,9 +1,9 @@
 #ifndef RECUR_TRANSFORMS_CHUNK_PASSES_TD
 #define RECUR_TRANSFORMS_CHUNK_PASSES_TD
 
-include "Transforms/Chunk/TypePasses.td"
 include "mlir/Pass/PassBase.td"
 include "lib/Transforms/Chunk/Phases.td"
+include "lib/Transforms/Chunk/TypePasses.td"
 
 def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::ProgramOp"> {
   let summary = "form each interaction matrix once";
