@@ -86,6 +86,7 @@ typedef struct recur_summary_info {
   float apply_cost;   /* of `apply`, over the same */
   int32_t scale_size; /* not 0: a part before the first, of so many factors that start as ones: they scale the state's
                        * rows or columns, on the side that the matrix is not on */
+  int32_t map_is_left; /* not 0: the matrix multiplies the state from the left, and else from the right */
 } recur_summary_info;
 
 /* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,
@@ -337,6 +338,64 @@ int64_t recur_backward_workspace_size(const recur_recurrence *recurrence, const 
  * valid: see recur_message. */
 int64_t recur_choose_kept_interval(const recur_recurrence *recurrence, const recur_call *call, int64_t bytes);
 recur_status recur_backward(const recur_recurrence *recurrence, const recur_call *call);
+
+/* ---- Sequences whose parts lie on several machines ---- */
+
+/* Each machine has some of the tokens of each sequence, in order. A part's summary of a state is a map: it takes the
+ * state from before the part to after it, and is found without knowing the state. When the machines have exchanged
+ * their summaries, each applies those of the parts before its own to the state before the first part, and then calls
+ * recur_forward on its own part from there. There is a summary for each state; those of states that others depend on
+ * come first. Calls backward go the other way with cotangents of states in place of states: from the last summary to the
+ * first, and from the last part to the first. Who exchanges summaries, and how, is up to the caller.
+ *
+ * Summaries and states are dense float32 in the processor's memory: [sequences, H, ...], states as declared. The device
+ * is RECUR_CPU. */
+typedef struct recur_summary {
+  float *maps;    /* [sequences, H, map_size] */
+  float *offsets; /* [sequences, H, offset_size]; as many numbers as the state has */
+} recur_summary;
+
+typedef struct recur_summary_shape {
+  int64_t map_size, offset_size; /* of a head of a sequence */
+  const int32_t *needs;          /* states, by their places, that must be known before the part */
+  int32_t need_count;
+  int32_t state;                 /* whose summary it is, by its place */
+  int32_t has_backward_map;      /* not 0: the map of cotangents is another than that of states, and
+                                  * recur_summarise_backward makes it; 0: it is that of states, and is left alone */
+} recur_summary_shape;
+
+/* How many summaries the recurrence has: one for each state. Less than 0 where it has none, because a state's update
+ * has no such map or because the recurrence was built with another plan alone: recur_message says so, and `recurc
+ * explain` says which state it is. */
+int32_t recur_summary_count(const recur_recurrence *recurrence);
+recur_status recur_describe_summary(const recur_recurrence *recurrence, int32_t summary, recur_summary_shape *shape);
+
+/* The bytes of workspace that the calls below need; `backward` is not 0 for recur_summarise_backward. Less than 0 where
+ * sizes are not valid: see recur_message. */
+int64_t recur_summary_workspace_size(const recur_recurrence *recurrence, const recur_call *call, int32_t backward);
+
+/* Makes a part's summary of a state. The call is as for recur_forward: inputs and params are read, and of the initial
+ * states, which are those before the part, the ones that the shape says it needs; outputs and final states are left
+ * alone. Plan and kept states have no meaning. */
+recur_status recur_summarise(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
+                             recur_summary result);
+/* The same of the state's cotangent, from behind the part to before it. The call is as for recur_backward: inputs,
+ * params, initial states and cotangents of outputs are read, and the cotangents of those final states whose summaries
+ * come later, which must be known; gradients are left alone. */
+recur_status recur_summarise_backward(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
+                                      recur_summary result);
+
+/* One summary for two parts, `first` with the earlier tokens. Products of matrices are summed in double precision, and
+ * rounded to float32. Of the call B or sequence_count, H and the threads are used. The result may lie where either of
+ * the two lies. `backward` is not 0 for summaries of cotangents. */
+recur_status recur_combine_summaries(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
+                                     int32_t backward, recur_summary first, recur_summary second,
+                                     recur_summary result);
+
+/* Takes states through a summary: from before the part to after it, or, where `backward` is not 0, cotangents from
+ * behind it to before it. The result may lie where the states lie. */
+recur_status recur_apply_summary(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
+                                 int32_t backward, recur_summary given, const float *states, float *result);
 
 /* The one that calls on a recur_device use: of the recurrence and what follows by `next`, the first for such a device
  * that the one here can run; null when there is none. Where the environment variable RECUR_TARGET names the target of

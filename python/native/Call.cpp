@@ -555,21 +555,30 @@ nb::tuple Call::getGradientShapes(const Kernel &kernel) const {
   return nb::make_tuple(given, states);
 }
 
-void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
-                       nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
+/// Adds the arrays of these kinds, or none in place of those that are missing.
+void Call::addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nb::list arrays, const char *what,
+                      bool isWritten, std::vector<recur_argument> &arguments) {
+  size_t place = 0;
+  for (recur_kind kind : kinds)
+    for (const recur_array_info *array : kernel.getArrays(kind))
+      arguments.push_back(
+          readResult(getOrNone(arrays, place++), *array, std::string(what) + " of '" + array->name + "'", isWritten));
+}
+
+/// What a call backward is given, before the gradients.
+std::vector<recur_argument> Call::listCotangents(const Kernel &kernel, nb::list outputs, nb::list finals) {
   std::vector<recur_argument> arguments;
   listGiven(kernel, arguments);
-  auto add = [&](std::initializer_list<recur_kind> kinds, nb::list arrays, const char *what, bool isWritten) {
-    size_t place = 0;
-    for (recur_kind kind : kinds)
-      for (const recur_array_info *array : kernel.getArrays(kind))
-        arguments.push_back(
-            readResult(getOrNone(arrays, place++), *array, std::string(what) + " of '" + array->name + "'", isWritten));
-  };
-  add({RECUR_OUTPUT}, outputs, "the cotangent", false);
-  add({RECUR_STATE}, finals, "the cotangent", false);
-  add({RECUR_INPUT, RECUR_PARAM}, gradients, "the gradient", true);
-  add({RECUR_STATE}, initialGradients, "the gradient", true);
+  addResults(kernel, {RECUR_OUTPUT}, outputs, "the cotangent", false, arguments);
+  addResults(kernel, {RECUR_STATE}, finals, "the cotangent", false, arguments);
+  return arguments;
+}
+
+void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
+                       nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
+  std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
+  addResults(kernel, {RECUR_INPUT, RECUR_PARAM}, gradients, "the gradient", true, arguments);
+  addResults(kernel, {RECUR_STATE}, initialGradients, "the gradient", true, arguments);
   perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads,
           readKept(kernel, kept, keptInterval, /*isWritten=*/false));
 }

@@ -77,6 +77,19 @@ public:
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
                    nanobind::list initials, int32_t threads, nanobind::list kept, int64_t keptInterval);
 
+  /// Makes the kernel's summary of a state into float32 arrays of `[sequences, H, ...]`; see recur_summarise. Initial states
+  /// are those before the part.
+  void summarise(const Kernel &kernel, int32_t summary, nanobind::object maps, nanobind::object offsets);
+  /// The same of the state's cotangent, with cotangents of outputs and final states as for `runBackward`.
+  void summariseBackward(const Kernel &kernel, int32_t summary, nanobind::list outputs, nanobind::list finals,
+                         nanobind::object maps, nanobind::object offsets);
+  /// One summary of two parts, and a state through a summary, each `(maps, offsets)`; see recur_combine_summaries and
+  /// recur_apply_summary.
+  void combineSummaries(const Kernel &kernel, int32_t summary, bool backward, nanobind::tuple first,
+                        nanobind::tuple second, nanobind::tuple result);
+  void applySummary(const Kernel &kernel, int32_t summary, bool backward, nanobind::tuple given,
+                    nanobind::object states, nanobind::object result);
+
   /// Whether the call, once made, could be made again on other memory by its arguments: none were copied, none are
   /// empty.
   bool isRepeatable() const;
@@ -111,6 +124,13 @@ private:
                             bool isWritten);
   void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
   void checkPlace(const View &view, const std::string &what) const;
+  void addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nanobind::list arrays, const char *what,
+                  bool isWritten, std::vector<recur_argument> &arguments);
+  std::vector<recur_argument> listCotangents(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
+  float *readFloats(nanobind::handle object, int64_t size, const char *what, bool isWritten);
+  recur_summary readSummary(nanobind::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,
+                            bool hasMaps = true);
+  recur_summary_shape describe(const Kernel &kernel, int32_t summary) const;
   std::vector<recur_argument> listForward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
   /// The states that are kept: where they lie, and how many tokens are between them; 0 where none are.
   struct Kept {

@@ -91,15 +91,43 @@ static void *getWorkspace(int64_t bytes) {
   return room.memory;
 }
 
+/// Gives the call so many bytes; an error where there are none.
+static std::string provideSpace(recur_call &call, int64_t bytes) {
+  if (bytes < 0)
+    return recur_message();
+  call.workspace_bytes = bytes;
+  call.workspace = getWorkspace(bytes);
+  return call.workspace ? "" : "there is no memory for a workspace of " + std::to_string(bytes) + " bytes";
+}
+
+nb::object Kernel::listSummaries() const {
+  int32_t count = recur_summary_count(recurrence);
+  if (count < 0)
+    return nb::none();
+  nb::list list;
+  for (int32_t i = 0; i < count; ++i) {
+    recur_summary_shape shape;
+    recur_describe_summary(recurrence, i, &shape);
+    nb::list needs;
+    for (int32_t need = 0; need < shape.need_count; ++need)
+      needs.append(shape.needs[need]);
+    list.append(nb::make_tuple(shape.state, shape.map_size, shape.offset_size, nb::tuple(needs),
+                               shape.has_backward_map != 0));
+  }
+  return std::move(list);
+}
+
+std::string Kernel::provideSummarySpace(recur_call &call, bool backward) const {
+  call.workspace_bytes = 0;
+  return provideSpace(call, recur_summary_workspace_size(recurrence, &call, backward));
+}
+
 std::string Kernel::perform(recur_call &call, bool backward) const {
   call.workspace_bytes = 0;
-  call.workspace_bytes =
-      backward ? recur_backward_workspace_size(recurrence, &call) : recur_workspace_size(recurrence, &call);
-  if (call.workspace_bytes < 0)
-    return recur_message();
-  call.workspace = getWorkspace(call.workspace_bytes);
-  if (!call.workspace)
-    return "there is no memory for a workspace of " + std::to_string(call.workspace_bytes) + " bytes";
+  std::string problem = provideSpace(call, backward ? recur_backward_workspace_size(recurrence, &call)
+                                                    : recur_workspace_size(recurrence, &call));
+  if (!problem.empty())
+    return problem;
   recur_status status = backward ? recur_backward(recurrence, &call) : recur_forward(recurrence, &call);
   return status == RECUR_OK ? "" : recur_message();
 }

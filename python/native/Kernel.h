@@ -20,6 +20,10 @@ public:
   /// `(name, kind, dtype, shared, shape)` of each array.
   nanobind::list listArrays() const;
 
+  /// `(state, map_size, offset_size, needs, has_backward_map)` of each summary that parts of a sequence have, states by their
+  /// places; None where there are none.
+  nanobind::object listSummaries() const;
+
   /// Makes the call, of the kernels or of their gradient, with the calling thread's own workspace. What the runtime
   /// says where it refuses; empty where all is well.
   std::string perform(recur_call &call, bool backward) const;
@@ -32,6 +36,10 @@ public:
   int64_t getGradientChunk() const {
     return recurrence->gradient && recurrence->gradient->kept_count ? recurrence->gradient->chunk : 0;
   }
+
+  /// Gives the call the thread's own workspace for what a summary takes. What the runtime says where it refuses; else
+  /// empty.
+  std::string provideSummarySpace(recur_call &call, bool backward) const;
 
 private:
   const recur_recurrence *recurrence = nullptr;

@@ -48,6 +48,7 @@ NB_MODULE(_native, module) {
       .def_prop_ro("runs_here", [](const Kernel &kernel) { return recur_select(&kernel.getRecurrence()) != nullptr; })
       .def_prop_ro("is_for_cpu", [](const Kernel &kernel) { return kernel.hasDevice(RECUR_CPU); })
       .def_prop_ro("is_for_gpu", [](const Kernel &kernel) { return kernel.hasDevice(RECUR_CUDA); })
+      .def_prop_ro("summaries", &Kernel::listSummaries)
       .def("load_on_gpu", &loadOnGPU);
 
   nb::class_<Signature>(module, "Signature")
@@ -71,7 +72,14 @@ NB_MODULE(_native, module) {
            "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
-           "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0);
+           "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
+      .def("summarise", &Call::summarise, "kernel"_a, "summary"_a, "maps"_a, "offsets"_a)
+      .def("summarise_backward", &Call::summariseBackward, "kernel"_a, "summary"_a, "outputs"_a, "finals"_a,
+           "maps"_a.none(), "offsets"_a)
+      .def("combine_summaries", &Call::combineSummaries, "kernel"_a, "summary"_a, "backward"_a, "first"_a, "second"_a,
+           "result"_a)
+      .def("apply_summary", &Call::applySummary, "kernel"_a, "summary"_a, "backward"_a, "given"_a, "states"_a,
+           "result"_a);
 
   nb::class_<Gather>(module, "Gather")
       .def(nb::init<nb::list, nb::list>(), "sources"_a, "pieces"_a)

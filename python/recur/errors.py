@@ -42,6 +42,10 @@ class CompileWarning(UserWarning):
     """What the compiler warns of: an input that nothing reads, for instance. As a string it is what ``recurc`` prints."""
 
 
+class ExchangeError(Error):
+    """The processes of a group make calls that do not fit together, or one of them took no part in an exchange."""
+
+
 class CacheWarning(UserWarning):
     """Compiled kernels cannot be kept on disk, or those that lie there are not to be trusted."""
 

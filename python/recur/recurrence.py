@@ -30,7 +30,7 @@ def follow_traces(is_tracing: Callable[[], bool]) -> None:
     is_traced = is_tracing
 
 
-_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes")
+_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group")
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
@@ -378,6 +378,7 @@ class Recurrence:
         offsets: Any = None,
         states_transposed: bool = False,
         kept_bytes: int | None = None,
+        group: Any = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -393,6 +394,9 @@ class Recurrence:
         kept_bytes: where a gradient will be computed, the memory for states that it takes and that are kept until then,
             at each chunk or each few. The rest is computed again. Left open, each chunk's are kept where they take at
             most half of what inputs, outputs and their gradients do; 0 keeps nothing.
+        group: of ``torch.distributed``, or True for all processes: each of them has some of the tokens of every sequence, in
+            the order of the ranks, and computes their outputs; ``offsets`` are then those of all tokens. The first gives the
+            initial states, and the last gets the final ones. See :mod:`recur.distributed`.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are.
@@ -402,6 +406,12 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
+        if group is not None:
+            if self._layout is not None:
+                raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
+            from . import distributed
+
+            return distributed.call(self, self._bind(arrays, named), group, initial, final, out, offsets, states_transposed)
         if self._layout is not None:
             rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
             return self._layout.call(self, arrays, named, initial, final, out, **rest)

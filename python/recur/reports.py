@@ -69,7 +69,7 @@ def write_stub(recurrence: Recurrence, arguments: Sequence[str]) -> str:
         f"def {recurrence.name}(\n{given}    *,\n    initial: {states}\n"
         f"    final: bool | {states.replace(' | None = ...', ' = ...')}\n"
         "    out: _Array | Mapping[str, _Array] | None = ...,\n    offsets: _Array | None = ...,\n"
-        "    states_transposed: bool = ...,\n    kept_bytes: int | None = ...,\n) -> Any: ...\n"
+        "    states_transposed: bool = ...,\n    kept_bytes: int | None = ...,\n    group: Any = ...,\n) -> Any: ...\n"
     )
 
 

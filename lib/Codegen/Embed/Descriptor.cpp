@@ -28,7 +28,7 @@ static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_le
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
               offsetof(recur_summary_info, apply_cost) == 48 && offsetof(recur_summary_info, scale_size) == 52 &&
-              sizeof(recur_summary_info) == 56);
+              offsetof(recur_summary_info, map_is_left) == 56 && sizeof(recur_summary_info) == 64);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
@@ -130,7 +130,7 @@ Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
   return makeStruct({getKernel(summary.symbol), getKernel(summary.applySymbol), makeTable(needs), int32(needs.size()),
                      int32(summary.state), int32(summary.mapSide), float32(summary.mapStart),
                      float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost),
-                     int32(summary.scaleSize)});
+                     int32(summary.scaleSize), int32(summary.mapIsLeft)});
 }
 
 Constant *DescriptorWriter::makeSides(ArrayRef<int64_t> shape) {

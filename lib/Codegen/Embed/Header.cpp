@@ -1,6 +1,6 @@
 // The C header: one struct and three functions a recurrence, all of them inline, so that a program links nothing but
 // the kernels, their descriptor and the runtime.
-#include "Codegen/Embed/KernelInterface.h"
+#include "Codegen/Embed/SummaryHeader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -191,6 +191,7 @@ static void printRecurrence(raw_ostream &os, const KernelInterface &interface) {
          << listLeftOut(entry.fields) << ". */\n";
     printArguments(os, interface, entry);
     printFunctions(os, interface, entry);
+    printSummaryCalls(os, interface, entry.name, /*isBackward=*/&entry != &entries.front());
   }
   os << "\n#ifdef __cplusplus\n}\n#endif\n"
      << "#elif RECUR_KERNEL_" << name << " != " << digest << "\n"

@@ -30,6 +30,7 @@ struct InterfaceSummary {
   int64_t mapSide = 0;        // of a square matrix; 0 where the map is as the state
   float mapStart = 0, offsetStart = 0;
   int64_t scaleSize = 0;         // of a vector of factors besides; 0 where there is none
+  bool mapIsLeft = false;        // the matrix multiplies the state from the left
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 

@@ -1,5 +1,5 @@
 // The manifest: what the header says, for programs that read JSON.
-#include "Codegen/Embed/KernelInterface.h"
+#include "Codegen/Embed/SummaryHeader.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -71,6 +71,23 @@ static json::Array printPlans(const KernelInterface &interface) {
   return kernels;
 }
 
+/// What a part of a sequence makes of states: the float32 numbers of a head that each summary has.
+static json::Array printSummaries(const KernelInterface &interface) {
+  json::Array summaries;
+  for (const InterfaceKernel &kernel : interface.kernels)
+    for (const InterfaceSummary &summary : kernel.summaries) {
+      json::Array needs;
+      for (int32_t need : summary.needs)
+        needs.push_back(need);
+      summaries.push_back(json::Object{{"state", getStateName(interface, summary)},
+                                       {"map_size", countMapNumbers(interface, summary)},
+                                       {"offset_size", countStateNumbers(interface, summary)},
+                                       {"dtype", "f32"},
+                                       {"needs", std::move(needs)}});
+    }
+  return summaries;
+}
+
 static json::Object printTarget(const KernelInterface &interface) {
   return json::Object{{"name", interface.target},
                       {"triple", interface.triple},
@@ -89,7 +106,8 @@ static json::Value printRecurrence(const KernelInterface &interface) {
                           {"dims", std::move(dims)},
                           {"dtype", interface.dataTypes.print()},
                           {"arguments", printArguments(interface, getArgumentFields(interface))},
-                          {"plans", printPlans(interface)}};
+                          {"plans", printPlans(interface)},
+                          {"summaries", printSummaries(interface)}};
   if (!interface.gradient)
     return recurrence;
   json::Array leftOut;

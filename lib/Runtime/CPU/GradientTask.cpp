@@ -4,26 +4,6 @@
 
 using namespace recur::runtime;
 
-/// A state of the caller's, or zeros, as kernels have it.
-static void readState(const Argument &argument, int64_t sequence, int64_t head, char *to) {
-  if (!argument.data)
-    memset(to, 0, size_t(argument.elements) * sizeof(float));
-  else if (argument.isTransposed)
-    transpose(reinterpret_cast<const float *>(argument.at(sequence, 0, head)), reinterpret_cast<float *>(to),
-              argument.info->shape[1], argument.info->shape[0]);
-  else
-    memcpy(to, argument.at(sequence, 0, head), size_t(argument.elements) * sizeof(float));
-}
-static void writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from) {
-  if (!argument.data || argument.elements == 0)
-    return;
-  if (argument.isTransposed)
-    transpose(reinterpret_cast<const float *>(from), reinterpret_cast<float *>(argument.at(sequence, 0, head)),
-              argument.info->shape[0], argument.info->shape[1]);
-  else
-    memcpy(argument.at(sequence, 0, head), from, size_t(argument.elements) * sizeof(float));
-}
-
 GradientTask::GradientTask(const Call &call, int64_t sequenceNumber, int64_t group, int64_t segmentIndex, char *area,
                            char *kernels)
     : call(call), gradient(*call.recurrence->gradient), arguments(call),
@@ -168,12 +148,12 @@ void GradientTask::beginCarried(int64_t head) {
   }
 }
 
-void GradientTask::runGradient(int64_t head, int64_t part) {
+void GradientTask::runGradient(int64_t head, int64_t part, bool hasCotangents) {
   recur_array arrays[2 * mostGradientArguments];
   int64_t first = getPartBegin(part);
   int32_t count = placeInputs(arrays, first, head);
   for (int32_t i = 0; i < arguments.outputs; ++i)
-    arrays[count++] = place(arguments.outputCotangent[i], first, head);
+    arrays[count++] = hasCotangents ? place(arguments.outputCotangent[i], first, head) : recur_array{nullptr, 0};
   for (int32_t i = 0; i < arguments.params; ++i)
     arrays[count++] = placeParam(arguments.param[i], head);
   int32_t firstCarried = count;
@@ -294,8 +274,30 @@ void GradientTask::runAhead(GradientTask &next) {
   }
 }
 
-/// Takes the cotangents of a head's states, as they are carried but without params, from behind the segment to before
-/// it. Without cotangents of outputs that is what the segment makes of them alone.
+/// Takes the cotangents of a head's states, as they are carried but without params, from behind a part to before it.
+void GradientTask::runChainOf(int64_t head, int64_t part, char *carried, bool hasCotangents) {
+  recur_array arrays[2 * mostGradientArguments];
+  int64_t first = getPartBegin(part);
+  int32_t count = placeInputs(arrays, first, head);
+  for (int32_t i = 0; i < arguments.outputs; ++i)
+    arrays[count++] = hasCotangents ? place(arguments.outputCotangent[i], first, head) : recur_array{nullptr, 0};
+  for (int32_t i = 0; i < arguments.params; ++i)
+    arrays[count++] = placeParam(arguments.param[i], head);
+  for (int time = 0; time < 2; ++time) { // behind the tokens, and before them
+    char *state = carried;
+    for (int32_t i = 0; i < gradient.carried_count; ++i) {
+      if (gradient.carried[i] < 0)
+        continue;
+      arrays[count++] = {state, 0};
+      state += countFloatBytes(getCarriedInfo(call.recurrence, gradient.carried[i]));
+    }
+  }
+  for (int32_t i = 0; i < gradient.chain_kept_count; ++i)
+    arrays[count++] = placeKept(gradient.chain_kept[i], head, part);
+  gradient.chain(arrays, getPartTokens(part), kernels);
+}
+
+/// The same of the whole segment. Without cotangents of outputs that is what the segment makes of them alone.
 void GradientTask::runChain(int64_t head, char *carried, bool hasCotangents) {
   bool takesStates = gradient.chain_kept_count && !hasAllKept(call);
   if (takesStates && needsStates(call))
@@ -303,25 +305,7 @@ void GradientTask::runChain(int64_t head, char *carried, bool hasCotangents) {
   for (int64_t part = parts; part-- > 0;) {
     if (takesStates)
       runStates(head, part, /*keeps=*/true, nullptr);
-    recur_array arrays[2 * mostGradientArguments];
-    int64_t first = getPartBegin(part);
-    int32_t count = placeInputs(arrays, first, head);
-    for (int32_t i = 0; i < arguments.outputs; ++i)
-      arrays[count++] = hasCotangents ? place(arguments.outputCotangent[i], first, head) : recur_array{nullptr, 0};
-    for (int32_t i = 0; i < arguments.params; ++i)
-      arrays[count++] = placeParam(arguments.param[i], head);
-    for (int time = 0; time < 2; ++time) { // behind the tokens, and before them
-      char *state = carried;
-      for (int32_t i = 0; i < gradient.carried_count; ++i) {
-        if (gradient.carried[i] < 0)
-          continue;
-        arrays[count++] = {state, 0};
-        state += countFloatBytes(getCarriedInfo(call.recurrence, gradient.carried[i]));
-      }
-    }
-    for (int32_t i = 0; i < gradient.chain_kept_count; ++i)
-      arrays[count++] = placeKept(gradient.chain_kept[i], head, part);
-    gradient.chain(arrays, getPartTokens(part), kernels);
+    runChainOf(head, part, carried, hasCotangents);
   }
 }
 
@@ -419,6 +403,61 @@ void GradientTask::chain(const bool *isSought, const bool *isKnown) {
       runChain(head, chained, /*hasCotangents=*/false);
       take(summary.state, getMap(head, summary));
     }
+  }
+}
+
+void GradientTask::summariseBack(const recur_summary_info &summary, float *map, float *offset) {
+  // The kernel of all gradients is the chain's where it does no more; what it carries has params too.
+  bool hasChain = gradient.chain != nullptr;
+  bool isKnown[mostArguments] = {};
+  const recur_summary_info *end = call.segmented->summaries + call.segmented->summary_count;
+  for (const recur_summary_info *later = &summary + 1; later < end; ++later)
+    isKnown[later->state] = true;
+  int64_t size = arguments.initial[summary.state].elements;
+  auto forEachCarried = [&](int64_t head, auto visit) {
+    char *place = getCarried(head);
+    for (int32_t i = 0; i < gradient.carried_count; ++i)
+      if (int32_t what = gradient.carried[i]; what >= 0 || !hasChain) {
+        visit(what, place);
+        place += countFloatBytes(getCarriedInfo(call.recurrence, what));
+      }
+  };
+  auto run = [&](int64_t head, bool hasCotangents) {
+    if (hasChain)
+      return runChain(head, getCarried(head), hasCotangents);
+    if (needsStates(call))
+      runStarts(head);
+    for (int64_t part = parts; part-- > 0;) {
+      if (gradient.kept_count)
+        runStates(head, part, /*keeps=*/true, nullptr);
+      runGradient(head, part, hasCotangents);
+    }
+  };
+  auto take = [&](int64_t head, float *to) {
+    memset(to, 0, size_t(size) * sizeof(float)); // a state that no result depends on is not carried
+    forEachCarried(head, [&](int32_t what, char *place) {
+      if (what == summary.state)
+        memcpy(to, place, size_t(size) * sizeof(float));
+    });
+  };
+  for (int64_t head = 0; head < layout.headsPerTask; ++head) {
+    if (needsStates(call))
+      readStates(head);
+    forEachCarried(head, [&](int32_t what, char *place) {
+      if (what >= 0 && isKnown[what])
+        readState(arguments.finalCotangent[what], number, firstHead + head, place);
+      else
+        memset(place, 0, size_t(countFloatBytes(getCarriedInfo(call.recurrence, what))));
+    });
+    run(head, /*hasCotangents=*/true);
+    take(head, offset + head * size);
+    if (!map)
+      continue;
+    forEachCarried(head, [&](int32_t what, char *place) {
+      fill(place, countFloatBytes(getCarriedInfo(call.recurrence, what)), what == summary.state ? 1 : 0);
+    });
+    run(head, /*hasCotangents=*/false);
+    take(head, map + head * size);
   }
 }
 

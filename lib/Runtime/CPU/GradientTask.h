@@ -29,6 +29,10 @@ public:
   /// The gradients of the segment's tokens.
   void runGradients();
 
+  /// Of a sequence that is not cut: what it makes of the cotangents of a state, of all heads of the task, where those of
+  /// states whose summaries come later are the final ones. `map` is of an extremum alone, and else null.
+  void summariseBack(const recur_summary_info &summary, float *map, float *offset);
+
   static bool isTropical(const recur_summary_info &summary);
 
 private:
@@ -53,8 +57,9 @@ private:
   void beginCarried(int64_t head);
   void runStarts(int64_t head);
   void runStates(int64_t head, int64_t part, bool keeps, char *final);
-  void runGradient(int64_t head, int64_t part);
+  void runGradient(int64_t head, int64_t part, bool hasCotangents = true);
   void runChain(int64_t head, char *carried, bool hasCotangents);
+  void runChainOf(int64_t head, int64_t part, char *carried, bool hasCotangents);
   void addShared(int64_t head, int64_t part);
   void runParts();
   void finish(int64_t head);

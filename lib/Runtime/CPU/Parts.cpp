@@ -17,6 +17,25 @@ static char *getData(const Call &call, const Part &part, const Argument &argumen
   return argument.at(sequence.entry, sequence.begin + part.begin, ownHead);
 }
 
+void recur::runtime::readState(const Argument &argument, int64_t sequence, int64_t head, char *to) {
+  if (!argument.data)
+    memset(to, 0, size_t(argument.elements) * sizeof(float));
+  else if (argument.isTransposed)
+    transpose(reinterpret_cast<const float *>(argument.at(sequence, 0, head)), reinterpret_cast<float *>(to),
+              argument.info->shape[1], argument.info->shape[0]);
+  else
+    memcpy(to, argument.at(sequence, 0, head), size_t(argument.elements) * sizeof(float));
+}
+void recur::runtime::writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from) {
+  if (!argument.data || argument.elements == 0)
+    return;
+  if (argument.isTransposed)
+    transpose(reinterpret_cast<const float *>(from), reinterpret_cast<float *>(argument.at(sequence, 0, head)),
+              argument.info->shape[0], argument.info->shape[1]);
+  else
+    memcpy(argument.at(sequence, 0, head), from, size_t(argument.elements) * sizeof(float));
+}
+
 /// No tokens: nothing happens to the states, and final is initial.
 static void copyStates(const Call &call, const recur_array *initial, const recur_array *final, int32_t states) {
   for (int32_t i = 0; i < states; ++i) {
@@ -103,18 +122,18 @@ void recur::runtime::runPart(const Call &call, const Part &part, const recur_ker
   }
 }
 
-static void fill(char *to, int64_t bytes, float number) {
-  for (float *element = reinterpret_cast<float *>(to); bytes > 0; bytes -= int64_t(sizeof(float)))
-    *element++ = number;
+static void fill(float *to, int64_t count, float number) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = number;
 }
 
-void recur::runtime::beginSummary(const Call &call, const recur_summary_info &summary, char *map, char *offset) {
-  fill(map, countMapBytes(call, summary), summary.map_side ? 0 : summary.map_start);
+void recur::runtime::beginSummary(const Call &call, const recur_summary_info &summary, char *mapBytes, char *offset) {
+  auto *map = reinterpret_cast<float *>(mapBytes);
+  fill(map, countMapNumbers(call, summary), summary.map_side ? 0 : summary.map_start);
   for (int64_t i = 0; i < summary.map_side; ++i)
-    reinterpret_cast<float *>(map)[i * (summary.map_side + 1)] = 1;
-  if (summary.scale_size)
-    fill(reinterpret_cast<char *>(getSummaryScales(summary, map)), summary.scale_size * int64_t(sizeof(float)), 1);
-  fill(offset, countStateBytes(call, summary.state), summary.offset_start);
+    map[i * (summary.map_side + 1)] = 1;
+  fill(getSummaryScales(summary, mapBytes), summary.map_side ? summary.scale_size : 0, 1);
+  fill(reinterpret_cast<float *>(offset), countElements(getStateInfo(call.recurrence, summary.state)), summary.offset_start);
 }
 
 int32_t recur::runtime::placeSummary(const recur_summary_info &summary, char *map, char *offset, recur_array *arrays) {
@@ -126,8 +145,8 @@ int32_t recur::runtime::placeSummary(const recur_summary_info &summary, char *ma
   return count;
 }
 
-void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record,
-                                char *workspace) {
+void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *before,
+                                char *map, char *offset, char *workspace) {
   recur_array arrays[2 * mostArguments];
   int32_t count = 0;
   for (int32_t i = 0; i < call.argumentCount; ++i) {
@@ -135,14 +154,20 @@ void recur::runtime::runSummary(const Call &call, const Part &part, const recur_
     if (argument.role == Role::Input || argument.role == Role::Param)
       arrays[count++] = {getData(call, part, argument), argument.strides[1]};
   }
-  char *map = getSummaryMap(call, record), *offset = getSummaryOffset(call, record, summary);
   beginSummary(call, summary, map, offset);
   for (int final = 0; final < 2; ++final) { // the states that it needs are not wanted afterwards
     for (int32_t i = 0; i < summary.need_count; ++i)
-      arrays[count++] = {final ? nullptr : getStateBefore(call, record, summary.needs[i]), 0};
+      arrays[count++] = {final ? nullptr : getStateBefore(call, before, summary.needs[i]), 0};
     count += placeSummary(summary, map, offset, arrays + count);
   }
-  summary.run(arrays, part.tokens, workspace);
+  if (part.tokens > 0)
+    summary.run(arrays, part.tokens, workspace);
+}
+
+void recur::runtime::runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record,
+                                char *workspace) {
+  runSummary(call, part, summary, record, getSummaryMap(call, record), getSummaryOffset(call, record, summary),
+             workspace);
 }
 
 void recur::runtime::applySummary(const recur_summary_info &summary, char *state, char *map, char *offset, char *next,

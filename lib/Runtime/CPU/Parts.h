@@ -31,6 +31,14 @@ int32_t placeSummary(const recur_summary_info &summary, char *map, char *offset,
 /// Sets a summary to what no tokens make of a state.
 void beginSummary(const Call &call, const recur_summary_info &summary, char *map, char *offset);
 
+/// A state of the caller's, or zeros, as kernels have it; and back.
+void readState(const Argument &argument, int64_t sequence, int64_t head, char *to);
+void writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from);
+
+/// Computes what the part makes of a state, where `before` has all states before it, of which those that are needed are
+/// known.
+void runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *before, char *map,
+                char *offset, char *workspace);
 /// Computes what the part, whose record has the states before it that are needed, makes of a state. The record gets it.
 void runSummary(const Call &call, const Part &part, const recur_summary_info &summary, char *record, char *workspace);
 

@@ -86,15 +86,15 @@ Segment recur::runtime::getSegment(Cut cut, int64_t tokens, int64_t index) {
 // What is kept of segments
 //===----------------------------------------------------------------------===//
 
-static const recur_array_info &getStateInfo(const Call &call, int64_t state) {
-  const recur_array_info *info = call.recurrence->arrays;
+const recur_array_info &recur::runtime::getStateInfo(const recur_recurrence *recurrence, int64_t state) {
+  const recur_array_info *info = recurrence->arrays;
   for (;; ++info)
     if (info->kind == RECUR_STATE && state-- == 0)
       return *info;
 }
 
 int64_t recur::runtime::countStateBytes(const Call &call, int64_t state) {
-  return countFloatBytes(getStateInfo(call, state));
+  return countFloatBytes(getStateInfo(call.recurrence, state));
 }
 
 char *recur::runtime::getStateBefore(const Call &call, char *record, int64_t state) {
@@ -113,18 +113,17 @@ static int64_t countStatesBytes(const Call &call) {
 
 char *recur::runtime::getSummaryMap(const Call &call, char *record) { return record + countStatesBytes(call); }
 
-static int64_t countMatrixBytes(const recur_summary_info &summary) {
-  return roundUp(int64_t(summary.map_side) * summary.map_side * int64_t(sizeof(float)));
+int64_t recur::runtime::countMapNumbers(const Call &call, const recur_summary_info &summary) {
+  int64_t side = summary.map_side;
+  return side ? side * side + summary.scale_size : countElements(getStateInfo(call.recurrence, summary.state));
 }
 
 int64_t recur::runtime::countMapBytes(const Call &call, const recur_summary_info &summary) {
-  if (!summary.map_side)
-    return countStateBytes(call, summary.state);
-  return countMatrixBytes(summary) + roundUp(int64_t(summary.scale_size) * int64_t(sizeof(float)));
+  return roundUp(countMapNumbers(call, summary) * int64_t(sizeof(float)));
 }
 
 float *recur::runtime::getSummaryScales(const recur_summary_info &summary, char *map) {
-  return reinterpret_cast<float *>(map + countMatrixBytes(summary));
+  return reinterpret_cast<float *>(map) + int64_t(summary.map_side) * summary.map_side;
 }
 
 char *recur::runtime::getSummaryOffset(const Call &call, char *record, const recur_summary_info &summary) {

@@ -42,8 +42,12 @@ const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurrence);
 /// What a step of the plan waits until other processors have begun with it, over the time of a chunk.
 double estimateWaiting(int64_t chunk, int64_t stateElements);
 
-/// What is kept of a segment: all states before it, and the parts of the summary that is being computed. Behind a map
-/// that is a matrix lie the scales, which its bytes count.
+/// The declaration of a state, by its place among the states.
+const recur_array_info &getStateInfo(const recur_recurrence *recurrence, int64_t state);
+/// The float32 numbers of a summary's map. Right behind a matrix lie the scales, which are counted too.
+int64_t countMapNumbers(const Call &call, const recur_summary_info &summary);
+
+/// What is kept of a segment: all states before it, and the parts of the summary that is being computed.
 char *getStateBefore(const Call &call, char *record, int64_t state);
 int64_t countStateBytes(const Call &call, int64_t state);
 int64_t countMapBytes(const Call &call, const recur_summary_info &summary);

@@ -116,8 +116,8 @@ static void applyS(const recur_array *arrays, int64_t, void *) { apply(arrays, K
 static void applyN(const recur_array *arrays, int64_t, void *) { apply(arrays, 1); }
 
 static const int32_t needs[] = {0};
-static const recur_summary_info summaries[] = {{summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f, 0},
-                                               {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f, 0}};
+static const recur_summary_info summaries[] = {{summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f, 0, 0},
+                                               {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f, 0, 0}};
 static const recur_kernel_info segmentedKernels[] = {
     {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
     {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 4, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},

@@ -1,0 +1,107 @@
+// Summaries of the parts of a sequence, of which each lies on another machine.
+#include "Call.h"
+#include "Errors.h"
+
+namespace nb = nanobind;
+using namespace recur::python;
+
+/// A dense float32 array of so many numbers for each head of each sequence.
+float *Call::readFloats(nb::handle object, int64_t size, const char *what, bool isWritten) {
+  View &view = views.emplace_back();
+  if (!view.open(object))
+    refuse(std::string("the ") + what + " are no array");
+  checkPlace(view, std::string("the array of ") + what);
+  int64_t count = 1, dense = 1;
+  bool fits = view.type == Type::F32 && view.isAligned && !(isWritten && view.isReadOnly);
+  for (int side = view.sides; side-- > 0; dense *= view.shape[side]) {
+    count *= view.shape[side];
+    fits &= view.shape[side] == 1 || view.strides[side] == dense;
+  }
+  int64_t sequences = isPacked ? int64_t(offsets.size()) - 1 : *batch.value, wanted = sequences * *heads.value * size;
+  if (count != wanted || (count && !fits))
+    refuse(std::string("the ") + what + " are a dense array of " + std::to_string(wanted) +
+           " numbers of float32, and not of " + std::to_string(count));
+  return static_cast<float *>(view.data);
+}
+
+recur_summary Call::readSummary(nb::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,
+                                bool hasMaps) {
+  recur_summary summary = {};
+  nb::object maps = given[0], offsets = given[1];
+  if (hasMaps)
+    summary.maps = readFloats(maps, shape.map_size, what, isWritten);
+  summary.offsets = readFloats(offsets, shape.offset_size, what, isWritten);
+  return summary;
+}
+
+recur_summary_shape Call::describe(const Kernel &kernel, int32_t summary) const {
+  recur_summary_shape shape = {};
+  if (recur_describe_summary(&kernel.getRecurrence(), summary, &shape) != RECUR_OK)
+    raiseArgument(recur_message());
+  return shape;
+}
+
+/// Runs `compute` with the thread's own workspace.
+template <typename Compute>
+static void perform(const Kernel &kernel, recur_call &call, bool backward, Compute compute) {
+  std::string problem;
+  {
+    nb::gil_scoped_release released;
+    problem = kernel.provideSummarySpace(call, backward);
+    if (problem.empty() && compute() != RECUR_OK)
+      problem = recur_message();
+  }
+  if (!problem.empty())
+    raiseArgument(problem);
+}
+
+void Call::summarise(const Kernel &kernel, int32_t summary, nb::object maps, nb::object offsetArray) {
+  recur_summary_shape shape = describe(kernel, summary);
+  std::vector<recur_argument> arguments;
+  listGiven(kernel, arguments);
+  arguments.resize(arguments.size() + size_t(kernel.count(RECUR_OUTPUT) + kernel.count(RECUR_STATE)));
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  recur_summary result = readSummary(nb::make_tuple(maps, offsetArray), shape, "parts of the summary", true);
+  ::perform(kernel, call, false, [&] { return recur_summarise(&kernel.getRecurrence(), &call, summary, result); });
+}
+
+void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list outputs, nb::list finals,
+                             nb::object maps, nb::object offsetArray) {
+  recur_summary_shape shape = describe(kernel, summary);
+  std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
+  arguments.resize(arguments.size() + size_t(kernel.count(RECUR_INPUT) + kernel.count(RECUR_PARAM) +
+                                             kernel.count(RECUR_STATE)));
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  recur_summary result = readSummary(nb::make_tuple(maps, offsetArray), shape, "parts of the summary", true,
+                                     shape.has_backward_map != 0);
+  ::perform(kernel, call, true,
+            [&] { return recur_summarise_backward(&kernel.getRecurrence(), &call, summary, result); });
+}
+
+void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward, nb::tuple first, nb::tuple second,
+                            nb::tuple result) {
+  recur_summary_shape shape = describe(kernel, summary);
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_summary one = readSummary(first, shape, "parts of the first summary", false),
+                other = readSummary(second, shape, "parts of the second summary", false),
+                both = readSummary(result, shape, "parts of the result", true, !backward || shape.has_backward_map);
+  ::perform(kernel, call, false, [&] {
+    return recur_combine_summaries(&kernel.getRecurrence(), &call, summary, backward, one, other, both);
+  });
+}
+
+void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb::tuple given, nb::object states,
+                        nb::object result) {
+  recur_summary_shape shape = describe(kernel, summary);
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_summary applied = readSummary(given, shape, "parts of the summary", false);
+  float *from = readFloats(states, shape.offset_size, "states", false),
+        *to = readFloats(result, shape.offset_size, "states of the result", true);
+  ::perform(kernel, call, false, [&] {
+    return recur_apply_summary(&kernel.getRecurrence(), &call, summary, backward, applied, from, to);
+  });
+}

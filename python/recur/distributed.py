@@ -1,0 +1,534 @@
+"""Sequences that are shared out over the processes of a group of ``torch.distributed``.
+
+Each process has some of the tokens of every sequence, in the order of the ranks, and gives those to a call with ``group=``. What
+it computes are the outputs of its own tokens; gradients too. How many tokens a process has is its own business, and may be none.
+
+Processes exchange what their tokens make of a state, never tokens: for each head of a sequence a map and an offset, which are as
+long for a million tokens as for a thousand. There is one exchange forward, and one backward, of each level of states: a state
+whose update depends on another state comes after it. Results have the same bits each time; how many processes there are changes
+them as any other order of sums does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+from . import _native, summaries, torch as tensors
+from .errors import ArgumentError, ExchangeError
+from .recurrence import REGISTRY
+
+if TYPE_CHECKING:
+    from .recurrence import Recurrence
+
+# ---- Which tokens a process has ----
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a process has of the sequences: those from `first` up to but without `last`, of which it has the tokens between two
+    `offsets`, counted from its own first token. Dense sequences, of which each process has a piece of every one, are one here."""
+
+    first: int
+    last: int
+    offsets: tuple[int, ...]
+    begins_inside: bool  #: tokens before its own are of its first sequence
+    ends_inside: bool  #: tokens behind its own are of its last sequence
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether states go through it from one process to the next."""
+        return self.begins_inside and self.ends_inside and self.last - self.first == 1
+
+
+def share_out(tokens: Sequence[int], offsets: Sequence[int] | None) -> list[Share]:
+    """The shares of processes with so many tokens each; without offsets of dense sequences."""
+    count = len(tokens)
+    if offsets is None:
+        return [Share(0, 1, (0, tokens[rank]), rank > 0, rank + 1 < count) for rank in range(count)]
+    shares = []
+    begin = 0
+    for rank, size in enumerate(tokens):
+        end = begin + size
+        is_last = rank + 1 == count
+        # An empty sequence is the process's whose token would be next.
+        own = [
+            i
+            for i, (a, b) in enumerate(itertools.pairwise(offsets))
+            if (a < b and a < end and b > begin) or (a == b and begin <= a and (a < end or is_last)) or (size == 0 and a < begin < b)
+        ]
+        if not own:
+            shares.append(Share(0, 0, (0,), False, False))
+        else:
+            first, last = own[0], own[-1] + 1
+            cuts = [min(max(offset, begin), end) - begin for offset in offsets[first : last + 1]]
+            shares.append(Share(first, last, tuple(cuts), offsets[first] < begin, offsets[last] > end))
+        begin = end
+    return shares
+
+
+# ---- The exchange ----
+
+
+class Exchange:
+    """The processes of a group that compute a call together, and how its sequences lie on them."""
+
+    def __init__(self, name: str, group: Any) -> None:
+        self.name = name
+        self.group = group
+        self.rank = dist.get_rank(group)
+        self.count = dist.get_world_size(group)
+        self.shares: list[Share] = []
+        self.is_packed = False
+
+    def gather(self, own: torch.Tensor) -> torch.Tensor:
+        """The tensors of all processes, `[processes, ...]`."""
+        own = own.contiguous()
+        everyone = own.new_empty((self.count, *own.shape))
+        try:
+            dist.all_gather(list(everyone.unbind(0)), own, group=self.group)
+        except RuntimeError as error:
+            raise ExchangeError(
+                f"{self.name}: rank {self.rank} of {self.count} waited for the others in vain: one of them ended, failed, or makes another "
+                f"call ({str(error).strip().splitlines()[0]})"
+            ) from error
+        return everyone
+
+    def agree(self, facts: Sequence[int], names: Sequence[str], problem: Exception | None, device: torch.device) -> list[int]:
+        """Holds the numbers of all processes against one another, but for the last one, which all get of each. A process that
+        refuses the call takes part all the same, so that nobody waits for it."""
+        own = torch.tensor([problem is None, *facts], dtype=torch.int64, device=device)
+        everyone = self.gather(own).tolist()
+        if problem is not None:
+            raise problem
+        for rank, (accepts, *_) in enumerate(everyone):
+            if not accepts:
+                raise ExchangeError(f"{self.name}: rank {rank} refuses the call, and says there why")
+        for place, name in enumerate(names[:-1]):
+            values = [row[1 + place] for row in everyone]
+            for rank, value in enumerate(values):
+                if value != values[0]:
+                    is_number = "hash" not in name
+                    raise ExchangeError(
+                        f"{self.name}: {name} is {values[0]} on rank 0 and {value} on rank {rank}"
+                        if is_number
+                        else f"{self.name}: ranks 0 and {rank} differ in {name.removesuffix(' (hash)')}"
+                    )
+        return [row[-1] for row in everyone]
+
+    @property
+    def own(self) -> Share:
+        """The share of this process."""
+        return self.shares[self.rank]
+
+    def find_before(self) -> range:
+        """The processes whose summaries lead to the state before this one's tokens, the first of which knows its own state."""
+        rank = self.rank - 1
+        while self.shares[rank].is_inside:
+            rank -= 1
+        return range(rank, self.rank)
+
+    def find_behind(self) -> range:
+        """The same of cotangents."""
+        rank = self.rank + 1
+        while self.shares[rank].is_inside:
+            rank += 1
+        return range(rank, self.rank, -1)
+
+
+# ---- The call ----
+
+
+@dataclass
+class _Piece:
+    """Sequences of this process that are computed together."""
+
+    begin: int  # tokens
+    end: int
+    first: int  # of its sequences
+    last: int
+    offsets: torch.Tensor | None
+
+    def cut(self, given: Sequence[Any], inputs: int) -> list[Any]:
+        return [x if i >= inputs or x is None else x[:, self.begin : self.end] for i, x in enumerate(given)]
+
+
+class _Run:
+    """A call on this process's tokens: forward, and then backward."""
+
+    def __init__(self, recurrence: Recurrence, exchange: Exchange, given: Sequence[torch.Tensor], backward: bool) -> None:
+        self.recurrence = recurrence
+        self.exchange = exchange
+        self.given = list(given)
+        self.inputs = len(recurrence.declaration.inputs)
+        self.is_dense = not exchange.is_packed
+        key = tensors._read(recurrence, given, None, None, False).key
+        sizes = recurrence.name_sizes(key[0])
+        obtain = recurrence.obtain_gradient if backward else recurrence.obtain_for
+        self.kernel = obtain(sizes, key[1]).kernel
+        self.shapes = summaries.list_shapes(recurrence, self.kernel)
+        self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
+        self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
+        self.maps: dict[int, torch.Tensor] = {}  # of all processes, by the summary
+
+    # The sequences of this process: the first one may go on from another process, the last one on to another.
+
+    def _piece(self, first: int, last: int) -> _Piece:
+        share = self.exchange.own
+        if self.is_dense:
+            return _Piece(0, self.given[0].shape[1], 0, self.given[0].shape[0], None)
+        begin, end = share.offsets[first], share.offsets[last]
+        offsets = torch.tensor([offset - begin for offset in share.offsets[first : last + 1]], dtype=torch.int64)
+        return _Piece(begin, end, first, last, offsets)
+
+    def _count(self) -> int:
+        share = self.exchange.own
+        return share.last - share.first
+
+    def _units(self) -> int:
+        return self.given[0].shape[0] if self.is_dense else 1
+
+    def _call(self, piece: _Piece, initials: Sequence[Any]) -> _native.Call:
+        return tensors._read(self.recurrence, piece.cut(self.given, self.inputs), initials, piece.offsets, False)
+
+    # Forward
+
+    def forward(self, initials: Sequence[Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Outputs, and the states behind each sequence of this process."""
+        own = self.exchange.own
+        count = self._count()
+        rest = self._compute(1 if own.begins_inside else 0, count, initials) if count > own.begins_inside else None
+        known = [state[-self._units() :] for state in rest[1]] if rest and own.ends_inside and not own.is_inside else None
+        self._exchange(known)
+        ahead = self._compute(0, 1, self.states_before) if own.begins_inside and count else None
+        parts = [part for part in (ahead, rest) if part]
+        if not parts:  # no tokens of any sequence
+            return self._make_nothing()
+        if len(parts) == 1:
+            return parts[0]
+        return [torch.cat(pair, dim=1) for pair in zip(*(part[0] for part in parts))], [
+            torch.cat(pair) for pair in zip(*(part[1] for part in parts))
+        ]
+
+    def _make_nothing(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        like, heads = self.given[0], self._heads()
+        outputs = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "output"]
+        return [like.new_empty((1, 0, heads, *shape)) for shape in outputs], [
+            like.new_empty((0, heads, *shape), dtype=torch.float32) for shape in self.state_shapes
+        ]
+
+    def _heads(self) -> int:
+        return int(tensors._read(self.recurrence, self.given, None, None, False).heads[0])
+
+    def _compute(self, first: int, last: int, initials: Sequence[Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        piece = self._piece(first, last)
+        given = piece.cut(self.given, self.inputs)
+        starts = self._start(piece, initials)
+        outputs, states, _ = tensors.run_keeping(self.recurrence, given, starts, None, True, piece.offsets, False)
+        return outputs, states
+
+    def _start(self, piece: _Piece, initials: Sequence[Any]) -> list[Any]:
+        """The states before the sequences of a piece, of those of all of this process."""
+        if self.is_dense or initials is self.states_before:
+            return list(initials)
+        return [state if state is None else state[piece.first : piece.last] for state in initials]
+
+    def _exchange(self, known: Sequence[torch.Tensor] | None) -> None:
+        """Leaves the states before this process's first sequence, where it begins elsewhere."""
+        exchange, own = self.exchange, self.exchange.own
+        self.states_before = [None] * len(self.state_shapes)
+        if exchange.count == 1 or not any(share.begins_inside for share in exchange.shares):
+            return
+        units, heads = self._units(), self._heads()
+        like = self.given[0]
+        piece = self._piece(0, 1) if own.is_inside else None
+        for level in summaries.list_levels(self.shapes):
+            buffers = []
+            call = self._call(piece, self.states_before) if piece else None
+            for i in level:
+                shape = self.shapes[i]
+                maps = like.new_zeros((units, heads, shape.map_size), dtype=torch.float32)
+                offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
+                if call:
+                    call.summarise(self.kernel, i, tensors.show(maps), tensors.show(offsets))
+                elif known is not None:
+                    offsets.copy_(known[shape.state].reshape(offsets.shape))
+                buffers += [maps, offsets]
+            everyone = exchange.gather(torch.cat(buffers, dim=2))
+            parts = iter(everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
+            for i in level:
+                maps, offsets = next(parts).contiguous(), next(parts).contiguous()
+                self.maps[i] = maps
+                if own.begins_inside:
+                    self.states_before[self.shapes[i].state] = self._walk(i, exchange.find_before(), maps, offsets, backward=False)
+
+    def _walk(self, i: int, ranks: range, maps: torch.Tensor, offsets: torch.Tensor, backward: bool) -> torch.Tensor:
+        """The state that the first of the processes knows, taken through what the others make of it."""
+        call = tensors._read(self.recurrence, self._crossing(), None, None, False)
+        first, *others = ranks
+        state = offsets[first].clone()
+        for rank in others:
+            given = (tensors.show(maps[rank]), tensors.show(offsets[rank]))
+            call.apply_summary(self.kernel, i, backward, given, tensors.show(state), tensors.show(state))
+        return state.reshape(*state.shape[:2], *self.state_shapes[self.shapes[i].state])
+
+    def _crossing(self) -> list[torch.Tensor]:
+        """Inputs and params of no tokens, for a call that says how many heads there are of the sequences that cross."""
+        return [x if i >= self.inputs else x[:, :0] for i, x in enumerate(self.given)]
+
+    # Backward
+
+    def backward(
+        self, initials: Sequence[Any], cotangents: Sequence[Any], finals: Sequence[Any], wanted: Sequence[bool]
+    ) -> tuple[list[Any], list[Any]]:
+        """Gradients of inputs and params, and of the states before each sequence of this process."""
+        own = self.exchange.own
+        count = self._count()
+        behind = 1 if own.ends_inside else 0
+        rest = self._derive(0, count - behind, initials, cotangents, finals, wanted) if count > behind else None
+        known = [state[: self._units()] for state in rest[1]] if rest and own.begins_inside and not own.is_inside else None
+        after = self._exchange_back(known, cotangents, initials)
+        last = self._derive(count - 1, count, initials, cotangents, after, wanted) if own.ends_inside and count else None
+        parts = [part for part in (rest, last) if part]
+        if not parts:
+            return [torch.zeros_like(x) if is_wanted else None for x, is_wanted in zip(self.given, wanted)], []
+        if len(parts) == 1:
+            return parts[0]
+        gradients = [
+            None if one is None else torch.cat((one, other), dim=1) if i < self.inputs else one + other
+            for i, (one, other) in enumerate(zip(parts[0][0], parts[1][0]))
+        ]
+        return gradients, [torch.cat(pair) for pair in zip(parts[0][1], parts[1][1])]
+
+    def _starts(self, piece: _Piece, initials: Sequence[Any]) -> list[Any]:
+        """The states before the sequences of a piece, of which the first may begin elsewhere."""
+        if not self.exchange.own.begins_inside or piece.first > 0:
+            return self._start(piece, initials)
+        if self.is_dense or piece.last == 1:
+            return list(self.states_before)
+        heads = self._heads()
+        like = self.given[0]
+        starts = []
+        for state, before, shape in zip(initials, self.states_before, self.state_shapes):
+            later = (
+                like.new_zeros((piece.last - 1, heads, *shape), dtype=torch.float32) if state is None else state[1 : piece.last]
+            )
+            starts.append(torch.cat((before, later)))
+        return starts
+
+    def _derive(
+        self, first: int, last: int, initials: Sequence[Any], cotangents: Sequence[Any], finals: Sequence[Any], wanted: Sequence[bool]
+    ) -> tuple[list[Any], list[torch.Tensor]]:
+        piece = self._piece(first, last)
+        given = piece.cut(self.given, self.inputs)
+        heads = self._heads()
+        sequences = given[0].shape[0] if piece.offsets is None else piece.last - piece.first
+        starts = [
+            given[0].new_zeros((sequences, heads, *shape), dtype=torch.float32) if state is None else state.contiguous()
+            for state, shape in zip(self._starts(piece, initials), self.state_shapes)
+        ]
+        outputs = [None if x is None else x[:, piece.begin : piece.end].contiguous() for x in cotangents]
+        ends = [None if x is None else x if self.is_dense or len(x) == sequences else x[piece.first : piece.last] for x in finals]
+        ends = [None if x is None else x.contiguous() for x in ends]
+        all_wanted = [*wanted, *[True] * len(starts)]
+        found = iter(
+            tensors._backward(
+                [*given, *starts], piece.offsets, [*outputs, *ends], self.recurrence.handle, [True] * len(starts), False, True, all_wanted, [], 0
+            )
+        )
+        gradients = [next(found) if is_wanted else None for is_wanted in wanted]
+        return gradients, list(found)
+
+    def _exchange_back(self, known: Sequence[torch.Tensor] | None, cotangents: Sequence[Any], initials: Sequence[Any]) -> list[Any]:
+        """The cotangents of the states behind this process's last sequence, where it ends elsewhere."""
+        exchange, own = self.exchange, self.exchange.own
+        after: list[Any] = [None] * len(self.state_shapes)
+        if exchange.count == 1 or not any(share.begins_inside for share in exchange.shares):
+            return after
+        units, heads = self._units(), self._heads()
+        like = self.given[0]
+        piece = self._piece(0, 1) if own.is_inside else None
+        outputs = [tensors.show(x) for x in cotangents]
+        for level in summaries.list_backward_levels(self.shapes):
+            buffers = []
+            call = self._call(piece, self.states_before) if piece else None
+            for i in level:
+                shape = self.shapes[i]
+                maps = like.new_zeros((units, heads, shape.map_size if shape.has_backward_map else 0), dtype=torch.float32)
+                offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
+                if call:
+                    parts = (tensors.show(maps) if shape.has_backward_map else None, tensors.show(offsets))
+                    call.summarise_backward(self.kernel, i, outputs, [tensors.show(x) for x in after], *parts)
+                elif known is not None:
+                    offsets.copy_(known[shape.state].reshape(offsets.shape))
+                buffers += [maps, offsets]
+            everyone = exchange.gather(torch.cat(buffers, dim=2))
+            split = iter(everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
+            for i in level:
+                own_maps, offsets = next(split).contiguous(), next(split).contiguous()
+                maps = own_maps if self.shapes[i].has_backward_map else self.maps[i]
+                if own.ends_inside:
+                    after[self.shapes[i].state] = self._walk(i, exchange.find_behind(), maps, offsets, backward=True)
+        return after
+
+
+class _Shared(torch.autograd.Function):
+    """Outputs and final states of this process's tokens."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, exchange: Exchange, has_initial: Sequence[bool], *values: torch.Tensor) -> Any:
+        recurrence = REGISTRY[name]
+        count = len(recurrence.declaration.inputs) + len(recurrence.declaration.params)
+        rest = iter(values[count:])
+        initials = [next(rest) if there else None for there in has_initial]
+        run = _Run(recurrence, exchange, values[:count], backward=any(ctx.needs_input_grad))
+        outputs, states = run.forward(initials)
+        ctx.run, ctx.outputs, ctx.has_initial = run, len(outputs), has_initial
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*values)
+        run.given = []  # which are saved as autograd wants it
+        return (*outputs, *states)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        values = ctx.saved_tensors
+        run = ctx.run
+        rest = iter(values[len(values) - sum(ctx.has_initial) :])
+        initials = [next(rest) if there else None for there in ctx.has_initial]
+        run.given = list(values[: len(values) - sum(ctx.has_initial)])
+        wanted = list(ctx.needs_input_grad[3 : 3 + len(run.given)])
+        gradients, states = run.backward(initials, cotangents[: ctx.outputs], cotangents[ctx.outputs :], wanted)
+        run.given = []
+        begins = run.exchange.own.begins_inside
+        found: list[Any] = []
+        for place, there in enumerate(ctx.has_initial):
+            if not there:
+                continue
+            state = states[place] if states else None
+            if state is not None and begins:
+                # The first sequence's state before its own first token is another process's.
+                state = torch.zeros_like(state) if run.is_dense else torch.cat((torch.zeros_like(state[:1]), state[1:]))
+            found.append(state)
+        return (None, None, None, *gradients, *found)
+
+
+def call(
+    recurrence: Recurrence,
+    given: list[Any],
+    group: Any,
+    initial: Any,
+    final: Any,
+    out: Any,
+    offsets: Any,
+    states_transposed: bool,
+) -> Any:
+    """A call whose sequences are shared out over the processes of a group."""
+    name = recurrence.name
+    if not dist.is_available() or not dist.is_initialized():
+        raise ArgumentError(f"{name}: group= needs torch.distributed: call torch.distributed.init_process_group first")
+    if group is True:
+        group = dist.group.WORLD
+    exchange = Exchange(name, group)
+    if exchange.rank < 0:
+        raise ArgumentError(f"{name}: this process is not in the group")
+    problem, device = None, torch.device("cpu")
+    facts = [0, 0, 0, 0, 0]
+    prepared: Any = None
+    try:
+        prepared = _prepare(recurrence, given, initial, final, out, offsets, states_transposed)
+        whole, arrays, states, ends, _, _ = prepared
+        device = arrays[0].device
+        is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
+        kernel_hash = hash_of(is_derived, whole.handle, [str(x.dtype) for x in arrays], [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]])
+        heads = tensors._read(whole, arrays, None, None, False).heads
+        facts = [arrays[0].shape[0], heads[0], hash_of(ends), kernel_hash, arrays[0].shape[1]]
+    except (ArgumentError, ValueError) as error:
+        problem = error
+    names = ["B", "H", "the offsets (hash)", "the recurrence, its sizes, types or gradients (hash)", "T"]
+    tokens = exchange.agree(facts, names, problem, device)
+    whole, arrays, states, ends, wants_final, result = prepared
+    if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
+        raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
+    exchange.shares = share_out(tokens, ends)
+    exchange.is_packed = ends is not None
+    own = exchange.own
+    if ends is not None:  # the states of this process's sequences
+        states = [None if state is None else state[own.first : own.last] for state in states]
+    elif own.begins_inside:
+        states = [None] * len(states)
+    has_initial = [state is not None for state in states]
+    results = _Shared.apply(whole.handle, exchange, has_initial, *arrays, *[state for state in states if state is not None])
+    count = len(whole.declaration.outputs)
+    outputs = [tensor.to(result) for tensor in results[:count]] if result else list(results[:count])
+    if not wants_final:
+        return recurrence.arrange(outputs, [], False)
+    finals = [_place(state, own, ends) for state in results[count:]]
+    return whole.arrange(outputs, finals, True)
+
+
+def _place(state: torch.Tensor, own: Share, ends: Sequence[int] | None) -> Any:
+    """Final states as a call gives them: of dense sequences on the last process, of packed ones a row for each sequence, which
+    is zero where the sequence ends on another process."""
+    if ends is None:
+        return None if own.ends_inside else state
+    ended = state[:-1] if own.ends_inside else state
+    sequences = len(ends) - 1
+    before = state.new_zeros((own.first, *state.shape[1:]))
+    behind = state.new_zeros((sequences - own.first - len(ended), *state.shape[1:]))
+    return torch.cat((before, ended, behind))
+
+
+def hash_of(*facts: Any) -> int:
+    """The same number in every process for the same facts."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(repr(facts).encode()).digest()[:7], "little")
+
+
+def _prepare(
+    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None, bool, Any]:
+    """The recurrence with all of its states, and what a process gives, checked as far as one process can."""
+    name = recurrence.name
+    for tensor in given:
+        if not isinstance(tensor, torch.Tensor):
+            raise ArgumentError(f"{name}: with group= all inputs and params are PyTorch's tensors, and one is a {type(tensor).__name__}")
+    if given[0].device.type != "cpu":
+        raise ArgumentError(
+            f"{name}: a tensor is on {given[0].device}; sequences are shared out over processes whose tensors are in the processor's memory"
+        )
+    if out is not None or not isinstance(final, (bool, type(None))):
+        raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")
+    if states_transposed:
+        raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
+    types = {tensor.dtype for tensor in given}
+    narrow = types - {torch.float32}
+    result = None
+    if len(types) == 2 and len(narrow) == 1 and narrow <= tensors.TYPES.keys():
+        result = next(iter(narrow))
+        given = [tensor.float() for tensor in given]
+    initials = recurrence.list_initials(initial)
+    whole = recurrence
+    if recurrence.declaration.has_implicit_states:
+        whole = REGISTRY[tensors.complete(recurrence.handle, *recurrence.read_dims(given), None)]
+    states: list[Any] = list(initials or [])
+    states += [None] * (len(whole.declaration.states) - len(states))
+    for value, state in zip(whole.declaration.states, states):
+        if state is not None and not isinstance(state, torch.Tensor):
+            raise ArgumentError(f"{name}: the initial state '{value.name}' is no tensor, but a {type(state).__name__}")
+    ends = None
+    if offsets is not None:
+        ends = [int(offset) for offset in torch.as_tensor(offsets).tolist()]
+        if len(ends) < 1 or any(a > b for a, b in itertools.pairwise(ends)):
+            raise ArgumentError(f"{name}: the offsets decrease, or there are none")
+        if given[0].shape[0] != 1:
+            raise ArgumentError(f"{name}: with offsets B is 1, and it is {given[0].shape[0]}")
+        for value, state in zip(whole.declaration.states, states):
+            if state is not None and len(state) != len(ends) - 1:
+                raise ArgumentError(f"{name}: the initial state '{value.name}' has {len(state)} rows for {len(ends) - 1} sequences")
+    return whole, given, states, ends, bool(final), result

@@ -1,0 +1,281 @@
+"""Sequences that are shared out over processes: outputs, final states and all gradients are those of one process."""
+
+import os
+import socket
+import time
+
+import numpy
+import pytest
+from test_golden import NAMES, call as read_call, read_dims
+from test_summaries import WITHOUT
+
+torch = pytest.importorskip("torch")
+if not torch.distributed.is_available():
+    pytest.skip("PyTorch has no torch.distributed", allow_module_level=True)
+
+import torch.multiprocessing as multiprocessing  # noqa: E402
+
+import recur  # noqa: E402
+from recur import distributed  # noqa: E402
+
+SHARED_OUT = [name for name in NAMES if name not in WITHOUT]
+#: In the ordinary run; RECUR_TEST_ALL=1 takes all of them, of which each compiles a gradient.
+SOME = ["comba", "gated_delta_net", "gsa", "hgrn", "kda", "mamba2_layer", "mlstm", "pgdn", "rwkv7"]
+TRIED = SHARED_OUT if os.environ.get("RECUR_TEST_ALL") == "1" else SOME
+
+
+def find_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def start(rank, count, port, work, words):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count, timeout=__import__("datetime").timedelta(seconds=60)
+    )
+    try:
+        work(rank, count, *words)
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def run_processes(count, work, *words):
+    multiprocessing.start_processes(start, (count, find_port(), work, words), nprocs=count, start_method="fork")
+
+
+def prepare(name, repeats=1):
+    """Inputs and params of a recurrence, its initial states, all as leaves that require gradients."""
+    base, given, initial = read_call(name)
+    recurrence = base.with_options(dims=read_dims(name), quick=True)
+    declaration = recurrence.declaration
+    arrays = []
+    for value in declaration.inputs:
+        array = numpy.concatenate([given[value.name]] * repeats, axis=1)
+        arrays.append(torch.tensor(array, requires_grad=True))
+    arrays += [torch.tensor(given[value.name], requires_grad=True) for value in declaration.params]
+    return recurrence, arrays, initial
+
+
+def weigh(outputs, begin, end):
+    """A loss that takes every number otherwise."""
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    total = 0.0
+    for place, output in enumerate(outputs):
+        weights = torch.cos(torch.arange(int(numpy.prod(output.shape[2:])), dtype=torch.float32).reshape(output.shape[2:]) + place)
+        tokens = torch.sin(1.0 + torch.arange(begin, end, dtype=torch.float32))
+        total = total + (output * weights * tokens.reshape(1, -1, *[1] * (output.ndim - 2))).sum()
+    return total
+
+
+def weigh_states(states):
+    states = states if isinstance(states, dict) else {"": states}
+    return sum((state * torch.cos(torch.arange(state.numel(), dtype=torch.float32).reshape(state.shape))).sum() for state in states.values())
+
+
+def is_near(got, wanted, bound):
+    size = max(float(wanted.norm()), 1e-6 * wanted.numel() ** 0.5)
+    return float((got - wanted).norm()) <= bound * size
+
+
+def hold_against_one(rank, count, name, cuts):
+    """A process's part: the tokens between two cuts."""
+    recurrence, arrays, initial = prepare(name)
+    inputs = len(recurrence.declaration.inputs)
+    initials = {n: torch.tensor(a, requires_grad=True) for n, a in (initial or {}).items()}
+    *outputs, states = recurrence(*arrays, initial=initials or None, final=True)
+    loss = weigh(tuple(outputs), 0, outputs[0].shape[1]) + weigh_states(states)
+    leaves = [*arrays, *initials.values()]
+    wanted = torch.autograd.grad(loss, leaves, allow_unused=True)
+
+    begin, end = cuts[rank], cuts[rank + 1]
+    own = [x.detach()[:, begin:end].requires_grad_() if i < inputs else x.detach().requires_grad_() for i, x in enumerate(arrays)]
+    own_initials = {n: x.detach().clone().requires_grad_() for n, x in initials.items()}
+    *shared, last = recurrence(*own, initial=(own_initials or None) if rank == 0 else None, final=True, group=True)
+    for got, whole in zip(shared, outputs):
+        assert is_near(got.detach(), whole.detach()[:, begin:end], 2e-5), (name, "outputs", rank)
+    loss = weigh(tuple(shared), begin, end)
+    if rank + 1 == count:
+        for got, whole in zip(last.values() if isinstance(last, dict) else [last], states.values() if isinstance(states, dict) else [states]):
+            assert is_near(got.detach(), whole.detach(), 2e-5), (name, "final states")
+        loss = loss + weigh_states(last)
+    else:
+        assert all(state is None for state in (last.values() if isinstance(last, dict) else [last]))
+    loss.backward()
+    for place, (x, whole) in enumerate(zip(own, wanted)):
+        got = torch.zeros_like(x) if x.grad is None else x.grad
+        if place < inputs:
+            part = torch.zeros_like(x) if whole is None else whole[:, begin:end]
+            everyone = torch.tensor([float((got - part).square().sum()), float(part.square().sum())])
+        else:  # of params each process has what its own tokens give
+            torch.distributed.all_reduce(got)
+            part = torch.zeros_like(x) if whole is None else whole
+            everyone = torch.tensor([float((got - part).square().sum()), float(part.square().sum())]) / count
+        torch.distributed.all_reduce(everyone)
+        assert everyone[0].sqrt() <= 1e-4 * max(float(everyone[1].sqrt()), 1e-3), (name, place, everyone)
+    if rank == 0:
+        for x, whole in zip(own_initials.values(), wanted[len(arrays) :]):
+            assert is_near(x.grad, whole, 1e-4), (name, "initial states")
+
+
+def split(count, tokens, is_even):
+    if is_even:
+        return [tokens * rank // count for rank in range(count + 1)]
+    return [0, *sorted(numpy.random.default_rng(count).integers(0, tokens + 1, count - 1).tolist()), tokens]
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_parts_are_the_whole(name):
+    prepare(name)
+    recurrence, arrays, _ = prepare(name)
+    recurrence(*arrays)  # compiled once, and found in the cache by each process
+    run_processes(3, hold_against_one, name, split(3, arrays[0].shape[1], is_even=False))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_any_number_of_processes(count):
+    run_processes(count, hold_against_one, "gated_delta_net", split(count, 70, is_even=True))
+
+
+def test_processes_without_tokens():
+    run_processes(4, hold_against_one, "pgdn", [0, 0, 40, 40, 70])
+    run_processes(3, hold_against_one, "mamba2_layer", [0, 1, 2, 70])
+
+
+def hold_packed(rank, count, name, ends, cuts):
+    recurrence, arrays, _ = prepare(name, repeats=2)
+    inputs = len(recurrence.declaration.inputs)
+    _, states = recurrence(*arrays, final=True)
+    random = numpy.random.default_rng(5)
+
+    def draw(shape):
+        return torch.tensor(0.3 * random.standard_normal((len(ends) - 1, *shape[1:])), dtype=torch.float32).abs_().requires_grad_()
+
+    names = [value.name for value in recurrence.declaration.states]
+    given = states if isinstance(states, dict) else {names[0]: states}
+    initials = {n: draw(given[n].shape) for n in names}
+    offsets = torch.tensor(ends)
+    output, states = recurrence(*arrays, initial=initials, final=True, offsets=offsets)
+    states = states if isinstance(states, dict) else {names[0]: states}
+    loss = weigh(output, 0, output.shape[1]) + weigh_states(states)
+    wanted = torch.autograd.grad(loss, [*arrays, *initials.values()], allow_unused=True)
+
+    begin, end = cuts[rank], cuts[rank + 1]
+    own = [x.detach()[:, begin:end].requires_grad_() if i < inputs else x.detach().requires_grad_() for i, x in enumerate(arrays)]
+    own_initials = {n: x.detach().clone().requires_grad_() for n, x in initials.items()}
+    got, last = recurrence(*own, initial=own_initials, final=True, offsets=offsets, group=True)
+    last = last if isinstance(last, dict) else {names[0]: last}
+    if end > begin:
+        assert is_near(got.detach(), output.detach()[:, begin:end], 2e-5)
+    for n, state in last.items():  # each process has the rows of what ends on it
+        whole = state.detach().clone()
+        torch.distributed.all_reduce(whole)
+        if n in states:
+            assert is_near(whole, states[n].detach(), 2e-5), n
+    loss = weigh(got, begin, end) + weigh_states({n: state for n, state in last.items() if n in states})
+    loss.backward()
+    for place, (x, whole) in enumerate(zip([*own, *own_initials.values()], wanted)):
+        grad = torch.zeros_like(x) if x.grad is None else x.grad
+        part = torch.zeros_like(grad) if whole is None else whole
+        if place < inputs:
+            part = part[:, begin:end] if whole is not None else part
+        else:
+            torch.distributed.all_reduce(grad)
+        assert float((grad - part).norm()) <= 1e-4 * max(float(part.norm()), 1e-3), (name, place)
+
+
+@pytest.mark.parametrize("name", ["gated_delta_net", "pgdn"])
+@pytest.mark.parametrize(
+    ("ends", "cuts"),
+    [
+        ([0, 140], [0, 50, 100, 140]),
+        ([0, 20, 20, 90, 140], [0, 50, 100, 140]),
+        ([0, 50, 100, 100, 140], [0, 50, 100, 140]),
+        ([0, 3, 138, 140, 140], [0, 1, 139, 140]),
+        ([0, 10, 130, 140], [0, 40, 40, 140]),
+    ],
+)
+def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
+    run_processes(3, hold_packed, name, ends, cuts)
+
+
+def hold_bits(rank, count):
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    begin, end = split(count, 70, is_even=True)[rank : rank + 2]
+
+    def once():
+        own = [x.detach()[:, begin:end].contiguous().requires_grad_() for x in arrays]
+        output = recurrence(*own, group=True)
+        weigh(output, begin, end).backward()
+        return [output.detach(), *(x.grad for x in own)]
+
+    first = once()
+    if rank == 1:
+        time.sleep(0.2)
+    for one, other in zip(first, once()):
+        assert torch.equal(one, other)
+
+
+def test_the_bits_are_the_same_each_time():
+    run_processes(3, hold_bits)
+
+
+def expect(match, work):
+    try:
+        work()
+    except recur.Error as error:
+        assert match in str(error), str(error)
+    else:
+        raise AssertionError("nothing was raised")
+
+
+def hold_refusals(rank, count):
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    plain = [x.detach() for x in arrays]
+    cut = [x[:, :10].contiguous() for x in plain]
+    if rank == 0:
+        expect("rank 1 refuses the call", lambda: recurrence(*cut, group=True))
+    else:
+        expect("is given twice", lambda: recurrence(*cut, q=cut[0], group=True)) if count < 0 else expect(
+            "states are as declared", lambda: recurrence(*cut, states_transposed=True, group=True)
+        )
+    more = [torch.cat((x, x)) for x in cut] if rank else cut
+    expect("B is 1 on rank 0 and 2 on rank 1", lambda: recurrence(*more, group=True))
+    kinds = [x.bfloat16() for x in cut] if rank else cut
+    expect("ranks 0 and 1 differ in the recurrence", lambda: recurrence(*kinds, group=True))
+    expect("ranks 0 and 1 differ in the offsets", lambda: recurrence(*cut, offsets=[0, 20 - rank], group=True))
+    expect("of which there are 20", lambda: recurrence(*cut, offsets=[0, 30], group=True))
+    expect("the offsets decrease", lambda: recurrence(*cut, offsets=[0, 30, 20], group=True))
+    result = recurrence(*cut, group=True)  # after all that it still works
+    assert result.shape[1] == 10
+
+
+def test_misuse_is_refused_by_all():
+    run_processes(2, hold_refusals)
+
+
+def leave_early(rank, count):
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    cut = [x.detach()[:, :10].contiguous() for x in arrays]
+    if rank == 1:
+        return
+    expect("waited for the others in vain", lambda: recurrence(*cut, group=True))
+
+
+def test_a_process_that_ends_is_no_hang():
+    run_processes(2, leave_early)
+
+
+def test_without_processes():
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    with pytest.raises(recur.ArgumentError, match="init_process_group"):
+        recurrence(*arrays, group=True)
+
+
+def test_shares():
+    shares = distributed.share_out([5, 0, 5], None)
+    assert [share.is_inside for share in shares] == [False, True, False]
+    shares = distributed.share_out([4, 4, 4], [0, 2, 2, 6, 12])
+    assert [(share.first, share.last, share.offsets) for share in shares] == [(0, 3, (0, 2, 2, 4)), (2, 4, (0, 2, 4)), (3, 4, (0, 4))]
+    assert [(share.begins_inside, share.ends_inside) for share in shares] == [(False, True), (True, True), (True, False)]
