@@ -78,14 +78,14 @@ typedef struct recur_summary_info {
   recur_kernel apply;   /* the state, the parts; then the state and the parts afterwards; of 1 token */
   const int32_t *needs; /* the states, by their places, whose values before the segment must be known */
   int32_t need_count;
-  int32_t state;      /* its place among the states */
-  int32_t map_side;   /* not 0: the first part is a square matrix, and starts as the identity; 0: as the state */
-  float map_start;    /* the first part's numbers at the start, where it is no identity */
-  float offset_start; /* the second part's, which is as the state */
-  float cost;         /* of a chunk of `run`, over that of a chunk of the recurrence's kernel */
-  float apply_cost;   /* of `apply`, over the same */
-  int32_t scale_size; /* not 0: a part before the first, of so many factors that start as ones: they scale the state's
-                       * rows or columns, on the side that the matrix is not on */
+  int32_t state;       /* its place among the states */
+  int32_t map_side;    /* not 0: the first part is a square matrix, and starts as the identity; 0: as the state */
+  float map_start;     /* the first part's numbers at the start, where it is no identity */
+  float offset_start;  /* the second part's, which is as the state */
+  float cost;          /* of a chunk of `run`, over that of a chunk of the recurrence's kernel */
+  float apply_cost;    /* of `apply`, over the same */
+  int32_t scale_size;  /* not 0: a part before the first, of so many factors that start as ones: they scale the state's
+                        * rows or columns, on the side that the matrix is not on */
   int32_t map_is_left; /* not 0: the matrix multiplies the state from the left, and else from the right */
 } recur_summary_info;
 
@@ -345,8 +345,8 @@ recur_status recur_backward(const recur_recurrence *recurrence, const recur_call
  * state from before the part to after it, and is found without knowing the state. When the machines have exchanged
  * their summaries, each applies those of the parts before its own to the state before the first part, and then calls
  * recur_forward on its own part from there. There is a summary for each state; those of states that others depend on
- * come first. Calls backward go the other way with cotangents of states in place of states: from the last summary to the
- * first, and from the last part to the first. Who exchanges summaries, and how, is up to the caller.
+ * come first. Calls backward go the other way with cotangents of states in place of states: from the last summary to
+ * the first, and from the last part to the first. Who exchanges summaries, and how, is up to the caller.
  *
  * Summaries and states are dense float32 in the processor's memory: [sequences, H, ...], states as declared. The device
  * is RECUR_CPU. */
@@ -359,9 +359,9 @@ typedef struct recur_summary_shape {
   int64_t map_size, offset_size; /* of a head of a sequence */
   const int32_t *needs;          /* states, by their places, that must be known before the part */
   int32_t need_count;
-  int32_t state;                 /* whose summary it is, by its place */
-  int32_t has_backward_map;      /* not 0: the map of cotangents is another than that of states, and
-                                  * recur_summarise_backward makes it; 0: it is that of states, and is left alone */
+  int32_t state;            /* whose summary it is, by its place */
+  int32_t has_backward_map; /* not 0: the map of cotangents is another than that of states, and
+                             * recur_summarise_backward makes it; 0: it is that of states, and is left alone */
 } recur_summary_shape;
 
 /* How many summaries the recurrence has: one for each state. Less than 0 where it has none, because a state's update
@@ -389,8 +389,7 @@ recur_status recur_summarise_backward(const recur_recurrence *recurrence, const 
  * rounded to float32. Of the call B or sequence_count, H and the threads are used. The result may lie where either of
  * the two lies. `backward` is not 0 for summaries of cotangents. */
 recur_status recur_combine_summaries(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
-                                     int32_t backward, recur_summary first, recur_summary second,
-                                     recur_summary result);
+                                     int32_t backward, recur_summary first, recur_summary second, recur_summary result);
 
 /* Takes states through a summary: from before the part to after it, or, where `backward` is not 0, cotangents from
  * behind it to before it. The result may lie where the states lie. */

@@ -77,8 +77,8 @@ public:
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
                    nanobind::list initials, int32_t threads, nanobind::list kept, int64_t keptInterval);
 
-  /// Makes the kernel's summary of a state into float32 arrays of `[sequences, H, ...]`; see recur_summarise. Initial states
-  /// are those before the part.
+  /// Makes the kernel's summary of a state into float32 arrays of `[sequences, H, ...]`; see recur_summarise. Initial
+  /// states are those before the part.
   void summarise(const Kernel &kernel, int32_t summary, nanobind::object maps, nanobind::object offsets);
   /// The same of the state's cotangent, with cotangents of outputs and final states as for `runBackward`.
   void summariseBackward(const Kernel &kernel, int32_t summary, nanobind::list outputs, nanobind::list finals,
@@ -124,8 +124,8 @@ private:
                             bool isWritten);
   void listGiven(const Kernel &kernel, std::vector<recur_argument> &arguments) const;
   void checkPlace(const View &view, const std::string &what) const;
-  void addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nanobind::list arrays, const char *what,
-                  bool isWritten, std::vector<recur_argument> &arguments);
+  void addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nanobind::list arrays,
+                  const char *what, bool isWritten, std::vector<recur_argument> &arguments);
   std::vector<recur_argument> listCotangents(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
   float *readFloats(nanobind::handle object, int64_t size, const char *what, bool isWritten);
   recur_summary readSummary(nanobind::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,

@@ -111,8 +111,8 @@ nb::object Kernel::listSummaries() const {
     nb::list needs;
     for (int32_t need = 0; need < shape.need_count; ++need)
       needs.append(shape.needs[need]);
-    list.append(nb::make_tuple(shape.state, shape.map_size, shape.offset_size, nb::tuple(needs),
-                               shape.has_backward_map != 0));
+    list.append(
+        nb::make_tuple(shape.state, shape.map_size, shape.offset_size, nb::tuple(needs), shape.has_backward_map != 0));
   }
   return std::move(list);
 }

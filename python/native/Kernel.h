@@ -20,8 +20,8 @@ public:
   /// `(name, kind, dtype, shared, shape)` of each array.
   nanobind::list listArrays() const;
 
-  /// `(state, map_size, offset_size, needs, has_backward_map)` of each summary that parts of a sequence have, states by their
-  /// places; None where there are none.
+  /// `(state, map_size, offset_size, needs, has_backward_map)` of each summary that parts of a sequence have, states by
+  /// their places; None where there are none.
   nanobind::object listSummaries() const;
 
   /// Makes the call, of the kernels or of their gradient, with the calling thread's own workspace. What the runtime

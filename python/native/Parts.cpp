@@ -17,7 +17,7 @@ float *Call::readFloats(nb::handle object, int64_t size, const char *what, bool 
     count *= view.shape[side];
     fits &= view.shape[side] == 1 || view.strides[side] == dense;
   }
-  int64_t sequences = isPacked ? int64_t(offsets.size()) - 1 : *batch.value, wanted = sequences * *heads.value * size;
+  int64_t wanted = (isPacked() ? sequences : *batch.value) * *heads.value * size;
   if (count != wanted || (count && !fits))
     refuse(std::string("the ") + what + " are a dense array of " + std::to_string(wanted) +
            " numbers of float32, and not of " + std::to_string(count));
@@ -67,17 +67,17 @@ void Call::summarise(const Kernel &kernel, int32_t summary, nb::object maps, nb:
   ::perform(kernel, call, false, [&] { return recur_summarise(&kernel.getRecurrence(), &call, summary, result); });
 }
 
-void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list outputs, nb::list finals,
-                             nb::object maps, nb::object offsetArray) {
+void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list outputs, nb::list finals, nb::object maps,
+                             nb::object offsetArray) {
   recur_summary_shape shape = describe(kernel, summary);
   std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
-  arguments.resize(arguments.size() + size_t(kernel.count(RECUR_INPUT) + kernel.count(RECUR_PARAM) +
-                                             kernel.count(RECUR_STATE)));
+  arguments.resize(arguments.size() +
+                   size_t(kernel.count(RECUR_INPUT) + kernel.count(RECUR_PARAM) + kernel.count(RECUR_STATE)));
   recur_call call = makeCall(RECUR_PLAN_AUTO);
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
-  recur_summary result = readSummary(nb::make_tuple(maps, offsetArray), shape, "parts of the summary", true,
-                                     shape.has_backward_map != 0);
+  recur_summary result =
+      readSummary(nb::make_tuple(maps, offsetArray), shape, "parts of the summary", true, shape.has_backward_map != 0);
   ::perform(kernel, call, true,
             [&] { return recur_summarise_backward(&kernel.getRecurrence(), &call, summary, result); });
 }
@@ -101,7 +101,6 @@ void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb
   recur_summary applied = readSummary(given, shape, "parts of the summary", false);
   float *from = readFloats(states, shape.offset_size, "states", false),
         *to = readFloats(result, shape.offset_size, "states of the result", true);
-  ::perform(kernel, call, false, [&] {
-    return recur_apply_summary(&kernel.getRecurrence(), &call, summary, backward, applied, from, to);
-  });
+  ::perform(kernel, call, false,
+            [&] { return recur_apply_summary(&kernel.getRecurrence(), &call, summary, backward, applied, from, to); });
 }

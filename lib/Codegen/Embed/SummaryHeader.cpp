@@ -14,7 +14,8 @@ static const InterfaceKernel *findSummaries(const KernelInterface &interface) {
 }
 
 int64_t recur::codegen::countMapNumbers(const KernelInterface &interface, const InterfaceSummary &summary) {
-  return summary.mapSide ? summary.mapSide * summary.mapSide + summary.scaleSize : countStateNumbers(interface, summary);
+  return summary.mapSide ? summary.mapSide * summary.mapSide + summary.scaleSize
+                         : countStateNumbers(interface, summary);
 }
 
 static const InterfaceArray &getState(const KernelInterface &interface, const InterfaceSummary &summary) {
@@ -88,14 +89,15 @@ void recur::codegen::printSummaryCalls(raw_ostream &os, const KernelInterface &i
     return;
   std::string upper = name.upper();
   if (!isBackward) {
-    os << "\n/* What a part of a sequence makes of the states, for parts that lie on several machines: see recur_summary.\n"
+    os << "\n/* What a part of a sequence makes of the states, for parts that lie on several machines: see "
+          "recur_summary.\n"
           " * The number of each state's summary, and how many floats of a head its map and its offset have. */\n"
        << "#define " << upper << "_SUMMARIES " << kernel->summaries.size() << "\n";
     for (auto [i, summary] : enumerate(kernel->summaries)) {
-      std::string state = (upper + "_SUMMARY_" + getStateName(interface, summary)).str();
-      os << "#define " << state << " " << i << "\n"
-         << "#define " << state << "_MAP " << countMapNumbers(interface, summary) << "\n"
-         << "#define " << state << "_OFFSET " << countStateNumbers(interface, summary) << "\n";
+      StringRef state = getStateName(interface, summary);
+      os << "#define " << upper << "_SUMMARY_" << state << " " << i << "\n"
+         << "#define " << upper << "_MAP_SIZE_" << state << " " << countMapNumbers(interface, summary) << "\n"
+         << "#define " << upper << "_OFFSET_SIZE_" << state << " " << countStateNumbers(interface, summary) << "\n";
     }
   }
   os << formatv(calls.data(), name, upper, interface.getDescriptorSymbol(), isBackward ? 1 : 0,

@@ -29,8 +29,8 @@ public:
   /// The gradients of the segment's tokens.
   void runGradients();
 
-  /// Of a sequence that is not cut: what it makes of the cotangents of a state, of all heads of the task, where those of
-  /// states whose summaries come later are the final ones. `map` is of an extremum alone, and else null.
+  /// Of a sequence that is not cut: what it makes of the cotangents of a state, of all heads of the task, where those
+  /// of states whose summaries come later are the final ones. `map` is of an extremum alone, and else null.
   void summariseBack(const recur_summary_info &summary, float *map, float *offset);
 
   static bool isTropical(const recur_summary_info &summary);

@@ -133,7 +133,8 @@ void recur::runtime::beginSummary(const Call &call, const recur_summary_info &su
   for (int64_t i = 0; i < summary.map_side; ++i)
     map[i * (summary.map_side + 1)] = 1;
   fill(getSummaryScales(summary, mapBytes), summary.map_side ? summary.scale_size : 0, 1);
-  fill(reinterpret_cast<float *>(offset), countElements(getStateInfo(call.recurrence, summary.state)), summary.offset_start);
+  fill(reinterpret_cast<float *>(offset), countElements(getStateInfo(call.recurrence, summary.state)),
+       summary.offset_start);
 }
 
 int32_t recur::runtime::placeSummary(const recur_summary_info &summary, char *map, char *offset, recur_array *arrays) {

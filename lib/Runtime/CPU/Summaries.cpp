@@ -187,8 +187,8 @@ static recur_status checkFloats(const SummaryCall &call, const void *data, int64
   return RECUR_OK;
 }
 
-static recur_status checkSummary(const SummaryCall &call, const recur_summary &summary, bool hasMaps,
-                                 const char *maps, const char *offsets) {
+static recur_status checkSummary(const SummaryCall &call, const recur_summary &summary, bool hasMaps, const char *maps,
+                                 const char *offsets) {
   if (hasMaps)
     if (recur_status status = checkFloats(call, summary.maps, call.mapSize, maps))
       return status;
@@ -261,8 +261,8 @@ recur_status recur_summarise(const recur_recurrence *recurrence, const recur_cal
     ++initial;
   for (int32_t i = 0; i < call.info->need_count; ++i)
     if (const Argument &needed = initial[call.info->needs[i]]; !needed.data && needed.spanBytes + call.countUnits())
-      return fail(RECUR_NULL_POINTER, "%s: the initial state '%s' is null; the summary of '%s' needs it", recurrence->name,
-                  needed.info->name, getStateInfo(call.resolved.recurrence, call.info->state).name);
+      return fail(RECUR_NULL_POINTER, "%s: the initial state '%s' is null; the summary of '%s' needs it",
+                  recurrence->name, needed.info->name, getStateInfo(call.resolved.recurrence, call.info->state).name);
   Tasks tasks{&call, summarise, call.countUnits()};
   tasks.result = result;
   return runTasks(tasks);
