@@ -292,7 +292,8 @@ typedef struct recur_call {
    * whatever its plan, for whoever goes on from there, as when of several tokens that were tried some are taken; a call
    * backward, whose kept_interval is the same and a multiple of the gradient's chunk, reads them and need not compute
    * them again. For each state, in the order of declaration, [recur_kept_rows(...), H, ...], float32 and dense, with
-   * the rows of each sequence behind those of the sequence before it; as declared, also where states_transposed is set.
+   * the rows of each sequence behind those of the sequence before it, or each where its token is among all T where the
+   * GPU alone has the offsets; as declared, also where states_transposed is set.
    * On a GPU they lie in its memory, and the table of them does not; those before every token are left by one launch of
    * the plan `step`, left alone, and others by the launches of as many calls. 0: none are kept. */
   int64_t kept_interval;

@@ -20,7 +20,8 @@ const recur_kernel_info *recur::runtime::findKeeper(const Call &resolved) {
   return nullptr;
 }
 
-/// The rows of a sequence lie behind those of the sequences before it, a row for each of their tokens.
+/// The rows of a sequence lie behind those of the sequences before it, a row for each of their tokens. Kernels count
+/// from the first of all tokens, which may be before the first sequence.
 void recur::runtime::fillKept(int64_t *words, const Call &resolved, int32_t state) {
   for (int i = 0; i < abi::arrayWords; ++i)
     words[i] = 0;
@@ -29,6 +30,8 @@ void recur::runtime::fillKept(int64_t *words, const Call &resolved, int32_t stat
     return;
   const Argument &argument = resolved.arguments[resolved.argumentCount + state];
   words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
+  if (const int64_t *offsets = resolved.call->sequence_offsets; offsets && argument.spanBytes)
+    words[abi::DataWord] -= offsets[0] * argument.strides[0] * argument.elementBytes;
   words[abi::SequenceStrideWord] = isPacked(*resolved.call) ? 0 : resolved.call->T * argument.strides[0];
   words[abi::TokenStrideWord] = words[abi::FirstStrideWord] = argument.strides[0];
   words[abi::HeadStrideWord] = argument.strides[2];

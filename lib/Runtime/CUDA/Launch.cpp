@@ -289,11 +289,12 @@ bool Launcher::goesByList(int32_t number) {
   if (!isPacked(*resolved.call) || !kernel.listing || !launch.listed || !multiprocessors || resolved.sequences < 2)
     return false;
   int64_t units = resolved.sequences * resolved.heads;
+  if (space.chunks > INT32_MAX / resolved.heads) // by which CTAs count
+    return false;
   if (!launch.chunks_are_apart)
     return planCuts(number).most == 1 && units * launch.parts > multiprocessors &&
            !(findNext(number, -1) >= 0 && planBeside(findNext(number, -1)).teams);
-  return units * countChunks(resolved, kernel) > idle * multiprocessors && space.chunks * resolved.heads <= INT32_MAX &&
-         !planBeside(number).teams;
+  return units * countChunks(resolved, kernel) > idle * multiprocessors && !planBeside(number).teams;
 }
 
 void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed) {

@@ -93,6 +93,20 @@ TEST_F(KeptStates, OfPackedSequencesLieOneBehindAnother) {
   EXPECT_THAT(wordsOf(fakeCUDA.all[0], keptArray), ElementsAre(at(kept), 0, 192, 48, 1, 8, 1, 0, 1, 192));
 }
 
+/// Kernels count rows from the first token, which is none of a sequence here: rows of the caller's begin with the first
+/// sequence. Where the GPU alone knows there is one for each token.
+TEST_F(KeptStates, OfPackedSequencesBeginWithTheFirst) {
+  pack();
+  offsets[0] = 2;
+  ASSERT_EQ(recur_kept_rows(&recurrence, &call), 5);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(dataOf(fakeCUDA.all[0], keptArray), at(kept) - 2 * heads * stateElements * 4);
+  call.sequence_offsets = nullptr;
+  ASSERT_EQ(recur_kept_rows(&recurrence, &call), 7);
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(dataOf(fakeCUDA.all[0], keptArray), at(kept));
+}
+
 TEST_F(KeptStates, AreNotWantedByOtherCalls) {
   call.kept_interval = 0;
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
