@@ -126,10 +126,8 @@ class Graph:
 
 def cut(random, T, N, kind):
     if kind == "tail":  # some are empty, one is long, and tokens are left over
-        lengths = np.concatenate([[0, 0], random.integers(0, 130, N - 3), [0]])
-        offsets = np.concatenate([[5], 5 + np.cumsum(lengths)])
-        offsets = np.minimum(offsets, T - 7)
-        offsets[-1] = T - 7
+        lengths = random.integers(0, 130, N - 1) * (np.arange(N - 1) > 1)
+        offsets = np.minimum(np.concatenate([[5], 5 + np.cumsum(lengths), [T]]), T - 7)
         return offsets.astype(np.int64)
     return np.sort(np.concatenate([[0, T], random.integers(0, T + 1, N - 1)])).astype(np.int64)
 
