@@ -106,6 +106,13 @@ Expected<Orientation> StateReads::chooseOrientation(dgps::RecurrenceOp recurrenc
 
 /// Says in words which operation on the state is not linear.
 static Error nonLinear(const Atom *atom) {
+  bool isMoved = atom->kind == Atom::Kind::Leaf
+                     ? isa_and_nonnull<dgps::ConcatOp, dgps::SliceOp, dgps::ExtractOp>(atom->leaf.getDefiningOp())
+                     : any_of(ArrayRef<StringRef>{"concat", "slice", "extract"},
+                              [&](StringRef mover) { return atom->isFunction(mover); });
+  if (isMoved)
+    return noForm("the update moves the state's rows",
+                  "an update that leaves each row in its place; what a token had n tokens before is delay(x, n)");
   if (atom->kind == Atom::Kind::Leaf || atom->isFunction("value") || atom->isStage())
     return noForm("the update is too large to be taken apart",
                   "fewer factors that are sums, or fewer writes in one token");

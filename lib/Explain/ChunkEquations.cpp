@@ -23,8 +23,19 @@ struct Text {
 class EquationWriter {
 public:
   std::vector<std::string> write(chunk::ProgramOp program);
+  /// What the report's own words mean, of those that the equations use.
+  std::vector<std::string> explainWords();
 
 private:
+  /// A word of the report, with an underscore behind it where the author gives that name to something else.
+  std::string word(StringRef plain) {
+    std::string text = plain.str();
+    while (declared.contains(text))
+      text += "_";
+    used.insert(plain);
+    return text;
+  }
+  std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps);
   std::string in(mlir::Value value, Level level = Level::Sum) {
     Text text = of(value);
     return text.level < level ? "(" + text.text + ")" : text.text;
@@ -40,6 +51,7 @@ private:
   DenseMap<mlir::Value, Text> inlined; ///< of values that are used once and are short
   StringMap<unsigned> counters;
   StringSet<> declared; // by the author
+  StringSet<> used;     // of the report's own words
 };
 
 } // namespace
@@ -106,9 +118,9 @@ static std::string listed(ArrayRef<int64_t> numbers) {
 }
 
 /// "strict", "inclusive", "before", or the points in full.
-static std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
+std::string EquationWriter::visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps) {
   if (points.size() == 1 && steps.size() == 1 && steps[0] == 0)
-    return points[0] < 0 ? "before" : points[0] == 0 ? "strict" : "inclusive";
+    return word(points[0] < 0 ? "before" : points[0] == 0 ? "strict" : "inclusive");
   return fmt::format("points {} of writes {}", listed(points), listed(steps));
 }
 
@@ -138,7 +150,7 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       })
       .Case([&](chunk::CumulativeDecayOp op) {
         std::string steps = op.getLinear() ? in(op.getDecay()) : "exp(" + in(op.getDecay()) + ")";
-        return Text{fmt::format("{}({})", stringifyDecayRange(op.getRange()).str(), steps)};
+        return Text{fmt::format("{}({})", word(stringifyDecayRange(op.getRange())), steps)};
       })
       .Case([&](chunk::InteractionOp op) {
         std::string decayed = op.getDecay() ? ", " + decay(op) : "";
@@ -158,45 +170,45 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       .Case([&](chunk::SolveTransposedOp op) {
         std::string decayed =
             op.getDecay() ? ", channels decayed by " + decayFactor(op.getDecay(), op.getLinear()) : "";
-        return Text{
-            fmt::format("solve((I + {})^T, {}{})", in(op.getMatrix(), Level::Product), in(op.getValues()), decayed)};
+        return Text{fmt::format("{}((I + {})^T, {}{})", word("solve"), in(op.getMatrix(), Level::Product),
+                                in(op.getValues()), decayed)};
       })
       .Case([&](chunk::DecayCotangentOp op) {
-        return Text{fmt::format("range_sums({}(<{}, {}>), {}, {})", visibility(op.getPoints(), op.getSteps()),
-                                in(op.getRows()), in(op.getColumns()), in(op.getMatrix()),
-                                decayFactor(op.getDecay(), op.getLinear()))};
+        return Text{fmt::format("{}({}(<{}, {}>), {}, {})", word("range_sums"),
+                                visibility(op.getPoints(), op.getSteps()), in(op.getRows()), in(op.getColumns()),
+                                in(op.getMatrix()), decayFactor(op.getDecay(), op.getLinear()))};
       })
       .Case([&](chunk::ReverseScanOp op) {
         std::string step = op.getDecay() ? decayFactor(op.getDecay(), op.getLinear()) : "1";
-        return Text{fmt::format("reverse_scan({}, a = {}, b = {}){}", in(op.getState()), step, in(op.getAdditions()),
-                                result == 1 ? " at the start" : "")};
+        return Text{fmt::format("{}({}, a = {}, b = {}){}", word("reverse_scan"), in(op.getState()), step,
+                                in(op.getAdditions()), result == 1 ? " at the start" : "")};
       })
       .Case([&](chunk::FollowingOp op) {
-        return Text{fmt::format("following({}, {}){}", in(op.getState()), in(op.getRows()),
+        return Text{fmt::format("{}({}, {}){}", word("following"), in(op.getState()), in(op.getRows()),
                                 result == 1 ? " at the start" : "")};
       })
       .Case([&](chunk::InsertOp op) {
-        return Text{fmt::format("insert({}, {} of {})", in(op.getOperand()), op.getIndex(), op.getSize())};
+        return Text{fmt::format("{}({}, {} of {})", word("insert"), in(op.getOperand()), op.getIndex(), op.getSize())};
       })
       .Case([&](chunk::ReshapeStateOp op) { return of(op.getState()); })
       .Case([&](chunk::SolveOp op) {
         std::string decayed = op.getDecay() ? ", channels decayed by " + decay(op) : "";
-        return Text{
-            fmt::format("solve(I + {}, {}{})", in(op.getMatrix(), Level::Product), in(op.getValues()), decayed)};
+        return Text{fmt::format("{}(I + {}, {}{})", word("solve"), in(op.getMatrix(), Level::Product),
+                                in(op.getValues()), decayed)};
       })
       .Case([&](chunk::ScaledSolveOp op) {
-        return Text{fmt::format("solve{}(I + {} * {}, {})", op.getReverse() ? "_transposed" : "",
+        return Text{fmt::format("{}(I + {} * {}, {})", word(op.getReverse() ? "solve_transposed" : "solve"),
                                 in(op.getScales(), Level::Product), in(op.getMatrix(), Level::Product),
                                 in(op.getValues()))};
       })
       .Case([&](chunk::EliminateOp op) {
         std::string lower = in(op.getLower(), Level::Operand);
         std::string upper = op.getLower() == op.getUpper() ? "" : ", " + in(op.getUpper());
-        return Text{fmt::format("factors(mirror({}{}) @ diag({}) + diag({}))", lower, upper, in(op.getColumns()),
-                                in(op.getDiagonal()))};
+        return Text{fmt::format("{}({}({}{}) @ diag({}) + diag({}))", word("factors"), word("mirror"), lower, upper,
+                                in(op.getColumns()), in(op.getDiagonal()))};
       })
       .Case([&](chunk::InverseOp op) {
-        std::string inverse = fmt::format("inverse(I + {})", in(op.getMatrix(), Level::Product));
+        std::string inverse = fmt::format("{}(I + {})", word("inverse"), in(op.getMatrix(), Level::Product));
         return op.getGain() ? Text{inverse + fmt::format(" @ diag({})", in(op.getGain())), Level::Product}
                             : Text{inverse};
       })
@@ -220,21 +232,22 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
       })
       .Case([&](chunk::ScanOp op) {
         std::string step = op.getDecay() ? decay(op) : "1";
-        return Text{fmt::format("{}({}, a = {}, b = {}){}", op.getAngles() ? "angle_scan" : "scan", in(op.getState()),
-                                step, in(op.getAdditions()), result == 1 ? " at the end" : "")};
+        return Text{fmt::format("{}({}, a = {}, b = {}){}", word(op.getAngles() ? "angle_scan" : "scan"),
+                                in(op.getState()), step, in(op.getAdditions()), result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::TropicalScanOp op) {
         std::string_view extremum = chunk::stringifyExtremum(op.getExtremum());
-        return Text{fmt::format("{}scan({}, a = {}, b = {}){}",
-                                extremum == "max" ? "tropical_" : fmt::format("{}_", extremum), in(op.getState()),
-                                in(op.getShifts()), in(op.getBounds()), result == 1 ? " at the end" : "")};
+        return Text{fmt::format(
+            "{}({}, a = {}, b = {}){}", word(extremum == "max" ? "tropical_scan" : fmt::format("{}_scan", extremum)),
+            in(op.getState()), in(op.getShifts()), in(op.getBounds()), result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::MoebiusScanOp op) {
-        return Text{fmt::format("moebius_scan({}, a = {}, b = {}, c = {}, d = {}){}", in(op.getState()), in(op.getA()),
-                                in(op.getB()), in(op.getC()), in(op.getD()), result == 1 ? " at the end" : "")};
+        return Text{fmt::format("{}({}, a = {}, b = {}, c = {}, d = {}){}", word("moebius_scan"), in(op.getState()),
+                                in(op.getA()), in(op.getB()), in(op.getC()), in(op.getD()),
+                                result == 1 ? " at the end" : "")};
       })
       .Case([&](chunk::PreviousOp op) {
-        return Text{fmt::format("previous({}, {})", in(op.getState()), in(op.getAll()))};
+        return Text{fmt::format("{}({}, {})", word("previous"), in(op.getState()), in(op.getAll()))};
       })
       .Case([&](chunk::DeinterleaveOp op) {
         return Text{fmt::format("{}[step {}]", in(op.getOperand(), Level::Operand), op.getStep())};
@@ -248,7 +261,7 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         for (mlir::Value operand : other->getOperands())
           arguments.push_back(in(operand));
         std::string which = other->getNumResults() > 1 ? fmt::format(".{}", result) : "";
-        return Text{other->getName().stripDialect().str() + "(" + listed(arguments) + ")" + which};
+        return Text{word(other->getName().stripDialect()) + "(" + listed(arguments) + ")" + which};
       });
 }
 
@@ -321,4 +334,30 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
   return equations;
 }
 
-std::vector<std::string> explain::writeEquations(chunk::ProgramOp program) { return EquationWriter().write(program); }
+std::vector<std::string> EquationWriter::explainWords() {
+  std::vector<std::string> lines;
+  auto explainUsed = [&](ArrayRef<StringRef> words, StringRef meaning) {
+    SmallVector<std::string, 4> shown;
+    for (StringRef plain : words)
+      if (used.contains(plain))
+        shown.push_back(word(plain));
+    if (!shown.empty())
+      lines.push_back(join(shown, ", ") + ": " + meaning.str());
+  };
+  explainUsed({"through"}, "the product of the decay from the chunk's start to a token, with the token's own");
+  explainUsed({"before"},
+              "the same without the token's own; of a matrix, what each row sees of the writes with that decay");
+  explainUsed({"after"}, "the product of the decay from the next token to the chunk's end");
+  explainUsed({"total"}, "the product of the decay over the whole chunk");
+  explainUsed({"strict"}, "what each row sees of the writes of earlier tokens");
+  explainUsed({"inclusive"}, "what each row sees of the writes of earlier tokens and its own");
+  return lines;
+}
+
+std::vector<std::string> explain::writeEquations(chunk::ProgramOp program, std::vector<std::string> *words) {
+  EquationWriter writer;
+  std::vector<std::string> equations = writer.write(program);
+  if (words)
+    *words = writer.explainWords();
+  return equations;
+}

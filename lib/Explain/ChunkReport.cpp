@@ -51,7 +51,7 @@ Expected<ChunkReport> explain::makeChunkReport(dgps::RecurrenceOp recurrence, co
   for (mlir::Operation &op : program.getBody().front())
     if (auto cost = dyn_cast<chunk::CostOpInterface>(op))
       report.chunkwise.flops += double(cost.getFlops()) / double(report.chunk);
-  report.equations = writeEquations(program);
+  report.equations = writeEquations(program, &report.words);
   for (auto next : program.getBody().front().getOps<chunk::NextOp>())
     if (next.getValue().getDefiningOp<chunk::TokenLoopOp>())
       report.looped.push_back(next.getStateOp().getName().str());

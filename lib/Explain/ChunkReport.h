@@ -20,6 +20,7 @@ struct ChunkReport {
   int64_t chunk = 0;
   int64_t interactions = 0;           ///< the matrices that are formed; several steps a token may share one
   std::vector<std::string> equations; ///< in the order of the program
+  std::vector<std::string> words;     ///< what the words in them mean
   std::vector<std::string> looped;    ///< the states that go token by token within the chunk
   Cost chunkwise, recurrent;
 

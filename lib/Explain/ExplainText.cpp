@@ -344,16 +344,8 @@ void TextReport::describeChunk() {
   text += fmt::format("\nchunkwise form, {} tokens at once\n", chunk->chunk);
   for (const std::string &equation : chunk->equations)
     text += "  " + equation + "\n";
-  bool needsLegend = any_of(chunk->equations, [](StringRef equation) {
-    return any_of(ArrayRef<StringRef>{"through(", "before(", "after(", "total(", "strict(", "inclusive("},
-                  [&](StringRef word) { return equation.contains(word); });
-  });
-  if (needsLegend) {
-    line(
-        "where",
-        "through, before, after, total: the product of the decay from the chunk's start to a token, to the one before");
-    line("", "it, from the next to the end, over all; strict, inclusive, before: what each row sees of the writes");
-  }
+  for (auto [index, meaning] : enumerate(chunk->words))
+    line(index ? "" : "where", meaning);
   std::optional<double> ratio = chunk->flopsRatio();
   line("flops", fmt::format("{:.0f} a token; recurrent {:.0f}{}", chunk->chunkwise.flops, chunk->recurrent.flops,
                             ratio ? fmt::format(", ratio {:.2f}", *ratio) : ""));
