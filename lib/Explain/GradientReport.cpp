@@ -189,7 +189,7 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
     text += "  " + equation + "\n";
   auto line = [&](const char *what, const std::string &value) { text += fmt::format("  {:<14}{}\n", what, value); };
   line("where", "A^T: transposed; cotangent.NAME: what comes in; a state is as the chunk began with it;");
-  line("", "range_sums: how much each decay matters to what rows see of the writes before it");
+  line("", "range_sums: the gradient of each log decay, from what rows see of the writes before it");
   line("flops", fmt::format("{:.0f} a token; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.flops,
                             report->program.flops, report->gradient.flops / std::max(1.0, report->program.flops)));
   line("bytes", fmt::format("{:.0f} a token in float32; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.bytes,
