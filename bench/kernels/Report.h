@@ -12,7 +12,8 @@ struct Demand {
   enum { Met, Missed, NotMeasured } outcome;
 };
 std::vector<Demand> judgeDemands(const Plan &plan, const Measurements &measured);
-void printDemands(const std::vector<Demand> &demands, std::FILE *to);
+/// What is not met may be for want of the processor, where other programs had part of it.
+void printDemands(const std::vector<Demand> &demands, bool hasOtherWork, std::FILE *to);
 
 /// Everything else, as ratios. What was not measured is a dash.
 void printTables(const Plan &plan, const Measurements &measured, std::FILE *to);

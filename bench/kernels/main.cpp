@@ -1,6 +1,7 @@
 // Kernels of CPUs beside what the core can do, and beside what one would write without a compiler for recurrences.
 // bench/README.md says how to run it and how to read it.
 #include "BlasChunk.h"
+#include "OtherWork.h"
 #include "Report.h"
 #include "llvm/TargetParser/Host.h"
 #include <cstdlib>
@@ -75,6 +76,7 @@ int main(int argc, char **argv) {
   // Where data of another program's format is asked for, standard output is for that alone.
   std::FILE *to = isData ? stderr : stdout;
   Measurements measured;
+  OtherWork others;
   Collector collector(measured, rounds, isData ? benchmark::CreateDefaultDisplayReporter() : nullptr);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::Shutdown();
@@ -82,7 +84,7 @@ int main(int argc, char **argv) {
     return 0;
 
   std::vector<Demand> demands = judgeDemands(plan, measured);
-  printDemands(demands, to);
+  printDemands(demands, others.isNoticeable(), to);
   printTables(plan, measured, to);
   if (!plan.hasBlas)
     fmt::print(to, "\nOpenBLAS was not measured: there is no libopenblas.so.0 (Debian: libopenblas0)\n");
