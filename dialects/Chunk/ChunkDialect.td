@@ -57,7 +57,8 @@ def Chunk_Function : Chunk_Enum<"Function", "a function of one token's values", 
   I32EnumAttrCase<"Softmax", 19, "softmax">, I32EnumAttrCase<"Matvec", 20, "matvec">,
   I32EnumAttrCase<"Vecmat", 21, "vecmat">, I32EnumAttrCase<"ScaleCols", 22, "scale_cols">,
   I32EnumAttrCase<"ScaleRows", 23, "scale_rows">, I32EnumAttrCase<"Select", 24, "select">,
-  I32EnumAttrCase<"Stop", 25, "stop">, I32EnumAttrCase<"Sin", 26, "sin">, I32EnumAttrCase<"Cos", 27, "cos">]>;
+  I32EnumAttrCase<"Stop", 25, "stop">, I32EnumAttrCase<"Sin", 26, "sin">, I32EnumAttrCase<"Cos", 27, "cos">,
+  I32EnumAttrCase<"Erf", 28, "erf">, I32EnumAttrCase<"Floor", 29, "floor">]>;
 
 def Chunk_DecayRange : Chunk_Enum<"DecayRange", "the tokens whose decay steps are multiplied", [
   I32EnumAttrCase<"Through", 0, "through">, I32EnumAttrCase<"Before", 1, "before">,

@@ -1,10 +1,16 @@
 // Adjoints of arithmetic that each token does by itself.
 #include "dialects/Chunk/ChunkAdjoints.h"
+#include <numbers>
 
 using namespace mlir;
 using namespace recur::chunk;
 
 static bool isVector(Value value) { return tensorOf(value).getRank() == 2; }
+
+/// The derivative of erf at x: 2 / sqrt(pi) exp(-x^2).
+static Value buildBell(ValueBuilder &build, Value x) {
+  return build.mul(build.number(2 * std::numbers::inv_sqrtpi), build.map(Function::Exp, build.neg(build.mul(x, x))));
+}
 
 /// d times the derivative of a function of one number at x, where it is y. A slope that is infinite where y is finite
 /// counts as zero, and so does that of abs at zero.
@@ -35,6 +41,8 @@ static Value pullThroughFunction(ValueBuilder &build, Function function, Value x
   }
   case Function::Softplus:
     return build.mul(d, build.map(Function::Sigmoid, x));
+  case Function::Erf:
+    return build.mul(d, buildBell(build, x));
   case Function::Elu:
     return build.mul(d, build.map(Function::Exp, build.map(Function::Min, {x, build.number(0)})));
   default:
@@ -114,6 +122,7 @@ LogicalResult MapOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   Value y = getResult(), d = adjoints.of(y), x = getOperands()[0];
   switch (getFunction()) {
   case Function::Stop:
+  case Function::Floor:
     break;
   case Function::Select:
     adjoints.add(build, getOperands()[1], build.select(x, d, Value()));

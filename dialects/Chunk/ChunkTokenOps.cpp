@@ -98,6 +98,10 @@ static double evaluate(Function function, double x) {
     return std::cos(x);
   case Function::Tanh:
     return std::tanh(x);
+  case Function::Erf:
+    return std::erf(x);
+  case Function::Floor:
+    return std::floor(x);
   case Function::Softplus:
     return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
   case Function::Elu:

@@ -31,7 +31,7 @@ def Chunk_MapOp : Chunk_PureOp<"map"> {
   let summary = "a function of one token's values, for every token";
   let description = [{
     Each function means what the `dgps` op of its name means for one token. Elementwise: `neg exp expm1 log sqrt abs
-    sigmoid sin cos tanh softplus elu stop` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
+    sigmoid sin cos tanh softplus elu erf floor stop` of one operand, `add sub mul div max min` of two, whose shapes without the token dimension
     are equal, or one is a scalar of each token and goes with any; `select` of three, which gives the second where the
     first is above zero and the third elsewhere. Products: `outer dot matvec vecmat scale_cols scale_rows`;
     `sum` of all of a token's elements, `softmax` of its vector. A token dimension of 1 goes with any.

@@ -1,8 +1,14 @@
 // Tangents of arithmetic that each token does by itself.
 #include "dialects/Chunk/ChunkTangents.h"
+#include <numbers>
 
 using namespace mlir;
 using namespace recur::chunk;
+
+/// The derivative of erf at x: 2 / sqrt(pi) exp(-x^2).
+static Value buildBell(ValueBuilder &build, Value x) {
+  return build.mul(build.number(2 * std::numbers::inv_sqrtpi), build.map(Function::Exp, build.neg(build.mul(x, x))));
+}
 
 /// The derivative of a function of one number at x, where it is y.
 static Value buildSlope(ValueBuilder &build, Function function, Value x, Value y) {
@@ -21,6 +27,8 @@ static Value buildSlope(ValueBuilder &build, Function function, Value x, Value y
     return build.sub(build.number(1), build.mul(y, y));
   case Function::Softplus:
     return build.map(Function::Sigmoid, x);
+  case Function::Erf:
+    return buildBell(build, x);
   case Function::Elu:
     return build.map(Function::Exp, build.map(Function::Min, {x, build.number(0)}));
   default:
@@ -35,6 +43,8 @@ static Value buildUnary(ValueBuilder &build, MapOp op, Value x, Value y, Value d
     return build.neg(dx);
   case Function::Stop: // it stops gradients, and the value does move
     return dx;
+  case Function::Floor: // does not move but where it jumps
+    return {};
   case Function::Sum:
     return build.map(Function::Sum, dx);
   // Where a slope is infinite, at zero, the tangent is zero.

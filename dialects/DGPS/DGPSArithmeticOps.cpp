@@ -71,6 +71,8 @@ double AbsOp::applyToElement(ArrayRef<double> x) { return std::abs(x[0]); }
 double SinOp::applyToElement(ArrayRef<double> x) { return std::sin(x[0]); }
 double CosOp::applyToElement(ArrayRef<double> x) { return std::cos(x[0]); }
 double TanhOp::applyToElement(ArrayRef<double> x) { return std::tanh(x[0]); }
+double ErfOp::applyToElement(ArrayRef<double> x) { return std::erf(x[0]); }
+double FloorOp::applyToElement(ArrayRef<double> x) { return std::floor(x[0]); }
 double StopOp::applyToElement(ArrayRef<double> x) { return x[0]; }
 double EluOp::applyToElement(ArrayRef<double> x) { return x[0] > 0 ? x[0] : std::expm1(x[0]); }
 
@@ -133,6 +135,8 @@ RECUR_FOLD_BY_VALUE(TanhOp)
 RECUR_FOLD_BY_VALUE(SoftplusOp)
 RECUR_FOLD_BY_VALUE(EluOp)
 RECUR_FOLD_BY_VALUE(StopOp)
+RECUR_FOLD_BY_VALUE(ErfOp)
+RECUR_FOLD_BY_VALUE(FloorOp)
 #undef RECUR_FOLD_BY_VALUE
 
 // Over the reals x + 0 = x and x * 1 = x. x * 0 = 0 is not folded: an infinity or NaN in x must stay visible.
@@ -177,6 +181,16 @@ OpFoldResult MinOp::fold(FoldAdaptor adaptor) {
   return foldElementwise(*this, adaptor.getOperands());
 }
 
+OpFoldResult SelectOp::fold(FoldAdaptor adaptor) {
+  if (getFirst() == getSecond())
+    return sameShape(*this, getFirst());
+  std::optional<double> condition = numberOf(adaptor.getCondition());
+  if (!condition)
+    return {};
+  Attribute number = *condition > 0 ? adaptor.getFirst() : adaptor.getSecond();
+  return number ? OpFoldResult(number) : sameShape(*this, *condition > 0 ? getFirst() : getSecond());
+}
+
 //===----------------------------------------------------------------------===//
 // Result shapes
 //===----------------------------------------------------------------------===//
@@ -204,3 +218,17 @@ RECUR_BINARY_SHAPE(DivOp)
 RECUR_BINARY_SHAPE(MaxOp)
 RECUR_BINARY_SHAPE(MinOp)
 #undef RECUR_BINARY_SHAPE
+
+LogicalResult SelectOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc, ValueRange operands,
+                                         DictionaryAttr, OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
+  auto widest = cast<RealType>(operands[0].getType());
+  for (Value operand : operands.drop_front()) {
+    auto type = cast<RealType>(operand.getType());
+    if (!widest.isScalar() && !type.isScalar() && widest != type)
+      return emitOptionalError(loc, "the operands of a choice must have equal shapes or be scalars, but they are ",
+                               operands[0].getType(), ", ", operands[1].getType(), " and ", operands[2].getType());
+    widest = widest.isScalar() ? type : widest;
+  }
+  types.push_back(widest);
+  return success();
+}

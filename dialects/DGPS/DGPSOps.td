@@ -195,6 +195,15 @@ def DGPS_TanhOp : DGPS_UnaryOp<"tanh", "the hyperbolic tangent", "%a = dgps.tanh
 def DGPS_SoftplusOp : DGPS_UnaryOp<"softplus", "log(1 + exp(x)), without overflow", "%d = dgps.softplus %x : <scalar>">;
 def DGPS_EluOp : DGPS_UnaryOp<"elu", "x above zero, exp(x) - 1 below", "%f = dgps.elu %q : <128>">;
 
+def DGPS_ErfOp : DGPS_UnaryOp<"erf", "the error function", "%f = dgps.erf %x : <128>">;
+def DGPS_FloorOp : DGPS_UnaryOp<"floor", "the largest whole number that is not above x", "%f = dgps.floor %x : <128>"> {
+  let description = [{
+    Elementwise. Its gradient is zero.
+
+    Example: `%f = dgps.floor %x : <128>`
+  }];
+}
+
 def DGPS_StopOp : DGPS_UnaryOp<"stop", "the value itself, whose gradient is zero", "%c = dgps.stop %a : <128>"> {
   let description = [{
     Elementwise. A gradient does not go through it; in all else it is what it is given.
@@ -218,6 +227,23 @@ def DGPS_MulOp : DGPS_BinaryOp<"mul", "the elementwise product", "%c = dgps.mul 
 def DGPS_DivOp : DGPS_BinaryOp<"div", "the elementwise quotient", "%c = dgps.div %a, %n : <128>, <scalar>"> { let hasCanonicalizer = 1; }
 def DGPS_MaxOp : DGPS_BinaryOp<"max", "the larger", "%m = dgps.max %a, %b : <scalar>, <scalar>", [Commutative]>;
 def DGPS_MinOp : DGPS_BinaryOp<"min", "the smaller", "%m = dgps.min %a, %b : <scalar>, <scalar>", [Commutative]>;
+
+def DGPS_SelectOp : DGPS_Op<"select", [Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "one of two values";
+  let description = [{
+    Elementwise: `first` where `condition` is above zero, and `second` elsewhere, also where `condition` is not a number. What
+    is not taken does not matter, whatever it is. Equal shapes, or scalars with any shape. No gradient goes to the condition.
+
+    Verified: all that are not scalars have one shape.
+
+    Example: `%m = dgps.select %c, %a, %b : <scalar>, <128>, <128>`
+  }];
+  let arguments = (ins DGPS_RealType:$condition, DGPS_RealType:$first, DGPS_RealType:$second);
+  let results = (outs DGPS_RealType:$result);
+  let assemblyFormat =
+      "$condition `,` $first `,` $second attr-dict `:` type($condition) `,` type($first) `,` type($second)";
+  let hasFolder = 1;
+}
 
 //===----------------------------------------------------------------------===//
 // Vectors and matrices

@@ -90,7 +90,8 @@ Text EquationWriter::map(chunk::MapOp map) {
   SmallVector<std::string, 2> arguments;
   for (mlir::Value operand : operands)
     arguments.push_back(in(operand));
-  return {function.str() + "(" + join(arguments, ", ") + ")"};
+  StringRef name = map.getFunction() == chunk::Function::Select ? "where" : function; // as the language calls it
+  return {name.str() + "(" + join(arguments, ", ") + ")"};
 }
 
 /// The first of many, and how many there are more.

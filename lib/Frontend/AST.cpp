@@ -16,6 +16,18 @@ llvm::StringRef spell(BinaryOperator op) {
     return "/";
   case BinaryOperator::Product:
     return "@";
+  case BinaryOperator::Less:
+    return "<";
+  case BinaryOperator::AtMost:
+    return "<=";
+  case BinaryOperator::Greater:
+    return ">";
+  case BinaryOperator::AtLeast:
+    return ">=";
+  case BinaryOperator::Equal:
+    return "==";
+  case BinaryOperator::NotEqual:
+    return "!=";
   }
   llvm_unreachable("every operator is listed");
 }

@@ -62,7 +62,21 @@ struct NegateExpr : Expr {
   static bool classof(const Expr *e) { return e->kind == Negate; }
 };
 
-enum class BinaryOperator : uint8_t { Add, Subtract, Multiply, Divide, Product };
+enum class BinaryOperator : uint8_t {
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Product,
+  Less,
+  AtMost,
+  Greater,
+  AtLeast,
+  Equal,
+  NotEqual
+};
+/// Whether it gives 1 where it holds, and else 0.
+inline bool isComparison(BinaryOperator op) { return op >= BinaryOperator::Less; }
 llvm::StringRef spell(BinaryOperator op);
 
 struct BinaryExpr : Expr {
@@ -98,8 +112,10 @@ struct CallExpr : Expr {
   Expr *getKeyword(llvm::StringRef keyword) const;
 };
 
+/// x[j], or the column A[:, j].
 struct IndexExpr : Expr {
   Expr *base, *index;
+  bool isColumn = false;
   IndexExpr(SourceRange range, Expr *base, Expr *index) : Expr(Index, range), base(base), index(index) {
     hasIndex = true;
   }

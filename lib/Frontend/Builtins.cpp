@@ -13,6 +13,9 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 
 double logaddexp(double a, double b) { return std::max(a, b) + softplus(-std::abs(a - b)); }
 
+double mod(double a, double b) { return a - b * std::floor(a / b); }
+double gelu(double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }
+
 constexpr llvm::StringRef kNormKeywords[] = {"eps"};
 constexpr llvm::StringRef kCgKeywords[] = {"ridge", "iterations", "gradient"};
 constexpr llvm::StringRef kDgpsKeywords[] = {"read", "value", "solve", "decay", "gain", "write", "atk"};
@@ -35,6 +38,20 @@ const BuiltinInfo kBuiltins[] = {
     {Builtin::Max, "max", 2, "max(a, b)", {}, nullptr, [](double a, double b) { return std::max(a, b); }},
     {Builtin::Min, "min", 2, "min(a, b)", {}, nullptr, [](double a, double b) { return std::min(a, b); }},
     {Builtin::LogAddExp, "logaddexp", 2, "logaddexp(a, b)", {}, nullptr, logaddexp},
+    {Builtin::Where, "where", 3, "where(c, a, b)", {}, nullptr, nullptr, false, true},
+    {Builtin::Mod, "mod", 2, "mod(a, b)", {}, nullptr, mod, false, true},
+    {Builtin::Floor, "floor", 1, "floor(a)", {}, [](double x) { return std::floor(x); }, nullptr, false, true},
+    {Builtin::Erf, "erf", 1, "erf(a)", {}, [](double x) { return std::erf(x); }, nullptr, false, true},
+    {Builtin::Gelu, "gelu", 1, "gelu(a)", {}, gelu, nullptr, false, true},
+    {Builtin::Sign,
+     "sign",
+     1,
+     "sign(a)",
+     {},
+     [](double x) { return double(x > 0) - double(x < 0); },
+     nullptr,
+     false,
+     true},
     {Builtin::Pow, "pow", 2, "pow(a, p)", {}, nullptr, [](double a, double p) { return std::pow(a, p); }},
     {Builtin::Sum, "sum", 1, "sum(a)"},
     {Builtin::Softmax, "softmax", 1, "softmax(a)"},

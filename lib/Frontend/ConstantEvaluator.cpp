@@ -37,6 +37,18 @@ std::optional<double> ConstantEvaluator::evaluateBinary(const BinaryExpr *expr) 
     return *lhs / *rhs;
   case BinaryOperator::Product:
     return std::nullopt; // sema has refused '@' between scalars
+  case BinaryOperator::Less:
+    return *lhs < *rhs;
+  case BinaryOperator::AtMost:
+    return *lhs <= *rhs;
+  case BinaryOperator::Greater:
+    return *lhs > *rhs;
+  case BinaryOperator::AtLeast:
+    return *lhs >= *rhs;
+  case BinaryOperator::Equal:
+    return *lhs == *rhs;
+  case BinaryOperator::NotEqual:
+    return *lhs != *rhs;
   }
   llvm_unreachable("every operator is listed");
 }
@@ -44,6 +56,10 @@ std::optional<double> ConstantEvaluator::evaluateBinary(const BinaryExpr *expr) 
 std::optional<double> ConstantEvaluator::evaluateCall(const CallExpr *expr) {
   if (expr->body)
     return evaluate(expr->body);
+  if (expr->builtin && expr->builtin->id == Builtin::Where) {
+    auto condition = evaluate(expr->arguments[0].value);
+    return condition ? evaluate(expr->arguments[*condition > 0 ? 1 : 2].value) : std::nullopt;
+  }
   if (!expr->builtin || !expr->builtin->isElementwise())
     return std::nullopt;
   double values[2] = {};
@@ -157,7 +173,7 @@ bool ConstantEvaluator::requireConstant(const Expr *expr, llvm::StringRef what, 
       return requireConstant(call->body, what, allowLoopVariables);
     if (!call->builtin)
       return false;
-    if (!call->builtin->isElementwise()) {
+    if (!call->builtin->isElementwise() && call->builtin->id != Builtin::Where) {
       refuse(what + " must be known at compile time, and '" + call->callee + "' is computed at run time");
       return false;
     }

@@ -273,6 +273,8 @@ Emitter::Value Emitter::emit(const Expr *expr) {
     auto *index = cast<IndexExpr>(expr);
     Value base = emit(index->base);
     int64_t element = *evaluator.evaluateInteger(index->index, "an index");
+    if (index->isColumn)
+      return emitColumn(getLocation(expr->range), base, element);
     return dgps::ExtractOp::create(builder, getLocation(expr->range), base, element);
   }
   }
@@ -305,6 +307,13 @@ Emitter::Value Emitter::emitBinary(const BinaryExpr *expr) {
     return dgps::DivOp::create(builder, loc, lhs, rhs);
   case BinaryOperator::Product:
     break;
+  case BinaryOperator::Less:
+  case BinaryOperator::AtMost:
+  case BinaryOperator::Greater:
+  case BinaryOperator::AtLeast:
+  case BinaryOperator::Equal:
+  case BinaryOperator::NotEqual:
+    return emitComparison(loc, expr->op, lhs, rhs);
   }
   llvm_unreachable("every operator is listed");
 }

@@ -61,6 +61,17 @@ private:
   Value emitPow(mlir::Location loc, Value base, double power);
   Value emitNorm(mlir::Location loc, const CallExpr *call);
 
+  // EmitChoice.cpp
+  Value emitSelect(mlir::Location loc, Value condition, Value first, Value second);
+  Value emitComparison(mlir::Location loc, BinaryOperator op, Value a, Value b);
+  Value emitWhere(mlir::Location loc, Value condition, Value first, Value second);
+  Value emitMod(mlir::Location loc, Value a, Value b);
+  Value emitColumn(mlir::Location loc, Value matrix, int64_t column);
+  bool dependsOnState(Value value);
+  struct StateTerm;
+  std::optional<StateTerm> findStateTerm(Value value);
+  Value emitChosenState(mlir::Location loc, Value condition, const StateTerm &first, const StateTerm &second);
+
   // EmitComplex.cpp
   Parts emitComplex(const Expr *expr);
   Parts emitComplexBinary(const BinaryExpr *expr);
@@ -95,9 +106,10 @@ private:
     Value state, found;
   };
   llvm::MapVector<Value, llvm::SmallVector<DelayedValue>> delayLines;
-  llvm::StringSet<> stateNames; // that are taken
-  Value restarts;               // one where the token restarts, else zero; null in a recurrence that never does
-  Value keep;                   // one less that
+  llvm::DenseMap<Value, bool> readsState; // what is known of values: whether a state enters them
+  llvm::StringSet<> stateNames;           // that are taken
+  Value restarts; // one where the token restarts, else zero; null in a recurrence that never does
+  Value keep;     // one less that
 };
 
 } // namespace recur::frontend

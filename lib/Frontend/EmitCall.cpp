@@ -54,6 +54,26 @@ Emitter::Value Emitter::emitCall(const CallExpr *call) {
     return emitPow(loc, a, *evaluator.evaluate(call->arguments[1].value));
   Value b = call->builtin->numPositional > 1 ? emit(call->arguments[1].value) : Value();
   switch (call->builtin->id) {
+  case Builtin::Where:
+    return emitWhere(loc, a, b, emit(call->arguments[2].value));
+  case Builtin::Mod:
+    return emitMod(loc, a, b);
+  case Builtin::Floor:
+    return dgps::FloorOp::create(builder, loc, a);
+  case Builtin::Erf:
+    return dgps::ErfOp::create(builder, loc, a);
+  case Builtin::Gelu: {
+    Value half = emitNumber(loc, 0.5), one = emitNumber(loc, 1);
+    Value scaled = dgps::MulOp::create(builder, loc, emitNumber(loc, std::sqrt(0.5)), a);
+    Value gate = dgps::AddOp::create(builder, loc, one, dgps::ErfOp::create(builder, loc, scaled).getResult());
+    return dgps::MulOp::create(builder, loc, dgps::MulOp::create(builder, loc, half, a).getResult(), gate);
+  }
+  case Builtin::Sign: {
+    Value one = emitNumber(loc, 1), zero = emitNumber(loc, 0);
+    Value above = emitSelect(loc, a, one, zero);
+    Value below = emitSelect(loc, dgps::NegOp::create(builder, loc, a), one, zero);
+    return dgps::SubOp::create(builder, loc, above, below);
+  }
   case Builtin::Exp:
     return dgps::ExpOp::create(builder, loc, a);
   case Builtin::Log:

@@ -59,8 +59,10 @@ Parts Emitter::emitComplex(const Expr *expr) {
   case Expr::Index: {
     auto *index = cast<IndexExpr>(expr);
     int64_t element = *evaluator.evaluateInteger(index->index, "an index");
-    return ofParts(index->base,
-                   [&](Value part) -> Value { return dgps::ExtractOp::create(builder, loc, part, element); });
+    return ofParts(index->base, [&](Value part) -> Value {
+      return index->isColumn ? emitColumn(loc, part, element)
+                             : Value(dgps::ExtractOp::create(builder, loc, part, element));
+    });
   }
   case Expr::Slice: {
     auto *slice = cast<SliceExpr>(expr);
@@ -111,6 +113,13 @@ Parts Emitter::emitComplexBinary(const BinaryExpr *expr) {
   case BinaryOperator::Product:
     return multiply(loc, a, b,
                     [&](Value x, Value y) { return emitProduct(loc, expr->lhs->shape, x, expr->rhs->shape, y); });
+  case BinaryOperator::Less:
+  case BinaryOperator::AtMost:
+  case BinaryOperator::Greater:
+  case BinaryOperator::AtLeast:
+  case BinaryOperator::Equal:
+  case BinaryOperator::NotEqual:
+    break; // of real numbers
   }
   llvm_unreachable("every operator is listed");
 }

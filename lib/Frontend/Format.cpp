@@ -28,7 +28,9 @@ struct Piece {
   bool isKeyword() const { return !isComment && kind >= TokenKind::KwRecurrence && kind <= TokenKind::KwIn; }
   bool opens() const { return is(TokenKind::LeftParen) || is(TokenKind::LeftBracket); }
   bool closes() const { return is(TokenKind::RightParen) || is(TokenKind::RightBracket); }
-  bool isBinaryOperator() const { return !isComment && !isUnary && kind >= TokenKind::Plus && kind <= TokenKind::At; }
+  bool isBinaryOperator() const {
+    return !isComment && !isUnary && kind >= TokenKind::Plus && kind <= TokenKind::NotEqual;
+  }
   bool endsOperand() const { return is(TokenKind::Identifier) || is(TokenKind::Number) || closes(); }
 };
 
@@ -200,6 +202,8 @@ std::optional<unsigned> getBreakCost(const Piece &before, const Piece &piece) {
   unsigned cost;
   if (before.is(TokenKind::Comma))
     cost = 0;
+  else if (piece.kind >= TokenKind::Less && piece.kind <= TokenKind::NotEqual && !piece.isComment)
+    cost = 1;
   else if (piece.is(TokenKind::Plus) || (piece.is(TokenKind::Minus) && !piece.isUnary))
     cost = 1;
   else if (piece.is(TokenKind::Star) || piece.is(TokenKind::Slash))

@@ -12,8 +12,7 @@ namespace recur::frontend {
 using llvm::StringRef;
 
 static constexpr llvm::StringLiteral conditionHelp =
-    "a recurrence has no conditions; max(a, b), min(a, b) and relu(a) choose between values, an input m of zeros and "
-    "ones does in m * a + (1 - m) * b";
+    "a statement has no conditions; where(c, a, b) chooses between values, as in S = where(x > 0, S + x, S)";
 
 std::string getHelpForDelay(StringRef value) {
   return "what " + value.str() + " was a token before is delay(" + value.str() + ", 1)";
@@ -109,7 +108,7 @@ std::string getHelpForFunction(StringRef name) {
       .Case("tan", "write sin(a) / cos(a)")
       .Case("sinh", "write 0.5 * (exp(a) - exp(-a))")
       .Case("cosh", "write 0.5 * (exp(a) + exp(-a))")
-      .Cases({"atan", "atan2", "acos", "asin", "erf", "atanh", "floor", "ceil", "round", "sign"},
+      .Cases({"atan", "atan2", "acos", "asin", "atanh", "erfinv", "gamma", "lgamma"},
              "there is none: of inputs and params compute it outside and pass the result as an input; of a state it "
              "cannot "
              "be computed")
@@ -137,7 +136,7 @@ std::string getHelpForFunction(StringRef name) {
              "a state is zero before the first token; elsewhere write 0, or 0 * ones(n)")
       .Cases({"ones_like", "full", "full_like"}, "write ones(n), or a number times it")
       .Cases({"clamp", "clip"}, "write min(max(a, lowest), highest)")
-      .Cases({"where", "select", "cond"}, conditionHelp)
+      .Cases({"select", "cond", "ifelse"}, "write where(c, a, b)")
       .Cases({"cumsum", "cumprod", "cummax", "logcumsumexp", "scan"},
              "what runs over the tokens is a state: declare state c, and write c = c + a")
       .Cases({"power", "square"}, "write a * a for a square, pow(a, p) for a power")
@@ -153,7 +152,17 @@ std::string getHelpForFunction(StringRef name) {
       .Cases({"add", "sub", "div"}, "write it with its operator: a + b, a - b, a / b")
       .Case("swish", "write silu(a)")
       .Case("expit", "write sigmoid(a)")
-      .Case("gelu", "write a * sigmoid(1.702 * a), which is near it")
+      .Case("ceil", "write -floor(-a)")
+      .Cases({"round", "rint"}, "write floor(a + 0.5)")
+      .Cases({"trunc", "fix"}, "write sign(a) * floor(abs(a))")
+      .Cases({"fmod", "remainder"}, "write mod(a, b), which has the sign of b")
+      .Cases({"floor_divide", "floordiv"}, "write floor(a / b)")
+      .Cases({"erfc"}, "write 1 - erf(a)")
+      .Cases({"logical_and"}, "both hold where (a < b) * (b < c) is 1")
+      .Cases({"logical_or"}, "one of two holds where max(a < b, b < c) is 1")
+      .Cases({"logical_not"}, "it does not hold where 1 - (a < b) is 1")
+      .Case("heaviside", "write a > 0")
+      .Case("isnan", "write a != a")
       .Case("leaky_relu", "write max(a, 0.01 * a)")
       .Case("log_softmax", "write log(softmax(a))")
       .Case("logsumexp", "write log(sum(exp(a)))")
@@ -203,7 +212,7 @@ StringRef getHelpForName(StringRef name) {
       .Cases({"None", "null", "nullptr"}, "every value is there: a state is zero before the first token")
       .Cases({"True", "true"}, "write 1")
       .Cases({"False", "false"}, "write 0")
-      .Cases({"pi", "PI"}, "declare const pi = 3.141592653589793")
+      .Cases({"PI", "Pi"}, "write pi")
       .Cases({"inf", "INFINITY"}, "there is no infinity: write a number that is large enough, such as 1e30")
       .Cases({"nan", "NaN"}, "there are only numbers")
       .Cases({"eps", "epsilon"}, "declare const eps = 1e-6")

@@ -242,8 +242,7 @@ Token Lexer::lexPunctuation() {
     return make(TokenKind::Star, begin);
   case '=':
     if (peek() == '=')
-      return ++position, makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '=='",
-                                   "a recurrence has no conditions; '=' gives a state its next value");
+      return ++position, make(TokenKind::EqualEqual, begin);
     return make(TokenKind::Equals, begin);
   case '.':
     if (peek() == '.')
@@ -263,18 +262,29 @@ Token Lexer::lexPunctuation() {
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '^'",
                      "write a * a for a square, pow(a, p) for a power");
   case '<':
+    if (peek() == '=')
+      return ++position, make(TokenKind::AtMost, begin);
+    return make(TokenKind::Less, begin);
   case '>':
+    if (peek() == '=')
+      return ++position, make(TokenKind::AtLeast, begin);
+    return make(TokenKind::Greater, begin);
   case '!':
+    if (peek() == '=')
+      return ++position, make(TokenKind::NotEqual, begin);
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '!'",
+                     "where a comparison does not hold, 1 - (a < b) is 1; unequal is a != b");
   case '?':
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '?'", "write where(c, a, b)");
   case '&':
-    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '" + llvm::Twine(c) + "'",
-                     "a recurrence has no conditions; max(a, b), min(a, b) and relu(a) choose between values");
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '&'",
+                     "both comparisons hold where (a < b) * (b < c) is 1");
   case '|':
     return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '|'",
-                     "the magnitude of a is abs(a); a recurrence has no conditions: max(a, b), min(a, b) and relu(a) "
-                     "choose between values");
+                     "the magnitude of a is abs(a); one of two comparisons holds where max(a < b, b < c) is 1");
   case '%':
-    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '%'");
+    return makeError(begin, ErrorCode::UnsupportedOperator, "there is no operator '%'",
+                     "what is left of a after whole numbers of b is mod(a, b)");
   case ';':
     return makeError(begin, ErrorCode::UnexpectedCharacter, "statements are not ended by ';'", "remove it");
   case '"':

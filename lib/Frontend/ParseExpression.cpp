@@ -45,6 +45,45 @@ Expr *Parser::combine(BinaryOperator op, SourceRange operatorRange, Expr *lhs, E
   return makeExpr<BinaryExpr>({lhs, rhs}, op, operatorRange, lhs, rhs);
 }
 
+static std::optional<BinaryOperator> findComparison(TokenKind kind) {
+  switch (kind) {
+  case TokenKind::Less:
+    return BinaryOperator::Less;
+  case TokenKind::AtMost:
+    return BinaryOperator::AtMost;
+  case TokenKind::Greater:
+    return BinaryOperator::Greater;
+  case TokenKind::AtLeast:
+    return BinaryOperator::AtLeast;
+  case TokenKind::EqualEqual:
+    return BinaryOperator::Equal;
+  case TokenKind::NotEqual:
+    return BinaryOperator::NotEqual;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// A comparison of two sums; a third one needs parentheses, for a < b < c means something else to everybody.
+Expr *Parser::parseExpression() {
+  Expr *lhs = parseSum();
+  std::optional<BinaryOperator> op = findComparison(token.kind);
+  if (!lhs || !op)
+    return lhs;
+  SourceRange range = token.range;
+  advance();
+  Expr *rhs = parseSum();
+  if (!rhs)
+    return nullptr;
+  if (findComparison(token.kind)) {
+    report(ErrorCode::ComparisonsInARow, token.range, "comparisons do not follow each other")
+        .note(range, "the first one")
+        .help("both hold where (a < b) * (b < c) is 1; to compare a comparison put it in parentheses");
+    return nullptr;
+  }
+  return combine(*op, range, lhs, rhs);
+}
+
 Expr *Parser::parseSum() {
   Expr *lhs = parseTerm();
   while (lhs && (token.is(TokenKind::Plus) || token.is(TokenKind::Minus))) {
@@ -108,13 +147,18 @@ Expr *Parser::parsePostfix() {
     if (isTooDeep(++nesting, opening))
       return nullptr;
     advance();
+    bool isColumn = token.is(TokenKind::Colon) && peek().is(TokenKind::Comma);
+    if (isColumn) {
+      advance();
+      advance();
+    }
     Expr *index = parseExpression();
     if (!index)
       return nullptr;
     if (token.is(TokenKind::Comma)) {
       report(ErrorCode::UnclosedParenthesis, token.range, "expected ']' before ','")
           .note(opening, "it would close this one")
-          .help("index one dimension at a time: A[i][j]");
+          .help("index one dimension at a time: A[i][j]; column j is A[:, j]");
       return nullptr;
     }
     if (token.is(TokenKind::Colon)) {
@@ -124,14 +168,26 @@ Expr *Parser::parsePostfix() {
       return nullptr;
     }
     Expr *upper = nullptr;
+    if (isColumn && token.is(TokenKind::DotDot)) {
+      report(ErrorCode::UnclosedParenthesis, token.range, "expected ']' before '..'")
+          .note(opening, "it would close this one")
+          .help("one column at a time: A[:, j]; several rows are A[a..b]");
+      return nullptr;
+    }
     if (consumeIf(TokenKind::DotDot) && !(upper = parseExpression()))
       return nullptr;
     if (!expectClosing(TokenKind::RightBracket, opening))
       return nullptr;
     --nesting;
     SourceRange range{expr->range.begin, lastEnd};
-    expr = upper ? makeExpr<SliceExpr>({expr, index, upper}, range, expr, index, upper)
-                 : static_cast<Expr *>(makeExpr<IndexExpr>({expr, index}, range, expr, index));
+    if (upper) {
+      expr = makeExpr<SliceExpr>({expr, index, upper}, range, expr, index, upper);
+      continue;
+    }
+    IndexExpr *element = makeExpr<IndexExpr>({expr, index}, range, expr, index);
+    if (element)
+      element->isColumn = isColumn;
+    expr = element;
   }
   return expr;
 }

@@ -55,7 +55,7 @@ private:
 
   // ParseExpression.cpp: null means that an error was reported
   Expr *parseExpressionOrError();
-  Expr *parseExpression() { return parseSum(); }
+  Expr *parseExpression();
   Expr *parseSum();
   Expr *parseTerm();
   Expr *parseProduct();

@@ -33,6 +33,7 @@ private:
   Declaration *resolve(NameExpr *expr);
   Declaration *resolveArgument(NameExpr *expr);
   Declaration *getTokenCount();
+  Declaration *getPi();
   void reportUnknown(llvm::StringRef name, SourceRange range);
   /// Whether the name may be declared where the text could not be parsed.
   bool mayBeLost(llvm::StringRef name) const;
@@ -96,6 +97,7 @@ private:
   Shape checkCall(CallExpr *call);
   bool checkArguments(CallExpr *call);
   Shape checkBuiltin(CallExpr *call);
+  Shape checkCondition(CallExpr *call, Shape branches);
   Shape checkOnes(CallExpr *call);
   Shape checkCg(CallExpr *call);
   Shape checkDgps(CallExpr *call);
@@ -168,6 +170,7 @@ private:
   bool inFunction = false;
   unsigned functionDepth = 0;     // of the expressions of functions that are being checked
   uint64_t functionNodes = 0;     // in all copies of functions' expressions
+  Declaration *pi = nullptr;      // once it is used
   Statement *statement = nullptr; // the one that is being checked
 };
 

@@ -149,14 +149,37 @@ bool RecurrenceChecker::requireVector(CallExpr *call, unsigned index) {
   return false;
 }
 
+/// where(c, a, b): the condition is a scalar, or has the shape of what is chosen.
+Shape RecurrenceChecker::checkCondition(CallExpr *call, Shape branches) {
+  Expr *condition = call->arguments[0].value;
+  Shape shape = condition->shape;
+  if (shape.isUnknown() || shape.isScalar() || (shape.getKind() == branches.getKind() && agree(shape, branches)))
+    return branches;
+  if (branches.isScalar())
+    return shape;
+  Diagnostic &diagnostic =
+      diagnostics.report(ErrorCode::ShapesDiffer, condition->range,
+                         "the condition of 'where' is " + formatWithRank(shape) +
+                             ", and it chooses between values that are " + formatWithRank(branches));
+  noteShape(diagnostic, condition);
+  noteEqualDims(diagnostic, shape, branches);
+  diagnostic.help("a condition is a scalar, or has the shape of what it chooses");
+  return Shape();
+}
+
 Shape RecurrenceChecker::checkBuiltin(CallExpr *call) {
   auto argument = [&](unsigned i) { return call->arguments[i].value; };
   switch (call->builtin->id) {
   case Builtin::Max:
   case Builtin::Min:
   case Builtin::LogAddExp:
+  case Builtin::Mod:
   case Builtin::Complex:
     return checkElementwise(call->callee, call->range, argument(0), argument(1));
+  case Builtin::Where: {
+    Shape branches = checkElementwise(call->callee, call->range, argument(1), argument(2));
+    return branches.isUnknown() ? branches : checkCondition(call, branches);
+  }
   case Builtin::Sum:
     return argument(0)->shape.isUnknown() ? Shape() : Shape::scalar();
   case Builtin::Softmax:

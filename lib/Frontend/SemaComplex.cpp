@@ -48,7 +48,9 @@ bool RecurrenceChecker::isComplexCall(CallExpr *call) {
                                                 "'" + call->callee + "' takes real numbers, and this is " +
                                                     formatWithRank(complex->value->shape));
     noteShape(diagnostic, complex->value);
-    if (id == Builtin::Max || id == Builtin::Min)
+    if (id == Builtin::Where)
+      diagnostic.help("choose the parts: complex(where(c, re(a), re(b)), where(c, im(a), im(b)))");
+    else if (id == Builtin::Max || id == Builtin::Min)
       diagnostic.help("complex numbers have no order; abs(z), re(z) and im(z) are real");
     else if (id == Builtin::Sin || id == Builtin::Cos || id == Builtin::Cis)
       diagnostic.help("an angle is real; exp(z) takes complex numbers");
@@ -74,7 +76,8 @@ bool RecurrenceChecker::isComplex(Expr *expr) {
   case Expr::Negate:
     return cast<NegateExpr>(expr)->operand->shape.isComplex();
   case Expr::Binary:
-    return cast<BinaryExpr>(expr)->lhs->shape.isComplex() || cast<BinaryExpr>(expr)->rhs->shape.isComplex();
+    return !isComparison(cast<BinaryExpr>(expr)->op) &&
+           (cast<BinaryExpr>(expr)->lhs->shape.isComplex() || cast<BinaryExpr>(expr)->rhs->shape.isComplex());
   case Expr::Index:
     return cast<IndexExpr>(expr)->base->shape.isComplex();
   case Expr::Slice:

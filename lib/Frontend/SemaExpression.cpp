@@ -52,6 +52,9 @@ Shape RecurrenceChecker::checkUncached(Expr *expr) {
     checkValue(binary->rhs);
     if (binary->op == BinaryOperator::Divide)
       warnIfNormalized(binary);
+    if (isComparison(binary->op))
+      for (Expr *side : {binary->lhs, binary->rhs})
+        requireReal(side, "complex numbers have no order", "compare abs(z), re(z) or im(z)");
     return checkElementwise(spell(binary->op), binary->operatorRange, binary->lhs, binary->rhs);
   }
   }
@@ -180,6 +183,16 @@ Shape RecurrenceChecker::checkIndex(IndexExpr *expr) {
   if (reportIfIndexOfToken(expr))
     return Shape();
   checkPlace(expr->index, "an index");
+  if (expr->isColumn) {
+    if (base.isMatrix())
+      return Shape::vector(base.getRows());
+    if (!base.isUnknown()) {
+      Diagnostic &diagnostic = diagnostics.report(ErrorCode::IndexedScalar, expr->range,
+                                                  "a column is one of a matrix, and this is " + formatWithRank(base));
+      noteShape(diagnostic, expr->base);
+    }
+    return Shape();
+  }
   if (base.isVector())
     return Shape::scalar();
   if (base.isMatrix())

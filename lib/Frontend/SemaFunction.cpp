@@ -46,7 +46,9 @@ Expr *RecurrenceChecker::cloneExpr(const Expr *expr) {
   case Expr::Index: {
     auto *index = cast<IndexExpr>(expr);
     Expr *base = cloneExpr(index->base), *place = cloneExpr(index->index);
-    return copied(file.make<IndexExpr>(expr->range, base, place), expr);
+    IndexExpr *copy = file.make<IndexExpr>(expr->range, base, place);
+    copy->isColumn = index->isColumn;
+    return copied(copy, expr);
   }
   case Expr::Slice: {
     auto *slice = cast<SliceExpr>(expr);
@@ -73,6 +75,8 @@ Declaration *RecurrenceChecker::resolveArgument(NameExpr *expr) {
       argument->used = true;
       return expr->declaration = argument;
     }
+  if (expr->name == "pi")
+    return expr->declaration = getPi();
   if (const BuiltinInfo *builtin = findBuiltin(expr->name)) {
     diagnostics
         .report(ErrorCode::FunctionWithoutCall, expr->range,

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace recur::frontend {
 namespace {
@@ -167,12 +168,25 @@ Declaration *RecurrenceChecker::getTokenCount() {
   return recurrence.tokenCount;
 }
 
+/// The number pi, unless the author gives its name to something else.
+Declaration *RecurrenceChecker::getPi() {
+  if (!pi) {
+    pi = file.make<Declaration>(DeclarationKind::Const, "pi", SourceRange());
+    pi->shape = Shape::scalar();
+    pi->used = pi->known = true;
+    pi->number = llvm::numbers::pi;
+  }
+  return pi;
+}
+
 Declaration *RecurrenceChecker::resolve(NameExpr *expr) {
   if (inFunction)
     return resolveArgument(expr);
   Declaration *declaration = lookup(expr->name);
   if (!declaration && expr->name == "token" && !later.count("token"))
     return expr->declaration = getTokenCount();
+  if (!declaration && expr->name == "pi" && !later.count("pi") && !endedLocals.count("pi"))
+    return expr->declaration = getPi();
   if (!declaration) {
     reportUnknown(expr->name, expr->range);
     return nullptr;

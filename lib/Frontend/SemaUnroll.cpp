@@ -88,16 +88,16 @@ bool RecurrenceChecker::checkIndices(const Expr *expr) {
     if (!checkIndices(index->base))
       return false;
     auto value = evaluator.evaluateInteger(index->index, "an index");
-    auto size = getValue(index->base->shape.getExtent(0));
+    Extent extent = index->base->shape.getExtent(index->isColumn ? 1 : 0);
+    auto size = getValue(extent);
     if (!value || !size)
       return false;
     if (*value >= 0 && *value < *size)
       return true;
     Diagnostic &diagnostic = diagnostics.report(
         ErrorCode::IndexOutOfBounds, index->index->range,
-        "this index is " + llvm::Twine(*value) + ", and the first dimension has " +
-            format(index->base->shape.getExtent(0)) +
-            (index->base->shape.getExtent(0).isDim() ? " = " + std::to_string(*size) : std::string()) +
+        "this index is " + llvm::Twine(*value) + ", and the " + (index->isColumn ? "second" : "first") +
+            " dimension has " + format(extent) + (extent.isDim() ? " = " + std::to_string(*size) : std::string()) +
             " elements, counted from 0");
     noteShape(diagnostic, index->base);
     return false;

@@ -39,6 +39,12 @@ enum class TokenKind : uint8_t {
   Star,
   Slash,
   At,
+  Less,
+  AtMost,
+  Greater,
+  AtLeast,
+  EqualEqual,
+  NotEqual,
   DotDot,
 };
 

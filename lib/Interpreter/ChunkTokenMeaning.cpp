@@ -33,6 +33,10 @@ static double evaluate(chunk::Function function, double a, double b) {
     return std::cos(a);
   case chunk::Function::Tanh:
     return std::tanh(a);
+  case chunk::Function::Erf:
+    return std::erf(a);
+  case chunk::Function::Floor:
+    return std::floor(a);
   case chunk::Function::Softplus:
     return (a > 0 ? a : 0) + std::log1p(std::exp(-std::fabs(a)));
   case chunk::Function::Elu:

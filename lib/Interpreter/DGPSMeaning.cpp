@@ -141,7 +141,7 @@ static void conjugateGradients(const Dual *matrix, const Dual *x, const Dual *ri
 //===----------------------------------------------------------------------===//
 
 template <typename Number> static Action<Number> makeUnaryAction(mlir::Operation *op, Slot a, Slot result) {
-  using std::exp, std::expm1, std::log, std::sqrt, std::fabs, std::tanh, std::sin, std::cos;
+  using std::exp, std::expm1, std::log, std::sqrt, std::fabs, std::tanh, std::sin, std::cos, std::erf, std::floor;
   return llvm::TypeSwitch<mlir::Operation *, Action<Number>>(op)
       .Case([&](NegOp) { return elementwise<Number>(a, result, [](Number x) { return Number(-x); }); })
       .Case([&](ExpOp) { return elementwise<Number>(a, result, [](Number x) { return Number(exp(x)); }); })
@@ -155,6 +155,8 @@ template <typename Number> static Action<Number> makeUnaryAction(mlir::Operation
       .Case([&](SigmoidOp) { return elementwise<Number>(a, result, [](Number x) { return Number(sigmoid(x)); }); })
       .Case([&](SoftplusOp) { return elementwise<Number>(a, result, [](Number x) { return Number(softplus(x)); }); })
       .Case([&](EluOp) { return elementwise<Number>(a, result, [](Number x) { return Number(elu(x)); }); })
+      .Case([&](ErfOp) { return elementwise<Number>(a, result, [](Number x) { return Number(erf(x)); }); })
+      .Case([&](FloorOp) { return elementwise<Number>(a, result, [](Number x) { return Number(floor(x)); }); })
       .Case([&](StopOp) { return elementwise<Number>(a, result, [](Number x) { return Number(valueOf(x)); }); })
       .Default([](mlir::Operation *) { return Action<Number>(); });
 }
@@ -222,6 +224,15 @@ Action<Number> interpreter::makeAction(mlir::Operation *op, llvm::function_ref<S
           Number *to = numbers + result.offset;
           for (Slot part : parts)
             to = std::copy_n(numbers + part.offset, part.count(), to);
+        };
+      })
+      .Case([&](SelectOp op) {
+        Slot condition = slotOf(op.getCondition()), first = slotOf(op.getFirst()), second = slotOf(op.getSecond());
+        auto place = [](Slot slot, int64_t i) { return slot.offset + (slot.count() == 1 ? 0 : i); };
+        return [=](Number *numbers) {
+          for (int64_t i = 0; i < result.count(); ++i)
+            numbers[result.offset + i] =
+                numbers[valueOf(numbers[place(condition, i)]) > 0 ? place(first, i) : place(second, i)];
         };
       })
       .Case([&](OuterOp outer) {

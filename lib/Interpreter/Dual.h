@@ -74,6 +74,11 @@ inline Dual sigmoid(const Dual &x) { return follow(x, sigmoid(x.value), sigmoid(
 inline Dual softplus(const Dual &x) { return follow(x, softplus(x.value), sigmoid(x.value)); }
 inline Dual elu(const Dual &x) { return follow(x, elu(x.value), x.value > 0 ? 1 : std::exp(x.value)); }
 
+inline Dual erf(const Dual &x) {
+  return follow(x, std::erf(x.value), 2 / std::sqrt(std::acos(-1.0)) * std::exp(-x.value * x.value));
+}
+inline Dual floor(const Dual &x) { return {std::floor(x.value), 0}; }
+
 /// The larger of two numbers, a NaN if one is. Equal ones share the slope: `shareOfA` is what the first gets.
 inline double larger(double a, double b, double = 0.5) { return std::isnan(a) || a > b ? a : b; }
 inline Dual larger(const Dual &a, const Dual &b, double shareOfA = 0.5) {

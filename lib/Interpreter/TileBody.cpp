@@ -93,6 +93,8 @@ static Scalar findFunction(mlir::Operation *op) {
       .Case([](math::SinOp) -> S { return [](double a, double, double) { return std::sin(a); }; })
       .Case([](math::CosOp) -> S { return [](double a, double, double) { return std::cos(a); }; })
       .Case([](math::TanhOp) -> S { return [](double a, double, double) { return std::tanh(a); }; })
+      .Case([](math::ErfOp) -> S { return [](double a, double, double) { return std::erf(a); }; })
+      .Case([](math::FloorOp) -> S { return [](double a, double, double) { return std::floor(a); }; })
       .Case([](math::RoundEvenOp) -> S { return [](double a, double, double) { return std::nearbyint(a); }; })
       .Case([](math::AbsFOp) -> S { return [](double a, double, double) { return std::fabs(a); }; })
       .Case([](arith::AddIOp) -> S { return guarded<[](double a, double b) { return int32_t(a) + int32_t(b); }>; })

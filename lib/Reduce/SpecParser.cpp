@@ -23,7 +23,7 @@ static ExprPtr convert(const ast::Expr *expr) {
   }
   case ast::Expr::Index: {
     auto *index = llvm::cast<ast::IndexExpr>(expr);
-    return makeExpr(Expr::Kind::Index, "", {convert(index->base), convert(index->index)});
+    return makeExpr(Expr::Kind::Index, index->isColumn ? ":, " : "", {convert(index->base), convert(index->index)});
   }
   case ast::Expr::Slice: {
     auto *slice = llvm::cast<ast::SliceExpr>(expr);

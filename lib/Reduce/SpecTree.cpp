@@ -65,13 +65,15 @@ ExprPtr reduce::substitute(const ExprPtr &expr, llvm::StringRef name, const Expr
 
 namespace {
 /// How tightly each form binds, loosest first; language.md gives the order.
-enum Binding { Sum, Product, MatrixProduct, Minus, Primary };
+enum Binding { Comparison, Sum, Product, MatrixProduct, Minus, Primary };
 
 Binding bindingOf(const Expr &expr) {
   switch (expr.kind) {
   case Expr::Kind::Negate:
     return Minus;
   case Expr::Kind::Binary:
+    if (llvm::StringRef("<>=!").contains(expr.text.front()))
+      return Comparison;
     return expr.text == "@" ? MatrixProduct : expr.text == "*" || expr.text == "/" ? Product : Sum;
   default:
     return Primary;
@@ -93,7 +95,7 @@ void printExpr(llvm::raw_ostream &os, const Expr &expr, Binding needed) {
     break;
   case Expr::Kind::Binary:
     // All operators associate to the left, so a right operand of the same level needs its parentheses.
-    printExpr(os, *expr.operands[0], binding);
+    printExpr(os, *expr.operands[0], binding == Comparison ? Sum : binding);
     os << ' ' << expr.text << ' ';
     printExpr(os, *expr.operands[1], Binding(binding + 1));
     break;
@@ -103,18 +105,18 @@ void printExpr(llvm::raw_ostream &os, const Expr &expr, Binding needed) {
       os << (i ? ", " : "");
       if (!expr.labels[i].empty())
         os << expr.labels[i] << " = ";
-      printExpr(os, *expr.operands[i], Sum);
+      printExpr(os, *expr.operands[i], Comparison);
     }
     os << ')';
     break;
   case Expr::Kind::Index:
   case Expr::Kind::Slice:
     printExpr(os, *expr.operands[0], Primary);
-    os << '[';
-    printExpr(os, *expr.operands[1], Sum);
+    os << '[' << expr.text; // ":, " of a column
+    printExpr(os, *expr.operands[1], Comparison);
     if (expr.kind == Expr::Kind::Slice) {
       os << "..";
-      printExpr(os, *expr.operands[2], Sum);
+      printExpr(os, *expr.operands[2], Comparison);
     }
     os << ']';
     break;
@@ -134,7 +136,7 @@ void printShape(llvm::raw_ostream &os, const Item &item) {
   os << '[';
   for (size_t i = 0; i < item.shape.size(); ++i) {
     os << (i ? ", " : "");
-    printExpr(os, *item.shape[i], Sum);
+    printExpr(os, *item.shape[i], Comparison);
   }
   os << ']';
 }
@@ -167,14 +169,14 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
     break;
   case Item::Kind::Restart:
     os << "restart ";
-    printExpr(os, *item.value, Sum);
+    printExpr(os, *item.value, Comparison);
     os << '\n';
     return;
   case Item::Kind::For:
     os << "for " << item.name << " in ";
-    printExpr(os, *item.begin, Sum);
+    printExpr(os, *item.begin, Comparison);
     os << "..";
-    printExpr(os, *item.end, Sum);
+    printExpr(os, *item.end, Comparison);
     os << " {\n";
     for (const Item &inner : item.body)
       printItem(os, inner, depth + 1);
@@ -184,13 +186,13 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
   os << item.name;
   if (item.element) {
     os << '[';
-    printExpr(os, *item.element, Sum);
+    printExpr(os, *item.element, Comparison);
     os << ']';
   }
   printShape(os, item);
   if (item.value) {
     os << (item.kind == Item::Kind::State ? " at start " : " = ");
-    printExpr(os, *item.value, Sum);
+    printExpr(os, *item.value, Comparison);
   }
   os << '\n';
 }
@@ -199,7 +201,7 @@ void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
 std::string reduce::print(const ExprPtr &expr) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  printExpr(os, *expr, Sum);
+  printExpr(os, *expr, Comparison);
   return text;
 }
 
@@ -218,7 +220,7 @@ std::string reduce::print(const Spec &spec) {
     for (size_t i = 0; i < function.arguments.size(); ++i)
       os << (i ? ", " : "") << function.arguments[i];
     os << ") = ";
-    printExpr(os, *function.value, Sum);
+    printExpr(os, *function.value, Comparison);
     os << '\n';
   }
   for (const Recurrence &recurrence : spec.recurrences) {

@@ -12,6 +12,8 @@
 //   log1p      1.2 ulp         0 and above                  not meant for numbers below
 //   sin, cos   1.7e-7          -4194304 to 4194304      NaN: floats there are a third of a radian apart and more
 //   tanh       2.5 ulp         anything
+//   erf        2.0 ulp         anything
+//   floor      exact           anything
 //   sigmoid    2.5 ulp         -86.6 and above              0 below
 //   softplus   2.0 ulp         -86.6 and above              0 below
 //
@@ -97,6 +99,29 @@ public:
     Real result = c.div(t, c.add(t, c.real(2)));
     result = c.select(c.less(c.real(10), size), c.real(1), result);
     return c.select(c.less(x, c.real(0)), c.neg(result), result);
+  }
+
+  Real erf(Real x) {
+    // Near zero x + x P(x^2); further out 1 - exp(-x R(x)), which has no more digits than 1 has.
+    Real size = c.abs(x), square = c.mul(x, x);
+    Real near = polynomial(square, {7.8758750627e-5, -8.0168642872e-4, 5.1890874234e-3, -2.6854212011e-2,
+                                    1.1283594715e-1, -3.7612626667e-1, 1.2837916585e-1});
+    near = c.fma(x, near, x);
+    Real bounded = c.select(c.less(c.real(4), size), c.real(4), size);
+    Real rate = polynomial(bounded, {-1.1660325005e-6, 3.659301182e-5, -5.1574556382e-4, 4.3739226248e-3,
+                                     -2.5308601195e-2, 1.0809191263e-1, 6.3397144759e-1, 1.1289572434});
+    Real far = c.neg(expm1(c.neg(c.mul(bounded, rate))));
+    far = c.select(c.less(x, c.real(0)), c.neg(far), far);
+    return c.select(c.less(c.real(1), size), far, near);
+  }
+
+  /// The largest whole number that is not above x.
+  Real floor(Real x) {
+    // Numbers from 2^23 on are whole; adding it to smaller ones leaves the nearest whole one.
+    Real size = c.abs(x), whole = c.sub(c.add(size, c.real(8388608)), c.real(8388608));
+    whole = c.select(c.less(x, c.real(0)), c.neg(whole), whole);
+    whole = c.select(c.less(x, whole), c.sub(whole, c.real(1)), whole);
+    return c.select(c.less(size, c.real(8388608)), whole, x);
   }
 
   Real sigmoid(Real x) {

@@ -52,6 +52,24 @@ dgps.recurrence @softplus {} { %a = dgps.input "a" : <8>
 check.run @softplus (a = [[0, 1.0986122886681098, 1000, -1000, inf, -inf, nan, -50]])
   gives (r = [[0.6931471805599453, 1.3862943611198906, 1000, 0, inf, 0, nan, 1.9287498479639178e-22]])
 
+dgps.recurrence @erf {} { %a = dgps.input "a" : <6>
+  %r = dgps.erf %a : <6>
+  dgps.output "r" %r : <6> }
+check.run @erf (a = [[0, 1, -0.5, 1.0e-20, inf, -inf]]) gives (r = [[0, 0.8427007929497149, -0.5204998778130465, 1.1283791670955126e-20, 1, -1]])
+
+dgps.recurrence @floor {} { %a = dgps.input "a" : <7>
+  %r = dgps.floor %a : <7>
+  dgps.output "r" %r : <7> }
+check.run @floor (a = [[0, 1.5, -1.5, -2, 1.0e20, inf, nan]]) gives (r = [[0, 1, -2, -2, 1.0e20, inf, nan]])
+
+// What is not taken does not matter; what is no number is not above zero.
+dgps.recurrence @select {} { %c = dgps.input "c" : <5>
+  %a = dgps.input "a" : <5>
+  %b = dgps.input "b" : <scalar>
+  %r = dgps.select %c, %a, %b : <5>, <5>, <scalar>
+  dgps.output "r" %r : <5> }
+check.run @select (c = [[1, 0, -1, nan, 1.0e-300]], a = [[1, nan, inf, 4, 5]], b = [7]) gives (r = [[1, 7, 7, 7, 5]])
+
 dgps.recurrence @elu {} { %a = dgps.input "a" : <5>
   %r = dgps.elu %a : <5>
   dgps.output "r" %r : <5> }

@@ -151,6 +151,7 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
                     ", ridge = " + text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) +
                     (cg.getBySteps() ? ", gradient = steps)" : ")")};
       })
+      .Case([&](dgps::SelectOp) { return call("where"); })
       .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
 }
 

@@ -101,6 +101,10 @@ Value Scalars::apply(Function function, ValueRange operands) {
     return math::CosOp::create(builder, loc, a);
   case Function::Tanh:
     return math::TanhOp::create(builder, loc, a);
+  case Function::Erf:
+    return math::ErfOp::create(builder, loc, a);
+  case Function::Floor:
+    return math::FloorOp::create(builder, loc, a);
   case Function::Softplus: {
     Value size = math::AbsFOp::create(builder, loc, a);
     Value tail = math::Log1pOp::create(builder, loc, exp(arith::NegFOp::create(builder, loc, size)));

@@ -22,7 +22,10 @@ Value StepBuilder::applyFunction(Operation *op, ArrayRef<Value> x) {
       .Case([&](TanhOp) { return b.functions().tanh(x[0]); })
       .Case([&](SigmoidOp) { return b.functions().sigmoid(x[0]); })
       .Case([&](SoftplusOp) { return b.functions().softplus(x[0]); })
+      .Case([&](ErfOp) { return b.functions().erf(x[0]); })
+      .Case([&](FloorOp) { return b.functions().floor(x[0]); })
       .Case([&](StopOp) { return x[0]; })
+      .Case([&](SelectOp) { return b.select(b.isAbove(x[0], b.number(0)), x[1], x[2]); })
       .Case([&](EluOp) { return b.select(b.isAbove(x[0], b.number(0)), x[0], b.functions().expm1(x[0])); })
       .Case([&](AddOp) { return b.add(x[0], x[1]); })
       .Case([&](SubOp) { return b.sub(x[0], x[1]); })
@@ -125,7 +128,8 @@ void StepBuilder::makeConcat(ConcatOp op, Item &item) {
 
 /// Whether a matrix needs no place. Scalars and vectors always get one: they are small, and computed once.
 bool StepBuilder::isLazy(Operation *op, const Item &item) {
-  if (item.rank < 2 || !isa<ElementwiseOpInterface, OuterOp, ScaleColsOp, ScaleRowsOp, BroadcastOp, ConstantOp>(op))
+  if (item.rank < 2 ||
+      !isa<ElementwiseOpInterface, SelectOp, OuterOp, ScaleColsOp, ScaleRowsOp, BroadcastOp, ConstantOp>(op))
     return false;
   for (Operation *user : op->getUsers())
     if (isa<NextOp>(user))
@@ -256,7 +260,7 @@ LogicalResult StepBuilder::buildOp(Operation *op) {
             item = makeCg(cg);
             return true;
           })
-          .Case([&](ElementwiseOpInterface) {
+          .Case<ElementwiseOpInterface, SelectOp>([&](auto) {
             item = makeElementwise(op);
             return true;
           })

@@ -201,6 +201,10 @@ SmallVector<Value> Emitter::body(Region &region, ValueRange arguments, ArrayRef<
       result = functions.cos(operand(0));
     } else if (isa<math::TanhOp>(op)) {
       result = functions.tanh(operand(0));
+    } else if (isa<math::ErfOp>(op)) {
+      result = functions.erf(operand(0));
+    } else if (isa<math::FloorOp>(op)) {
+      result = functions.floor(operand(0));
     } else { // an elementwise op of arith or math, on vectors
       OperationState state(loc, op.getName());
       for (Value value : op.getOperands())

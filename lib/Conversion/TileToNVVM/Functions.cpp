@@ -44,3 +44,5 @@ Value TeamCode::log1p(Value x) { return functionsOf(*this).log1p(x); }
 Value TeamCode::sin(Value x) { return functionsOf(*this).sin(x); }
 Value TeamCode::cos(Value x) { return functionsOf(*this).cos(x); }
 Value TeamCode::tanh(Value x) { return functionsOf(*this).tanh(x); }
+Value TeamCode::erf(Value x) { return functionsOf(*this).erf(x); }
+Value TeamCode::floor(Value x) { return functionsOf(*this).floor(x); }

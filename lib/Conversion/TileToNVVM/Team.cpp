@@ -292,6 +292,8 @@ void TeamCode::bodyInto(IRMapping &map, Region &region, ValueRange arguments, Ar
                        .Case([&](math::SinOp) { return sin(operand()); })
                        .Case([&](math::CosOp) { return cos(operand()); })
                        .Case([&](math::TanhOp) { return tanh(operand()); })
+                       .Case([&](math::ErfOp) { return erf(operand()); })
+                       .Case([&](math::FloorOp) { return floor(operand()); })
                        .Default([&](Operation *op) { return builder.clone(*op, map)->getResult(0); });
     map.map(op.getResult(0), result);
   }

@@ -166,6 +166,8 @@ public:
   mlir::Value sin(mlir::Value x);
   mlir::Value cos(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
+  mlir::Value erf(mlir::Value x);
+  mlir::Value floor(mlir::Value x);
 };
 
 /// Whether there is an array, which depends on the caller.

@@ -111,5 +111,7 @@ Value MathFunctions::log1p(Value x) const { return mathOf(builder, loc, hasFMA, 
 Value MathFunctions::sin(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).sin(x); }
 Value MathFunctions::cos(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).cos(x); }
 Value MathFunctions::tanh(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).tanh(x); }
+Value MathFunctions::erf(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).erf(x); }
+Value MathFunctions::floor(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).floor(x); }
 Value MathFunctions::sigmoid(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).sigmoid(x); }
 Value MathFunctions::softplus(Value x) const { return mathOf(builder, loc, hasFMA, scalesByPowers, x).softplus(x); }

@@ -19,6 +19,8 @@ public:
   mlir::Value sin(mlir::Value x) const;
   mlir::Value cos(mlir::Value x) const;
   mlir::Value tanh(mlir::Value x) const;
+  mlir::Value erf(mlir::Value x) const;
+  mlir::Value floor(mlir::Value x) const;
   mlir::Value sigmoid(mlir::Value x) const;
   mlir::Value softplus(mlir::Value x) const;
 

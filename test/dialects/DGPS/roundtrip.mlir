@@ -113,4 +113,22 @@ dgps.recurrence @stored {} {
   dgps.next %h, %x : <scalar>
 }
 // CHECK-NEXT:  }
+
+
+// CHECK-NEXT:  dgps.recurrence @choices {} {
+dgps.recurrence @choices {} {
+  // CHECK-NEXT:    %x = dgps.input "x" : <3>
+  %x = dgps.input "x" : <3>
+  // CHECK-NEXT:    %c = dgps.input "c" : <scalar>
+  %c = dgps.input "c" : <scalar>
+  // CHECK-NEXT:    %0 = dgps.erf %x : <3>
+  %0 = dgps.erf %x : <3>
+  // CHECK-NEXT:    %1 = dgps.floor %0 : <3>
+  %1 = dgps.floor %0 : <3>
+  // CHECK-NEXT:    %2 = dgps.select %c, %1, %c : <scalar>, <3>, <scalar>
+  %2 = dgps.select %c, %1, %c : <scalar>, <3>, <scalar>
+  // CHECK-NEXT:    dgps.output "o" %2 : <3>
+  dgps.output "o" %2 : <3>
+  // CHECK-NEXT:  }
+}
 // CHECK-NEXT:}

@@ -26,6 +26,8 @@ chunk.program @functions {} chunk 4 {
   %tanh = chunk.map tanh %x : !rows
   %softplus = chunk.map softplus %x : !rows
   %elu = chunk.map elu %x : !rows
+  %erf = chunk.map erf %x : !rows
+  %floor = chunk.map floor %x : !rows
   %softmax = chunk.map softmax %x : !rows
   %log = chunk.map log %p : !rows
   %sqrt = chunk.map sqrt %p : !rows
@@ -39,6 +41,8 @@ chunk.program @functions {} chunk 4 {
   chunk.output "tanh" %tanh : !rows
   chunk.output "softplus" %softplus : !rows
   chunk.output "elu" %elu : !rows
+  chunk.output "erf" %erf : !rows
+  chunk.output "floor" %floor : !rows
   chunk.output "softmax" %softmax : !rows
   chunk.output "log" %log : !rows
   chunk.output "sqrt" %sqrt : !rows

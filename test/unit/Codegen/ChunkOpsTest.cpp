@@ -120,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
         FunctionCase{"sin", std::sin, -1e4, 1e4, 0, 1.7e-7}, FunctionCase{"cos", std::cos, -1e4, 1e4, 0, 1.7e-7},
         FunctionCase{"tanh", std::tanh, -12, 12, 4e-7, 0}, FunctionCase{"tanh", std::tanh, -1e-2, 1e-2, 4e-7, 0},
         FunctionCase{"sigmoid", sigmoid, -80, 80, 4e-7, 0}, FunctionCase{"softplus", softplus, -40, 40, 4e-7, 1e-38},
+        FunctionCase{"erf", std::erf, -6, 6, 3e-7, 0}, FunctionCase{"floor", std::floor, -100, 100, 0, 0},
         FunctionCase{"elu", elu, -20, 20, 3e-7, 0}, FunctionCase{"sqrt", std::sqrt, 0, 100, 1e-7, 0}));
 
 } // namespace

@@ -48,6 +48,18 @@ chunk.program @softplus {} chunk 64 {
   chunk.output "y" %y : tensor<64x16xf32>
 }
 
+chunk.program @erf {} chunk 64 {
+  %x = chunk.input "x" : tensor<64x16xf32>
+  %y = chunk.map erf %x : tensor<64x16xf32>
+  chunk.output "y" %y : tensor<64x16xf32>
+}
+
+chunk.program @floor {} chunk 64 {
+  %x = chunk.input "x" : tensor<64x16xf32>
+  %y = chunk.map floor %x : tensor<64x16xf32>
+  chunk.output "y" %y : tensor<64x16xf32>
+}
+
 chunk.program @elu {} chunk 64 {
   %x = chunk.input "x" : tensor<64x16xf32>
   %y = chunk.map elu %x : tensor<64x16xf32>

@@ -44,6 +44,10 @@ dgps.recurrence @functions {} {
   %softplus_of = dgps.softplus %below : <5>
   dgps.output "softplus" %softplus : <5>
   dgps.output "softplus_of" %softplus_of : <5>
+  %erf = dgps.erf %a : <5>
+  %erf_of = dgps.erf %below : <5>
+  dgps.output "erf" %erf : <5>
+  dgps.output "erf_of" %erf_of : <5>
   %elu = dgps.elu %a : <5>
   %elu_of = dgps.elu %below : <5>
   dgps.output "elu" %elu : <5>

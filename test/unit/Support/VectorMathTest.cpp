@@ -88,6 +88,7 @@ std::vector<Row> makeRows() {
   auto log = [](auto math, float x) { return math.log(x); };
   auto log1p = [](auto math, float x) { return math.log1p(x); };
   auto tanh = [](auto math, float x) { return math.tanh(x); };
+  auto erf = [](auto math, float x) { return math.erf(x); };
   auto sigmoid = [](auto math, float x) { return math.sigmoid(x); };
   auto softplus = [](auto math, float x) { return math.softplus(x); };
   float largest = 88.7228f;
@@ -96,6 +97,7 @@ std::vector<Row> makeRows() {
           makeRow("log", log, std::log, std::numeric_limits<float>::denorm_min(), infinity, 0.8),
           makeRow("log1p", log1p, std::log1p, 0, infinity, 1.2),
           makeRow("tanh", tanh, std::tanh, -infinity, infinity, 2.5),
+          makeRow("erf", erf, std::erf, -infinity, infinity, 2.0),
           makeRow("sigmoid", sigmoid, exactSigmoid, -86.6f, infinity, 2.5),
           makeRow("softplus", softplus, exactSoftplus, -86.6f, infinity, 2.0)};
 }
@@ -181,6 +183,17 @@ template <bool Once> double measureWaves() {
       look(std::nextafter(x, infinity));
     }
   return largest;
+}
+
+TEST(VectorMath, FloorIsExact) {
+  VectorMath<FloatCode<true>> math({});
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += stride)
+    if (float x = std::bit_cast<float>(uint32_t(bits)); !std::isnan(x)) {
+      ASSERT_EQ(math.floor(x), std::floor(x)) << x;
+    }
+  for (float x : {8388607.5f, -8388607.5f, 4194304.5f, -4194304.5f, 0.99999994f, -0.0f, infinity, -infinity})
+    EXPECT_EQ(math.floor(x), std::floor(x)) << x;
+  EXPECT_TRUE(std::isnan(math.floor(std::nanf(""))));
 }
 
 TEST(VectorMath, SineAndCosineAreAsExactAsStated) {
