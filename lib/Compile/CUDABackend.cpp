@@ -180,7 +180,7 @@ static std::string describeTime(const codegen::InterfaceLaunch &launch, const an
                      time.shared, time.global, time.critical);
 }
 
-/// What a call knows of the lead-in is nothing: gates decide it.
+/// The length of the lead-in depends on the values of the gates, which a launch does not know.
 static std::string describeCut(const codegen::InterfaceLaunch &launch) {
   if (launch.workspaceBytes)
     return fmt::format("{}: where that is faster, several CTAs deal out the chunks of a sequence, and each begins with "
@@ -318,8 +318,8 @@ static void setCrowd(Module &module, int64_t crowd) {
       function.addFnAttr(crowdAttribute, std::to_string(crowd));
 }
 
-/// Kernels with faults that share a multiprocessor with others of theirs do so with one less, for more registers, be
-/// they CTAs or teams of one. Whether there were such.
+/// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it gets
+/// more registers. Returns whether any changed.
 static bool thinOut(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (Function &function : module) {

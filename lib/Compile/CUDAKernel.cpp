@@ -210,7 +210,8 @@ static Error checkCounts(const CUDAPlan &plan) {
   return Error::success();
 }
 
-/// Whether products that go from chunk to chunk have their state in registers: else little is better than much there.
+/// Whether every sequential phase with products keeps its state in registers. If not, the chain should do as little as
+/// possible.
 static bool isInRegisters(mlir::ModuleOp plans, const chunk::Phases &phases) {
   for (auto [kernel, phase] : zip(plans.getOps<tile::KernelOp>(), phases.phases)) {
     bool hasProducts = kernel.walk([](tile::ProductOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
@@ -324,8 +325,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::makeStepProgram(dgps::Recur
   return std::move(*module);
 }
 
-/// Whether precise inverses take nobody his room: as many chunks are on their way as without, and CTAs of what is early
-/// still share a multiprocessor.
+/// Whether tf32 inverses cost neither a pipeline stage of the chain nor the second CTA of the launches before it on a
+/// multiprocessor.
 static bool isWorthIt(chunk::ProgramOp program, const PipelineOptions &pipeline, bool summaries, CUDAKernels &precise) {
   Expected<CUDAKernels> other = planPhases(program, pipeline, CUDAForm::OutputsInChain, summaries);
   if (!other || !other->phases) {
@@ -349,7 +350,7 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
         consumeError(made.takeError());
       continue;
     }
-    // Tiles in the device's memory take longer than what is left there.
+    // Spilling tiles to global memory costs more than storing intermediates there.
     bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
     if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {
       // Interactions of the outputs may take the room of a second CTA from what is early, which outweighs a launch

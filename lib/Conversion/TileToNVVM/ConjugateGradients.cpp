@@ -125,7 +125,7 @@ Value ConjugateGradientsCode::solutionPlace(int64_t piece) {
       t.add(t.add(solution, t.multiply(t.thread, pieceBytes)), piece * pieceBytes * ConjugateGradientsOp::threads));
 }
 
-/// What a token's squares are that count as none.
+/// The address of the token's convergence threshold.
 Value ConjugateGradientsCode::leastPlace(size_t token) {
   return pointerTo(t.add(t.add(table, tokens * 4), t.multiply(rows[token], 4)));
 }

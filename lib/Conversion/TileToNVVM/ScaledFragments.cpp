@@ -26,9 +26,10 @@ namespace {
 /// What lies between an index of the earlier eight and the later ones is no more than this, or the later ones take
 /// halves.
 constexpr double mostAhead = 96;
-/// Matrix units cut tf32 factors off. Numbers that are larger by this power of two are cut off to what they were, on
-/// average over their leading digits, and 1 stays 1.
-const double cutOff = std::log2(1 + .69 * std::exp2(-11));
+/// Matrix units truncate tf32 operands after ten digits, which makes them smaller by half of 2^-10 on average. Scaling
+/// operands up by this power of two beforehand centres the error over all leading digits, and 1 stays 1.
+constexpr double meanTruncation = .69; // of 2^-11: the average of 1 / m over mantissas m from 1 to 2, which is ln 2
+const double cutOff = std::log2(1 + meanTruncation * std::exp2(-11));
 
 /// One of an index's rows of an op.
 struct Slot {
