@@ -318,8 +318,8 @@ static void setCrowd(Module &module, int64_t crowd) {
       function.addFnAttr(crowdAttribute, std::to_string(crowd));
 }
 
-/// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it gets
-/// more registers. Returns whether any changed.
+/// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it
+/// gets more registers. Returns whether any changed.
 static bool thinOut(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (Function &function : module) {

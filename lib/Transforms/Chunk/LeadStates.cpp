@@ -189,8 +189,8 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
   return ahead;
 }
 
-/// Emits the delayed row; and for each length of a short chunk whose delayed row comes from an earlier chunk, a flag that
-/// says whether the chunk has that length.
+/// Emits the delayed row; and for each length of a short chunk whose delayed row comes from an earlier chunk, a flag
+/// that says whether the chunk has that length.
 void LeadSplitter::giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state) {
   const Delay &delay = delays.find(state)->second;
   Location loc = state.getLoc();

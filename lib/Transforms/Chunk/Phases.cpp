@@ -296,8 +296,8 @@ bool PhaseSplitter::assign() {
   return !members[Early].empty() || !members[Late].empty();
 }
 
-/// Only CTAs that begin in the middle of a sequence need the bounds of remains. If no other phase computes them, they get a
-/// phase of their own, and CTAs that begin at the first chunk do not wait for it.
+/// Only CTAs that begin in the middle of a sequence need the bounds of remains. If no other phase computes them, they
+/// get a phase of their own, and CTAs that begin at the first chunk do not wait for it.
 void PhaseSplitter::assignRemains() {
   for (RemainsOp remains : block.getOps<RemainsOp>()) {
     Value bound = remains.getBound();

@@ -99,8 +99,8 @@ std::optional<Scale> ScaleFinder::scaleOf(MapOp op) {
   return std::nullopt;
 }
 
-/// The scale that rows see on the values which they gather from writes. Values decay on their way: a row that looks after
-/// its token's decay finds values of the scale `through` with that scale at its own token.
+/// The scale that rows see on the values which they gather from writes. Values decay on their way: a row that looks
+/// after its token's decay finds values of the scale `through` with that scale at its own token.
 std::optional<Scale> ScaleFinder::gathered(Value matrix, Value values, Value decay, bool isLinear,
                                            std::optional<llvm::ArrayRef<int64_t>> points) {
   if (path.contains(matrix) || !decay || !isDecay(decay, isLinear) || of(values) != Scale::Through ||
