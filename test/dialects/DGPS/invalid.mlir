@@ -289,9 +289,11 @@ dgps.recurrence @start_of_another_type {} {
 dgps.recurrence @typed {} {
   // expected-error @+1 {{'dgps.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
   %x = dgps.input "x" stored f64 : <scalar>
+}
 
+// -----
 
-dgps.recurrence @r {} {
+dgps.recurrence @choice {} {
   %x = dgps.input "x" : <4>
   %y = dgps.input "y" : <5>
   // expected-error @+1 {{the operands of a choice must have equal shapes or be scalars, but they are '!dgps.real<4>', '!dgps.real<5>' and '!dgps.real<4>'}}
