@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 5
+#define RECUR_COMPILER_VERSION 6
 
 typedef struct recur_dim {
   const char *name;
@@ -54,6 +54,10 @@ typedef struct recur_compile_options {
   const int64_t *tokens;
   int64_t token_count;
   int32_t hard;
+  /* Of recur_reference, beside these: how many sequences, heads and groups of heads there are, 0 for 2, 4 and as many
+   * as heads; whether initial states are left out; and whether final states are, whose cotangents are zero then. */
+  int64_t batch, heads, groups;
+  int32_t starts_anew, forgets_final;
 } recur_compile_options;
 
 typedef enum recur_compile_status {
@@ -109,6 +113,14 @@ recur_compilation *recur_explain(const char *source, int64_t bytes, const recur_
  * "text" is the table that `recurc check` prints, "json" a list of what its `--json` gives for each recurrence, where
  * `pass` says whether all agree. Dims without a size get one, as a note says. */
 recur_compilation *recur_check(const char *source, int64_t bytes, const recur_compile_options *options);
+/* What a recurrence computes in float64 on drawn data, for whoever holds a kernel of their own against it. Of `tokens`
+ * one length is of all sequences, and several are packed along T, in a batch of 1. The data are rounded to `dtype`, and
+ * with `backward` there are cotangents and gradients too. Dims need sizes, and the options name one recurrence where
+ * the text has several. The artifact "json" is a list of arrays: `role` (input, param, initial, output, final,
+ * cotangent, final cotangent, gradient, initial gradient), `name`, `shape`, and `condition`: by how much more than the
+ * data a result changes where each number of these changes by one rounding to float32. The artifact "values" has their
+ * elements, doubles in row-major order, one array behind the other. */
+recur_compilation *recur_reference(const char *source, int64_t bytes, const recur_compile_options *options);
 /* Null is fine. */
 void recur_compilation_free(recur_compilation *compilation);
 

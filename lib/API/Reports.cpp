@@ -1,6 +1,7 @@
 // What recurc says of a specification, for programs: its declaration, and the reports of explain and check.
 #include "API/Compilation.h"
 #include "Check/RecurrenceCheck.h"
+#include "Check/Reference.h"
 #include "Compile/Source.h"
 #include "Explain/Report.h"
 #include "Support/Errors.h"
@@ -131,8 +132,6 @@ static Expected<check::CheckOptions> readCheckOptions(const recur_compile_option
   check.seed = options.seed;
   check.backward = options.backward != 0;
   check.isHard = options.hard != 0;
-  if (check.backward && check.isHard)
-    return makeError("--backward: it takes no --hard; gradients are checked on tame and on hard data");
   if (options.token_count < 0 || (options.token_count && !options.tokens))
     return makeError("--tokens: there are " + Twine(options.token_count) + " lengths, and none to read");
   if (options.token_count)
@@ -149,6 +148,8 @@ static Error checkTo(recur_compilation &result, const SourceBuffer &source, Requ
   Expected<check::CheckOptions> options = readCheckOptions(given);
   if (!options)
     return options.takeError();
+  if (options->backward && options->isHard)
+    return makeError("--backward: it takes no --hard; gradients are checked on tame and on hard data");
   auto note = [&](const Twine &message) { add(result, RECUR_NOTE, message.str()); };
   Expected<std::vector<RecurrenceInfo>> described = compile::describeSource(source, request.instantiation, diagnostics);
   if (!described)
@@ -181,5 +182,70 @@ RECUR_EXPORTED recur_compilation *recur_check(const char *text, int64_t bytes, c
       text, bytes, options,
       [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
         return checkTo(result, source, request, *options, diagnostics);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Reference
+//===----------------------------------------------------------------------===//
+
+static Expected<check::ReferenceOptions> readReferenceOptions(const recur_compile_options &options,
+                                                              const PipelineOptions &pipeline) {
+  Expected<check::CheckOptions> check = readCheckOptions(options);
+  if (!check)
+    return check.takeError();
+  check::ReferenceOptions reference;
+  reference.sizes.batch = options.batch ? options.batch : 2;
+  reference.sizes.heads = options.heads ? options.heads : 4;
+  reference.sizes.groups = options.groups ? options.groups : reference.sizes.heads;
+  if (Error error = data::checkSizes(reference.sizes))
+    return std::move(error);
+  if (options.token_count)
+    reference.lengths = check->tokens;
+  reference.seed = check->seed;
+  reference.type = pipeline.dataType;
+  reference.isHard = check->isHard;
+  reference.startsAnew = options.starts_anew != 0;
+  reference.forgetsFinal = options.forgets_final != 0;
+  reference.backward = check->backward;
+  return reference;
+}
+
+static Error addReference(recur_compilation &result, const SourceBuffer &source, Request &request,
+                          const recur_compile_options &given, DiagnosticEngine &diagnostics) {
+  Expected<check::ReferenceOptions> options = readReferenceOptions(given, request.pipeline);
+  if (!options)
+    return options.takeError();
+  std::unique_ptr<mlir::MLIRContext> context = compile::makeContext();
+  mlir::ScopedDiagnosticHandler silent(context.get(), [](mlir::Diagnostic &) { return mlir::success(); });
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = makeModule(source, request, *context, diagnostics);
+  if (!module)
+    return module.takeError();
+  auto recurrences = to_vector((*module)->getOps<dgps::RecurrenceOp>());
+  if (recurrences.size() != 1)
+    return makeError("--recurrence: the source has " + Twine(recurrences.size()) + " recurrences; name one of them");
+  Expected<std::vector<check::ReferenceArray>> arrays = check::makeReference(recurrences.front(), *options);
+  if (!arrays)
+    return arrays.takeError();
+  json::Array list;
+  std::string values;
+  for (const check::ReferenceArray &array : *arrays) {
+    json::Object object{{"role", array.role}, {"name", array.name}, {"shape", json::Array(array.array.shape)}};
+    object["condition"] = std::isfinite(array.condition) ? json::Value(array.condition) : json::Value(nullptr);
+    list.push_back(std::move(object));
+    values.append(reinterpret_cast<const char *>(array.array.values.data()),
+                  array.array.values.size() * sizeof(double));
+  }
+  add(result, "json", formatv("{0}", json::Value(std::move(list))));
+  add(result, "values", std::move(values));
+  return Error::success();
+}
+
+RECUR_EXPORTED recur_compilation *recur_reference(const char *text, int64_t bytes,
+                                                  const recur_compile_options *options) {
+  return perform(
+      text, bytes, options,
+      [&](recur_compilation &result, const SourceBuffer &source, Request &request, DiagnosticEngine &diagnostics) {
+        return addReference(result, source, request, *options, diagnostics);
       });
 }

@@ -44,10 +44,7 @@ Data check::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t
 // Tameness
 //===----------------------------------------------------------------------===//
 
-static constexpr double nudgeSize = 0x1p-24;
-
-/// The same data within the rounding of float32.
-static Data nudge(Data data) {
+Data check::nudge(Data data) {
   uint64_t bits = 0x9e3779b97f4a7c15;
   for (NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
     for (auto &[name, array] : *arrays)

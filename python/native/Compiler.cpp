@@ -53,6 +53,16 @@ struct Options {
         options.seed = nb::cast<uint64_t>(value);
       else if (name == "hard")
         options.hard = nb::cast<bool>(value);
+      else if (name == "starts_anew")
+        options.starts_anew = nb::cast<bool>(value);
+      else if (name == "forgets_final")
+        options.forgets_final = nb::cast<bool>(value);
+      else if (name == "batch")
+        options.batch = nb::cast<int64_t>(value);
+      else if (name == "heads")
+        options.heads = nb::cast<int64_t>(value);
+      else if (name == "groups")
+        options.groups = nb::cast<int64_t>(value);
       else if (name == "tokens")
         for (nb::handle count : nb::cast<nb::list>(value))
           tokens.push_back(nb::cast<int64_t>(count));
@@ -123,7 +133,7 @@ nb::tuple Compiler::perform(const std::string &what, const std::string &source, 
   int64_t count;
   const recur_diagnostic *diagnostics = getDiagnostics(compilation, &count);
   nb::dict artifacts;
-  for (const char *name : {"so", "header", "manifest", "asm", "llvm", "json", "text"}) {
+  for (const char *name : {"so", "header", "manifest", "asm", "llvm", "json", "text", "values"}) {
     int64_t bytes;
     if (const char *artifact = getArtifact(compilation, name, &bytes))
       artifacts[name] = nb::bytes(artifact, size_t(bytes));

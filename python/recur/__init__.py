@@ -30,6 +30,7 @@ from .errors import (
     TraceError,
 )
 from .options import Options
+from .judge import Judgement, judge
 from .recurrence import Recurrence
 from .rich import Explanation
 from .trace import Const, Dim, Input, Param, Shared, State
@@ -50,6 +51,7 @@ __all__ = [
     "ExchangeError",
     "Explanation",
     "Input",
+    "Judgement",
     "LoadError",
     "NoGradientError",
     "Param",
@@ -62,6 +64,7 @@ __all__ = [
     "compile",
     "debug",
     "define",
+    "judge",
     "library",
     "load",
     "recurrence",

@@ -245,7 +245,7 @@ TEST(Compiler, RefusesEveryOptionMisused) {
     const char *message;
   } misuses[] = {
       {"version", [](auto &o) { o.version = 0; },
-       "the options are of version 0, and this compiler is of version 5; set `version` to RECUR_COMPILER_VERSION"},
+       "the options are of version 0, and this compiler is of version 6; set `version` to RECUR_COMPILER_VERSION"},
       {"chunk", [](auto &o) { o.chunk = 17; }, "--chunk: unknown value '17'; did you mean '16'?"},
       {"recurrence", [](auto &o) { o.recurrence = "b"; }, "--recurrence: the file has no recurrence 'b'"},
       {"dims", [](auto &o) { o.dims = nullptr; }, "--dim: there are 1 dims, and none to read"},
@@ -397,6 +397,44 @@ TEST(Compiler, ChecksWhatIsAskedFor) {
   EXPECT_EQ(messageOf(check()), "--tokens: '-1' is not a number of tokens, from 0 to 1000000");
   options.tokens = nullptr;
   EXPECT_EQ(messageOf(check()), "--tokens: there are 2 lengths, and none to read");
+}
+
+/// `y` is the sum so far: references are known.
+TEST(Compiler, GivesReferences) {
+  std::string text = "recurrence a {\n  input x\n  state S\n  S = S + x\n  output y = S\n}\n";
+  recur_compile_options options = usual();
+  const int64_t lengths[] = {3, 0, 2};
+  options.tokens = lengths;
+  options.token_count = 3;
+  options.heads = options.batch = 1;
+  options.backward = 1;
+  options.starts_anew = 1;
+  Compilation compilation(recur_reference(text.data(), int64_t(text.size()), &options));
+  ASSERT_EQ(recur_compilation_status(compilation.get()), RECUR_COMPILED) << messageOf(compilation);
+  EXPECT_THAT(recur_compilation_artifact(compilation.get(), "json", nullptr),
+              HasSubstr("\"name\":\"x\",\"role\":\"input\",\"shape\":[1,5,1]"));
+  int64_t bytes;
+  const char *values = recur_compilation_artifact(compilation.get(), "values", &bytes);
+  // x, y, the final states, their cotangents, and the gradient of x
+  ASSERT_EQ(bytes, int64_t(sizeof(double)) * (5 + 5 + 3 + 5 + 3 + 5));
+  std::vector<double> v(size_t(bytes) / sizeof(double));
+  std::memcpy(v.data(), values, size_t(bytes));
+  const double *x = &v[0], *y = &v[5], *final = &v[10], *dy = &v[13], *dfinal = &v[18], *dx = &v[21];
+  EXPECT_DOUBLE_EQ(y[2], x[0] + x[1] + x[2]);
+  EXPECT_DOUBLE_EQ(y[4], x[3] + x[4]);
+  EXPECT_EQ(final[0], y[2]);
+  EXPECT_EQ(final[1], 0);
+  EXPECT_EQ(final[2], y[4]);
+  EXPECT_NEAR(dx[0], dy[0] + dy[1] + dy[2] + dfinal[0], 1e-12);
+  EXPECT_NEAR(dx[4], dy[4] + dfinal[2], 1e-12);
+  options.forgets_final = 1;
+  Compilation forgetful(recur_reference(text.data(), int64_t(text.size()), &options));
+  std::memcpy(v.data(), recur_compilation_artifact(forgetful.get(), "values", nullptr), size_t(bytes));
+  EXPECT_EQ(dfinal[0], 0);
+  EXPECT_NEAR(dx[0], dy[0] + dy[1] + dy[2], 1e-12);
+  options.heads = -1;
+  Compilation wrong(recur_reference(text.data(), int64_t(text.size()), &options));
+  EXPECT_EQ(recur_compilation_status(wrong.get()), RECUR_REFUSED);
 }
 
 TEST(Compiler, ShowsTheLineOfAMistake) {
