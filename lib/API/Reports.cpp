@@ -203,7 +203,7 @@ static Expected<check::ReferenceOptions> readReferenceOptions(const recur_compil
   if (options.token_count)
     reference.lengths = check->tokens;
   reference.seed = check->seed;
-  reference.type = pipeline.dataType;
+  reference.types = pipeline.dataTypes;
   reference.isHard = check->isHard;
   reference.startsAnew = options.starts_anew != 0;
   reference.forgetsFinal = options.forgets_final != 0;

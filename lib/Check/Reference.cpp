@@ -111,16 +111,19 @@ static Expected<Computed> compute(dgps::RecurrenceOp recurrence, const Data &dat
   return all;
 }
 
-static Results drawCotangents(const Results &results, const Sizes &sizes, uint64_t seed, DataType type) {
+static Results drawCotangents(const Results &results, const Sizes &sizes, uint64_t seed, const DataTypes &types) {
   ArrayDrawer drawer(seed + 77, {});
-  auto draw = [&](const Array &like, Role role, size_t leading, DataType rounded) {
-    Array drawn = drawer.draw(role, sizes, ArrayRef(like.shape).drop_front(leading), Fill::Normal);
-    for (double &value : drawn.values)
-      value = roundTo(value, rounded);
-    return drawn;
+  auto draw = [&](const NamedArrays &like, Role role, size_t leading, bool isState) {
+    NamedArrays all;
+    for (const auto &[name, array] : like) {
+      Array &drawn = all[name] = drawer.draw(role, sizes, ArrayRef(array.shape).drop_front(leading), Fill::Normal);
+      for (double &value : drawn.values)
+        value = roundTo(value, types.of(name, isState));
+    }
+    return all;
   };
-  return {takeAll(results.outputs, [&](const Array &array) { return draw(array, Role::Output, 3, type); }),
-          takeAll(results.final, [&](const Array &array) { return draw(array, Role::Final, 2, DataType::F32); })};
+  return {draw(results.outputs, Role::Output, 3, /*isState=*/false),
+          draw(results.final, Role::Final, 2, /*isState=*/true)};
 }
 
 /// The gradient's chunk program in float64, which the tests hold against dual numbers.
@@ -154,7 +157,7 @@ Expected<std::vector<ReferenceArray>> check::makeReference(dgps::RecurrenceOp re
   if (isPacked)
     sizes.batch = int64_t(lengths.size());
   Tameness tameness;
-  tameness.type = options.type;
+  tameness.types = options.types;
   if (options.isHard)
     tameness.condition = std::numeric_limits<double>::infinity();
   Expected<JudgedData> drawn =
@@ -164,7 +167,7 @@ Expected<std::vector<ReferenceArray>> check::makeReference(dgps::RecurrenceOp re
   Data data = std::move(drawn->data);
   if (options.startsAnew)
     data.initial.clear();
-  Results cotangents = drawCotangents(drawn->want, sizes, options.seed, options.type);
+  Results cotangents = drawCotangents(drawn->want, sizes, options.seed, options.types);
   if (options.forgetsFinal)
     for (auto &[name, array] : cotangents.final)
       llvm::fill(array.values, 0.0);

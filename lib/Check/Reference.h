@@ -10,7 +10,7 @@ struct ReferenceOptions {
   /// Where there are several, sequences of these lengths are packed along T, and the batch is 1.
   std::vector<int64_t> lengths = {65};
   uint64_t seed = 0;
-  DataType type = DataType::F32; // to which the data are rounded
+  DataTypes types; // to which the data are rounded
   bool isHard = false;
   bool startsAnew = false;   // no initial states are given
   bool forgetsFinal = false; // the cotangents of final states are zero
