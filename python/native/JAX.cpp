@@ -36,7 +36,7 @@ struct Asked {
   bool hasInitial, hasFinal, isPacked, transposed, backward;
   ffi::Span<const int64_t> cotangents, gradients; // of a call backward: places of what there is of them
   int64_t keptInterval;                           // of the states that go from the call forward to its gradient
-  ffi::Span<const int64_t> offsets; // on a GPU, where they are known here too, for launches depend on them
+  ffi::Span<const int64_t> offsets;               // on a GPU, where they are known here too; else empty
 };
 
 struct OnGPU {
@@ -116,15 +116,17 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   std::vector<int64_t> offsets;
   if (isPacked) {
     ffi::AnyBuffer buffer = *buffers.get<ffi::AnyBuffer>(given);
+    auto count = int64_t(buffer.element_count());
     if (gpu) {
       offsets.assign(asked.offsets.begin(), asked.offsets.end());
       call.device_offsets = static_cast<const int64_t *>(buffer.untyped_data());
+      count /= 2; // each is two numbers of 32 bits
     } else {
       const auto *first = static_cast<const int32_t *>(buffer.untyped_data());
       offsets.assign(first, first + buffer.element_count());
     }
-    call.sequence_offsets = offsets.data();
-    call.sequence_count = int64_t(offsets.size()) - 1;
+    call.sequence_offsets = offsets.empty() ? nullptr : offsets.data();
+    call.sequence_count = count - 1;
   }
   if (kept) {
     int64_t rows = recur_kept_rows(&kernel->getRecurrence(), &call);

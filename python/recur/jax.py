@@ -85,7 +85,7 @@ class _Static:
     wants_final: bool
     transposed: bool
     target: str | None  # a GPU's; None for the processor
-    offsets: tuple[int, ...]  # on a GPU, where launches depend on them
+    offsets: tuple[int, ...]  # on a GPU, where they are known: then the numbers of chunks are too
     kept_bytes: int | None  # for a gradient
 
     @property
@@ -328,10 +328,8 @@ def call(
     target = find_target(recurrence, [*arrays, *(initials or ())])
     loaded = recurrence.obtain(checked.key, target)
     known: tuple[int, ...] = ()
-    if target is not None and lengths is not None:
-        if isinstance(lengths, jax.core.Tracer):
-            raise ArgumentError(f"{name}: on a GPU the offsets must be known when a function is traced; give them as a NumPy array, or as a static argument")
-        known = tuple(int(offset) for offset in lengths)
+    if target is not None and lengths is not None and not isinstance(offsets, jax.Array):
+        known = tuple(int(offset) for offset in numpy.asarray(offsets))
     _native.keep_for_jax(loaded.key, loaded.kernel)
     output_shapes, state_shapes = checked.shapes(loaded.kernel)
     has_initial = initials is not None and any(state is not None for state in initials)

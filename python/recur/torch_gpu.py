@@ -131,7 +131,7 @@ def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> 
     if twin is None and offsets.is_cuda:
         if offsets.device != device:
             raise ArgumentError(f"{name}: the offsets are on {offsets.device}, and the tensors on {device}; a call has all on one device")
-        return offsets.cpu(), offsets
+        return None, offsets
     return offsets, offsets if twin is None else twin
 
 
@@ -201,7 +201,7 @@ def run(
             kept=[show(state) for state in flat],
             kept_interval=every,
         )
-    if every or (offsets is not None and offsets.is_cuda):
+    if every:
         return results, list(states), kept
     recurrence.learn(
         call, loaded.kernel, list(given), initials, outputs, finals, offsets if twin is None else (offsets, twin), results, list(states), size

@@ -91,3 +91,36 @@ print(json.dumps(messages))
         name + "the kernels are for 'sm_90a', and the arrays are in the processor's memory",
         "LoadError: gated_delta_net was compiled for 'sm_90a', a GPU of compute capability 9.0, and the current context's has 8.0",
     ]
+
+
+def test_offsets_on_the_gpu_alone():
+    """Nothing of them is read by the processor, which knows their number."""
+    facts = run("""
+before = fake.launches
+offsets = numpy.array([0, 2, 5, 9999], numpy.int64)  # nobody looks at them
+given = [show(array) for array in arrays.values()]
+packed = lambda host, device: _native.Call(gdn.signature, given, None, host, False, None, 3, device)
+call = packed(None, show(offsets))
+shapes = call.shapes(loaded.kernel)
+states = numpy.ones((3, 2, 4, 4), numpy.float32)
+run_packed = lambda call: call.run_on_gpu(loaded.kernel, [show(out)], [show(states)], aligned, call.count_workspace_bytes(loaded.kernel), 77)
+run_packed(call)
+launched = fake.launches - before
+messages = [
+    message(lambda: packed(None, show(offsets.astype(numpy.int32)))),
+    message(lambda: packed(None, show(offsets, 2))),
+    message(lambda: packed(numpy.array([0, 5]), show(offsets))),
+    message(lambda: run_packed(packed(numpy.array([0, 3, 2, 5]), show(offsets)))),
+    message(lambda: run_packed(packed(numpy.array([0, 3, 4, 5]), None))),
+]
+print(json.dumps({"shapes": shapes, "launched": launched, "messages": messages}))
+""")
+    name = "ArgumentError: gated_delta_net: "
+    assert facts["shapes"] == [[[1, 5, 2, 4]], [[3, 2, 4, 4]]] and facts["launched"] >= 1
+    assert facts["messages"] == [
+        name + "the offsets in the GPU's memory are no dense array [sequences + 1] of int64",
+        name + "an array of offsets is on cuda:2, and others are on cuda:3",
+        name + "there are 2 offsets in the processor's memory, and 4 in the GPU's",
+        name + "sequence_offsets decrease: [2] is 2, after 3",
+        name + "a GPU reads offsets in its own memory, as device_offsets; they are given as sequence_offsets alone",
+    ]
