@@ -42,6 +42,56 @@ std::vector<Declared> Signature::readValues(nb::list values) const {
   return result;
 }
 
+Type Signature::chooseResult(const std::vector<Type> &given) const {
+  bool areScalars = true;
+  for (const Declared &input : inputs)
+    areScalars &= input.shape.empty();
+  const Declared *first = nullptr;
+  Type result = Type::F32;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (given[i] == Type::F32 || (inputs[i].shape.empty() && !areScalars))
+      continue;
+    if (first && given[i] != result)
+      raiseArgument(name + ": '" + inputs[i].name + "' is " + getTypeName(given[i]) + ", but '" + first->name +
+                    "' is " + getTypeName(result) +
+                    "; outputs have the 16 bits of these inputs, which therefore are of one type");
+    first = &inputs[i];
+    result = given[i];
+  }
+  return result;
+}
+
+std::string Signature::nameTypes(const std::vector<Type> &given, const std::vector<Type> &ofStates) const {
+  Type result = chooseResult(given);
+  std::string text = getTypeName(result);
+  auto add = [&](const Declared &declared, Type type, Type usual) {
+    if (type != usual)
+      text += "," + declared.name + "=" + getTypeName(type);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    add(inputs[i], given[i], result);
+  for (size_t i = 0; i < params.size(); ++i)
+    add(params[i], given[inputs.size() + i], result);
+  for (size_t i = 0; i < states.size() && i < ofStates.size(); ++i)
+    if (ofStates[i] != Type::Other)
+      add(states[i], ofStates[i], Type::F32);
+  return text;
+}
+
+std::string Signature::nameTypesOf(nb::list given, nb::object ofStates) const {
+  auto read = [](nb::handle list) {
+    std::vector<Type> types;
+    for (nb::handle type : list)
+      types.push_back(type.is_none() ? Type::Other : getTypeOfName(nb::cast<std::string>(type)));
+    return types;
+  };
+  std::vector<Type> found = read(given);
+  found.resize(inputs.size() + params.size(), Type::F32);
+  for (Type &type : found)
+    type = isFloat(type) ? type : Type::F32; // a call refuses it
+  return nameTypes(found, ofStates.is_none() ? std::vector<Type>() : read(ofStates));
+}
+
 //===----------------------------------------------------------------------===//
 // Arrays of the caller's
 //===----------------------------------------------------------------------===//
@@ -103,13 +153,13 @@ static bool isEmpty(const View &view) {
   return false;
 }
 
-void Call::makeDense(View &view, const std::string &name, Type to, const char *why) {
+void Call::makeDense(View &view, const std::string &name, const char *why) {
   if (gpu >= 0)
     refuse("'" + name + "' would have to be copied, which is not done in memory of a GPU: " + why);
   copiedName = name;
   if (!notice.is_none())
     notice(signature.name + ": " + name + " is copied: " + why);
-  view.makeDense(to);
+  view.makeDense();
 }
 
 /// Whether an array is where the others are.
@@ -146,8 +196,7 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   if (!view.open(object))
     refuse(what + describeNoArray(object, declared.name));
   checkPlace(view, what);
-  bool isFloat = view.type == Type::F32 || (!kind.isState && (view.type == Type::BF16 || view.type == Type::F16));
-  if (!isFloat)
+  if (kind.isState ? view.type != Type::F32 : !isFloat(view.type))
     refuse(what + " has elements of " + printType(object) + "; " +
            (kind.isState ? "states are float32" : "there are kernels for float32, bfloat16 and float16") +
            suggestFloats(object, declared.name));
@@ -157,11 +206,11 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   if (isEmpty(view))
     return view;
   if (!isDenseFrom(view, leading))
-    makeDense(view, declared.name, view.type, "the elements of one token are not one after another");
+    makeDense(view, declared.name, "the elements of one token are not one after another");
   else if (!hasStrides(view, leading))
-    makeDense(view, declared.name, view.type, "a stride is zero or negative");
+    makeDense(view, declared.name, "a stride is zero or negative");
   else if (!view.isAligned)
-    makeDense(view, declared.name, view.type, "it is not aligned to its elements");
+    makeDense(view, declared.name, "it is not aligned to its elements");
   return view;
 }
 
@@ -257,39 +306,21 @@ void Call::readDeviceOffsets(nb::handle object) {
   deviceOffsets = static_cast<const int64_t *>(view.data);
 }
 
-/// One type goes to a kernel of that type. Where float32 is beside 16 bits, all is computed from float32, which holds
-/// both; results are of the 16 bits.
-void Call::chooseType() {
-  const View *wide = nullptr, *narrow = nullptr;
-  const std::string *narrowName = nullptr;
-  auto visit = [&](const std::vector<View *> &given, const std::vector<Declared> &declared) {
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i]->type == Type::F32) {
-        wide = given[i];
-      } else if (!narrow) {
-        narrow = given[i];
-        narrowName = &declared[i].name;
-      } else if (narrow->type != given[i]->type) {
-        refuse("'" + declared[i].name + "' is " + getTypeName(given[i]->type) + ", but '" + *narrowName + "' is " +
-               getTypeName(narrow->type) + "; of 16 bits there is one type in a call");
-      }
-    }
-  };
-  visit(inputs, signature.inputs);
-  visit(params, signature.params);
-  resultType = narrow ? narrow->type : Type::F32;
-  type = wide ? Type::F32 : resultType;
-  auto convert = [&](const std::vector<View *> &given, const std::vector<Declared> &declared) {
-    for (size_t i = 0; i < given.size(); ++i)
-      if (given[i]->type != type)
-        makeDense(*given[i], declared[i].name, type, "others are float32");
-  };
-  convert(inputs, signature.inputs);
-  convert(params, signature.params);
+void Call::nameTypes(nb::handle finals) {
+  std::vector<Type> given, ofStates;
+  for (const std::vector<View *> *views : {&inputs, &params})
+    for (const View *view : *views)
+      given.push_back(view->type);
+  for (size_t state = 0; state < initials.size(); ++state) {
+    View final;
+    bool isWritten = !initials[state] && !finals.is_none() && final.open(finals[state]) && isFloat(final.type);
+    ofStates.push_back(initials[state] ? initials[state]->type : isWritten ? final.type : Type::Other);
+  }
+  types = signature.nameTypes(given, ofStates);
 }
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
-           nb::object notice, int32_t gpu, nb::object deviceOffsets)
+           nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -315,7 +346,7 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
     heads = groups;
   if (!groups.value)
     groups = heads;
-  chooseType();
+  nameTypes(finals);
 }
 
 //===----------------------------------------------------------------------===//
@@ -326,7 +357,7 @@ nb::tuple Call::getKey() const {
   nb::list sizes;
   for (const Size &dim : dims)
     sizes.append(dim.value ? nb::object(nb::int_(*dim.value)) : nb::none());
-  return nb::make_tuple(nb::tuple(sizes), getTypeName(type), getTypeName(resultType));
+  return nb::make_tuple(nb::tuple(sizes), types);
 }
 
 nb::tuple Call::getShape(const recur_array_info &array) const {
@@ -391,7 +422,7 @@ recur_argument Call::readResult(nb::handle object, const recur_array_info &array
     if (isWritten)
       refuse(what + " has strides that kernels cannot write: the elements of one token lie one after another, and no "
                     "stride is zero or negative");
-    makeDense(view, what, view.type, "kernels cannot read its strides");
+    makeDense(view, what, "kernels cannot read its strides");
   }
   return makeArgument(view, leading);
 }

@@ -26,12 +26,21 @@ public:
   /// Each value is `(name, shared, sides)`, each side the name of a dim or a number.
   Signature(std::string name, nanobind::list dims, nanobind::list inputs, nanobind::list params, nanobind::list states);
 
+  /// The types of a call's arrays, by which its kernel is known: that of outputs, and then each array that has another
+  /// one, as in `bfloat16,g=float32`; states are float32 where nothing is said. `given`: of inputs and params in order;
+  /// `ofStates`: of initial or final states, `Other` where there is neither. Outputs have 16 bits where one of the
+  /// inputs that are vectors or matrices has, or one of all inputs where all are scalars; else they are float32.
+  std::string nameTypes(const std::vector<Type> &given, const std::vector<Type> &ofStates) const;
+  /// The same of the types' names, with None for what there is not.
+  std::string nameTypesOf(nanobind::list given, nanobind::object ofStates) const;
+
   std::string name;
   std::vector<std::string> dims;
   std::vector<Declared> inputs, params, states;
 
 private:
   std::vector<Declared> readValues(nanobind::list values) const;
+  Type chooseResult(const std::vector<Type> &given) const;
 };
 
 /// What is known of a size, and from where.
@@ -45,11 +54,14 @@ public:
   /// `given`: inputs and params in order; `initial`: a state each, or None. `notice(name, why)` is called before an
   /// array is copied, unless it is None. `gpu` is the number of the GPU that has the arrays, or less than 0; what a
   /// GPU has is not copied, but refused. `deviceOffsets`: those of packed sequences in its memory, int64 and dense.
+  /// `finals`: arrays that final states will be written to, or None: they have the type of the initial state, and where
+  /// there is none that of this array.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
-       bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets);
+       bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
+       nanobind::object finals);
   Call(const Call &) = delete;
 
-  /// The sizes of the dims that arrays have, by name, the type that the kernel has, and the type that results have.
+  /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
   nanobind::tuple getKey() const;
   /// H and Hq.
   nanobind::tuple getHeads() const { return nanobind::make_tuple(*heads.value, *groups.value); }
@@ -111,8 +123,8 @@ private:
   bool looksTransposed(const View &view, const Declared &declared, int leading) const;
   void readOffsets(nanobind::handle object);
   void readDeviceOffsets(nanobind::handle object);
-  void chooseType();
-  void makeDense(View &view, const std::string &name, Type type, const char *why);
+  void nameTypes(nanobind::handle finals);
+  void makeDense(View &view, const std::string &name, const char *why);
   [[noreturn]] void refuse(const std::string &message) const;
   std::string printShape(const Declared &declared, Kind kind) const;
   /// How many sides come before those of a token.
@@ -153,7 +165,7 @@ private:
   int64_t sequences = -1; // where they are packed
   bool runsOnTeam = false, statesTransposed;
   int32_t gpu;
-  Type type = Type::F32, resultType = Type::F32;
+  std::string types;
   Size batch, tokens, heads, groups;
   std::vector<Size> dims;
 };

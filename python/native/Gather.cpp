@@ -9,8 +9,7 @@ using namespace recur::python;
 static int64_t getBytes(Type type) { return type == Type::F32 ? 4 : 2; }
 
 static void open(View &view, nb::handle object) {
-  bool isKnown = view.open(object) && view.isOnCPU && view.sides <= View::mostSides &&
-                 (view.type == Type::F32 || view.type == Type::BF16 || view.type == Type::F16);
+  bool isKnown = view.open(object) && view.isOnCPU && view.sides <= View::mostSides && isFloat(view.type);
   if (!isKnown)
     raiseArgument("each array must be float32, bfloat16 or float16, and lie in the processor's memory");
 }

@@ -53,12 +53,15 @@ NB_MODULE(_native, module) {
 
   nb::class_<Signature>(module, "Signature")
       .def(nb::init<std::string, nb::list, nb::list, nb::list, nb::list>(), "name"_a, "dims"_a, "inputs"_a, "params"_a,
-           "states"_a);
+           "states"_a)
+      .def("name_types", &Signature::nameTypesOf, "given"_a, "states"_a.none());
 
   nb::class_<Call>(module, "Call")
-      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t, nb::object>(),
+      .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t, nb::object,
+                    nb::object>(),
            nb::keep_alive<1, 2>(), "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(),
-           "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1, "device_offsets"_a.none() = nb::none())
+           "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1, "device_offsets"_a.none() = nb::none(),
+           "finals"_a.none() = nb::none())
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)

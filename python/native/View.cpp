@@ -27,6 +27,13 @@ const char *recur::python::getTypeName(Type type) {
   return "another type";
 }
 
+Type recur::python::getTypeOfName(const std::string &name) {
+  for (const auto &known : types)
+    if (known.name == name)
+      return known.type;
+  return Type::Other;
+}
+
 /// A format of Python's struct module, as a buffer has it.
 static Type getTypeOfFormat(const char *format, Py_ssize_t bytes) {
   if (format && (*format == '=' || *format == '<' || *format == '^')) // as NumPy marks what is not aligned
@@ -171,13 +178,8 @@ View *View::fromPointer(uintptr_t data, const std::string &type, nb::sequence sh
   view->gpu = gpu;
   view->data = reinterpret_cast<void *>(data);
   view->typeName = type;
-  int64_t bytes = 1;
-  for (const auto &known : types)
-    if (type == known.name) {
-      view->type = known.type;
-      bytes = known.bytes;
-    }
-  view->isAligned = data % uintptr_t(bytes) == 0;
+  view->type = getTypeOfName(type);
+  view->checkAlignment();
   view->sides = int(nb::len(shape));
   for (int side = 0; side < view->sides && side < mostSides; ++side) {
     view->shape[side] = nb::cast<int64_t>(shape[side]);
@@ -206,25 +208,6 @@ View::View(View &&other) noexcept {
   imported = std::move(other.imported);
   owner = std::move(other.owner);
   copied = std::move(other.copied);
-}
-
-static float widen(uint16_t bits, Type type) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  if (type == Type::F16) {
-    // The exponent's bias goes from 15 to 127 by a product, which is right for subnormal numbers too.
-    uint32_t exponent = bits >> 10 & 31;
-    wide = uint32_t(bits & 0x7fff) << 13;
-    std::memcpy(&value, &wide, sizeof value);
-    value *= 0x1p112f;
-    if (exponent == 31) { // infinities and NaN
-      wide = 0x7f800000u | uint32_t(bits & 0x3ff) << 13;
-      std::memcpy(&value, &wide, sizeof value);
-    }
-    return bits >> 15 ? -value : value;
-  }
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
 }
 
 /// Calls `copy(from, to)` for each element, both counted in elements, `to` as in a dense array. Where neighbours in
@@ -268,10 +251,10 @@ template <typename Copy> static void copyAll(const View &view, Copy copy) {
   }
 }
 
-void View::makeDense(Type to) {
+void View::makeDense() {
   int64_t bytes = 1, count = 1;
   for (const auto &known : types)
-    bytes = known.type == to ? known.bytes : bytes;
+    bytes = known.type == type ? known.bytes : bytes;
   for (int side = 0; side < sides; ++side)
     count *= shape[side];
   auto memory = std::make_unique<char[]>(size_t(count * bytes + 64));
@@ -282,14 +265,7 @@ void View::makeDense(Type to) {
       std::memcpy(base + at * int64_t(sizeof element), source + from * int64_t(sizeof element), sizeof element);
     });
   };
-  if (type != to)
-    copyAll(*this, [=, this](int64_t from, int64_t at) {
-      uint16_t bits;
-      std::memcpy(&bits, source + from * int64_t(sizeof bits), sizeof bits);
-      float value = widen(bits, type);
-      std::memcpy(base + at * int64_t(sizeof value), &value, sizeof value);
-    });
-  else if (bytes == 2)
+  if (bytes == 2)
     copyAs(uint16_t());
   else if (bytes == 4)
     copyAs(uint32_t());
@@ -298,7 +274,6 @@ void View::makeDense(Type to) {
   for (int64_t side = sides, stride = 1; side--; stride *= shape[side])
     strides[side] = stride;
   data = base;
-  type = to;
   isAligned = true;
   copied = std::move(memory);
 }

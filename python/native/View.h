@@ -13,6 +13,9 @@ namespace recur::python {
 enum class Type : int32_t { F32 = RECUR_F32, BF16 = RECUR_BF16, F16 = RECUR_F16, I64, I32, Other };
 
 const char *getTypeName(Type type);
+Type getTypeOfName(const std::string &name);
+/// Whether kernels have arrays of it.
+inline bool isFloat(Type type) { return type == Type::F32 || type == Type::BF16 || type == Type::F16; }
 Type getTypeOfDLPack(nanobind::dlpack::dtype type);
 
 class View {
@@ -41,9 +44,8 @@ public:
   bool isAligned = true; // to its elements
   std::string typeName;  // of fromPointer, for messages
 
-  /// Copies the elements one after another, as `type`, to memory of the view's own: to the same type, or of 16 bits to
-  /// float32.
-  void makeDense(Type type);
+  /// Copies the elements one after another to memory of the view's own.
+  void makeDense();
 
 private:
   bool openBuffer(nanobind::handle object);

@@ -178,7 +178,7 @@ def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
         raise ArgumentError(f"{path} is compiled already; it takes no options")
     loaded, facts = kernels.load_file(path)
     chosen = Options(dims=facts["dims"], target=facts["target"])
-    return Recurrence(loaded.declaration, None, path, chosen, loaded=loaded, dtype=facts["dtype"])
+    return Recurrence(loaded.declaration, None, path, chosen, loaded=loaded)
 
 
 def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Request:
@@ -191,7 +191,7 @@ def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Req
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
     """Compiles kernels before they are needed, and keeps them in the cache: for each of ``ahead``, such as
-    ``{"K": 128, "V": 128, "dtype": "bfloat16", "backward": True}``. Gives the recurrence back."""
+    ``{"K": 128, "V": 128, "dtype": "bfloat16,g=float32", "backward": True}``. Gives the recurrence back."""
     wanted = [ahead] if isinstance(ahead, (str, Mapping)) or not isinstance(ahead, Iterable) else list(ahead)
     if isinstance(ahead, Mapping) or not all(isinstance(sizes, Mapping) for sizes in wanted):
         raise ArgumentError(f'ahead is a list of mappings, one for each kernel, such as [{{"K": 128, "V": 128}}], not {ahead!r}')
@@ -203,7 +203,7 @@ def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recur
 def save(
     recurrence: Recurrence, path: str | os.PathLike[str], *, dtype: str = "float32", backward: bool = False, **dims: int
 ) -> None:
-    """Writes a shared object with the kernels for these sizes and this type, with ``backward`` of the gradient too: :func:`load`
+    """Writes a shared object with the kernels for these sizes and types, with ``backward`` of the gradient too: :func:`load`
     takes it where there is no compiler, and C programs can load it, for it has ``NAME_recurrence`` and the functions of
     ``recur/Runtime.h``."""
     kernels.save(_read_sizes(recurrence, {**dims, "dtype": dtype, "backward": backward}), os.fspath(path))

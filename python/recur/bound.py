@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import _native
+from . import _native, memory
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
@@ -36,9 +36,9 @@ def show_bound(recurrence: Recurrence, array: Any) -> Any:
     return array
 
 
-def allocate_bound(shape: Sequence[int], given: Sequence[Any]) -> Any:
+def allocate_bound(shape: Sequence[int], dtype: str, given: Sequence[Any]) -> Any:
     """An output."""
-    return numpy.empty(shape, given[0].dtype)
+    return numpy.empty(shape, memory.find_type(dtype, given))
 
 
 def note_bound(arrays: Sequence[Any]) -> None:

@@ -21,7 +21,7 @@ import torch.distributed as dist
 
 from . import _native, summaries, torch as tensors
 from .errors import ArgumentError, ExchangeError
-from .recurrence import REGISTRY
+from .recurrence import REGISTRY, read_types
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
@@ -441,7 +441,7 @@ def call(
     prepared: Any = None
     try:
         prepared = _prepare(recurrence, given, initial, final, out, offsets, states_transposed)
-        whole, arrays, states, ends, _, _ = prepared
+        whole, arrays, states, ends, _ = prepared
         device = arrays[0].device
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
         kernel_hash = hash_of(is_derived, whole.handle, [str(x.dtype) for x in arrays], [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]])
@@ -451,7 +451,7 @@ def call(
         problem = error
     names = ["B", "H", "the offsets (hash)", "the recurrence, its sizes, types or gradients (hash)", "T"]
     tokens = exchange.agree(facts, names, problem, device)
-    whole, arrays, states, ends, wants_final, result = prepared
+    whole, arrays, states, ends, wants_final = prepared
     if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
         raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
     exchange.shares = share_out(tokens, ends)
@@ -464,7 +464,7 @@ def call(
     has_initial = [state is not None for state in states]
     results = _Shared.apply(whole.handle, exchange, has_initial, *arrays, *[state for state in states if state is not None])
     count = len(whole.declaration.outputs)
-    outputs = [tensor.to(result) for tensor in results[:count]] if result else list(results[:count])
+    outputs = list(results[:count])
     if not wants_final:
         return recurrence.arrange(outputs, [], False)
     finals = [_place(state, own, ends) for state in results[count:]]
@@ -492,7 +492,7 @@ def hash_of(*facts: Any) -> int:
 
 def _prepare(
     recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
-) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None, bool, Any]:
+) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None, bool]:
     """The recurrence with all of its states, and what a process gives, checked as far as one process can."""
     name = recurrence.name
     for tensor in given:
@@ -506,16 +506,10 @@ def _prepare(
         raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")
     if states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
-    types = {tensor.dtype for tensor in given}
-    narrow = types - {torch.float32}
-    result = None
-    if len(types) == 2 and len(narrow) == 1 and narrow <= tensors.TYPES.keys():
-        result = next(iter(narrow))
-        given = [tensor.float() for tensor in given]
     initials = recurrence.list_initials(initial)
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
-        whole = REGISTRY[tensors.complete(recurrence.handle, *recurrence.read_dims(given), None)]
+        whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), None)]
     states: list[Any] = list(initials or [])
     states += [None] * (len(whole.declaration.states) - len(states))
     for value, state in zip(whole.declaration.states, states):
@@ -531,4 +525,4 @@ def _prepare(
         for value, state in zip(whole.declaration.states, states):
             if state is not None and len(state) != len(ends) - 1:
                 raise ArgumentError(f"{name}: the initial state '{value.name}' has {len(state)} rows for {len(ends) - 1} sequences")
-    return whole, given, states, ends, bool(final), result
+    return whole, given, states, ends, bool(final)

@@ -77,9 +77,11 @@ class _Static:
     inputs: int
     params: int
     heads: tuple[int, int]  # H, Hq
-    dtype: str
+    dtype: str  # of each array, as in recur.dtypes
     outputs: tuple[tuple[int, ...], ...]  # shapes of a token
     states: tuple[tuple[int, ...], ...]
+    output_types: tuple[str, ...]
+    state_types: tuple[str, ...]
     has_initial: bool
     is_packed: bool
     wants_final: bool
@@ -165,9 +167,10 @@ def _forward(keeping: _Keeping | None, static: _Static, *buffers: jax.Array) -> 
     B, T = buffers[0].shape[:2]
     H = static.heads[0]
     sequences = buffers[static.given].shape[0] - 1 if static.is_packed else B
-    results = [jax.ShapeDtypeStruct((B, T, H, *shape), static.dtype) for shape in static.outputs]
+    results = [jax.ShapeDtypeStruct((B, T, H, *shape), dtype) for shape, dtype in zip(static.outputs, static.output_types)]
     if static.wants_final:
-        results += [jax.ShapeDtypeStruct((sequences, H, *shape), jnp.float32) for shape in static.states]
+        states = zip(static.states, static.state_types)
+        results += [jax.ShapeDtypeStruct((sequences, H, *shape), dtype) for shape, dtype in states]
     if keeping is None:
         return _call(static, static.key, results, None, 0, buffers)
     rows = _read_sizes(static, buffers).count_rows(keeping.interval)
@@ -309,10 +312,6 @@ def call(
     initials = recurrence.list_initials(initial)
     if initials is not None:
         initials = [_take(state) for state in initials]
-    kinds = {array.dtype.name for array in arrays if hasattr(array, "dtype")}
-    result = min(kinds - {"float32"}, default="float32")
-    if len(kinds) == 2 and "float32" in kinds and result in ("float16", "bfloat16"):
-        arrays = [None if array is None else array.astype(jnp.float32) for array in arrays]
     lengths = _take(offsets)
     shown = lengths
     if hasattr(lengths, "dtype"):
@@ -341,7 +340,8 @@ def call(
                 raise ArgumentError(
                     f"{name}: the state '{state.name}' does not start as zero: give the initial states of all such states, or of none"
                 )
-        buffers += [jnp.zeros(s, jnp.float32) if state is None else state for state, s in zip(initials, state_shapes)]
+        kinds = zip(initials, state_shapes, loaded.state_types)
+        buffers += [jnp.zeros(shape, dtype) if state is None else state for state, shape, dtype in kinds]
     if lengths is not None:
         narrow = lengths.astype(jnp.int32)
         buffers.append(narrow if target is None else jnp.stack([narrow, jnp.zeros_like(narrow)], -1))  # int64, of two halves
@@ -356,6 +356,8 @@ def call(
         checked.key[1],
         tuple(shape[3:] for shape in output_shapes),
         tuple(shape[2:] for shape in state_shapes),
+        tuple(loaded.output_types),
+        tuple(loaded.state_types),
         has_initial,
         lengths is not None,
         bool(final),
@@ -365,5 +367,4 @@ def call(
         kept_bytes,
     )
     results = _build(static)(*buffers)
-    outputs = [array.astype(result) for array in results[: len(output_shapes)]]
-    return recurrence.arrange(outputs, results[len(output_shapes) :], bool(final))
+    return recurrence.arrange(results[: len(output_shapes)], results[len(output_shapes) :], bool(final))

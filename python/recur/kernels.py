@@ -10,22 +10,12 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import _native, cache, compiler
+from . import _native, cache, compiler, dtypes
 from .declaration import Declaration
-from .errors import ArgumentError, LoadError
-
-#: The names of types in NumPy, and of `recurc build --dtype`.
-DTYPES = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+from .errors import LoadError
 
 #: The GPUs that there are kernels for, by their compute capability.
 GPU_TARGETS = {(9, 0): "sm_90a"}
-
-
-def name_dtype(where: str, dtype: Any) -> str:
-    """As ``recurc build --dtype`` names it."""
-    if dtype not in DTYPES:
-        raise ArgumentError(f"{where}: there are no kernels for {dtype}, only for {', '.join(DTYPES)}")
-    return DTYPES[dtype]
 
 
 def is_for_gpus(target: str) -> bool:
@@ -42,7 +32,7 @@ class Request:
     recurrence: str
     dims: tuple[tuple[str, int], ...]
     consts: tuple[tuple[str, float], ...]
-    dtype: str
+    dtype: str  #: of each array, as in :mod:`recur.dtypes`
     target: str
     plan: str
     chunk: int
@@ -80,6 +70,16 @@ class Loaded:
     key: str
     declaration: Declaration
 
+    @functools.cached_property
+    def output_types(self) -> list[str]:
+        """Of outputs, in order."""
+        return [dtype for _, kind, dtype, _, _ in self.kernel.arrays if kind == "output"]
+
+    @functools.cached_property
+    def state_types(self) -> list[str]:
+        """Of initial and final states, in order."""
+        return [dtype for _, kind, dtype, _, _ in self.kernel.arrays if kind == "state"]
+
 
 _loaded: dict[Request, Loaded] = {}
 _locks: dict[Request, threading.Lock] = {}
@@ -95,7 +95,7 @@ def _compile(request: Request) -> bytes:
         dims=dict(request.dims),
         consts=dict(request.consts),
         target=request.target,
-        dtype=DTYPES[request.dtype],
+        dtype=dtypes.spell(request.dtype),
         plan=request.plan,
         chunk=request.chunk or None,
         backward=request.backward,

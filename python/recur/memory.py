@@ -25,51 +25,36 @@ def call(
 ) -> Any:
     """The call itself."""
     initials = recurrence.list_initials(initial)
-    call = _native.Call(recurrence.signature, given, initials, offsets, states_transposed, recurrence.notice())
-    key = call.key
-    loaded = recurrence.obtain(key)
+    finals = None if isinstance(final, bool) or final is None else recurrence.list_finals(final)
+    call = _native.Call(recurrence.signature, given, initials, offsets, states_transposed, recurrence.notice(), finals=finals)
+    loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
-    wanted = recurrence.list_outputs(out)
-    dtype, result = key[1], key[2]
-    if wanted is None:
-        computed = outputs = [numpy.empty(shape, find_type(dtype, given)) for shape in output_shapes]
-    else:
-        outputs = [
-            numpy.empty(shape, find_type(result, given)) if array is None else array
-            for array, shape in zip(wanted, output_shapes)
-        ]
-        computed = outputs if dtype == result else [numpy.empty(shape, numpy.float32) for shape in output_shapes]
-    finals: list[Any]
-    if final is True:
-        finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
-    elif final is False or final is None:
-        finals = [None] * len(state_shapes)
-    else:
-        finals = recurrence.list_finals(final)
-    call.run(loaded.kernel, computed, finals)
-    if dtype != result:
-        if wanted is None:
-            outputs = [array.astype(find_type(result, given)) for array in computed]
-        else:
-            for array, value in zip(outputs, computed):
-                numpy.copyto(array, value, casting="unsafe")
+    wanted = recurrence.list_outputs(out) or [None] * len(output_shapes)
+    made = zip(wanted, output_shapes, loaded.output_types)
+    outputs = [numpy.empty(shape, find_type(dtype, given)) if array is None else array for array, shape, dtype in made]
+    if finals is None:
+        finals = _allocate(state_shapes, loaded.state_types, initials or ()) if final else [None] * len(state_shapes)
+    call.run(loaded.kernel, outputs, finals)
     return recurrence.arrange(outputs, finals, final is not False and final is not None)
+
+
+def _allocate(shapes: Sequence[Any], types: Sequence[str], given: Sequence[Any]) -> list[Any]:
+    return [numpy.empty(shape, find_type(dtype, given)) for shape, dtype in zip(shapes, types)]
 
 
 def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:
     """The call with the states on the way; see :meth:`recur.Recurrence.keep`."""
-    call = _native.Call(recurrence.signature, given, recurrence.list_initials(initial), offsets, False, recurrence.notice())
+    initials = recurrence.list_initials(initial)
+    call = _native.Call(recurrence.signature, given, initials, offsets, False, recurrence.notice())
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
-    outputs = [numpy.empty(shape, find_type(call.key[1], given)) for shape in output_shapes]
-    finals = [numpy.empty(shape, numpy.float32) for shape in state_shapes]
+    outputs = _allocate(output_shapes, loaded.output_types, given)
+    finals = _allocate(state_shapes, loaded.state_types, initials or ())
     B, T = output_shapes[0][:2]
     ends = None if offsets is None else [int(end) for end in numpy.asarray(offsets)]
     rows = [numpy.empty(shape, numpy.float32) for shape in kept.count_on_the_way(loaded.kernel, B, T, call.heads[0], ends, every)]
     flat = rows if ends else [state.reshape(B * state.shape[1], *state.shape[2:]) for state in rows]
     call.run(loaded.kernel, outputs, finals, kept=flat, kept_interval=every)
-    if call.key[1] != call.key[2]:
-        outputs = [array.astype(find_type(call.key[2], given)) for array in outputs]
     return recurrence.arrange_kept(outputs, rows, finals)
 
 

@@ -223,9 +223,9 @@ class Layout:
                 else:
                     states[name] = array
             initial = states
-        types = {str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in given.values()}
         finals = _Written(f"{self.name}: final", final, self.states, self.has_others, "float32")
-        outputs = _Written(f"{self.name}: out", out, self.outputs, False, next(iter(types & {"bfloat16", "float16"}), "float32"))
+        result = "float32" if out is None else recurrence.find_result_type(given)
+        outputs = _Written(f"{self.name}: out", out, self.outputs, False, result)
         results = recurrence.compute((), given, initial, finals.arrays, outputs.arrays, **rest)
         finals.finish()
         outputs.finish()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, debug, definition, kept, kernels, memory, options, orientation, parts, reports
+from . import _native, bound, debug, definition, dtypes, kept, kernels, memory, options, orientation, parts, reports
 from .declaration import Declaration, Value
 from .errors import ArgumentError, NoGradientError, suggest
 from .options import Options
@@ -56,7 +56,6 @@ class Recurrence:
         options: Options,
         *,
         loaded: kernels.Loaded | None = None,
-        dtype: str | None = None,
     ) -> None:
         self.declaration = declaration
         self.source = source
@@ -70,8 +69,7 @@ class Recurrence:
         self._consts = options.consts
         #: The Python function of one token that it was traced from; None where it is of a text. Other such functions may call it.
         self.function: Callable[..., Any] | None = None
-        self._only = loaded  # of a shared object, which has one size and type
-        self._only_dtype = dtype
+        self._only = loaded  # of a shared object, which has one size, and one type for each array
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
         #: Gradients that were asked for, and cannot be had.
         self.without_gradient: set[tuple[Any, ...]] = set()
@@ -214,7 +212,7 @@ class Recurrence:
         **dims: int,
     ) -> Explanation:
         """Holds every stage of the compiler and the kernels for this recurrence's target against the token-by-token interpreter, on
-        drawn data. Gives the table; raises :class:`recur.CheckError` with it where a stage differs.
+        drawn data of one type, or of several, as in ``"bfloat16,g=float32"``. Gives the table; raises :class:`recur.CheckError` with it where a stage differs.
 
         backward: check the gradients, on tame and on hard data, against dual numbers.
         seed: the start of the random numbers.
@@ -288,11 +286,11 @@ class Recurrence:
     def request(
         self, sizes: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
     ) -> kernels.Request:
-        """What to compile for these sizes of dims and this type; with ``backward`` kernels of the gradient too, of all or of
-        what ``gradients`` names. A target takes the place of the recurrence's own."""
+        """What to compile for these sizes of dims and types (:mod:`recur.dtypes`); with ``backward`` kernels of the gradient too,
+        of all or of what ``gradients`` names. A target takes the place of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
-        kernels.name_dtype(self.name, dtype)
+        dtype = dtypes.check(self.declaration, dtype)
         definition.check_names(self.name, "dim", sizes, self.declaration.dims)
         dims = {}
         for name, default in self.declaration.dims.items():
@@ -320,7 +318,7 @@ class Recurrence:
         )
 
     def obtain(self, key: tuple[Any, ...], target: str | None = None) -> kernels.Loaded:
-        """The kernel for `Call.key`: the sizes of dims that arrays have, and the type; for the GPU that has the arrays, where
+        """The kernel for `Call.key`: the sizes of dims that arrays have, and their types; for the GPU that has the arrays, where
         a target is given, and for this processor elsewhere."""
         known = (*key, target) if target else key
         found = self._kernels.get(known)
@@ -357,10 +355,11 @@ class Recurrence:
     def obtain_for(
         self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
     ) -> kernels.Loaded:
-        """The kernel for these sizes, which arrays have, and this type."""
+        """The kernel for these sizes, which arrays have, and their types."""
         if self._only:
-            if dtype != self._only_dtype:
-                raise ArgumentError(f"{self.name}: the saved kernel is for {self._only_dtype}, and the arrays are {dtype}")
+            for array, kind, own, _, _ in self._only.kernel.arrays:
+                if kind != "output" and (found := dtypes.find(dtype, kind, array)) != own:
+                    raise ArgumentError(f"{self.name}: the saved kernel has the {kind} '{array}' in {own}, and the array is {found}")
             for name, size in known.items():
                 if self._dims.get(name, size) != size:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
@@ -383,8 +382,8 @@ class Recurrence:
     ) -> Any:
         """Computes the outputs.
 
-        initial: the states before the first token, as a mapping of names to float32 arrays ``[B, H, ...]``, or as the
-            array itself where there is one state. What is left out is zero.
+        initial: the states before the first token, as a mapping of names to float32 arrays ``[B, H, ...]``, or as the array itself
+            where there is one state. What is left out is zero.
         final: True to give the states after the last token too, last in the result: the array where there is one
             state, else a mapping. An array, or a mapping, to write them to; it may be the initial one.
         out: arrays to write outputs to, as a mapping, or the array itself where there is one output.
@@ -399,8 +398,8 @@ class Recurrence:
             initial states, and the last gets the final ones. See :mod:`recur.distributed`.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
-        what is declared complex than complex64, which results of such are.
-        Where float32 is beside 16 bits, all is computed from float32, and the outputs have the 16 bits.
+        what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
+        where one of the inputs that are vectors or matrices has (of all inputs, where all are scalars), and else are float32.
         """
         if states_transposed is not False and states_transposed is not True:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
@@ -459,7 +458,7 @@ class Recurrence:
             if family.startswith("jax"):
                 from . import jax as jax_calls
 
-                whole = self.with_all_states(*self.read_dims(given), jax_calls.find_target(self, given)) if needs_all else self
+                whole = self.with_all_states(*self.read_key(given), jax_calls.find_target(self, given)) if needs_all else self
                 return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
             if family.startswith("torch"):
                 from . import torch as torch_calls
@@ -467,9 +466,9 @@ class Recurrence:
                 whole = self
                 if needs_all:
                     target = torch_calls.find_target(self, array)
-                    whole = REGISTRY[torch_calls.complete(self.handle, *self.read_dims(given), target)]
+                    whole = REGISTRY[torch_calls.complete(self.handle, self.read_dims(given), read_types(given), target)]
                 return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
-        whole = self.with_all_states(*self.read_dims(given)) if needs_all else self
+        whole = self.with_all_states(*self.read_key(given)) if needs_all else self
         return memory.call(whole, given, initial, final, out, offsets, states_transposed)
 
     def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
@@ -494,7 +493,7 @@ class Recurrence:
             from . import torch_kept
 
             return torch_kept.keep(self, given, initial, offsets, every)
-        whole = self.with_all_states(*self.read_dims(given)) if self.declaration.has_implicit_states else self
+        whole = self.with_all_states(*self.read_key(given)) if self.declaration.has_implicit_states else self
         return memory.keep(whole, given, initial, offsets, every)
 
     def arrange_kept(self, outputs: Sequence[Any], rows: Sequence[Any], finals: Sequence[Any]) -> Any:
@@ -523,7 +522,7 @@ class Recurrence:
             self._layout.refuse_wholes(arrays, named, initial, final, out)
         given = self._bind(arrays, named)
         if self.declaration.has_implicit_states and (initial is not None or final is not None):
-            whole = self.with_all_states(*self.read_dims(given))
+            whole = self.with_all_states(*self.read_key(given))
             return whole.bind(*given, initial=initial, final=final, out=out, states_transposed=states_transposed)
         if isinstance(final, bool):
             raise ArgumentError(f"{self.name}: a bound call writes final states to arrays of yours; give them, or None")
@@ -531,7 +530,8 @@ class Recurrence:
         of: Any = bound
         if is_torch:
             from . import torch as of
-        initials = self.list_initials(initial)
+        initials, finals = self.list_initials(initial), self.list_finals(final)
+        shown = [of.show_bound(self, state) for state in finals]
         call = _native.Call(
             self.signature,
             [of.show_bound(self, array) for array in given],
@@ -539,15 +539,16 @@ class Recurrence:
             None,
             states_transposed,
             None,
+            finals=shown,
         )
         if is_torch:
             call.run_on_torchs_threads()
         loaded = self.obtain(call.key)
         shapes, _ = call.shapes(loaded.kernel)
         wanted = self.list_outputs(out) or [None] * len(shapes)
-        outputs = [of.allocate_bound(shape, given) if array is None else array for shape, array in zip(shapes, wanted)]
-        finals = self.list_finals(final)
-        call.bind(loaded.kernel, [of.show_bound(self, array) for array in outputs], [of.show_bound(self, state) for state in finals])
+        made = zip(shapes, wanted, loaded.output_types)
+        outputs = [of.allocate_bound(shape, dtype, given) if array is None else array for shape, array, dtype in made]
+        call.bind(loaded.kernel, [of.show_bound(self, array) for array in outputs], shown)
         note = of.note_bound([*outputs, *finals])
         return bound.Bound(call, self.arrange(outputs, (), False), (given, initials, finals, outputs), note)
 
@@ -560,9 +561,17 @@ class Recurrence:
             self.repeats = _native.Repeats(self._given)
         self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes)
 
-    def read_dims(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
-        """The sizes of dims and the type of a kernel for these arrays, from their shapes. What does not fit is found when
-        they are read."""
+    def read_key(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
+        """The sizes of dims and the types of a kernel for these arrays. What does not fit is found when they are read."""
+        return self.read_dims(given), self.signature.name_types(list(read_types(given)), None)
+
+    def find_result_type(self, given: Mapping[str, Any]) -> str:
+        """The type of outputs of a call with these inputs and params."""
+        types = read_types([given.get(name) for name in self._given])
+        return dtypes.split(self.signature.name_types(list(types), None))[0]
+
+    def read_dims(self, given: Sequence[Any]) -> tuple[tuple[str, int], ...]:
+        """The sizes of dims alone, from the arrays' shapes."""
         dims: dict[str, int] = {}
         values = (*self.declaration.inputs, *self.declaration.params)
         for place, (value, array) in enumerate(zip(values, given)):
@@ -570,9 +579,7 @@ class Recurrence:
             for side, size in zip(value.shape or (), tuple(getattr(array, "shape", ()))[leading:]):
                 if isinstance(side, str):
                     dims.setdefault(side, int(size))
-        types = {str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in given}
-        narrow = sorted(types & {"bfloat16", "float16"})
-        return tuple(sorted(dims.items())), narrow[0] if narrow and "float32" not in types else "float32"
+        return tuple(sorted(dims.items()))
 
     def with_all_states(self, dims: tuple[tuple[str, int], ...], dtype: str, target: str | None = None) -> Recurrence:
         """The same with the states of delays declared behind the others, as the kernel for these sizes has them."""
@@ -587,7 +594,6 @@ class Recurrence:
                 self.source_name,
                 self._options,
                 loaded=self._only,
-                dtype=self._only_dtype,
             )
             if self.repeats is None:
                 self.repeats = _native.Repeats(self._given)
@@ -604,3 +610,8 @@ class Recurrence:
 def _define_again(source: str, source_name: str, name: str, chosen: Options) -> Recurrence:
     """Of a pickle, which warned where it was made."""
     return Recurrence(definition.describe(source, source_name, name), source, source_name, chosen)
+
+
+def read_types(arrays: Sequence[Any]) -> tuple[str | None, ...]:
+    """The names of the types of arrays of whatever library; None for what is none."""
+    return tuple(None if array is None else str(getattr(array, "dtype", "")).rsplit(".", 1)[-1] for array in arrays)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import compiler, definition, kernels, options, parts
+from . import compiler, definition, dtypes, options, parts
 from .errors import ArgumentError, CheckError
 from .rich import Explanation
 
@@ -44,7 +44,7 @@ def check(recurrence: Recurrence, dtype: Any, backward: Any, seed: Any, tokens: 
         recurrence,
         dims,
         target=recurrence.target,
-        dtype=kernels.name_dtype(name, dtype),
+        dtype=dtypes.spell(dtypes.check(recurrence.declaration, dtype)),
         plan=recurrence.plan,
         chunk=recurrence.chunk or None,
         quick=recurrence.quick,

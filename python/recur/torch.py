@@ -16,17 +16,16 @@ import torch
 
 from . import _native, kept as keeping, parts
 from .errors import ArgumentError, NoGradientError
-from .recurrence import REGISTRY, follow_traces
+from .recurrence import REGISTRY, follow_traces, read_types
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
 
 _Sizes = keeping.Sizes
 TYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16", torch.float16: "float16"}
-
+BY_NAME = {name: dtype for dtype, name in TYPES.items()}
 
 _HAS_TABLE = hasattr(torch.Tensor, "__dlpack_c_exchange_api__")
-
 
 
 def note_written(tensors: Sequence[Any]) -> None:
@@ -114,9 +113,9 @@ def show_bound(recurrence: Recurrence, tensor: Any) -> Any:
     return show(tensor)
 
 
-def allocate_bound(shape: Sequence[int], given: Sequence[Any]) -> torch.Tensor:
+def allocate_bound(shape: Sequence[int], dtype: str, given: Sequence[Any]) -> torch.Tensor:
     """An output of a bound call."""
-    return torch.empty(list(shape), dtype=given[0].dtype)
+    return torch.empty(list(shape), dtype=BY_NAME[dtype])
 
 
 def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
@@ -128,19 +127,20 @@ def find_target(recurrence: Recurrence, tensor: Any) -> str | None:
     return torch_gpu.find_target(recurrence, tensor.device)
 
 
-def allocate(shapes: Sequence[Sequence[Any]], like: torch.Tensor, dtype: torch.dtype) -> list[torch.Tensor]:
-    return [like.new_empty(list(shape), dtype=dtype) for shape in shapes]
+def allocate(shapes: Sequence[Sequence[Any]], types: Sequence[str], like: torch.Tensor) -> list[torch.Tensor]:
+    """One for each of these shapes, of these types, on the device of a tensor."""
+    return [like.new_empty(list(shape), dtype=BY_NAME[dtype]) for shape, dtype in zip(shapes, types)]
 
 
 def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any) -> list[torch.Tensor]:
     """Packed sequences may have fewer rows than there is room for, which are zero then: the same each time."""
     if offsets is None:
-        return allocate(shapes, like, torch.float32)
+        return allocate(shapes, ["float32"] * len(shapes), like)
     return [like.new_zeros(list(shape), dtype=torch.float32) for shape in shapes]
 
 
 def _read(
-    recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool
+    recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool, finals: Any = None
 ) -> _native.Call:
     call = _native.Call(
         recurrence.signature,
@@ -149,6 +149,7 @@ def _read(
         show(offsets),
         transposed,
         recurrence.notice(),
+        finals=None if finals is None or isinstance(finals, bool) else [show(state) for state in finals],
     )
     call.run_on_torchs_threads()
     return call
@@ -197,7 +198,7 @@ def run_keeping(
         computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every)
         note_written(written)
         return computed
-    call = _read(recurrence, given, initials, offsets, transposed)
+    call = _read(recurrence, given, initials, offsets, transposed, finals)
     loaded, interval, kept_shapes = None, 0, []
     if gradients is not None:
         B, T = given[0].shape[:2]
@@ -206,11 +207,11 @@ def run_keeping(
         kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
     loaded = loaded or recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
-    made = allocate(output_shapes, given[0], given[0].dtype)
+    made = allocate(output_shapes, loaded.output_types, given[0])
     results = made if outputs is None else [new if tensor is None else tensor for tensor, new in zip(outputs, made)]
     states: Sequence[Any] = [None] * len(state_shapes)
     if finals is True:
-        states = allocate(state_shapes, given[0], torch.float32)
+        states = allocate(state_shapes, loaded.state_types, given[0])
     elif finals is not False:
         states = finals
     kept = flat = _allocate_kept(kept_shapes, given[0], offsets)
@@ -266,8 +267,10 @@ def _forward(
     return outputs + (states if final else []) + kept
 
 
-def _read_sizes(recurrence: Recurrence, tensors: Sequence[torch.Tensor], offsets: Any) -> tuple[dict[str, int], str, keeping.Sizes]:
-    """Sizes of dims, which become numbers, for a kernel is of them; the type; B, T and H, which may stay symbols."""
+def _read_sizes(
+    recurrence: Recurrence, tensors: Sequence[torch.Tensor], offsets: Any, has_initial: Sequence[bool]
+) -> tuple[dict[str, int], str, keeping.Sizes]:
+    """Sizes of dims, which become numbers, for a kernel is of them; the types; B, T and H, which may stay symbols."""
     declaration = recurrence.declaration
     dims: dict[str, int] = {}
     heads = groups = None
@@ -282,7 +285,8 @@ def _read_sizes(recurrence: Recurrence, tensors: Sequence[torch.Tensor], offsets
                 dims[side] = int(size)
     heads = groups if heads is None else heads
     sequences = None if offsets is None else offsets.shape[0] - 1
-    dtype = TYPES.get(tensors[0].dtype, str(tensors[0].dtype))
+    given, initials = _unpack(recurrence, tensors, has_initial)
+    dtype = recurrence.signature.name_types(list(read_types(given)), None if initials is None else list(read_types(initials)))
     B, T = tensors[0].shape[:2]
     return dims, dtype, _Sizes(B, T, heads, heads if groups is None else groups, sequences)
 
@@ -296,7 +300,7 @@ def _find_keeping(
     kept_bytes: int | None,
 ) -> tuple[Any, int, keeping.Sizes]:
     """The kernel of a call forward whose gradient is wanted, and the interval of the states that it keeps, as a call finds them."""
-    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets)
+    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets, has_initial)
     if not any(wanted):
         return None, 0, sizes
     names = recurrence.name_wanted(wanted, has_initial)
@@ -315,9 +319,10 @@ def _(
     kept_bytes: int | None,
 ) -> list[torch.Tensor]:
     recurrence = REGISTRY[name]
-    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets)
+    dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets, has_initial)
     loaded, interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
-    kernel = (loaded or recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))).kernel
+    loaded = loaded or recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))
+    kernel = loaded.kernel
     sequences = sizes.B if offsets is None else sizes.sequences
     outputs, states = [], []
     for _, kind, _, _, shape in kernel.arrays:
@@ -325,8 +330,8 @@ def _(
             outputs.append((sizes.B, sizes.T, sizes.heads, *shape))
         elif kind == "state":
             states.append((sequences, sizes.heads, *(shape[::-1] if transposed and len(shape) == 2 else shape)))
-    results = allocate(outputs, tensors[0], tensors[0].dtype)
-    results += allocate(states, tensors[0], torch.float32) if final else []
+    results = allocate(outputs, loaded.output_types, tensors[0])
+    results += allocate(states, loaded.state_types, tensors[0]) if final else []
     return results + _allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
 
 
@@ -358,7 +363,7 @@ def _backward(
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
     cotangents = [resolve(tensor) for tensor in cotangents]
     call = _read(recurrence, given, initials, offsets, transposed)
-    sizes, dtype, _ = call.key
+    sizes, dtype = call.key
     kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype, recurrence.name_wanted(wanted, has_initial)).kernel
     gradients = [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if is_wanted else None
@@ -426,9 +431,10 @@ def _derive(ctx: Any, cotangents: Sequence[torch.Tensor | None]) -> Any:
 _forward.register_autograd(_derive, setup_context=_set_up)
 
 
-def complete(name: str, dims: tuple[tuple[str, int], ...], dtype: str, target: str | None = None) -> str:
+def complete(name: str, dims: tuple[tuple[str, int], ...], types: tuple[str | None, ...], target: str | None = None) -> str:
     """The handle of the recurrence with the states of its delays, which a kernel knows: nothing to be traced."""
-    return REGISTRY[name].with_all_states(dims, dtype, target).handle
+    recurrence = REGISTRY[name]
+    return recurrence.with_all_states(dims, recurrence.signature.name_types(list(types), None), target).handle
 
 
 # What torch.compiler.assume_constant_result does, which would import the whole of TorchDynamo here.
@@ -481,14 +487,8 @@ def call(
         offsets = torch.as_tensor(offsets)
         if offsets.requires_grad:
             raise ArgumentError(f"{name}: the offsets require a gradient, and there is none for them; detach() them")
-    types = {tensor.dtype for tensor in given}
-    narrow = types - {torch.float32}
-    result = None
-    if len(types) == 2 and len(narrow) == 1 and narrow <= TYPES.keys():
-        result = next(iter(narrow))
-        given = [tensor.float() for tensor in given]
     if out is not None or not isinstance(final, (bool, type(None))):
-        return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, result, twin)
+        return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, twin)
     states = [state for state in initials or () if state is not None]
     has_initial = [state is not None for state in initials or ()]
     count = len(declaration.outputs)
@@ -501,8 +501,7 @@ def call(
         offsets = twin if twin is not None and given[0].is_cuda else offsets
         results = _forward(tensors, offsets, recurrence.handle, has_initial, states_transposed, bool(final), wanted, kept_bytes)
         results = results[: count + len(declaration.states)] if final else results[:count]
-    outputs = [tensor.to(result) for tensor in results[:count]] if result else results[:count]
-    return recurrence.arrange(outputs, results[count:], bool(final))
+    return recurrence.arrange(results[:count], results[count:], bool(final))
 
 
 def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
@@ -528,7 +527,6 @@ def _call_into(
     out: Any,
     offsets: Any,
     transposed: bool,
-    result: torch.dtype | None,
     twin: Any,
 ) -> Any:
     """Where results are written to tensors that are given: nothing to differentiate or to trace."""
@@ -537,10 +535,7 @@ def _call_into(
         raise ArgumentError(f"{recurrence.name}: results that are written to tensors have no gradient; detach() what requires one")
     wanted = recurrence.list_outputs(out)
     finals = recurrence.list_finals(final) if not isinstance(final, (bool, type(None))) else bool(final)
-    outputs, states = _run(recurrence, given, initials, None if result else wanted, finals, offsets, transposed, twin)
-    if result:
-        outputs = [tensor.to(result) for tensor in outputs]
-        outputs = [new if tensor is None else tensor.copy_(new) for tensor, new in zip(wanted or [None] * len(outputs), outputs)]
+    outputs, states = _run(recurrence, given, initials, wanted, finals, offsets, transposed, twin)
     return recurrence.arrange(outputs, states, finals is not False)
 
 

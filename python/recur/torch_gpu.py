@@ -148,8 +148,8 @@ def run(
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
     tokens, where they are wanted."""
-    from .torch import show
-    from .torch_kept import allocate
+    from .torch import allocate, show
+    from .torch_kept import allocate as allocate_kept
 
     device = given[0].device
     index = device.index
@@ -175,20 +175,21 @@ def run(
             None,
             index,
             show(placed),
+            None if isinstance(finals, bool) else [show(state) for state in finals],
         )
         loaded = recurrence.obtain(call.key, find_target(recurrence, device))
         if not loaded.kernel.is_for_gpu:
             raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, and the saved kernel is for '{recurrence.target}'")
         _prepare(loaded, index, recurrence.name)
         output_shapes, state_shapes = call.shapes(loaded.kernel)
-        made = [given[0].new_empty(list(shape)) for shape in output_shapes] if outputs is None or any(x is None for x in outputs) else []
+        made = allocate(output_shapes, loaded.output_types, given[0]) if outputs is None or any(x is None for x in outputs) else []
         results = made if outputs is None else [made[i] if tensor is None else tensor for i, tensor in enumerate(outputs)]
         states: Sequence[Any] = [None] * len(state_shapes)
         if finals is True:
-            states = [given[0].new_empty(list(shape), dtype=torch.float32) for shape in state_shapes]
+            states = allocate(state_shapes, loaded.state_types, given[0])
         elif finals is not False:
             states = finals
-        kept, flat = allocate(call, loaded.kernel, given[0], offsets, every)
+        kept, flat = allocate_kept(call, loaded.kernel, given[0], offsets, every)
         size = call.count_workspace_bytes(loaded.kernel, kept_interval=every)
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
         call.run_on_gpu(

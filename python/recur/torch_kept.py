@@ -23,7 +23,7 @@ def allocate(
     B, T = like.shape[:2]
     ends = None if offsets is None else offsets.tolist()
     shapes = kept.count_on_the_way(kernel, B, T, call.heads[0], ends, every)
-    rows = tensors.allocate(shapes, like, torch.float32)
+    rows = tensors.allocate(shapes, ["float32"] * len(shapes), like)
     return rows, rows if offsets is not None else [state.flatten(0, 1) for state in rows]
 
 
@@ -34,7 +34,7 @@ def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, e
         raise ArgumentError(f"{name}: a call that gives states on the way cannot be traced")
     if recurrence.declaration.has_implicit_states:
         tensor = next(array for array in given if isinstance(array, torch.Tensor))
-        recurrence = recurrence.with_all_states(*recurrence.read_dims(given), tensors.find_target(recurrence, tensor))
+        recurrence = recurrence.with_all_states(*recurrence.read_key(given), tensors.find_target(recurrence, tensor))
     initials = recurrence.list_initials(initial)
     for tensor in given:
         if not isinstance(tensor, torch.Tensor):
@@ -54,10 +54,5 @@ def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, e
     offsets = None if offsets is None else torch.as_tensor(offsets)
     if offsets is not None and offsets.is_cuda:
         offsets, twin = offsets.cpu(), offsets  # how many rows there are depends on them
-    narrow = {tensor.dtype for tensor in given} - {torch.float32}
-    is_mixed = len(narrow) == 1 and narrow <= tensors.TYPES.keys() and any(tensor.dtype == torch.float32 for tensor in given)
-    computed, last, rows = tensors.run_keeping(
-        recurrence, [tensor.float() for tensor in given] if is_mixed else given, initials, None, True, offsets, False, twin, every=every
-    )
-    outputs = [tensor.to(next(iter(narrow))) for tensor in computed] if is_mixed else computed
-    return recurrence.arrange_kept(outputs, rows, last)
+    computed, last, rows = tensors.run_keeping(recurrence, given, initials, None, True, offsets, False, twin, every=every)
+    return recurrence.arrange_kept(computed, rows, last)

@@ -60,7 +60,7 @@ MISTAKES = [
     ("out over an input", lambda i: {**i, "out": i["v"]}, "the output 'o' shares memory with the input 'v'"),
     ("final over an input", lambda i: {**i, "final": numpy.zeros((2, 4, 8, 16), FLOAT), "out": numpy.zeros(1, FLOAT)}, "out: the output 'o' has the shape [1]; it will be [2, 70, 4, 8]"),
     ("offsets with sequences", lambda i: {**i, "offsets": numpy.array([0, 70])}, "B is 2 in 'q'; with offsets it is 1, and sequences lie along T"),
-    ("mixed 16 bits", lambda i: {**i, "q": i["q"].astype(numpy.float16), "v": as_bfloat16(i["v"])}, "'v' is bfloat16, but 'q' is float16; of 16 bits there is one type in a call"),
+    ("mixed 16 bits", lambda i: {**i, "q": i["q"].astype(numpy.float16), "v": as_bfloat16(i["v"])}, "'v' is bfloat16, but 'q' is float16; outputs have the 16 bits of these inputs, which therefore are of one type"),
 ]
 
 

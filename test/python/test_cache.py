@@ -200,7 +200,7 @@ print(float(recur.load({str(path)!r})(**draw()).sum()))
         (lambda: saved(**draw(K=8)), "gated_delta_net: K is 8 in the arrays, but 16 in the saved kernel"),
         (
             lambda: saved(**{n: a.astype(numpy.float16) for n, a in inputs.items()}),
-            "gated_delta_net: the saved kernel is for float32, and the arrays are float16",
+            "gated_delta_net: the saved kernel has the input 'q' in float32, and the array is float16",
         ),
         (lambda: saved.explain(), "gated_delta_net: a saved kernel has no text to explain; load the text of the recurrence"),
         (lambda: saved.with_options(plan="step"), "gated_delta_net: a saved kernel takes no options; load the text of the recurrence"),

@@ -115,7 +115,7 @@ def test_every_order_of_memory(gdn, inputs, order):
         v = numpy.ascontiguousarray(inputs["v"].transpose(order)[..., turned])[..., turned].transpose(numpy.argsort(order))
         assert numpy.array_equal(v, inputs["v"]) and numpy.array_equal(gdn(**{**inputs, "v": v}), want)
     narrow = v.astype(numpy.float16)
-    assert numpy.array_equal(gdn(**{**inputs, "v": narrow}), gdn(**{**inputs, "v": narrow.astype(FLOAT)}).astype(numpy.float16))
+    assert numpy.array_equal(gdn(**{**inputs, "v": narrow}), gdn(**{**inputs, "v": numpy.ascontiguousarray(narrow)}))
 
 
 def test_transposed_states(gdn, inputs):
@@ -170,19 +170,19 @@ def test_types(gdn, inputs, dtype):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_float32_gates_beside_16_bits(gdn, inputs, dtype):
-    """All is computed in float32 of what is given, and rounded once."""
+    """Gates keep their float32; products take the 16 bits of the data."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     kind = numpy.dtype(getattr(ml_dtypes, dtype, dtype))
     mixed = {n: a if n in ("g", "beta") else a.astype(kind) for n, a in inputs.items()}
     want = gdn(**{n: a.astype(FLOAT) for n, a in mixed.items()})
     o = gdn(**mixed)
-    assert o.dtype == kind and numpy.array_equal(o, want.astype(kind))
+    assert o.dtype == kind and error_of(o.astype(FLOAT), want) < (4e-3 if dtype == "bfloat16" else 7e-4)
     out = numpy.zeros(o.shape, kind)
     gdn(**mixed, out=out)
     assert numpy.array_equal(out, o)
 
 
-def test_every_value_of_16_bits_widens_as_numpy_widens_it():
+def test_every_value_of_16_bits_is_read_as_numpy_reads_it():
     text = "recurrence copy {\n  input x: scalar, y: scalar\n  output o = x + y\n}\n"
     bits = numpy.arange(1 << 16, dtype=numpy.uint16).view(numpy.float16).reshape(1, -1, 1)
     bits = bits[numpy.isfinite(bits)].reshape(1, -1, 1)

@@ -78,6 +78,36 @@ def test_float32_gates_beside_16_bits(gdn, inputs):
     assert error_of(host(o), gdn(**{name: host(tensor) for name, tensor in given.items()})) < 4e-3
 
 
+def test_each_array_is_read_in_its_type(gdn, inputs):
+    """Params too; and a call like one before is made without a conversion."""
+    given = {name: tensor.bfloat16() if name in "qkv" else tensor for name, tensor in put(inputs).items()}
+    state = torch.randn(2, 4, 8, 16, device="cuda")
+    want, last = gdn(**{name: host(tensor) for name, tensor in given.items()}, initial=host(state), final=True)
+    results = [gdn(**given, initial=state, final=True) for _ in "twice"]
+    for o, S in results:
+        assert o.dtype == torch.bfloat16 and S.dtype == torch.float32 and error_of(host(o), want) < 4e-3 and error_of(host(S), last) < 4e-3
+    scan = {"x": torch.randn(1, 80, 2, 16), "dt": torch.rand(1, 80, 2), "A": -torch.rand(2), "B": torch.randn(1, 80, 2, 8), "C": torch.randn(1, 80, 2, 8)}
+    there = {name: tensor.cuda() if name in "A" else tensor.cuda().bfloat16() for name, tensor in scan.items()}
+    y = test_fla.fla.mamba_chunk_scan_combined(**there, chunk_size=64)
+    assert y.dtype == torch.bfloat16
+    assert error_of(host(y), test_fla.fla.mamba_chunk_scan_combined(**{name: host(tensor) for name, tensor in there.items()}, chunk_size=64)) < 1e-2
+
+
+@pytest.mark.parametrize("name", ["processor", "GPU", "both"])
+def test_nothing_waits_for_the_gpu(gdn, inputs, name):
+    """Neither with float32 gates nor with packed sequences, wherever the offsets are."""
+    given = {n: tensor[:1].bfloat16() if n in "qkv" else tensor[:1] for n, tensor in put(inputs).items()}
+    bounds = torch.tensor([0, 30, 30, 70], dtype=torch.int32)
+    offsets = {"processor": bounds, "GPU": bounds.cuda(), "both": (bounds, bounds.cuda())}[name]
+    want = gdn(**given, offsets=offsets)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        results = [gdn(**given, offsets=offsets), gdn.with_options()(**given, offsets=offsets)] if name != "processor" else [gdn(**given, offsets=offsets)]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert all(torch.equal(result, want) for result in results)
+
+
 def test_strides(gdn, inputs, monkeypatch):
     """What kernels read where it lies is not copied; the rest is, once."""
     copies = []
@@ -203,19 +233,21 @@ def test_calls_are_repeatable_on_any_stream(gdn):
 def test_a_graph_replays_a_call(gdn):
     given = put(draw(B=1, T=100))
     bounds = torch.tensor([0, 30, 100])
-    offsets = (bounds, bounds.cuda())
-    gdn(**given, offsets=offsets)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        o, S = gdn(**given, offsets=offsets, final=True)
-    for tensor in given.values():
-        tensor.mul_(0.5)
-    graph.replay()
-    want_o, want_S = gdn(**given, offsets=offsets, final=True)
-    assert torch.equal(o, want_o) and torch.equal(S, want_S)
+    for offsets in ((bounds, bounds.cuda()), bounds.cuda(), bounds.int().cuda()):
+        gdn(**given, offsets=offsets)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            o, S = gdn(**given, offsets=offsets, final=True)
+        for tensor in given.values():
+            tensor.mul_(0.5)
+        if not isinstance(offsets, tuple):
+            offsets[1] = 64  # a replay reads what is there then
+        graph.replay()
+        want_o, want_S = gdn(**given, offsets=offsets if isinstance(offsets, tuple) else offsets.cpu(), final=True)
+        assert torch.equal(o, want_o) and torch.equal(S, want_S)
     with pytest.raises(recur.ArgumentError, match="a graph is being captured, and offsets in the processor's memory would have to be copied"):
         with torch.cuda.graph(torch.cuda.CUDAGraph()):
-            gdn(**given, offsets=offsets[0])
+            gdn(**given, offsets=bounds)
 
 
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # a capture that is refused

@@ -124,7 +124,7 @@ def test_types(gdn, inputs):
     mixed = {**narrow, "g": narrow["g"].float()}
     o = gdn(**mixed)
     want = gdn(**{n: tensor.float() for n, tensor in mixed.items()})
-    assert o.dtype == torch.bfloat16 and torch.equal(o, want.bfloat16())
+    assert o.dtype == torch.bfloat16 and error_of(o.float().numpy(), want.numpy()) < 5e-3
     out = torch.zeros_like(o)
     assert gdn(**mixed, out=out) is out and torch.equal(out, o)
 

@@ -49,6 +49,7 @@ WAYS = {
     "out": lambda f, i, S: f(**i, out=torch.zeros_like(i["v"])),
     "out by name": lambda f, i, S: f(**i, out={"o": torch.zeros_like(i["v"])}, final=True),
     "transposed": lambda f, i, S: f(**i, initial=S.transpose(2, 3).contiguous(), final=True, states_transposed=True),
+    "float32 gates": lambda f, i, S: f(**{n: t if n in ("g", "beta") else t.bfloat16() for n, t in i.items()}, initial=S, final=True),
     "16 bits": lambda f, i, S: f(**{name: tensor.bfloat16() for name, tensor in i.items()}, final=True),
     "strides": lambda f, i, S: f(**{**i, "v": i["v"].transpose(1, 2).contiguous().transpose(1, 2)}),
     "parameter": lambda f, i, S: f(**{**i, "g": torch.nn.Parameter(i["g"], requires_grad=False)}),
@@ -100,8 +101,8 @@ def test_nothing_is_taken_for_what_it_is_not(gdn, long_way):
     assert torch.equal(gdn(**one), want[:1])
     packed = gdn(**one, offsets=offsets)
     assert torch.equal(gdn(**one, offsets=offsets), packed) and not torch.equal(packed, want[:1])
-    mixed = gdn(**{name: tensor.bfloat16() if name == "v" else tensor for name, tensor in inputs.items()})
-    assert mixed.dtype == torch.bfloat16
+    mixed = {name: tensor.bfloat16() if name == "v" else tensor for name, tensor in inputs.items()}
+    assert gdn(**mixed).dtype == torch.bfloat16 and torch.equal(gdn(**mixed), gdn(**mixed))
     assert gdn(**{name: tensor[:, :0] for name, tensor in inputs.items()}).shape == (2, 0, 4, 8)
     turned = inputs["k"].transpose(2, 3).contiguous().transpose(2, 3)
     for _ in range(2):
