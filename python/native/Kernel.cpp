@@ -114,7 +114,7 @@ nb::object Kernel::listSummaries() const {
     list.append(
         nb::make_tuple(shape.state, shape.map_size, shape.offset_size, nb::tuple(needs), shape.has_backward_map != 0));
   }
-  return std::move(list);
+  return list;
 }
 
 std::string Kernel::provideSummarySpace(recur_call &call, bool backward) const {

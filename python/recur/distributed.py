@@ -124,7 +124,8 @@ class Exchange:
     @property
     def own(self) -> Share:
         """The share of this process."""
-        return self.shares[self.rank]
+        share: Share = self.shares[self.rank]
+        return share
 
     def find_before(self) -> range:
         """The processes whose summaries lead to the state before this one's tokens, the first of which knows its own state."""
@@ -377,7 +378,7 @@ class _Run:
         return after
 
 
-class _Shared(torch.autograd.Function):
+class _Shared(torch.autograd.Function):  # type: ignore[misc]
     """Outputs and final states of this process's tokens."""
 
     @staticmethod
