@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy
 
-from . import compiler, definition, options
+from . import compiler, definition, dtypes, options
 from .errors import ArgumentError
-from .kernels import name_dtype
 from .recurrence import Recurrence
 
 #: The largest error that passes on tame data, as `recurc check` has it for kernels.
@@ -329,7 +328,9 @@ def judge(
     if any(value.complex for value in (*recurrence.declaration.inputs, *recurrence.declaration.params)):
         raise ArgumentError(f"{name}: functions of complex arrays are not judged")
     backward, seed = options.read_flag(name, "backward", backward), options.read_count(name, "seed", seed)
-    narrow = name_dtype(name, dtype)
+    if dtype not in dtypes.NAMES:
+        raise ArgumentError(f"{name}: there are no kernels for {dtype}, only for {', '.join(dtypes.NAMES)}")
+    narrow = dtypes.NAMES[dtype]
     base = _LIMITS[dtype] if limit is None else options.read_number(name, "limit", limit)
     found = _find_library(function, library, device)
     trial = _Trial(recurrence, function, found, dtype)
