@@ -321,7 +321,7 @@ def test_a_bound_call_of_delays():
 BOUND_MISTAKES = [
     (lambda i: {**i, "final": True}, "a bound call writes final states to arrays of yours; give them, or None"),
     (lambda i: {**i, "k": i["k"][..., ::-1]}, "'k' would be copied, and a bound call reads arrays where they lie"),
-    (lambda i: {**i, "g": i["g"].astype(numpy.float16)}, "'g' would be copied, and a bound call reads arrays where they lie"),
+    (lambda i: {**i, "g": i["g"][:, ::-1]}, "'g' would be copied, and a bound call reads arrays where they lie"),
     (lambda i: {**i, "k": None}, "the input 'k' is missing"),
 ]
 
