@@ -40,7 +40,6 @@ Pool pool; // constant-initialised, and never destroyed: other threads and destr
 
 using recur::runtime::countProcessors;
 using recur::runtime::readCount;
-using recur::runtime::warnOfVariable;
 
 int32_t recur::runtime::countProcessors() {
   cpu_set_t set;
@@ -59,7 +58,7 @@ int32_t recur::runtime::readCount(const char *variable) {
   if (*text && !*end && count >= 1 && count <= mostThreads)
     return int32_t(count);
   if (*text)
-    warnOfVariable(variable, text, "it takes a whole number from 1 to %d", int(mostThreads));
+    recur::runtime::warnOfVariable(variable, text, "it takes a whole number from 1 to %d", int(mostThreads));
   return 0;
 }
 
