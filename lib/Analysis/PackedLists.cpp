@@ -5,10 +5,13 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::tile;
 
-/// Tiles in a workspace are a CTA's, of which there are only as many as work at once.
+/// Tiles in a workspace are a CTA's, of which there are only as many as work at once. Conjugate gradients take all
+/// registers that a thread has, and leave none for a place in a list.
 bool analysis::listsChunks(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (kernel.getWorkspace() != 0 || !llvm::hasSingleElement(body.getOps<scf::ParallelOp>()))
+    return false;
+  if (kernel.walk([](ConjugateGradientsOp) { return WalkResult::interrupt(); }).wasInterrupted())
     return false;
   return llvm::all_of(body.getArguments().back().getUsers(), [&](Operation *user) {
     if (user->getBlock() != &body)

@@ -11,19 +11,36 @@ using namespace recur;
 using namespace recur::conversion;
 using namespace recur::conversion::nvvm;
 
+static std::pair<Value, Value> loadOffsets(TeamCode &t, Value offsets, Value sequence) {
+  Type word = t.builder.getI64Type();
+  Value own = t.offset(offsets, sequence, word);
+  Value next = LLVM::GEPOp::create(t.builder, t.loc, own.getType(), word, own, ArrayRef<LLVM::GEPArg>{1});
+  return {t.load(own, word), t.load(next, word)};
+}
+
 PackedTokens nvvm::readOffsets(TeamCode &t, Value offsets, Value sequence, Value allTokens) {
   OpBuilder &builder = t.builder;
-  Type word = builder.getI64Type();
   Value zero = arith::ConstantIntOp::create(builder, t.loc, 0, 64);
-  Value own = t.offset(offsets, sequence, word);
-  Value next = LLVM::GEPOp::create(builder, t.loc, own.getType(), word, own, ArrayRef<LLVM::GEPArg>{1});
   auto clamp = [&](Value offset) -> Value {
     Value atLeast = arith::MaxSIOp::create(builder, t.loc, offset, zero);
     return arith::MinSIOp::create(builder, t.loc, atLeast, allTokens);
   };
-  Value first = clamp(t.load(own, word)), end = clamp(t.load(next, word));
+  auto [own, next] = loadOffsets(t, offsets, sequence);
+  Value first = clamp(own), end = clamp(next);
   Value count = arith::SubIOp::create(builder, t.loc, end, first);
   return {first, arith::MaxSIOp::create(builder, t.loc, count, zero)};
+}
+
+/// Unsigned, what is below zero is beyond all tokens. As a branch that LLVM sees, or as a selection, the comparison
+/// takes registers from there on; so it is an instruction of its own.
+PackedTokens nvvm::readOffsetsOrEnd(TeamCode &t, Value offsets, Value sequence, Value allTokens) {
+  auto [first, end] = loadOffsets(t, offsets, sequence);
+  LLVM::InlineAsmOp::create(t.builder, t.loc, TypeRange(), ValueRange{first, end, allTokens},
+                            "{ .reg .pred p, q; setp.gt.u64 p, $0, $1; setp.gt.u64 q, $1, $2; or.pred p, p, q; "
+                            "@p exit; }",
+                            "l,l,l", /*has_side_effects=*/true, /*is_align_stack=*/false,
+                            LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return {first, arith::SubIOp::create(t.builder, t.loc, end, first)};
 }
 
 namespace {

@@ -14,5 +14,8 @@ struct PackedTokens {
 /// Reads them, wherever they lie in the memory: nobody checked them. Those outside of all tokens count as the first or
 /// the one behind the last, and a sequence that ends before it begins is empty.
 PackedTokens readOffsets(TeamCode &team, mlir::Value offsets, mlir::Value sequence, mlir::Value allTokens);
+/// The same for threads whose registers are all taken, to which clamped offsets are two too many: they end where the
+/// sequence does not lie within the tokens.
+PackedTokens readOffsetsOrEnd(TeamCode &team, mlir::Value offsets, mlir::Value sequence, mlir::Value allTokens);
 
 } // namespace recur::conversion::nvvm

@@ -69,7 +69,8 @@ KernelLowering::Tokens KernelLowering::findTokens(Value sequence) {
   auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64, bit}, isPacked, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard inside(builder);
   builder.setInsertionPointToEnd(choice.thenBlock());
-  PackedTokens own = readOffsets(team, offsets, sequence, all);
+  auto read = isCrowded() ? readOffsetsOrEnd : readOffsets;
+  PackedTokens own = read(team, offsets, sequence, all);
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Value {
     return arith::CmpIOp::create(builder, loc, predicate, own.count, bound);
   };

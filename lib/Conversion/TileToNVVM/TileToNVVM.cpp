@@ -229,7 +229,9 @@ LogicalResult KernelLowering::run() {
   Type word64 = builder.getI64Type();
   Tokens tokens = findTokens(sequence);
   firstToken = tokens.first;
-  if (!kernel.getTeams()) // teams of sequences that are not meant have no chunks
+  // Teams of sequences that are not meant have no chunks, and neither have crowded CTAs, to which another end is dear.
+  bool hasNoChunks = kernel.getTeams() || isCrowded();
+  if (!hasNoChunks)
     endUnless(listsChunk ? arith::AndIOp::create(builder, loc, tokens.isMeant, listsChunk).getResult()
                          : tokens.isMeant);
   findArrays();
@@ -242,7 +244,7 @@ LogicalResult KernelLowering::run() {
   }
   firstOfLane = {};
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
-  setTokens(kernel.getTeams() ? team.select(tokens.isMeant, tokens.count, none) : tokens.count);
+  setTokens(hasNoChunks ? team.select(tokens.isMeant, tokens.count, none) : tokens.count);
   if (chain) {
     for (Operation &op : body)
       if (isa<arith::ArithDialect>(op.getDialect()))
