@@ -12,7 +12,7 @@ them as any other order of sums does.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +168,9 @@ class _Run:
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
         self.is_dense = not exchange.is_packed
-        key = tensors._read(recurrence, given, None, None, False).key
+        call = tensors._read(recurrence, given, None, None, False)
+        key = call.key
+        self.heads = int(call.heads[0])
         sizes = recurrence.name_sizes(key[0])
         obtain = recurrence.obtain_gradient if backward else recurrence.obtain_for
         self.kernel = obtain(sizes, key[1]).kernel
@@ -217,14 +219,20 @@ class _Run:
         ]
 
     def _make_nothing(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        like, heads = self.given[0], self._heads()
-        outputs = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "output"]
-        return [like.new_empty((1, 0, heads, *shape)) for shape in outputs], [
-            like.new_empty((0, heads, *shape), dtype=torch.float32) for shape in self.state_shapes
+        like = self.given[0]
+        outputs = [(dtype, shape) for _, kind, dtype, _, shape in self.kernel.arrays if kind == "output"]
+        return [like.new_empty((1, 0, self.heads, *shape), dtype=getattr(torch, dtype)) for dtype, shape in outputs], [
+            like.new_empty((0, self.heads, *shape), dtype=torch.float32) for shape in self.state_shapes
         ]
 
-    def _heads(self) -> int:
-        return int(tensors._read(self.recurrence, self.given, None, None, False).heads[0])
+    def _gather(self, buffers: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """Of each tensor those of all processes, by one exchange."""
+        everyone = self.exchange.gather(torch.cat(list(buffers), dim=2))
+        return (part.contiguous() for part in everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
+
+    def _crosses(self) -> bool:
+        """Whether a sequence goes from one process to another at all."""
+        return any(share.begins_inside for share in self.exchange.shares)
 
     def _compute(self, first: int, last: int, initials: Sequence[Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         piece = self._piece(first, last)
@@ -243,9 +251,9 @@ class _Run:
         """Leaves the states before this process's first sequence, where it begins elsewhere."""
         exchange, own = self.exchange, self.exchange.own
         self.states_before = [None] * len(self.state_shapes)
-        if exchange.count == 1 or not any(share.begins_inside for share in exchange.shares):
+        if not self._crosses():
             return
-        units, heads = self._units(), self._heads()
+        units, heads = self._units(), self.heads
         like = self.given[0]
         piece = self._piece(0, 1) if own.is_inside else None
         for level in summaries.list_levels(self.shapes):
@@ -260,10 +268,9 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            everyone = exchange.gather(torch.cat(buffers, dim=2))
-            parts = iter(everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
+            everyone = self._gather(buffers)
             for i in level:
-                maps, offsets = next(parts).contiguous(), next(parts).contiguous()
+                maps, offsets = next(everyone), next(everyone)
                 self.maps[i] = maps
                 if own.begins_inside:
                     self.states_before[self.shapes[i].state] = self._walk(i, exchange.find_before(), maps, offsets, backward=False)
@@ -312,7 +319,7 @@ class _Run:
             return self._start(piece, initials)
         if self.is_dense or piece.last == 1:
             return list(self.states_before)
-        heads = self._heads()
+        heads = self.heads
         like = self.given[0]
         starts = []
         for state, before, shape in zip(initials, self.states_before, self.state_shapes):
@@ -327,7 +334,7 @@ class _Run:
     ) -> tuple[list[Any], list[torch.Tensor]]:
         piece = self._piece(first, last)
         given = piece.cut(self.given, self.inputs)
-        heads = self._heads()
+        heads = self.heads
         sequences = given[0].shape[0] if piece.offsets is None else piece.last - piece.first
         starts = [
             given[0].new_zeros((sequences, heads, *shape), dtype=torch.float32) if state is None else state.contiguous()
@@ -349,9 +356,9 @@ class _Run:
         """The cotangents of the states behind this process's last sequence, where it ends elsewhere."""
         exchange, own = self.exchange, self.exchange.own
         after: list[Any] = [None] * len(self.state_shapes)
-        if exchange.count == 1 or not any(share.begins_inside for share in exchange.shares):
+        if not self._crosses():
             return after
-        units, heads = self._units(), self._heads()
+        units, heads = self._units(), self.heads
         like = self.given[0]
         piece = self._piece(0, 1) if own.is_inside else None
         outputs = [tensors.show(x) for x in cotangents]
@@ -368,10 +375,9 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            everyone = exchange.gather(torch.cat(buffers, dim=2))
-            split = iter(everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
+            everyone = self._gather(buffers)
             for i in level:
-                own_maps, offsets = next(split).contiguous(), next(split).contiguous()
+                own_maps, offsets = next(everyone), next(everyone)
                 maps = own_maps if self.shapes[i].has_backward_map else self.maps[i]
                 if own.ends_inside:
                     after[self.shapes[i].state] = self._walk(i, exchange.find_behind(), maps, offsets, backward=True)

@@ -200,6 +200,26 @@ def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
     run_processes(3, hold_packed, name, ends, cuts)
 
 
+def hold_types(rank, count):
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    mixed = [x.detach().to(torch.bfloat16 if place < 3 else torch.float32).requires_grad_() for place, x in enumerate(arrays)]
+    whole = recurrence(*mixed)
+    weigh(whole.float(), 0, 70).backward()
+    begin, end = split(count, 70, is_even=True)[rank : rank + 2]
+    own = [x.detach()[:, begin:end].contiguous().requires_grad_() for x in mixed]
+    output = recurrence(*own, group=True)
+    assert output.dtype == torch.bfloat16
+    assert is_near(output.detach().float(), whole.detach()[:, begin:end].float(), 4e-3)
+    weigh(output.float(), begin, end).backward()
+    for x, of in zip(own, mixed):
+        assert x.grad.dtype == of.dtype
+        assert is_near(x.grad.float(), of.grad[:, begin:end].float(), 8e-3)
+
+
+def test_types_are_taken_as_they_come():
+    run_processes(3, hold_types)
+
+
 def hold_bits(rank, count):
     recurrence, arrays, _ = prepare("gated_delta_net")
     begin, end = split(count, 70, is_even=True)[rank : rank + 2]
@@ -237,9 +257,7 @@ def hold_refusals(rank, count):
     if rank == 0:
         expect("rank 1 refuses the call", lambda: recurrence(*cut, group=True))
     else:
-        expect("is given twice", lambda: recurrence(*cut, q=cut[0], group=True)) if count < 0 else expect(
-            "states are as declared", lambda: recurrence(*cut, states_transposed=True, group=True)
-        )
+        expect("states are as declared", lambda: recurrence(*cut, states_transposed=True, group=True))
     more = [torch.cat((x, x)) for x in cut] if rank else cut
     expect("B is 1 on rank 0 and 2 on rank 1", lambda: recurrence(*more, group=True))
     kinds = [x.bfloat16() for x in cut] if rank else cut

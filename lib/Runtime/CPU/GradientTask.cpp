@@ -274,30 +274,8 @@ void GradientTask::runAhead(GradientTask &next) {
   }
 }
 
-/// Takes the cotangents of a head's states, as they are carried but without params, from behind a part to before it.
-void GradientTask::runChainOf(int64_t head, int64_t part, char *carried, bool hasCotangents) {
-  recur_array arrays[2 * mostGradientArguments];
-  int64_t first = getPartBegin(part);
-  int32_t count = placeInputs(arrays, first, head);
-  for (int32_t i = 0; i < arguments.outputs; ++i)
-    arrays[count++] = hasCotangents ? place(arguments.outputCotangent[i], first, head) : recur_array{nullptr, 0};
-  for (int32_t i = 0; i < arguments.params; ++i)
-    arrays[count++] = placeParam(arguments.param[i], head);
-  for (int time = 0; time < 2; ++time) { // behind the tokens, and before them
-    char *state = carried;
-    for (int32_t i = 0; i < gradient.carried_count; ++i) {
-      if (gradient.carried[i] < 0)
-        continue;
-      arrays[count++] = {state, 0};
-      state += countFloatBytes(getCarriedInfo(call.recurrence, gradient.carried[i]));
-    }
-  }
-  for (int32_t i = 0; i < gradient.chain_kept_count; ++i)
-    arrays[count++] = placeKept(gradient.chain_kept[i], head, part);
-  gradient.chain(arrays, getPartTokens(part), kernels);
-}
-
-/// The same of the whole segment. Without cotangents of outputs that is what the segment makes of them alone.
+/// Takes the cotangents of a head's states, as they are carried but without params, from behind the segment to before
+/// it. Without cotangents of outputs that is what the segment makes of them alone.
 void GradientTask::runChain(int64_t head, char *carried, bool hasCotangents) {
   bool takesStates = gradient.chain_kept_count && !hasAllKept(call);
   if (takesStates && needsStates(call))
@@ -305,7 +283,25 @@ void GradientTask::runChain(int64_t head, char *carried, bool hasCotangents) {
   for (int64_t part = parts; part-- > 0;) {
     if (takesStates)
       runStates(head, part, /*keeps=*/true, nullptr);
-    runChainOf(head, part, carried, hasCotangents);
+    recur_array arrays[2 * mostGradientArguments];
+    int64_t first = getPartBegin(part);
+    int32_t count = placeInputs(arrays, first, head);
+    for (int32_t i = 0; i < arguments.outputs; ++i)
+      arrays[count++] = hasCotangents ? place(arguments.outputCotangent[i], first, head) : recur_array{nullptr, 0};
+    for (int32_t i = 0; i < arguments.params; ++i)
+      arrays[count++] = placeParam(arguments.param[i], head);
+    for (int time = 0; time < 2; ++time) { // behind the tokens, and before them
+      char *state = carried;
+      for (int32_t i = 0; i < gradient.carried_count; ++i) {
+        if (gradient.carried[i] < 0)
+          continue;
+        arrays[count++] = {state, 0};
+        state += countFloatBytes(getCarriedInfo(call.recurrence, gradient.carried[i]));
+      }
+    }
+    for (int32_t i = 0; i < gradient.chain_kept_count; ++i)
+      arrays[count++] = placeKept(gradient.chain_kept[i], head, part);
+    gradient.chain(arrays, getPartTokens(part), kernels);
   }
 }
 

@@ -59,7 +59,6 @@ private:
   void runStates(int64_t head, int64_t part, bool keeps, char *final);
   void runGradient(int64_t head, int64_t part, bool hasCotangents = true);
   void runChain(int64_t head, char *carried, bool hasCotangents);
-  void runChainOf(int64_t head, int64_t part, char *carried, bool hasCotangents);
   void addShared(int64_t head, int64_t part);
   void runParts();
   void finish(int64_t head);

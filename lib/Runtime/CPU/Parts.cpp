@@ -129,7 +129,7 @@ static void fill(float *to, int64_t count, float number) {
 
 void recur::runtime::beginSummary(const Call &call, const recur_summary_info &summary, char *mapBytes, char *offset) {
   auto *map = reinterpret_cast<float *>(mapBytes);
-  fill(map, countMapNumbers(call, summary), summary.map_side ? 0 : summary.map_start);
+  fill(map, countMapNumbers(call.recurrence, summary), summary.map_side ? 0 : summary.map_start);
   for (int64_t i = 0; i < summary.map_side; ++i)
     map[i * (summary.map_side + 1)] = 1;
   fill(getSummaryScales(summary, mapBytes), summary.map_side ? summary.scale_size : 0, 1);

@@ -113,13 +113,13 @@ static int64_t countStatesBytes(const Call &call) {
 
 char *recur::runtime::getSummaryMap(const Call &call, char *record) { return record + countStatesBytes(call); }
 
-int64_t recur::runtime::countMapNumbers(const Call &call, const recur_summary_info &summary) {
+int64_t recur::runtime::countMapNumbers(const recur_recurrence *recurrence, const recur_summary_info &summary) {
   int64_t side = summary.map_side;
-  return side ? side * side + summary.scale_size : countElements(getStateInfo(call.recurrence, summary.state));
+  return side ? side * side + summary.scale_size : countElements(getStateInfo(recurrence, summary.state));
 }
 
 int64_t recur::runtime::countMapBytes(const Call &call, const recur_summary_info &summary) {
-  return roundUp(countMapNumbers(call, summary) * int64_t(sizeof(float)));
+  return roundUp(countMapNumbers(call.recurrence, summary) * int64_t(sizeof(float)));
 }
 
 float *recur::runtime::getSummaryScales(const recur_summary_info &summary, char *map) {

@@ -45,7 +45,7 @@ double estimateWaiting(int64_t chunk, int64_t stateElements);
 /// The declaration of a state, by its place among the states.
 const recur_array_info &getStateInfo(const recur_recurrence *recurrence, int64_t state);
 /// The float32 numbers of a summary's map. Right behind a matrix lie the scales, which are counted too.
-int64_t countMapNumbers(const Call &call, const recur_summary_info &summary);
+int64_t countMapNumbers(const recur_recurrence *recurrence, const recur_summary_info &summary);
 
 /// What is kept of a segment: all states before it, and the parts of the summary that is being computed.
 char *getStateBefore(const Call &call, char *record, int64_t state);

@@ -102,11 +102,6 @@ static recur_status findSummary(const recur_recurrence *recurrence, int32_t summ
   return RECUR_OK;
 }
 
-static int64_t countMap(const recur_recurrence *recurrence, const recur_summary_info &info) {
-  return info.map_side ? int64_t(info.map_side) * info.map_side + info.scale_size
-                       : countElements(getStateInfo(recurrence, info.state));
-}
-
 /// The most numbers that a matrix of a summary has.
 static int64_t countMatrix(const recur_kernel_info &kernel) {
   int64_t most = 0;
@@ -158,7 +153,7 @@ static recur_status resolve(SummaryCall &call, const recur_recurrence *recurrenc
     return status;
   if (recur_status status = resolve(call, recurrence, given, isBackward))
     return status;
-  call.mapSize = countMap(call.resolved.recurrence, *call.info);
+  call.mapSize = countMapNumbers(call.resolved.recurrence, *call.info);
   call.stateSize = countElements(getStateInfo(call.resolved.recurrence, call.info->state));
   return RECUR_OK;
 }
@@ -212,7 +207,7 @@ recur_status recur_describe_summary(const recur_recurrence *recurrence, int32_t 
   if (!shape)
     return fail(RECUR_NULL_POINTER, "%s: the shape is null", recurrence->name);
   const recur_recurrence *selected = recur_select(recurrence);
-  *shape = {countMap(selected, *info),
+  *shape = {countMapNumbers(selected, *info),
             countElements(getStateInfo(selected, info->state)),
             info->needs,
             info->need_count,
