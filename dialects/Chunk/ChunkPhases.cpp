@@ -15,11 +15,11 @@ public:
     for (ParamOp param : program.getParams())
       add("param", param.getName(), shapePerToken(param));
     for (StateOp state : program.getStates())
-      add("initial", state.getName(), tensorOf(state).getShape());
+      add("initial", state.getName(), state.getCallerShape());
     for (OutputOp output : program.getOutputs())
       add("output", output.getName(), shapePerToken(output.getValue()));
     for (StateOp state : program.getStates())
-      add("final", state.getName(), tensorOf(state).getShape());
+      add("final", state.getName(), state.getCallerShape());
   }
   void add(StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
     arrays.try_emplace((kind + "." + name).str(), PhaseArray{count++, SmallVector<int64_t>(shape)});
@@ -105,11 +105,11 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     for (ParamOp param : phase.getParams())
       add("param", param.getName(), shapePerToken(param));
     for (StateOp state : phase.getStates())
-      add("initial", state.getName(), tensorOf(state).getShape());
+      add("initial", state.getName(), state.getCallerShape());
     for (OutputOp output : phase.getOutputs())
       add("output", output.getName(), shapePerToken(output.getValue()));
     for (StateOp state : phase.getStates())
-      add("final", state.getName(), tensorOf(state).getShape());
+      add("final", state.getName(), state.getCallerShape());
     for (const Crossing &crossing : listCrossings(phase))
       add("left", crossing.name, crossing.shape());
     if (leavesToChains && described.parts > 1)

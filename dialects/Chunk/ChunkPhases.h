@@ -20,7 +20,7 @@ struct LeftArray {
 struct PhaseArray {
   unsigned number;                  // among the program's (inputs, params, initial states, outputs, final states), and
                                     // behind them what phases leave
-  llvm::SmallVector<int64_t> shape; // of a row, of one part
+  llvm::SmallVector<int64_t> shape; // of a row as the caller has it, of one part
   int partDim = -1;                 // of the shape, in which parts lie one behind another; -1: the same for every part
 };
 

@@ -133,6 +133,24 @@ LogicalResult RemainsOp::verify() {
   return success();
 }
 
+static SmallVector<int64_t> findCallerShape(Value state, bool transposed) {
+  SmallVector<int64_t> shape(tensorOf(state).getShape());
+  if (transposed)
+    std::swap(shape.front(), shape.back());
+  return shape;
+}
+SmallVector<int64_t> StateOp::getCallerShape() { return findCallerShape(getResult(), getTransposed()); }
+SmallVector<int64_t> KeptOp::getCallerShape() { return findCallerShape(getResult(), getTransposed()); }
+
+static LogicalResult checkTransposed(Operation *op, bool transposed) {
+  RankedTensorType type = tensorOf(op->getResult(0));
+  if (transposed && type.getRank() != 2)
+    return op->emitOpError() << "is transposed, so it must be a matrix, but it is " << type;
+  return success();
+}
+LogicalResult StateOp::verify() { return checkTransposed(*this, getTransposed()); }
+LogicalResult KeptOp::verify() { return checkTransposed(*this, getTransposed()); }
+
 NextOp StateOp::getNext() {
   for (Operation *user : getResult().getUsers())
     if (auto next = dyn_cast<NextOp>(user))

@@ -116,33 +116,45 @@ def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
 def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
   let summary = "a state, as the previous chunk left it";
   let description = [{
-    It has no token dimension. Zero before the first chunk unless the caller passes an initial state.
+    It has no token dimension. Zero before the first chunk unless the caller passes an initial state. Of a `transposed`
+    one the caller has the transpose: that is what comes in before the first chunk and goes out after the last.
 
-    Example: `%S = chunk.state "S" : tensor<64x128xf32>`
+    Verified: a transposed state is a matrix.
+
+    Example: `%S = chunk.state "S" : tensor<64x128xf32>`, `%S = chunk.state "S" transposed : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed);
   let results = (outs Chunk_Tensor:$result);
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name),
                             [{ build($_builder, $_state, type, name, ::mlir::TypeAttr()); }]>];
-  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`stored` $stored^)? (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The op that says what the state becomes.
     NextOp getNext();
+    /// The sizes of the array that the caller has.
+    llvm::SmallVector<int64_t> getCallerShape();
   }];
 }
 
 def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
   let summary = "a state at the chunk's start, as the run over the chunks from first to last left it";
   let description = [{
-    A gradient needs the values that the program computed, and those the states that it computed them from.
+    A gradient needs the values that the program computed, and those the states that it computed them from. As a state, one
+    that is `transposed` was left as its transpose.
 
-    Verified: the program is one that runs `backward`, and keeps no two states of one name.
+    Verified: the program is one that runs `backward`, and keeps no two states of one name; a transposed state is a matrix.
 
     Example: `%S = chunk.kept "S" : tensor<64x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name);
+  let arguments = (ins StrAttr:$name, UnitAttr:$transposed);
   let results = (outs Chunk_Tensor:$result);
-  let assemblyFormat = "$name attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The sizes of the array that it was left in.
+    llvm::SmallVector<int64_t> getCallerShape();
+  }];
 }
 
 // What phases of one plan leave to each other. A value of the tokens has a row for each of the chunk's tokens, or several;

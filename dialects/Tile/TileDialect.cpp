@@ -26,6 +26,7 @@ Type TileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape, strides;
   Type element;
   int64_t swizzle = 0;
+  bool transposed = false;
   SMLoc where = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseDimensionList(shape) || parser.parseType(element) || parser.parseComma())
     return {};
@@ -42,6 +43,8 @@ Type TileType::parse(AsmParser &parser) {
     if (succeeded(parser.parseOptionalKeyword("swizzle"))) {
       if (parser.parseInteger(swizzle))
         return {};
+    } else if (succeeded(parser.parseOptionalKeyword("transposed"))) {
+      transposed = true;
     } else if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
                                               [&] { return parser.parseInteger(strides.emplace_back()); }))
       return {};
@@ -49,7 +52,7 @@ Type TileType::parse(AsmParser &parser) {
   if (parser.parseGreater())
     return {};
   return getChecked([&] { return parser.emitError(where); }, parser.getContext(), shape, element, *memory, strides,
-                    swizzle);
+                    swizzle, transposed);
 }
 
 void TileType::print(AsmPrinter &printer) const {
@@ -64,11 +67,13 @@ void TileType::print(AsmPrinter &printer) const {
   }
   if (getSwizzle())
     printer << ", swizzle " << getSwizzle();
+  if (getTransposed())
+    printer << ", transposed";
   printer << ">";
 }
 
 LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape, Type element,
-                               Memory memory, ArrayRef<int64_t> strides, int64_t swizzle) {
+                               Memory memory, ArrayRef<int64_t> strides, int64_t swizzle, bool transposed) {
   if (shape.empty())
     return emitError() << "a tile has at least one dimension";
   if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
@@ -85,6 +90,8 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, Arr
       return emitError() << "a tile of " << shape.size() << " dimensions needs as many strides, but has "
                          << strides.size();
   }
+  if (transposed && (memory != Memory::Global || shape.size() != 3))
+    return emitError() << "only a tile in global memory whose rows are matrices is transposed";
   if (!swizzle)
     return success();
   if (memory != Memory::Shared || !llvm::is_contained({32, 64, 128}, swizzle))

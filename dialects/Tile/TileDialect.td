@@ -57,7 +57,8 @@ def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
   let description = [{
     Sizes, element type, memory, and the distance in elements between neighbours along each dimension: rows are padded so
     that they begin at whole vectors and spread over cache sets. `global` is the caller's memory, whose rows lie as the
-    caller says: its first size is `?` and it has no strides. `local` is a core's scratch memory, `shared` a CTA's,
+    caller says: its first size is `?` and it has no strides. Of a `transposed` one the caller has the transpose of each
+    row, a matrix: the element in row i and column j lies where the caller has that in row j and column i. `local` is a core's scratch memory, `shared` a CTA's,
     `registers` those of one core, or spread over the threads of a warpgroup (`tile.role`).
 
     `swizzle N` is a layout of matrices in shared memory. A matrix, the last two dimensions, lies in panels of N bytes of
@@ -65,15 +66,20 @@ def Tile_TileType : TypeDef<Tile_Dialect, "Tile"> {
     permuted: the piece that would be at place p is at p xor (r mod 8) for 128 bytes, p xor (r / 2 mod 4) for 64, and
     p xor (r / 4 mod 2) for 32. That is what the copy engine and the matrix units of a GPU call by that name.
 
-    Verified: sizes and strides; only shared tiles are swizzled, by 32, 64 or 128 bytes; rows of a swizzled tile come in
+    Verified: sizes and strides; only tiles in global memory whose rows are matrices are transposed; only shared tiles are swizzled, by 32, 64 or 128 bytes; rows of a swizzled tile come in
     eights, columns in panels; its strides are those that the layout says, and of leading dimensions a multiple of 8 N bytes
     that leaves room for the matrix.
 
     Example: `!tile.tile<64x100xf32, local, [112, 1]>`, `!tile.tile<?x100xbf16, global>`,
-    `!tile.tile<2x64x128xbf16, shared, [8192, 64, 1], swizzle 128>`
+    `!tile.tile<?x64x128xf32, global, transposed>`, `!tile.tile<2x64x128xbf16, shared, [8192, 64, 1], swizzle 128>`
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "::recur::tile::Memory":$memory,
-                        OptionalArrayRefParameter<"int64_t">:$strides, DefaultValuedParameter<"int64_t", "0">:$swizzle);
+                        OptionalArrayRefParameter<"int64_t">:$strides, DefaultValuedParameter<"int64_t", "0">:$swizzle,
+                        DefaultValuedParameter<"bool", "false">:$transposed);
+  let builders = [TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::Type":$elementType,
+                                   "::recur::tile::Memory":$memory, "::llvm::ArrayRef<int64_t>":$strides, "int64_t":$swizzle), [{
+    return $_get($_ctxt, shape, elementType, memory, strides, swizzle, /*transposed=*/false);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -152,8 +152,8 @@ static bool hasProjections(chunk::ProgramOp program) {
 static bool hasLongRows(chunk::ProgramOp program) {
   constexpr int64_t longRow = 32;
   return all_of(program.getStates(), [](chunk::StateOp state) {
-    mlir::RankedTensorType type = chunk::tensorOf(state);
-    return type.getRank() < 2 || type.getShape().back() >= longRow;
+    SmallVector<int64_t> shape = state.getCallerShape();
+    return shape.size() < 2 || shape.back() >= longRow;
   });
 }
 

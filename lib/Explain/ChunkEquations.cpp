@@ -41,6 +41,7 @@ private:
     return text.level < level ? "(" + text.text + ")" : text.text;
   }
   Text of(mlir::Value value);
+  std::string transpose(mlir::Value matrix);
   Text expression(mlir::Operation *op, unsigned result);
   Text map(chunk::MapOp map);
   std::string decay(chunk::DecayedOpInterface op) { return decayFactor(op.getDecaySteps(), !op.inLogSpace()); }
@@ -125,10 +126,25 @@ std::string EquationWriter::visibility(ArrayRef<int64_t> points, ArrayRef<int64_
   return fmt::format("points {} of writes {}", listed(points), listed(steps));
 }
 
+/// A state is named as the author has it, of which the program may have the transpose.
+static std::optional<StringRef> findTransposed(mlir::Value value) {
+  if (auto state = value.getDefiningOp<chunk::StateOp>(); state && state.getTransposed())
+    return state.getName();
+  if (auto kept = value.getDefiningOp<chunk::KeptOp>(); kept && kept.getTransposed())
+    return kept.getName();
+  return std::nullopt;
+}
+
+std::string EquationWriter::transpose(mlir::Value matrix) {
+  std::optional<StringRef> name = findTransposed(matrix);
+  return name ? name->str() : in(matrix, Level::Operand) + "^T";
+}
+
 Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
   return mlir::TypeSwitch<mlir::Operation *, Text>(op)
-      .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp>(
-          [](auto declared) { return Text{declared.getName().str()}; })
+      .Case<chunk::InputOp, chunk::ParamOp>([](auto declared) { return Text{declared.getName().str()}; })
+      .Case<chunk::StateOp, chunk::KeptOp>(
+          [](auto state) { return Text{state.getName().str() + (state.getTransposed() ? "^T" : "")}; })
       .Case([](chunk::ConstantOp constant) {
         return Text{algebra::Printer::number(constant.getNumber()),
                     constant.getNumber() < 0 ? Level::Sum : Level::Operand};
@@ -214,8 +230,8 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
                             : Text{inverse};
       })
       .Case([&](chunk::ReadOp op) {
-        return Text{in(op.getRows(), Level::Operand) + " @ " + in(op.getState(), Level::Operand) +
-                        (op.getLeft() ? "" : "^T"),
+        return Text{in(op.getRows(), Level::Operand) + " @ " +
+                        (op.getLeft() ? in(op.getState(), Level::Operand) : transpose(op.getState())),
                     Level::Product};
       })
       .Case([&](chunk::AdvanceOp op) {
@@ -292,7 +308,8 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
       continue;
     }
     if (auto next = dyn_cast<chunk::NextOp>(op)) {
-      equations.push_back(next.getStateOp().getName().str() + "' = " + in(next.getValue()));
+      chunk::StateOp state = next.getStateOp();
+      equations.push_back(state.getName().str() + (state.getTransposed() ? "'^T = " : "' = ") + in(next.getValue()));
       continue;
     }
     if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::ConstantOp>(op))

@@ -38,7 +38,7 @@ Data interpreter::addCotangents(chunk::ProgramOp program, const Data &data, cons
   }
   for (chunk::StateOp state : program.getStates()) {
     std::string name = state.getName().str();
-    takeOrZero(cotangents.final, name, getFullShape(Role::Final, stateSizes, chunk::tensorOf(state).getShape()),
+    takeOrZero(cotangents.final, name, getFullShape(Role::Final, stateSizes, state.getCallerShape()),
                with.initial["gradient." + name]);
   }
   return with;

@@ -36,7 +36,7 @@ Error ChunkRunner::prepare() {
     if (Error error = checkArray(Role::Param, param.getName(), data.params, sizes, chunk::shapePerToken(param)))
       return error;
   for (chunk::StateOp state : program.getStates()) {
-    ArrayRef<int64_t> shape = chunk::tensorOf(state).getShape();
+    SmallVector<int64_t> shape = state.getCallerShape();
     if (data.initial.count(state.getName().str()))
       if (Error error = checkArray(Role::Initial, state.getName(), data.initial, stateSizes, shape))
         return error;
@@ -48,6 +48,15 @@ Error ChunkRunner::prepare() {
     results.outputs[output.getName().str()] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
   }
   return Error::success();
+}
+
+Array interpreter::transpose(const Array &matrix) {
+  int64_t rows = matrix.shape[0], columns = matrix.shape[1];
+  Array result{{columns, rows}, std::vector<double>(rows * columns)};
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      result.values[column * rows + row] = matrix.values[row * columns + column];
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -70,21 +79,22 @@ Array ChunkRunner::load(const Array &array, int64_t index, int64_t count, int64_
 States ChunkRunner::initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const {
   States states;
   for (chunk::StateOp state : runs.getStates()) {
-    ArrayRef<int64_t> shape = chunk::tensorOf(state).getShape();
+    SmallVector<int64_t> shape = state.getCallerShape();
     auto initial = data.initial.find(state.getName().str());
-    Array array{shape.vec(), std::vector<double>(*countElements(shape))};
+    Array array{{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))};
     if (initial != data.initial.end())
       array.values = load(initial->second, sequence * data.sizes.heads + head, 1, 1, shape).values;
-    states[state.getName().str()] = std::move(array);
+    states[state.getName().str()] = state.getTransposed() ? transpose(array) : std::move(array);
   }
   return states;
 }
 
 void ChunkRunner::storeFinal(const States &states, int64_t sequence, int64_t head) {
-  for (auto &[name, array] : results.final) {
-    const std::vector<double> &values = states.at(name).values;
-    std::copy(values.begin(), values.end(),
-              array.values.begin() + (sequence * data.sizes.heads + head) * values.size());
+  for (chunk::StateOp state : chunk::ProgramOp(program).getStates()) {
+    std::string name = state.getName().str();
+    Array own = state.getTransposed() ? transpose(states.at(name)) : states.at(name);
+    std::copy(own.values.begin(), own.values.end(),
+              results.final.at(name).values.begin() + (sequence * data.sizes.heads + head) * own.values.size());
   }
 }
 

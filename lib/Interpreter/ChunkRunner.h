@@ -7,6 +7,9 @@ namespace recur::interpreter {
 /// States by their names.
 using States = std::map<std::string, Array>;
 
+/// A matrix with its sides swapped.
+Array transpose(const Array &matrix);
+
 /// The states at the start of each chunk of each sequence and head, the head fastest.
 using KeptStates = std::vector<std::vector<States>>;
 

@@ -71,15 +71,6 @@ Error SegmentedGradient::findStarts(const Sequence &sequence, int64_t head) {
   return Error::success();
 }
 
-static Array transpose(const Array &matrix) {
-  Array result = matrix;
-  int64_t side = matrix.shape[0];
-  for (int64_t row = 0; row < side; ++row)
-    for (int64_t column = 0; column < side; ++column)
-      result.values[column * side + row] = matrix.values[row * side + column];
-  return result;
-}
-
 /// What the segment multiplies the cotangent of the summary's state by. A running extremum gives it to the
 /// tokens that won, which the map of the state does not say: what becomes of ones does.
 Expected<Array> SegmentedGradient::findMap(chunk::ProgramOp summary, const Sequence &sequence, int64_t head,

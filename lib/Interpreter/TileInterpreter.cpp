@@ -31,26 +31,26 @@ std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program)
   std::vector<KernelArray> arrays;
   abi::forEachArrayOf(program, [&](const abi::RoleFacts &facts, auto op) {
     bool isShared = false;
-    ArrayRef<int64_t> shape;
+    SmallVector<int64_t> shape;
     if constexpr (std::is_same_v<decltype(op), chunk::StateOp>)
-      shape = chunk::tensorOf(op).getShape();
+      shape = op.getCallerShape();
     else if constexpr (std::is_same_v<decltype(op), chunk::OutputOp>)
-      shape = chunk::shapePerToken(op.getValue());
+      llvm::append_range(shape, chunk::shapePerToken(op.getValue()));
     else
-      shape = chunk::shapePerToken(op);
+      llvm::append_range(shape, chunk::shapePerToken(op));
     if constexpr (std::is_same_v<decltype(op), chunk::InputOp>)
       isShared = op.getShared();
-    arrays.push_back({getRole(facts.role, isShared), op.getName().str(), SmallVector<int64_t>(shape)});
+    arrays.push_back({getRole(facts.role, isShared), op.getName().str(), std::move(shape)});
   });
   // Behind all others lie the states that one kernel leaves for another.
-  auto addKept = [&](StringRef name, mlir::Value state) {
-    arrays.push_back({Role::Initial, name.str(), SmallVector<int64_t>(chunk::tensorOf(state).getShape()), true});
+  auto addKept = [&](auto state) {
+    arrays.push_back({Role::Initial, state.getName().str(), state.getCallerShape(), true});
   };
   for (chunk::KeptOp kept : program.getKept())
-    addKept(kept.getName(), kept);
+    addKept(kept);
   if (program.getKeeps())
     for (chunk::StateOp state : program.getStates())
-      addKept(state.getName(), state);
+      addKept(state);
   return arrays;
 }
 

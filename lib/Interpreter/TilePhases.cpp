@@ -54,36 +54,52 @@ public:
     tile::TileType type = segment.getInitial().getType();
     rows = type.getSize(1);
     columns = type.getSize(2);
+    isTransposed = type.getTransposed();
   }
   /// Of each segment but the last, whose kernel has the arrays of a part.
   Error make();
   /// What the segment begins with.
-  CallerArray getStart(int64_t segment) { return {starts[segment].data(), 1, rows * columns}; }
+  CallerArray getStart(int64_t segment) { return {given[segment].data(), 1, rows * columns}; }
 
 private:
   using Matrix = std::vector<double>;
   Expected<Matrix> runFrom(int64_t segment, Matrix start, bool mapsState);
   Expected<Matrix> findMap(int64_t segment);
+  /// A matrix of so many rows as the kernel has it from an array, or the other way round.
+  Matrix swap(const Matrix &matrix, int64_t height) const;
 
   tile::KernelOp kernel;
   ArrayRef<CallerArray> arrays;
   int64_t tokens, rows, columns;
+  bool isTransposed; // in arrays
   TileOptions options;
-  std::vector<Matrix> starts;
+  std::vector<Matrix> starts, given; // as the kernel has them, and as its arrays do
 };
 
 } // namespace
 
+SegmentSummaries::Matrix SegmentSummaries::swap(const Matrix &matrix, int64_t height) const {
+  if (!isTransposed || matrix.empty())
+    return matrix;
+  Matrix swapped(matrix.size());
+  int64_t width = int64_t(matrix.size()) / height;
+  for (int64_t row = 0; row < height; ++row)
+    for (int64_t column = 0; column < width; ++column)
+      swapped[column * height + row] = matrix[row * width + column];
+  return swapped;
+}
+
 Expected<SegmentSummaries::Matrix> SegmentSummaries::runFrom(int64_t segment, Matrix start, bool mapsState) {
   Matrix summary(rows * columns, std::numeric_limits<double>::quiet_NaN());
   TileOptions runs = options;
+  start = swap(start, rows);
   runs.segment = segment;
   runs.start = start.empty() ? CallerArray() : CallerArray{start.data(), 1, rows * columns};
   runs.summary = {summary.data(), 1, rows * columns};
   runs.mapsState = mapsState;
   if (Error error = run(kernel, arrays, tokens, runs))
     return std::move(error);
-  return summary;
+  return swap(summary, columns);
 }
 
 /// What the segment makes of an identity, as many rows of it at a time as a part of the state has; less what it makes
@@ -125,6 +141,8 @@ Error SegmentSummaries::make() {
     }
     starts.push_back(std::move(*next));
   }
+  for (const Matrix &start : starts)
+    given.push_back(swap(start, rows));
   return Error::success();
 }
 

@@ -33,6 +33,15 @@ static Error checkTransfer(TileExecutor &e, mlir::Operation *op, const Tile &til
   return Error::success();
 }
 
+/// Where the caller has an element of a tile's rows, from its first row's beginning on.
+static int64_t findPlace(tile::TileType type, const CallerArray &array, int64_t row, int64_t element) {
+  if (type.getTransposed()) {
+    int64_t rows = type.getSize(1), columns = type.getSize(2);
+    element = element % columns * rows + element / columns;
+  }
+  return row * array.stride + element;
+}
+
 static Error runLoad(TileExecutor &e, tile::LoadOp op) {
   CallerArray array = e.machine.arrays.lookup(op.getArray());
   Tile tile = e.getTile(op.getTile());
@@ -41,10 +50,12 @@ static Error runLoad(TileExecutor &e, tile::LoadOp op) {
     return error;
   Contents contents{SmallVector<int64_t>(tile.type.getShape()), {}};
   contents.shape[0] = rows;
-  mlir::Type type = op.getArray().getType().getElementType();
+  tile::TileType type = op.getArray().getType();
   for (int64_t row = 0, width = contents.width(); row < rows; ++row)
     for (int64_t i = 0; i < width; ++i)
-      contents.values.push_back(array.data ? e.machine.roundTo(type, array.data[(first + row) * array.stride + i]) : 0);
+      contents.values.push_back(
+          array.data ? e.machine.roundTo(type.getElementType(), array.data[findPlace(type, array, first + row, i)])
+                     : 0);
   e.machine.write(op, tile, contents);
   return Error::success();
 }
@@ -62,10 +73,11 @@ static Error runStore(TileExecutor &e, tile::StoreOp op) {
                                    " has no meaning: " + e.machine.holes.describe(value));
   if (!array.data)
     return Error::success();
-  mlir::Type type = op.getArray().getType().getElementType();
+  tile::TileType type = op.getArray().getType();
   for (int64_t row = 0, width = contents.width(); row < rows; ++row)
     for (int64_t i = 0; i < width; ++i)
-      array.data[(first + row) * array.stride + i] = e.machine.roundTo(type, contents.values[row * width + i]);
+      array.data[findPlace(type, array, first + row, i)] =
+          e.machine.roundTo(type.getElementType(), contents.values[row * width + i]);
   return Error::success();
 }
 

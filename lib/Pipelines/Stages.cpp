@@ -26,6 +26,8 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   ConvertDGPSToChunkPassOptions conversion;
   conversion.chunk = options.chunk.value_or(conversion.chunk);
   conversion.remains = !options.target.isCPU(); // for chains that begin within a sequence
+  // One token reads and writes the state once, which is fast as the caller has it.
+  conversion.declared = options.chunk == 1;
   passes.addPass(createConvertDGPSToChunkPass(conversion));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());

@@ -137,3 +137,17 @@ check.run @parts (s = [7, 8], v = [[1, 2, 3], [4, 5, 6]], w = [10, 20])
          longer = [[10, 20, 7, 2, 3], [10, 20, 8, 5, 6]],
          rows = [[[2, 3], [10, 20]], [[5, 6], [10, 20]]],
          taller = [[[10, 20], [2, 3]], [[10, 20], [5, 6]]])
+
+// Of a transposed state the caller has the transpose, before the tokens and after them.
+chunk.program @transposed {} chunk 1 {
+  %q = chunk.input "q" : tensor<1x2xf32>
+  %k = chunk.input "k" : tensor<1x2xf32>
+  %v = chunk.input "v" : tensor<1x3xf32>
+  %S = chunk.state "S" transposed : tensor<3x2xf32>
+  %o = chunk.read %q, %S : tensor<1x2xf32>, tensor<3x2xf32>
+  %S1 = chunk.advance %S, %v, %k : tensor<3x2xf32>, tensor<1x3xf32>, tensor<1x2xf32>
+  chunk.output "o" %o : tensor<1x3xf32>
+  chunk.next %S, %S1 : tensor<3x2xf32>
+}
+check.run @transposed tokens 1 (q = [[1, 10]], k = [[1, 2]], v = [[3, 4, 5]], S = [[1, 2, 3], [4, 5, 6]])
+  gives (o = [[41, 52, 63]], S = [[4, 6, 8], [10, 13, 16]])

@@ -16,6 +16,22 @@ tile.kernel @copy required 2 workspace 0 {
 check.run @copy tokens 2 ([[1, 2], [3, 4], [5, 6]], [[7, 7], [7, 7], [7, 7], [7, 7]])
   gives ([[1, 2], [3, 4], [5, 6]], [[7, 7], [3, 4], [5, 6], [7, 7]])
 
+// The caller has each row's transpose.
+!M = !tile.tile<?x2x3xf32, global>
+!MT = !tile.tile<?x2x3xf32, global, transposed>
+!R = !tile.tile<1x2x3xf32, local, [6, 3, 1]>
+tile.kernel @transposed required 2 workspace 0 {
+^bb0(%x: !MT, %y: !M, %z: !MT, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %a = tile.alloc : !R
+  tile.load %x[%one] rows %one into %a : !MT into !R
+  tile.store %a rows %one to %y[%zero] : !R to !M
+  tile.store %a rows %one to %z[%zero] : !R to !MT
+}
+check.run @transposed ([[7, 7, 7, 7, 7, 7], [1, 4, 2, 5, 3, 6]], [[0, 0, 0, 0, 0, 0]], [[0, 0, 0, 0, 0, 0]])
+  gives ([[7, 7, 7, 7, 7, 7], [1, 4, 2, 5, 3, 6]], [[1, 2, 3, 4, 5, 6]], [[1, 4, 2, 5, 3, 6]])
+
 // A vector goes along the dimension that is named; an index says where an element is.
 tile.kernel @map required 3 workspace 0 {
 ^bb0(%x: !G, %y: !G, %z: !G, %tokens: i64):

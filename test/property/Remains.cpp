@@ -1,5 +1,5 @@
 #include "property/Remains.h"
-#include "Interpreter/ChunkInterpreter.h"
+#include "Interpreter/ChunkRunner.h"
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace recur;
@@ -31,9 +31,10 @@ static double distance(const Array &a, const Array &b, bool isRow, int64_t part)
   return std::sqrt(sum);
 }
 
-static Array withoutHead(Array array) {
+/// The head's matrix, as the program has it.
+static Array takeState(StateOp state, Array array) {
   array.shape.erase(array.shape.begin(), array.shape.begin() + 2);
-  return array;
+  return state.getTransposed() ? interpreter::transpose(array) : array;
 }
 
 std::string property::findWrongRemains(ProgramOp given, const data::Data &data) {
@@ -55,8 +56,10 @@ std::string property::findWrongRemains(ProgramOp given, const data::Data &data) 
     const Array &bounds = whole->outputs.at(bound);
     if (bounds.values != other->outputs.at(bound).values)
       continue; // it depends on the state, and there is none
-    Array before = withoutHead(data.initial.at(name)), after = withoutHead(whole->final.at(name));
-    Array nothing = withoutHead(initial), rest = withoutHead(other->final.at(name));
+    llvm::SmallVector<StateOp> states(program.getStates());
+    StateOp state = *llvm::find_if(states, [&](StateOp one) { return one.getName() == name; });
+    Array before = takeState(state, data.initial.at(name)), after = takeState(state, whole->final.at(name));
+    Array nothing = takeState(state, initial), rest = takeState(state, other->final.at(name));
     size_t count = *countElements(shapePerToken(remains.getBound()));
     bool isRow = before.shape.back() != int64_t(count);
     for (size_t part = 0; part < count; ++part) {

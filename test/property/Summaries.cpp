@@ -1,6 +1,7 @@
 #include "property/Summaries.h"
 #include "Interpreter/ChunkInterpreter.h"
 #include "Interpreter/ChunkMeaning.h"
+#include "Interpreter/ChunkRunner.h"
 #include "dialects/Chunk/ChunkSummaryParts.h"
 
 using namespace recur;
@@ -10,7 +11,7 @@ using chunk::SummaryKind;
 /// What a state of a summary is before the first token, for one head of one sequence.
 static Array makeStart(chunk::StateOp state, double number, bool isIdentity) {
   Array array{{1, 1}, {}};
-  llvm::append_range(array.shape, chunk::tensorOf(state).getShape());
+  llvm::append_range(array.shape, state.getCallerShape());
   array.values.assign(*countElements(array.shape), number);
   for (int64_t i = 0, side = array.shape.back(); isIdentity && i < side; ++i)
     array.values[i * (side + 1)] = 1;
@@ -48,10 +49,14 @@ std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<
     if (!after)
       return llvm::toString(after.takeError());
     Array scales = parts.scales ? withoutHead(after->final.at(parts.scales.getName().str())) : Array();
-    Array got =
-        interpreter::applySummary(interpreter::Arithmetic(interpreter::Rounding::exact), kind,
-                                  withoutHead(data.initial.at(name)), withoutHead(after->final.at(name + ".map")),
-                                  withoutHead(after->final.at(name + ".offset")), parts.scales ? &scales : nullptr);
+    // The maps are of the program's state, of which the caller may have the transpose.
+    auto swap = [&](const Array &array) {
+      return parts.offset.getTransposed() ? interpreter::transpose(array) : array;
+    };
+    Array got = swap(interpreter::applySummary(
+        interpreter::Arithmetic(interpreter::Rounding::exact), kind, swap(withoutHead(data.initial.at(name))),
+        withoutHead(after->final.at(name + ".map")), swap(withoutHead(after->final.at(name + ".offset"))),
+        parts.scales ? &scales : nullptr));
     const Array &want = whole->final.at(name);
     double largest = 1;
     for (double x : want.values)

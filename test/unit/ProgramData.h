@@ -26,7 +26,7 @@ inline data::Data drawProgramData(chunk::ProgramOp program, const data::Sizes &s
   for (chunk::ParamOp param : program.getParams())
     data.params[param.getName().str()] = fill(data::Role::Param, param.getName(), chunk::shapePerToken(param));
   for (chunk::StateOp state : program.getStates())
-    data.initial[state.getName().str()] = fill(data::Role::Initial, state.getName(), chunk::tensorOf(state).getShape());
+    data.initial[state.getName().str()] = fill(data::Role::Initial, state.getName(), state.getCallerShape());
   return data;
 }
 

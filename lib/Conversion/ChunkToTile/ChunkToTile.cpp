@@ -74,12 +74,36 @@ void Planner::load(chunk::KeptOp kept) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointAfter(lastLoad);
   Value chunk = arith::DivUIOp::create(builder, loc, firstToken, constant(program.getChunk()));
-  bool isNumber = chunk::tensorOf(kept).getRank() == 0, isTransposed = structure.isTransposed(kept);
-  Value tile = make(kept), given = isTransposed ? alloc(chunk::tensorOf(kept).getShape()) : tile;
-  lastLoad =
-      LoadOp::create(builder, loc, keptArrays.lookup(kept), chunk, constant(1), isNumber ? given : withTokens(given));
-  if (isTransposed)
-    lastLoad = TransposeOp::create(builder, loc, given, constant(tileOf(given).getSize(0)), tile);
+  lastLoad = loadState(kept, kept.getTransposed(), keptArrays.lookup(kept), chunk);
+}
+
+/// A CTA's array says itself that the caller has the transpose; a core loads what the caller has.
+bool Planner::liesAsGiven(Value state, bool isGivenTransposed) const {
+  return machine.isCTA() || isTransposed(state) == isGivenTransposed;
+}
+
+/// A state has one row of the array, of its sizes.
+Value Planner::asRow(Value state, Value tile) {
+  return chunk::tensorOf(state).getRank() == 0 ? tile : withTokens(tile);
+}
+
+Operation *Planner::loadState(Value state, bool isGivenTransposed, Value array, Value row) {
+  Value tile = make(state), given = tile;
+  if (!liesAsGiven(state, isGivenTransposed)) {
+    TileType type = tileOf(tile);
+    given = alloc({type.getSize(1), type.getSize(0)});
+  }
+  Operation *last = LoadOp::create(builder, loc, array, row, constant(1), asRow(state, given));
+  if (given != tile)
+    last = TransposeOp::create(builder, loc, given, constant(tileOf(given).getSize(0)), tile);
+  return last;
+}
+
+void Planner::storeState(chunk::StateOp state, Value array, Value row) {
+  Value tile = tiles[state];
+  if (!liesAsGiven(state, state.getTransposed()))
+    tile = transpose(tile, constant(tileOf(tile).getSize(0)));
+  StoreOp::create(builder, loc, asRow(state, tile), constant(1), array, row);
 }
 
 Value Planner::make(Value value) {
@@ -229,33 +253,37 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
                                  /*awaits=*/DenseI64ArrayAttr(), /*channels=*/IntegerAttr());
   Block &body = kernel.getBody().emplaceBlock();
-  auto addArray = [&](ArrayRef<int64_t> perToken, Type element) -> Value {
+  auto addArray = [&](ArrayRef<int64_t> perToken, Type element, bool isTransposed = false) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};
     llvm::append_range(shape, perToken);
-    return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0), loc);
+    return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0, isTransposed), loc);
   };
   SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays, keptStateArrays;
   Type f32 = builder.getF32Type();
   auto storedType = [&](auto op) -> Type { return analysis::getStoredType(op.getStored(), context); };
+  auto addState = [&](auto state) {
+    return machine.isCTA() ? addArray(chunk::tensorOf(state).getShape(), f32, state.getTransposed())
+                           : addArray(state.getCallerShape(), f32);
+  };
   for (chunk::InputOp input : inputs)
     inputArrays[input] = addArray(chunk::shapePerToken(input), storedType(input));
   for (chunk::ParamOp param : params)
     paramArrays.push_back(addArray(chunk::shapePerToken(param), storedType(param)));
   for (chunk::StateOp state : states)
-    initialArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+    initialArrays.push_back(addState(state));
   for (chunk::OutputOp output : outputs)
     outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), storedType(output)));
   for (chunk::StateOp state : states)
-    finalArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+    finalArrays.push_back(addState(state));
   for (chunk::TakeOp op : program.getTaken())
     phaseArrays[op] = addPhaseArray(body, op.getType(), op.getWhole(), op.getRounded());
   for (chunk::GiveOp op : program.getGiven())
     phaseArrays[op] = addPhaseArray(body, op.getValue().getType(), op.getWhole(), op.getRounded());
   for (chunk::KeptOp kept : program.getKept())
-    keptArrays[kept] = addArray(chunk::tensorOf(kept).getShape(), f32);
+    keptArrays[kept] = addState(kept);
   if (program.getKeeps())
     for (chunk::StateOp state : states)
-      keptStateArrays.push_back(addArray(chunk::tensorOf(state).getShape(), f32));
+      keptStateArrays.push_back(addState(state));
   Value allTokens = body.addArgument(builder.getI64Type(), loc);
 
   OpBuilder::InsertionGuard guard(builder);
@@ -264,20 +292,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   firstOp = zero.getDefiningOp();
   for (auto [param, array] : llvm::zip(params, paramArrays))
     LoadOp::create(builder, loc, array, zero, one, isFactorOfData(param) ? makeRounded(param) : make(param));
-  // A state as the caller has it: one row of its sizes.
-  auto asRow = [&](Value tile, chunk::StateOp state) {
-    return chunk::tensorOf(state).getRank() == 0 ? tile : withTokens(tile);
-  };
-  for (auto [state, array] : llvm::zip(states, initialArrays)) {
-    Value tile = make(state);
-    if (!isTransposed(state)) {
-      LoadOp::create(builder, loc, array, zero, one, asRow(tile, state));
-      continue;
-    }
-    Value given = alloc(chunk::tensorOf(state).getShape());
-    LoadOp::create(builder, loc, array, zero, one, asRow(given, state));
-    TransposeOp::create(builder, loc, given, constant(tileOf(given).getSize(0)), tile);
-  }
+  for (auto [state, array] : llvm::zip(states, initialArrays))
+    loadState(state, state.getTransposed(), array, zero);
 
   int64_t size = program.getChunk();
   // Chunks without states go in any order, or at once.
@@ -310,13 +326,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
     firstToken = first;
     lastLoad = tokens.getDefiningOp();
-    for (auto [state, array] : llvm::zip(states, keptStateArrays)) {
-      Value tile = tiles[state];
-      if (isTransposed(state))
-        tile = transpose(tile, constant(tileOf(tile).getSize(0)));
-      Value chunk = arith::DivUIOp::create(builder, loc, first, constant(size));
-      StoreOp::create(builder, loc, asRow(tile, state), one, array, chunk);
-    }
+    for (auto [state, array] : llvm::zip(states, keptStateArrays))
+      storeState(state, array, arith::DivUIOp::create(builder, loc, first, constant(size)));
     if (failed(plan(program.getBody().front()))) {
       kernel.erase();
       return failure();
@@ -327,12 +338,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     if (!machine.isCTA())
       fetchAhead(loop, program.getBackward());
   }
-  for (auto [state, array] : llvm::zip(states, finalArrays)) {
-    Value tile = tiles[state];
-    if (isTransposed(state))
-      tile = transpose(tile, constant(tileOf(tile).getSize(0)));
-    StoreOp::create(builder, loc, asRow(tile, state), one, array, zero);
-  }
+  for (auto [state, array] : llvm::zip(states, finalArrays))
+    storeState(state, array, zero);
   int64_t inRegisters = 0;
   if (isParallel && machine.threads % 64 == 0) {
     if (machine.scansFirst)

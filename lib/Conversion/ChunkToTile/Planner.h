@@ -139,6 +139,12 @@ private:
   void loadInPlace(llvm::function_ref<tile::LoadOp()> make);
   /// Loads a state that was kept for this chunk.
   void load(chunk::KeptOp kept);
+  /// Whether the state's tile lies as the caller's array does, which may hold the transpose of the program's state.
+  bool liesAsGiven(mlir::Value state, bool isGivenTransposed) const;
+  mlir::Value asRow(mlir::Value state, mlir::Value tile);
+  /// Makes the state's tile, and loads a row of an array into it. Gives the last op of that.
+  mlir::Operation *loadState(mlir::Value state, bool isGivenTransposed, mlir::Value array, mlir::Value row);
+  void storeState(chunk::StateOp state, mlir::Value array, mlir::Value row);
   void planNexts();
   mlir::Value getOutput(chunk::OutputOp output);
   // Phases.cpp: what phases leave to each other.

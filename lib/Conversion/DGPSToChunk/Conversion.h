@@ -8,6 +8,7 @@
 #include "Analysis/Algebra/Materialize.h"
 #include "Analysis/RecurrenceAnalysis.h"
 #include "Conversion/DGPSToChunk/Inverses.h"
+#include "Conversion/DGPSToChunk/Passes.h"
 #include "Conversion/DGPSToChunk/Phases.h"
 #include "dialects/Chunk/ChunkTangents.h"
 #include "llvm/ADT/MapVector.h"
@@ -171,11 +172,12 @@ class ProgramBuilder {
 public:
   /// `turned`: the pairs of states that the scratch copy has in a frame that turns with them; `inverses`: those that it
   /// has as states whose writes are known.
-  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, llvm::ArrayRef<unsigned> looped,
-                 llvm::ArrayRef<TurnedPair> turned, llvm::ArrayRef<SeparatedInverse> inverses);
+  ProgramBuilder(mlir::OpBuilder &builder, dgps::RecurrenceOp scratch, const ChunkFormOptions &options,
+                 llvm::ArrayRef<unsigned> looped, llvm::ArrayRef<TurnedPair> turned,
+                 llvm::ArrayRef<SeparatedInverse> inverses);
   ~ProgramBuilder();
   /// Null where a state turned out to need a token loop.
-  chunk::ProgramOp build(bool saysWhatRemains);
+  chunk::ProgramOp build();
   llvm::ArrayRef<unsigned> getStatesToLoop() const { return statesToLoop.getArrayRef(); }
 
   // The parts of the conversion call these, which all insert at the end of the program made so far.
@@ -215,6 +217,9 @@ public:
   mlir::Location getLoc() const { return loc; }
   int64_t getChunk() const { return chunk; }
   mlir::Value stateOf(unsigned state) const { return states[state]; }
+  /// Whether the program has the state's transpose, whose columns are key channels: then all matrices that are read
+  /// with keys are one problem, whichever side the author wrote them on.
+  bool isTransposed(unsigned state) const { return transposed.contains(state); }
   void setNext(unsigned state, mlir::Value value) { nexts[state] = value; }
   void setLifted(mlir::Value value, mlir::Value tokens) { lifted[value] = tokens; }
   /// Gives all values that are the state after the token.
@@ -232,6 +237,7 @@ private:
   /// Whether the state holds, for the next token, a value that does not depend on what it held. All tokens' values are
   /// computed at once, and no value is taken for the state's because it equals what the state becomes.
   bool isDelayed(unsigned state) const;
+  void chooseTransposed();
   bool isPhase(unsigned state) const;
   /// The inverse of which the value is a read that the chunk knows; null if it is none.
   const SeparatedInverse *inverseThatReads(mlir::Value value) const;
@@ -255,6 +261,7 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   dgps::RecurrenceOp recurrence;
+  const ChunkFormOptions &options;
   int64_t chunk;
   analysis::RecurrenceAnalysis analysis;
   LoopPlan plan;
@@ -263,6 +270,7 @@ private:
   llvm::SmallVector<ScanValues, 2> scans;                       ///< by state; empty where it is no scan
   llvm::SmallVector<std::unique_ptr<DeltaState>, 2> deltas;     ///< by state; null where there is no chunk form
   llvm::SmallVector<std::unique_ptr<CoupledStates>, 1> coupled; ///< by form; null where its states go otherwise
+  llvm::SmallDenseSet<unsigned> transposed;                     ///< the states of which the program has the transpose
   llvm::SmallVector<mlir::Value, 2> states, nexts;              ///< by state: its chunk.state's result, what it becomes
   enum class Progress { Untouched, Building, Built };
   llvm::SmallVector<Progress, 2> progress;
@@ -315,6 +323,7 @@ private:
   ProgramBuilder &program;
   DeltaValues values;
   mlir::Value state;                ///< as a matrix, before the chunk
+  bool keysAreRows = false;         ///< of that matrix
   mlir::Value keyDecay, valueDecay; ///< one row for each token; null: nothing decays
   Stream solved, free;
   std::map<std::pair<bool, chunk::DecayRange>, mlir::Value> decayProducts;
@@ -338,6 +347,8 @@ protected:
   void solveWrites(mlir::Value matrix);
   mlir::Value apply(mlir::Value matrix, mlir::Value columns);
   chunk::ValueBuilder arithmetic() { return {program.getBuilder(), program.getLoc()}; }
+  /// Whether the program's matrices have keys as their rows.
+  bool keysAreRows() const;
 
   ProgramBuilder &program;
   const Orientation orientation;

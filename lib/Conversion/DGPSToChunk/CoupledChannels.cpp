@@ -276,7 +276,7 @@ void CoupledByChannels::foreseeReads(SmallVectorImpl<Look> &looks) {
 /// What is left of the states before the chunk. Read from the value side, it is the result that decays.
 Value CoupledByChannels::readPast(const Answer &answer, Value crossed) {
   Value result;
-  bool left = (orientation == Orientation::Left) != bool(crossed);
+  bool left = keysAreRows() != bool(crossed);
   auto read = [&](Value rows, Value state) {
     return ReadOp::create(program.getBuilder(), program.getLoc(), rows, state, left).getResult();
   };
@@ -385,7 +385,7 @@ void CoupledByChannels::buildWrites(ArrayRef<Answer> erased) {
 void CoupledByChannels::buildAdvance(unsigned member) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  bool left = orientation == Orientation::Left;
+  bool left = keysAreRows();
   ValueBuilder sums = arithmetic();
   Value rows = keys[member] ? written : program.spread(program.constant(0), values.valueSize);
   Value columns = keys[member] ? keys[member] : program.spread(program.constant(0), values.keySize);

@@ -196,6 +196,11 @@ void CoupledByNumbers::buildTogether() {
   }
 }
 
+bool CoupledStates::keysAreRows() const {
+  return orientation == Orientation::Left &&
+         llvm::none_of(members, [&](dgps::StateOp member) { return program.isTransposed(program.indexOf(member)); });
+}
+
 //===----------------------------------------------------------------------===//
 // Reads
 //===----------------------------------------------------------------------===//
@@ -205,8 +210,8 @@ Value CoupledByNumbers::scaledRead(Value factor, Value rows, unsigned member, bo
     return {};
   if (values.vectors.test(member))
     return program.mul(factor, arithmetic().asToken(states[member]));
-  bool left = (values.orientation == Orientation::Left) != crossed;
-  return program.mul(factor, ReadOp::create(program.getBuilder(), program.getLoc(), rows, states[member], left));
+  return program.mul(
+      factor, ReadOp::create(program.getBuilder(), program.getLoc(), rows, states[member], keysAreRows() != crossed));
 }
 
 /// What is left of the states before the chunk; null rows are those that read vectors.
@@ -362,12 +367,11 @@ void CoupledByNumbers::finishVector(unsigned member) {
 void CoupledByNumbers::buildAdvance(unsigned member) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  bool left = values.orientation == Orientation::Left;
   Value decay = total[member][member] ? total[member][member] : program.constant(0), result;
   Value factors = after[member].writes ? LastOp::create(builder, loc, after[member].writes).getResult() : Value();
   Value rows = factors ? program.mul(factors, written) : program.spread(program.constant(0), values.valueSize);
   Value columns = factors ? keys : program.spread(program.constant(0), values.keySize);
-  if (left)
+  if (keysAreRows())
     result = AdvanceOp::create(builder, loc, states[member], columns, rows, Value(), decay);
   else
     result = AdvanceOp::create(builder, loc, states[member], rows, columns, decay, Value());

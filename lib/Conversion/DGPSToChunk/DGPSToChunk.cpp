@@ -13,10 +13,11 @@ using namespace recur::chunk;
 using namespace recur::conversion;
 using recur::analysis::StateClass;
 
-ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, int64_t chunk, ArrayRef<unsigned> looped,
-                               ArrayRef<TurnedPair> turned, ArrayRef<SeparatedInverse> inverses)
-    : builder(builder), loc(scratch.getLoc()), recurrence(scratch), chunk(chunk), analysis(scratch),
-      plan(analysis, looped), turned(turned), inverses(inverses) {}
+ProgramBuilder::ProgramBuilder(OpBuilder &builder, dgps::RecurrenceOp scratch, const ChunkFormOptions &options,
+                               ArrayRef<unsigned> looped, ArrayRef<TurnedPair> turned,
+                               ArrayRef<SeparatedInverse> inverses)
+    : builder(builder), loc(scratch.getLoc()), recurrence(scratch), options(options), chunk(options.chunk),
+      analysis(scratch), plan(analysis, looped), turned(turned), inverses(inverses) {}
 ProgramBuilder::~ProgramBuilder() = default;
 
 Value ProgramBuilder::giveUp(Value matrix, ArrayRef<int64_t> shape) {
@@ -253,16 +254,35 @@ bool ProgramBuilder::isOfChunk(unsigned state) const {
   return llvm::any_of(turned, [&](const TurnedPair &pair) { return llvm::is_contained(pair.ofChunk, state); });
 }
 
+/// Matrices whose keys are their rows. Both parts of a number lie alike, for they are added up.
+void ProgramBuilder::chooseTransposed() {
+  if (options.asDeclared)
+    return;
+  for (auto [index, facts] : llvm::enumerate(analysis.getStates())) {
+    CoupledStates *shared = coupledOf(index);
+    bool isMatrix = dgps::shapeOf(dgps::StateOp(facts.op).getResult()).size() == 2;
+    if (isMatrix && ((deltas[index] && deltas[index]->getValues().orientation == Orientation::Left) ||
+                     (shared && shared->getOrientation() == Orientation::Left)))
+      transposed.insert(index);
+  }
+  for (const TurnedPair &pair : turned)
+    if (isTransposed(pair.real) != isTransposed(pair.imaginary)) {
+      transposed.erase(pair.real);
+      transposed.erase(pair.imaginary);
+    }
+}
+
 void ProgramBuilder::turnNexts() {
   ValueBuilder build(builder, loc);
   for (const TurnedPair &pair : turned) {
+    bool areRows = pair.transposed != isTransposed(pair.real); // of the program's matrices, what is turned together
     Value phase = build.asToken(nexts[pair.getPhase()]), cosine = map(Function::Cos, phase),
           sine = map(Function::Sin, phase);
     bool isVector = chunk::tensorOf(phase).getRank() > 1;
     auto times = [&](Value factor, Value state) -> Value {
       if (!pair.isMatrix || !isVector)
         return build.mul(factor, state);
-      return pair.transposed ? map(Function::ScaleRows, {factor, state}) : map(Function::ScaleCols, {state, factor});
+      return areRows ? map(Function::ScaleRows, {factor, state}) : map(Function::ScaleCols, {state, factor});
     };
     Value a = build.asToken(nexts[pair.real]), b = build.asToken(nexts[pair.imaginary]);
     auto written = [&](unsigned part) {
@@ -273,7 +293,7 @@ void ProgramBuilder::turnNexts() {
         Value key = build.asToken(nexts[*write.keys[part]]);
         Value value = write.value ? build.asToken(nexts[*write.value]) : Value();
         if (value)
-          key = pair.transposed ? map(Function::Outer, {key, value}) : map(Function::Outer, {value, key});
+          key = areRows ? map(Function::Outer, {key, value}) : map(Function::Outer, {value, key});
         sum = build.add(sum, key);
       }
       return sum;
@@ -293,7 +313,7 @@ void ProgramBuilder::sayWhatRemains() {
       RemainsOp::create(builder, loc, dgps::StateOp(facts.op).getName(), bound);
 }
 
-ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
+ProgramOp ProgramBuilder::build() {
   MLIRContext *context = builder.getContext();
   const algebra::Expressions &expressions = analysis.getExpressions();
   plan.findBodies();
@@ -333,6 +353,7 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
       scans[index] = materializeScan(analysis, index);
   }
   plan.findBodies();
+  chooseTransposed();
 
   auto program = ProgramOp::create(builder, loc, recurrence.getSymName(), recurrence.getDims(), chunk);
   OpBuilder::InsertionGuard guard(builder);
@@ -345,12 +366,16 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
                                     param.getNameAttr(), param.getStoredAttr());
-  for (auto [index, state] : llvm::enumerate(recurrence.getStates()))
-    states.push_back(
-        isOfChunk(index)
-            ? ValueBuilder(builder, loc).stateConstant(0, makeTensor(context, dgps::shapeOf(state.getResult())))
-            : StateOp::create(builder, state.getLoc(), makeTensor(context, dgps::shapeOf(state.getResult())),
-                              state.getNameAttr(), state.getStoredAttr()));
+  for (auto [index, state] : llvm::enumerate(recurrence.getStates())) {
+    SmallVector<int64_t> shape(dgps::shapeOf(state.getResult()));
+    if (isTransposed(index))
+      std::swap(shape[0], shape[1]);
+    RankedTensorType type = makeTensor(context, shape);
+    states.push_back(isOfChunk(index)
+                         ? ValueBuilder(builder, loc).stateConstant(0, type)
+                         : StateOp::create(builder, state.getLoc(), type, state.getNameAttr(), state.getStoredAttr(),
+                                           isTransposed(index) ? builder.getUnitAttr() : UnitAttr()));
+  }
   nexts.resize(states.size());
   for (unsigned state = 0; state < states.size() && statesToLoop.empty(); ++state)
     buildState(state);
@@ -367,7 +392,7 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   for (auto [index, state] : llvm::enumerate(states))
     if (!isOfChunk(index))
       NextOp::create(builder, loc, state, nexts[index]);
-  if (saysWhatRemains)
+  if (options.remains)
     sayWhatRemains();
   // What was made in advance and is not needed goes.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
@@ -376,8 +401,8 @@ ProgramOp ProgramBuilder::build(bool saysWhatRemains) {
   return program;
 }
 
-ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk,
-                                            bool saysWhatRemains) {
+ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::RecurrenceOp recurrence,
+                                            const ChunkFormOptions &options) {
   // A state that turns out to be needed in a way that its chunk form does not give goes token by token. All states in
   // one loop is always a program, so this ends.
   llvm::SetVector<unsigned> looped;
@@ -391,8 +416,8 @@ ProgramOp recur::conversion::convertToChunk(OpBuilder &builder, dgps::Recurrence
       turned = separatePhases(*scratch);
       inverses = separateInverses(*scratch);
     }
-    ProgramBuilder program(builder, *scratch, chunk, looped.getArrayRef(), turned, inverses);
-    if (ProgramOp result = program.build(saysWhatRemains))
+    ProgramBuilder program(builder, *scratch, options, looped.getArrayRef(), turned, inverses);
+    if (ProgramOp result = program.build())
       return result;
     // What goes token by token is as well turned there, and knows its own reads.
     if (!turned.empty() || !inverses.empty()) {
@@ -420,7 +445,7 @@ struct ConvertDGPSToChunkPass : recur::conversion::impl::ConvertDGPSToChunkPassB
     }
     for (auto recurrence : llvm::make_early_inc_range(getOperation().getOps<dgps::RecurrenceOp>())) {
       OpBuilder builder(recurrence);
-      convertToChunk(builder, recurrence, chunk, remains);
+      convertToChunk(builder, recurrence, {chunk, remains, declared});
       recurrence.erase();
     }
   }

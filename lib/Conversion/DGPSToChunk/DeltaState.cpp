@@ -48,8 +48,7 @@ Value DeltaState::decayTo(bool ofKeys, Point point) {
 }
 
 Value DeltaState::readState(Value rows, bool crossed) {
-  bool left = (values.orientation == Orientation::Left) != crossed;
-  return ReadOp::create(program.getBuilder(), program.getLoc(), rows, state, left);
+  return ReadOp::create(program.getBuilder(), program.getLoc(), rows, state, keysAreRows != crossed);
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,6 +123,7 @@ Value DeltaState::readout(const ReadoutValue &readout) {
 void DeltaState::build(unsigned index) {
   OpBuilder &builder = program.getBuilder();
   state = program.stateOf(index);
+  keysAreRows = values.orientation == Orientation::Left && !program.isTransposed(index);
   if (values.orientation == Orientation::Vector)
     state =
         ReshapeStateOp::create(builder, program.getLoc(), makeTensor(builder.getContext(), {1, values.keySize}), state);
@@ -239,12 +239,11 @@ bool DeltaState::mayKeepErrors() const {
 void DeltaState::buildAdvance(unsigned index) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  bool left = values.orientation == Orientation::Left;
   Value result = state;
   Value keyTotal = decayProduct(true, DecayRange::Total), valueTotal = decayProduct(false, DecayRange::Total);
   // The decay of the chunk goes with the first writes that are added.
   auto advance = [&](Value written, Value keys, bool isPrecise = false) {
-    if (left)
+    if (keysAreRows)
       result = AdvanceOp::create(builder, loc, result, keys, written, valueTotal, keyTotal);
     else
       result = AdvanceOp::create(builder, loc, result, written, keys, keyTotal, valueTotal, isPrecise);

@@ -133,7 +133,7 @@ void ProgramBuilder::buildKnownReads(const SeparatedInverse &inverse) {
     factor = build.mul(decay, factor);
   }
   auto read = [&](Value rows, Value matrix, bool isLeft) -> Value {
-    return chunk::ReadOp::create(builder, loc, rows, matrix, isLeft);
+    return chunk::ReadOp::create(builder, loc, rows, matrix, isLeft != isTransposed(inverse.state));
   };
   // What the rows see of the columns, and what the columns that come later see of the rows.
   auto interact = [&](Value rows, Value columns) -> Value {

@@ -14,9 +14,15 @@ namespace recur::conversion {
 #define GEN_PASS_REGISTRATION
 #include "Conversion/DGPSToChunk/Passes.h.inc"
 
+struct ChunkFormOptions {
+  int64_t chunk;
+  bool remains = false;    ///< the program bounds what a chunk leaves of its delta states, as far as that is known
+  bool asDeclared = false; ///< delta states whose keys are their rows stay so; else the program has the transpose
+};
+
 /// Builds, at the builder's place, the chunk program that computes what `recurrence` does. The recurrence stays as it
-/// is. With `saysWhatRemains` the program bounds what a chunk leaves of its delta states, as far as that is known.
-chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence, int64_t chunk,
-                                bool saysWhatRemains = false);
+/// is.
+chunk::ProgramOp convertToChunk(mlir::OpBuilder &builder, dgps::RecurrenceOp recurrence,
+                                const ChunkFormOptions &options);
 
 } // namespace recur::conversion

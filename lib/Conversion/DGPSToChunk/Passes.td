@@ -12,6 +12,9 @@ def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
     anything else, and the states that it reads as whole matrices, a token loop within the chunk. The rest of the token's
     program becomes arithmetic on all tokens of the chunk.
 
+    A delta state has keys as its columns, whichever side they are on in the recurrence: of one that is read as `k @ S` the
+    program has the transpose, and says so (`chunk.state "S" transposed`).
+
     Before:
     ```mlir
     dgps.recurrence @linear_attention {} {
@@ -44,7 +47,8 @@ def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"chunk", "chunk", "int64_t", "64", "tokens of a chunk">,
-                 Option<"remains", "remains", "bool", "false", "say how much a chunk leaves of a delta state, where that is known (`chunk.remains`)">];
+                 Option<"remains", "remains", "bool", "false", "say how much a chunk leaves of a delta state, where that is known (`chunk.remains`)">,
+                 Option<"declared", "declared", "bool", "false", "delta states as the recurrence has them, also where keys are their rows">];
   let dependentDialects = ["::recur::chunk::ChunkDialect", "::recur::dgps::DGPSDialect"];
 }
 

@@ -112,6 +112,7 @@ private:
   };
   ArrayOfLane findArrayOfLane(int64_t from, int64_t count);
   CallerArray findArray(mlir::BlockArgument array, bool isState = false);
+  llvm::SmallVector<mlir::Value, 2> findInnerStrides(mlir::BlockArgument array);
   /// Where a chain's final state goes, found anew where it is stored: it would take registers of the loop.
   CallerArray findFinal();
   void findArrays();

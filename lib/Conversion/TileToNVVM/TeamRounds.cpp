@@ -298,10 +298,6 @@ void KernelLowering::forgetWhereArraysBegin() {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
   Value nowhere = LLVM::ZeroOp::create(builder, loc, pointer), none = arith::ConstantIntOp::create(builder, loc, 0, 64);
   for (BlockArgument array : kernel.getBody().getArguments().drop_back()) {
-    CallerArray known{nowhere, cast<TileType>(array.getType()), none, {}};
-    if (known.type.getRank() > 2)
-      for (abi::ArrayWord stride : {abi::RowStrideWord, abi::ColumnStrideWord})
-        known.innerStrides.push_back(word(abi::getWord(int(array.getArgNumber()), stride), builder.getI64Type()));
-    arrays[array] = known;
+    arrays[array] = {nowhere, cast<TileType>(array.getType()), none, findInnerStrides(array)};
   }
 }

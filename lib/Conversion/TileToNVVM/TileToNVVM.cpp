@@ -177,14 +177,26 @@ void KernelLowering::beginFunction() {
   scratch = team.offset(scratch, own, byte);
 }
 
+SmallVector<Value, 2> KernelLowering::findInnerStrides(BlockArgument argument) {
+  auto type = cast<TileType>(argument.getType());
+  if (type.getRank() < 3)
+    return {};
+  abi::ArrayWord outer = abi::RowStrideWord, inner = abi::ColumnStrideWord;
+  if (type.getTransposed()) // the words are of the array as the caller has it
+    std::swap(outer, inner);
+  auto array = [&](abi::ArrayWord index) {
+    return word(abi::getWord(int(argument.getArgNumber()), index), builder.getI64Type());
+  };
+  return {array(outer), array(inner)};
+}
+
 CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
   auto type = cast<TileType>(argument.getType());
   auto number = int(argument.getArgNumber());
-  auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
-  CallerArray found{{}, type, array(abi::TokenStrideWord), {}};
+  Value tokenStride = word(abi::getWord(number, abi::TokenStrideWord), builder.getI64Type());
+  CallerArray found{{}, type, tokenStride, {}};
   found.pointer = findFirst(number, type.getElementType(), isState);
-  if (type.getRank() > 2)
-    found.innerStrides = {array(abi::RowStrideWord), array(abi::ColumnStrideWord)};
+  found.innerStrides = findInnerStrides(argument);
   return found;
 }
 

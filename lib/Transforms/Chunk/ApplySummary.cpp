@@ -25,8 +25,10 @@ ProgramOp recur::chunk::makeApplyProgram(OpBuilder &builder, ProgramOp summary) 
   program.setFactorsAttr(summary.getFactorsAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&program.getBody().front());
-  auto copyOf = [&](StateOp part) { return StateOp::create(builder, loc, part.getType(), part.getName()); };
-  auto state = StateOp::create(builder, loc, parts.offset.getType(), name);
+  auto copyOf = [&](StateOp part) {
+    return StateOp::create(builder, loc, part.getType(), part.getName(), TypeAttr(), part.getTransposed());
+  };
+  auto state = StateOp::create(builder, loc, parts.offset.getType(), name, TypeAttr(), parts.offset.getTransposed());
   StateOp scales = parts.scales ? copyOf(parts.scales) : StateOp();
   StateOp map = copyOf(parts.map), offset = copyOf(parts.offset);
   // Maps from a side are products with matrices, of which a vector is the only row.

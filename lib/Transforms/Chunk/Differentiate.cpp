@@ -77,9 +77,10 @@ void Differentiator::turnStates() {
   SmallVector<std::pair<Value, Value>> ends;
   for (StateOp state : gradient.getStates()) {
     OpBuilder before(state);
-    auto kept = KeptOp::create(before, state.getLoc(), state.getType(), state.getName());
-    auto cotangent =
-        StateOp::create(before, state.getLoc(), state.getType(), builder.getStringAttr("gradient." + state.getName()));
+    auto kept = KeptOp::create(before, state.getLoc(), state.getType(), state.getNameAttr(), state.getTransposedAttr());
+    auto cotangent = StateOp::create(before, state.getLoc(), state.getType(),
+                                     builder.getStringAttr("gradient." + state.getName()), TypeAttr(),
+                                     state.getTransposedAttr());
     NextOp next = state.getNext();
     Value end = next.getValue() == state.getResult() ? kept.getResult() : next.getValue();
     next.erase();

@@ -242,7 +242,8 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
   llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
-    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName(), state.getStoredAttr());
+    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getNameAttr(),
+                                    state.getStoredAttr(), state.getTransposedAttr());
   for (StateOp state : leading) {
     Value own = states[state];
     Location loc = state.getLoc();

@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --split-input-file --convert-dgps-to-chunk=chunk=16 --canonicalize --cse --chunk-dead-streams | FileCheck %s --implicit-check-not=chunk.interaction --implicit-check-not=chunk.solve
+// RUN: recur-opt %s --split-input-file --convert-dgps-to-chunk="chunk=16 declared" | FileCheck %s --check-prefix=DECLARED
 
 // One interaction, and no solve: nothing is erased.
 // CHECK-LABEL: chunk.program @linear_attention {K = 8 : i64, V = 4 : i64} chunk 16 {
@@ -321,14 +322,19 @@ dgps.recurrence @dfw {K = 8 : i64, V = 4 : i64} {
 
 // -----
 
-// A state that is read from the left is the transposed problem.
+// Of a state that is read from the left the program has the transpose: keys are columns of every state. As declared, it is
+// read and advanced as it is.
+// DECLARED-LABEL: chunk.program @abc {K = 8 : i64, M = 3 : i64, V = 4 : i64} chunk 16 {
+// DECLARED: %Sk = chunk.state "Sk" : tensor<8x3xf32>
+// DECLARED: chunk.advance %Sk, %k, %phi : tensor<8x3xf32>, tensor<16x8xf32>, tensor<16x3xf32>
+// DECLARED: chunk.read left %q, %Sk : tensor<16x8xf32>, tensor<8x3xf32>
 // CHECK-LABEL: chunk.program @abc {K = 8 : i64, M = 3 : i64, V = 4 : i64} chunk 16 {
 // CHECK-DAG: %[[C0:.*]] = chunk.constant 0.35355339059327373 : tensor<1xf32>
-// CHECK: %Sk = chunk.state "Sk" : tensor<8x3xf32>
+// CHECK: %Sk = chunk.state "Sk" transposed : tensor<3x8xf32>
 // CHECK: %Sv = chunk.state "Sv" : tensor<4x3xf32>
-// CHECK: %[[V1:[a-z0-9_]+]] = chunk.advance %Sk, %k, %phi : tensor<8x3xf32>, tensor<16x8xf32>, tensor<16x3xf32>
+// CHECK: %[[V1:[a-z0-9_]+]] = chunk.advance %Sk, %phi, %k : tensor<3x8xf32>, tensor<16x3xf32>, tensor<16x8xf32>
 // CHECK: %[[V2:[a-z0-9_]+]] = chunk.advance %Sv, %v, %phi : tensor<4x3xf32>, tensor<16x4xf32>, tensor<16x3xf32>
-// CHECK: %[[V3:[a-z0-9_]+]] = chunk.read left %q, %Sk : tensor<16x8xf32>, tensor<8x3xf32>
+// CHECK: %[[V3:[a-z0-9_]+]] = chunk.read %q, %Sk : tensor<16x8xf32>, tensor<3x8xf32>
 // CHECK: %[[V4:[a-z0-9_]+]] = chunk.interaction %q, %k inclusive : tensor<16x8xf32>, tensor<16x8xf32>
 // CHECK: %[[V5:[a-z0-9_]+]] = chunk.apply %[[V4]], %phi : tensor<16x16xf32>, tensor<16x3xf32>
 // CHECK: %[[V6:[a-z0-9_]+]] = chunk.map add %[[V3]], %[[V5]] : tensor<16x3xf32>, tensor<16x3xf32>
@@ -339,7 +345,7 @@ dgps.recurrence @dfw {K = 8 : i64, V = 4 : i64} {
 // CHECK: %[[V11:[a-z0-9_]+]] = chunk.apply %[[V10]], %v : tensor<16x16xf32>, tensor<16x4xf32>
 // CHECK: %[[V12:[a-z0-9_]+]] = chunk.map add %[[V9]], %[[V11]] : tensor<16x4xf32>, tensor<16x4xf32>
 // CHECK: chunk.output "o" %[[V12]] : tensor<16x4xf32>
-// CHECK: chunk.next %Sk, %[[V1]] : tensor<8x3xf32>
+// CHECK: chunk.next %Sk, %[[V1]] : tensor<3x8xf32>
 // CHECK: chunk.next %Sv, %[[V2]] : tensor<4x3xf32>
 dgps.recurrence @abc {K = 8 : i64, M = 3 : i64, V = 4 : i64} {
   %0 = dgps.constant 0.35355339059327373 : <scalar>

@@ -898,3 +898,18 @@ chunk.program @typed {} chunk 4 {
   // expected-error @+1 {{'chunk.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
   %x = chunk.input "x" stored f64 : tensor<4xf32>
 }
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.state' op is transposed, so it must be a matrix, but it is 'tensor<3xf32>'}}
+  %S = chunk.state "S" transposed : tensor<3xf32>
+  chunk.next %S, %S : tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 backward {
+  // expected-error@+1 {{'chunk.kept' op is transposed, so it must be a matrix, but it is 'tensor<f32>'}}
+  %S = chunk.kept "S" transposed : tensor<f32>
+}

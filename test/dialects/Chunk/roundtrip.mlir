@@ -216,3 +216,12 @@ chunk.program @stored {} chunk 4 factors bf16 {
   chunk.output "y" %all stored f16 : tensor<4xf32>
   chunk.next %h, %last : tensor<f32>
 }
+
+// CHECK-LABEL: chunk.program @transposed
+chunk.program @transposed {} chunk 4 backward {
+  // CHECK: %S = chunk.kept "S" transposed : tensor<4x8xf32>
+  %S = chunk.kept "S" transposed : tensor<4x8xf32>
+  // CHECK: %{{.*}} = chunk.state "gradient.S" transposed : tensor<4x8xf32>
+  %dS = chunk.state "gradient.S" transposed : tensor<4x8xf32>
+  chunk.next %dS, %dS : tensor<4x8xf32>
+}

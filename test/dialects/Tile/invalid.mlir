@@ -20,6 +20,16 @@ tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<?x4xf32, global, [4,
 
 // -----
 
+// expected-error @below {{only a tile in global memory whose rows are matrices is transposed}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<?x4xf32, global, transposed>, %n: i64): }
+
+// -----
+
+// expected-error @below {{only a tile in global memory whose rows are matrices is transposed}}
+tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<2x4x4xf32, local, [16, 4, 1], transposed>, %n: i64): }
+
+// -----
+
 // expected-error @below {{the elements of a tile are f32, bf16 or f16, not 'f64'}}
 tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf64, local, [4, 1]>, %n: i64): }
 

@@ -182,3 +182,9 @@ tile.kernel @systems required 3 workspace 0 threads 128 shared 115200 {
   // CHECK: tile.conjugate_gradients %{{.*}}, %{{.*}}[%{{.*}}] state
   tile.conjugate_gradients %q, %k[%zero] state %G[%zero] ridge %r into %x work %w rows %n iterations 1 : !tile.tile<?x64xbf16, global>, !tile.tile<?x64xbf16, global> state !tile.tile<?x64x64xf32, global> ridge !tile.tile<1x64xf32, shared, [68, 1]> into !tile.tile<64x64xf32, shared, [68, 1]> work !tile.tile<10112xf32, shared, [1]>
 }
+
+// CHECK: tile.kernel @transposed required 1 workspace 0 {
+// CHECK-NEXT: ^bb0(%{{.*}}: !tile.tile<?x4x8xf32, global, transposed>, %{{.*}}: i64):
+tile.kernel @transposed required 1 workspace 0 {
+^bb0(%S: !tile.tile<?x4x8xf32, global, transposed>, %tokens: i64):
+}

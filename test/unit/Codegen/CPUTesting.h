@@ -125,7 +125,7 @@ inline data::Results runKernel(const LoadedKernel &kernel, chunk::ProgramOp prog
     outputs.try_emplace(output.getName().str(), type, std::vector<double>(width(shape)));
   }
   for (chunk::StateOp state : program.getStates()) {
-    auto shape = getFullShape(data::Role::Final, sizes, chunk::tensorOf(state).getShape());
+    auto shape = getFullShape(data::Role::Final, sizes, state.getCallerShape());
     results.final[state.getName().str()] = {{shape.begin(), shape.end()}, {}};
     final.try_emplace(state.getName().str(), DataType::F32, std::vector<double>(width(shape)));
   }
