@@ -47,7 +47,7 @@ static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::Progr
   case SummaryKind::Right:
   case SummaryKind::Left:
     facts.mapSide = chunk::tensorOf(parts.map).getDimSize(0);
-    facts.mapIsLeft = *summary.getSummaryKind() == SummaryKind::Left;
+    facts.mapIsLeft = (*summary.getSummaryKind() == SummaryKind::Left) != parts.map.getTransposed();
     break;
   case SummaryKind::Elementwise:
     facts.mapStart = 1;

@@ -50,13 +50,15 @@ std::string property::findWrongSummary(chunk::ProgramOp program, llvm::ArrayRef<
       return llvm::toString(after.takeError());
     Array scales = parts.scales ? withoutHead(after->final.at(parts.scales.getName().str())) : Array();
     // The maps are of the program's state, of which the caller may have the transpose.
-    auto swap = [&](const Array &array) {
-      return parts.offset.getTransposed() ? interpreter::transpose(array) : array;
+    auto swap = [](chunk::StateOp state, const Array &array) {
+      return state.getTransposed() ? interpreter::transpose(array) : array;
     };
-    Array got = swap(interpreter::applySummary(
-        interpreter::Arithmetic(interpreter::Rounding::exact), kind, swap(withoutHead(data.initial.at(name))),
-        withoutHead(after->final.at(name + ".map")), swap(withoutHead(after->final.at(name + ".offset"))),
-        parts.scales ? &scales : nullptr));
+    Array got = interpreter::applySummary(interpreter::Arithmetic(interpreter::Rounding::exact), kind,
+                                          swap(parts.offset, withoutHead(data.initial.at(name))),
+                                          swap(parts.map, withoutHead(after->final.at(name + ".map"))),
+                                          swap(parts.offset, withoutHead(after->final.at(name + ".offset"))),
+                                          parts.scales ? &scales : nullptr);
+    got = swap(parts.offset, got);
     const Array &want = whole->final.at(name);
     double largest = 1;
     for (double x : want.values)

@@ -117,7 +117,11 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   StateOp scales;
   if (decay)
     scales = StateOp::create(inside, state.getLoc(), scalesType(), nameScales(state.getName()));
-  auto map = StateOp::create(inside, state.getLoc(), mapType(), (state.getName() + ".map").str());
+  // Of a state of which the caller has the transpose, so is the map: what is from the right here is from the left
+  // there.
+  bool isTransposed = state.getTransposed() && mapType().getRank() == 2;
+  auto map =
+      StateOp::create(inside, state.getLoc(), mapType(), (state.getName() + ".map").str(), TypeAttr(), isTransposed);
   inside.setInsertionPointToEnd(&block);
   if (decay) {
     ValueBuilder build(inside, state.getLoc());

@@ -30,7 +30,7 @@ protected:
                    chunk::ParamOp::create(builder, loc, param.getType(), nameOf(param.getName()), mlir::TypeAttr()));
     for (chunk::StateOp state : program.getStates()) {
       states.push_back({state, chunk::StateOp::create(builder, loc, state.getType(), nameOf(state.getName()),
-                                                      state.getTransposed())});
+                                                      mlir::TypeAttr(), state.getTransposed())});
       tangents.set(state, states.back().second);
     }
     llvm::SmallVector<mlir::Operation *> ops;
