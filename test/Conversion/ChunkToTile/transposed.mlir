@@ -1,5 +1,5 @@
 // RUN: recur-opt %s --convert-chunk-to-tile | FileCheck %s --check-prefix=CORE --implicit-check-not=tile.transpose
-// RUN: recur-opt %s --convert-chunk-to-tile="dtype=bf16 threads=256" | FileCheck %s --check-prefix=CTA --implicit-check-not=tile.transpose
+// RUN: recur-opt %s --convert-chunk-to-tile="threads=256" | FileCheck %s --check-prefix=CTA --implicit-check-not=tile.transpose
 // RUN: recur-opt %s --chunk-differentiate --chunk-keep-states --convert-chunk-to-tile | FileCheck %s --check-prefix=GRADIENT
 
 // A core has the state as its products take it, which is how the caller has a transposed one: nothing is transposed on the
@@ -9,7 +9,7 @@
 // CORE: tile.load %[[INITIAL]]{{.*}} into <1x30x20xf32, local
 // CORE: tile.store {{.*}} to %[[FINAL]]{{.*}}<1x30x20xf32, local
 // CTA: tile.kernel @keys_as_rows
-// CTA-NEXT: ^bb0(%{{.*}}, %[[INITIAL:[a-z0-9]+]]: !tile.tile<?x20x30xf32, global, transposed>, %{{.*}}: !tile.tile<?x20xbf16, global>, %[[FINAL:[a-z0-9]+]]: !tile.tile<?x20x30xf32, global, transposed>,
+// CTA-NEXT: ^bb0(%{{.*}}, %[[INITIAL:[a-z0-9]+]]: !tile.tile<?x20x30xf32, global, transposed>, %{{.*}}: !tile.tile<?x20xf32, global>, %[[FINAL:[a-z0-9]+]]: !tile.tile<?x20x30xf32, global, transposed>,
 // CTA: tile.load %[[INITIAL]]{{.*}} : <?x20x30xf32, global, transposed> into <1x20x30xf32, shared
 // CTA: tile.store {{.*}} to %[[FINAL]]{{.*}} : <1x20x30xf32, shared{{.*}} to <?x20x30xf32, global, transposed>
 
