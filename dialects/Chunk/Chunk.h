@@ -51,6 +51,12 @@ inline mlir::RankedTensorType tensorOf(mlir::Value value) {
 /// The shape of a token value without its token dimension.
 inline llvm::ArrayRef<int64_t> shapePerToken(mlir::Value value) { return tensorOf(value).getShape().drop_front(); }
 
+/// What a row of the caller's array has of a declared value; the value may have more, which is padding.
+llvm::ArrayRef<int64_t> arrayShape(InputOp input);
+llvm::ArrayRef<int64_t> arrayShape(ParamOp param);
+llvm::ArrayRef<int64_t> arrayShape(StateOp state);
+llvm::ArrayRef<int64_t> arrayShape(OutputOp output);
+
 mlir::RankedTensorType makeTensor(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape);
 /// A token dimension and then `perToken`.
 mlir::RankedTensorType makeTokens(mlir::MLIRContext *context, int64_t tokens, llvm::ArrayRef<int64_t> perToken);

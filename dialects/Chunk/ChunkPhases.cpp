@@ -11,13 +11,13 @@ class Numbers {
 public:
   explicit Numbers(ProgramOp program) {
     for (InputOp input : program.getInputs())
-      add("input", input.getName(), shapePerToken(input));
+      add("input", input.getName(), arrayShape(input));
     for (ParamOp param : program.getParams())
-      add("param", param.getName(), shapePerToken(param));
+      add("param", param.getName(), arrayShape(param));
     for (StateOp state : program.getStates())
       add("initial", state.getName(), state.getCallerShape());
     for (OutputOp output : program.getOutputs())
-      add("output", output.getName(), shapePerToken(output.getValue()));
+      add("output", output.getName(), arrayShape(output));
     for (StateOp state : program.getStates())
       add("final", state.getName(), state.getCallerShape());
   }
@@ -31,8 +31,8 @@ public:
     for (auto [dim, sizes] : llvm::enumerate(llvm::zip(array.shape, shape)))
       if (auto [whole, part] = sizes; whole != part) {
         array.partDim = int(dim);
+        array.channels = whole;
         phase.parts = llvm::divideCeil(whole, part);
-        phase.channels = whole;
       }
     array.shape.assign(shape.begin(), shape.end());
     return array;
@@ -96,18 +96,18 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
     bool leavesToChains = false;
     for (const Crossing &crossing : listCrossings(phase))
       leavesToChains |= leave(crossing);
-    Phase described{phase.getSymName().str(), phase.getStates().empty(), givesBoundsAlone(phase, phases), 1, 0, {}};
+    Phase described{phase.getSymName().str(), phase.getStates().empty(), givesBoundsAlone(phase, phases), 1, {}};
     auto add = [&](StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
       described.arrays.push_back(numbers.find(kind, name, shape, described));
     };
     for (InputOp input : phase.getInputs())
-      add("input", input.getName(), shapePerToken(input));
+      add("input", input.getName(), arrayShape(input));
     for (ParamOp param : phase.getParams())
-      add("param", param.getName(), shapePerToken(param));
+      add("param", param.getName(), arrayShape(param));
     for (StateOp state : phase.getStates())
       add("initial", state.getName(), state.getCallerShape());
     for (OutputOp output : phase.getOutputs())
-      add("output", output.getName(), shapePerToken(output.getValue()));
+      add("output", output.getName(), arrayShape(output));
     for (StateOp state : phase.getStates())
       add("final", state.getName(), state.getCallerShape());
     for (const Crossing &crossing : listCrossings(phase))

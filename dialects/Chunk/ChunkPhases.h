@@ -22,6 +22,7 @@ struct PhaseArray {
                                     // behind them what phases leave
   llvm::SmallVector<int64_t> shape; // of a row as the caller has it, of one part
   int partDim = -1;                 // of the shape, in which parts lie one behind another; -1: the same for every part
+  int64_t channels = 0;             // that all parts have together, of which the last part may have fewer than others
 };
 
 struct Phase {
@@ -29,8 +30,6 @@ struct Phase {
   bool isParallel; // its chunks go in any order
   bool bounds;     // all that it leaves is for chains that begin within a sequence
   int64_t parts;
-  int64_t
-      channels; // that are dealt out to the parts, or 0 where there is one; the last part may have fewer than others
   std::vector<PhaseArray> arrays; // in the order of its kernel's
 };
 

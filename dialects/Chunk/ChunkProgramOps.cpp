@@ -99,11 +99,37 @@ void StateOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult
 void KeptOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void TakeOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
+static ArrayRef<int64_t> sizesOr(std::optional<ArrayRef<int64_t>> sizes, ArrayRef<int64_t> shape) {
+  return sizes.value_or(shape);
+}
+ArrayRef<int64_t> recur::chunk::arrayShape(InputOp input) { return sizesOr(input.getSizes(), shapePerToken(input)); }
+ArrayRef<int64_t> recur::chunk::arrayShape(ParamOp param) { return sizesOr(param.getSizes(), shapePerToken(param)); }
+ArrayRef<int64_t> recur::chunk::arrayShape(StateOp state) {
+  return sizesOr(state.getSizes(), tensorOf(state).getShape());
+}
+ArrayRef<int64_t> recur::chunk::arrayShape(OutputOp output) {
+  return sizesOr(output.getSizes(), shapePerToken(output.getValue()));
+}
+
+/// The caller has some of the value, along each of its dimensions.
+static LogicalResult checkSizes(Operation *op, ArrayRef<int64_t> sizes, ArrayRef<int64_t> shape) {
+  if (sizes.size() != shape.size())
+    return op->emitOpError() << "has " << shape.size() << " dimensions, but sizes of " << sizes.size();
+  for (auto [size, most] : llvm::zip(sizes, shape))
+    if (size < 1 || size > most)
+      return op->emitOpError() << "has " << most << " numbers along a dimension, of which the caller cannot have "
+                               << size;
+  return success();
+}
+
+LogicalResult InputOp::verify() { return checkSizes(*this, arrayShape(*this), shapePerToken(getResult())); }
+LogicalResult OutputOp::verify() { return checkSizes(*this, arrayShape(*this), shapePerToken(getValue())); }
+
 LogicalResult ParamOp::verify() {
   if (tensorOf(getResult()).getDimSize(0) != 1)
     return emitOpError() << "is the same for every token, so its token dimension must be 1, but it is "
                          << tensorOf(getResult()).getDimSize(0);
-  return success();
+  return checkSizes(*this, arrayShape(*this), shapePerToken(getResult()));
 }
 
 LogicalResult TakeOp::verify() {
@@ -122,7 +148,7 @@ LogicalResult RemainsOp::verify() {
   auto *state = llvm::find_if(states, [&](StateOp state) { return state.getName() == getName(); });
   if (state == states.end())
     return emitOpError() << "is about state '" << getName() << "', which the program does not have";
-  RankedTensorType type = tensorOf(*state), bound = tensorOf(getBound());
+  RankedTensorType type = makeTensor(getContext(), arrayShape(*state)), bound = tensorOf(getBound());
   if (type.getRank() != 2)
     return emitOpError() << "is about a state that is a matrix, but '" << getName() << "' is " << type;
   bool isOne = bound.getRank() == 1,
@@ -133,14 +159,16 @@ LogicalResult RemainsOp::verify() {
   return success();
 }
 
-static SmallVector<int64_t> findCallerShape(Value state, bool transposed) {
-  SmallVector<int64_t> shape(tensorOf(state).getShape());
+static SmallVector<int64_t> findCallerShape(ArrayRef<int64_t> own, bool transposed) {
+  SmallVector<int64_t> shape(own);
   if (transposed)
     std::swap(shape.front(), shape.back());
   return shape;
 }
-SmallVector<int64_t> StateOp::getCallerShape() { return findCallerShape(getResult(), getTransposed()); }
-SmallVector<int64_t> KeptOp::getCallerShape() { return findCallerShape(getResult(), getTransposed()); }
+SmallVector<int64_t> StateOp::getCallerShape() { return findCallerShape(arrayShape(*this), getTransposed()); }
+SmallVector<int64_t> KeptOp::getCallerShape() {
+  return findCallerShape(tensorOf(getResult()).getShape(), getTransposed());
+}
 
 static LogicalResult checkTransposed(Operation *op, bool transposed) {
   RankedTensorType type = tensorOf(op->getResult(0));
@@ -148,7 +176,11 @@ static LogicalResult checkTransposed(Operation *op, bool transposed) {
     return op->emitOpError() << "is transposed, so it must be a matrix, but it is " << type;
   return success();
 }
-LogicalResult StateOp::verify() { return checkTransposed(*this, getTransposed()); }
+LogicalResult StateOp::verify() {
+  if (failed(checkTransposed(*this, getTransposed())))
+    return failure();
+  return checkSizes(*this, arrayShape(*this), tensorOf(getResult()).getShape());
+}
 LogicalResult KeptOp::verify() { return checkTransposed(*this, getTransposed()); }
 
 NextOp StateOp::getNext() {

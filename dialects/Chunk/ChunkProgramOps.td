@@ -80,6 +80,9 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
   }];
 }
 
+// What a row of the caller's array has, where its value has more, which is padding; a size for each dimension.
+defvar Chunk_Sizes = OptionalAttr<DenseI64ArrayAttr>;
+
 // Not pure: what a program takes and gives stays, whether or not it is used.
 class Chunk_DeclarationOp<string mnemonic, list<Trait> traits = []>
     : Chunk_Op<mnemonic, !listconcat([HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>], traits)>;
@@ -87,13 +90,22 @@ class Chunk_DeclarationOp<string mnemonic, list<Trait> traits = []>
 def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let summary = "a value that each token of each head brings";
   let description = [{
-    `shared` inputs are one for a group of heads.
+    `shared` inputs are one for a group of heads. `of` says how many numbers along each dimension the caller has, where the
+    value has more: what is beyond them is zero.
 
-    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`, `%k = chunk.input "k" stored bf16 : tensor<64x128xf32>`
+    Verified: the sizes are as many as the value of one token has, and at most as large.
+
+    Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`, `%k = chunk.input "k" stored bf16 of [100] : tensor<64x112xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored);
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored, Chunk_Sizes:$sizes);
   let results = (outs Chunk_Tokens:$result);
-  let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? (`of` $sizes^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, "::mlir::UnitAttr":$shared, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, type, name, shared, stored, ::mlir::DenseI64ArrayAttr());
+  }]>, OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name, "bool":$shared, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, type, $_builder.getStringAttr(name), shared ? $_builder.getUnitAttr() : ::mlir::UnitAttr(), stored, ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether it is the cotangent of an output of the program that this one is the gradient of.
     bool isCotangent() { return getName().starts_with("cotangent."); }
@@ -103,13 +115,18 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
 def Chunk_ParamOp : Chunk_DeclarationOp<"param"> {
   let summary = "a value of the head, the same for every token";
   let description = [{
-    Verified: its token dimension is 1.
+    `of` is as in `chunk.input`. Verified: its token dimension is 1; and as `chunk.input`.
 
     Example: `%mu = chunk.param "mu" : tensor<1xf32>`, `%ridge = chunk.param "ridge" : tensor<1x128xf32>`
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, Chunk_Sizes:$sizes);
   let results = (outs Chunk_Tokens:$result);
-  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`stored` $stored^)? (`of` $sizes^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, type, name, stored, ::mlir::DenseI64ArrayAttr());
+  }]>, OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, type, $_builder.getStringAttr(name), stored, ::mlir::DenseI64ArrayAttr());
+  }]>];
   let hasVerifier = 1;
 }
 
@@ -117,17 +134,23 @@ def Chunk_StateOp : Chunk_DeclarationOp<"state"> {
   let summary = "a state, as the previous chunk left it";
   let description = [{
     It has no token dimension. Zero before the first chunk unless the caller passes an initial state. Of a `transposed`
-    one the caller has the transpose: that is what comes in before the first chunk and goes out after the last.
+    one the caller has the transpose: that is what comes in before the first chunk and goes out after the last. `of` says how much
+    of the state, with its sides as they are here, the caller has: the rest is zero before, and nobody's after.
 
-    Verified: a transposed state is a matrix.
+    Verified: as `chunk.input`; a transposed state is a matrix.
 
-    Example: `%S = chunk.state "S" : tensor<64x128xf32>`, `%S = chunk.state "S" transposed : tensor<64x128xf32>`
+    Example: `%S = chunk.state "S" : tensor<64x128xf32>`, `%S = chunk.state "S" transposed of [70, 100] : tensor<80x112xf32>`
   }];
-  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed);
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored, UnitAttr:$transposed, Chunk_Sizes:$sizes);
   let results = (outs Chunk_Tensor:$result);
-  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name),
-                            [{ build($_builder, $_state, type, name, ::mlir::TypeAttr()); }]>];
-  let assemblyFormat = "$name (`stored` $stored^)? (`transposed` $transposed^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$name (`stored` $stored^)? (`transposed` $transposed^)? (`of` $sizes^)? attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, CArg<"::mlir::TypeAttr", "{}">:$stored,
+                                 CArg<"::mlir::UnitAttr", "{}">:$transposed), [{
+    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr());
+  }]>, OpBuilder<(ins "::mlir::Type":$type, "::llvm::StringRef":$name, CArg<"::mlir::TypeAttr", "{}">:$stored,
+                      CArg<"bool", "false">:$transposed), [{
+    build($_builder, $_state, type, name, stored, transposed, ::mlir::DenseI64ArrayAttr());
+  }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The op that says what the state becomes.
@@ -227,10 +250,20 @@ def Chunk_NextOp : Chunk_Op<"next", [HasParent<"ProgramOp">, AllTypesMatch<["sta
 def Chunk_OutputOp : Chunk_Op<"output", [HasParent<"ProgramOp">]> {
   let summary = "a value that each token of each head gives";
   let description = [{
-    Example: `chunk.output "o" %o : tensor<64x64xf32>`
+    `of` says how many numbers along each dimension the caller has room for, where the value has more, which nobody gets.
+
+    Verified: as `chunk.input`.
+
+    Example: `chunk.output "o" %o : tensor<64x64xf32>`, `chunk.output "o" of [70] %o : tensor<64x80xf32>`
   }];
-  let arguments = (ins StrAttr:$name, Chunk_Tokens:$value, OptionalAttr<Recur_StoredType>:$stored);
-  let assemblyFormat = "$name $value (`stored` $stored^)? attr-dict `:` type($value)";
+  let arguments = (ins StrAttr:$name, Chunk_Tokens:$value, OptionalAttr<Recur_StoredType>:$stored, Chunk_Sizes:$sizes);
+  let assemblyFormat = "$name (`of` $sizes^)? $value (`stored` $stored^)? attr-dict `:` type($value)";
+  let builders = [OpBuilder<(ins "::mlir::StringAttr":$name, "::mlir::Value":$value, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, name, value, stored, ::mlir::DenseI64ArrayAttr());
+  }]>, OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$value, "::mlir::TypeAttr":$stored), [{
+    build($_builder, $_state, $_builder.getStringAttr(name), value, stored, ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let hasVerifier = 1;
 }
 
 def Chunk_YieldOp : Chunk_Op<"yield", [Pure, Terminator, ParentOneOf<["CgOp", "TokenLoopOp"]>]> {

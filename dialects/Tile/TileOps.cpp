@@ -43,12 +43,13 @@ static LogicalResult checkRegistersOfTeam(KernelOp kernel) {
 /// What runs side by side with another kernel.
 static LogicalResult checkNeighbours(KernelOp kernel) {
   Block &block = kernel.getBody().front();
+  int64_t arrays = int64_t(block.getNumArguments()) - 1;
   for (int64_t array : kernel.getAwaits().value_or(ArrayRef<int64_t>()))
-    if (array < 0 || array >= int64_t(block.getNumArguments()) - 1)
-      return kernel.emitOpError("awaits chunks of array ")
-             << array << ", but has " << block.getNumArguments() - 1 << " arrays";
-  if (kernel.getChannels() && int64_t(*kernel.getChannels()) < 1)
-    return kernel.emitOpError("has parts of at least one channel together, not ") << int64_t(*kernel.getChannels());
+    if (array < 0 || array >= arrays)
+      return kernel.emitOpError("awaits chunks of array ") << array << ", but has " << arrays << " arrays";
+  if (std::optional<ArrayRef<int64_t>> channels = kernel.getChannels();
+      channels && (int64_t(channels->size()) != arrays || llvm::any_of(*channels, [](int64_t own) { return own < 0; })))
+    return kernel.emitOpError("says of each of its ") << arrays << " arrays how many channels it has, or 0";
   if (!kernel.getTeams())
     return success();
   constexpr int64_t mostTeams = 15, mostThreads = 1024; // a barrier each, and one of all of them
@@ -72,6 +73,13 @@ static LogicalResult checkNeighbours(KernelOp kernel) {
   if (!llvm::hasSingleElement(block.getOps<scf::ParallelOp>()))
     return kernel.emitOpError("announces the chunks of one parallel loop, and needs it");
   return success();
+}
+
+int64_t KernelOp::getChannelsOf(Value array) {
+  auto argument = dyn_cast<BlockArgument>(array);
+  if (!getChannels() || !argument)
+    return 0;
+  return (*getChannels())[argument.getArgNumber()];
 }
 
 LogicalResult KernelOp::verifyRegions() {
@@ -132,8 +140,10 @@ LogicalResult SegmentOp::verify() {
 }
 
 static LogicalResult checkTransfer(Operation *op, TileType array, TileType tile) {
-  if (array.getShape().drop_front() != tile.getShape().drop_front())
-    return op->emitOpError("needs rows of the same sizes, but the array is ") << array << " and the tile " << tile;
+  if (array.getRank() != tile.getRank() ||
+      llvm::any_of(llvm::zip(array.getShape().drop_front(), tile.getShape().drop_front()),
+                   [](auto sizes) { return std::get<0>(sizes) > std::get<1>(sizes); }))
+    return op->emitOpError("needs room for a row of the array, but the array is ") << array << " and the tile " << tile;
   return success();
 }
 LogicalResult LoadOp::verify() { return checkTransfer(*this, getArray().getType(), getTile().getType()); }

@@ -32,13 +32,14 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     chunk before it loads from the arrays with the numbers `awaits`. Where the caller lets one follow the other, neither
     does so.
 
-    A CTA may have a part of the value channels of a head, as many as its tiles have. `channels` says how many all parts
-    have together where the last part has fewer: what it lacks is zero where it would be loaded, and is not stored.
+    A CTA may have a part of the value channels of a head, as many as its tiles have. `channels` says of each array how many
+    all parts have together where the last part has fewer, and 0 of others: what it lacks is zero where it would be loaded, and
+    is not stored.
 
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
     most what a CTA has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
     together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist;
-    `channels` are at least one.
+    `channels` are none or more, of each array.
 
     Example:
     ```mlir
@@ -49,13 +50,17 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared, OptionalAttr<I64Attr>:$teams,
-                       OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<I64Attr>:$channels);
+                       OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<DenseI64ArrayAttr>:$channels);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)? (`teams` $teams^)? (`awaits` $awaits^)?
     (`channels` $channels^)? attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many channels all parts of an array have together, where the last part has fewer; else 0.
+    int64_t getChannelsOf(::mlir::Value array);
+  }];
 }
 
 def Tile_AllocOp : Tile_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
@@ -91,10 +96,11 @@ def Tile_ViewOp : Tile_Op<"view", [Pure]> {
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "rows of an array into a tile";
   let description = [{
-    Rows `first` to `first + rows`, converted to the tile's element type. An absent array gives zeros. With `ahead`, as many
+    Rows `first` to `first + rows`, converted to the tile's element type. Where a row of the tile is larger than one of the
+    array, along any dimension, what is beyond the array's is zero. An absent array gives zeros. With `ahead`, as many
     rows after these are brought into the cache on the way: they are what the next load takes.
 
-    Verified: a row of the array has the sizes of a row of the tile.
+    Verified: a row of the array has the dimensions of a row of the tile, and is at most as large.
 
     Example: `tile.load %q[%first] rows %n into %tile ahead : !tile.tile<?x16xbf16, global> into !tile.tile<64x16xf32, local, [16, 1]>`
   }];
@@ -108,9 +114,10 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "rows of a tile to an array";
   let description = [{
-    As `tile.load`, the other way. Nothing is written to an absent array.
+    As `tile.load`, the other way: what a row of the tile has beyond one of the array is left out. Nothing is written to an
+    absent array.
 
-    Verified: a row of the array has the sizes of a row of the tile.
+    Verified: as `tile.load`.
 
     Example: `tile.store %tile rows %n to %o[%first] : !tile.tile<64x16xf32, local, [16, 1]> to !tile.tile<?x16xf32, global>`
   }];
@@ -187,10 +194,9 @@ def Tile_SegmentOp : Tile_Op<"segment", [HasParent<"KernelOp">, MemoryEffects<[M
     /// Where a summary lies in memory, what becomes of a state is in front of the state: a matrix, or a number for
     /// each column. Each number has 32 bits. Between them is a word that says whether the segment forgets what was before.
     int64_t getMapBytes() { return getForgottenOffset() + (getForgets() ? 256 : 0); }
-    int64_t getForgottenOffset() {
-      int64_t columns = getInitial().getType().getShape().back();
-      return 4 * columns * (getMaps() ? columns : 1);
-    }
+    int64_t getForgottenOffset() { return 4 * getColumns() * (getMaps() ? getColumns() : 1); }
+    /// Of a summary: those of the state, and of the padding that makes them a multiple of what a product has.
+    int64_t getColumns() { return ::llvm::alignTo<16>(getInitial().getType().getShape().back()); }
   }];
 }
 

@@ -543,7 +543,6 @@ std::optional<StateChain> ChainFinder::find() {
                  llvm::all_of(chain.interactions, isFinished);
   if (!isWhole || !chooseThreads() || !place())
     return std::nullopt;
-  chain.channelsOfAll = int64_t(kernel.getChannels().value_or(0));
   orderSteps(chain);
   return chain;
 }

@@ -111,7 +111,6 @@ struct StateChain {
   /// What passes over a product's sums take besides is read before the product begins, and once, for which registers
   /// have room.
   bool readsAhead = true;
-  int64_t channelsOfAll = 0; // of all parts, where the last one has fewer; else 0
   int64_t storeThreads = 32;
   int64_t stages = 0, stageBytes = 0, keptOffset = 0, barrierOffset = 0, sharedBytes = 0;
   int64_t numbersOffset = 0, numberBytes = 0; // of the first stage's numbers, and of each one's

@@ -127,8 +127,7 @@ static bool canAnnounce(tile::KernelOp kernel) {
 /// What a summary of a segment takes in memory: what becomes of a state, and the states of all parts.
 static int64_t countSummaryBytes(tile::SegmentOp segment, int64_t parts) {
   tile::TileType state = segment.getInitial().getType();
-  int64_t rows = state.getSize(1), columns = state.getSize(2);
-  return segment.getMapBytes() + parts * rows * columns * getByteSize(DataType::F32);
+  return segment.getMapBytes() + parts * state.getSize(1) * segment.getColumns() * getByteSize(DataType::F32);
 }
 
 /// Before a kernel that goes from chunk to chunk with its state in registers, one that summarises segments, where that
@@ -249,10 +248,14 @@ static bool hasPreciseProducts(mlir::ModuleOp plans) {
 /// part: they have their state in registers.
 static bool cutChannelsShort(mlir::ModuleOp plans, const chunk::Phases &phases) {
   for (auto [kernel, phase] : zip(plans.getOps<tile::KernelOp>(), phases.phases)) {
-    auto cut = find_if(phase.arrays, [](const chunk::PhaseArray &array) { return array.partDim >= 0; });
-    if (cut == phase.arrays.end() || phase.channels % cut->shape[unsigned(cut->partDim)] == 0)
+    SmallVector<int64_t> channels;
+    for (const chunk::PhaseArray &array : phase.arrays) {
+      bool isCut = array.partDim >= 0 && array.channels % array.shape[unsigned(array.partDim)] != 0;
+      channels.push_back(isCut ? array.channels : 0);
+    }
+    if (none_of(channels, [](int64_t own) { return own > 0; }))
       continue;
-    kernel.setChannels(phase.channels);
+    kernel.setChannels(channels);
     if (!analysis::findStateChain(kernel))
       return false;
   }
@@ -422,6 +425,10 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!module)
       return module.takeError();
     auto program = *(**module).getOps<chunk::ProgramOp>().begin();
+    // What cancels is exact, whatever its chunk: a smaller one may not, where its keys have as many channels as it
+    // tokens.
+    if (fitting && chunk::cancels(program))
+      continue;
     Expected<CUDAKernels> kernels = planCUDAKernels(program, options, CUDAForm::AllInChain);
     if (!kernels)
       return kernels.takeError();

@@ -1,5 +1,6 @@
 #include "Interpreter/ChunkMeaning.h"
 #include "Interpreter/ChunkRunner.h"
+#include "Interpreter/Padding.h"
 #include "Support/Errors.h"
 #include "dialects/Chunk/ChunkSummaryParts.h"
 
@@ -30,10 +31,10 @@ Error ChunkRunner::prepare() {
   }
   for (chunk::InputOp input : program.getInputs())
     if (Error error = checkArray(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), data.inputs,
-                                 sizes, chunk::shapePerToken(input)))
+                                 sizes, chunk::arrayShape(input)))
       return error;
   for (chunk::ParamOp param : program.getParams())
-    if (Error error = checkArray(Role::Param, param.getName(), data.params, sizes, chunk::shapePerToken(param)))
+    if (Error error = checkArray(Role::Param, param.getName(), data.params, sizes, chunk::arrayShape(param)))
       return error;
   for (chunk::StateOp state : program.getStates()) {
     SmallVector<int64_t> shape = state.getCallerShape();
@@ -44,7 +45,7 @@ Error ChunkRunner::prepare() {
     results.final[state.getName().str()] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
   }
   for (chunk::OutputOp output : program.getOutputs()) {
-    auto full = getFullShape(Role::Output, sizes, chunk::shapePerToken(output.getValue()));
+    auto full = getFullShape(Role::Output, sizes, chunk::arrayShape(output));
     results.outputs[output.getName().str()] = {{full.begin(), full.end()}, std::vector<double>(*countElements(full))};
   }
   return Error::success();
@@ -63,27 +64,42 @@ Array interpreter::transpose(const Array &matrix) {
 // Running
 //===----------------------------------------------------------------------===//
 
-/// `count` values of `shape`, the first at `index` and `stride` values apart, as a token value.
-Array ChunkRunner::load(const Array &array, int64_t index, int64_t count, int64_t stride,
-                        ArrayRef<int64_t> shape) const {
+/// `count` values that the array has in the shape `own`, the first at `index` and `stride` values apart, as a token
+/// value of `shape`.
+Array ChunkRunner::load(const Array &array, int64_t index, int64_t count, int64_t stride, ArrayRef<int64_t> shape,
+                        ArrayRef<int64_t> own) const {
   Arithmetic arithmetic(options.rounding, options.disturbance);
   Array result{shape.vec(), {}};
   result.shape.insert(result.shape.begin(), count);
-  int64_t width = *countElements(shape);
+  int64_t width = *countElements(own);
+  SmallVector<std::optional<int64_t>> places = placeInArray(shape, own);
   for (int64_t t = 0; t < count; ++t)
-    for (int64_t i = 0; i < width; ++i)
-      result.values.push_back(arithmetic.store(array.values[(index + t * stride) * width + i]));
+    for (std::optional<int64_t> place : places)
+      result.values.push_back(place ? arithmetic.store(array.values[(index + t * stride) * width + *place]) : 0);
   return result;
+}
+
+/// One value of `shape`, of which the array at this index has the shape `own`.
+static void give(const double *value, ArrayRef<int64_t> shape, Array &array, int64_t index, ArrayRef<int64_t> own) {
+  int64_t width = *countElements(own);
+  for (std::optional<int64_t> place : placeInArray(shape, own)) {
+    if (place)
+      array.values[index * width + *place] = *value;
+    ++value;
+  }
 }
 
 States ChunkRunner::initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const {
   States states;
   for (chunk::StateOp state : runs.getStates()) {
-    SmallVector<int64_t> shape = state.getCallerShape();
+    SmallVector<int64_t> shape(chunk::tensorOf(state).getShape());
+    if (state.getTransposed())
+      std::swap(shape[0], shape[1]);
     auto initial = data.initial.find(state.getName().str());
     Array array{{shape.begin(), shape.end()}, std::vector<double>(*countElements(shape))};
     if (initial != data.initial.end())
-      array.values = load(initial->second, sequence * data.sizes.heads + head, 1, 1, shape).values;
+      array.values =
+          load(initial->second, sequence * data.sizes.heads + head, 1, 1, shape, state.getCallerShape()).values;
     states[state.getName().str()] = state.getTransposed() ? transpose(array) : std::move(array);
   }
   return states;
@@ -93,8 +109,8 @@ void ChunkRunner::storeFinal(const States &states, int64_t sequence, int64_t hea
   for (chunk::StateOp state : chunk::ProgramOp(program).getStates()) {
     std::string name = state.getName().str();
     Array own = state.getTransposed() ? transpose(states.at(name)) : states.at(name);
-    std::copy(own.values.begin(), own.values.end(),
-              results.final.at(name).values.begin() + (sequence * data.sizes.heads + head) * own.values.size());
+    give(own.values.data(), own.shape, results.final.at(name), sequence * data.sizes.heads + head,
+         state.getCallerShape());
   }
 }
 
@@ -106,10 +122,11 @@ Expected<States> ChunkRunner::runChunk(chunk::ProgramOp runs, int64_t batch, int
     int64_t heads = input.getShared() ? sizes.groups : sizes.heads;
     int64_t own = input.getShared() ? head / (sizes.heads / sizes.groups) : head;
     machine.set(input, load(data.inputs.at(input.getName().str()), (batch * sizes.tokens + first) * heads + own, tokens,
-                            heads, chunk::shapePerToken(input)));
+                            heads, chunk::shapePerToken(input), chunk::arrayShape(input)));
   }
   for (chunk::ParamOp param : runs.getParams())
-    machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param)));
+    machine.set(param, load(data.params.at(param.getName().str()), head, 1, 1, chunk::shapePerToken(param),
+                            chunk::arrayShape(param)));
   for (chunk::StateOp state : runs.getStates())
     machine.set(state, states.at(state.getName().str()));
   for (chunk::KeptOp state : runs.getKept()) {
@@ -123,9 +140,13 @@ Expected<States> ChunkRunner::runChunk(chunk::ProgramOp runs, int64_t batch, int
     const Array &value = machine.get(output.getValue());
     Array &to = results.outputs.at(output.getName().str());
     int64_t width = value.values.size() / tokens;
-    for (int64_t t = 0; t < tokens; ++t)
-      std::copy_n(value.values.begin() + t * width, width,
-                  to.values.begin() + ((batch * sizes.tokens + first + t) * sizes.heads + head) * width);
+    for (int64_t t = 0; t < tokens; ++t) {
+      int64_t index = (batch * sizes.tokens + first + t) * sizes.heads + head;
+      if (output.getSizes())
+        give(value.values.data() + t * width, chunk::shapePerToken(output.getValue()), to, index, *output.getSizes());
+      else // matrices of the tokens are smaller in a short chunk
+        std::copy_n(value.values.begin() + t * width, width, to.values.begin() + index * width);
+    }
   }
   for (chunk::StateOp state : runs.getStates())
     states[state.getName().str()] = machine.get(state.getNext().getValue());

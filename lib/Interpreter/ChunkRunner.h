@@ -62,7 +62,8 @@ private:
                                    States states, std::vector<States> *kept = nullptr);
   llvm::Expected<States> runChunk(chunk::ProgramOp runs, int64_t batch, int64_t head, int64_t first, int64_t tokens,
                                   States states, const States *kept);
-  Array load(const Array &array, int64_t index, int64_t count, int64_t stride, llvm::ArrayRef<int64_t> shape) const;
+  Array load(const Array &array, int64_t index, int64_t count, int64_t stride, llvm::ArrayRef<int64_t> shape,
+             llvm::ArrayRef<int64_t> own) const;
   States initialStates(chunk::ProgramOp runs, int64_t sequence, int64_t head) const;
   void storeFinal(const States &states, int64_t sequence, int64_t head);
 

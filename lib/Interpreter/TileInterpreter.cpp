@@ -34,10 +34,8 @@ std::vector<KernelArray> interpreter::listKernelArrays(chunk::ProgramOp program)
     SmallVector<int64_t> shape;
     if constexpr (std::is_same_v<decltype(op), chunk::StateOp>)
       shape = op.getCallerShape();
-    else if constexpr (std::is_same_v<decltype(op), chunk::OutputOp>)
-      llvm::append_range(shape, chunk::shapePerToken(op.getValue()));
     else
-      llvm::append_range(shape, chunk::shapePerToken(op));
+      llvm::append_range(shape, chunk::arrayShape(op));
     if constexpr (std::is_same_v<decltype(op), chunk::InputOp>)
       isShared = op.getShared();
     arrays.push_back({getRole(facts.role, isShared), op.getName().str(), std::move(shape)});

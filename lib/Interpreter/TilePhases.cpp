@@ -173,7 +173,7 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             parts.emplace_back();
             if (array.partDim >= 0 && whole.data) {
               parts.back().emplace(whole, array.shape, array.partDim, part);
-              parts.back()->read(phase.channels);
+              parts.back()->read(array.channels);
             }
             own.push_back(parts.back() ? parts.back()->get() : whole);
           }
@@ -194,9 +194,9 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
             if (Error error = run(kernel, own, sizes.tokens, runs))
               return std::move(error);
           }
-          for (std::optional<Part> &cut : parts)
+          for (auto [cut, array] : zip(parts, phase.arrays))
             if (cut)
-              cut->write(phase.channels);
+              cut->write(array.channels);
         }
     }
   return rows.takeResults();

@@ -1,4 +1,5 @@
 // Tiles and their views, and copies between tiles and the caller's arrays.
+#include "Interpreter/Padding.h"
 #include "Interpreter/TileExecutor.h"
 
 using namespace llvm;
@@ -33,13 +34,16 @@ static Error checkTransfer(TileExecutor &e, mlir::Operation *op, const Tile &til
   return Error::success();
 }
 
-/// Where the caller has an element of a tile's rows, from its first row's beginning on.
-static int64_t findPlace(tile::TileType type, const CallerArray &array, int64_t row, int64_t element) {
-  if (type.getTransposed()) {
-    int64_t rows = type.getSize(1), columns = type.getSize(2);
-    element = element % columns * rows + element / columns;
-  }
-  return row * array.stride + element;
+/// Where the caller has each element of a tile's row, from the row's beginning on; none of what the array does not
+/// have.
+static SmallVector<std::optional<int64_t>> placesOf(tile::TileType tile, tile::TileType array) {
+  SmallVector<std::optional<int64_t>> places =
+      placeInArray(tile.getShape().drop_front(), array.getShape().drop_front());
+  if (array.getTransposed())
+    for (std::optional<int64_t> &place : places)
+      if (place)
+        place = *place % array.getSize(2) * array.getSize(1) + *place / array.getSize(2);
+  return places;
 }
 
 static Error runLoad(TileExecutor &e, tile::LoadOp op) {
@@ -50,12 +54,12 @@ static Error runLoad(TileExecutor &e, tile::LoadOp op) {
     return error;
   Contents contents{SmallVector<int64_t>(tile.type.getShape()), {}};
   contents.shape[0] = rows;
-  tile::TileType type = op.getArray().getType();
-  for (int64_t row = 0, width = contents.width(); row < rows; ++row)
-    for (int64_t i = 0; i < width; ++i)
+  mlir::Type type = op.getArray().getType().getElementType();
+  SmallVector<std::optional<int64_t>> places = placesOf(tile.type, op.getArray().getType());
+  for (int64_t row = 0; row < rows; ++row)
+    for (std::optional<int64_t> place : places)
       contents.values.push_back(
-          array.data ? e.machine.roundTo(type.getElementType(), array.data[findPlace(type, array, first + row, i)])
-                     : 0);
+          array.data && place ? e.machine.roundTo(type, array.data[(first + row) * array.stride + *place]) : 0);
   e.machine.write(op, tile, contents);
   return Error::success();
 }
@@ -67,17 +71,19 @@ static Error runStore(TileExecutor &e, tile::StoreOp op) {
   if (Error error = checkTransfer(e, op, tile, array, first, rows))
     return error;
   Contents contents = e.machine.read(op, tile, rows);
+  SmallVector<std::optional<int64_t>> places = placesOf(tile.type, op.getArray().getType());
   for (auto [i, value] : enumerate(contents.values))
-    if (isHole(value))
+    if (places[i % places.size()] && isHole(value))
       return makeTileError(op, "element " + describeElement(tile.type.getShape(), i) +
                                    " has no meaning: " + e.machine.holes.describe(value));
   if (!array.data)
     return Error::success();
-  tile::TileType type = op.getArray().getType();
+  mlir::Type type = op.getArray().getType().getElementType();
   for (int64_t row = 0, width = contents.width(); row < rows; ++row)
-    for (int64_t i = 0; i < width; ++i)
-      array.data[findPlace(type, array, first + row, i)] =
-          e.machine.roundTo(type.getElementType(), contents.values[row * width + i]);
+    for (auto [i, place] : enumerate(places))
+      if (place)
+        array.data[(first + row) * array.stride + *place] =
+            e.machine.roundTo(type, contents.values[row * width + int64_t(i)]);
   return Error::success();
 }
 

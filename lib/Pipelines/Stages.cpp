@@ -48,6 +48,9 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
 void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort) {
+  // Pieces of products of 16 bits, and of copies.
+  if (roundsFactors)
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
   passes.addPass(chunk::createLeadStatesPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());

@@ -251,7 +251,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   int64_t cotangents = llvm::count_if(inputs, [](chunk::InputOp input) { return input.isCotangent(); });
   int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
   auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
-                                 /*awaits=*/DenseI64ArrayAttr(), /*channels=*/IntegerAttr());
+                                 /*awaits=*/DenseI64ArrayAttr(), /*channels=*/DenseI64ArrayAttr());
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element, bool isTransposed = false) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};
@@ -262,17 +262,21 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   Type f32 = builder.getF32Type();
   auto storedType = [&](auto op) -> Type { return analysis::getStoredType(op.getStored(), context); };
   auto addState = [&](auto state) {
-    return machine.isCTA() ? addArray(chunk::tensorOf(state).getShape(), f32, state.getTransposed())
-                           : addArray(state.getCallerShape(), f32);
+    SmallVector<int64_t> shape = state.getCallerShape();
+    bool isTransposed =
+        machine.isCTA() && state.getTransposed(); // the tile says so itself, and has the program's sizes
+    if (isTransposed)
+      std::swap(shape[0], shape[1]);
+    return addArray(shape, f32, isTransposed);
   };
   for (chunk::InputOp input : inputs)
-    inputArrays[input] = addArray(chunk::shapePerToken(input), storedType(input));
+    inputArrays[input] = addArray(chunk::arrayShape(input), storedType(input));
   for (chunk::ParamOp param : params)
-    paramArrays.push_back(addArray(chunk::shapePerToken(param), storedType(param)));
+    paramArrays.push_back(addArray(chunk::arrayShape(param), storedType(param)));
   for (chunk::StateOp state : states)
     initialArrays.push_back(addState(state));
   for (chunk::OutputOp output : outputs)
-    outputArrays.push_back(addArray(chunk::shapePerToken(output.getValue()), storedType(output)));
+    outputArrays.push_back(addArray(chunk::arrayShape(output), storedType(output)));
   for (chunk::StateOp state : states)
     finalArrays.push_back(addState(state));
   for (chunk::TakeOp op : program.getTaken())

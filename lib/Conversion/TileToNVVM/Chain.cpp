@@ -85,12 +85,18 @@ private:
   Value channelOf(int64_t index) {
     return t.add(t.add(t.multiply(t.warp, unit), t.divide(t.lane, 4)), index / 2 % 2 * 8);
   }
-  void storeInState(int64_t index, Value numbers, Value place);
+  /// Whether the array has a column for one of the thread's numbers; null where it has one for each thread's.
+  Value hasColumn(const CallerArray &array, int64_t index) {
+    int64_t first = index / 4 * 8 + index % 2;
+    if (first / 8 * 8 + 8 <= array.columns())
+      return {};
+    return t.below(t.add(t.multiply(t.remainder(t.lane, 4), 2), first), t.constant(array.columns()));
+  }
+  void storeInState(const CallerArray &array, int64_t index, Value numbers, Value place);
   void forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit);
 
   void store();
-  bool isCutShort() const { return chain.channelsOfAll > 0; }
-  Value ownChannels() { return countOwnChannels(t, chain, kernel.part); }
+  Value ownChannels(const CallerArray &array) { return countOwnChannels(t, array, kernel.part); }
   Value narrow(const Chunk &chunk, Value number) { return t.narrow(chunk.values.lookup(number)); }
   Value numbersOf(const Chunk &chunk) {
     return t.add(base, t.add(t.multiply(chunk.stage, chain.numberBytes), chain.numbersOffset));
@@ -217,7 +223,7 @@ void ChainCode::run(Role role) {
 
 /// What the chunk has of the arrays that are awaited, or of the others.
 void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) {
-  ChainLoads loads(t, chain, kernel, {chunk.values, stageOf(chunk), numbersOf(chunk)});
+  ChainLoads loads(t, kernel, {chunk.values, stageOf(chunk), numbersOf(chunk)});
   bool hasRows = false;
   for (const StateChain::Load &load : chain.loads) {
     if (!load.isCopied() || this->isAwaited(load) != isAwaited)
@@ -250,12 +256,13 @@ void ChainCode::loadChunk(const Chunk &chunk, bool isAwaited, Value areAligned) 
 }
 
 void ChainCode::arriveAfterLoads(const Chunk &chunk, Value areAligned) {
-  t.either(
-      areAligned, [&] { code.arriveWithCopies(come(chunk.stage)); },
-      [&] {
-        code.waitForCopies();
-        code.arrive(come(chunk.stage));
-      });
+  auto arriveBehind = [&] {
+    code.waitForCopies();
+    code.arrive(come(chunk.stage));
+  };
+  if (!areCopied(chain, kernel))
+    return arriveBehind();
+  t.either(areAligned, [&] { code.arriveWithCopies(come(chunk.stage)); }, arriveBehind);
 }
 
 /// The loop goes from the first token to the last.
@@ -348,8 +355,8 @@ void ChainCode::interact() {
 void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<void(int64_t index, Value place)> visit) {
   Type element = array.type.getElementType();
   Value row = channelOf(0), lowerRow = t.add(row, 8), column = t.multiply(t.remainder(t.lane, 4), 2);
-  if (isCutShort()) {
-    Value last = t.add(ownChannels(), -1);
+  if (array.channels) {
+    Value last = t.add(ownChannels(array), -1);
     row = t.smaller(row, last);
     lowerRow = t.smaller(lowerRow, last);
   }
@@ -368,10 +375,13 @@ void ChainCode::forPlacesInState(const CallerArray &array, llvm::function_ref<vo
   }
 }
 
-/// Stores one or two of the thread's numbers of the state, the first of which has this index, if the part has them.
-void ChainCode::storeInState(int64_t index, Value numbers, Value place) {
+/// Stores one or two of the thread's numbers of the state, the first of which has this index, if the array has them.
+void ChainCode::storeInState(const CallerArray &array, int64_t index, Value numbers, Value place) {
+  Value isThere = array.channels ? t.below(channelOf(index), ownChannels(array)) : Value();
+  if (Value isColumn = hasColumn(array, index))
+    isThere = isThere ? arith::AndIOp::create(t.builder, t.loc, isThere, isColumn).getResult() : isColumn;
   auto store = [&] { t.store(numbers, place); };
-  isCutShort() ? t.when(t.below(channelOf(index), ownChannels()), store) : store();
+  isThere ? t.when(isThere, store) : store();
 }
 
 SmallVector<Value> ChainCode::loadState() {
@@ -384,7 +394,11 @@ SmallVector<Value> ChainCode::loadState() {
   OpBuilder::InsertionGuard guard(t.builder);
   t.builder.setInsertionPointToEnd(choice.thenBlock());
   SmallVector<Value> numbers;
-  forPlacesInState(array, [&](int64_t, Value place) { numbers.push_back(t.load(place, f32)); });
+  forPlacesInState(array, [&](int64_t index, Value place) {
+    auto load = [&] { return t.load(place, f32); };
+    Value isColumn = hasColumn(array, index);
+    numbers.push_back(isColumn ? t.choose(isColumn, load, t.number(0)) : load());
+  });
   scf::YieldOp::create(t.builder, t.loc, numbers);
   t.builder.setInsertionPointToEnd(choice.elseBlock());
   scf::YieldOp::create(t.builder, t.loc, SmallVector<Value>(count, t.number(0)));
@@ -394,7 +408,7 @@ SmallVector<Value> ChainCode::loadState() {
 void ChainCode::storeState(ValueRange state) {
   CallerArray array = kernel.findFinal();
   t.when(isPresent(t, array), [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(index, state[index], place); });
+    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(array, index, state[index], place); });
   });
 }
 
@@ -414,11 +428,12 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
       Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
       for (int64_t i : {0, 1})
         both = LLVM::InsertElementOp::create(t.builder, t.loc, both, state[size_t(index + i)], t.constant(i));
-      storeInState(index, both, place);
+      storeInState(array, index, both, place);
     });
   };
   auto oneByOne = [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(index, state[size_t(index)], place); });
+    forPlacesInState(array,
+                     [&](int64_t index, Value place) { storeInState(array, index, state[size_t(index)], place); });
   };
   t.when(isThere, [&] { t.either(isAligned(t, array, 8), inPairs, oneByOne); });
 }

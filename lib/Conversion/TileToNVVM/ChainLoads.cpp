@@ -1,4 +1,5 @@
 #include "Conversion/TileToNVVM/ChainLoads.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace recur::conversion;
@@ -11,15 +12,41 @@ static constexpr int64_t pieceBytes = 16, panelPieces = 8, panelRowBytes = 128, 
 static int64_t pieceColumnsOf(const StateChain::Load &load) { return pieceBytes / load.type().getElementBytes(); }
 static int64_t panelColumnsOf(const StateChain::Load &load) { return panelPieces * pieceColumnsOf(load); }
 
+/// Copies bring no fewer bytes.
+static constexpr int64_t leastBytes = 4;
+
 Value nvvm::areRowsAligned(TeamCode &t, const StateChain &chain, const ChainKernel &kernel) {
   Value all = arith::ConstantIntOp::create(t.builder, t.loc, 1, 1);
   for (const StateChain::Load &load : chain.loads)
     if (load.isRows() && load.isCopied()) {
       StateChain::Load own = load;
-      Value one = isAligned(t, kernel.arrays.lookup(own.op.getArray()), pieceBytes);
-      all = arith::AndIOp::create(t.builder, t.loc, all, one);
+      const CallerArray &array = kernel.arrays.find(own.op.getArray())->second;
+      if (int64_t bytes = findPieceBytes(array); bytes >= leastBytes)
+        all = arith::AndIOp::create(t.builder, t.loc, all, isAligned(t, array, bytes));
     }
   return all;
+}
+
+bool nvvm::areCopied(const StateChain &chain, const ChainKernel &kernel) {
+  return llvm::all_of(chain.loads, [&](StateChain::Load load) {
+    return !load.isRows() || !load.isCopied() ||
+           findPieceBytes(kernel.arrays.find(load.op.getArray())->second) >= leastBytes;
+  });
+}
+
+const CallerArray &ChainLoads::arrayOf(const Load &load) const {
+  LoadOp op = load.op;
+  return kernel.arrays.find(op.getArray())->second;
+}
+
+bool ChainLoads::hasPadding(const Load &load) const {
+  const CallerArray &array = arrayOf(load);
+  return array.type.getRank() > 1 && (array.channels || array.columns() < load.type().getShape().back());
+}
+
+Value ChainLoads::countColumns(const Load &load) {
+  const CallerArray &array = arrayOf(load);
+  return array.channels ? countOwnChannels(t, array, kernel.part) : t.constant(array.columns());
 }
 
 Value ChainLoads::placeOf(const Load &load, Value row, Value piece) {
@@ -35,13 +62,12 @@ Value ChainLoads::countRows(const Load &load) {
   return t.select(isPresent(t, kernel.arrays.lookup(op.getArray())), count, t.constant(0));
 }
 
-/// How much there is of a piece of a row.
-Value ChainLoads::countBytes(const Load &load, Value piece) {
-  if (!isCutShort() || !load.isOfChannels)
-    return t.constant(pieceBytes);
-  Value left =
-      t.multiply(t.subtract(ownChannels(), t.multiply(piece, pieceColumnsOf(load))), load.type().getElementBytes());
-  left = t.smaller(left, t.constant(pieceBytes));
+/// How much there is of so many bytes of a row that begin with a column.
+Value ChainLoads::countBytes(const Load &load, Value column, int64_t bytes) {
+  if (!hasPadding(load))
+    return t.constant(bytes);
+  Value left = t.multiply(t.subtract(countColumns(load), column), load.type().getElementBytes());
+  left = t.smaller(left, t.constant(bytes));
   return t.select(t.below(left, t.constant(0)), t.constant(0), left);
 }
 
@@ -58,19 +84,25 @@ Value ChainLoads::offsetOf(const Load &load, Value first, Value row, Value colum
 
 void ChainLoads::copyRows(const Load &load) {
   LoadOp op = load.op;
-  CallerArray array = kernel.arrays.lookup(op.getArray());
+  const CallerArray &array = arrayOf(load);
   Type element = load.type().getElementType();
-  int64_t pieces = load.type().getSize(1) / pieceColumnsOf(load);
+  int64_t bytes = findPieceBytes(array), columns = bytes / load.type().getElementBytes();
+  if (bytes < leastBytes)
+    return copyShortPieces(load);
+  int64_t pieces = load.type().getSize(1) / columns, inPiece = pieceColumnsOf(load) / columns;
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
   auto sourceOf = [&](Value row, Value piece) {
-    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, pieceColumnsOf(load))), element);
+    return t.offset(array.pointer, offsetOf(load, first, row, t.multiply(piece, columns)), element);
   };
   auto copyOne = [&](Value row, Value piece, Value from) {
-    Value counted = t.select(t.below(row, count), countBytes(load, piece), t.constant(0));
-    code.copy(placeOf(load, row, piece), from, pieceBytes, counted);
+    Value there = countBytes(load, t.multiply(piece, columns), bytes);
+    Value to = t.add(placeOf(load, row, t.divide(piece, inPiece)), t.multiply(t.remainder(piece, inPiece), bytes));
+    code.copy(to, from, bytes, t.select(t.below(row, count), there, t.constant(0)));
   };
-  if (inPanels(load))
+  if (bytes == pieceBytes && inPanels(load))
     return copyPanels(load, first, count);
+  if (bytes < pieceBytes && copyNarrowPieces(load, bytes))
+    return;
   SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
   bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
   if (strips.empty() || !areWhole)
@@ -87,6 +119,37 @@ void ChainLoads::copyRows(const Load &load) {
       from = t.offset(from, step, element);
     }
   }
+}
+
+/// Pieces of fewer bytes are more, so that each must take few instructions: a thread's are in rows that are permuted
+/// alike, whose places differ by a number that is known. What follows from the thread's number is found for each chunk,
+/// for it would take registers. Gives whether rows can be dealt out so.
+bool ChainLoads::copyNarrowPieces(const Load &load, int64_t bytes) {
+  LoadOp op = load.op;
+  const CallerArray &array = arrayOf(load);
+  Type element = load.type().getElementType();
+  int64_t columns = bytes / load.type().getElementBytes(), inPiece = pieceColumnsOf(load) / columns;
+  SmallVector<Strip> strips = findStrips(load.type().getSize(1) / columns, rowsOf(load), t.threads, permutedRows);
+  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
+  if (strips.empty() || !areWhole)
+    return false;
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  Value thread = std::exchange(t.thread, code.forget(t.thread));
+  for (const Strip &strip : strips) {
+    Value piece = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
+    Value column = t.multiply(piece, columns), there = countBytes(load, column, bytes);
+    Value from = t.offset(array.pointer, offsetOf(load, first, begin, column), element);
+    Value step = t.multiplyWide(array.tokenStride, t.widen(t.constant(strip.rowsAtOnce / load.steps)));
+    Value own = t.add(placeOf(load, begin, t.divide(piece, inPiece)), t.multiply(t.remainder(piece, inPiece), bytes));
+    Value left = t.subtract(count, begin);
+    for (int64_t row = 0; row < rowsOf(load); row += strip.rowsAtOnce) {
+      Value counted = t.select(t.below(t.constant(row), left), there, t.constant(0));
+      code.copy(t.add(own, row * panelRowBytes), from, bytes, counted);
+      from = t.offset(from, step, element);
+    }
+  }
+  t.thread = thread;
+  return true;
 }
 
 /// Whether threads have a piece of each panel, in rows whose pieces are permuted alike.
@@ -108,7 +171,7 @@ void ChainLoads::copyPanels(const Load &load, Value first, Value count) {
   Value own = placeOf(load, begin, piece), left = t.subtract(count, begin);
   SmallVector<Value> bytes;
   for (int64_t panel = 0; panel < panels; ++panel)
-    bytes.push_back(countBytes(load, t.add(piece, panel * panelPieces)));
+    bytes.push_back(countBytes(load, t.multiply(t.add(piece, panel * panelPieces), pieceColumnsOf(load)), pieceBytes));
   for (int64_t row = 0; row < rowsOf(load); row += rowsAtOnce) {
     Value isThere = t.below(t.constant(row), left);
     for (int64_t panel = 0; panel < panels; ++panel) {
@@ -132,8 +195,8 @@ void ChainLoads::copyElements(const Load &load) {
   t.deal(t.constant(rowsOf(load) * columns), [&](Value index) {
     Value row = t.divide(index, columns), column = t.remainder(index, columns);
     Value isThere = t.below(row, count);
-    if (isCutShort() && load.isOfChannels)
-      isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, ownChannels()));
+    if (hasPadding(load))
+      isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(column, countColumns(load)));
     auto number = scf::IfOp::create(t.builder, t.loc, element, isThere, /*withElseRegion=*/true);
     {
       OpBuilder::InsertionGuard guard(t.builder);
@@ -151,6 +214,46 @@ void ChainLoads::copyElements(const Load &load) {
   t.thread = thread;
 }
 
+/// Rows that begin at any number: each thread has columns of its own, and goes down them with several numbers under
+/// way.
+void ChainLoads::copyShortPieces(const Load &load) {
+  constexpr int64_t mostUnderWay = 8;
+  LoadOp op = load.op;
+  const CallerArray &array = arrayOf(load);
+  Type element = load.type().getElementType();
+  Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
+  auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
+  Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
+  SmallVector<Strip> strips = findStrips(load.type().getSize(1), rowsOf(load), t.threads);
+  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
+  if (strips.empty() || !areWhole)
+    return copyElements(load);
+  Value thread = std::exchange(t.thread, code.forget(t.thread));
+  for (const Strip &strip : strips) {
+    Value column = t.add(t.remainder(t.thread, strip.pieces), strip.first), begin = t.divide(t.thread, strip.pieces);
+    Value isColumn = t.below(column, countColumns(load));
+    int64_t underWay = std::gcd(mostUnderWay, rowsOf(load) / strip.rowsAtOnce);
+    auto copySome = [&](Value above) {
+      SmallVector<Value> rows, numbers;
+      for (int64_t i = 0; i < underWay; ++i) {
+        Value row = rows.emplace_back(t.add(t.add(begin, above), i * strip.rowsAtOnce));
+        Value isThere = arith::AndIOp::create(t.builder, t.loc, isColumn, t.below(row, count));
+        numbers.push_back(t.choose(
+            isThere,
+            [&] { return t.load(t.offset(array.pointer, offsetOf(load, first, row, column), element), element); },
+            zero));
+      }
+      for (auto [row, number] : llvm::zip(rows, numbers)) {
+        Value to = placeOf(load, row, t.divide(column, pieceColumnsOf(load)));
+        to = LLVM::IntToPtrOp::create(t.builder, t.loc, pointer, to);
+        t.store(number, t.offset(to, t.remainder(column, pieceColumnsOf(load)), element));
+      }
+    };
+    t.loop(t.constant(0), t.constant(rowsOf(load)), underWay * strip.rowsAtOnce, copySome);
+  }
+  t.thread = thread;
+}
+
 /// Those of rows beyond the last token are zeros.
 void ChainLoads::copyNumbers(const Load &load) {
   LoadOp op = load.op;
@@ -163,7 +266,9 @@ void ChainLoads::copyNumbers(const Load &load) {
     Value offset = count ? t.multiplyWide(t.addWide(first, t.widen(index)), array.tokenStride)
                          : t.addWide(t.multiplyWide(first, array.tokenStride), t.widen(index));
     Value from = t.offset(array.pointer, offset, element);
-    Value counted = count ? t.select(t.below(index, count), t.constant(bytes), t.constant(0)) : t.constant(bytes);
+    Value counted = count              ? t.select(t.below(index, count), t.constant(bytes), t.constant(0))
+                    : hasPadding(load) ? t.select(t.below(index, countColumns(load)), t.constant(bytes), t.constant(0))
+                                       : t.constant(bytes);
     code.copy(t.add(own, t.multiply(index, bytes)), from, bytes, counted);
   });
 }

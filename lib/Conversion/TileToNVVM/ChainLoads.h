@@ -6,8 +6,11 @@
 
 namespace recur::conversion::nvvm {
 
-/// Whether all rows can be copied 16 bytes at a time.
+/// Whether rows of all arrays that copies can bring lie where these can, as many bytes at a time as a row has.
 mlir::Value areRowsAligned(TeamCode &team, const analysis::StateChain &chain, const ChainKernel &kernel);
+
+/// Whether copies can bring all rows, which have whole pieces of 4 bytes; threads load those of others.
+bool areCopied(const analysis::StateChain &chain, const ChainKernel &kernel);
 
 /// The warps that load copy one array after another. Rows beyond the last token become zeros.
 class ChainLoads {
@@ -18,9 +21,9 @@ public:
     const mlir::IRMapping &values;
     mlir::Value stage, numbers;
   };
-  ChainLoads(TeamCode &team, const analysis::StateChain &chain, const ChainKernel &kernel, Chunk chunk)
-      : t(team), code(team), chain(chain), kernel(kernel), chunk(chunk) {}
-  /// Rows of a bf16 array that are aligned.
+  ChainLoads(TeamCode &team, const ChainKernel &kernel, Chunk chunk)
+      : t(team), code(team), kernel(kernel), chunk(chunk) {}
+  /// Rows of an array that are aligned. Columns beyond the array's become zeros.
   void copyRows(const Load &load);
   /// The same number by number, from wherever they are.
   void copyElements(const Load &load);
@@ -32,19 +35,22 @@ public:
 
 private:
   int64_t rowsOf(const Load &load) const { return load.type().getSize(0); }
-  bool isCutShort() const { return chain.channelsOfAll > 0; }
-  mlir::Value ownChannels() { return countOwnChannels(t, chain, kernel.part); }
+  const CallerArray &arrayOf(const Load &load) const;
+  /// Whether the array may have fewer columns than the tile, and how many it has.
+  bool hasPadding(const Load &load) const;
+  mlir::Value countColumns(const Load &load);
   mlir::Value narrow(mlir::Value number) { return t.narrow(chunk.values.lookup(number)); }
   mlir::Value placeOf(const Load &load, mlir::Value row, mlir::Value piece);
   mlir::Value countRows(const Load &load);
-  mlir::Value countBytes(const Load &load, mlir::Value piece);
+  mlir::Value countBytes(const Load &load, mlir::Value column, int64_t bytes);
   mlir::Value offsetOf(const Load &load, mlir::Value first, mlir::Value row, mlir::Value column);
   bool inPanels(const Load &load) const;
   void copyPanels(const Load &load, mlir::Value first, mlir::Value count);
+  bool copyNarrowPieces(const Load &load, int64_t bytes);
+  void copyShortPieces(const Load &load);
 
   TeamCode &t;
   WarpgroupCode code;
-  const analysis::StateChain &chain;
   const ChainKernel &kernel;
   Chunk chunk;
 };

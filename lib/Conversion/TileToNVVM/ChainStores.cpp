@@ -5,35 +5,44 @@ using namespace recur::conversion;
 using namespace recur::conversion::nvvm;
 using recur::analysis::StateChain;
 
-static constexpr int64_t pieceBytes = 16, pieceColumns = 8, permutedRows = 8;
+static constexpr int64_t elementBytes = 2, pieceColumns = 8, permutedRows = 8;
 
-Value nvvm::countOwnChannels(TeamCode &t, const StateChain &chain, Value part) {
-  Value left = t.add(t.multiply(part, -StateChain::channels), chain.channelsOfAll);
+int64_t nvvm::findPieceBytes(const CallerArray &array) {
+  constexpr uint64_t most = 16;
+  auto bytes = uint64_t((array.channels ? array.channels : array.columns()) * array.type.getElementBytes());
+  return int64_t(std::min(most, bytes & ~(bytes - 1)));
+}
+
+Value nvvm::countOwnChannels(TeamCode &t, const CallerArray &array, Value part) {
+  Value left = t.add(t.multiply(part, -StateChain::channels), array.channels);
   return t.smaller(left, t.constant(StateChain::channels));
 }
 
-Value ChainStores::placeOf(const Stored &tile, Value row, Value piece) {
+Value ChainStores::placeOf(const Stored &tile, Value row, Value column) {
+  Value piece = t.divide(column, pieceColumns);
   if (tile.isPermuted)
     piece = arith::XOrIOp::create(t.builder, t.loc, piece, t.remainder(row, permutedRows));
   Value elements = t.add(t.add(t.multiply(row, tile.stride), t.multiply(piece, pieceColumns)), tile.offset / 2);
-  return t.offset(shared, elements, t.builder.getBF16Type());
+  return t.offset(shared, t.add(elements, t.remainder(column, pieceColumns)), t.builder.getBF16Type());
 }
 
-/// Rows of a tile to where they lie 16 bytes at a time. A thread's pieces are below each other, and several of them are
-/// read before the first is written.
-void ChainStores::storePieces(const Stored &tile, const Strip &strip, Value to, Value stride, Value count) {
+/// Rows of a tile to where they lie, so many columns at a time. A thread's pieces are below each other, and several of
+/// them are read before the first is written.
+void ChainStores::storePieces(const Stored &tile, const Strip &strip, int64_t columns, Value to, Value stride,
+                              Value count) {
   constexpr int64_t inStep = 8;
-  Type element = t.builder.getBF16Type(), type = VectorType::get(pieceColumns, element);
+  Type element = t.builder.getBF16Type(), type = columns > 1 ? Type(VectorType::get(columns, element)) : element;
   int64_t below = strip.rowsAtOnce;
-  Value row = t.divide(t.thread, strip.pieces), piece = t.add(t.remainder(t.thread, strip.pieces), strip.first);
-  Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(t.multiply(piece, pieceColumns)));
+  Value row = below == 1 ? t.constant(0) : t.divide(t.thread, strip.pieces); // known where all threads have a row
+  Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), columns);
+  Value offset = t.addWide(t.multiplyWide(t.widen(row), stride), t.widen(column));
   Value next = t.offset(to, offset, element);
   Value step = t.multiplyWide(stride, t.widen(t.constant(below)));
   for (int64_t first = 0; first < tile.rows; first += inStep * below) {
     int64_t end = std::min(tile.rows, first + inStep * below);
     SmallVector<Value> held;
     for (int64_t at = first; at < end; at += below)
-      held.push_back(t.load(placeOf(tile, t.add(row, at), piece), type));
+      held.push_back(t.load(placeOf(tile, t.add(row, at), column), type));
     for (auto [i, one] : llvm::enumerate(held)) {
       auto storeOne = [&, one = one] { t.store(one, next); };
       count ? t.when(t.below(t.add(row, first + int64_t(i) * below), count), storeOne) : storeOne();
@@ -48,8 +57,7 @@ void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, 
   t.deal(t.constant(tile.rows * tile.columns), [&](Value index) {
     Value row = t.divide(index, tile.columns), column = t.remainder(index, tile.columns);
     t.when(isThere(row, column), [&] {
-      Value piece = placeOf(tile, row, t.divide(column, pieceColumns));
-      Value number = t.load(t.offset(piece, t.remainder(column, pieceColumns), element), element);
+      Value number = t.load(placeOf(tile, row, column), element);
       t.store(number, t.offset(to, offset(row, column), element));
     });
   });
@@ -58,47 +66,50 @@ void ChainStores::storeNumbers(const Stored &tile, Value to, Condition isThere, 
 void ChainStores::storeValue(const StateChain::Stored &value, const CallerArray &array, Value first, Value rows) {
   Stored tile{value.offset, value.rows, StateChain::channels, StateChain::channels, /*isPermuted=*/true};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
-  SmallVector<Strip> strips = findStrips(tile.columns / pieceColumns, tile.rows, t.threads);
+  int64_t bytes = findPieceBytes(array), columns = bytes / elementBytes;
+  SmallVector<Strip> strips = findStrips(tile.columns / columns, tile.rows, t.threads);
   auto inPieces = [&] {
     for (const Strip &strip : strips) {
       Value count = rows;
-      if (isCutShort()) { // a thread has the same columns of all rows
-        Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), pieceColumns);
-        count = t.select(t.below(column, countOwnChannels(t, chain, part)), rows, t.constant(0));
+      if (array.channels) { // a thread has the same columns of all rows
+        Value column = t.multiply(t.add(t.remainder(t.thread, strip.pieces), strip.first), columns);
+        count = t.select(t.below(column, countOwnChannels(t, array, part)), rows, t.constant(0));
       }
-      storePieces(tile, strip, to, array.tokenStride, count);
+      storePieces(tile, strip, columns, to, array.tokenStride, count);
     }
   };
   auto byNumbers = [&] {
     auto isThere = [&](Value row, Value column) -> Value {
       Value hasRow = t.below(row, rows);
-      if (!isCutShort())
+      if (!array.channels)
         return hasRow;
-      return arith::AndIOp::create(t.builder, t.loc, hasRow, t.below(column, countOwnChannels(t, chain, part)));
+      return arith::AndIOp::create(t.builder, t.loc, hasRow, t.below(column, countOwnChannels(t, array, part)));
     };
     storeNumbers(tile, to, isThere, [&](Value row, Value column) {
       return t.addWide(t.multiplyWide(t.widen(row), array.tokenStride), t.widen(column));
     });
   };
   t.when(isPresent(t, array), [&] {
-    if (!strips.empty() && chain.channelsOfAll % pieceColumns == 0)
-      t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
-    else
+    if (strips.empty())
       byNumbers();
+    else if (columns == 1)
+      inPieces();
+    else
+      t.either(isAligned(t, array, bytes), inPieces, byNumbers);
   });
 }
 
 void ChainStores::storeState(const CallerArray &array, Value first, Value rows) {
   Stored tile{chain.keptOffset, StateChain::channels, chain.keys, chain.paddedRow(), /*isPermuted=*/false};
   Value to = t.offset(array.pointer, t.multiplyWide(first, array.tokenStride), array.type.getElementType());
-  Value channels = isCutShort() ? countOwnChannels(t, chain, part) : t.constant(StateChain::channels);
+  Value channels = array.channels ? countOwnChannels(t, array, part) : t.constant(StateChain::channels);
   // Of a chunk that is another CTA's, nothing.
   Value count =
-      isCutShort() || chain.segment ? t.select(t.below(t.constant(0), rows), channels, t.constant(0)) : Value();
+      array.channels || chain.segment ? t.select(t.below(t.constant(0), rows), channels, t.constant(0)) : Value();
   SmallVector<Strip> strips = findStrips(tile.columns / pieceColumns, tile.rows, t.threads);
   auto inPieces = [&] {
     for (const Strip &strip : strips)
-      storePieces(tile, strip, to, array.innerStrides[0], count);
+      storePieces(tile, strip, pieceColumns, to, array.innerStrides[0], count);
   };
   auto byNumbers = [&] {
     auto isThere = [&](Value row, Value) { return t.below(row, count ? count : channels); };
@@ -109,7 +120,7 @@ void ChainStores::storeState(const CallerArray &array, Value first, Value rows) 
   };
   t.when(isPresent(t, array), [&] {
     if (!strips.empty())
-      t.either(isAligned(t, array, pieceBytes), inPieces, byNumbers);
+      t.either(isAligned(t, array, pieceColumns * elementBytes), inPieces, byNumbers);
     else
       byNumbers();
   });

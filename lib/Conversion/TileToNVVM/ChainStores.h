@@ -6,8 +6,8 @@
 
 namespace recur::conversion::nvvm {
 
-/// The channels that there are of a CTA's part, in kernels whose last part has fewer.
-mlir::Value countOwnChannels(TeamCode &team, const analysis::StateChain &chain, mlir::Value part);
+/// The channels that there are of a CTA's part, of an array whose last part has fewer.
+mlir::Value countOwnChannels(TeamCode &team, const CallerArray &array, mlir::Value part);
 
 /// The warps that store do so with one tile after another.
 class ChainStores {
@@ -21,17 +21,17 @@ public:
   void storeState(const CallerArray &array, mlir::Value first, mlir::Value rows);
 
 private:
-  /// A tile of bf16. Rows of values are permuted, piece by piece.
+  /// A tile of bf16. Rows of values are permuted, piece by piece of 16 bytes.
   struct Stored {
     int64_t offset, rows, columns, stride;
     bool isPermuted;
   };
-  mlir::Value placeOf(const Stored &tile, mlir::Value row, mlir::Value piece);
-  void storePieces(const Stored &tile, const Strip &strip, mlir::Value to, mlir::Value stride, mlir::Value count);
+  mlir::Value placeOf(const Stored &tile, mlir::Value row, mlir::Value column);
+  void storePieces(const Stored &tile, const Strip &strip, int64_t columns, mlir::Value to, mlir::Value stride,
+                   mlir::Value count);
   using Offset = llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value column)>;
   using Condition = llvm::function_ref<mlir::Value(mlir::Value row, mlir::Value column)>;
   void storeNumbers(const Stored &tile, mlir::Value to, Condition isThere, Offset offset);
-  bool isCutShort() const { return chain.channelsOfAll > 0; }
 
   TeamCode &t;
   const analysis::StateChain &chain;

@@ -9,13 +9,21 @@ using namespace recur::conversion;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
+/// What rows of an array have of a tile.
+static SmallVector<int64_t> commonSizes(const CallerArray &array, const Place &tile) {
+  SmallVector<int64_t> sizes(tile.type.getShape());
+  for (size_t dim = 1; dim < sizes.size(); ++dim)
+    sizes[dim] = array.type.getSize(int64_t(dim));
+  return sizes;
+}
+
 namespace {
 /// A copy of rows between an array and a tile, of so many neighbours at once.
 class Copy {
 public:
   Copy(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile, int64_t neighbours)
-      : t(t), array(array), first(first), rows(rows), tile(tile), neighbours(neighbours), sizes(tile.type.getShape()),
-        element(array.type.getElementType()) {
+      : t(t), array(array), first(first), rows(rows), tile(tile), neighbours(neighbours),
+        sizes(commonSizes(array, tile)), element(array.type.getElementType()) {
     sizes.back() /= neighbours;
   }
 
@@ -29,11 +37,19 @@ public:
           neighbours == 1 ? given : LLVM::ExtractElementOp::create(t.builder, t.loc, given, t.constant(i)).getResult());
     t.putNeighbours(numbers, tile, at);
   }
-  /// The neighbours go to the tile without passing through registers.
+  /// The neighbours go to the tile without passing through registers, and zeros to columns that the array does not
+  /// have.
   void bring() {
+    constexpr int64_t mostBytes = 16;
+    int64_t bytes = neighbours * array.type.getElementBytes(), columns = array.columns();
+    sizes.back() = tile.type.getShape().back() / neighbours;
     auto copy = [&](const Piece &piece) {
-      NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, piece.at), piece.pointer, 16,
-                              NVVM::LoadCacheModifierKind::CG, Value());
+      Value counted;
+      if (columns < tile.type.getShape().back())
+        counted = t.select(t.below(t.toValue(piece.at.back()), t.constant(columns)), t.constant(bytes), t.constant(0));
+      NVVM::CpAsyncOp::create(t.builder, t.loc, t.address(tile, piece.at), piece.pointer, bytes,
+                              bytes == mostBytes ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA,
+                              counted);
     };
     if (!inStrips(copy))
       t.deal(count(), [&](Value index) { copy({placeOf(index), address(index)}); });
@@ -216,19 +232,38 @@ Value nvvm::isAligned(TeamCode &t, const CallerArray &array, int64_t bytes) {
   return isWhole;
 }
 
-static int64_t countNeighbours(const CallerArray &array, const Place &tile) {
-  constexpr int64_t mostBytes = 16;
-  ArrayRef<int64_t> sizes = tile.type.getShape();
-  int64_t neighbours = sizes.size() < 2 ? 1 : mostBytes / array.type.getElementBytes();
-  while (neighbours > 1 && sizes.back() % neighbours)
-    neighbours /= 2;
-  return neighbours;
+static int64_t countNeighbours(const CallerArray &array) {
+  return array.type.getRank() < 2 ? 1 : std::max<int64_t>(1, findPieceBytes(array) / array.type.getElementBytes());
+}
+
+/// Zeros where rows of the tile have more than the array's.
+static void putPadding(TeamCode &t, const CallerArray &array, Value rows, const Place &tile) {
+  constexpr uint64_t mostNeighbours = 8;
+  for (int64_t dim = 1; dim < tile.type.getRank(); ++dim) {
+    int64_t own = array.type.getSize(dim), all = tile.type.getSize(dim);
+    if (own == all)
+      continue;
+    SmallVector<int64_t> sizes = commonSizes(array, tile);
+    bool isLast = dim + 1 == tile.type.getRank();
+    for (int64_t inner = dim + 1; inner < tile.type.getRank(); ++inner)
+      sizes[size_t(inner)] = tile.type.getSize(inner);
+    int64_t last = isLast ? own | all : sizes.back();
+    auto neighbours = int64_t(std::min(mostNeighbours, uint64_t(last & -last)));
+    sizes[size_t(dim)] = all - own;
+    sizes.back() /= neighbours;
+    t.deal(t.multiply(rows, llvm::product_of(ArrayRef(sizes).drop_front())), [&](Value index) {
+      SmallVector<Index> at = t.takeApart(index, sizes);
+      at.back() = Index(t.multiply(t.toValue(at.back()), neighbours));
+      at[size_t(dim)] = Index(t.add(t.toValue(at[size_t(dim)]), own));
+      t.putNeighbours(SmallVector<Value>(size_t(neighbours), t.number(0)), tile, at);
+    });
+  }
 }
 
 /// Numbers move 16 bytes at a time, or as many as rows have.
 static void copyRows(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile,
                      llvm::function_ref<void(Copy)> run) {
-  int64_t bytes = array.type.getElementBytes(), neighbours = countNeighbours(array, tile);
+  int64_t bytes = array.type.getElementBytes(), neighbours = countNeighbours(array);
   auto alone = [&] { run(Copy(t, array, first, rows, tile, 1)); };
   if (neighbours == 1)
     return alone();
@@ -243,17 +278,21 @@ static void putZeros(TeamCode &t, Value rows, const Place &tile) {
 }
 
 void nvvm::emitLoad(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile) {
-  t.either(
-      isPresent(t, array), [&] { copyRows(t, array, first, rows, tile, [](Copy copy) { copy.load(); }); },
-      [&] { putZeros(t, rows, tile); });
+  auto load = [&] {
+    copyRows(t, array, first, rows, tile, [](Copy copy) { copy.load(); });
+    putPadding(t, array, rows, tile);
+  };
+  t.either(isPresent(t, array), load, [&] { putZeros(t, rows, tile); });
 }
 
 /// Loads rows that lie in no pieces of 16 bytes: slowly, in few registers.
 static void loadByNumbers(TeamCode &t, const CallerArray &array, Value first, Value rows, const Place &tile) {
   Copy copy(t, array, first, rows, tile, 1);
-  t.either(
-      isPresent(t, array), [&] { t.deal(copy.count(), [&](Value index) { copy.write(index, copy.read(index)); }); },
-      [&] { putZeros(t, rows, tile); });
+  auto load = [&] {
+    t.deal(copy.count(), [&](Value index) { copy.write(index, copy.read(index)); });
+    putPadding(t, array, rows, tile);
+  };
+  t.either(isPresent(t, array), load, [&] { putZeros(t, rows, tile); });
 }
 
 void nvvm::emitStore(TeamCode &t, const Place &tile, Value rows, const CallerArray &array, Value first) {
@@ -264,6 +303,11 @@ void nvvm::emitStore(TeamCode &t, const Place &tile, Value rows, const CallerArr
 // Loads that are under way while something else is computed
 //===----------------------------------------------------------------------===//
 
+/// Whether rows of both have as many pieces, but for padding behind the last.
+static bool haveSameRows(const CallerArray &array, const Place &tile) {
+  return array.type.getShape().drop_front().drop_back() == tile.type.getShape().drop_front().drop_back();
+}
+
 /// Whether pieces of 16 bytes of a row lie in one piece in the tile.
 static bool hasWholePieces(const Place &tile) {
   TileType type = tile.type;
@@ -273,20 +317,22 @@ static bool hasWholePieces(const Place &tile) {
 }
 
 AheadLoad::AheadLoad(TeamCode &t, const CallerArray &array, const Place &tile, bool isFree) : array(array), tile(tile) {
-  neighbours = countNeighbours(array, tile);
-  int64_t numbers = llvm::product_of(tile.type.getShape());
-  if (neighbours * array.type.getElementBytes() == 16) {
+  constexpr int64_t leastBytes = 4; // that are brought at once
+  neighbours = countNeighbours(array);
+  int64_t numbers = llvm::product_of(commonSizes(array, tile)), bytes = neighbours * array.type.getElementBytes();
+  isDirect = isFree && neighbours > 1 && bytes >= leastBytes && hasWholePieces(tile) && haveSameRows(array, tile) &&
+             array.type.getElementType() == tile.type.getElementType();
+  if (isDirect || bytes == 16)
     accesses = llvm::divideCeil(numbers / neighbours, t.threads);
-    isDirect = isFree && hasWholePieces(tile) && array.type.getElementType() == tile.type.getElementType();
-  } else if (neighbours == 1 && numbers <= t.threads) {
+  else if (neighbours == 1 && numbers <= t.threads)
     accesses = 1;
-  }
 }
 
 void AheadLoad::begin(TeamCode &t) {
   condition = isPresent(t, array);
   if (neighbours > 1)
-    condition = arith::AndIOp::create(t.builder, t.loc, condition, isAligned(t, array, 16));
+    condition = arith::AndIOp::create(t.builder, t.loc, condition,
+                                      isAligned(t, array, neighbours * array.type.getElementBytes()));
 }
 
 SmallVector<Value> AheadLoad::start(TeamCode &t, Value first, Value rows) {
@@ -326,6 +372,7 @@ void AheadLoad::finish(TeamCode &t, Value first, Value rows, ValueRange held, in
           Value index = t.add(t.thread, int64_t(i) * t.threads);
           t.when(t.below(index, count), [&, given = given] { copy.write(index, given); });
         }
+        putPadding(t, array, rows, tile);
       },
       [&] { emitLoad(t, array, first, rows, tile); });
 }

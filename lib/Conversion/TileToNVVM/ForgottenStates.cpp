@@ -51,6 +51,16 @@ private:
   /// Where in shared memory what was read lies, in numbers; before that is what warps have found.
   int64_t readsPlace() const { return 2 * t.warps(); }
   Value addLanes(Value own);
+  /// Whether rows of the keys have more than the array's.
+  bool hasPadding(const CallerArray &array) const {
+    LoadOp initial = chain.initial;
+    return array.columns() < chain.keys && array.columns() == initial.getArray().getType().getShape().back();
+  }
+  Value canLoad(unsigned load) {
+    CallerArray array = arrayOf(load);
+    return hasPadding(array) ? arith::ConstantIntOp::create(t.builder, t.loc, 1, 1).getResult()
+                             : isAligned(t, array, pieceBytes);
+  }
   SmallVector<Value> loadPiece(const CallerArray &array, Value first, Value row, Value piece);
   Value lengthOf(const CallerArray &array, Value first, Value row);
   Value factorOf(const IRMapping &chunk, Value row);
@@ -75,9 +85,21 @@ private:
 
 } // namespace
 
-/// A piece of a row.
+/// A piece of a row, whose padding is zero. Rows with padding may begin anywhere.
 SmallVector<Value> ForgottenCode::loadPiece(const CallerArray &array, Value first, Value row, Value piece) {
   Value offset = t.multiplyWide(t.addWide(first, t.widen(row)), array.tokenStride);
+  if (hasPadding(array)) {
+    SmallVector<Value> own;
+    for (int64_t i = 0; i < pieceNumbers; ++i) {
+      Value column = t.add(t.multiply(piece, pieceNumbers), i);
+      Value known = t.smaller(column, t.constant(array.columns() - 1));
+      Value number = t.load(t.offset(array.pointer, t.addWide(offset, t.widen(known)), t.builder.getBF16Type()),
+                            t.builder.getBF16Type());
+      own.push_back(t.select(t.below(column, t.constant(array.columns())), t.convert(number, t.builder.getF32Type()),
+                             t.number(0)));
+    }
+    return own;
+  }
   offset = t.addWide(offset, t.widen(t.multiply(piece, pieceNumbers)));
   Value words = t.load(t.offset(array.pointer, offset, t.builder.getBF16Type()),
                        VectorType::get(pieceBytes / 4, t.builder.getI32Type()));
@@ -173,7 +195,10 @@ Value ForgottenCode::sumRows(const IRMapping &chunk) {
 Value ForgottenCode::findDecay(const IRMapping &chunk) {
   Type f32 = t.builder.getF32Type();
   CallerArray decays = arrayOf(of.decays);
-  int64_t columns = chain.loads[of.decays].type().getShape().back();
+  // Of columns that the state has: what decays nothing, as padding does, is never little.
+  LoadOp initial = chain.initial;
+  int64_t columns =
+      std::min(chain.loads[of.decays].type().getShape().back(), initial.getArray().getType().getShape().back());
   Value first = t.multiplyWide(firstRow(chunk, of.decays), decays.tokenStride), most = t.number(0);
   for (int64_t begin = 0; begin < columns; begin += t.threads) {
     Value column = t.smaller(t.add(t.thread, begin), t.constant(columns - 1));
@@ -225,8 +250,7 @@ ForgottenCode::Found ForgottenCode::find(Value first, Value end) {
   Value most =
       arith::MulIOp::create(builder, t.loc, size, arith::ConstantIntOp::create(builder, t.loc, mostChunks, 64));
   Value last = arith::MaxSIOp::create(builder, t.loc, first, arith::SubIOp::create(builder, t.loc, end, most));
-  Value mayForget = arith::AndIOp::create(builder, t.loc, isAligned(t, arrayOf(of.reads), pieceBytes),
-                                          isAligned(t, arrayOf(of.writes), pieceBytes));
+  Value mayForget = arith::AndIOp::create(builder, t.loc, canLoad(of.reads), canLoad(of.writes));
   if (of.matrix)
     mayForget = arith::AndIOp::create(builder, t.loc, mayForget, isAligned(t, arrayOf(*of.matrix), pieceBytes));
   // What is left, what may be left so that the chunks to come can do the rest, and whether it is that little.

@@ -120,7 +120,7 @@ SegmentSummaries KernelLowering::findSummaries(SegmentOp op, Value segment) {
   summaries.states = LLVM::GEPOp::create(builder, loc, globalPointer, builder.getI8Type(), summaries.maps,
                                          ArrayRef<LLVM::GEPArg>{int32_t(op.getMapBytes())});
   TileType state = op.getInitial().getType();
-  int64_t stateBytes = state.getSize(1) * state.getSize(2) * 4;
+  int64_t stateBytes = state.getSize(1) * op.getColumns() * 4;
   summaries.states =
       team.offset(summaries.states, team.multiplyWide(team.widen(part), team.widen(team.constant(stateBytes))),
                   builder.getI8Type());

@@ -35,7 +35,13 @@ struct CallerArray {
   tile::TileType type;
   mlir::Value tokenStride;
   llvm::SmallVector<mlir::Value, 2> innerStrides; // of arrays with two dimensions a token
+  int64_t channels = 0;                           // of all parts, where the last one has fewer; else 0
+  int64_t columns() const { return type.getShape().back(); }
 };
+
+/// As many bytes of a row as can be copied at once wherever rows lie side by side: the largest power of two, up to 16,
+/// that divides what a row has.
+int64_t findPieceBytes(const CallerArray &array);
 
 /// A number that is partly known: value + constant. A null value is just the constant.
 struct Index {
@@ -183,7 +189,7 @@ void emitLoad(TeamCode &team, const CallerArray &array, mlir::Value first, mlir:
 class AheadLoad {
 public:
   AheadLoad(TeamCode &team, const CallerArray &array, const Place &tile, bool isFree);
-  /// Whether rows can move 16 bytes at a time, or are a number for each thread.
+  /// Whether rows can move some bytes at a time, or are a number for each thread.
   bool canStart() const { return accesses > 0; }
   /// How many registers of at most 16 bytes a thread needs.
   int64_t countRegisters() const { return isDirect ? 0 : accesses; }

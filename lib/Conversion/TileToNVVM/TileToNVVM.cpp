@@ -194,7 +194,7 @@ CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
   auto type = cast<TileType>(argument.getType());
   auto number = int(argument.getArgNumber());
   Value tokenStride = word(abi::getWord(number, abi::TokenStrideWord), builder.getI64Type());
-  CallerArray found{{}, type, tokenStride, {}};
+  CallerArray found{{}, type, tokenStride, {}, kernel.getChannelsOf(argument)};
   found.pointer = findFirst(number, type.getElementType(), isState);
   found.innerStrides = findInnerStrides(argument);
   return found;

@@ -52,7 +52,11 @@ static bool fillMap(void *map, const CUDALibrary &cuda, const recur_launch_array
     if (!isAlone && elements[i] <= 0)
       return false;
     strides[i] = uint64_t(isAlone ? strideUnit : elements[i] * elementBytes);
+    if (strides[i] % strideUnit)
+      return false;
   }
+  if (words[abi::DataWord] % strideUnit)
+    return false;
   const uint32_t box[rank] = {uint32_t(panelColumns), uint32_t(rows.steps), uint32_t(array.copied_rows / rows.steps), 1,
                               1};
   const uint32_t each[rank] = {1, 1, 1, 1, 1};

@@ -242,8 +242,8 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
   OpBuilder inside = OpBuilder::atBlockBegin(&carry.getBody().front());
   llvm::DenseMap<StateOp, Value> states;
   for (StateOp state : leading)
-    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getNameAttr(),
-                                    state.getStoredAttr(), state.getTransposedAttr());
+    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getNameAttr(), state.getStoredAttr(),
+                                    state.getTransposedAttr(), state.getSizesAttr());
   for (StateOp state : leading) {
     Value own = states[state];
     Location loc = state.getLoc();

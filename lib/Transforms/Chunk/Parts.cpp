@@ -2,6 +2,7 @@
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkSteps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_PARTSPASS
@@ -21,7 +22,7 @@ class Channels {
 public:
   explicit Channels(ProgramOp program) : program(program) {}
   /// Makes the program one for the first of the parts of so many channels of its states; nothing if they are not apart.
-  /// `cutShort`: the last part may have fewer.
+  /// `cutShort`: the last part may have fewer, and so may the only one.
   bool narrow(int64_t partSize, bool cutShort);
 
 private:
@@ -33,6 +34,7 @@ private:
     }
     return entry->second;
   }
+  bool isWhole(Dim channels, int64_t partSize);
   static int64_t sizeOf(Value value, unsigned place) { return tensorOf(value).getDimSize(place); }
   void same(Value a, unsigned i, Value b, unsigned j) {
     if (sizeOf(a, i) == sizeOf(b, j))
@@ -168,6 +170,40 @@ void Channels::relate(Operation *op) {
     mixAll(value);
 }
 
+/// What the caller has of each dimension of an input, a param, a state or an output, where that is less than the value
+/// has.
+static DenseI64ArrayAttr sizesOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, DenseI64ArrayAttr>(op)
+      .Case<InputOp, ParamOp, StateOp, OutputOp>([](auto declared) { return declared.getSizesAttr(); })
+      .Default(DenseI64ArrayAttr());
+}
+
+static void setSizes(Operation *op, ArrayRef<int64_t> sizes) {
+  llvm::TypeSwitch<Operation *>(op).Case<InputOp, ParamOp, StateOp, OutputOp>(
+      [&](auto declared) { declared.setSizes(sizes); });
+}
+
+/// The value that an op declares or gives, and how many of its dimensions are the tokens'.
+static std::pair<Value, unsigned> declaredBy(Operation *op) {
+  if (auto output = dyn_cast<OutputOp>(op))
+    return {output.getValue(), 1};
+  return {op->getResult(0), isa<StateOp>(op) ? 0 : 1};
+}
+
+/// Whether all parts have as many channels, of those that the caller has too.
+bool Channels::isWhole(Dim channels, int64_t partSize) {
+  return llvm::all_of(program.getBody().front(), [&](Operation &op) {
+    DenseI64ArrayAttr sizes = sizesOf(&op);
+    if (!sizes)
+      return true;
+    auto [value, tokens] = declaredBy(&op);
+    for (auto [i, size] : llvm::enumerate(sizes.asArrayRef()))
+      if (classes.getLeaderValue(dim(value, unsigned(i) + tokens)) == channels && size % partSize != 0)
+        return false;
+    return true;
+  });
+}
+
 bool Channels::narrow(int64_t partSize, bool cutShort) {
   for (Operation &op : program.getBody().front())
     relate(&op);
@@ -180,7 +216,8 @@ bool Channels::narrow(int64_t partSize, bool cutShort) {
   for (int64_t i = 0; i < tensorOf(first).getRank() && !chosen; ++i) {
     Dim leader = classes.getLeaderValue(dim(first, i));
     int64_t channels = sizeOf(first, i);
-    if (whole.contains(leader) || channels <= partSize || (channels % partSize != 0 && !cutShort))
+    bool areAlike = channels % partSize == 0 && isWhole(leader, partSize);
+    if (whole.contains(leader) || (areAlike ? channels == partSize : !cutShort))
       continue;
     auto has = [&](Value value) {
       for (int64_t j = 0; j < tensorOf(value).getRank(); ++j)
@@ -198,6 +235,15 @@ bool Channels::narrow(int64_t partSize, bool cutShort) {
   }
   if (!chosen)
     return false;
+  for (Operation &op : program.getBody().front())
+    if (DenseI64ArrayAttr sizes = sizesOf(&op)) { // of a part, whatever the last one has
+      auto [value, tokens] = declaredBy(&op);
+      SmallVector<int64_t> own(sizes.asArrayRef());
+      for (auto [i, size] : llvm::enumerate(own))
+        if (classes.getLeaderValue(dim(value, unsigned(i) + tokens)) == *chosen)
+          size = partSize;
+      setSizes(&op, own);
+    }
   for (auto [value, place] : values) {
     if (classes.getLeaderValue(dim(value, place)) != *chosen)
       continue;

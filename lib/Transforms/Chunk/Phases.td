@@ -118,6 +118,35 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
                  Option<"preciseInverses", "precise-inverses", "bool", "false", "inverses that the chain applies are left as factors of tf32">];
 }
 
+def PadChannelsPass : Pass<"chunk-pad-channels", "::recur::chunk::ProgramOp"> {
+  let summary = "pad channels of states to a multiple of a size";
+  let description = [{
+    The channels that matrices of the state have along a dimension become a multiple of `size` wherever values have them, by
+    zeros behind those that the caller has, which declarations then name. So products have whole pieces of 16 numbers and
+    rows begin where 16 bytes can be copied, whatever the sizes are. Padding is zero where it enters, and it is found from op to op
+    what it becomes: channels stay as they are where that would change what is added up over them, as it does in a softmax, or
+    leave zero in a state. A program that cancels stays as it is.
+
+    Before, with `size=4`:
+    ```mlir
+    %v = chunk.input "v" : tensor<2x4xf32>
+    %k = chunk.input "k" : tensor<2x3xf32>
+    %S = chunk.state "S" : tensor<4x3xf32>
+    %S1 = chunk.advance %S, %v, %k : tensor<4x3xf32>, tensor<2x4xf32>, tensor<2x3xf32>
+    chunk.next %S, %S1 : tensor<4x3xf32>
+    ```
+    After:
+    ```mlir
+    %v = chunk.input "v" : tensor<2x4xf32>
+    %k = chunk.input "k" of [3] : tensor<2x4xf32>
+    %S = chunk.state "S" of [4, 3] : tensor<4x4xf32>
+    %S1 = chunk.advance %S, %v, %k : tensor<4x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+    chunk.next %S, %S1 : tensor<4x4xf32>
+    ```
+  }];
+  let options = [Option<"size", "size", "int64_t", "16", "of which the channels become a multiple">];
+}
+
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
   let summary = "narrow a program to a part of its channels, where they are apart";
   let description = [{

@@ -1,5 +1,5 @@
 // RUN: recur-opt %s --chunk-store=types=bf16 --chunk-choose-factors --convert-chunk-to-tile="threads=256" \
-// RUN:   | sed -E 's/^( *tile.kernel @chain .*) \{/\1 channels 96 {/' | recur-opt --convert-tile-to-nvvm --cse | FileCheck %s
+// RUN:   | sed -E 's/^( *tile.kernel @chain .*) \{/\1 channels [96, 96, 96, 96, 0, 0] {/' | recur-opt --convert-tile-to-nvvm --cse | FileCheck %s
 
 // Of 96 channels the second part has 32: each CTA finds out how many it has. In an initial state what it lacks has the
 // place of its last channel; in a final one it is not stored.

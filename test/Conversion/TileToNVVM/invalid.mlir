@@ -124,7 +124,7 @@ tile.kernel @systems_of_odd_channels required 0 workspace 0 threads 128 shared 6
 // -----
 
 // expected-error @below {{'tile.kernel' op cannot be lowered: only kernels with their state in registers have parts of fewer channels}}
-tile.kernel @cut required 0 workspace 0 threads 32 shared 0 channels 96 {
+tile.kernel @cut required 0 workspace 0 threads 32 shared 0 channels [] {
 ^bb0(%n: i64):
 }
 

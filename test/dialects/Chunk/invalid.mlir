@@ -42,6 +42,36 @@ chunk.program @p {} chunk 8 {
 // -----
 
 chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.input' op has 1 dimensions, but sizes of 2}}
+  %x = chunk.input "x" of [3, 3] : tensor<8x4xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.state' op has 4 numbers along a dimension, of which the caller cannot have 5}}
+  %S = chunk.state "S" of [5] : tensor<4xf32>
+  chunk.next %S, %S : tensor<4xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x4xf32>
+  // expected-error@+1 {{'chunk.output' op has 4 numbers along a dimension, of which the caller cannot have 0}}
+  chunk.output "x" of [0] %x : tensor<8x4xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  // expected-error@+1 {{'chunk.param' op has 4 numbers along a dimension, of which the caller cannot have 6}}
+  %p = chunk.param "p" of [6] : tensor<1x4xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
   // expected-error@+1 {{'chunk.param' op is the same for every token, so its token dimension must be 1, but it is 8}}
   %p = chunk.param "p" : tensor<8xf32>
 }

@@ -225,3 +225,21 @@ chunk.program @transposed {} chunk 4 backward {
   %dS = chunk.state "gradient.S" transposed : tensor<4x8xf32>
   chunk.next %dS, %dS : tensor<4x8xf32>
 }
+
+// Of what is padded the caller has some.
+// CHECK-LABEL: chunk.program @padded
+chunk.program @padded {} chunk 2 {
+  // CHECK: %q = chunk.input "q" shared of [3] : tensor<2x4xf32>
+  %q = chunk.input "q" shared of [3] : tensor<2x4xf32>
+  // CHECK: %p = chunk.param "p" of [3] : tensor<1x4xf32>
+  %p = chunk.param "p" of [3] : tensor<1x4xf32>
+  // CHECK: %S = chunk.state "S" of [2, 3] : tensor<4x4xf32>
+  %S = chunk.state "S" of [2, 3] : tensor<4x4xf32>
+  // CHECK: %C = chunk.state "C" stored bf16 transposed of [2, 3] : tensor<4x4xf32>
+  %C = chunk.state "C" stored bf16 transposed of [2, 3] : tensor<4x4xf32>
+  chunk.next %C, %C : tensor<4x4xf32>
+  %o = chunk.read %q, %S : tensor<2x4xf32>, tensor<4x4xf32>
+  // CHECK: chunk.output "o" of [2] %{{.*}} : tensor<2x4xf32>
+  chunk.output "o" of [2] %o : tensor<2x4xf32>
+  chunk.next %S, %S : tensor<4x4xf32>
+}

@@ -61,8 +61,15 @@ tile.kernel @k required -1 workspace 0 {
 
 // -----
 
-// expected-error @below {{'tile.kernel' op has parts of at least one channel together, not 0}}
-tile.kernel @k required 1 workspace 0 threads 64 shared 0 channels 0 {
+// expected-error @below {{'tile.kernel' op says of each of its 1 arrays how many channels it has, or 0}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 0 channels [] {
+^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op says of each of its 1 arrays how many channels it has, or 0}}
+tile.kernel @k required 1 workspace 0 threads 64 shared 0 channels [-1] {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
 }
 
@@ -133,9 +140,9 @@ tile.kernel @k required 1 workspace -128 {
 
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):
-  %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
-  // expected-error @below {{'tile.load' op needs rows of the same sizes, but the array is '!tile.tile<?x4xf32, global>' and the tile '!tile.tile<4x5xf32, local, [16, 1]>'}}
-  tile.load %x[%n] rows %n into %a : !tile.tile<?x4xf32, global> into !tile.tile<4x5xf32, local, [16, 1]>
+  %a = tile.alloc : !tile.tile<4x3xf32, local, [16, 1]>
+  // expected-error @below {{'tile.load' op needs room for a row of the array, but the array is '!tile.tile<?x4xf32, global>' and the tile '!tile.tile<4x3xf32, local, [16, 1]>'}}
+  tile.load %x[%n] rows %n into %a : !tile.tile<?x4xf32, global> into !tile.tile<4x3xf32, local, [16, 1]>
 }
 
 // -----

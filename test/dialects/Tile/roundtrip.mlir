@@ -123,10 +123,15 @@ tile.kernel @takes required 0 workspace 0 threads 256 shared 4096 awaits [0] {
 ^bb0(%x: !tile.tile<?x16xf32, global>, %n: i64):
 }
 
-// Parts of the value channels, of which the last has fewer than others.
-// CHECK-LABEL: tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels 96 {
-tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels 96 {
+// Parts of the value channels, of which the last has fewer than others. Rows of a tile may be larger than the array's.
+// CHECK-LABEL: tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels [96] {
+tile.kernel @parts required 0 workspace 0 threads 256 shared 4096 awaits [0] channels [96] {
 ^bb0(%x: !tile.tile<?x64xf32, global>, %n: i64):
+  %padded = tile.alloc : !tile.tile<16x80xf32, shared, [84, 1]>
+  // CHECK: tile.load %arg0[%arg1] rows %arg1 into %0 : <?x64xf32, global> into <16x80xf32, shared, [84, 1]>
+  tile.load %x[%n] rows %n into %padded : !tile.tile<?x64xf32, global> into !tile.tile<16x80xf32, shared, [84, 1]>
+  // CHECK: tile.store %0 rows %arg1 to %arg0[%arg1] : <16x80xf32, shared, [84, 1]> to <?x64xf32, global>
+  tile.store %padded rows %n to %x[%n] : !tile.tile<16x80xf32, shared, [84, 1]> to !tile.tile<?x64xf32, global>
 }
 
 // The plan of a CTA of one team: local tiles of bf16 are in no pairs.

@@ -123,11 +123,11 @@ struct PhasedPlan {
 };
 
 /// The phases of a plan, with parts of so many channels. `cutShort`: the last part of a state that is alone may have
-/// fewer.
+/// fewer. `multiple`: of which channels are one, with padding; 0 without.
 class PhasedPlanTest : public TilePlanTest {
 protected:
-  PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype,
-                  bool cutShort = false) {
+  PhasedPlan plan(mlir::ModuleOp recurrences, int64_t chunk, int64_t part, llvm::StringRef dtype, bool cutShort = false,
+                  int64_t multiple = 0) {
     PhasedPlan result{toChunk(recurrences, chunk, /*saysWhatRemains=*/true), {}, {}};
     store(*result.module, dtype);
     mlir::PassManager clean(&context);
@@ -137,6 +137,8 @@ protected:
     mlir::OwningOpRef<mlir::ModuleOp> whole = mlir::cast<mlir::ModuleOp>((*result.module)->clone());
     result.arrays = listKernelArrays(programOf(*whole));
     mlir::PassManager split(&context);
+    if (multiple)
+      split.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass({multiple}));
     if (dtype == "bf16")
       split.addNestedPass<chunk::ProgramOp>(chunk::createSolveFormPass({"inverse"}));
     split.addNestedPass<chunk::ProgramOp>(chunk::createSeparateStatesPass());
@@ -208,13 +210,37 @@ TEST_F(PhasedPlanTest, WithAPartOfFewerChannelsComputeTokenByToken) {
     PhasedPlan tiles = plan(*module, 16, 8, "bf16", /*cutShort=*/true);
     bool isCut = false;
     for (const chunk::Phase &phase : tiles.phases.phases)
-      isCut |= phase.parts == 2 && phase.channels == 12;
+      for (const chunk::PhaseArray &array : phase.arrays)
+        isCut |= phase.parts == 2 && array.channels == 12;
     EXPECT_TRUE(isCut) << name;
     for (int64_t tokens : {0, 5, 16, 37}) {
       Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
       Results want = get(interpret(recurrenceOf(*module), data));
       Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data));
       EXPECT_LE(relativeRms(got, want), limit) << name << ", " << tokens << " tokens";
+    }
+  }
+}
+
+/// Values of 13 channels and keys of 21 are 16 and 24 in tiles: the second part has 5 of the caller's and 8 of what
+/// phases leave.
+TEST_F(PhasedPlanTest, WithPaddingComputeTokenByToken) {
+  for (const char *name : {"gated_delta_net", "kda", "linear_attention", "gated_delta_product"}) {
+    auto module = example(name, {{"K", 21}, {"V", 13}});
+    ASSERT_TRUE(module);
+    for (bool cutShort : {false, true}) {
+      PhasedPlan tiles = plan(*module, 16, 8, "bf16", cutShort, /*multiple=*/8);
+      bool isCut = false;
+      for (const chunk::Phase &phase : tiles.phases.phases)
+        for (const chunk::PhaseArray &array : phase.arrays)
+          isCut |= phase.parts == 2 && array.channels == 13;
+      EXPECT_EQ(isCut, cutShort) << name;
+      for (int64_t tokens : {0, 5, 16, 37}) {
+        Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
+        Results want = get(interpret(recurrenceOf(*module), data));
+        Results got = get(interpretPhases(tiles.kernels(), tiles.phases, tiles.arrays, 16, data));
+        EXPECT_LE(relativeRms(got, want), limit) << name << ", " << tokens << " tokens";
+      }
     }
   }
 }
