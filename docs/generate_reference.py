@@ -43,6 +43,8 @@ def pages(arguments):
             text += "\n" + tblgen(arguments, "-gen-op-interface-docs", interfaces).replace("\n#", "\n##").replace("# Op", "## Op", 1)
         written[f"dialects/{name}.md"] = NOTE.format(source=folder) + text
     for passes in files_below(arguments.root, "lib", "Passes.td"):
+        if os.path.basename(passes) != "Passes.td":  # a part of one, which includes it
+            continue
         folder = os.path.dirname(passes)
         name = "-".join(folder.split("/")[1:])
         written[f"passes/{name}.md"] = NOTE.format(source=passes) + f"# {name}\n\n" + tblgen(arguments, "-gen-pass-doc", passes)
