@@ -294,8 +294,8 @@ Interval Channels::evaluate(MapOp op, Dim channels) {
     if (x[0].high <= 0)
       return x[2];
     return {std::min(x[1].low, x[2].low), std::max(x[1].high, x[2].high), x[1].isFinite && x[2].isFinite};
-  default:
-    return {};
+  default: // of what has no padding, it is a number as the data are
+    return Interval::unknown();
   }
 }
 
