@@ -78,9 +78,9 @@ void Differentiator::turnStates() {
   for (StateOp state : gradient.getStates()) {
     OpBuilder before(state);
     auto kept = KeptOp::create(before, state.getLoc(), state.getType(), state.getNameAttr(), state.getTransposedAttr());
-    auto cotangent = StateOp::create(before, state.getLoc(), state.getType(),
-                                     builder.getStringAttr("gradient." + state.getName()), TypeAttr(),
-                                     state.getTransposedAttr());
+    auto cotangent =
+        StateOp::create(before, state.getLoc(), state.getType(), builder.getStringAttr("gradient." + state.getName()),
+                        TypeAttr(), state.getTransposedAttr());
     NextOp next = state.getNext();
     Value end = next.getValue() == state.getResult() ? kept.getResult() : next.getValue();
     next.erase();

@@ -65,4 +65,22 @@ TEST_F(PadChannels, OfFunctionsOfKeys) {
   }
 }
 
+/// Of a state whose keys are its rows the caller has the transpose, of its own sizes.
+TEST_F(PadChannels, OfTransposedStates) {
+  const std::string text = "recurrence r {\n  dim K, V\n  input q: [K], k: [K], v: [V], a, beta\n  state S: [K, V]\n"
+                           "  S = exp(-softplus(a)) * S\n  S = S + outer(k, beta * (v - k @ S))\n"
+                           "  output o: [V] = q @ S\n}\n";
+  expectSame("r", text);
+  EXPECT_EQ(padded, 1u);
+  auto module = compile("r", text, {{"K", 21}, {"V", 13}});
+  ASSERT_TRUE(module);
+  auto chunked = toChunk(*module, 16);
+  mlir::PassManager passes(&context);
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
+  ASSERT_TRUE(mlir::succeeded(passes.run(*chunked)));
+  chunk::StateOp state = programOf(*chunked).getStates().front();
+  EXPECT_EQ(chunk::tensorOf(state).getShape(), llvm::ArrayRef<int64_t>({16, 32}));
+  EXPECT_EQ(state.getCallerShape(), llvm::ArrayRef<int64_t>({21, 13}));
+}
+
 } // namespace
