@@ -104,7 +104,7 @@ def measure(name, library, make):
 
     def run_layer(prompt, rest):
         cache = DynamicCache(config=config)
-        return run(lambda hidden: layer(hidden, cache_params=cache), prompt, rest)
+        return run(lambda hidden: layer(hidden, cache), prompt, rest)
 
     ways = ("as it is", "calls", "fused")
     for way in ways[1:]:

@@ -358,8 +358,13 @@ def _holds(condition: str, there: Collection[str]) -> bool:
 
 def choose(name: str, there: tuple[str, ...]) -> str:
     """The recurrence of that name as a call has it, in which there are these arrays and options."""
+    return choose_lines(TEXTS[name], there)
+
+
+def choose_lines(text: str, there: Collection[str]) -> str:
+    """The lines of a text that are there with these arrays and options."""
     lines = []
-    for line in TEXTS[name].strip("\n").split("\n"):
+    for line in text.strip("\n").split("\n"):
         code, mark, condition = line.partition("  # ")
         if not mark or _holds(condition, there):
             lines.append(code.rstrip())
