@@ -11,7 +11,9 @@ it would take longer than a token does.
 from __future__ import annotations
 
 import functools
+import inspect
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +38,7 @@ __all__ = [
     "chunk_precond_kda",
     "chunk_rwkv7",
     "chunk_simple_gla",
+    "fused_recurrent_comba",
     "fused_recurrent_delta_rule",
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn2",
@@ -45,6 +48,7 @@ __all__ = [
     "fused_recurrent_momentum_delta_rule",
     "fused_recurrent_precond_gated_delta_rule",
     "fused_recurrent_precond_kda",
+    "fused_recurrent_rwkv7",
     "fused_recurrent_simple_gla",
     "install",
     "mamba_chunk_scan_combined",
@@ -564,25 +568,62 @@ def chunk_linear_attn(
     return o, (last["S"], last["z"][:, None]) if normalize and output_final_state else last["S"]
 
 
+def _find_decay(call: str, w: Any, log_w: Any) -> Any:
+    """The logarithm of RWKV-7's decay. In the first versions of that library ``w`` was what minus its exponential is the logarithm."""
+    if (w is None) == (log_w is None):
+        raise ArgumentError(f"{call}: give w, the decay's logarithm, or log_w, which is the same")
+    if log_w is not None:
+        return log_w
+    library = getattr(sys.modules.get("fla.ops.rwkv7"), call, None)
+    if library is not None and "log_w" in inspect.signature(library).parameters:
+        raise ArgumentError(
+            f"{call}: w is the decay's logarithm here, and in the flash-linear-attention that is loaded it is something else; "
+            "give log_w = -exp(w)"
+        )
+    return w
+
+
 def chunk_rwkv7(
     r: Any,
-    k: Any,
-    v: Any,
-    a: Any,
-    b: Any,
     w: Any = None,
+    k: Any = None,
+    v: Any = None,
+    a: Any = None,
+    b: Any = None,
+    scale: float | None = 1.0,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    *,
     log_w: Any = None,
-    scale: float = 1.0,
+    head_first: bool = False,
+) -> tuple[Any, Any]:
+    """RWKV-7: ``S = diag(exp(w)) S + b (a S) + k v``, where ``w`` is the decay's logarithm, as version 0.6 of that library has it; ``log_w`` is the same.
+    In the library's first versions ``w`` was something else, and is refused where one of these is loaded."""
+    _refuse_heads_first(head_first)
+    given = {"r": r, "w": _find_decay("chunk_rwkv7", w, log_w)}
+    given.update({name: _need("chunk_rwkv7", name, array) for name, array in (("k", k), ("v", v), ("a", a), ("b", b))})
+    return _call("rwkv7", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
+
+
+def fused_recurrent_rwkv7(
+    r: Any,
+    w: Any = None,
+    k: Any = None,
+    v: Any = None,
+    a: Any = None,
+    b: Any = None,
+    scale: float | None = None,
     initial_state: Any = None,
     output_final_state: bool = True,
     cu_seqlens: Any = None,
-    head_first: bool = False,
+    *,
+    log_w: Any = None,
 ) -> tuple[Any, Any]:
-    """RWKV-7: ``S = diag(exp(log_w)) S + b (a S) + k v``, where ``log_w`` is ``-exp(w)`` if ``w`` is given."""
-    _refuse_heads_first(head_first)
-    if (w is None) == (log_w is None):
-        raise ArgumentError("chunk_rwkv7: give either w or log_w")
-    given = {"r": r, "k": k, "v": v, "a": a, "b": b, "w": w, "log_w": log_w}
+    """The same for a few tokens, with that library's other defaults: a scale of ``1 / sqrt(K)``, and the final state."""
+    given = {"r": r, "w": _find_decay("fused_recurrent_rwkv7", w, log_w)}
+    given.update({name: _need("fused_recurrent_rwkv7", name, array) for name, array in (("k", k), ("v", v), ("a", a), ("b", b))})
     return _call("rwkv7", given, initial_state, output_final_state, cu_seqlens, scale=scale)
 
 
@@ -596,8 +637,8 @@ def chunk_gated_delta_product(
     scale: float | None = None,
     initial_state: Any = None,
     output_final_state: bool = False,
-    cu_seqlens: Any = None,
     use_qk_l2norm_in_kernel: bool = False,
+    cu_seqlens: Any = None,
     cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any]:
     """Gated DeltaProduct: one decay, then ``num_householder`` steps a token. Keys, values and strengths of the steps lie along
@@ -636,6 +677,23 @@ def chunk_comba(
     given = {"q": q, "k": k, "v": v, "p": k if p is None else p, "g": g, "beta": beta}
     options = {"l2norm": use_qk_l2norm_in_kernel}
     return _call("comba", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
+
+
+def fused_recurrent_comba(
+    q: Any,
+    k: Any,
+    p: Any,
+    v: Any,
+    g: Any,
+    beta: Any = None,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    use_qk_l2norm_in_kernel: bool = False,
+    cu_seqlens: Any = None,
+) -> tuple[Any, Any]:
+    """The same for a few tokens; ``p`` comes before ``v``, as that library has it."""
+    return chunk_comba(q, k, v, p, g, beta, scale, initial_state, output_final_state, use_qk_l2norm_in_kernel, cu_seqlens)
 
 
 def chunk_mesa_net(

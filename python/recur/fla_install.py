@@ -34,14 +34,14 @@ def _stand_in(own: _Function, library: _Function) -> _Function:
     names = list(parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
     known = inspect.signature(own).parameters.keys()
-    # In that library's newer versions the decay itself goes by the name of what it was computed from.
-    has_decay = "log_w" in known and "log_w" not in names
+    # In that library's first versions `w` was what minus its exponential is the decay's logarithm.
+    has_older_decay = "log_w" in known and "log_w" in names
 
     @functools.wraps(library)
     def call(*arguments: Any, **named: Any) -> Any:
         given = {**defaults, **dict(zip(names, arguments)), **named}
-        if has_decay:
-            given["log_w"] = given.pop("w", None)
+        if has_older_decay and given.get("w") is not None:
+            given["log_w"] = -given.pop("w").exp()
         taken = {name: value for name, value in given.items() if name in known}
         others = {name for name, value in given.items() if name not in known and name not in _HINTS and value is not None and value is not False}
         if others or _needs_a_gradient_on_a_gpu(given.values()):

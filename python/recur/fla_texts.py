@@ -133,14 +133,10 @@ recurrence linear_attn {
     "rwkv7": """
 recurrence rwkv7 {
   dim K, V
-  const scale = 1
-  input r: [K], k: [K], v: [V], a: [K], b: [K]
-  input w: [K]                                          # with w
-  input log_w: [K]                                      # without w
+  const scale = 1 / sqrt(K)
+  input r: [K], w: [K], k: [K], v: [V], a: [K], b: [K]
   state S: [K, V]
-  let decay = -exp(w)                                   # with w
-  let decay = log_w                                     # without w
-  S = diag(exp(decay)) @ S + outer(b, a @ S) + outer(k, v)
+  S = diag(exp(w)) @ S + outer(b, a @ S) + outer(k, v)
   output o: [V] = scale * (r @ S)
 }
 """,

@@ -337,16 +337,31 @@ def test_linear_attention(data):
 
 def test_rwkv7(data):
     kappa = data["k"]
-    given = {"k": normal(B, T, H, K), "v": data["v"], "a": -kappa, "b": kappa * random.uniform(0, 1, (B, T, H, K)).astype(FLOAT), "w": normal(B, T, H, K)}
+    given = {"k": normal(B, T, H, K), "v": data["v"], "a": -kappa, "b": kappa * random.uniform(0, 1, (B, T, H, K)).astype(FLOAT), "w": -abs(normal(B, T, H, K))}
 
     def step(S, x, h):
-        S = numpy.exp(-numpy.exp(x["w"]))[:, None] * S + numpy.outer(x["b"], x["a"] @ S) + numpy.outer(x["k"], x["v"])
+        S = numpy.exp(x["w"])[:, None] * S + numpy.outer(x["b"], x["a"] @ S) + numpy.outer(x["k"], x["v"])
         return S, x["r"] @ S
 
     want = loop(step, {**given, "r": data["q"]})
-    agrees(fla.chunk_rwkv7(r=data["q"], **given), want)
-    given["log_w"] = -numpy.exp(given.pop("w"))
-    agrees(fla.chunk_rwkv7(r=data["q"], **given), want)
+    agrees(fla.chunk_rwkv7(r=data["q"], **given, output_final_state=True), want)
+    by_place = [data["q"], *(given[name] for name in ("w", "k", "v", "a", "b"))]
+    agrees(fla.chunk_rwkv7(*by_place, 1.0, None, True), want)
+    o, state = fla.fused_recurrent_rwkv7(*by_place)
+    agrees((o * K**0.5, state), want)
+    given["log_w"] = given.pop("w")
+    agrees(fla.chunk_rwkv7(r=data["q"], **given, output_final_state=True), want)
+
+
+def test_an_older_decay_of_rwkv7_is_refused(data, monkeypatch):
+    """In the first versions of that library `w` meant something else: it is not known by its name which of the two a caller means."""
+    older = types.ModuleType("fla.ops.rwkv7")
+    exec("def chunk_rwkv7(r, k, v, a, b, w=None, log_w=None):\n    pass", vars(older))
+    monkeypatch.setitem(sys.modules, "fla.ops.rwkv7", older)
+    x = data["k"]
+    with pytest.raises(recur.ArgumentError, match=re.escape("w is the decay's logarithm here, and in the flash-linear-attention that is loaded it is something")):
+        fla.chunk_rwkv7(r=x, w=-abs(x), k=x, v=data["v"], a=-x, b=x)
+    fla.chunk_rwkv7(r=x, log_w=-abs(x), k=x, v=data["v"], a=-x, b=x)
 
 
 @pytest.mark.parametrize("decays", [True, False])
@@ -371,7 +386,9 @@ def test_gated_delta_product(data, decays):
 def test_comba(data):
     p = 0.5 * data["k"]
     step = lambda S, x, h: ((S := numpy.exp(x["g"]) * S + x["beta"] * numpy.outer(x["k"], x["v"] - x["p"] @ S)), K**-0.5 * x["q"] @ S)
-    agrees(fla.chunk_comba(**data, p=p, output_final_state=True), loop(step, {**data, "p": p}))
+    want = loop(step, {**data, "p": p})
+    agrees(fla.chunk_comba(**data, p=p, output_final_state=True), want)
+    agrees(fla.fused_recurrent_comba(data["q"], data["k"], p, data["v"], data["g"], data["beta"], output_final_state=True), want)
 
 
 def test_keys_of_length_one_in_mesa_net(data):
@@ -455,7 +472,8 @@ MISTAKES = [
         "fused_recurrent_gated_delta_rule: use_gate_in_kernel needs A_log",
     ),
     (lambda d: fla.chunk_gla(d["q"], d["k"], d["v"], None), "chunk_gla needs g"),
-    (lambda d: fla.chunk_rwkv7(d["q"], d["k"], d["v"], d["k"], d["k"]), "chunk_rwkv7: give either w or log_w"),
+    (lambda d: fla.chunk_rwkv7(d["q"], k=d["k"], v=d["v"], a=d["k"], b=d["k"]), "chunk_rwkv7: give w, the decay's logarithm, or log_w, which is the same"),
+    (lambda d: fla.chunk_rwkv7(d["q"], -d["k"], d["k"], d["v"], d["k"]), "chunk_rwkv7 needs b"),
     (lambda d: fla.fused_recurrent_gla(d["q"], d["k"], d["v"], reverse=True), "fused_recurrent_gla: reverse=True is not taken: turn the tokens around"),
     (
         lambda d: fla.mamba_chunk_scan_combined(d["v"], d["g"], normal(H), d["k"], d["q"], 64, seq_idx=d["g"]),
