@@ -26,6 +26,12 @@ static std::unordered_map<std::string, Kernel> &getKernels() {
   return *kernels;
 }
 
+const Kernel *recur::python::findForJAX(std::string_view key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = getKernels().find(std::string(key));
+  return found == getKernels().end() ? nullptr : &found->second; // stays where it is
+}
+
 static ffi::Error fail(const std::string &message) { return {ffi::ErrorCode::kInvalidArgument, message}; }
 
 namespace {
@@ -65,13 +71,7 @@ static bool areBelow(ffi::Span<const int64_t> places, size_t count) {
 /// the last results forward and the last buffers backward. All are dense. Sizes are B, T, H, Hq.
 /// On a GPU, whose part is not null, offsets lie in their buffer as int64.
 static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, const Asked &asked, OnGPU *gpu) {
-  const Kernel *kernel = nullptr;
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    auto found = getKernels().find(std::string(asked.key));
-    if (found != getKernels().end())
-      kernel = &found->second; // stays where it is
-  }
+  const Kernel *kernel = findForJAX(asked.key);
   if (!kernel)
     return fail("recur: this program was compiled in another process, whose kernel " + std::string(asked.key) +
                 " is not loaded here: trace the function once more");

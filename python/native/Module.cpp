@@ -106,4 +106,5 @@ NB_MODULE(_native, module) {
   module.def("has_cuda_context", &hasCUDAContext);
 
   addJAX(module);
+  addJAXSummaries(module);
 }

@@ -7,6 +7,7 @@ abi_version: int
 version: str
 jax_call: Any
 jax_call_on_gpu: Any
+jax_summary: Any
 
 def thread_count() -> int: ...
 def set_thread_count(count: int) -> bool: ...

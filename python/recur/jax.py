@@ -18,7 +18,7 @@ import numpy
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
-from . import _native, kept
+from . import _native, jax_axes, kept
 from .errors import ArgumentError, LoadError, NoGradientError
 from .kernels import GPU_TARGETS
 from .recurrence import REGISTRY
@@ -68,7 +68,7 @@ def find_target(recurrence: Recurrence, arrays: Sequence[Any]) -> str | None:
 
 
 @dataclass(frozen=True)
-class _Static:
+class Static:
     """What of a call is no array."""
 
     handle: str  # of the recurrence
@@ -97,7 +97,7 @@ class _Static:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What of a call backward there is: the places of the cotangents that are not zero, among outputs and final states, and of
     the gradients that are wanted, among inputs, params and initial states."""
 
@@ -106,20 +106,31 @@ class _Asked:
     kept_interval: int = 0  # of the states that the call forward left, which are the last buffers
 
 
-def _mark(flags: Sequence[bool]) -> jax.Array:
+def mark(flags: Sequence[bool]) -> jax.Array:
     """Flags as the shape of an empty array. JAX has one tree for what a function's calls forward leave to its gradient, the last
     one's that was traced, and keeps the gradients of others: what is told apart by anything but a shape is mixed up there."""
     return jnp.zeros((0, *map(int, flags)))
 
 
+def call_target(
+    target: str, results: Sequence[jax.ShapeDtypeStruct], buffers: Sequence[Any], vmap_method: str | None = None, **facts: Any
+) -> list[jax.Array]:
+    """A custom call of XLA."""
+    buffers = jax_axes.vary(buffers)
+    results = [jax_axes.describe(result.shape, result.dtype, buffers[0]) for result in results]
+    return list(jax.ffi.ffi_call(target, results, vmap_method=vmap_method)(*buffers, **facts))
+
+
 def _call(
-    static: _Static, key: str, results: list[Any], asked: _Asked | None, kept_interval: int, buffers: Sequence[jax.Array]
+    static: Static, key: str, results: list[Any], asked: Asked | None, kept_interval: int, buffers: Sequence[jax.Array]
 ) -> list[jax.Array]:
     """The custom call, backward where something is asked. Shapes may be larger than those that were first called with: vmap
     makes B larger."""
     B, T = buffers[0].shape[:2]
-    computed: list[jax.Array] = jax.ffi.ffi_call(_TARGET, results)(
-        *buffers,
+    return call_target(
+        _TARGET,
+        results,
+        buffers,
         key=key,
         sizes=numpy.array([B, T, *static.heads], numpy.int64),
         has_initial=static.has_initial,
@@ -132,24 +143,23 @@ def _call(
         kept_interval=numpy.int64(kept_interval),
         offsets=numpy.array(static.offsets, numpy.int64),
     )
-    return list(computed)
 
 
 @dataclass(frozen=True)
-class _Keeping:
+class Keeping:
     """By which kernel a call forward keeps states for its gradient, and how many tokens are between them."""
 
     key: str
     interval: int
 
 
-def _read_sizes(static: _Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
+def _read_sizes(static: Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
     sequences = buffers[static.given].shape[0] - 1 if static.is_packed else None
     B, T = buffers[0].shape[:2]
     return kept.Sizes(B, T, *static.heads, sequences)
 
 
-def _choose_keeping(static: _Static, wanted: Sequence[int], buffers: Sequence[jax.Array]) -> _Keeping | None:
+def choose_keeping(static: Static, wanted: Sequence[int], buffers: Sequence[jax.Array]) -> Keeping | None:
     """For the gradients that are wanted; None where nothing is kept. Of one of the calls that vmap makes one of."""
     if static.target is not None or not wanted:
         return None
@@ -159,10 +169,10 @@ def _choose_keeping(static: _Static, wanted: Sequence[int], buffers: Sequence[ja
     if loaded is None:
         return None
     _native.keep_for_jax(loaded.key, loaded.kernel)
-    return _Keeping(loaded.key, interval)
+    return Keeping(loaded.key, interval)
 
 
-def _forward(keeping: _Keeping | None, static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+def _forward(keeping: Keeping | None, static: Static, *buffers: jax.Array) -> list[jax.Array]:
     """Outputs, final states, and what is kept of all states."""
     B, T = buffers[0].shape[:2]
     H = static.heads[0]
@@ -180,7 +190,7 @@ def _forward(keeping: _Keeping | None, static: _Static, *buffers: jax.Array) -> 
     return _call(static, keeping.key, results, None, keeping.interval, buffers)
 
 
-def _backward(asked: _Asked, static: _Static, *buffers: jax.Array) -> list[jax.Array]:
+def _backward(asked: Asked, static: Static, *buffers: jax.Array) -> list[jax.Array]:
     """The gradients that are asked for, from the cotangents that are not zero, and the kept states, which come last."""
     if static.target is not None:
         raise NoGradientError(
@@ -205,7 +215,7 @@ def _one_by_one(function: Callable[..., list[jax.Array]], batched: Sequence[bool
 
 
 def _map_over_sequences(
-    static: _Static, function: Callable[..., list[jax.Array]], goes_one_by_one: Callable[[Sequence[bool]], bool]
+    static: Static, function: Callable[..., list[jax.Array]], goes_one_by_one: Callable[[Sequence[bool]], bool]
 ) -> Callable[..., list[jax.Array]]:
     """The function under vmap: the mapped axis becomes a part of B, except where something has no B."""
 
@@ -232,21 +242,30 @@ def _map_over_sequences(
 
 
 @functools.lru_cache(maxsize=4096)
-def _build(static: _Static) -> Callable[..., list[jax.Array]]:
-    """The function of the arrays, in the order of the custom call. One for each call that differs in more than arrays, so
-    that JAX finds what it has compiled."""
+def make_functions(static: Static) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The call forward, by what it keeps for its gradient, and the call backward, by what is asked of it; each a function of
+    the arrays, in the order of the custom call."""
     params = slice(static.inputs, static.inputs + static.params)
-    made = len(static.outputs) + (len(static.states) if static.wants_final else 0)
 
     @functools.cache
-    def compute(keeping: _Keeping | None) -> Callable[..., list[jax.Array]]:
+    def compute(keeping: Keeping | None) -> Callable[..., list[jax.Array]]:
         return _map_over_sequences(static, functools.partial(_forward, keeping), lambda batched: any(batched[params]))
 
     @functools.cache
-    def derive(asked: _Asked) -> Callable[..., list[jax.Array]]:
+    def derive(asked: Asked) -> Callable[..., list[jax.Array]]:
         # Each of the mapped calls has gradients of its own with respect to params, which one call with a larger B would sum.
         sums = any(static.inputs <= place < static.inputs + static.params for place in asked.gradients)
         return _map_over_sequences(static, functools.partial(_backward, asked), lambda batched: sums or any(batched[params]))
+
+    return compute, derive
+
+
+@functools.lru_cache(maxsize=4096)
+def _build(static: Static) -> Callable[..., list[jax.Array]]:
+    """The function of the arrays, which can be differentiated. One for each call that differs in more than arrays, so that JAX
+    finds what it has compiled."""
+    compute, derive = make_functions(static)
+    made = len(static.outputs) + (len(static.states) if static.wants_final else 0)
 
     @jax.custom_vjp
     def differentiable(*buffers: jax.Array) -> list[jax.Array]:
@@ -255,19 +274,19 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     def forward(*primals: Any) -> tuple[list[jax.Array], tuple[Any, ...]]:
         buffers = tuple(primal.value for primal in primals)
         wanted = tuple(place for place, primal in enumerate(primals[: static.given]) if primal.perturbed)
-        results = list(compute(_choose_keeping(static, wanted, buffers))(*buffers))
-        states = results[made:] or [jnp.zeros(0, jnp.float32)] * len(static.states)  # as many always: see _mark
-        return results[:made], (buffers, states, _mark([place in wanted for place in range(static.given)]))
+        results = list(compute(choose_keeping(static, wanted, buffers))(*buffers))
+        states = results[made:] or [jnp.zeros(0, jnp.float32)] * len(static.states)  # as many always: see mark
+        return results[:made], (buffers, states, mark([place in wanted for place in range(static.given)]))
 
     def backward(left: tuple[Any, ...], cotangents: list[Any]) -> tuple[jax.Array | None, ...]:
-        buffers, states, mark = left
-        wanted = tuple(place for place, flag in enumerate(mark.shape[1:]) if flag)
+        buffers, states, marked = left
+        wanted = tuple(place for place, flag in enumerate(marked.shape[1:]) if flag)
         known = tuple(place for place, array in enumerate(cotangents) if not isinstance(array, SymbolicZero))
         gradients: list[jax.Array | None] = [None] * len(buffers)  # which stands for zero
         if known and wanted:
-            keeping = _choose_keeping(static, wanted, buffers)
+            keeping = choose_keeping(static, wanted, buffers)
             given = [*buffers, *[cotangents[place] for place in known], *(states if keeping else ())]
-            computed = derive(_Asked(known, wanted, keeping.interval if keeping else 0))(*given)
+            computed = derive(Asked(known, wanted, keeping.interval if keeping else 0))(*given)
             for place, gradient in zip(wanted, computed):
                 gradients[place] = gradient
         return tuple(gradients)
@@ -276,7 +295,7 @@ def _build(static: _Static) -> Callable[..., list[jax.Array]]:
     return jax.jit(differentiable)
 
 
-def _take(array: Any) -> Any:
+def take(array: Any) -> Any:
     """JAX's array of what is one of some library; anything else as it is, which the checks of calls refuse."""
     if any(hasattr(array, name) for name in ("__jax_array__", "__dlpack__", "__array__")):
         return jnp.asarray(array)
@@ -291,7 +310,7 @@ def _show(array: Any) -> Any:
     return _native.View.from_pointer(0, array.dtype.name, array.shape, strides, array)
 
 
-def call(
+def prepare(
     recurrence: Recurrence,
     given: list[Any],
     initial: Any,
@@ -300,19 +319,19 @@ def call(
     offsets: Any,
     states_transposed: bool,
     kept_bytes: int | None = None,
-) -> Any:
-    """A call with at least one array of JAX among its inputs and params."""
+) -> tuple[Static, list[Any]]:
+    """What a call has beside arrays, and its arrays in the order of the custom call."""
     _register()
     name = recurrence.name
     if out is not None:
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; leave out= out")
     if not isinstance(final, bool) and final is not None:
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; final must be True or False")
-    arrays = [_take(array) for array in given]
+    arrays = [take(array) for array in given]
     initials = recurrence.list_initials(initial)
     if initials is not None:
-        initials = [_take(state) for state in initials]
-    lengths = _take(offsets)
+        initials = [take(state) for state in initials]
+    lengths = take(offsets)
     shown = lengths
     if hasattr(lengths, "dtype"):
         shown = numpy.zeros(lengths.shape, lengths.dtype.name)  # what they are is checked when they are known
@@ -346,7 +365,7 @@ def call(
         narrow = lengths.astype(jnp.int32)
         buffers.append(narrow if target is None else jnp.stack([narrow, jnp.zeros_like(narrow)], -1))  # int64, of two halves
     sizes = recurrence.name_sizes(checked.key[0])
-    static = _Static(
+    static = Static(
         recurrence.handle,
         loaded.key,
         tuple(sizes.items()),
@@ -366,5 +385,26 @@ def call(
         known,
         kept_bytes,
     )
+    return static, jax_axes.vary(buffers)
+
+
+def run(static: Static, buffers: Sequence[Any]) -> tuple[list[jax.Array], list[jax.Array]]:
+    """Outputs and final states, which can be differentiated."""
     results = _build(static)(*buffers)
-    return recurrence.arrange(results[: len(output_shapes)], results[len(output_shapes) :], bool(final))
+    return results[: len(static.outputs)], results[len(static.outputs) :]
+
+
+def call(
+    recurrence: Recurrence,
+    given: list[Any],
+    initial: Any,
+    final: Any,
+    out: Any,
+    offsets: Any,
+    states_transposed: bool,
+    kept_bytes: int | None = None,
+) -> Any:
+    """A call with at least one array of JAX among its inputs and params."""
+    static, buffers = prepare(recurrence, given, initial, final, out, offsets, states_transposed, kept_bytes)
+    outputs, finals = run(static, buffers)
+    return recurrence.arrange(outputs, finals, bool(final))

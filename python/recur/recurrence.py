@@ -395,7 +395,8 @@ class Recurrence:
             most half of what inputs, outputs and their gradients do; 0 keeps nothing.
         group: of ``torch.distributed``, or True for all processes: each of them has some of the tokens of every sequence, in
             the order of the ranks, and computes their outputs; ``offsets`` are then those of all tokens. The first gives the
-            initial states, and the last gets the final ones. See :mod:`recur.distributed`.
+            initial states, and the last gets the final ones. See :mod:`recur.distributed`. With JAX's arrays the name of an axis
+            of ``jax.shard_map``; see :mod:`recur.jax_shared`.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
@@ -408,13 +409,23 @@ class Recurrence:
         if group is not None:
             if self._layout is not None:
                 raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
-            from . import distributed
-
-            return distributed.call(self, self._bind(arrays, named), group, initial, final, out, offsets, states_transposed)
+            return self._share_out(self._bind(arrays, named), group, initial, final, out, offsets, states_transposed, kept_bytes)
         if self._layout is not None:
             rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
             return self._layout.call(self, arrays, named, initial, final, out, **rest)
         return self.compute(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes)
+
+    def _share_out(
+        self, given: list[Any], group: Any, initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool, kept_bytes: int | None
+    ) -> Any:
+        """A call whose sequences are shared out: under JAX over the devices of an axis, else over processes."""
+        if any(type(array).__module__.startswith("jax") for array in given):
+            from . import jax_shared
+
+            return jax_shared.call(self, given, group, initial, final, out, offsets, states_transposed, kept_bytes)
+        from . import distributed
+
+        return distributed.call(self, given, group, initial, final, out, offsets, states_transposed)
 
     def _rename(self, named: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the text."""

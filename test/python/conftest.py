@@ -12,6 +12,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 os.environ.setdefault("RECUR_CACHE", tempfile.mkdtemp(prefix="recur-test-cache-"))
+if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):  # devices to share sequences out over
+    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 
 import recur  # noqa: E402  (after the cache is set)
 
