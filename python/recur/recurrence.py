@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, debug, definition, dtypes, kept, kernels, memory, options, orientation, parts, reports
+from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, reports
 from .declaration import Declaration, Value
 from .errors import ArgumentError, NoGradientError, suggest
 from .options import Options
@@ -34,7 +34,7 @@ _KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_by
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
-    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "function", "is_saved", "keep", "name", "plan", "quick",
+    "bind", "check", "chunk", "consts", "declaration", "dims", "explain", "explain_json", "function", "gradient", "is_saved", "keep", "name", "plan", "quick",
     "source", "source_name", "stub", "target", "text", "with_options",
 )  # fmt: skip
 
@@ -506,6 +506,39 @@ class Recurrence:
             return torch_kept.keep(self, given, initial, offsets, every)
         whole = self.with_all_states(*self.read_key(given)) if self.declaration.has_implicit_states else self
         return memory.keep(whole, given, initial, offsets, every)
+
+    def gradient(
+        self,
+        /,
+        *arrays: Any,
+        cotangents: Any = None,
+        final_cotangents: Any = None,
+        initial: Any = None,
+        wanted: Sequence[str] | None = None,
+        offsets: Any = None,
+        states_transposed: bool = False,
+        **named: Any,
+    ) -> dict[str, Any]:
+        """The gradient of a loss by the arrays of a call, for NumPy's arrays; PyTorch and JAX ask for gradients themselves. The
+        arguments are those of a call.
+
+        cotangents: the loss's derivatives by the outputs, as a mapping of names to arrays, or the array itself where there is one
+            output. What is left out counts as zero.
+        final_cotangents: the same by the final states.
+        wanted: the names of what to differentiate by, where not by all inputs, params and initial states that are given; the
+            kernel computes no other gradient.
+
+        The result has the gradients by name, each of the shape and type of what it is of.
+        """
+        named = self._rename(named)
+        if self._layout is not None:
+            gradient.refuse_complex(self.name, *arrays, *named.values(), initial, cotangents, final_cotangents)
+            named, arrays = self._layout.split_given(arrays, named), ()
+        states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
+        given = self._bind(arrays, named)
+        needs_all = self.declaration.has_implicit_states and (initial is not None or final_cotangents is not None)
+        whole = self.with_all_states(*self.read_key(given)) if needs_all else self
+        return gradient.compute(whole, given, cotangents, final_cotangents, initial, wanted, offsets, states_transposed)
 
     def arrange_kept(self, outputs: Sequence[Any], rows: Sequence[Any], finals: Sequence[Any]) -> Any:
         """Results as `keep` gives them."""

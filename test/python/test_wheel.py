@@ -92,6 +92,8 @@ by_numpy = (loss(given[2] + step * direction) - loss(given[2] - step * direction
 gradient = jax.grad(lambda v: (gdn(*map(jax.numpy.asarray, given[:2]), v, *map(jax.numpy.asarray, given[3:])) ** 2).sum())(jax.numpy.asarray(given[2]))
 by_jax = float((numpy.asarray(gradient, "float64") * direction).sum())
 assert abs(by_numpy - by_jax) < 1e-3 * max(1, abs(by_jax)), (by_numpy, by_jax)
+own = gdn.gradient(*given, cotangents=2 * gdn(*given))["v"]
+assert numpy.allclose(own, gradient, atol=1e-6), abs(own - gradient).max()
 print("agree")
 """
 
