@@ -1,12 +1,16 @@
 """What memories hold: a sequence writes pairs of a key and a value, then is asked for the value of each key.
 
 Prints how many answers are right for recurrences of the library, and for one that is written on the spot, the more pairs there
-are; every third key is written a second time, with another value, and the last one counts. With matplotlib there it draws
-the curves too. Nothing is learned: keys are random, so that what is seen is the memory alone.
+are; every third key is written a second time, with another value, and the last one counts. Nothing is learned: keys are random,
+so that what is seen is the memory alone. It takes some seconds, and half a minute the first time, when kernels are compiled.
 
     python examples/associative_recall.py [recall.png]
+
+A picture of the curves needs matplotlib; the numbers need NumPy alone.
 """
 
+import argparse
+import importlib.util
 import sys
 
 import numpy
@@ -59,7 +63,22 @@ def recall(recurrence, pairs, seed=0):
     return float((numpy.sign(o[0, keys.shape[1] :].swapaxes(0, 1)) == wanted).all(-1).mean())
 
 
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("picture", nargs="?", help="a file for the curves, such as recall.png")
+    chosen = parser.parse_args()
+    if chosen.picture and importlib.util.find_spec("matplotlib") is None:
+        parser.error("a picture needs matplotlib (pip install matplotlib); without the file's name the numbers are printed")
+    return chosen
+
+
+def tell(what):
+    """How far it is, beside what is printed as the result."""
+    print(what, file=sys.stderr, flush=True)
+
+
 def main():
+    chosen = read_arguments()
     library = recur.library
     memories = {
         "linear_attention": library.linear_attention,
@@ -69,13 +88,17 @@ def main():
         "squares": recur.define(SQUARES),
     }
     print(memories["squares"].explain(K=KEY, V=VALUE))
+    tell("checking every stage of it against the interpreter")
     print(memories["squares"].check(K=8, V=6))
     counts = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
-    curves = {name: [recall(memory, pairs) for pairs in counts] for name, memory in memories.items()}
+    curves = {}
+    for number, (name, memory) in enumerate(memories.items(), 1):
+        tell(f"{number} of {len(memories)}: {name}, with {counts[0]} to {counts[-1]} pairs")
+        curves[name] = [recall(memory, pairs) for pairs in counts]
     print(f"{'pairs':18}" + "".join(f"{pairs:6}" for pairs in counts))
     for name, curve in curves.items():
         print(f"{name:18}" + "".join(f"{right:6.2f}" for right in curve))
-    if len(sys.argv) > 1:
+    if chosen.picture:
         from matplotlib import pyplot
 
         for name, curve in curves.items():
@@ -83,7 +106,7 @@ def main():
         pyplot.xlabel("pairs")
         pyplot.ylabel("answers that are right")
         pyplot.legend()
-        pyplot.savefig(sys.argv[1])
+        pyplot.savefig(chosen.picture)
 
 
 if __name__ == "__main__":
