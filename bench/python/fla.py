@@ -183,7 +183,12 @@ CASES = [
     ),
     Case(
         "chunk_rwkv7", "float32 decays",
-        lambda x: fla.chunk_rwkv7(r=x.wide_q, k=x.wide_k, v=x.v, a=x.erased, b=x.written, log_w=x.gk, output_final_state=False), "rwkv7",
+        lambda x: fla.chunk_rwkv7(r=x.wide_q, k=x.wide_k, v=x.v, a=x.erased, b=x.written, w=x.gk, output_final_state=False), "rwkv7",
+        lambda x: narrow(r=x.wide_q, w=x.gk, k=x.wide_k, v=x.v, kappa=x.wide_k, a=x.beta[..., None].expand_as(x.wide_k)),
+    ),
+    Case(
+        "fused_recurrent_rwkv7", "float32 decays",
+        lambda x: fla.fused_recurrent_rwkv7(x.wide_q, x.gk, x.wide_k, x.v, x.erased, x.written, output_final_state=False), "rwkv7",
         lambda x: narrow(r=x.wide_q, w=x.gk, k=x.wide_k, v=x.v, kappa=x.wide_k, a=x.beta[..., None].expand_as(x.wide_k)),
     ),
     Case(
@@ -196,6 +201,10 @@ CASES = [
     ),
     Case(
         "chunk_comba", "float32 gates", lambda x: fla.chunk_comba(x.q, x.k, x.v, x.wide_k, x.g, x.beta), "comba",
+        lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, g=x.g, beta=x.beta, beta_erase=x.beta, d=torch.zeros_like(x.D)),
+    ),
+    Case(
+        "fused_recurrent_comba", "float32 gates", lambda x: fla.fused_recurrent_comba(x.q, x.k, x.wide_k, x.v, x.g, x.beta), "comba",
         lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, g=x.g, beta=x.beta, beta_erase=x.beta, d=torch.zeros_like(x.D)),
     ),
     Case(

@@ -25,3 +25,14 @@ def test_each_known_name():
     # A name that is another's sibling is measured by that.
     measured = {getattr(fla, case.name) for case in module.CASES}
     assert {getattr(fla, name) for name in fla.__all__} - measured == {fla.install, fla.uninstall}
+
+
+def test_the_picture_of_calls_on_a_gpu():
+    """It is what is drawn of the numbers."""
+    spec = importlib.util.spec_from_file_location("plot_gpu", ROOT / "bench" / "plot_gpu.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    groups, picture = module.read(ROOT / "bench" / "results" / "gpu.csv"), (ROOT / "bench" / "results" / "gpu.svg").read_text()
+    assert picture == module.draw(groups)
+    assert all(rows[0]["implementation"] == "Recur" and len(rows) > 1 for rows in groups.values())
+    assert {row["type of gates"] for rows in groups.values() for row in rows} == {"bf16", "float32", "none"}  # as the picture says
