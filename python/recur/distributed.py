@@ -11,10 +11,11 @@ them as any other order of sums does.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 import torch.distributed as dist
@@ -75,16 +76,40 @@ def share_out(tokens: Sequence[int], offsets: Sequence[int] | None) -> list[Shar
 # ---- The exchange ----
 
 
-class Exchange:
-    """The processes of a group that compute a call together, and how its sequences lie on them."""
+class Processes:
+    """The processes of a group that compute a call together."""
+
+    _steps: ClassVar[dict[str, int]] = {}  # what this process has begun in each group: calls, and gradients of calls
 
     def __init__(self, name: str, group: Any) -> None:
         self.name = name
         self.group = group
         self.rank = dist.get_rank(group)
         self.count = dist.get_world_size(group)
-        self.shares: list[Share] = []
-        self.is_packed = False
+
+    def begin(self) -> None:
+        """Leaves word that this process takes part from here on, for those that wait in vain."""
+        name = self.group.group_name
+        step = self._steps[name] = self._steps.get(name, 0) + 1
+        with contextlib.suppress(RuntimeError):  # who keeps the words may be gone, which the exchange finds out
+            self._find_store().set(f"recur/{name}/{self.rank}", str(step))
+
+    def _find_store(self) -> Any:
+        return dist.distributed_c10d._get_default_store()
+
+    def _find_missing(self) -> str:
+        """Which processes have not come, as far as they left word."""
+        name = self.group.group_name
+        try:
+            store = self._find_store()
+            keys = [f"recur/{name}/{rank}" for rank in range(self.count)]
+            steps = [int(store.get(key)) if store.check([key]) else 0 for key in keys]
+        except RuntimeError:
+            return "the process that keeps the group's store has ended"
+        missing = [str(rank) for rank, step in enumerate(steps) if step < self._steps[name]]
+        if not missing:
+            return "all of them came, and one ended or failed on the way"
+        return f"rank {missing[0]} has not come" if len(missing) == 1 else f"ranks {', '.join(missing)} have not come"
 
     def gather(self, own: torch.Tensor) -> torch.Tensor:
         """The tensors of all processes, `[processes, ...]`."""
@@ -94,8 +119,8 @@ class Exchange:
             dist.all_gather(list(everyone.unbind(0)), own, group=self.group)
         except RuntimeError as error:
             raise ExchangeError(
-                f"{self.name}: rank {self.rank} of {self.count} waited for the others in vain: one of them ended, failed, or makes another "
-                f"call ({str(error).strip().splitlines()[0]})"
+                f"{self.name}: rank {self.rank} of {self.count} waited for the others in vain: {self._find_missing()} "
+                f"({str(error).strip().splitlines()[0]})"
             ) from error
         return everyone
 
@@ -121,25 +146,87 @@ class Exchange:
                     )
         return [row[-1] for row in everyone]
 
+
+#: How the parts of a sequence lie on processes: one on each, in order; or two on each, of which the second ones come in the
+#: other order behind all first ones, so that under a causal mask all have as much to do.
+LAYOUTS = ("contiguous", "zigzag")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which parts of the sequences a process has. Parts are numbered in the order of tokens."""
+
+    kind: str
+    count: int  # of processes
+
+    @property
+    def pieces(self) -> int:
+        """How many parts each process has."""
+        return 2 if self.kind == "zigzag" else 1
+
+    def list_parts(self, rank: int) -> list[int]:
+        """The numbers of a process's parts, in the order in which it has their tokens."""
+        return [rank, 2 * self.count - 1 - rank] if self.kind == "zigzag" else [rank]
+
+    def order(self, of_processes: torch.Tensor) -> torch.Tensor:
+        """What is `[processes, pieces, ...]` by parts."""
+        first = of_processes[:, 0]
+        return torch.cat((first, of_processes[:, 1].flip(0))) if self.kind == "zigzag" else first
+
+    def count_tokens(self, of_processes: Sequence[int]) -> list[int]:
+        """The tokens of each part; a process's parts have as many each."""
+        tokens = [count // self.pieces for count in of_processes]
+        return [*tokens, *reversed(tokens)] if self.kind == "zigzag" else tokens
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the sequences among all parts."""
+
+    number: int
+    shares: tuple[Share, ...]  # of all parts
+    is_packed: bool
+
     @property
     def own(self) -> Share:
-        """The share of this process."""
-        share: Share = self.shares[self.rank]
-        return share
+        return self.shares[self.number]
 
     def find_before(self) -> range:
-        """The processes whose summaries lead to the state before this one's tokens, the first of which knows its own state."""
-        rank = self.rank - 1
-        while self.shares[rank].is_inside:
-            rank -= 1
-        return range(rank, self.rank)
+        """The parts whose summaries lead to the state before this one's tokens, the first of which knows its own state."""
+        number = self.number - 1
+        while self.shares[number].is_inside:
+            number -= 1
+        return range(number, self.number)
 
     def find_behind(self) -> range:
         """The same of cotangents."""
-        rank = self.rank + 1
-        while self.shares[rank].is_inside:
-            rank += 1
-        return range(rank, self.rank, -1)
+        number = self.number + 1
+        while self.shares[number].is_inside:
+            number += 1
+        return range(number, self.number, -1)
+
+
+#: What a part gives to the others and gets from all parts, at each exchange; and what it computes.
+Exchanges = Generator[list[torch.Tensor], list[torch.Tensor], "tuple[list[Any], list[Any]]"]
+
+
+def exchange_together(processes: Processes, layout: Layout, parts: Sequence[Exchanges]) -> list[tuple[list[Any], list[Any]]]:
+    """Computes the parts of this process, with one exchange for all of them wherever they ask for one."""
+    results: list[Any] = [None] * len(parts)
+    answers: list[Any] = [None] * len(parts)
+    while True:
+        asked = []
+        for place, part in enumerate(parts):
+            try:
+                asked.append(part.send(answers[place]))
+            except StopIteration as stop:
+                results[place] = stop.value
+        if not asked:
+            return results
+        sizes = [buffer.shape[2] for buffer in asked[0]]
+        own = torch.stack([torch.cat(buffers, dim=2) for buffers in asked])
+        everyone = layout.order(processes.gather(own))
+        answers = [[part.contiguous() for part in everyone.split(sizes, dim=3)]] * len(parts)
 
 
 # ---- The call ----
@@ -160,14 +247,14 @@ class _Piece:
 
 
 class _Run:
-    """A call on this process's tokens: forward, and then backward."""
+    """A call on the tokens of one part: forward, and then backward."""
 
-    def __init__(self, recurrence: Recurrence, exchange: Exchange, given: Sequence[torch.Tensor], backward: bool) -> None:
+    def __init__(self, recurrence: Recurrence, part: Part, given: Sequence[torch.Tensor], backward: bool) -> None:
         self.recurrence = recurrence
-        self.exchange = exchange
+        self.part = part
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
-        self.is_dense = not exchange.is_packed
+        self.is_dense = not part.is_packed
         call = tensors._read(recurrence, given, None, None, False)
         key = call.key
         self.heads = int(call.heads[0])
@@ -177,12 +264,12 @@ class _Run:
         self.shapes = summaries.list_shapes(recurrence, self.kernel)
         self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
         self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
-        self.maps: dict[int, torch.Tensor] = {}  # of all processes, by the summary
+        self.maps: dict[int, torch.Tensor] = {}  # of all parts, by the summary
 
     # The sequences of this process: the first one may go on from another process, the last one on to another.
 
     def _piece(self, first: int, last: int) -> _Piece:
-        share = self.exchange.own
+        share = self.part.own
         if self.is_dense:
             return _Piece(0, self.given[0].shape[1], 0, self.given[0].shape[0], None)
         begin, end = share.offsets[first], share.offsets[last]
@@ -190,7 +277,7 @@ class _Run:
         return _Piece(begin, end, first, last, offsets)
 
     def _count(self) -> int:
-        share = self.exchange.own
+        share = self.part.own
         return share.last - share.first
 
     def _units(self) -> int:
@@ -201,13 +288,13 @@ class _Run:
 
     # Forward
 
-    def forward(self, initials: Sequence[Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Outputs, and the states behind each sequence of this process."""
-        own = self.exchange.own
+    def forward(self, initials: Sequence[Any]) -> Exchanges:
+        """Outputs, and the states behind each sequence of this part."""
+        own = self.part.own
         count = self._count()
         rest = self._compute(1 if own.begins_inside else 0, count, initials) if count > own.begins_inside else None
         known = [state[-self._units() :] for state in rest[1]] if rest and own.ends_inside and not own.is_inside else None
-        self._exchange(known)
+        yield from self._exchange(known)
         ahead = self._compute(0, 1, self.states_before) if own.begins_inside and count else None
         parts = [part for part in (ahead, rest) if part]
         if not parts:  # no tokens of any sequence
@@ -225,14 +312,9 @@ class _Run:
             like.new_empty((0, self.heads, *shape), dtype=torch.float32) for shape in self.state_shapes
         ]
 
-    def _gather(self, buffers: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """Of each tensor those of all processes, by one exchange."""
-        everyone = self.exchange.gather(torch.cat(list(buffers), dim=2))
-        return (part.contiguous() for part in everyone.split([buffer.shape[2] for buffer in buffers], dim=3))
-
     def _crosses(self) -> bool:
         """Whether a sequence goes from one process to another at all."""
-        return any(share.begins_inside for share in self.exchange.shares)
+        return any(share.begins_inside for share in self.part.shares)
 
     def _compute(self, first: int, last: int, initials: Sequence[Any]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         piece = self._piece(first, last)
@@ -247,9 +329,9 @@ class _Run:
             return list(initials)
         return [state if state is None else state[piece.first : piece.last] for state in initials]
 
-    def _exchange(self, known: Sequence[torch.Tensor] | None) -> None:
+    def _exchange(self, known: Sequence[torch.Tensor] | None) -> Generator[list[torch.Tensor], list[torch.Tensor], None]:
         """Leaves the states before this process's first sequence, where it begins elsewhere."""
-        exchange, own = self.exchange, self.exchange.own
+        part, own = self.part, self.part.own
         self.states_before = [None] * len(self.state_shapes)
         if not self._crosses():
             return
@@ -268,12 +350,12 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            everyone = self._gather(buffers)
+            everyone = iter((yield buffers))
             for i in level:
                 maps, offsets = next(everyone), next(everyone)
                 self.maps[i] = maps
                 if own.begins_inside:
-                    self.states_before[self.shapes[i].state] = self._walk(i, exchange.find_before(), maps, offsets, backward=False)
+                    self.states_before[self.shapes[i].state] = self._walk(i, part.find_before(), maps, offsets, backward=False)
 
     def _walk(self, i: int, ranks: range, maps: torch.Tensor, offsets: torch.Tensor, backward: bool) -> torch.Tensor:
         """The state that the first of the processes knows, taken through what the others make of it."""
@@ -293,14 +375,14 @@ class _Run:
 
     def backward(
         self, initials: Sequence[Any], cotangents: Sequence[Any], finals: Sequence[Any], wanted: Sequence[bool]
-    ) -> tuple[list[Any], list[Any]]:
-        """Gradients of inputs and params, and of the states before each sequence of this process."""
-        own = self.exchange.own
+    ) -> Exchanges:
+        """Gradients of inputs and params, and of the states before each sequence of this part."""
+        own = self.part.own
         count = self._count()
         behind = 1 if own.ends_inside else 0
         rest = self._derive(0, count - behind, initials, cotangents, finals, wanted) if count > behind else None
         known = [state[: self._units()] for state in rest[1]] if rest and own.begins_inside and not own.is_inside else None
-        after = self._exchange_back(known, cotangents, initials)
+        after = yield from self._exchange_back(known, cotangents)
         last = self._derive(count - 1, count, initials, cotangents, after, wanted) if own.ends_inside and count else None
         parts = [part for part in (rest, last) if part]
         if not parts:
@@ -315,7 +397,7 @@ class _Run:
 
     def _starts(self, piece: _Piece, initials: Sequence[Any]) -> list[Any]:
         """The states before the sequences of a piece, of which the first may begin elsewhere."""
-        if not self.exchange.own.begins_inside or piece.first > 0:
+        if not self.part.own.begins_inside or piece.first > 0:
             return self._start(piece, initials)
         if self.is_dense or piece.last == 1:
             return list(self.states_before)
@@ -352,9 +434,11 @@ class _Run:
         gradients = [next(found) if is_wanted else None for is_wanted in wanted]
         return gradients, list(found)
 
-    def _exchange_back(self, known: Sequence[torch.Tensor] | None, cotangents: Sequence[Any], initials: Sequence[Any]) -> list[Any]:
+    def _exchange_back(
+        self, known: Sequence[torch.Tensor] | None, cotangents: Sequence[Any]
+    ) -> Generator[list[torch.Tensor], list[torch.Tensor], list[Any]]:
         """The cotangents of the states behind this process's last sequence, where it ends elsewhere."""
-        exchange, own = self.exchange, self.exchange.own
+        part, own = self.part, self.part.own
         after: list[Any] = [None] * len(self.state_shapes)
         if not self._crosses():
             return after
@@ -375,53 +459,111 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            everyone = self._gather(buffers)
+            everyone = iter((yield buffers))
             for i in level:
                 own_maps, offsets = next(everyone), next(everyone)
                 maps = own_maps if self.shapes[i].has_backward_map else self.maps[i]
                 if own.ends_inside:
-                    after[self.shapes[i].state] = self._walk(i, exchange.find_behind(), maps, offsets, backward=True)
+                    after[self.shapes[i].state] = self._walk(i, part.find_behind(), maps, offsets, backward=True)
         return after
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """How a call is shared out, as this process sees it."""
+
+    processes: Processes
+    layout: Layout
+    parts: tuple[Part, ...]  # of this process
+
+    def cut(self, tokens: int) -> list[slice]:
+        """Where the tokens of each of this process's parts lie among its own."""
+        size = tokens // self.layout.pieces
+        return [slice(place * size, (place + 1) * size) for place in range(self.layout.pieces)]
+
+
+def _cut(arrays: Sequence[Any], inputs: int, tokens: slice) -> list[Any]:
+    """Of inputs, and whatever else there is for each token, those of a part; params stay."""
+    return [x if x is None or place >= inputs else x[:, tokens] for place, x in enumerate(arrays)]
+
+
+def _pick(part: Part, states: Sequence[Any]) -> list[Any]:
+    """Of states of all sequences those before a part's own, where they are given and not found."""
+    if part.is_packed:
+        return [state if state is None else state[part.own.first : part.own.last] for state in states]
+    return [None if part.own.begins_inside else state for state in states]
+
+
 class _Shared(torch.autograd.Function):  # type: ignore[misc]
-    """Outputs and final states of this process's tokens."""
+    """Outputs of this process's tokens, and the states behind each of its parts."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, exchange: Exchange, has_initial: Sequence[bool], *values: torch.Tensor) -> Any:
+    def forward(ctx: Any, name: str, plan: _Plan, has_initial: Sequence[bool], *values: torch.Tensor) -> Any:
         recurrence = REGISTRY[name]
-        count = len(recurrence.declaration.inputs) + len(recurrence.declaration.params)
+        inputs = len(recurrence.declaration.inputs)
+        count = inputs + len(recurrence.declaration.params)
         rest = iter(values[count:])
         initials = [next(rest) if there else None for there in has_initial]
-        run = _Run(recurrence, exchange, values[:count], backward=any(ctx.needs_input_grad))
-        outputs, states = run.forward(initials)
-        ctx.run, ctx.outputs, ctx.has_initial = run, len(outputs), has_initial
+        cuts = plan.cut(values[0].shape[1])
+        backward = any(ctx.needs_input_grad)
+        runs = [_Run(recurrence, part, _cut(values[:count], inputs, cut), backward) for part, cut in zip(plan.parts, cuts)]
+        made = exchange_together(plan.processes, plan.layout, [run.forward(_pick(run.part, initials)) for run in runs])
+        outputs = made[0][0] if len(made) == 1 else [torch.cat(pieces, dim=1) for pieces in zip(*(part[0] for part in made))]
+        ctx.runs, ctx.plan, ctx.outputs, ctx.has_initial = runs, plan, len(outputs), has_initial
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*values)
-        run.given = []  # which are saved as autograd wants it
-        return (*outputs, *states)
+        for run in runs:
+            run.given = []  # which are saved as autograd wants it
+        return (*outputs, *(state for _, states in made for state in states))
 
     @staticmethod
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
-        values = ctx.saved_tensors
-        run = ctx.run
-        rest = iter(values[len(values) - sum(ctx.has_initial) :])
+        values, runs, plan = ctx.saved_tensors, ctx.runs, ctx.plan
+        given = values[: len(values) - sum(ctx.has_initial)]
+        rest = iter(values[len(given) :])
         initials = [next(rest) if there else None for there in ctx.has_initial]
-        run.given = list(values[: len(values) - sum(ctx.has_initial)])
-        wanted = list(ctx.needs_input_grad[3 : 3 + len(run.given)])
-        gradients, states = run.backward(initials, cotangents[: ctx.outputs], cotangents[ctx.outputs :], wanted)
-        run.given = []
-        begins = run.exchange.own.begins_inside
+        wanted = list(ctx.needs_input_grad[3 : 3 + len(given)])
+        cuts = plan.cut(given[0].shape[1])
+        states = len(ctx.has_initial)
+        asked = []
+        for place, (run, cut) in enumerate(zip(runs, cuts)):
+            run.given = _cut(given, run.inputs, cut)
+            first = ctx.outputs + place * states
+            outputs = _cut(cotangents[: ctx.outputs], ctx.outputs, cut)
+            asked.append(run.backward(_pick(run.part, initials), outputs, cotangents[first : first + states], wanted))
+        plan.processes.begin()
+        made = exchange_together(plan.processes, plan.layout, asked)
+        for run in runs:
+            run.given = []
+        gradients = [_join([part[0][place] for part in made], place < runs[0].inputs) for place in range(len(given))]
         found: list[Any] = []
         for place, there in enumerate(ctx.has_initial):
-            if not there:
-                continue
-            state = states[place] if states else None
-            if state is not None and begins:
-                # The first sequence's state before its own first token is another process's.
-                state = torch.zeros_like(state) if run.is_dense else torch.cat((torch.zeros_like(state[:1]), state[1:]))
-            found.append(state)
+            if there:
+                found.append(_add_up([(run.part, part[1][place] if part[1] else None) for run, part in zip(runs, made)], initials[place]))
         return (None, None, None, *gradients, *found)
+
+
+def _join(pieces: Sequence[Any], is_input: bool) -> Any:
+    """The gradient of an array by those of the parts: of an input each has its own tokens, of a param all have some."""
+    if len(pieces) == 1 or pieces[0] is None:
+        return pieces[0]
+    return torch.cat(list(pieces), dim=1) if is_input else sum(pieces[1:], pieces[0])
+
+
+def _add_up(gradients: Sequence[tuple[Part, Any]], initial: torch.Tensor) -> torch.Tensor:
+    """The gradient of initial states by those of the states before each sequence of each part. That before a part's own first
+    token is given only where the sequence begins there."""
+    total = torch.zeros_like(initial)
+    for part, gradient in gradients:
+        own = part.own
+        if gradient is None:
+            continue
+        if part.is_packed:
+            first = own.first + own.begins_inside
+            total[first : own.last] += gradient[own.begins_inside :]
+        elif not own.begins_inside:
+            total += gradient
+    return total
 
 
 def call(
@@ -433,6 +575,7 @@ def call(
     out: Any,
     offsets: Any,
     states_transposed: bool,
+    layout: str = "contiguous",
 ) -> Any:
     """A call whose sequences are shared out over the processes of a group."""
     name = recurrence.name
@@ -440,41 +583,51 @@ def call(
         raise ArgumentError(f"{name}: group= needs torch.distributed: call torch.distributed.init_process_group first")
     if group is True:
         group = dist.group.WORLD
-    exchange = Exchange(name, group)
-    if exchange.rank < 0:
+    processes = Processes(name, group)
+    if processes.rank < 0:
         raise ArgumentError(f"{name}: this process is not in the group")
     problem, device = None, torch.device("cpu")
-    facts = [0, 0, 0, 0, 0]
+    facts = [0, 0, 0, 0, 0, 0]
     prepared: Any = None
     try:
+        if layout not in LAYOUTS:
+            raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
         prepared = _prepare(recurrence, given, initial, final, out, offsets, states_transposed)
         whole, arrays, states, ends, _ = prepared
         device = arrays[0].device
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
-        kernel_hash = hash_of(is_derived, whole.handle, [str(x.dtype) for x in arrays], [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]])
+        shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
+        kernel_hash = hash_of(is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes)
         heads = tensors._read(whole, arrays, None, None, False).heads
-        facts = [arrays[0].shape[0], heads[0], hash_of(ends), kernel_hash, arrays[0].shape[1]]
+        if layout == "zigzag" and arrays[0].shape[1] % 2:
+            raise ArgumentError(f"{name}: with layout='zigzag' a process has two parts of as many tokens each, and T is {arrays[0].shape[1]}")
+        facts = [arrays[0].shape[0], heads[0], LAYOUTS.index(layout), hash_of(ends), kernel_hash, arrays[0].shape[1]]
     except (ArgumentError, ValueError) as error:
         problem = error
-    names = ["B", "H", "the offsets (hash)", "the recurrence, its sizes, types or gradients (hash)", "T"]
-    tokens = exchange.agree(facts, names, problem, device)
+    names = ["B", "H", "the layout's number", "the offsets (hash)", "the recurrence, its sizes, types or gradients (hash)", "T"]
+    processes.begin()
+    tokens = processes.agree(facts, names, problem, device)
     whole, arrays, states, ends, wants_final = prepared
     if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
         raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
-    exchange.shares = share_out(tokens, ends)
-    exchange.is_packed = ends is not None
-    own = exchange.own
-    if ends is not None:  # the states of this process's sequences
-        states = [None if state is None else state[own.first : own.last] for state in states]
-    elif own.begins_inside:
+    lies = Layout(layout, processes.count)
+    shares = tuple(share_out(lies.count_tokens(tokens), ends))
+    parts = tuple(Part(number, shares, ends is not None) for number in lies.list_parts(processes.rank))
+    if ends is None and all(part.own.begins_inside for part in parts):
         states = [None] * len(states)
     has_initial = [state is not None for state in states]
-    results = _Shared.apply(whole.handle, exchange, has_initial, *arrays, *[state for state in states if state is not None])
+    plan = _Plan(processes, lies, parts)
+    results = _Shared.apply(whole.handle, plan, has_initial, *arrays, *[state for state in states if state is not None])
     count = len(whole.declaration.outputs)
     outputs = list(results[:count])
     if not wants_final:
         return recurrence.arrange(outputs, [], False)
-    finals = [_place(state, own, ends) for state in results[count:]]
+    kinds = len(states)
+    finals = []
+    for place in range(kinds):
+        placed = [_place(results[count + i * kinds + place], part.own, ends) for i, part in enumerate(parts)]
+        there = [state for state in placed if state is not None]
+        finals.append(sum(there[1:], there[0]) if there else None)
     return whole.arrange(outputs, finals, True)
 
 
@@ -513,10 +666,10 @@ def _prepare(
         raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")
     if states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
-    initials = recurrence.list_initials(initial)
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
         whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), None)]
+    initials = whole.list_initials(initial)
     states: list[Any] = list(initials or [])
     states += [None] * (len(whole.declaration.states) - len(states))
     for value, state in zip(whole.declaration.states, states):

@@ -30,7 +30,7 @@ def follow_traces(is_tracing: Callable[[], bool]) -> None:
     is_traced = is_tracing
 
 
-_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group")
+_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout")
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
@@ -378,6 +378,7 @@ class Recurrence:
         states_transposed: bool = False,
         kept_bytes: int | None = None,
         group: Any = None,
+        layout: str | None = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -397,6 +398,8 @@ class Recurrence:
             the order of the ranks, and computes their outputs; ``offsets`` are then those of all tokens. The first gives the
             initial states, and the last gets the final ones. See :mod:`recur.distributed`. With JAX's arrays the name of an axis
             of ``jax.shard_map``; see :mod:`recur.jax_shared`.
+        layout: with ``group`` of processes, how tokens lie on them: ``"contiguous"``, or ``"zigzag"``, where each process has
+            two parts of as many tokens, the second of which are in the other order of the ranks behind all first ones.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
@@ -409,23 +412,29 @@ class Recurrence:
         if group is not None:
             if self._layout is not None:
                 raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
-            return self._share_out(self._bind(arrays, named), group, initial, final, out, offsets, states_transposed, kept_bytes)
+            given = self._bind(arrays, named)
+            return self._share_out(given, group, initial, final, out, offsets, states_transposed, kept_bytes, layout)
+        if layout is not None:
+            raise ArgumentError(f"{self.name}: layout= says how tokens lie on the processes of group=, which is left out")
         if self._layout is not None:
             rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
             return self._layout.call(self, arrays, named, initial, final, out, **rest)
         return self.compute(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes)
 
     def _share_out(
-        self, given: list[Any], group: Any, initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool, kept_bytes: int | None
-    ) -> Any:
+        self, given: list[Any], group: Any, initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool,
+        kept_bytes: int | None, layout: str | None,
+    ) -> Any:  # fmt: skip
         """A call whose sequences are shared out: under JAX over the devices of an axis, else over processes."""
         if any(type(array).__module__.startswith("jax") for array in given):
             from . import jax_shared
 
+            if layout not in (None, "contiguous"):
+                raise ArgumentError(f"{self.name}: with JAX's arrays tokens lie in the order of the axis, and layout is left out")
             return jax_shared.call(self, given, group, initial, final, out, offsets, states_transposed, kept_bytes)
         from . import distributed
 
-        return distributed.call(self, given, group, initial, final, out, offsets, states_transposed)
+        return distributed.call(self, given, group, initial, final, out, offsets, states_transposed, layout or "contiguous")
 
     def _rename(self, named: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the text."""

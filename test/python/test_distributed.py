@@ -1,5 +1,6 @@
 """Sequences that are shared out over processes: outputs, final states and all gradients are those of one process."""
 
+import datetime
 import os
 import socket
 import time
@@ -30,10 +31,10 @@ def find_port():
         return found.getsockname()[1]
 
 
-def start(rank, count, port, work, words):
+def start(rank, count, port, seconds, work, words):
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count, timeout=__import__("datetime").timedelta(seconds=60)
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=count, timeout=datetime.timedelta(seconds=seconds)
     )
     try:
         work(rank, count, *words)
@@ -41,8 +42,8 @@ def start(rank, count, port, work, words):
         torch.distributed.destroy_process_group()
 
 
-def run_processes(count, work, *words):
-    multiprocessing.start_processes(start, (count, find_port(), work, words), nprocs=count, start_method="fork")
+def run_processes(count, work, *words, seconds=60):
+    multiprocessing.start_processes(start, (count, find_port(), seconds, work, words), nprocs=count, start_method="fork")
 
 
 def prepare(name, repeats=1):
@@ -200,6 +201,60 @@ def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
     run_processes(3, hold_packed, name, ends, cuts)
 
 
+def lay_zigzag(rank, count, tokens):
+    """The places of a process's tokens: two parts, the second in the other order of the ranks behind all first ones."""
+    size = tokens // (2 * count)
+    first, second = rank * size, (2 * count - 1 - rank) * size
+    return torch.cat((torch.arange(first, first + size), torch.arange(second, second + size)))
+
+
+def hold_zigzag(rank, count, name, ends):
+    recurrence, arrays, initial = prepare(name, repeats=2)
+    tokens = 2 * count * (140 // (2 * count))
+    inputs = len(recurrence.declaration.inputs)
+    arrays = [x.detach()[:, :tokens].requires_grad_() if i < inputs else x for i, x in enumerate(arrays)]
+    *_, states = recurrence(*arrays, final=True)
+    states = states if isinstance(states, dict) else {recurrence.declaration.states[0].name: states}
+    rows = 1 if ends is None else len(ends) - 1
+    initials = {n: torch.cat([0.3 * x.detach().abs() + 0.1 * row for row in range(rows)]).requires_grad_() for n, x in states.items()}
+    offsets = {} if ends is None else {"offsets": torch.tensor(ends)}
+    output, last = recurrence(*arrays, initial=initials, final=True, **offsets)
+    last = last if isinstance(last, dict) else {next(iter(states)): last}
+    weights = torch.cos(torch.arange(output.numel(), dtype=torch.float32)).reshape(output.shape)
+    wanted = torch.autograd.grad((output * weights).sum() + weigh_states(last), [*arrays, *initials.values()], allow_unused=True)
+
+    places = lay_zigzag(rank, count, tokens)
+    own = [x.detach()[:, places].requires_grad_() if i < inputs else x.detach().requires_grad_() for i, x in enumerate(arrays)]
+    own_initials = {n: x.detach().clone().requires_grad_() for n, x in initials.items()}
+    got, shared = recurrence(*own, initial=own_initials, final=True, group=True, layout="zigzag", **offsets)
+    shared = shared if isinstance(shared, dict) else {next(iter(states)): shared}
+    assert is_near(got.detach(), output.detach()[:, places], 2e-5)
+    loss = (got * weights[:, places]).sum()
+    for n, state in shared.items():
+        if ends is not None:  # each process has the rows of what ends on it
+            whole = state.detach().clone()
+            torch.distributed.all_reduce(whole)
+            assert is_near(whole, last[n].detach(), 2e-5), n
+        else:  # the first process has the last tokens too
+            assert (state is None) == (rank > 0)
+            assert state is None or is_near(state.detach(), last[n].detach(), 2e-5), n
+    if rank == 0 or ends is not None:
+        loss = loss + weigh_states(shared)
+    loss.backward()
+    for place, (x, whole) in enumerate(zip([*own, *own_initials.values()], wanted)):
+        grad = torch.zeros_like(x) if x.grad is None else x.grad
+        part = torch.zeros_like(grad) if whole is None else whole[:, places] if place < inputs else whole
+        if place >= inputs:
+            torch.distributed.all_reduce(grad)
+        assert float((grad - part).norm()) <= 1e-4 * max(float(part.norm()), 1e-3), (name, place)
+
+
+@pytest.mark.parametrize(("count", "ends"), [(1, None), (3, None), (4, None), (2, [0, 30, 30, 75, 140]), (3, [0, 23, 46, 130, 138])])
+@pytest.mark.parametrize("name", ["gated_delta_net", "mamba2_layer"])
+def test_zigzag(name, count, ends):
+    run_processes(count, hold_zigzag, name, ends)
+
+
 def hold_types(rank, count):
     recurrence, arrays, _ = prepare("gated_delta_net")
     mixed = [x.detach().to(torch.bfloat16 if place < 3 else torch.float32).requires_grad_() for place, x in enumerate(arrays)]
@@ -264,6 +319,10 @@ def hold_refusals(rank, count):
     expect("ranks 0 and 1 differ in the recurrence", lambda: recurrence(*kinds, group=True))
     expect("ranks 0 and 1 differ in the offsets", lambda: recurrence(*cut, offsets=[0, 20 - rank], group=True))
     expect("of which there are 20", lambda: recurrence(*cut, offsets=[0, 30], group=True))
+    expect("the layout's number is 0 on rank 0", lambda: recurrence(*cut, group=True, layout=["contiguous", "zigzag"][rank]))
+    expect("layout is one of contiguous, zigzag", lambda: recurrence(*cut, group=True, layout="striped"))
+    odd = [x[:, :9] for x in cut]
+    expect("two parts of as many tokens each, and T is 9", lambda: recurrence(*odd, group=True, layout="zigzag"))
     expect("the offsets decrease", lambda: recurrence(*cut, offsets=[0, 30, 20], group=True))
     result = recurrence(*cut, group=True)  # after all that it still works
     assert result.shape[1] == 10
@@ -278,11 +337,27 @@ def leave_early(rank, count):
     cut = [x.detach()[:, :10].contiguous() for x in arrays]
     if rank == 1:
         return
-    expect("waited for the others in vain", lambda: recurrence(*cut, group=True))
+    expect("waited for the others in vain: rank 1 has not come", lambda: recurrence(*cut, group=True))
 
 
 def test_a_process_that_ends_is_no_hang():
     run_processes(2, leave_early)
+
+
+def leave_before_the_gradient(rank, count):
+    recurrence, arrays, _ = prepare("gated_delta_net")
+    own = [x.detach()[:, :10].contiguous().requires_grad_() for x in arrays]
+    output = recurrence(*own, group=True)
+    if rank == 0:
+        time.sleep(20)  # longer than the others wait
+        return
+    begin = time.monotonic()
+    expect("rank 0 has not come", lambda: output.sum().backward())
+    assert time.monotonic() - begin < 19
+
+
+def test_a_process_without_a_gradient_is_no_hang():
+    run_processes(2, leave_before_the_gradient, seconds=5)
 
 
 def test_without_processes():
