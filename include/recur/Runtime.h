@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 15
+#define RECUR_ABI_VERSION 16
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -191,6 +191,14 @@ typedef struct recur_gradient_info {
   int32_t chain_kept_count;
   /* Of a chunk of `states`, of `chain` and of the recurrence's kernel, over that of a chunk of `run`. */
   float states_cost, chain_cost, forward_cost;
+
+  /* For a GPU, where the functions above are null: what does the same in launches, of each head of each sequence. Their
+   * arrays are numbered as the functions have them, and behind these comes what launches leave. Each kept state is an
+   * array with a row for each chunk. Gradients of shared inputs come out for each head, and what is carried of params
+   * for each head of each sequence; `sum` adds them up. */
+  const recur_kernel_info *states_launches; /* null: `kept` is empty */
+  const recur_kernel_info *run_launches;
+  const recur_launch_info *sum;
 } recur_gradient_info;
 
 /* Bits of `recur_recurrence.features`. */

@@ -64,6 +64,31 @@ enum ListingWord {
 constexpr int listHeaderBytes = 8, listEntryBytes = 8, orderEntryBytes = 4;
 constexpr int listingThreads = 1024;
 
+/// What the launch is given that adds up parts of gradients. An element of the result is at a sequence, a token, a head
+/// and a place among so many elements, which lie one behind another in what is added and in the result; strides are in
+/// elements. It is the sum in float32 of so many slices in their order, each a slice stride behind the one before it,
+/// or zero where there are none; behind what is there already, where the launch adds to that. Where there are offsets,
+/// of packed sequences, tokens before the first and from the last on are left alone. Threads share out all elements,
+/// however many CTAs there are.
+enum SumWord {
+  SumFromWord,
+  SumToWord,
+  SumFromTypeWord, // a recur_dtype
+  SumToTypeWord,
+  SumSlicesWord,
+  SumSliceStrideWord,
+  SumAddsWord,      // not 0: to what is there
+  SumSequencesWord, // sizes of the result
+  SumTokensWord,
+  SumHeadsWord,
+  SumElementsWord,
+  SumFromStridesWord, // over sequences, tokens, heads
+  SumToStridesWord = SumFromStridesWord + 3,
+  SumOffsetsWord = SumToStridesWord + 3, // null: there are none
+  SumLastOffsetWord,                     // the place of the last one
+  sumWords
+};
+
 /// A CTA whose launch runs beside another has so many teams at most, though it may have room for more: a fourth made
 /// less of each and the second launch waited, as measured with 128 keys, and with 64, where five have room.
 constexpr int mostTeams = 3;

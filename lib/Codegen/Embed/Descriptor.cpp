@@ -39,7 +39,8 @@ static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(r
               offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
               offsetof(recur_gradient_info, chunk) == 48 && offsetof(recur_gradient_info, without) == 56 &&
               offsetof(recur_gradient_info, chain) == 64 && offsetof(recur_gradient_info, chain_kept_count) == 80 &&
-              offsetof(recur_gradient_info, chain_cost) == 88 && sizeof(recur_gradient_info) == 96);
+              offsetof(recur_gradient_info, chain_cost) == 88 && offsetof(recur_gradient_info, states_launches) == 96 &&
+              offsetof(recur_gradient_info, sum) == 112 && sizeof(recur_gradient_info) == 120);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -172,13 +173,18 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
       rows.push_back(int32(place));
     return makeTable(rows);
   };
+  auto getFunction = [&](StringRef symbol) { return symbol.empty() ? null() : getKernel(symbol); };
+  auto makeLaunches = [&](const std::optional<InterfaceKernel> &kernel) {
+    return kernel ? makeData(makeKernel(*kernel)) : null();
+  };
   return makeData(
-      makeStruct({getKernel(gradient.states), getKernel(gradient.run), int64(gradient.workspaceBytes),
+      makeStruct({getFunction(gradient.states), getFunction(gradient.run), int64(gradient.workspaceBytes),
                   makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
                   int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
-                  makePlaces(gradient.without), gradient.chain.empty() ? null() : getKernel(gradient.chain),
-                  makePlaces(gradient.chainKept), int32(gradient.chainKept.size()), float32(gradient.statesCost),
-                  float32(gradient.chainCost), float32(gradient.forwardCost)}));
+                  makePlaces(gradient.without), getFunction(gradient.chain), makePlaces(gradient.chainKept),
+                  int32(gradient.chainKept.size()), float32(gradient.statesCost), float32(gradient.chainCost),
+                  float32(gradient.forwardCost), makeLaunches(gradient.statesLaunches),
+                  makeLaunches(gradient.runLaunches), gradient.sum ? makeData(makeLaunch(*gradient.sum)) : null()}));
 }
 
 Constant *DescriptorWriter::write(const KernelInterface &interface) {

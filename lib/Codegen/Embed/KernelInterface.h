@@ -78,12 +78,15 @@ struct InterfaceKernel {
 
 /// A recur_gradient_info.
 struct InterfaceGradient {
-  std::string states, run, chain; // symbols; `chain` is empty where there is none
+  std::string states, run, chain; // symbols of a processor's kernels; `chain` is empty where there is none
   int64_t workspaceBytes = 0, chunk = 0;
   std::vector<int32_t> carried, kept;
   std::vector<int32_t> without; // arrays of the interface whose gradients were left out
   std::vector<int32_t> chainKept;
   float statesCost = 0, chainCost = 0, forwardCost = 0; // over a chunk of `run`
+  // Of a GPU, in place of the symbols; `statesLaunches` is left out where nothing is kept.
+  std::optional<InterfaceKernel> statesLaunches = {}, runLaunches = {};
+  std::optional<InterfaceLaunch> sum = {};
 };
 
 struct KernelInterface {

@@ -27,6 +27,33 @@ static json::Array printArguments(const KernelInterface &interface, ArrayRef<Arg
   return arguments;
 }
 
+static json::Array printLaunches(const InterfaceKernel &kernel) {
+  json::Array launches;
+  for (const InterfaceLaunch &launch : kernel.launches) {
+    json::Object own{{"symbol", launch.symbol}, {"threads", launch.threads}, {"shared_bytes", launch.sharedBytes}};
+    if (launch.teams) {
+      own["teams"] = launch.teams;
+      own["cost"] = launch.cost;
+    }
+    if (launch.awaits)
+      own["awaits"] = true;
+    if (launch.cuts)
+      own["cuts"] = true;
+    if (launch.cuts && launch.workspaceBytes)
+      own["workspace_bytes_per_summary"] = launch.workspaceBytes;
+    if (launch.cuts && launch.bounds)
+      own["cost"] = launch.cost;
+    if (launch.bounds)
+      own["bounds"] = true;
+    if (!launch.listed.empty())
+      own["listed"] = launch.listed; // of packed sequences
+    if (!launch.parts && !launch.arrays.empty())
+      own["keeps_states"] = true; // before every token
+    launches.push_back(std::move(own));
+  }
+  return launches;
+}
+
 static json::Array printPlans(const KernelInterface &interface) {
   json::Array kernels;
   for (const InterfaceKernel &kernel : interface.kernels) {
@@ -35,31 +62,8 @@ static json::Array printPlans(const KernelInterface &interface) {
         {"symbol", kernel.symbol},
         {"tokens_from", kernel.tokensFrom},
         {kernel.launches.empty() ? "workspace_bytes_per_thread" : "workspace_bytes_per_cta", kernel.workspaceBytes}};
-    json::Array launches;
-    for (const InterfaceLaunch &launch : kernel.launches) {
-      json::Object own{{"symbol", launch.symbol}, {"threads", launch.threads}, {"shared_bytes", launch.sharedBytes}};
-      if (launch.teams) {
-        own["teams"] = launch.teams;
-        own["cost"] = launch.cost;
-      }
-      if (launch.awaits)
-        own["awaits"] = true;
-      if (launch.cuts)
-        own["cuts"] = true;
-      if (launch.cuts && launch.workspaceBytes)
-        own["workspace_bytes_per_summary"] = launch.workspaceBytes;
-      if (launch.cuts && launch.bounds)
-        own["cost"] = launch.cost;
-      if (launch.bounds)
-        own["bounds"] = true;
-      if (!launch.listed.empty())
-        own["listed"] = launch.listed; // of packed sequences
-      if (!launch.parts && !launch.arrays.empty())
-        own["keeps_states"] = true; // before every token
-      launches.push_back(std::move(own));
-    }
-    if (!launches.empty())
-      object["launches"] = std::move(launches);
+    if (!kernel.launches.empty())
+      object["launches"] = printLaunches(kernel);
     if (kernel.listing)
       object["listing"] = kernel.listing->symbol;
     if (kernel.chunk)
@@ -114,11 +118,20 @@ static json::Value printRecurrence(const KernelInterface &interface) {
   for (const ArgumentField &field : getGradientFields(interface))
     if (field.isLeftOut)
       leftOut.push_back(field.name);
-  recurrence["backward"] = json::Object{{"arguments", printArguments(interface, getGradientFields(interface))},
-                                        {"left_out", std::move(leftOut)},
-                                        {"symbol", interface.gradient->run},
-                                        {"chunk", interface.gradient->chunk},
-                                        {"workspace_bytes_per_thread", interface.gradient->workspaceBytes}};
+  const InterfaceGradient &gradient = *interface.gradient;
+  json::Object backward{{"arguments", printArguments(interface, getGradientFields(interface))},
+                        {"left_out", std::move(leftOut)},
+                        {"symbol", gradient.runLaunches ? gradient.runLaunches->symbol : gradient.run},
+                        {"chunk", gradient.chunk}};
+  if (gradient.runLaunches) {
+    json::Array launches = gradient.statesLaunches ? printLaunches(*gradient.statesLaunches) : json::Array();
+    for (json::Value &launch : printLaunches(*gradient.runLaunches))
+      launches.push_back(std::move(launch));
+    backward["launches"] = std::move(launches);
+  } else {
+    backward["workspace_bytes_per_thread"] = gradient.workspaceBytes;
+  }
+  recurrence["backward"] = std::move(backward);
   return recurrence;
 }
 
