@@ -330,15 +330,20 @@ recur_status recur_forward(const recur_recurrence *recurrence, const recur_call 
  * gradients of inputs, params and initial states, which are written, where null is not wanted; one that was left out of
  * the build must be null. Cotangents and gradients are as what they are of. Gradients of shared inputs are summed over
  * their group of heads, those of params over tokens and sequences, always in the same order: what is computed does not
- * depend on threads or workspace. The device is RECUR_CPU. The plan is RECUR_PLAN_CHUNK, which goes over each sequence
- * from its end, RECUR_PLAN_SEGMENT, which goes over segments of it at the same time, or RECUR_PLAN_AUTO, which takes
- * segments where there are fewer sequences and groups of heads than processors, and it is a clear gain.
+ * depend on threads or workspace. The plan is RECUR_PLAN_CHUNK, which goes over each sequence from its end,
+ * RECUR_PLAN_SEGMENT, which goes over segments of it at the same time, or RECUR_PLAN_AUTO, which takes segments where
+ * there are fewer sequences and groups of heads than processors, and it is a clear gain.
  *
  * With the states in `kept_states` that a call of recur_forward left, none are computed again but those between them.
  * Without, nothing need be kept: the states are computed again, once where the workspace holds every chunk's, and else
  * twice, for a part of the sequence at a time. For `workspace_bytes` of 0 the query gives about a tenth of what the
- * arrays take (64 MiB where that is more); else what is used of `workspace_bytes`, and the least where that is more.
- * Checks, threads, packed sequences and rounding are as recur_forward's. */
+ * arrays take (64 MiB where that is more), on a GPU room for states of as many bytes as the arrays have; else what is
+ * used of `workspace_bytes`, and the least where that is more. Checks, threads, packed sequences and rounding are as
+ * recur_forward's.
+ *
+ * On a GPU, too, the work is put into the call's stream. Packed sequences go together, and all their states lie in the
+ * workspace; those with kept states go one after another, by sequence_offsets. A call whose workspace holds the states
+ * of a part alone does not cut sequences into segments. */
 int64_t recur_backward_workspace_size(const recur_recurrence *recurrence, const recur_call *call);
 
 /* The least kept_interval for the gradient with which the arrays in `kept_states` take no more than so many bytes

@@ -47,7 +47,7 @@ static json::Array printLaunches(const InterfaceKernel &kernel) {
       own["bounds"] = true;
     if (!launch.listed.empty())
       own["listed"] = launch.listed; // of packed sequences
-    if (!launch.parts && !launch.arrays.empty())
+    if (kernel.plan == RECUR_PLAN_STEP && !launch.arrays.empty())
       own["keeps_states"] = true; // before every token
     launches.push_back(std::move(own));
   }

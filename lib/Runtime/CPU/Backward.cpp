@@ -76,4 +76,16 @@ static recur_status execute(const Call &resolved) {
 static bool canRun(const recur_recurrence *recurrence) { return hasFeatures(recurrence->features); }
 static recur_status refuse(const recur_recurrence *recurrence) { return processors.refuse(recurrence); }
 
-const Machine recur::runtime::processorsBackward = {canRun, refuse, planGradient, execute};
+static recur_status addTo(const Call &, const Argument &gradient, const char *more) {
+  KernelFloatMode mode;
+  int32_t type = gradient.info->dtype;
+  for (int64_t head = 0; head < gradient.counts[2]; ++head)
+    for (int64_t i = 0; i < gradient.elements; ++i) {
+      char *at = gradient.at(0, 0, head);
+      float sum = readNumber(at, i, type) + readNumber(more, head * gradient.elements + i, type);
+      writeNumber(at, i, type, sum);
+    }
+  return RECUR_OK;
+}
+
+const Machine recur::runtime::processorsBackward = {canRun, refuse, planGradient, execute, addTo};

@@ -228,4 +228,4 @@ static recur_status execute(const Call &resolved) {
   return RECUR_OK;
 }
 
-const Machine recur::runtime::processors = {canRun, refuse, plan, execute};
+const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr};

@@ -3,31 +3,6 @@
 
 using namespace recur::runtime;
 
-GradientArguments::GradientArguments(const Call &call) {
-  for (int32_t i = 0; i < call.recurrence->array_count; ++i)
-    switch (call.recurrence->arrays[i].kind) {
-    case RECUR_INPUT:
-      ++inputs;
-      break;
-    case RECUR_PARAM:
-      ++params;
-      break;
-    case RECUR_STATE:
-      ++states;
-      break;
-    default: // an output
-      ++outputs;
-    }
-  input = call.arguments;
-  param = input + inputs;
-  initial = param + params;
-  outputCotangent = initial + states;
-  finalCotangent = outputCotangent + outputs;
-  inputGradient = finalCotangent + states;
-  paramGradient = inputGradient + inputs;
-  initialGradient = paramGradient + params;
-}
-
 /// So many bytes at most, which no workspace has: sums of them do not overflow.
 static int64_t multiply(int64_t a, int64_t b) {
   constexpr int64_t most = INT64_MAX / 16;
@@ -35,40 +10,6 @@ static int64_t multiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) || product > most ? most : product;
 }
 static int64_t divideUp(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
-/// The declaration of this kind at the place among its like.
-static const recur_array_info &getInfo(const recur_recurrence *recurrence, int32_t kind, int32_t place) {
-  const recur_array_info *info = recurrence->arrays;
-  for (;; ++info)
-    if (info->kind == kind && place-- == 0)
-      return *info;
-}
-
-bool recur::runtime::isLeftOut(const recur_recurrence *recurrence, const recur_array_info *info) {
-  for (int32_t i = 0; i < recurrence->gradient->without_count; ++i)
-    if (&recurrence->arrays[recurrence->gradient->without[i]] == info)
-      return true;
-  return false;
-}
-
-const recur_array_info &recur::runtime::getCarriedInfo(const recur_recurrence *recurrence, int32_t carried) {
-  return carried >= 0 ? getInfo(recurrence, RECUR_STATE, carried) : getInfo(recurrence, RECUR_PARAM, -1 - carried);
-}
-
-bool recur::runtime::needsStates(const Call &call) {
-  return call.recurrence->gradient->kept_count && !call.call->kept_interval;
-}
-
-bool recur::runtime::hasAllKept(const Call &call) {
-  return call.call->kept_interval == call.recurrence->gradient->chunk;
-}
-
-bool recur::runtime::carriesStates(const recur_recurrence *recurrence) {
-  for (int32_t i = 0; i < recurrence->gradient->carried_count; ++i)
-    if (recurrence->gradient->carried[i] >= 0)
-      return true;
-  return false;
-}
 
 //===----------------------------------------------------------------------===//
 // Tasks
@@ -264,20 +205,6 @@ static Cut chooseGradientCut(const Call &call, int64_t tokens, bool isForced) {
 // The plan
 //===----------------------------------------------------------------------===//
 
-/// The bytes of inputs, outputs and states, their cotangents and their gradients; about that many, where it is too many
-/// to count.
-static double countArrayBytes(const Call &call) {
-  double bytes = 0;
-  for (int32_t i = 0; i < call.recurrence->array_count; ++i) {
-    const recur_array_info &info = call.recurrence->arrays[i];
-    double each = double(countElements(info)) * (info.dtype == RECUR_F32 ? 4 : 2);
-    double heads = double(info.shared ? call.groups : call.heads);
-    bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
-    bytes += 2 * each * heads * (hasTokens ? double(call.call->B) * double(call.call->T) : double(call.sequences));
-  }
-  return bytes;
-}
-
 /// Where sequences are cut, every segment of each has a place in the workspace, and every thread that of a kernel.
 static void planTasks(Call &resolved) {
   const recur_call *call = resolved.call;
@@ -318,7 +245,7 @@ void recur::runtime::planGradient(Call &resolved) {
   constexpr double always = 64 << 20;
   double budget = double(call->workspace_bytes - resolved.startBytes); // which nothing here can use
   if (!call->workspace_bytes) {
-    budget = countArrayBytes(resolved) / 10;
+    budget = countGradientBytes(resolved) / 10;
     budget = budget < always ? always : budget;
   }
   int64_t longest = call->T;

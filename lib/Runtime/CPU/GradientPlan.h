@@ -4,17 +4,9 @@
 // in parts of whole chunks.
 #pragma once
 #include "Runtime/CPU/Segments.h"
+#include "Runtime/Common/Gradients.h"
 
 namespace recur::runtime {
-
-/// The arguments of a call backward by what they are.
-struct GradientArguments {
-  int32_t inputs = 0, params = 0, states = 0, outputs = 0;
-  const Argument *input, *param, *initial, *outputCotangent, *finalCotangent, *inputGradient, *paramGradient,
-      *initialGradient;
-
-  explicit GradientArguments(const Call &call);
-};
 
 /// Where what a task has in the workspace lies, in bytes. What is of a head is that for each head of the task.
 struct GradientLayout {
@@ -34,17 +26,6 @@ struct GradientLayout {
   int64_t end;
 };
 GradientLayout makeGradientLayout(const Call &call, int64_t keptChunks);
-
-/// Whether there is no gradient of it, for it was left out of the build.
-bool isLeftOut(const recur_recurrence *recurrence, const recur_array_info *info);
-/// What is carried: a state by its place, or -1 less the place of a param.
-const recur_array_info &getCarriedInfo(const recur_recurrence *recurrence, int32_t carried);
-/// Whether states are computed again from the initial ones.
-bool needsStates(const Call &call);
-/// Whether the call forward kept the states of each chunk.
-bool hasAllKept(const Call &call);
-/// Whether cotangents of states go from a segment to the one before it.
-bool carriesStates(const recur_recurrence *recurrence);
 
 /// Segments of a sequence of so many tokens: 1 where it stays whole.
 int64_t countGradientSegments(const Call &call, int64_t tokens);

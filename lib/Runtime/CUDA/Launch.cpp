@@ -1,4 +1,5 @@
 // A checked call becomes the launches of a kernel.
+#include "Runtime/CUDA/Launch.h"
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Loaded.h"
@@ -86,8 +87,10 @@ static void plan(Call &resolved) {
   }
 }
 
-static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
+recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   const char *name = resolved.recurrence->name;
+  if (int64_t units = resolved.sequences * resolved.heads; units > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", name, (long long)units);
   auto isOnDevice = [&](const void *data) {
     unsigned type = 0;
     return cuda.getPointerAttribute(&type, memoryTypeAttribute, reinterpret_cast<unsigned long long>(data)) == 0 &&
@@ -111,12 +114,15 @@ static recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   return RECUR_OK;
 }
 
-/// The multiprocessors of the current context's device; 0 where they are not known.
-static int countMultiprocessors(const CUDALibrary &cuda) {
-  int device = 0, count = 0;
-  bool isKnown =
-      cuda.getCurrentDevice(&device) == 0 && cuda.getDeviceAttribute(&count, multiprocessorsAttribute, device) == 0;
-  return isKnown ? count : 0;
+recur_status recur::runtime::findDevice(const Call &resolved, Device &device) {
+  const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
+  device = {&cuda, nullptr, 0};
+  if (CUresult error = cuda.getCurrentContext(&device.context))
+    return failOf(cuda, resolved.recurrence->name, "no context is current", error);
+  int number = 0, count = 0;
+  if (cuda.getCurrentDevice(&number) == 0 && cuda.getDeviceAttribute(&count, multiprocessorsAttribute, number) == 0)
+    device.multiprocessors = count;
+  return RECUR_OK;
 }
 
 /// The kernel for sequences of so many tokens. What kernels say of tokens is of calls that give all multiprocessors
@@ -137,10 +143,10 @@ struct Share {
   int64_t from, below;
 };
 
-/// The launches of a kernel of a call.
+/// Puts the launches of a kernel of a call into its stream.
 class Launcher {
 public:
-  Launcher(const CUDALibrary &cuda, const Call &resolved, Share share, int multiprocessors, void *context);
+  Launcher(const Device &device, const Call &resolved, Share share);
   recur_status run();
 
 private:
@@ -164,12 +170,11 @@ private:
   bool goesByList(int32_t number);
   void fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed);
 
-  const CUDALibrary &cuda;
+  const Device &device;
   const Call &resolved;
   Share share;
   const recur_kernel_info &kernel;
   int multiprocessors; // 0 where not known
-  void *context;
   PhaseSpace space;
   char *workspace, *behind;
   Cuts cuts; // of the launch of this number
@@ -179,9 +184,9 @@ private:
 
 } // namespace
 
-Launcher::Launcher(const CUDALibrary &cuda, const Call &resolved, Share share, int multiprocessors, void *context)
-    : cuda(cuda), resolved(resolved), share(share), kernel(*share.kernel), multiprocessors(multiprocessors),
-      context(context), workspace(static_cast<char *>(resolved.call->workspace)),
+Launcher::Launcher(const Device &device, const Call &resolved, Share share)
+    : device(device), resolved(resolved), share(share), kernel(*share.kernel), multiprocessors(device.multiprocessors),
+      workspace(static_cast<char *>(resolved.call->workspace)),
       behind(workspace + resolved.slots * resolved.slotBytes) {
   if (isInPhases(kernel))
     space = arrangePhases(resolved, kernel);
@@ -322,7 +327,7 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
     fillWords(words + abi::getWord(i, abi::DataWord),
               launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0}, resolved, kernel, space, behind);
   bool hasFlags = launch.teams || launch.awaits;
-  words[abi::MapsWord] = fillMaps(words, cuda, launch, count + hasFlags, resolved, kernel);
+  words[abi::MapsWord] = fillMaps(words, *device.cuda, launch, count + hasFlags, resolved, kernel);
   if (!hasFlags)
     return;
   int64_t *flags = words + abi::getWord(count, abi::DataWord);
@@ -346,13 +351,19 @@ bool Launcher::isNeeded(int32_t number) {
   return hasChunks && (!launch.bounds || (launch.cuts ? planCuts(number).most > 1 : isCut()));
 }
 
-recur_status Launcher::put(const recur_launch_info &launch, bool isListed, LaunchConfig &config, int64_t *words) {
+recur_status recur::runtime::putLaunch(const Device &device, const recur_recurrence *recurrence,
+                                       const recur_launch_info &launch, bool isListed, LaunchConfig &config,
+                                       int64_t *words) {
   void *parameters[] = {words}, *function = nullptr;
-  if (recur_status status = findFunction(cuda, resolved.recurrence, &launch, isListed, context, &function))
+  if (recur_status status = findFunction(*device.cuda, recurrence, &launch, isListed, device.context, &function))
     return status;
-  if (CUresult error = cuda.launch(&config, function, parameters, nullptr))
-    return failOf(cuda, resolved.recurrence->name, "the kernel cannot be launched", error);
+  if (CUresult error = device.cuda->launch(&config, function, parameters, nullptr))
+    return failOf(*device.cuda, recurrence->name, "the kernel cannot be launched", error);
   return RECUR_OK;
+}
+
+recur_status Launcher::put(const recur_launch_info &launch, bool isListed, LaunchConfig &config, int64_t *words) {
+  return putLaunch(device, resolved.recurrence, launch, isListed, config, words);
 }
 
 /// Makes the list of the chunks of packed sequences.
@@ -449,21 +460,21 @@ static Share findShare(const Call &resolved, int multiprocessors, int64_t from) 
   return share;
 }
 
+recur_status recur::runtime::launchKernel(const Device &device, const Call &resolved, const recur_kernel_info &kernel) {
+  return Launcher(device, resolved, {&kernel, 0, INT64_MAX}).run();
+}
+
 /// Puts the launches of a call, or of a piece of it, into its stream.
 static recur_status launchAll(const Call &resolved) {
-  const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
-  void *context = nullptr;
-  if (CUresult error = cuda.getCurrentContext(&context))
-    return failOf(cuda, resolved.recurrence->name, "no context is current", error);
-  int multiprocessors = countMultiprocessors(cuda);
-  if (!isPacked(*resolved.call)) {
-    Share all{findKernel(resolved, multiprocessors, resolved.call->T), 0, INT64_MAX};
-    return Launcher(cuda, resolved, all, multiprocessors, context).run();
-  }
+  Device device;
+  if (recur_status status = findDevice(resolved, device))
+    return status;
+  if (!isPacked(*resolved.call))
+    return launchKernel(device, resolved, *findKernel(resolved, device.multiprocessors, resolved.call->T));
   for (int64_t from = 0; from < INT64_MAX;) {
-    Share share = findShare(resolved, multiprocessors, from);
+    Share share = findShare(resolved, device.multiprocessors, from);
     if (isWanted(resolved, share))
-      if (recur_status status = Launcher(cuda, resolved, share, multiprocessors, context).run())
+      if (recur_status status = Launcher(device, resolved, share).run())
         return status;
     from = share.below;
   }
@@ -471,11 +482,7 @@ static recur_status launchAll(const Call &resolved) {
 }
 
 static recur_status execute(const Call &resolved) {
-  int64_t units = resolved.sequences * resolved.heads;
-  if (units > INT32_MAX)
-    return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", resolved.recurrence->name,
-                (long long)units);
-  if (units == 0)
+  if (resolved.sequences * resolved.heads == 0)
     return RECUR_OK;
   if (recur_status status = checkMemory(*getCUDALibrary(), resolved))
     return status;
@@ -488,4 +495,4 @@ static recur_status execute(const Call &resolved) {
   return goesByRows ? runByRows(resolved, launchAll) : launchAll(resolved);
 }
 
-const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute};
+const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute, nullptr};

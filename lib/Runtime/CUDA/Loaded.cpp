@@ -90,13 +90,21 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
                ? findFunction(cuda, recurrence, launch, isListed, context, &function)
                : RECUR_OK;
   };
-  for (int32_t i = 0; i < recurrence->kernel_count; ++i) {
-    const recur_kernel_info &kernel = recurrence->kernels[i];
-    for (int32_t j = 0; j < kernel.launch_count; ++j)
+  auto findAll = [&](const recur_kernel_info &kernel) {
+    for (int32_t i = 0; i < kernel.launch_count; ++i)
       for (bool isListed : {false, true})
-        if (recur_status status = find(&kernel.launches[j], isListed))
+        if (recur_status status = find(&kernel.launches[i], isListed))
           return status;
-    if (recur_status status = find(kernel.listing, false))
+    return find(kernel.listing, false);
+  };
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i)
+    if (recur_status status = findAll(recurrence->kernels[i]))
+      return status;
+  if (const recur_gradient_info *gradient = recurrence->gradient) {
+    for (const recur_kernel_info *kernel : {gradient->states_launches, gradient->run_launches})
+      if (recur_status status = kernel ? findAll(*kernel) : RECUR_OK)
+        return status;
+    if (recur_status status = find(gradient->sum, false))
       return status;
   }
   return recurrence->start ? recur_load(recurrence->start, device) : RECUR_OK;

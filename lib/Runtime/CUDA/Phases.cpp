@@ -74,20 +74,22 @@ static int64_t getPartStride(const recur_launch_array &array, int32_t rank, int6
   return array.part_size * (rank < 2 ? 1 : array.part_dim == 0 ? rowStride : columnStride);
 }
 
-static void fillArgument(int64_t *words, const recur_launch_array &array, const Call &resolved) {
+/// States at the start of chunks lie one behind another, like what launches leave.
+static void fillArgument(int64_t *words, const recur_launch_array &array, const Call &resolved,
+                         const recur_kernel_info &kernel) {
   const Argument &argument = resolved.arguments[array.number];
   const recur_array_info &info = *argument.info;
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT, isState = info.kind == RECUR_STATE;
   bool packed = isPacked(*resolved.call);
   words[abi::DataWord] = argument.spanBytes ? reinterpret_cast<int64_t>(argument.data) : 0;
   words[abi::SequenceStrideWord] = isState || (hasTokens && !packed) ? argument.strides[0] : 0;
-  words[abi::TokenStrideWord] = hasTokens ? argument.strides[1] : 0;
+  words[abi::TokenStrideWord] = hasTokens || argument.isKept() ? argument.strides[1] : 0;
   words[abi::HeadStrideWord] = argument.strides[2];
   words[abi::GroupWord] = info.shared ? resolved.heads / resolved.groups : 1;
   words[abi::RowStrideWord] = argument.isTransposed ? 1 : info.rank == 2 ? info.shape[1] : 1;
   words[abi::ColumnStrideWord] = argument.isTransposed ? info.shape[0] : 1;
   words[abi::PartStrideWord] = getPartStride(array, info.rank, words[abi::RowStrideWord], words[abi::ColumnStrideWord]);
-  words[abi::FirstTokensWord] = 1;
+  words[abi::FirstTokensWord] = argument.isKept() ? kernel.chunk : 1;
   words[abi::FirstStrideWord] = words[abi::TokenStrideWord];
 }
 
@@ -114,7 +116,7 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
                                const recur_kernel_info &kernel, const PhaseSpace &space, char *workspace) {
   int32_t left = array.number - resolved.argumentCount;
   if (left < 0)
-    fillArgument(words, array, resolved);
+    fillArgument(words, array, resolved, kernel);
   else if (!isInPhases(kernel))
     fillKept(words, resolved, left);
   else

@@ -13,12 +13,15 @@ struct Machine {
   void (*plan)(Call &resolved);
   /// Computes the call, all of which was checked but what only this kind of machine asks of memory.
   recur_status (*execute)(const Call &resolved);
+  /// Of a call backward: adds to the gradient of a param as many numbers of its type, which lie densely in the
+  /// workspace. Null where calls go forward.
+  recur_status (*addTo)(const Call &resolved, const Argument &gradient, const char *more);
 };
 
 extern const Machine processors, cudaDevice;
-extern const Machine processorsBackward; // calls of the gradient
+extern const Machine processorsBackward, cudaBackward; // calls of the gradient
 
 /// The one of a recur_device; null for a number that is none.
-const Machine *findMachine(int32_t device);
+const Machine *findMachine(int32_t device, bool isBackward = false);
 
 } // namespace recur::runtime

@@ -7,8 +7,12 @@
 
 using namespace recur::runtime;
 
-const Machine *recur::runtime::findMachine(int32_t device) {
-  return device == RECUR_CPU ? &processors : device == RECUR_CUDA ? &cudaDevice : nullptr;
+const Machine *recur::runtime::findMachine(int32_t device, bool isBackward) {
+  if (device == RECUR_CPU)
+    return isBackward ? &processorsBackward : &processors;
+  if (device == RECUR_CUDA)
+    return isBackward ? &cudaBackward : &cudaDevice;
+  return nullptr;
 }
 
 static void warnOfTarget(const recur_recurrence *recurrence, const char *forced) {

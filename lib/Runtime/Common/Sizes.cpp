@@ -198,7 +198,7 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   resolved.cut = {};
   resolved.records = resolved.recordBytes = resolved.workers = resolved.workerBytes = 0;
   resolved.keptRows = countKeptRows(resolved, resolved.sequences);
-  resolved.machine = resolved.isBackward ? &processorsBackward : findMachine(call->device);
+  resolved.machine = findMachine(call->device, resolved.isBackward);
   if (recur_status status = planStarts(resolved))
     return status;
   resolved.machine->plan(resolved);

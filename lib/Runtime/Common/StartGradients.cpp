@@ -1,22 +1,9 @@
 // What the gradients of params have to do with what states start as: the gradient of the recurrence that makes the
 // starts, of the gradients of the initial states.
-#include "Runtime/CPU/FloatMode.h"
-#include "Runtime/CPU/Numbers.h"
+#include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Starts.h"
 
 using namespace recur::runtime;
-
-/// The gradients of a param are sums of these parts.
-static void add(const Argument &gradient, const char *more) {
-  KernelFloatMode mode;
-  int32_t type = gradient.info->dtype;
-  for (int64_t head = 0; head < gradient.counts[2]; ++head)
-    for (int64_t i = 0; i < gradient.elements; ++i) {
-      char *at = gradient.at(0, 0, head);
-      float sum = readNumber(at, i, type) + readNumber(more, head * gradient.elements + i, type);
-      writeNumber(at, i, type, sum);
-    }
-}
 
 recur_status recur::runtime::addStartGradients(const Call &resolved) {
   const recur_recurrence *start = resolved.recurrence->start;
@@ -63,7 +50,8 @@ recur_status recur::runtime::addStartGradients(const Call &resolved) {
       continue;
     const Argument &gradient = *findStart(resolved, Role::ParamGradient, start->arrays[i]);
     if (gradient.data)
-      add(gradient, more);
+      if (recur_status status = resolved.machine->addTo(resolved, gradient, more))
+        return status;
     more += roundUp(gradient.elements * gradient.counts[2] * int64_t(sizeof(float)));
   }
   return RECUR_OK;
