@@ -46,8 +46,14 @@ static bool noteGrowth(RecurrenceReport &report, const Results &want, const Size
 static Error checkGradients(RecurrenceReport &report, const CheckOptions &options, const PipelineOptions &pipeline) {
   std::vector<PreparedGradient> prepared;
   for (const GradientStage &stage : getGradientStages()) {
-    if (stage.needsTarget && !options.compiles)
+    bool isNamed = is_contained(options.only, stage.name);
+    if (!options.only.empty() && !isNamed)
       continue;
+    if (stage.needsTarget && !options.compiles) {
+      if (isNamed)
+        report.absent.push_back(stage.name);
+      continue;
+    }
     Expected<PreparedGradient> ready = stage.prepare(report.recurrence, pipeline);
     if (!ready)
       return ready.takeError();

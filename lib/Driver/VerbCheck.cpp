@@ -1,5 +1,6 @@
 // recurc check: every stage against the token-by-token interpreter, on random inputs.
 #include "Check/CheckStages.h"
+#include "Check/GradientStages.h"
 #include "Check/RecurrenceCheck.h"
 #include "Compile/ArrayTypes.h"
 #include "Driver/Provoke.h"
@@ -22,15 +23,14 @@ static Expected<CheckOptions> parseCheckOptions(const opt::InputArgList &args) {
   options.compiles = args.hasArg(OPT_target);
   options.backward = args.hasArg(OPT_backward, OPT_backward_of);
   options.isHard = args.hasArg(OPT_hard);
-  if (options.backward)
-    for (OptionID id : {OPT_hard, OPT_stages})
-      if (const opt::Arg *arg = args.getLastArg(id))
-        return makeError("--backward: it takes no " + arg->getSpelling().rtrim('=') +
-                         "; gradients are checked on tame and on hard data, at every stage");
+  if (options.backward && options.isHard)
+    return makeError("--backward: it takes no --hard; gradients are checked on tame and on hard data");
   if (const opt::Arg *arg = args.getLastArg(OPT_stages))
     for (StringRef name : split(arg->getValue(), ',')) {
       std::vector<StringRef> known;
-      for (const CheckStage &stage : getCheckStages())
+      for (const CheckStage &stage : options.backward ? ArrayRef<CheckStage>() : getCheckStages())
+        known.push_back(stage.name);
+      for (const GradientStage &stage : options.backward ? getGradientStages() : ArrayRef<GradientStage>())
         known.push_back(stage.name);
       if (!is_contained(known, name))
         return makeUnknownValueError("--stages", name, known);
