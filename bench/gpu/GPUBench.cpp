@@ -132,9 +132,9 @@ struct CUDA {
 struct Library {
   void *handle;
   const recur_recurrence *recurrence;
-  decltype(&recur_forward) forward;
+  decltype(&recur_forward) forward, backward;
   decltype(&recur_load) load;
-  decltype(&recur_workspace_size) getWorkspaceSize;
+  decltype(&recur_workspace_size) getWorkspaceSize, getBackwardSize;
   decltype(&recur_message) getMessage;
 
   Library(const char *path, const std::string &symbol) : handle(openLibrary(path)) {
@@ -145,8 +145,10 @@ struct Library {
     };
     find(symbol + "_recurrence", recurrence);
     find("recur_forward", forward);
+    find("recur_backward", backward);
     find("recur_load", load);
     find("recur_workspace_size", getWorkspaceSize);
+    find("recur_backward_workspace_size", getBackwardSize);
     find("recur_message", getMessage);
   }
   void check(recur_status status) const {
@@ -166,6 +168,7 @@ struct Choices {
   float gate = -0.07f;
   int32_t plan = RECUR_PLAN_AUTO;
   bool keepsStates = false;   // before every token
+  bool isBackward = false;    // gradients too
   int64_t sequences = 0;      // packed ones; 0: none are packed
   bool onDeviceAlone = false; // where their offsets are
 };
@@ -177,9 +180,10 @@ struct Arrays {
   const CUDA &cuda;
   const Choices &choices;
   std::vector<recur_argument> arguments;
-  std::vector<float *> kept; // of each state, the rows before every token
+  std::vector<recur_argument> backward; // of the gradient by inputs and params
+  std::vector<float *> kept;            // of each state, the rows before every token
   std::vector<Pointer> places;
-  int64_t bytes = 0; // that the call reads and writes
+  int64_t bytes = 0, backwardBytes = 0; // that the calls read and write
 
   Arrays(const CUDA &cuda, const recur_recurrence &recurrence, Shape shape, const Choices &choices)
       : cuda(cuda), choices(choices) {
@@ -187,6 +191,8 @@ struct Arrays {
       for (int32_t i = 0; i < recurrence.array_count; ++i)
         if (recurrence.arrays[i].kind == kind)
           add(recurrence.arrays[i], shape);
+    if (choices.isBackward)
+      addBackward(recurrence, shape);
   }
   ~Arrays() {
     for (Pointer place : places)
@@ -194,6 +200,43 @@ struct Arrays {
   }
 
 private:
+  /// What the call forward is given goes back in with cotangents of outputs; nothing depends on final states, and
+  /// nobody wants the gradients of initial ones.
+  void addBackward(const recur_recurrence &recurrence, Shape shape) {
+    std::vector<recur_argument> forward;
+    std::swap(forward, arguments);
+    int64_t forwardBytes = bytes;
+    bytes = 0;
+    auto addEach = [&](int32_t kind) {
+      for (int32_t i = 0; i < recurrence.array_count; ++i)
+        if (recurrence.arrays[i].kind == kind)
+          add(recurrence.arrays[i], shape);
+    };
+    auto addNone = [&] {
+      for (int32_t i = 0; i < recurrence.array_count; ++i)
+        if (recurrence.arrays[i].kind == RECUR_STATE)
+          backward.push_back({});
+    };
+    size_t states = 0, given = 0;
+    for (int32_t i = 0; i < recurrence.array_count; ++i) {
+      states += recurrence.arrays[i].kind == RECUR_STATE;
+      given += recurrence.arrays[i].kind == RECUR_INPUT || recurrence.arrays[i].kind == RECUR_PARAM;
+    }
+    backward.assign(forward.begin(), forward.begin() + std::ptrdiff_t(given + states));
+    addEach(RECUR_INPUT); // gradients, of which each is as large as what it is of, and counted twice: read and written
+    addEach(RECUR_PARAM);
+    std::vector<recur_argument> gradients;
+    std::swap(gradients, arguments);
+    bytes *= 2;
+    addEach(RECUR_OUTPUT); // cotangents
+    backward.insert(backward.end(), arguments.begin(), arguments.end());
+    addNone();
+    backward.insert(backward.end(), gradients.begin(), gradients.end());
+    addNone();
+    backwardBytes = bytes;
+    bytes = forwardBytes;
+    arguments = std::move(forward);
+  }
   void add(const recur_array_info &info, Shape shape) {
     int64_t own = 1, count = info.kind == RECUR_PARAM ? shape.H : shape.B * shape.T * shape.H;
     for (int32_t i = 0; i < info.rank; ++i)
@@ -342,7 +385,45 @@ static void timeLaunches(const CUDA &cuda, const char *name, Shape shape, void *
   }
 }
 
-/// NAME LIBRARY SYMBOL FLOPS: the flops are of a token of a head.
+namespace {
+
+/// Calls with so many bytes and flops, each a row of the table.
+struct Timed {
+  const CUDA &cuda;
+  Shape shape;
+  const Choices &choices;
+  double copyRate, matrixRate;
+
+  template <typename Call> void operator()(const std::string &name, Call call, double bytes, double flops) const {
+    if (choices.isOnce) {
+      call();
+      cuda.synchronize(cuda.stream);
+      printf("%s,%lld,%lld,%lld,,,,%.0f,\n", name.c_str(), shape.B, shape.T, shape.H, bytes);
+      return;
+    }
+    void *graph = nullptr, *replay = nullptr;
+    cuda.beginCapture(cuda.stream, 2); // of this thread's calls alone
+    call();
+    cuda.endCapture(cuda.stream, &graph);
+    cuda.instantiate(&replay, graph, 0);
+    auto run = [&] { cuda.launchGraph(replay, cuda.stream); };
+    run();
+    cuda.synchronize(cuda.stream);
+    double cold = cuda.time(true, run), warm = cuda.time(false, run), host = timeHost(cuda, call);
+    double ceiling = std::max(bytes / copyRate, flops / matrixRate) * 1e3;
+    printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", name.c_str(), shape.B, shape.T, shape.H, cold, warm, ceiling,
+           bytes, flops);
+    printf("# its caller waits for %.1f us\n", host);
+    if (choices.timesLaunches)
+      timeLaunches(cuda, name.c_str(), shape, graph);
+    fflush(stdout);
+  }
+};
+
+} // namespace
+
+/// NAME LIBRARY SYMBOL FLOPS: the flops are of a token of a head; with gradients RATIO, those of the gradient over
+/// them.
 static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRate, double matrixRate,
                       const Choices &choices) {
   Library library(words[1], words[2]);
@@ -366,39 +447,35 @@ static void benchmark(const CUDA &cuda, char **words, Shape shape, double copyRa
   call.workspace_bytes = library.getWorkspaceSize(library.recurrence, &call);
   if (call.workspace_bytes < 0)
     stop(library.getMessage());
+  recur_call back = call;
+  back.arguments = arrays.backward.data();
+  back.argument_count = int64_t(arrays.backward.size());
+  back.kept_interval = 0;
+  back.workspace_bytes = 0;
+  if (choices.isBackward && (back.workspace_bytes = library.getBackwardSize(library.recurrence, &back)) < 0)
+    stop(library.getMessage());
   Pointer workspace = 0;
-  cuda.allocate(&workspace, size_t(std::max<int64_t>(call.workspace_bytes, 1)));
-  call.workspace = reinterpret_cast<void *>(workspace);
+  cuda.allocate(&workspace, size_t(std::max<int64_t>({call.workspace_bytes, back.workspace_bytes, 1})));
+  call.workspace = back.workspace = reinterpret_cast<void *>(workspace);
   library.check(library.load(library.recurrence, RECUR_CUDA));
-  if (choices.isOnce) {
-    library.check(library.forward(library.recurrence, &call));
-    cuda.synchronize(cuda.stream);
-    printf("%s,%lld,%lld,%lld,,,,%.0f,\n", words[0], shape.B, shape.T, shape.H, double(arrays.bytes));
-    cuda.free(workspace);
-    return;
+  auto forward = [&] { library.check(library.forward(library.recurrence, &call)); };
+  auto backward = [&] { library.check(library.backward(library.recurrence, &back)); };
+  auto both = [&] {
+    forward();
+    backward();
+  };
+  double flops = atof(words[3]) * double(shape.B * shape.T * shape.H), bytes = double(arrays.bytes);
+  Timed timed{cuda, shape, choices, copyRate, matrixRate};
+  timed(words[0], forward, bytes, flops);
+  if (choices.isBackward) {
+    std::string name = words[0];
+    double backwardFlops = flops * atof(words[4]), backwardBytes = double(arrays.backwardBytes);
+    timed(name + " backward", backward, backwardBytes, backwardFlops);
+    timed(name + " both", both, bytes + backwardBytes, flops + backwardFlops);
   }
-  void *graph = nullptr, *replay = nullptr;
-  cuda.beginCapture(cuda.stream, 2); // of this thread's calls alone
-  recur_status status = library.forward(library.recurrence, &call);
-  cuda.endCapture(cuda.stream, &graph);
-  library.check(status);
-  cuda.instantiate(&replay, graph, 0);
-  auto run = [&] { cuda.launchGraph(replay, cuda.stream); };
-  run();
-  cuda.synchronize(cuda.stream);
-  double cold = cuda.time(true, run), warm = cuda.time(false, run);
-  double host = timeHost(cuda, [&] { library.check(library.forward(library.recurrence, &call)); });
-  double flops = atof(words[3]) * double(shape.B * shape.T * shape.H);
-  double ceiling = std::max(double(arrays.bytes) / copyRate, flops / matrixRate) * 1e3;
-  printf("%s,%lld,%lld,%lld,%.4f,%.4f,%.4f,%.0f,%.0f\n", words[0], shape.B, shape.T, shape.H, cold, warm, ceiling,
-         double(arrays.bytes), flops);
-  printf("# its caller waits for %.1f us\n", host);
   if (offsets)
     printf("# %lld sequences, of %lld chunks of 64 tokens\n", (long long)choices.sequences,
            (long long)offsets->countChunks(64));
-  if (choices.timesLaunches)
-    timeLaunches(cuda, words[0], shape, graph);
-  fflush(stdout);
   cuda.free(workspace);
 }
 
@@ -413,6 +490,8 @@ int main(int argc, char **argv) {
       choices.gate = float(atof(argv[1] + 7));
     else if (strncmp(argv[1], "--plan=", 7) == 0)
       choices.plan = atoi(argv[1] + 7);
+    else if (strcmp(argv[1], "--backward") == 0)
+      choices.isBackward = true;
     else if (strcmp(argv[1], "--keep") == 0)
       choices.keepsStates = true;
     else if (strncmp(argv[1], "--sequences=", 12) == 0)
@@ -422,24 +501,27 @@ int main(int argc, char **argv) {
     else
       break;
   }
-  if (argc < 9 || (argc - 5) % 4 != 0) {
-    fprintf(stderr, "Usage: gpu-bench-run [--launches|--once] [--gate=X] [--plan=N] [--keep] [--sequences=N "
-                    "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS}...\n"
-                    "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
-                    "--launches: each launch of a call is timed alone too.\n"
-                    "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
-                    "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
-                    "--plan: the recur_plan that calls force (default: 0, none).\n"
-                    "--keep: calls leave the states before every token too.\n"
-                    "--sequences: the T tokens are N packed sequences, cut at random places; B is 1.\n"
-                    "--device-offsets: where they are cut is in memory of the GPU alone.\n"
-                    "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
+  int wordsOfEach = choices.isBackward ? 5 : 4;
+  if (argc < 5 + wordsOfEach || (argc - 5) % wordsOfEach != 0) {
+    fprintf(stderr,
+            "Usage: gpu-bench-run [--launches|--once] [--backward] [--gate=X] [--plan=N] [--keep] [--sequences=N "
+            "[--device-offsets]] B T H TFLOPS {NAME LIBRARY SYMBOL FLOPS [RATIO]}...\n"
+            "TFLOPS is the rate of the matrix units; FLOPS are those of a token of a head.\n"
+            "--backward: the gradient too, and both together; RATIO is its flops over the others.\n"
+            "--launches: each launch of a call is timed alone too.\n"
+            "--once: each call runs once, outside of a graph, and is not timed, for compute-sanitizer.\n"
+            "--gate: log decays are drawn from twice X to 0 (default: -0.07).\n"
+            "--plan: the recur_plan that calls force (default: 0, none).\n"
+            "--keep: calls leave the states before every token too.\n"
+            "--sequences: the T tokens are N packed sequences, cut at random places; B is 1.\n"
+            "--device-offsets: where they are cut is in memory of the GPU alone.\n"
+            "Calls of up to 16 tokens go on from states, and leave those that they end with.\n");
     return 1;
   }
   CUDA cuda;
   printf("recurrence,B,T,H,cold_ms,warm_ms,ceiling_ms,bytes,flops\n");
   double copyRate = choices.isOnce ? 0 : cuda.timeCopies();
   Shape shape = {atoll(argv[1]), atoll(argv[2]), atoll(argv[3])};
-  for (int i = 5; i + 3 < argc; i += 4)
+  for (int i = 5; i < argc; i += wordsOfEach)
     benchmark(cuda, argv + i, shape, copyRate, atof(argv[4]) * 1e12, choices);
 }
