@@ -96,7 +96,8 @@ public:
   void summariseBackward(const Kernel &kernel, int32_t summary, nanobind::list outputs, nanobind::list finals,
                          nanobind::object maps, nanobind::object offsets);
   /// One summary of two parts, and a state through a summary, each `(maps, offsets)`; see recur_combine_summaries and
-  /// recur_apply_summary.
+  /// recur_apply_summary. Where cotangents have the maps of states, the result of two has these too unless its maps are
+  /// None.
   void combineSummaries(const Kernel &kernel, int32_t summary, bool backward, nanobind::tuple first,
                         nanobind::tuple second, nanobind::tuple result);
   void applySummary(const Kernel &kernel, int32_t summary, bool backward, nanobind::tuple given,

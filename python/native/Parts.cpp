@@ -88,7 +88,8 @@ void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward
   recur_call call = makeCall(RECUR_PLAN_AUTO);
   recur_summary one = readSummary(first, shape, "parts of the first summary", false),
                 other = readSummary(second, shape, "parts of the second summary", false),
-                both = readSummary(result, shape, "parts of the result", true, !backward || shape.has_backward_map);
+                both = readSummary(result, shape, "parts of the result", true,
+                                   !backward || shape.has_backward_map || !result[0].is_none());
   ::perform(kernel, call, false, [&] {
     return recur_combine_summaries(&kernel.getRecurrence(), &call, summary, backward, one, other, both);
   });

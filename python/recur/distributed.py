@@ -15,12 +15,12 @@ import contextlib
 import itertools
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import torch
 import torch.distributed as dist
 
-from . import _native, summaries, torch as tensors
+from . import _native, scale, summaries, torch as tensors
 from .errors import ArgumentError, ExchangeError
 from .recurrence import REGISTRY, read_types
 
@@ -111,6 +111,12 @@ class Processes:
             return "all of them came, and one ended or failed on the way"
         return f"rank {missing[0]} has not come" if len(missing) == 1 else f"ranks {', '.join(missing)} have not come"
 
+    def _raise_in_vain(self, error: RuntimeError) -> NoReturn:
+        raise ExchangeError(
+            f"{self.name}: rank {self.rank} of {self.count} waited for the others in vain: {self._find_missing()} "
+            f"({str(error).strip().splitlines()[0]})"
+        ) from error
+
     def gather(self, own: torch.Tensor) -> torch.Tensor:
         """The tensors of all processes, `[processes, ...]`."""
         own = own.contiguous()
@@ -118,11 +124,24 @@ class Processes:
         try:
             dist.all_gather(list(everyone.unbind(0)), own, group=self.group)
         except RuntimeError as error:
-            raise ExchangeError(
-                f"{self.name}: rank {self.rank} of {self.count} waited for the others in vain: {self._find_missing()} "
-                f"({str(error).strip().splitlines()[0]})"
-            ) from error
+            self._raise_in_vain(error)
         return everyone
+
+    def pass_on(self, own: torch.Tensor, target: int | None, source: int | None) -> torch.Tensor | None:
+        """Gives a tensor to one process, and gets another's of the same shape, where there are such."""
+        own = own.contiguous()
+        got = None if source is None else torch.empty_like(own)
+        work = []
+        try:
+            if target is not None:
+                work.append(dist.isend(own, dist.get_global_rank(self.group, target), group=self.group))
+            if got is not None:
+                work.append(dist.irecv(got, dist.get_global_rank(self.group, source), group=self.group))
+            for one in work:
+                one.wait()
+        except RuntimeError as error:
+            self._raise_in_vain(error)
+        return got
 
     def agree(self, facts: Sequence[int], names: Sequence[str], problem: Exception | None, device: torch.device) -> list[int]:
         """Holds the numbers of all processes against one another, but for the last one, which all get of each. A process that
@@ -249,8 +268,9 @@ class _Piece:
 class _Run:
     """A call on the tokens of one part: forward, and then backward."""
 
-    def __init__(self, recurrence: Recurrence, part: Part, given: Sequence[torch.Tensor], backward: bool) -> None:
+    def __init__(self, recurrence: Recurrence, plan: _Plan, part: Part, given: Sequence[torch.Tensor], backward: bool) -> None:
         self.recurrence = recurrence
+        self.plan = plan
         self.part = part
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
@@ -350,6 +370,10 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
+            if self._goes_in_steps(level):
+                self.maps.update(zip(level, buffers[::2]))
+                self._scan(level, buffers, False, self.states_before)
+                continue
             everyone = iter((yield buffers))
             for i in level:
                 maps, offsets = next(everyone), next(everyone)
@@ -366,6 +390,62 @@ class _Run:
             given = (tensors.show(maps[rank]), tensors.show(offsets[rank]))
             call.apply_summary(self.kernel, i, backward, given, tensors.show(state), tensors.show(state))
         return state.reshape(*state.shape[:2], *self.state_shapes[self.shapes[i].state])
+
+    def _goes_in_steps(self, level: Sequence[int]) -> bool:
+        """Whether this level's summaries go from process to process in steps: then each gets one, and not everybody's."""
+        if self.plan.layout.pieces > 1:
+            return False
+        units, heads = self._units(), self.heads
+        size = sum(4 * units * heads * (self.shapes[i].map_size + self.shapes[i].offset_size) for i in level)
+        return scale.choose_exchange(self.plan.layout.count, size) == "scan"
+
+    def _scan(self, level: Sequence[int], buffers: list[torch.Tensor], backward: bool, states: list[Any]) -> None:
+        """Leaves among `states` what the processes before this one make of the state that one of them knows, or, of cotangents,
+        those behind it. At each step a process takes in twice as many others, of which it gets one summary."""
+        shares, count = self.part.shares, self.plan.layout.count
+        sign = -1 if backward else 1
+        place = self.part.number
+        sizes = [buffer.shape[2] for buffer in buffers]
+        own = torch.cat(buffers, dim=2)
+        call = tensors._read(self.recurrence, self._crossing(), None, None, False)
+
+        def knows(number: int, reach: int) -> bool:
+            """Whether so many parts, of which this is the last that a state goes through, have one that knows its state."""
+            return any(not shares[number - sign * i].is_inside for i in range(reach) if 0 <= number - sign * i < count)
+
+        def cross(number: int) -> bool:
+            """Whether the part needs a state from the one before it, or, of cotangents, behind it."""
+            return 0 <= number < count and (shares[number].ends_inside if backward else shares[number].begins_inside)
+
+        reach = 1
+        while reach < count:
+            wants = 0 <= place - sign * reach < count and not knows(place, reach)
+            target = place + sign * reach
+            gives = 0 <= target < count and not knows(target, reach)
+            got = self.plan.processes.pass_on(own, target if gives else None, place - sign * reach if wants else None)
+            if got is not None:
+                earlier, later = (part.contiguous() for part in own.split(sizes, dim=2)), (part.contiguous() for part in got.split(sizes, dim=2))
+                joined = []
+                is_known = knows(place - sign * reach, reach)
+                for i in level:
+                    own_maps, own_offsets = next(earlier), next(earlier)
+                    maps, offsets = next(later), next(later)
+                    mine, theirs = (tensors.show(own_maps), tensors.show(own_offsets)), (tensors.show(maps), tensors.show(offsets))
+                    new_maps, new_offsets = torch.zeros_like(own_maps), torch.empty_like(own_offsets)
+                    if is_known:  # its offsets are a state
+                        call.apply_summary(self.kernel, i, backward, mine, tensors.show(offsets), tensors.show(new_offsets))
+                    else:
+                        result = (tensors.show(new_maps), tensors.show(new_offsets))
+                        call.combine_summaries(self.kernel, i, backward, *((mine, theirs) if backward else (theirs, mine)), result)
+                    joined += [new_maps, new_offsets]
+                own = torch.cat(joined, dim=2)
+            reach *= 2
+        last = torch.cat([part for part in own.split(sizes, dim=2)][1::2], dim=2)
+        got = self.plan.processes.pass_on(last, place + sign if cross(place + sign) else None, place - sign if cross(place) else None)
+        if got is not None:
+            for i, state in zip(level, got.split(sizes[1::2], dim=2)):
+                shape = self.shapes[i].state
+                states[shape] = state.reshape(*state.shape[:2], *self.state_shapes[shape]).contiguous()
 
     def _crossing(self) -> list[torch.Tensor]:
         """Inputs and params of no tokens, for a call that says how many heads there are of the sequences that cross."""
@@ -459,6 +539,10 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
+            if self._goes_in_steps(level):
+                pairs = zip(level, buffers[::2], buffers[1::2])
+                self._scan(level, [x for i, maps, own in pairs for x in (maps if maps.shape[2] else self.maps[i], own)], True, after)
+                continue
             everyone = iter((yield buffers))
             for i in level:
                 own_maps, offsets = next(everyone), next(everyone)
@@ -506,7 +590,7 @@ class _Shared(torch.autograd.Function):  # type: ignore[misc]
         initials = [next(rest) if there else None for there in has_initial]
         cuts = plan.cut(values[0].shape[1])
         backward = any(ctx.needs_input_grad)
-        runs = [_Run(recurrence, part, _cut(values[:count], inputs, cut), backward) for part, cut in zip(plan.parts, cuts)]
+        runs = [_Run(recurrence, plan, part, _cut(values[:count], inputs, cut), backward) for part, cut in zip(plan.parts, cuts)]
         made = exchange_together(plan.processes, plan.layout, [run.forward(_pick(run.part, initials)) for run in runs])
         outputs = made[0][0] if len(made) == 1 else [torch.cat(pieces, dim=1) for pieces in zip(*(part[0] for part in made))]
         ctx.runs, ctx.plan, ctx.outputs, ctx.has_initial = runs, plan, len(outputs), has_initial

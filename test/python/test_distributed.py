@@ -201,6 +201,35 @@ def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
     run_processes(3, hold_packed, name, ends, cuts)
 
 
+def hold_in_steps(rank, count, work, *words):
+    """The same where summaries go from process to process, which a call of this size would not choose."""
+    distributed.scale.choose_exchange = lambda ranks, size: "scan"
+    work(rank, count, *words)
+
+
+@pytest.mark.parametrize("name", ["gated_delta_net", "pgdn", "mlstm", "gsa"])
+def test_summaries_go_in_steps(name):
+    run_processes(5, hold_in_steps, hold_against_one, name, split(5, 70, is_even=False))
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_any_number_of_processes_in_steps(count):
+    run_processes(count, hold_in_steps, hold_against_one, "gated_delta_net", split(count, 70, is_even=True))
+
+
+@pytest.mark.parametrize(
+    ("ends", "cuts"), [([0, 140], [0, 30, 60, 60, 90, 140]), ([0, 20, 20, 90, 140], [0, 30, 50, 70, 100, 140])]
+)
+def test_packed_sequences_in_steps(ends, cuts):
+    run_processes(5, hold_in_steps, hold_packed, "pgdn", ends, cuts)
+
+
+def test_many_processes_take_steps():
+    small, large = 1 << 10, 1 << 22
+    assert [distributed.scale.choose_exchange(ranks, large) for ranks in (2, 8, 16, 1024)] == ["all-gather"] * 2 + ["scan"] * 2
+    assert distributed.scale.choose_exchange(64, small) == "all-gather"
+
+
 def lay_zigzag(rank, count, tokens):
     """The places of a process's tokens: two parts, the second in the other order of the ranks behind all first ones."""
     size = tokens // (2 * count)

@@ -1,0 +1,122 @@
+"""What it costs to share a sequence out: bytes and steps of each exchange, and the efficiency that they leave.
+
+A model, with figures that are stated and no measurement of its own. ``recur.distributed`` chooses by it how summaries are
+exchanged; `docs/scale.md` has what it predicts, and `bench/python/scale.py` holds it against what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+#: From so many bytes on that a process would get of all others, summaries go from process to process in steps.
+_MANY_BYTES = 1 << 20
+
+
+def count_steps(ranks: int) -> int:
+    """How often a process waits for another one in a scan: once for each doubling, and for the state of the one before it."""
+    return math.ceil(math.log2(ranks)) + 1 if ranks > 1 else 0
+
+
+def choose_exchange(ranks: int, summary_bytes: int) -> str:
+    """``"all-gather"``, where each process gets everybody's summaries and goes through those before its own, or ``"scan"``, where it
+    gets one for each doubling of the processes behind it. A step of the scan joins two maps, which takes twice the time of taking
+    a state through one, and waits once more; so the scan is for many processes, and for summaries of some size."""
+    few = ranks - 1 <= 2 * count_steps(ranks)
+    return "all-gather" if few or (ranks - 1) * summary_bytes < _MANY_BYTES else "scan"
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one process can send, and get at the same time."""
+
+    name: str
+    bytes_per_second: float
+    seconds: float  #: until the first byte is there, with what a library of collectives adds
+
+
+#: Of one GPU each: an H100's NVLink through a switch, and a port of 400 Gbit/s, at four fifths of what is printed on them.
+NVLINK = Link("NVLink", 0.8 * 450e9, 8e-6)
+INFINIBAND = Link("InfiniBand", 0.8 * 50e9, 15e-6)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A call on whole sequences, of one level of states: a matrix of V x K for each head, whose map is K x K."""
+
+    tokens: int
+    heads: int
+    K: int
+    V: int
+    sequences: int = 1
+    input_bytes: int = 2  #: of a number
+
+    @property
+    def map_bytes(self) -> int:
+        """Of the maps that a process makes, which are float32."""
+        return 4 * self.sequences * self.heads * self.K * self.K
+
+    @property
+    def state_bytes(self) -> int:
+        """Of the offsets, and of states."""
+        return 4 * self.sequences * self.heads * self.K * self.V
+
+    def count_token_bytes(self, ranks: int) -> float:
+        """Of a process's inputs and outputs: two keys, two values, two scalars of float32."""
+        per_token = self.heads * (self.input_bytes * 2 * (self.K + self.V) + 8)
+        return self.sequences * self.tokens / ranks * per_token
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One way to exchange, of a call forward or of its gradient."""
+
+    kind: str
+    steps: int  #: a process waits so often
+    sent_bytes: float  #: by a process, at most
+    flops: float  #: of a process, at most, for what the exchange takes beside the call
+
+    def count_seconds(self, link: Link, flops_per_second: float) -> float:
+        """What a process waits for it, nothing being overlapped."""
+        return self.steps * link.seconds + self.sent_bytes / link.bytes_per_second + self.flops / flops_per_second
+
+
+def all_gather(work: Work, ranks: int, backward: bool) -> Exchange:
+    """Each process gets everybody's summaries. Cotangents have the maps of states, which are there already."""
+    sent = (0 if backward else work.map_bytes) + work.state_bytes
+    walk = 2.0 * work.sequences * work.heads * work.K * work.K * work.V
+    return Exchange("all-gather", math.ceil(math.log2(ranks)) if ranks > 1 else 0, (ranks - 1) * sent, (ranks - 1) * walk)
+
+
+def scan(work: Work, ranks: int, backward: bool) -> Exchange:
+    """Each process gets a summary for each doubling, joins it with its own, and at last the state of the one before it."""
+    steps = count_steps(ranks)
+    join = 2.0 * work.sequences * work.heads * work.K * work.K * (work.K + work.V)
+    doublings = max(steps - 1, 0)
+    sent = doublings * (work.map_bytes + work.state_bytes) + (work.state_bytes if ranks > 1 else 0)
+    return Exchange("scan", steps, sent, doublings * join)
+
+
+def all_to_all(work: Work, ranks: int, backward: bool) -> Exchange:
+    """Each process gets all tokens of some heads, and gives the outputs back: nothing is computed beside the call."""
+    share = (ranks - 1) / ranks
+    ways = 2 if backward else 1  # cotangents and gradients come beside inputs, or inputs are kept by heads
+    return Exchange("all-to-all", 2 if ranks > 1 else 0, ways * share * work.count_token_bytes(ranks), 0.0)
+
+
+def choose(work: Work, ranks: int, link: Link, flops_per_second: float, backward: bool = False) -> Exchange:
+    """The exchange of summaries that a call takes."""
+    kind = choose_exchange(ranks, work.map_bytes + work.state_bytes)
+    return (scan if kind == "scan" else all_gather)(work, ranks, backward)
+
+
+def predict_efficiency(
+    work: Work, ranks: int, seconds: float, summary_share: float, link: Link, flops_per_second: float, backward: bool = False
+) -> float:
+    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process;
+    `summary_share`: what making summaries adds to a call, as a part of it."""
+    if ranks == 1:
+        return 1.0
+    own = seconds / ranks
+    exchange = choose(work, ranks, link, flops_per_second, backward)
+    return own / (own * (1 + summary_share) + exchange.count_seconds(link, flops_per_second))
