@@ -143,6 +143,16 @@ class Processes:
             self._raise_in_vain(error)
         return got
 
+    def share(self, own: torch.Tensor, given: Sequence[int], got: Sequence[int]) -> torch.Tensor:
+        """Gives each process so many rows, in order, and gets so many rows from each."""
+        own = own.contiguous()
+        found = own.new_empty((sum(got), *own.shape[1:]))
+        try:
+            dist.all_to_all_single(found, own, list(got), list(given), group=self.group)
+        except RuntimeError as error:
+            self._raise_in_vain(error)
+        return found
+
     def agree(self, facts: Sequence[int], names: Sequence[str], problem: Exception | None, device: torch.device) -> list[int]:
         """Holds the numbers of all processes against one another, but for the last one, which all get of each. A process that
         refuses the call takes part all the same, so that nobody waits for it."""
@@ -284,7 +294,8 @@ class _Run:
         self.shapes = summaries.list_shapes(recurrence, self.kernel)
         self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
         self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
-        self.maps: dict[int, torch.Tensor] = {}  # of all parts, by the summary
+        self.maps: dict[int, torch.Tensor] = {}  # of all parts, or of this one, by the summary
+        self.head_maps: dict[int, torch.Tensor] = {}  # of all parts, of the heads that this process goes through
 
     # The sequences of this process: the first one may go on from another process, the last one on to another.
 
@@ -370,9 +381,10 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            if self._goes_in_steps(level):
+            way = self._choose_exchange(level)
+            if way != "all-gather":
                 self.maps.update(zip(level, buffers[::2]))
-                self._scan(level, buffers, False, self.states_before)
+                (self._scan if way == "scan" else self._share_heads)(level, buffers, False, self.states_before)
                 continue
             everyone = iter((yield buffers))
             for i in level:
@@ -391,13 +403,58 @@ class _Run:
             call.apply_summary(self.kernel, i, backward, given, tensors.show(state), tensors.show(state))
         return state.reshape(*state.shape[:2], *self.state_shapes[self.shapes[i].state])
 
-    def _goes_in_steps(self, level: Sequence[int]) -> bool:
-        """Whether this level's summaries go from process to process in steps: then each gets one, and not everybody's."""
+    def _choose_exchange(self, level: Sequence[int]) -> str:
+        """How this level's summaries are exchanged, of calls backward as of calls forward."""
         if self.plan.layout.pieces > 1:
-            return False
-        units, heads = self._units(), self.heads
-        size = sum(4 * units * heads * (self.shapes[i].map_size + self.shapes[i].offset_size) for i in level)
-        return scale.choose_exchange(self.plan.layout.count, size) == "scan"
+            return "all-gather"
+        rows = self._units() * self.heads
+        maps, offsets = (4 * rows * sum(sizes) for sizes in zip(*((self.shapes[i].map_size, self.shapes[i].offset_size) for i in level)))
+        return scale.choose_exchange(self.plan.layout.count, rows, maps, offsets)
+
+    def _share_heads(self, level: Sequence[int], buffers: list[torch.Tensor], backward: bool, states: list[Any]) -> None:
+        """The same as `_scan`, where each process goes through the summaries of all parts for some of the heads, and gives each
+        process the state that it goes on from."""
+        processes, count, rank = self.plan.processes, self.plan.layout.count, self.part.number
+        rows = self._units() * self.heads
+        shares = [rows * (i + 1) // count - rows * i // count for i in range(count)]
+        own_rows = shares[rank]
+        sizes = [buffer.shape[2] for buffer in buffers]
+        flat = torch.cat(buffers, dim=2).reshape(rows, sum(sizes))
+        everyone = processes.share(flat, shares, [own_rows] * count).reshape(count, own_rows, sum(sizes))
+        parts = iter(part.contiguous() for part in everyone.split(sizes, dim=2))
+        found = []
+        for i in level:
+            maps, offsets = next(parts), next(parts)
+            if backward and not self.shapes[i].has_backward_map:
+                maps = self.head_maps[i]
+            elif not backward:
+                self.head_maps[i] = maps
+            found.append(self._walk_all(i, backward, maps, offsets))
+        answers = torch.cat(found, dim=2).reshape(count * own_rows, sum(sizes[1::2]))
+        got = processes.share(answers, [own_rows] * count, shares)
+        own = self.part.own
+        if own.ends_inside if backward else own.begins_inside:
+            for i, state in zip(level, got.split(sizes[1::2], dim=1)):
+                shape = self.shapes[i].state
+                states[shape] = state.reshape(self._units(), self.heads, *self.state_shapes[shape]).contiguous()
+
+    def _walk_all(self, i: int, backward: bool, maps: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        """For each part the state before it, or the cotangent behind it, of a few heads; zeros where it needs none. All are
+        `[parts, heads, ...]`."""
+        found = torch.zeros_like(offsets)
+        count, heads = offsets.shape[:2]
+        if heads == 0:
+            return found
+        few = [x[:1, :0, :1].expand(heads, 0, 1, *x.shape[3:]) if at < self.inputs else x[:1] for at, x in enumerate(self.given)]
+        call = tensors._read(self.recurrence, few, None, None, False)
+        order = range(count - 1, -1, -1) if backward else range(count)
+        for number, following in itertools.pairwise(order):
+            if self.part.shares[number].is_inside:
+                given = (tensors.show(maps[number]), tensors.show(offsets[number]))
+                call.apply_summary(self.kernel, i, backward, given, tensors.show(found[number]), tensors.show(found[following]))
+            else:
+                found[following].copy_(offsets[number])
+        return found
 
     def _scan(self, level: Sequence[int], buffers: list[torch.Tensor], backward: bool, states: list[Any]) -> None:
         """Leaves among `states` what the processes before this one make of the state that one of them knows, or, of cotangents,
@@ -539,9 +596,13 @@ class _Run:
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
-            if self._goes_in_steps(level):
+            way = self._choose_exchange(level)
+            if way == "scan":
                 pairs = zip(level, buffers[::2], buffers[1::2])
                 self._scan(level, [x for i, maps, own in pairs for x in (maps if maps.shape[2] else self.maps[i], own)], True, after)
+                continue
+            if way == "heads":
+                self._share_heads(level, buffers, True, after)
                 continue
             everyone = iter((yield buffers))
             for i in level:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: From so many bytes on that a process would get of all others, summaries go from process to process in steps.
-_MANY_BYTES = 1 << 20
+#: Up to so many bytes that a process would get of all others, what counts is how often it waits.
+_FEW_BYTES = 1 << 20
 
 
 def count_steps(ranks: int) -> int:
@@ -18,12 +18,19 @@ def count_steps(ranks: int) -> int:
     return math.ceil(math.log2(ranks)) + 1 if ranks > 1 else 0
 
 
-def choose_exchange(ranks: int, summary_bytes: int) -> str:
-    """``"all-gather"``, where each process gets everybody's summaries and goes through those before its own, or ``"scan"``, where it
-    gets one for each doubling of the processes behind it. A step of the scan joins two maps, which takes twice the time of taking
-    a state through one, and waits once more; so the scan is for many processes, and for summaries of some size."""
-    few = ranks - 1 <= 2 * count_steps(ranks)
-    return "all-gather" if few or (ranks - 1) * summary_bytes < _MANY_BYTES else "scan"
+def choose_exchange(ranks: int, heads: int, map_bytes: int, state_bytes: int) -> str:
+    """How summaries of so many bytes each are exchanged. With ``"all-gather"`` each process gets everybody's and goes through those
+    before its own: it waits once. With ``"heads"`` each goes through everybody's for some of the heads of all sequences, and gives
+    each other one its state: it waits twice, and gets as many bytes however many processes there are, up to as many as there
+    are heads. With ``"scan"`` it gets one summary for each doubling of the processes behind it. Two processes gather, and so do
+    more where the bytes are few; else the way is taken on which a process gets fewest."""
+    whole = map_bytes + state_bytes
+    ways = {
+        "all-gather": (ranks - 1) * whole,
+        "heads": (ranks - 1) * (whole + state_bytes) // max(min(ranks, heads), 1),
+        "scan": max(count_steps(ranks) - 1, 0) * whole + state_bytes,
+    }
+    return "all-gather" if ranks <= 2 or ways["all-gather"] < _FEW_BYTES else min(ways, key=lambda way: ways[way])
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Exchange:
 
     kind: str
     steps: int  #: a process waits so often
-    sent_bytes: float  #: by a process, at most
+    sent_bytes: float  #: by a process, or to it, at most
     flops: float  #: of a process, at most, for what the exchange takes beside the call
 
     def count_seconds(self, link: Link, flops_per_second: float) -> float:
@@ -86,6 +93,16 @@ def all_gather(work: Work, ranks: int, backward: bool) -> Exchange:
     sent = (0 if backward else work.map_bytes) + work.state_bytes
     walk = 2.0 * work.sequences * work.heads * work.K * work.K * work.V
     return Exchange("all-gather", math.ceil(math.log2(ranks)) if ranks > 1 else 0, (ranks - 1) * sent, (ranks - 1) * walk)
+
+
+def by_heads(work: Work, ranks: int, backward: bool) -> Exchange:
+    """Each process gets everybody's summaries of some heads, and gives each the state that it goes on from."""
+    own = math.ceil(work.sequences * work.heads / ranks)  # heads of a process
+    share = own / (work.sequences * work.heads)
+    sent = (0 if backward else work.map_bytes) + work.state_bytes
+    got = (ranks - 1) * share * sent  # and what it sends is no more
+    walk = (ranks - 1) * own * 2.0 * work.K * work.K * work.V
+    return Exchange("heads", 2 if ranks > 1 else 0, got + (ranks - 1) * share * work.state_bytes, walk)
 
 
 def scan(work: Work, ranks: int, backward: bool) -> Exchange:
@@ -106,8 +123,8 @@ def all_to_all(work: Work, ranks: int, backward: bool) -> Exchange:
 
 def choose(work: Work, ranks: int, link: Link, flops_per_second: float, backward: bool = False) -> Exchange:
     """The exchange of summaries that a call takes."""
-    kind = choose_exchange(ranks, work.map_bytes + work.state_bytes)
-    return (scan if kind == "scan" else all_gather)(work, ranks, backward)
+    kind = choose_exchange(ranks, work.sequences * work.heads, work.map_bytes, work.state_bytes)
+    return {"all-gather": all_gather, "heads": by_heads, "scan": scan}[kind](work, ranks, backward)
 
 
 def predict_efficiency(

@@ -1,5 +1,6 @@
 """The benchmarks of the package run, on the processor, in a small size."""
 
+import csv
 import importlib.util
 import os
 import subprocess
@@ -36,3 +37,32 @@ def test_the_picture_of_calls_on_a_gpu():
     assert picture == module.draw(groups)
     assert all(rows[0]["implementation"] == "Recur" and len(rows) > 1 for rows in groups.values())
     assert {row["type of gates"] for rows in groups.values() for row in rows} == {"bf16", "float32", "none"}  # as the picture says
+
+
+def test_several_processes(tmp_path):
+    """The script of several GPUs, as a dry run on the processor; what is sent is what the model says."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if not torch.distributed.is_available():
+        pytest.skip("PyTorch has no torch.distributed")
+    words = ["--device", "cpu", "--ranks", "1,3", "--tokens", "60", "--heads", "32", "--dim", "64", "--repeats", "1", "--quick"]
+    words += ["--names", "gated_delta_net", "--check", "mamba2_layer,rls"]
+    path = ROOT / "bench" / "python" / "several.py"
+    done = subprocess.run([sys.executable, path, tmp_path / "several", *words], capture_output=True, text=True, env=os.environ, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rls on 3: no summaries" in done.stdout and "mamba2_layer on 3: " in done.stdout
+    rows = list(csv.DictReader((tmp_path / "several.csv").open()))
+    assert [(row["ranks"], row["direction"]) for row in rows] == [(n, way) for n in "13" for way in ("forward", "with gradients")]
+    assert all(row["sent bytes"] == row["predicted bytes"] for row in rows) and int(rows[2]["sent bytes"]) > 0
+    assert rows[2]["exchange"] == "heads" and rows[0]["efficiency"] == "1"
+    assert (tmp_path / "several.svg").read_text().count("<polyline") == 2
+
+
+def test_the_page_of_scale():
+    """Its tables are those of the script."""
+    path = ROOT / "bench" / "python" / "scale.py"
+    spec = importlib.util.spec_from_file_location("bench_scale", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    page = (ROOT / "docs" / "scale.md").read_text()
+    for table in (module.print_exchanges(), module.print_efficiencies()):
+        assert "\n".join(table) in page

@@ -201,33 +201,34 @@ def test_packed_sequences_whose_ends_fall_anywhere(name, ends, cuts):
     run_processes(3, hold_packed, name, ends, cuts)
 
 
-def hold_in_steps(rank, count, work, *words):
-    """The same where summaries go from process to process, which a call of this size would not choose."""
-    distributed.scale.choose_exchange = lambda ranks, size: "scan"
+def hold_otherwise(rank, count, way, work, *words):
+    """The same where summaries are exchanged in a way that a call of this size would not choose."""
+    distributed.scale.choose_exchange = lambda ranks, heads, maps, states: way
     work(rank, count, *words)
 
 
-@pytest.mark.parametrize("name", ["gated_delta_net", "pgdn", "mlstm", "gsa"])
-def test_summaries_go_in_steps(name):
-    run_processes(5, hold_in_steps, hold_against_one, name, split(5, 70, is_even=False))
+@pytest.mark.parametrize("way", ["heads", "scan"])
+@pytest.mark.parametrize("name", ["pgdn", "mlstm"])
+def test_each_exchange(name, way):
+    run_processes(5, hold_otherwise, way, hold_against_one, name, split(5, 70, is_even=False))
 
 
-@pytest.mark.parametrize("count", [1, 2, 8])
-def test_any_number_of_processes_in_steps(count):
-    run_processes(count, hold_in_steps, hold_against_one, "gated_delta_net", split(count, 70, is_even=True))
+@pytest.mark.parametrize("way", ["heads", "scan"])
+@pytest.mark.parametrize("count", [1, 8])
+def test_each_exchange_of_any_number_of_processes(count, way):
+    run_processes(count, hold_otherwise, way, hold_against_one, "gated_delta_net", split(count, 70, is_even=True))
 
 
-@pytest.mark.parametrize(
-    ("ends", "cuts"), [([0, 140], [0, 30, 60, 60, 90, 140]), ([0, 20, 20, 90, 140], [0, 30, 50, 70, 100, 140])]
-)
-def test_packed_sequences_in_steps(ends, cuts):
-    run_processes(5, hold_in_steps, hold_packed, "pgdn", ends, cuts)
+@pytest.mark.parametrize("way", ["heads", "scan"])
+def test_each_exchange_of_packed_sequences(way):
+    run_processes(5, hold_otherwise, way, hold_packed, "pgdn", [0, 20, 20, 90, 140], [0, 30, 50, 70, 100, 140])
 
 
-def test_many_processes_take_steps():
-    small, large = 1 << 10, 1 << 22
-    assert [distributed.scale.choose_exchange(ranks, large) for ranks in (2, 8, 16, 1024)] == ["all-gather"] * 2 + ["scan"] * 2
-    assert distributed.scale.choose_exchange(64, small) == "all-gather"
+def test_the_exchange_follows_from_sizes():
+    choose, large = distributed.scale.choose_exchange, 1 << 22
+    assert [choose(ranks, 64, large, large) for ranks in (2, 4, 8, 64, 1024)] == ["all-gather", *["heads"] * 3, "scan"]
+    assert choose(64, 64, 1 << 10, 1 << 10) == "all-gather"
+    assert choose(64, 1, large, large) == "scan"
 
 
 def lay_zigzag(rank, count, tokens):
