@@ -1,5 +1,6 @@
 #include "Analysis/RecurrenceAnalysis.h"
 #include "Analysis/Algebra/Division.h"
+#include "Analysis/Window.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -209,6 +210,11 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     return facts;
   }
   facts.stateClass = StateClass::General;
+  if (std::optional<int64_t> tokens = findWindow(expressions->state(state))) {
+    facts.reason =
+        ("it holds the last " + Twine(*tokens) + " tokens' values, each token's own behind the others").str();
+    return facts;
+  }
   if (expressions->atomOf(state)->rank == 0) {
     facts.reason = "its update is neither a * " + name + " + b nor max, min or logaddexp of " + name +
                    " + a and b, nor a quotient of two sums like the first";

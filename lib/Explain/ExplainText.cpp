@@ -1,4 +1,5 @@
 #include "Analysis/StoredTypes.h"
+#include "Analysis/Window.h"
 #include "Explain/ChunkReport.h"
 #include "Explain/Explain.h"
 #include "Explain/ExplainFacts.h"
@@ -116,7 +117,9 @@ void TextReport::describe(const StateFacts &state) {
   text += fmt::format("\nstate {}: {}{} is {}\n", op.getName().str(), shape(op.getResult()), typeOf(op),
                       nameOf(state.stateClass).str());
   line("because", state.reason);
-  if (chunk && is_contained(chunk->looped, op.getName().str())) {
+  if (analysis::findWindow(op)) {
+    line("chunkwise", "a chunk copies rows, and has no loop over its tokens");
+  } else if (chunk && is_contained(chunk->looped, op.getName().str())) {
     ExplainFacts::Lack lack = ExplainFacts::lackOf(state);
     line("chunkwise", fmt::format("no: token by token{}{}{}{}", lack.why.empty() ? "" : ", since ", lack.why,
                                   lack.needs.empty() ? "" : "; it would take ", lack.needs));

@@ -86,7 +86,10 @@ private:
   Value emitTokenCount(const Declaration *declaration);
   Value emitDelay(mlir::Location loc, Value value, int64_t tokens, const Expr *source, llvm::StringRef part = "");
   Value emitConv(mlir::Location loc, Value value, Value weights, const Expr *source, llvm::StringRef part = "");
-  std::string findStateName(llvm::StringRef base, size_t tokens);
+  std::string findStateName(llvm::StringRef base, llvm::StringRef kind, size_t tokens);
+  struct DelayLine;
+  void emitWindow(Value value, DelayLine &line, llvm::DenseMap<Value, Value> &replaced);
+  void emitWindows();
   void emitDelayedStates();
 
   const SourceBuffer &buffer;
@@ -105,7 +108,11 @@ private:
   struct DelayedValue {
     Value state, found;
   };
-  llvm::MapVector<Value, llvm::SmallVector<DelayedValue>> delayLines;
+  struct DelayLine {
+    std::string name;
+    llvm::SmallVector<DelayedValue> delayed;
+  };
+  llvm::MapVector<Value, DelayLine> delayLines;
   llvm::DenseMap<Value, bool> readsState; // what is known of values: whether a state enters them
   llvm::StringSet<> stateNames;           // that are taken
   Value restarts; // one where the token restarts, else zero; null in a recurrence that never does

@@ -321,6 +321,14 @@ private:
   void startCarried(mlir::Value state, mlir::Value tile);
   mlir::Value rowView(mlir::Value tile, mlir::Value row);
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
+  /// A loop that moves the rows of its state and puts each token's own behind them.
+  struct Window;
+  static std::optional<Window> findWindow(chunk::TokenLoopOp op);
+  void planWindow(chunk::TokenLoopOp op, const Window &window);
+  /// The adjoint of one.
+  struct WindowBack;
+  static std::optional<WindowBack> findWindowBack(chunk::TokenLoopOp op);
+  void planWindowBack(chunk::TokenLoopOp op, const WindowBack &window);
 
   // ConjugateGradients.cpp
   mlir::LogicalResult plan(chunk::CgOp op);

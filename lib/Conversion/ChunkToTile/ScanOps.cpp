@@ -190,7 +190,135 @@ Value Planner::rowView(Value tile, Value row) {
   return view(tile, shape, tileOf(tile).getStrides(), 0, row);
 }
 
+/// The last rows that a stream had. `places`: which row of the state, before the token, each result is.
+struct Planner::Window {
+  SmallVector<int64_t, 2> places;
+};
+
+std::optional<Planner::Window> Planner::findWindow(chunk::TokenLoopOp op) {
+  if (op.getReverse() || op.getStreams().size() != 1 || op.getStates().size() != 1)
+    return std::nullopt;
+  Block &body = op.getBody().front();
+  Value row = body.getArgument(0), state = body.getArgument(1);
+  Operation *yield = body.getTerminator();
+  auto moved = yield->getOperands().back().getDefiningOp<chunk::ConcatOp>();
+  auto kept = moved && moved.getOperands().size() == 2 ? moved.getOperands()[0].getDefiningOp<chunk::SliceOp>()
+                                                       : chunk::SliceOp();
+  if (!kept || kept.getOperand() != state || kept.getBegin() != 1 || moved.getOperands()[1] != row ||
+      int64_t(kept.getSize()) + 1 != chunk::tensorOf(op.getStates()[0]).getDimSize(0))
+    return std::nullopt;
+  Window window;
+  for (Value given : yield->getOperands().drop_back()) {
+    auto found = given.getDefiningOp<chunk::ExtractOp>();
+    if (!found || found.getOperand() != state)
+      return std::nullopt;
+    window.places.push_back(found.getIndex());
+  }
+  return window;
+}
+
+/// The chunk's rows lie behind those that the state had. So a row that a token finds is one of these, and the state
+/// becomes the last of them.
+void Planner::planWindow(chunk::TokenLoopOp op, const Window &window) {
+  Value state = get(op.getStates()[0]), rows = get(op.getStreams()[0]);
+  SmallVector<int64_t> shape(tileOf(state).getShape());
+  int64_t size = shape[0], chunk = tileOf(rows).getSize(0);
+  shape[0] = size + chunk;
+  Value whole = alloc(shape);
+  auto part = [&](int64_t first, int64_t count, Value row = {}) {
+    shape[0] = count;
+    ArrayRef<int64_t> strides = tileOf(whole).getStrides();
+    return view(whole, shape, strides, first * tileOf(whole).getStride(0), row);
+  };
+  copy(state, part(0, size), constant(size));
+  copy(rows, part(size, chunk), rowsOf(rows));
+  for (auto [result, place] : llvm::zip(op.getStreamResults(), window.places))
+    set(result, part(place, chunk));
+  copy(part(0, size, tokens), make(op.getStateResults()[0]), constant(size));
+}
+
+/// Cotangents of rows that tokens found. `places`: the stream, and which row of the state each token found.
+struct Planner::WindowBack {
+  SmallVector<std::pair<unsigned, int64_t>, 2> places;
+};
+
+std::optional<Planner::WindowBack> Planner::findWindowBack(chunk::TokenLoopOp op) {
+  if (!op.getReverse() || op.getStates().size() != 1)
+    return std::nullopt;
+  Block &body = op.getBody().front();
+  Value state = body.getArguments().back();
+  Operation *yield = body.getTerminator();
+  int64_t size = chunk::tensorOf(op.getStates()[0]).getDimSize(0);
+  for (Value given : yield->getOperands().drop_back()) {
+    auto newest = given.getDefiningOp<chunk::ExtractOp>();
+    if (!newest || newest.getOperand() != state || int64_t(newest.getIndex()) + 1 != size)
+      return std::nullopt;
+  }
+  WindowBack window;
+  bool isMoved = false;
+  SmallVector<Value> terms = {yield->getOperands().back()};
+  while (!terms.empty()) {
+    Value term = terms.pop_back_val();
+    if (auto sum = term.getDefiningOp<chunk::MapOp>(); sum && sum.getFunction() == chunk::Function::Add) {
+      llvm::append_range(terms, sum.getOperands());
+      continue;
+    }
+    if (auto found = term.getDefiningOp<chunk::InsertOp>()) {
+      auto row = dyn_cast<BlockArgument>(found.getOperand());
+      if (!row || row.getOwner() != &body || row == state)
+        return std::nullopt;
+      window.places.push_back({row.getArgNumber(), int64_t(found.getIndex())});
+      continue;
+    }
+    auto moved = term.getDefiningOp<chunk::ConcatOp>();
+    auto kept = moved && moved.getOperands().size() == 2 ? moved.getOperands()[1].getDefiningOp<chunk::SliceOp>()
+                                                         : chunk::SliceOp();
+    if (isMoved || !kept || kept.getOperand() != state || kept.getBegin() != 0 || int64_t(kept.getSize()) + 1 != size ||
+        chunk::constantNumber(moved.getOperands()[0]) != 0)
+      return std::nullopt;
+    isMoved = true;
+  }
+  return isMoved ? std::optional(window) : std::nullopt;
+}
+
+/// Each row of the window and of the chunk behind it gets what the tokens that found it have.
+void Planner::planWindowBack(chunk::TokenLoopOp op, const WindowBack &window) {
+  Value state = get(op.getStates()[0]);
+  SmallVector<int64_t> shape(tileOf(state).getShape());
+  int64_t size = shape[0], chunk = program.getChunk();
+  shape[0] = size + chunk;
+  Value whole = alloc(shape);
+  auto part = [&](int64_t first, int64_t count, Value row = {}) {
+    shape[0] = count;
+    ArrayRef<int64_t> strides = tileOf(whole).getStrides();
+    return view(whole, shape, strides, first * tileOf(whole).getStride(0), row);
+  };
+  fill(whole, 0, constant(size + chunk));
+  copy(state, part(0, size, tokens), constant(size));
+  for (auto [stream, place] : window.places) {
+    // Row by row: a pass over a short chunk's rows would leave those behind them without a meaning.
+    Value rows = get(op.getStreams()[stream]), found = part(place, chunk);
+    auto loop = scf::ForOp::create(builder, loc, constant(0), rowsOf(rows), constant(1));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(loop.getBody()->getTerminator());
+    Value sum = rowView(found, loop.getInductionVar());
+    map({sum, rowView(rows, loop.getInductionVar())}, sum, constant(1),
+        [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
+  }
+  for (Value result : op.getStreamResults())
+    set(result, part(size, chunk));
+  copy(part(0, size), make(op.getStateResults()[0]), constant(size));
+}
+
 LogicalResult Planner::plan(chunk::TokenLoopOp op) {
+  if (std::optional<Window> window = findWindow(op)) {
+    planWindow(op, *window);
+    return success();
+  }
+  if (std::optional<WindowBack> window = findWindowBack(op)) {
+    planWindowBack(op, *window);
+    return success();
+  }
   Block &body = op.getBody().front();
   SmallVector<Value> streams, given, carried;
   for (Value stream : op.getStreams())

@@ -101,6 +101,23 @@ TEST(Emission, ADelayIsAStateForEachTokenBack) {
   EXPECT_EQ(count(text, "dgps.state"), 3u);
 }
 
+TEST(Emission, ALongDelayIsOneState) {
+  std::string text = emit("  output a = delay(k, 9) - delay(k, 2)\n  output b = delay(delay(g, 1), 10)");
+  EXPECT_THAT(text, HasSubstr("%k_last9 = dgps.state \"k_last9\" : <9x4>\n    %0 = dgps.extract %k_last9[7] : <9x4>\n"
+                              "    %1 = dgps.extract %k_last9[0] : <9x4>\n    %2 = dgps.sub %1, %0 : <4>, <4>"));
+  EXPECT_THAT(text, HasSubstr("= dgps.slice %k_last9[1 for 8] : <9x4>"));
+  EXPECT_THAT(text, HasSubstr(", %k : !dgps.real<8x4>, !dgps.real<4> to <9x4>\n    dgps.next %k_last9, "));
+  EXPECT_THAT(text, HasSubstr(", %g_back1 : !dgps.real<9>, !dgps.real<scalar> to <10>\n    dgps.next %value_last10, "));
+  EXPECT_EQ(count(text, "dgps.state"), 4u); // with the one that all of them have
+}
+
+TEST(Emission, AStateMayBecomeARowOfAWindow) {
+  std::string text = emit("  state r\n  r = delay(g, 12)\n  output a = r + delay(delay(g, 10), 11)");
+  EXPECT_THAT(text, HasSubstr("%0 = dgps.extract %g_last12[2] : <12>\n    %1 = dgps.extract %g_last12[0] : <12>"));
+  EXPECT_THAT(text, HasSubstr("dgps.next %r, %1 : <scalar>"));
+  EXPECT_THAT(text, HasSubstr(", %0 : !dgps.real<10>, !dgps.real<scalar> to <11>"));
+}
+
 TEST(Emission, ADelayTakesANameThatIsFree) {
   std::string text = emit("  input k_back1\n  output a = k_back1 * delay(k, 1) + delay(2 * k, 1) + delay(3 * k, 1)");
   EXPECT_THAT(text, HasSubstr("dgps.state \"k_back1_\" : <4>"));
