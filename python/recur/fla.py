@@ -19,10 +19,12 @@ from typing import Any
 
 from . import define
 from .errors import ArgumentError
+from .fla_context import Context, build as build_cp_context
 from .fla_texts import choose
 from .recurrence import REGISTRY, Recurrence
 
 __all__ = [
+    "build_cp_context",
     "chunk_comba",
     "chunk_delta_rule",
     "chunk_gated_delta_product",
@@ -87,6 +89,15 @@ def _pair(cu_seqlens: Any, cu_seqlens_cpu: Any) -> Any:
     return (cu_seqlens_cpu, cu_seqlens) if getattr(cu_seqlens, "is_cuda", False) else cu_seqlens_cpu
 
 
+def _share(call: str, offsets: Any, context: Any) -> Any:
+    """The context in place of offsets, which it has."""
+    if context is None:
+        return offsets
+    if not isinstance(context, Context):
+        raise ArgumentError(f"{call}: cp_context is what recur.fla.build_cp_context gives, and not a {type(context).__name__}")
+    return context
+
+
 def _widen(state: Any) -> Any:
     """States are float32."""
     if state is None or str(state.dtype).endswith("float32"):
@@ -108,7 +119,13 @@ def _run(
     recurrence = _define(name, given, options or {}, consts)
     arrays = {value: array for value, array in given.items() if array is not None}
     states = {state: _widen(array) for state, array in initial.items() if array is not None}
-    results = recurrence(**arrays, initial=states or None, final=final, offsets=offsets, states_transposed=transposed)
+    shared: dict[str, Any] = {}
+    if isinstance(offsets, Context):
+        if transposed and (states or final):
+            raise ArgumentError(f"{name}: with cp_context states are [K, V]; leave state_v_first out")
+        shared = {"group": offsets.group, "layout": offsets.layout}
+        offsets, transposed = offsets.whole, False
+    results = recurrence(**arrays, initial=states or None, final=final, offsets=offsets, states_transposed=transposed, **shared)
     names = [state.name for state in recurrence.declaration.states]
     if not final:
         return results, dict.fromkeys(names)
@@ -207,13 +224,14 @@ def chunk_gated_delta_rule(
     cu_seqlens: Any = None,
     cu_seqlens_cpu: Any = None,
     head_first: bool = False,
+    cp_context: Any = None,
 ) -> tuple[Any, Any]:
     """Gated DeltaNet: a decay ``g``, in log space, and a strength ``beta`` per token and head."""
     _refuse_heads_first(head_first)
     options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_gated_delta_rule", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": _need("chunk_gated_delta_rule", "g", g)}
     given["beta"] = _need("chunk_gated_delta_rule", "beta", beta)
-    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    offsets = _share("chunk_gated_delta_rule", _pair(cu_seqlens, cu_seqlens_cpu), cp_context)
     return _call("gated_delta_rule", given, initial_state, output_final_state, offsets, state_v_first, options, scale=scale)
 
 
@@ -292,6 +310,7 @@ def chunk_kda(
     cu_seqlens_cpu: Any = None,
     A_log: Any = None,
     dt_bias: Any = None,
+    cp_context: Any = None,
 ) -> tuple[Any, ...]:
     """Kimi Delta Attention: a decay per key channel. With ``use_gate_in_kernel`` the decay is ``-exp(A_log) * softplus(g +
     dt_bias)``, or with a ``lower_bound`` ``lower_bound * sigmoid(exp(A_log) * (g + dt_bias))``, where ``A_log`` may be left out.
@@ -299,9 +318,11 @@ def chunk_kda(
     options = {"l2norm": use_qk_l2norm_in_kernel, **_check_strength("chunk_kda", use_beta_sigmoid_in_kernel, allow_neg_eigval)}
     given = {"q": q, "k": k, "v": v, "g": g, "beta": beta}
     bound = _add_gate("chunk_kda", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
-    offsets = _pair(cu_seqlens, cu_seqlens_cpu)
+    offsets = _share("chunk_kda", _pair(cu_seqlens, cu_seqlens_cpu), cp_context)
     consts = {"scale": scale, "lower_bound": bound}
     if return_intermediate_states:
+        if cp_context is not None:
+            raise ArgumentError("chunk_kda: with cp_context there are no states on the way; leave return_intermediate_states out")
         o, last, rows = _call_on_the_way("kda", given, {"S": initial_state}, offsets, state_v_first, options, **consts)
         return o, last["S"] if output_final_state else None, rows
     return _call("kda", given, initial_state, output_final_state, offsets, state_v_first, options, **consts)
@@ -725,7 +746,7 @@ def install() -> list[str]:
     that library's way."""
     from . import fla_install
 
-    return fla_install.install({name: globals()[name] for name in __all__ if name not in ("install", "uninstall")})
+    return fla_install.install({name: globals()[name] for name in __all__ if name not in ("build_cp_context", "install", "uninstall")})
 
 
 def uninstall() -> None:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .fla_context import Context
+
 _Function = Callable[..., Any]
 
 #: What tells that library how to compute, and not what.
@@ -29,7 +31,7 @@ def _needs_a_gradient_on_a_gpu(arrays: Any) -> bool:
 
 def _stand_in(own: _Function, library: _Function) -> _Function:
     """A function with the library's arguments and defaults. What is not taken here goes the library's way: an argument that there is none of,
-    and a gradient on a GPU."""
+    a gradient on a GPU, and that library's own context of several processes."""
     parameters = inspect.signature(library).parameters
     names = list(parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
@@ -44,7 +46,8 @@ def _stand_in(own: _Function, library: _Function) -> _Function:
             given["log_w"] = -given.pop("w").exp()
         taken = {name: value for name, value in given.items() if name in known}
         others = {name for name, value in given.items() if name not in known and name not in _HINTS and value is not None and value is not False}
-        if others or _needs_a_gradient_on_a_gpu(given.values()):
+        context = given.get("cp_context")
+        if others or (context is not None and not isinstance(context, Context)) or _needs_a_gradient_on_a_gpu(given.values()):
             return library(*arguments, **named)
         return own(**taken)
 

@@ -285,6 +285,42 @@ def test_zigzag(name, count, ends):
     run_processes(count, hold_zigzag, name, ends)
 
 
+def hold_known_names(rank, count, layout, ends):
+    from recur import fla
+
+    torch.manual_seed(0)
+    tokens, heads, K, V = ends[-1], 2, 8, 6
+    q, k = (torch.nn.functional.normalize(torch.randn(1, tokens, heads, K), dim=-1) for _ in "qk")
+    v, beta = torch.randn(1, tokens, heads, V), torch.rand(1, tokens, heads)
+    g = {"gated_delta_rule": -torch.rand(1, tokens, heads), "kda": -torch.rand(1, tokens, heads, K)}
+    context = fla.build_cp_context(torch.tensor(ends), torch.distributed.group.WORLD, 4, layout=layout)
+    own_tokens = tokens // count
+    places = torch.arange(rank * own_tokens, (rank + 1) * own_tokens) if layout == "contiguous" else lay_zigzag(rank, count, tokens)
+    assert context.cu_seqlens[0] == 0 and context.cu_seqlens[-1] == own_tokens and context.layout == layout
+    for name, decay in g.items():
+        call = getattr(fla, f"chunk_{name}")
+        whole = [x.clone().requires_grad_() for x in (q, k, v, decay, beta)]
+        own = [x[:, places].requires_grad_() for x in (q, k, v, decay, beta)]
+        wanted, _ = call(*whole, cu_seqlens=torch.tensor(ends))
+        got, last = call(*own, cu_seqlens=context.cu_seqlens, cp_context=context)
+        assert last is None and is_near(got.detach(), wanted.detach()[:, places], 2e-5)
+        weights = torch.cos(torch.arange(wanted.numel(), dtype=torch.float32)).reshape(wanted.shape)
+        (wanted * weights).sum().backward()
+        (got * weights[:, places]).sum().backward()
+        for x, y in zip(own, whole):
+            assert is_near(x.grad, y.grad[:, places], 1e-4), name
+    if layout == "contiguous":
+        facts = [context.is_first_rank, context.is_last_rank, context.pre_num_ranks, context.post_num_ranks, context.pre_num_conv_tokens]
+        assert facts == [[True, False, 0, 2, 0], [False, False, 1, 1, 8], [False, True, 2, 0, 26]][rank]
+    expect("3 parts of one length", lambda: fla.build_cp_context(torch.tensor([0, 40]), torch.distributed.group.WORLD))
+    expect("what recur.fla.build_cp_context gives", lambda: fla.chunk_kda(q, k, v, g["kda"], beta, cp_context=1))
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+def test_known_names(layout):
+    run_processes(3, hold_known_names, layout, [0, 10, 38, 54])
+
+
 def hold_types(rank, count):
     recurrence, arrays, _ = prepare("gated_delta_net")
     mixed = [x.detach().to(torch.bfloat16 if place < 3 else torch.float32).requires_grad_() for place, x in enumerate(arrays)]
