@@ -348,8 +348,6 @@ LogicalResult ProductOp::verify() {
   for (std::optional<ArrayRef<int64_t>> triangle : {getLeftTriangle(), getResultTriangle()})
     if (triangle && (triangle->size() != 2 || (*triangle)[0] < 1 || (*triangle)[1] < 1))
       return emitOpError("needs two positive numbers for a triangle");
-  if (getTransposed() && getLeftTriangle() && !onCore)
-    return emitOpError("has a triangle of a transposed left factor in a core's memory, not of ") << left;
   if (bool(getAhead()) != bool(getAheadFirst()) || bool(getAhead()) != getAheadRows().has_value())
     return emitOpError("needs an array, a first row and a number of rows to fetch ahead");
   if (bool(getWritten()) != bool(getWrittenFirst()) || bool(getWritten()) != getWrittenRows().has_value())

@@ -492,7 +492,7 @@ def Tile_ScaledCotangentsOp : Tile_Op<"scaled_cotangents", [MemoryEffects<[MemRe
     that it meets, a row of `right` the rows that meet it, each times the element of the matrix and the scales passed.
     A scale gets all pairs that pass it, whole: how much its logarithm matters; with `linear`, without the scale itself:
     how much the scale matters, zero or not. Each result is written, not added to. `work` is room for a block of
-    indices, and holds nothing of meaning afterwards.
+    indices, or for all where the threads of a CTA have blocks at the same time, and holds nothing of meaning afterwards.
 
     Going from a column to the rows behind it and back again, the scales are multiplied into what is left of the column,
     and into what the rows make of it; nothing is divided or subtracted, whatever the scales.

@@ -15,10 +15,12 @@ bool ElementwisePasses::mayBeTaken(chunk::MapOp map) const {
   }
 }
 
-/// Whether the op sums the rows or the columns of this operand, which is one matrix and no matrix for each token.
-static bool sumsOneMatrix(OpOperand &use) {
+/// Whether the op sums the rows or the columns of this operand, which is one matrix and no matrix for each token. A CTA
+/// has such sums in gradients, of states that do not lie in its registers.
+static bool sumsOneMatrix(OpOperand &use, bool ofCore) {
   auto map = dyn_cast<chunk::MapOp>(use.getOwner());
-  if (!map || !isa<chunk::ProgramOp>(map->getParentOp()))
+  auto program = map ? dyn_cast<chunk::ProgramOp>(map->getParentOp()) : nullptr;
+  if (!program || !(ofCore || program.getBackward()))
     return false;
   bool isMatvec = map.getFunction() == chunk::Function::Matvec;
   return (isMatvec || map.getFunction() == chunk::Function::Vecmat) && use.getOperandNumber() == (isMatvec ? 0 : 1) &&
@@ -41,7 +43,7 @@ Operation *ElementwisePasses::of(chunk::MapOp map) {
     else if (auto previous = dyn_cast<chunk::PreviousOp>(reader);
              previous && ofCore && use.get() == previous.getAll() && previous.getType() == map.getResult().getType())
       readers = previous;
-    else if (ofCore && sumsOneMatrix(use))
+    else if (sumsOneMatrix(use, ofCore))
       readers = reader;
     if (!readers || reader->getBlock() != map->getBlock() || (pass && pass != readers))
       return map;

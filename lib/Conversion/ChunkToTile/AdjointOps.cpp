@@ -90,12 +90,19 @@ void Planner::gatherBack(Value matrix, Value values, Numbers points, Numbers ste
 void Planner::plan(chunk::ApplyTransposedOp op) {
   if (tiles.contains(op)) // made with the cotangent of its decay
     return;
+  std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix());
+  if (takesPairs(op)) {
+    Value result = makeResult(op), rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
+    product(rounded(op.getMatrix()), true, rounded(op.getValues()), result, rowsOf(result), rows)
+        .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+    return;
+  }
   Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);
   if (op.getDecay())
     return gatherBack(matrix, values, *op.getPoints(), *op.getSteps(), factors(op.getDecay(), op.getLinear()), result,
                       /*solve=*/false);
   ProductOp gathered = product(matrix, true, values, result, rowsOf(result), rowsOf(values));
-  if (std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix()))
+  if (triangle)
     gathered.setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
 }
 

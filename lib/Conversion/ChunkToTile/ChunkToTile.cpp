@@ -77,6 +77,13 @@ void Planner::load(chunk::KeptOp kept) {
   lastLoad = loadState(kept, kept.getTransposed(), keptArrays.lookup(kept), chunk);
 }
 
+void Planner::load(chunk::KeptOp kept, Value tile) {
+  loadInPlace([&] {
+    Value chunk = arith::DivUIOp::create(builder, loc, firstToken, constant(program.getChunk()));
+    return LoadOp::create(builder, loc, keptArrays.lookup(kept), chunk, constant(1), asRow(kept, tile));
+  });
+}
+
 /// A CTA's array says itself that the caller has the transpose; a core loads what the caller has.
 bool Planner::liesAsGiven(Value state, bool isGivenTransposed) const {
   return machine.isCTA() || isTransposed(state) == isGivenTransposed;
@@ -320,11 +327,12 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     Value first = inLoop->getArgument(0);
     if (isParallel)
       first = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), first);
-    if (program.getBackward()) {
+    if (program.getBackward() && !isParallel) {
       Value last = arith::SubIOp::create(builder, loc, allTokens, one);
-      last = arith::MulIOp::create(builder, loc, arith::DivUIOp::create(builder, loc, last, constant(size)),
+      last = arith::MulIOp::create(builder, loc, arith::DivSIOp::create(builder, loc, last, constant(size)),
                                    constant(size));
-      first = arith::SubIOp::create(builder, loc, last, first);
+      // Who looks ahead of the loop's end sees the first chunk again.
+      first = arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, last, first), zero);
     }
     Value left = arith::SubIOp::create(builder, loc, allTokens, first);
     tokens = arith::MinSIOp::create(builder, loc, left, constant(size));
@@ -442,10 +450,6 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
   void runOnOperation() override {
     OpBuilder builder(&getContext());
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<chunk::ProgramOp>())) {
-      if (program.getBackward() && threads) {
-        program.emitOpError("runs backward, and a CTA's plan goes over the chunks from the first to the last");
-        return signalPassFailure();
-      }
       if (threads && chunk::cancels(program))
         program.setExact(true);
       chunk::dropRemains(program);

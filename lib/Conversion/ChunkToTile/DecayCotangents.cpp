@@ -46,9 +46,10 @@ void Planner::planDecayOfChannels(chunk::DecayCotangentOp op, Value matrix, Valu
   int64_t chunk = tileOf(steps).getSize(0), channels = tileOf(steps).getSize(1);
   bool byBlocks = !op.getLinear() && chunk > blockTokens;
   int64_t size = byBlocks ? blockTokens : chunk;
-  ScaledCotangentsOp::create(builder, loc, matrix, rows, writes, steps, ofRows, ofWrites, result,
-                             alloc({size, channels}), rowsOf(rows), size, op.getLinear(), op.getPoints(),
-                             op.getSteps());
+  // The blocks of a core come one after another, those of a CTA at the same time.
+  Value work = alloc({machine.isCTA() ? chunk : size, channels});
+  ScaledCotangentsOp::create(builder, loc, matrix, rows, writes, steps, ofRows, ofWrites, result, work, rowsOf(rows),
+                             size, op.getLinear(), op.getPoints(), op.getSteps());
   if (!byBlocks)
     return;
   DecayParts parts{op.getPoints(), op.getSteps(), matrix, rows, writes, steps, ofRows, ofWrites, result};

@@ -36,6 +36,10 @@ bool Planner::takesPairs(chunk::ApplyOp op) {
   return structure.roundsStates() && !op.getDecay() && !isPrecise(op.getMatrix()) &&
          structure.findTriangle(op.getMatrix()) && takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
 }
+bool Planner::takesPairs(chunk::ApplyTransposedOp op) {
+  return machine.isCTA() && structure.roundsStates() && !op.getDecay() && structure.findTriangle(op.getMatrix()) &&
+         takesPairs(chunk::tensorOf(op.getResult()).getShape()[0]);
+}
 bool Planner::isRankOne(chunk::AdvanceOp op) const {
   return machine.isCTA() && !op.writesNothing() && chunk::tensorOf(op.getValues()).getShape()[0] == 1;
 }
@@ -73,7 +77,8 @@ bool Planner::isPaired(chunk::MapOp op) {
 
 static bool isState(Value value) {
   auto left = value.getDefiningOp<chunk::TakeOp>();
-  return isa_and_nonnull<chunk::StateOp, chunk::KeptOp, chunk::AdvanceOp>(value.getDefiningOp()) ||
+  return isa_and_nonnull<chunk::StateOp, chunk::KeptOp, chunk::AdvanceOp, chunk::ReshapeStateOp>(
+             value.getDefiningOp()) ||
          (left && left.getWhole());
 }
 
@@ -93,17 +98,30 @@ bool Planner::isReadRoundedAlone(chunk::TakeOp op) {
          });
 }
 
+bool Planner::isLoadedRounded(Value state) {
+  auto left = state.getDefiningOp<chunk::TakeOp>();
+  bool isLeft = isa_and_nonnull<chunk::KeptOp>(state.getDefiningOp()) || (left && left.getWhole() && left.getRounded());
+  return machine.isCTA() && factorType && !inTokenLoop && isLeft && !tiles.contains(state) &&
+         chunk::tensorOf(state).getRank() == 2 && llvm::all_of(state.getUses(), [&](OpOperand &use) {
+           auto read = dyn_cast<chunk::ReadOp>(use.getOwner());
+           return isa<chunk::ReshapeStateOp>(use.getOwner()) ||
+                  (read && use.getOperandNumber() == 1 && takesPairs(read));
+         });
+}
+
 Value Planner::rounded(Value value) {
   if (Value known = shared.rounded.lookup(value))
     return known;
   auto left = value.getDefiningOp<chunk::TakeOp>();
   if (Value whole = findInterleavedInput(value))
     return shared.rounded[value] = flatten(rounded(whole));
-  bool isData = isShortInput(value) || (left && (left.getRounded() || isReadRoundedAlone(left)));
+  auto kept = value.getDefiningOp<chunk::KeptOp>();
+  bool isData = isShortInput(value) || (left && (left.getRounded() || isReadRoundedAlone(left))) ||
+                (kept && isLoadedRounded(kept));
   ArrayRef<int64_t> shape = isData ? chunk::tensorOf(value).getShape() : tileOf(get(value)).getShape();
   Value tile = alloc(shape, factorType);
   if (isData)
-    left ? take(left, tile) : load(value, tile);
+    left ? take(left, tile) : kept ? load(kept, tile) : load(value, tile);
   else
     copy(get(value), tile, isState(value) ? constant(shape[0]) : rowsOf(tile));
   return shared.rounded[value] = tile;
@@ -131,6 +149,8 @@ bool Planner::isFactorOnly(Value value) {
     if (auto read = dyn_cast<chunk::ReadOp>(user))
       return number == 0 && takesPairs(read);
     if (auto apply = dyn_cast<chunk::ApplyOp>(user))
+      return number < 2 && takesPairs(apply);
+    if (auto apply = dyn_cast<chunk::ApplyTransposedOp>(user))
       return number < 2 && takesPairs(apply);
     if (auto advance = dyn_cast<chunk::AdvanceOp>(user))
       return (number == 1 || number == 2) && takesPairs(advance);

@@ -139,6 +139,8 @@ private:
   void loadInPlace(llvm::function_ref<tile::LoadOp()> make);
   /// Loads a state that was kept for this chunk.
   void load(chunk::KeptOp kept);
+  /// The same into a tile of a CTA, which is made before it.
+  void load(chunk::KeptOp kept, mlir::Value tile);
   /// Whether the state's tile lies as the caller's array does, which may hold the transpose of the program's state.
   bool liesAsGiven(mlir::Value state, bool isGivenTransposed) const;
   mlir::Value asRow(mlir::Value state, mlir::Value tile);
@@ -272,6 +274,7 @@ private:
   bool takesPairs(chunk::InteractionOp op);
   bool takesPairs(chunk::ReadOp op);
   bool takesPairs(chunk::ApplyOp op);
+  bool takesPairs(chunk::ApplyTransposedOp op);
   bool takesPairs(chunk::AdvanceOp op);
   /// Whether a CTA writes one value and one key to a state: a pass over its elements, of f32 whatever the data.
   bool isRankOne(chunk::AdvanceOp op) const;
@@ -286,6 +289,8 @@ private:
   /// Data as they came, where they are read number by number.
   mlir::Value getElements(mlir::Value value);
   bool isReadRoundedAlone(chunk::TakeOp op);
+  /// Whether a state that was kept, or left by a phase, is loaded rounded: products read it, or passes that sum it up.
+  bool isLoadedRounded(mlir::Value state);
   /// Whether an array of the caller's has the type that factors are rounded to.
   template <typename Op> bool isStoredAsFactor(Op op) const { return factorType && op.getStored() == factorType; }
   /// Whether the value is such an array's, as it came.

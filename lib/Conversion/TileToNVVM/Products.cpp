@@ -414,18 +414,25 @@ SmallVector<Value> BlockProduct::addTo(SmallVector<Value> sums) {
     });
   };
   bool isWhole = product.innerMultiple % each == 0;
-  if (product.leftTriangle) { // what all rows see, and then what some do
+  if (product.leftTriangle && !product.transposed) { // what all rows see, and then what some do
     auto [r, w] = *product.leftTriangle;
     Value all = t.smaller(end, t.multiply(t.add(t.divide(row, r), 1), w));
     Value some = t.smaller(end, t.multiply(t.add(t.divide(t.add(row, shape.rows() - 1), r), 1), w));
     all = t.multiply(t.divide(all, each), each);
     steps(zero, all, false, false);
     steps(all, some, true, true);
-  } else if (isWhole) {
-    steps(zero, end, false, false);
+    return sums;
+  }
+  Value begin = zero;
+  if (product.leftTriangle) { // the first inner index that sees any of the rows, and zeros before it
+    auto [r, w] = *product.leftTriangle;
+    begin = t.multiply(t.divide(t.multiply(t.divide(row, w), r), each), each);
+  }
+  if (isWhole) {
+    steps(begin, end, false, false);
   } else {
     Value full = t.multiply(t.divide(end, each), each);
-    steps(zero, full, false, false);
+    steps(begin, full, false, false);
     steps(full, end, true, false); // at most once
   }
   return sums;

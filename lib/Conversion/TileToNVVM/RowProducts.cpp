@@ -12,7 +12,7 @@ namespace {
 class RowProduct {
 public:
   RowProduct(TeamCode &t, const Product &product) : t(t), product(product), inner(product.inner) {
-    if (product.leftTriangle)
+    if (product.leftTriangle && !product.transposed) // of a transposed one all see the only row
       inner = t.smaller(inner, t.constant(product.leftTriangle->second));
     columns = product.result.type.getSize(1);
     if (product.resultTriangle)

@@ -253,5 +253,10 @@ void emitRoundedDots(TeamCode &team, tile::ScaledDotsOp op, const Place &left, c
                      std::optional<Place> work, const Place &result, mlir::Value rows);
 void emitScaledSums(TeamCode &team, tile::ScaledSumsOp op, const Place &matrix, const Place &values,
                     const Place &scales, const Place &result, mlir::Value rows);
+/// The tiles of an op of scaled cotangents.
+struct CotangentPlaces {
+  Place matrix, left, right, scales, leftResult, rightResult, scalesResult, work;
+};
+void emitScaledCotangents(TeamCode &team, tile::ScaledCotangentsOp op, const CotangentPlaces &places, mlir::Value rows);
 
 } // namespace recur::conversion::nvvm

@@ -304,6 +304,9 @@ static bool isWritten(Operation *op, Value tile) {
           [&](auto op) { return op.getResult() == tile; })
       .Case<ScaledDotsOp, ConjugateGradientsOp>([&](auto op) { return op.getResult() == tile || op.getWork() == tile; })
       .Case([&](ScanOp op) { return op.getAll() == tile || op.getLast() == tile; })
+      .Case([&](ScaledCotangentsOp op) {
+        return llvm::is_contained({op.getLeftResult(), op.getRightResult(), op.getScalesResult(), op.getWork()}, tile);
+      })
       .Case([&](SolveOp op) { return op.getValues() == tile; })
       .Case([&](LoadOp op) { return op.getTile() == tile; })
       .Case([&](StoreOp op) { return op.getArray() == tile; })
@@ -572,6 +575,14 @@ LogicalResult KernelLowering::emit(Operation *op) {
       .Case([&](ScaledSumsOp op) {
         emitScaledSums(team, op, place(op.getMatrix()), place(op.getValues()), place(op.getScales()),
                        place(op.getResult()), rows(op.getRows()));
+        return success();
+      })
+      .Case([&](ScaledCotangentsOp op) {
+        emitScaledCotangents(team, op,
+                             {place(op.getMatrix()), place(op.getLeft()), place(op.getRight()), place(op.getScales()),
+                              place(op.getLeftResult()), place(op.getRightResult()), place(op.getScalesResult()),
+                              place(op.getWork())},
+                             rows(op.getRows()));
         return success();
       })
       .Default([&](Operation *op) -> LogicalResult {

@@ -180,16 +180,6 @@ tile.kernel @k required 0 workspace 0 {
 
 // -----
 
-tile.kernel @k required 0 workspace 0 threads 128 shared 4096 {
-^bb0(%n: i64):
-  %a = tile.alloc : !tile.tile<16x16xf32, shared, [16, 1]>
-  %b = tile.alloc : !tile.tile<16x16xf32, shared, [16, 1]>
-  // expected-error @below {{'tile.product' op has a triangle of a transposed left factor in a core's memory, not of '!tile.tile<16x16xf32, shared, [16, 1]>'}}
-  tile.product transposed %a, %a into %b rows %n inner %n left_triangle [1, 1] : !tile.tile<16x16xf32, shared, [16, 1]>, !tile.tile<16x16xf32, shared, [16, 1]> into !tile.tile<16x16xf32, shared, [16, 1]>
-}
-
-// -----
-
 tile.kernel @k required 0 workspace 0 {
 ^bb0(%n: i64):
   %a = tile.alloc : !tile.tile<4x5xf32, local, [16, 1]>
