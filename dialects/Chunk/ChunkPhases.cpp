@@ -20,6 +20,11 @@ public:
       add("output", output.getName(), arrayShape(output));
     for (StateOp state : program.getStates())
       add("final", state.getName(), state.getCallerShape());
+    for (KeptOp kept : program.getKept())
+      add("kept", kept.getName(), kept.getCallerShape());
+    if (program.getKeeps())
+      for (StateOp state : program.getStates())
+        add("kept", state.getName(), state.getCallerShape());
   }
   void add(StringRef kind, StringRef name, ArrayRef<int64_t> shape) {
     arrays.try_emplace((kind + "." + name).str(), PhaseArray{count++, SmallVector<int64_t>(shape)});
@@ -112,6 +117,11 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
       add("final", state.getName(), state.getCallerShape());
     for (const Crossing &crossing : listCrossings(phase))
       add("left", crossing.name, crossing.shape());
+    for (KeptOp kept : phase.getKept())
+      add("kept", kept.getName(), kept.getCallerShape());
+    if (phase.getKeeps())
+      for (StateOp state : phase.getStates())
+        add("kept", state.getName(), state.getCallerShape());
     if (leavesToChains && described.parts > 1)
       return std::nullopt;
     result.phases.push_back(std::move(described));

@@ -18,8 +18,8 @@ struct LeftArray {
 
 /// An array of a phase's kernel.
 struct PhaseArray {
-  unsigned number;                  // among the program's (inputs, params, initial states, outputs, final states), and
-                                    // behind them what phases leave
+  unsigned number;                  // among the program's (inputs, params, initial states, outputs, final states, kept
+                                    // ones), and behind them what phases leave
   llvm::SmallVector<int64_t> shape; // of a row as the caller has it, of one part
   int partDim = -1;                 // of the shape, in which parts lie one behind another; -1: the same for every part
   int64_t channels = 0;             // that all parts have together, of which the last part may have fewer than others

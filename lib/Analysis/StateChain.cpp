@@ -85,6 +85,7 @@ private:
   bool takeConstant(MapOp op);
   bool take(ProductOp op);
   bool takeAdvance(ProductOp op);
+  bool takeTransposed(ProductOp op);
   bool take(StoreOp op);
   bool fitsRegisters() const;
   bool chooseThreads();
@@ -138,7 +139,8 @@ bool ChainFinder::take(Operation &op) {
   if (auto map = dyn_cast<MapOp>(op))
     return takeOfState(map) || takeConstant(map) || takeNumbers(map) || takeOfInteraction(map) || take(map);
   if (auto product = dyn_cast<ProductOp>(op))
-    return product.getTransposed() ? takeAdvance(product) : takeInteraction(product) || take(product);
+    return product.getTransposed() ? takeAdvance(product) || takeTransposed(product)
+                                   : takeInteraction(product) || take(product);
   if (auto store = dyn_cast<StoreOp>(op))
     return take(store);
   return false;
@@ -409,6 +411,21 @@ bool ChainFinder::take(ProductOp op) {
       return false;
   }
   return make(op.getResult(), std::move(step));
+}
+
+/// A matrix of the tokens that is applied transposed.
+bool ChainFinder::takeTransposed(ProductOp op) {
+  TileType matrix = op.getLeft().getType();
+  int64_t inner = matrix.getSize(0), count = op.getResult().getType().getSize(0);
+  bool isPlain = !op.getRightTransposed() && !op.getPlus() && !op.getRowScale() && !op.getColumnScale() &&
+                 !op.getResultTriangle() && !op.getLeftExchanged() && isOfValues(op.getResult());
+  if (!isPlain || inner > 64 || !tileOf(op.getRight()).getElementType().isBF16())
+    return false;
+  const Content *loaded = inputOf(op.getLeft(), {inner, count});
+  std::optional<Operand> values = loaded ? valuesOf(op.getRight()) : std::nullopt;
+  if (!values)
+    return false;
+  return make(op.getResult(), {StepKind::Apply, op, {}, loaded->number, {*values}, {}, {}});
 }
 
 bool ChainFinder::takeAdvance(ProductOp op) {

@@ -62,6 +62,8 @@ struct StateChain {
     bool isGuarded() const;
     /// A product of tf32, of values as they are and of a matrix of f32 whose columns were exchanged for that.
     bool isPrecise() const;
+    /// The matrix is applied transposed: its rows are the inner dimension.
+    bool isTransposed() const;
     bool takes(unsigned value) const; // as an operand
   };
   /// What is done one behind another. Products are begun, and settled in the order in which they have begun, while as

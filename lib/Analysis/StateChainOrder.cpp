@@ -8,7 +8,11 @@ using StepKind = StateChain::StepKind;
 using Action = StateChain::Action;
 
 bool Step::isGuarded() const {
-  return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getLeftTriangle();
+  return kind == StepKind::Apply && !isTransposed() && llvm::cast<recur::tile::ProductOp>(op).getLeftTriangle();
+}
+
+bool Step::isTransposed() const {
+  return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getTransposed();
 }
 
 bool Step::isPrecise() const {

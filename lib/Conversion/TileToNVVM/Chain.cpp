@@ -421,8 +421,12 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
   if (chain.segment) // of a chunk that is another CTA's, nothing
     isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(t.constant(0), narrow(chunk, kept.getRows())));
   array.pointer = t.offset(array.pointer, first, array.type.getElementType());
+  // Places are found anew in each chunk: registers are for the state.
+  Value lane = std::exchange(t.lane, code.forget(t.lane)), warp = std::exchange(t.warp, code.forget(t.warp));
   auto inPairs = [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) {
+    CallerArray sideBySide = array;
+    sideBySide.innerStrides[1] = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
+    forPlacesInState(sideBySide, [&](int64_t index, Value place) {
       if (index % 2)
         return;
       Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
@@ -436,6 +440,8 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
                      [&](int64_t index, Value place) { storeInState(array, index, state[size_t(index)], place); });
   };
   t.when(isThere, [&] { t.either(isAligned(t, array, 8), inPairs, oneByOne); });
+  t.lane = lane;
+  t.warp = warp;
 }
 
 SmallVector<Value> ChainCode::beginState() {

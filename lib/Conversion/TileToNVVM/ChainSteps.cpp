@@ -194,11 +194,11 @@ SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, V
   const StateChain::Load &right = chain.loads[*step.right];
   int64_t rows = right.type().getSize(0), columns = right.type().getSize(1);
   SmallVector<int64_t> places;
-  if (step.kind == StepKind::Advance) { // the tokens of the keys are the inner dimension
+  if (step.kind == StepKind::Advance || step.isTransposed()) { // rows of the right factor are the inner dimension
     for (int64_t row = 0; row < rows; row += unit)
       places.push_back(row * panelRowBytes);
     Value descriptor = code.describe(t.add(around.stage, right.offset), rows * panelRowBytes);
-    return code.multiply(left, descriptor, places, chain.keys, true, sums);
+    return code.multiply(left, descriptor, places, columns, true, sums);
   }
   Value descriptor = code.describe(t.add(around.stage, right.offset), unit);
   int64_t bytes = right.type().getElementBytes(), atOnce = step.isPrecise() ? unit / 2 : unit;

@@ -77,6 +77,7 @@ bool isStateAlone(ProgramOp program) {
     auto read = dyn_cast<ReadOp>(op);
     auto advance = dyn_cast<AdvanceOp>(op);
     auto apply = dyn_cast<ApplyOp>(op);
+    auto back = dyn_cast<ApplyTransposedOp>(op);
     auto interaction = dyn_cast<InteractionOp>(op);
     auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
     auto rows = dyn_cast<InterleaveOp>(op);
@@ -86,7 +87,7 @@ bool isStateAlone(ProgramOp program) {
            (interaction && hasNumbers(interaction.getDecay()) && interaction.getRows().getDefiningOp<InputOp>() &&
             interaction.getColumns().getDefiningOp<InputOp>()) ||
            (map && isElementwise(map.getFunction())) || (read && !read.getLeft()) ||
-           (advance && !advance.getRowDecay()) || (apply && !apply.getDecay());
+           (advance && !advance.getRowDecay()) || (apply && !apply.getDecay()) || (back && !back.getDecay());
   });
 }
 
@@ -132,6 +133,12 @@ void Channels::relate(Operation *op) {
     return tokens(read.getResult());
   }
   if (auto apply = dyn_cast<ApplyOp>(op); apply && !apply.getDecay()) {
+    mixAll(apply.getMatrix());
+    same(apply.getResult(), 1, apply.getValues(), 1);
+    tokens(apply.getValues());
+    return tokens(apply.getResult());
+  }
+  if (auto apply = dyn_cast<ApplyTransposedOp>(op); apply && !apply.getDecay()) {
     mixAll(apply.getMatrix());
     same(apply.getResult(), 1, apply.getValues(), 1);
     tokens(apply.getValues());

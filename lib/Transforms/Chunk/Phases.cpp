@@ -20,8 +20,8 @@ using namespace recur::chunk;
 
 namespace {
 
-enum Phase { Remains, Early, Chain, Late, PhaseCount };
-constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late"};
+enum Phase { Remains, Early, Chain, Late, Sums, PhaseCount };
+constexpr const char *suffixes[] = {"_remains", "_early", "_chain", "_late", "_sums"};
 
 class PhaseSplitter {
 public:
@@ -35,6 +35,8 @@ public:
 
 private:
   bool assign();
+  bool isSum(StateOp state);
+  void assignSums();
   bool assignAllToChain();
   void assignRemains();
   bool chooseChain(ArrayRef<Value> states);
@@ -43,6 +45,7 @@ private:
   bool isLoadedByChain(Value value);
   bool areLoadedSteps(Value value);
   bool isMadeAnew(Operation *op);
+  bool isMadeAgain(Operation *op);
   void need(Operation *op, Phase phase);
   bool canBeTaken(Value value);
   bool isThere(Value value);
@@ -57,6 +60,8 @@ private:
   Block &block;
   recur::analysis::ChunkStructure structure;
   bool outputsInChain, interactionsInChain, solvesApart, preciseInverses, isExact = false;
+  llvm::SetVector<StateOp> sums;      // states that nothing but a sum over the chunks has
+  llvm::DenseSet<Operation *> ofSums; // these and what leads from them to the next chunk's
   llvm::DenseSet<Operation *> path, dependents;
   llvm::DenseSet<Operation *> chainOps;            // of those that depend on states
   llvm::DenseSet<Operation *> members[PhaseCount]; // ops that a phase computes
@@ -74,7 +79,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>())) {
       bool isPhase = program.getInputs().empty(); // it has what others leave alone
-      if (program.getSummaryOf() || program.getBackward() || isPhase)
+      if (program.getSummaryOf() || isPhase)
         continue;
       OpBuilder builder(program->getContext());
       builder.setInsertionPointAfter(program);
@@ -88,7 +93,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
 
 } // namespace
 
-static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, TakeOp>(op); }
+static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, KeptOp, TakeOp>(op); }
 
 /// What is made of inputs again where it is needed: loading it would take as long, or, of a matrix of the tokens,
 /// forget that it is triangular.
@@ -118,24 +123,54 @@ bool PhaseSplitter::canBeTaken(Value value) {
   return true;
 }
 
+/// Whether the late phase of a gradient makes the chain's value again, of what it has besides and of other values of
+/// the chain: then these alone are left.
+bool PhaseSplitter::isMadeAgain(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  if (!program.getBackward() || !map || !isElementwise(map.getFunction()) || !chainOps.contains(op))
+    return false;
+  return llvm::all_of(map.getOperands(), [&](Value operand) {
+    Operation *maker = operand.getDefiningOp();
+    return chainOps.contains(maker) || (!dependents.contains(maker) && isMadeAnew(maker));
+  });
+}
+
 /// Whether the late phase may take what no state enters, since the early one has it.
 bool PhaseSplitter::isThere(Value value) {
   return leaving.contains(value) || (members[Early].contains(value.getDefiningOp()) && canBeTaken(value));
 }
 
+/// The interaction that has the pairs which a cotangent of decays of the tokens takes.
+static InteractionOp findPairs(DecayCotangentOp cotangent) {
+  if (cotangent.getLinear() || tensorOf(cotangent.getDecay()).getRank() > 1)
+    return {};
+  for (Operation *user : cotangent.getRows().getUsers())
+    if (auto made = dyn_cast<InteractionOp>(user);
+        made && made->getBlock() == cotangent->getBlock() && made->isBeforeInBlock(cotangent) &&
+        made.getRows() == cotangent.getRows() && made.getColumns() == cotangent.getColumns() &&
+        made.getDecay() == cotangent.getDecay() && !made.getLinear() && made.getPoints() == cotangent.getPoints() &&
+        made.getSteps() == cotangent.getSteps())
+      return made;
+  return {};
+}
+
 void PhaseSplitter::need(Operation *op, Phase phase) {
   if (!members[phase].insert(op).second)
     return;
+  if (auto cotangent = dyn_cast<DecayCotangentOp>(op))
+    if (InteractionOp pairs = findPairs(cotangent); pairs && !dependents.contains(pairs) && isMadeAnew(pairs))
+      need(pairs, phase); // made by products, and then once
   for (Value value : findUsedValues(op)) {
     Operation *maker = value.getDefiningOp();
     if (isDeclared(maker) && !(isa<StateOp>(maker) && phase == Late) && (phase != Chain || isLoadedByChain(value)))
       continue;
-    bool isOwn = isa<ConstantOp>(maker) ||
-                 (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value))) ||
-                 phase == Early || phase == Remains ||
-                 (phase == Late &&
-                  ((dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
-                   (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
+    bool isOwn =
+        isa<ConstantOp>(maker) ||
+        (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value))) ||
+        phase == Early || phase == Remains || (phase == Sums && ofSums.contains(maker)) ||
+        (phase == Late &&
+         (isMadeAgain(maker) || (dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
+          (!dependents.contains(maker) && !isa<StateOp>(maker) && (isMadeAnew(maker) || !isThere(value)))));
     if (isOwn) {
       need(maker, phase);
       continue;
@@ -153,6 +188,9 @@ bool PhaseSplitter::isStep(Operation *op) {
   auto isThere = [&](Value value) { return isFree(value) || chainOps.contains(value.getDefiningOp()); };
   if (auto read = dyn_cast<ReadOp>(op))
     return !read.getLeft() && isFree(read.getRows()) && read.getState().getDefiningOp<StateOp>();
+  if (auto apply = dyn_cast<ApplyTransposedOp>(op))
+    return !apply.getDecay() && isFree(apply.getMatrix()) && structure.findTriangle(apply.getMatrix()) &&
+           isThere(apply.getValues());
   if (auto apply = dyn_cast<ApplyOp>(op))
     return !apply.getDecay() && isFree(apply.getMatrix()) && structure.findTriangle(apply.getMatrix()) &&
            isThere(apply.getValues());
@@ -172,7 +210,10 @@ bool PhaseSplitter::isScaledForPasses(Operation *op) {
   auto map = dyn_cast<MapOp>(op);
   ScaledRows scaled = map && !dependents.contains(op) ? matchScaledRows(map.getResult()) : ScaledRows();
   return scaled && scaled.rows.getDefiningOp<InputOp>() && !dependents.contains(scaled.factor.getDefiningOp()) &&
-         llvm::all_of(op->getUsers(), [&](Operation *user) { return isa<MapOp>(user) && chainOps.contains(user); });
+         llvm::all_of(op->getUsers(), [&](Operation *user) {
+           bool isWritten = program.getBackward() && isa<AdvanceOp>(user) && op->getResult(0) != user->getOperand(2);
+           return (isa<MapOp>(user) || isWritten) && chainOps.contains(user);
+         });
 }
 
 /// Finds what of the ops that states enter the chain does: what leads from a state to the next chunk's, or all that
@@ -248,7 +289,12 @@ bool PhaseSplitter::assign() {
   if (interactionsInChain)
     return assignAllToChain();
   SmallVector<Value> states;
+  for (StateOp state : program.getStates())
+    if (isSum(state))
+      sums.insert(state);
   for (StateOp state : program.getStates()) {
+    if (sums.contains(state))
+      continue;
     if (tensorOf(state).getRank() == 0)
       return false;
     states.push_back(state);
@@ -262,8 +308,12 @@ bool PhaseSplitter::assign() {
   if (!chooseChain(states))
     return false;
   // The chain first, for what it takes is there for the late phase as well.
+  auto ofChain = [&](Operation &op) {
+    auto next = dyn_cast<NextOp>(op);
+    return next && !sums.contains(cast<StateOp>(next.getState().getDefiningOp()));
+  };
   for (Operation &op : block) {
-    if (isa<NextOp>(op))
+    if (ofChain(op))
       need(&op, Chain);
     auto output = dyn_cast<OutputOp>(op);
     if (output && chainOps.contains(output.getValue().getDefiningOp()))
@@ -275,10 +325,13 @@ bool PhaseSplitter::assign() {
   for (Operation &op : block)
     if (auto output = dyn_cast<OutputOp>(op); output && !chainOps.contains(output.getValue().getDefiningOp()))
       need(&op, Late);
+  assignSums();
   for (size_t i = 0; i < leaving.size(); ++i) { // the chain may need more for what is wanted late
     Value value = leaving[i];
     Operation *maker = value.getDefiningOp();
-    if (!canBeTaken(value) || isa<TakeOp>(maker)) // what an earlier phase left is left once
+    if (taken[Sums].contains(value) && given[Late].contains(value))
+      continue;                                           // which is made late
+    if (!canBeTaken(value) || isa<TakeOp, KeptOp>(maker)) // what an earlier phase left is left once
       return false;
     if (isa<StateOp>(maker) || chainOps.contains(maker)) {
       given[Chain].insert(value);
@@ -294,6 +347,36 @@ bool PhaseSplitter::assign() {
   if (states.size() == 1)
     assignRemains();
   return !members[Early].empty() || !members[Late].empty();
+}
+
+/// Whether a chunk adds to the state what it does not enter, and nothing else has to do with it: the gradient of a
+/// param.
+bool PhaseSplitter::isSum(StateOp state) {
+  if (!program.getBackward())
+    return false;
+  unsigned adds = 0;
+  llvm::SetVector<Operation *> own = findDependents(block, state.getResult());
+  return llvm::all_of(own, [&](Operation *op) {
+    auto map = dyn_cast<MapOp>(op);
+    auto next = dyn_cast<NextOp>(op);
+    adds += map != nullptr;
+    return isa<ReshapeStateOp>(op) ||
+           (map && map.getFunction() == Function::Add && adds == 1 && map->getNumOperands() == 2) ||
+           (next && next.getState() == state.getResult());
+  });
+}
+
+/// What is added is made late, and added up one chunk behind another when all have it.
+void PhaseSplitter::assignSums() {
+  for (StateOp state : sums)
+    for (Operation *op : findDependents(block, state.getResult()))
+      ofSums.insert(op);
+  for (StateOp state : sums)
+    need(state.getNext(), Sums);
+  for (Value value : taken[Sums]) {
+    need(value.getDefiningOp(), Late);
+    given[Late].insert(value);
+  }
 }
 
 /// Only CTAs that begin in the middle of a sequence need the bounds of remains. If no other phase computes them, they
@@ -410,6 +493,8 @@ ProgramOp PhaseSplitter::build(OpBuilder &builder, Phase phase) {
   auto result = ProgramOp::create(builder, program.getLoc(), (program.getSymName() + suffixes[phase]).str(),
                                   program.getDims(), program.getChunk());
   result.setFactorsAttr(program.getFactorsAttr());
+  result.setBackward(program.getBackward());
+  result.setKeeps(program.getKeeps() && phase == Chain);
   result.setExact(isExact || (solvesApart && phase == Late)); // what solves the systems says whether it need not be
   OpBuilder inside = OpBuilder::atBlockBegin(&result.getBody().front());
   IRMapping copies;
@@ -448,7 +533,7 @@ bool PhaseSplitter::split(OpBuilder &builder) {
   isExact = !solvesApart && cancels(program);
   if (!assign())
     return false;
-  for (Phase phase : {Remains, Early, Chain, Late}) {
+  for (Phase phase : {Remains, Early, Chain, Late, Sums}) {
     if (phase != Chain && members[phase].empty())
       continue;
     ProgramOp made = build(builder, phase);

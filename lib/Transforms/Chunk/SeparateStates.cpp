@@ -150,6 +150,22 @@ std::optional<Affine> Separator::derive(Operation *op) {
       return ApplyOp::create(builder, loc, apply.getMatrix(), part, DenseI64ArrayAttr(), DenseI64ArrayAttr(), Value(),
                              false);
     });
+  } else if (auto apply = dyn_cast<ApplyTransposedOp>(op)) {
+    auto from = known(apply.getValues());
+    if (apply.getDecay() || from == none || !isFree(apply.getMatrix()))
+      return std::nullopt;
+    result = mapParts(from->second, [&](Value part) -> Value {
+      return ApplyTransposedOp::create(builder, loc, apply.getMatrix(), part, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                       Value(), false);
+    });
+  } else if (auto solve = dyn_cast<SolveTransposedOp>(op)) {
+    auto from = known(solve.getValues());
+    if (solve.getDecay() || from == none || !isFree(solve.getMatrix()))
+      return std::nullopt;
+    result = mapParts(from->second, [&](Value part) -> Value {
+      return SolveTransposedOp::create(builder, loc, solve.getMatrix(), part, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                       Value(), false);
+    });
   } else if (auto rows = dyn_cast<DeinterleaveOp>(op)) {
     auto from = known(rows.getOperand());
     if (from == none)

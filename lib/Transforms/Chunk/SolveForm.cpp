@@ -22,9 +22,11 @@ private:
 } // namespace
 
 void SolveFormPass::makeInverses(unsigned fewestUses) {
-  llvm::MapVector<Value, SmallVector<SolveOp>> solvesOf;
-  getOperation().walk([&](SolveOp solve) {
-    if (!solve.getDecay())
+  llvm::MapVector<Value, SmallVector<Operation *>> solvesOf; // there and back
+  getOperation().walk([&](Operation *op) {
+    if (auto solve = dyn_cast<SolveOp>(op); solve && !solve.getDecay())
+      solvesOf[solve.getMatrix()].push_back(solve);
+    else if (auto solve = dyn_cast<SolveTransposedOp>(op); solve && !solve.getDecay())
       solvesOf[solve.getMatrix()].push_back(solve);
   });
   for (auto &[matrix, solves] : solvesOf) {
@@ -32,13 +34,18 @@ void SolveFormPass::makeInverses(unsigned fewestUses) {
       continue;
     OpBuilder builder(matrix.getContext());
     builder.setInsertionPointAfterValue(matrix);
-    Value inverse = InverseOp::create(builder, solves[0].getLoc(), matrix);
-    for (SolveOp solve : solves) {
+    Value inverse = InverseOp::create(builder, solves[0]->getLoc(), matrix);
+    for (Operation *solve : solves) {
       builder.setInsertionPoint(solve);
-      auto product = ApplyOp::create(builder, solve.getLoc(), inverse, solve.getValues(), DenseI64ArrayAttr(),
-                                     DenseI64ArrayAttr(), Value(), false);
-      solve.getResult().replaceAllUsesWith(product.getResult());
-      solve.erase();
+      Value values = solve->getOperand(1), product;
+      if (isa<SolveOp>(solve))
+        product = ApplyOp::create(builder, solve->getLoc(), inverse, values, DenseI64ArrayAttr(), DenseI64ArrayAttr(),
+                                  Value(), false);
+      else
+        product = ApplyTransposedOp::create(builder, solve->getLoc(), inverse, values, DenseI64ArrayAttr(),
+                                            DenseI64ArrayAttr(), Value(), false);
+      solve->getResult(0).replaceAllUsesWith(product);
+      solve->erase();
     }
   }
 }

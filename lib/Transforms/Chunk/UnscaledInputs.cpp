@@ -59,7 +59,14 @@ void UnscaledInputsPass::unscale(AdvanceOp advance) {
   if (!input || tensorOf(advance.getValues()).getRank() != 2)
     return;
   OpBuilder builder(advance);
-  Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{input.factor, advance.getValues()});
+  Value factor = input.factor, values = advance.getValues();
+  // Of a cotangent that comes in scaled one number takes care of both, so that it too stays as it came.
+  if (ScaledRows own = matchScaledRows(values);
+      own && own.rows.getDefiningOp<InputOp>() && cast<ProgramOp>(advance->getParentOp()).getBackward()) {
+    factor = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{factor, own.factor});
+    values = own.rows;
+  }
+  Value scaled = MapOp::create(builder, advance.getLoc(), Function::Mul, ValueRange{factor, values});
   advance.getKeysMutable().assign(input.rows);
   advance.getValuesMutable().assign(scaled);
 }

@@ -88,3 +88,22 @@ chunk.program @decayed {} chunk 8 {
   %U = chunk.solve %L, %v strict decay log(%v : tensor<8x2xf32>) : tensor<8x8xf32>, tensor<8x2xf32>
   chunk.output "o" %U : tensor<8x2xf32>
 }
+
+// -----
+
+// There and back, with one inverse.
+// CHECK-LABEL: chunk.program @back
+// INVERSE-LABEL: chunk.program @back
+// INVERSE: %[[T:.*]] = chunk.inverse
+// INVERSE: chunk.apply %[[T]], %v : tensor<8x8xf32>, tensor<8x2xf32>
+// INVERSE: chunk.apply_transposed %[[T]], %v : tensor<8x8xf32>, tensor<8x2xf32>
+// SOLVE-LABEL: chunk.program @back
+chunk.program @back {} chunk 8 {
+  %k = chunk.input "k" : tensor<8x3xf32>
+  %v = chunk.input "v" : tensor<8x2xf32>
+  %L = chunk.interaction %k, %k strict : tensor<8x3xf32>, tensor<8x3xf32>
+  %U = chunk.solve %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  %W = chunk.solve_transposed %L, %v : tensor<8x8xf32>, tensor<8x2xf32>
+  chunk.output "u" %U : tensor<8x2xf32>
+  chunk.output "w" %W : tensor<8x2xf32>
+}

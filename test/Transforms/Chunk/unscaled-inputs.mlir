@@ -80,3 +80,22 @@ chunk.program @made {} chunk 8 {
   %S2 = chunk.advance %S1, %v, %wm : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
   chunk.next %S, %S2 : tensor<2x3xf32>
 }
+
+// -----
+
+// A cotangent that comes in scaled stays as it came too: one number scales it for both.
+// CHECK-LABEL: chunk.program @back
+// CHECK: %[[B:.*]] = chunk.map mul %b, %{{.*}} : tensor<8xf32>, tensor<1xf32>
+// CHECK: %[[D:.*]] = chunk.map mul %[[B]], %cotangent.o : tensor<8xf32>, tensor<8x2xf32>
+// CHECK: chunk.advance %gradient.S, %[[D]], %q
+chunk.program @back {} chunk 8 backward {
+  %q = chunk.input "q" : tensor<8x3xf32>
+  %b = chunk.input "b" : tensor<8xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x2xf32>
+  %S = chunk.state "gradient.S" : tensor<2x3xf32>
+  %s = chunk.constant 0.5 : tensor<1xf32>
+  %x = chunk.map mul %d, %s : tensor<8x2xf32>, tensor<1xf32>
+  %y = chunk.map mul %b, %q : tensor<8xf32>, tensor<8x3xf32>
+  %S1 = chunk.advance %S, %x, %y : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+  chunk.next %S, %S1 : tensor<2x3xf32>
+}
