@@ -1,11 +1,14 @@
 #include "Check/GradientStages.h"
 #include "Check/RoundedTypes.h"
 #include "Check/Starts.h"
+#include "Compile/Backend.h"
+#include "Compile/CUDAKernel.h"
 #include "Compile/GradientPrograms.h"
+#include "Compile/Kernels.h"
 #include "Compile/SegmentPrograms.h"
 #include "Compile/Starts.h"
 #include "Interpreter/ChunkInterpreter.h"
-#include "Interpreter/TileInterpreter.h"
+#include "Interpreter/TilePhases.h"
 #include "Support/Errors.h"
 #include "Transforms/Chunk/StatePath.h"
 
@@ -115,35 +118,124 @@ static Expected<PreparedGradient> prepareSegments(dgps::RecurrenceOp recurrence,
                           })};
 }
 
-/// The plans of one core as they are built for the target, in float64 but for constants.
-static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  Expected<compile::GradientPrograms> made =
-      compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, options));
+/// The kernels of a core, named after their programs.
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>> planCores(const compile::GradientPrograms &programs,
+                                                             const PipelineOptions &options) {
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::ModuleOp(*programs.module).getLoc());
+  for (chunk::ProgramOp program : {programs.states, programs.gradient})
+    module->push_back(program->clone());
+  if (mlir::failed(runStages(*module, findStage("chunk"), *findStage("tile"), options)))
+    return make_error<InternalError>("the passes of stage 'tile' failed");
+  return std::move(module);
+}
+
+namespace {
+/// The plans of what leaves the states, and of the gradient.
+struct GradientPlans {
+  compile::GradientPrograms programs;
+  mlir::OwningOpRef<mlir::ModuleOp> cores;   // with the kernels, of a processor
+  compile::CUDAKernels ofStates, ofGradient; // of a GPU
+  InterpretedPlan states, gradient;
+};
+} // namespace
+
+/// The plan of a GPU that the program gets in this form.
+static Error planLaunches(chunk::ProgramOp program, const PipelineOptions &options, compile::CUDAForm form,
+                          compile::CUDAKernels &kernels, InterpretedPlan &plan) {
+  Expected<compile::CUDAKernels> made = compile::planCUDAKernels(program, options, form);
   if (!made)
     return made.takeError();
-  struct Plans {
-    compile::GradientPrograms programs;
-    mlir::OwningOpRef<mlir::ModuleOp> module; // of the kernels
-    InterpretedKernel states, gradient;
-  };
-  auto plans = std::make_shared<Plans>();
+  kernels = std::move(*made);
+  plan.kernels = llvm::to_vector(kernels.lowering->getModule().getOps<tile::KernelOp>());
+  plan.phases = kernels.phases;
+  return Error::success();
+}
+
+/// The plans as they are built for the target, in float64 but for constants unless `how` says something else.
+static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &given,
+                                              compile::CUDAForm form, const TileOptions &how) {
+  Expected<PipelineOptions> options =
+      given.target.isCPU() ? given : compile::getBackend(given.target).completeGradient(recurrence, given);
+  if (!options)
+    return options.takeError();
+  Expected<compile::GradientPrograms> made =
+      compile::makeGradientPrograms(recurrence, compile::completeGradients(recurrence, *options));
+  if (!made)
+    return made.takeError();
+  auto plans = std::make_shared<GradientPlans>();
   plans->programs = std::move(*made);
-  plans->module = mlir::ModuleOp::create(recurrence.getLoc());
   plans->states.arrays = listKernelArrays(plans->programs.states);
   plans->gradient.arrays = listKernelArrays(plans->programs.gradient);
-  for (chunk::ProgramOp program : {plans->programs.states, plans->programs.gradient})
-    plans->module->push_back(program->clone());
-  if (mlir::failed(runStages(*plans->module, findStage("chunk"), *findStage("tile"), options)))
-    return make_error<InternalError>("the passes of stage 'tile' failed");
-  for (auto kernel : plans->module->getOps<tile::KernelOp>())
-    (kernel.getSymName() == plans->programs.gradient.getSymName() ? plans->gradient : plans->states).kernel = kernel;
+  if (options->target.isCPU()) {
+    auto cores = planCores(plans->programs, *options);
+    if (!cores)
+      return cores.takeError();
+    plans->cores = std::move(*cores);
+    for (auto kernel : plans->cores->getOps<tile::KernelOp>())
+      (kernel.getSymName() == plans->programs.gradient.getSymName() ? plans->gradient : plans->states)
+          .kernels.push_back(kernel);
+  } else {
+    for (auto [program, kernels, plan] : {std::tuple(plans->programs.states, &plans->ofStates, &plans->states),
+                                          std::tuple(plans->programs.gradient, &plans->ofGradient, &plans->gradient)})
+      if (Error error = planLaunches(program, *options, form, *kernels, *plan))
+        return std::move(error);
+  }
   return PreparedGradient{getRoundedLimit(DataType::F32),
                           withStarts(recurrence,
-                                     [plans](const Data &data, const Results &cotangents) {
+                                     [plans, how](const Data &data, const Results &cotangents) {
                                        return interpretGradient(plans->programs.program, plans->states, plans->gradient,
-                                                                data, cotangents);
+                                                                data, cotangents, how);
                                      }),
                           /*largest=*/std::numeric_limits<double>::max()};
+}
+
+static Expected<PreparedGradient> prepareTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  return prepareTile(recurrence, options, compile::CUDAForm::AllInChain, {});
+}
+
+/// One CTA for each head of each sequence, which takes the place of phases where a program has none, or where the
+/// assembler has something against them.
+static Expected<PreparedGradient> preparePlainTile(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  return prepareTile(recurrence, options, compile::CUDAForm::Plain, {});
+}
+
+/// What is judged as kernels on data of the types.
+static Expected<PreparedGradient> makeKernelStage(dgps::RecurrenceOp recurrence, const PipelineOptions &options,
+                                                  PreparedGradient::Run run,
+                                                  std::shared_ptr<engine::HostEngine> engine = nullptr) {
+  Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
+  if (!programs)
+    return programs.takeError();
+  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options, /*backward=*/true);
+  if (!types)
+    return types.takeError();
+  DataType type = types->coarsest;
+  return PreparedGradient{getRoundedLimit(type),
+                          std::move(run),
+                          getLargestRounded(types->hasF16 ? DataType::F16 : type),
+                          std::max(findVanishing(type, getRoundedLimit(type)),
+                                   types->hasF16 ? findVanishing(DataType::F16, getRoundedLimit(DataType::F16)) : 0),
+                          {unitRoundoff(DataType::F32), unitRoundoff(type)},
+                          runWith(recurrence, *programs, Rounding::exact),
+                          runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type)),
+                          std::move(engine)};
+}
+
+/// The same in phases with sequences cut into segments, where a kernel can begin within one.
+static Expected<PreparedGradient> prepareTileSegments(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  TileOptions how;
+  how.segments = 3;
+  return prepareTile(recurrence, options, compile::CUDAForm::AllInChain, how);
+}
+
+/// A GPU's kernels as their plans say, op by op, rounding where they do: how far off they are, without a GPU.
+static Expected<PreparedGradient> prepareTileRounded(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  TileOptions how;
+  how.rounds = true;
+  Expected<PreparedGradient> plans = prepareTile(recurrence, options, compile::CUDAForm::AllInChain, how);
+  if (!plans)
+    return plans;
+  return makeKernelStage(recurrence, options, std::move(plans->run));
 }
 
 /// The kernels, compiled and run in this process.
@@ -155,26 +247,14 @@ static Expected<PreparedGradient> prepareEngine(dgps::RecurrenceOp recurrence, c
   Expected<std::shared_ptr<engine::HostEngine>> made = engine::HostEngine::create(recurrence, chosen);
   if (!made)
     return made.takeError();
-  Expected<std::shared_ptr<compile::GradientPrograms>> programs = makePrograms(recurrence, options);
-  if (!programs)
-    return programs.takeError();
-  Expected<RoundedTypes> types = findRoundedTypes(recurrence, options, /*backward=*/true);
-  if (!types)
-    return types.takeError();
-  DataType type = types->coarsest;
-  return PreparedGradient{getRoundedLimit(type),
-                          [engine = *made, callPlan](const Data &data, const Results &cotangents) {
-                            engine::HostCall how;
-                            how.gradientPlan = callPlan;
-                            return engine->runGradient(data, cotangents, how);
-                          },
-                          getLargestRounded(types->hasF16 ? DataType::F16 : type),
-                          std::max(findVanishing(type, getRoundedLimit(type)),
-                                   types->hasF16 ? findVanishing(DataType::F16, getRoundedLimit(DataType::F16)) : 0),
-                          {unitRoundoff(DataType::F32), unitRoundoff(type)},
-                          runWith(recurrence, *programs, Rounding::exact),
-                          runWith(recurrence, *programs, Rounding::exact, unitRoundoff(type)),
-                          *made};
+  engine::HostCall how;
+  how.gradientPlan = callPlan;
+  return makeKernelStage(
+      recurrence, options,
+      [engine = *made, how](const Data &data, const Results &cotangents) {
+        return engine->runGradient(data, cotangents, how);
+      },
+      *made);
 }
 
 /// With the plan `step` of the kernels forward, which are not looked at here: they are the fewest.
@@ -186,13 +266,33 @@ static Expected<PreparedGradient> prepareHostSegments(dgps::RecurrenceOp recurre
   return prepareEngine(recurrence, options, Plan::Auto, RECUR_PLAN_SEGMENT);
 }
 
+/// A GPU's kernels. Those that this machine cannot run are compiled all the same.
+static Expected<PreparedGradient> prepareDevice(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
+  std::optional<std::string> reason = engine::explainNoDevice(options.target);
+  if (!reason)
+    return prepareEngine(recurrence, options, Plan::Auto, RECUR_PLAN_AUTO);
+  PipelineOptions chosen = options;
+  chosen.backward = true;
+  compile::Listings listings;
+  if (Error error = compile::compileKernels(recurrence, chosen, {}, listings).takeError())
+    return std::move(error);
+  PreparedGradient stage{0, nullptr};
+  stage.whyNotRun =
+      "the kernels of the gradient for '" + options.target.name + "' were compiled and not run: " + *reason;
+  return stage;
+}
+
 static constexpr GradientStage stages[] = {
     {"chunk gradient", prepareExactChunk},
     {"gradient rounded", prepareRoundedChunk},
     {"gradient segments", prepareSegments},
     {"gradient tile", prepareTile},
-    {"gradient host", prepareHost, /*needsTarget=*/true},
-    {"gradient host segments", prepareHostSegments, /*needsTarget=*/true},
+    {"gradient tile plain", preparePlainTile, /*needsTarget=*/false, GradientStage::GPU},
+    {"gradient tile segments", prepareTileSegments, /*needsTarget=*/false, GradientStage::GPU},
+    {"gradient tile rounded", prepareTileRounded, /*needsTarget=*/true, GradientStage::GPU},
+    {"gradient host", prepareHost, /*needsTarget=*/true, GradientStage::Processor},
+    {"gradient host segments", prepareHostSegments, /*needsTarget=*/true, GradientStage::Processor},
+    {"gradient device", prepareDevice, /*needsTarget=*/true, GradientStage::GPU},
 };
 
 ArrayRef<GradientStage> check::getGradientStages() { return stages; }

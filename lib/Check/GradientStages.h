@@ -24,12 +24,17 @@ struct PreparedGradient {
   Run runExact = nullptr, runDisturbed = nullptr;
   /// A stage that runs kernels has them here, so that tests can call them in other ways.
   std::shared_ptr<engine::HostEngine> engine = nullptr;
+  /// Why a stage without `run` was made ready no further: this machine cannot run it.
+  std::string whyNotRun = {};
 };
 
 struct GradientStage {
   llvm::StringRef name;
   llvm::Expected<PreparedGradient> (*prepare)(dgps::RecurrenceOp recurrence, const PipelineOptions &options);
   bool needsTarget = false; // only when --target is given, for it compiles
+  /// What kind of target it concerns.
+  enum Machine { Any, Processor, GPU } machine = Any;
+  bool concerns(const Target &target) const { return machine == Any || (machine == Processor) == target.isCPU(); }
 };
 
 llvm::ArrayRef<GradientStage> getGradientStages();

@@ -43,13 +43,14 @@ static bool noteGrowth(RecurrenceReport &report, const Results &want, const Size
 }
 
 /// Adds to the report how gradients compare with dual numbers, on tame data and on hard.
-static Error checkGradients(RecurrenceReport &report, const CheckOptions &options, const PipelineOptions &pipeline) {
+static Error checkGradients(RecurrenceReport &report, const CheckOptions &options, const PipelineOptions &pipeline,
+                            function_ref<void(const Twine &)> note) {
   std::vector<PreparedGradient> prepared;
   for (const GradientStage &stage : getGradientStages()) {
     bool isNamed = is_contained(options.only, stage.name);
     if (!options.only.empty() && !isNamed)
       continue;
-    if (stage.needsTarget && !options.compiles) {
+    if ((stage.needsTarget && !options.compiles) || !stage.concerns(pipeline.target)) {
       if (isNamed)
         report.absent.push_back(stage.name);
       continue;
@@ -57,6 +58,10 @@ static Error checkGradients(RecurrenceReport &report, const CheckOptions &option
     Expected<PreparedGradient> ready = stage.prepare(report.recurrence, pipeline);
     if (!ready)
       return ready.takeError();
+    if (!ready->run) {
+      note(ready->whyNotRun);
+      continue;
+    }
     report.stages.push_back({stage.name, 0, ready->limit});
     prepared.push_back(std::move(*ready));
   }
@@ -108,7 +113,7 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
   if (any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); }))
     report.sizes.groups = 2;
   if (options.backward) {
-    if (Error error = checkGradients(report, options, pipeline))
+    if (Error error = checkGradients(report, options, pipeline, note))
       return std::move(error);
     return report;
   }

@@ -42,6 +42,9 @@ public:
   virtual llvm::Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, llvm::StringRef symbol) = 0;
   /// A kernel that takes a chunk of tokens at a time, from a program of the stage `chunk`.
   virtual llvm::Expected<KernelResources> addProgram(chunk::ProgramOp program, llvm::StringRef symbol) = 0;
+  /// The kernel that adds up what heads and sequences have of gradients, under this name if there is none yet. Nothing
+  /// where the runtime adds them up itself.
+  virtual std::optional<codegen::InterfaceLaunch> addSums(llvm::StringRef symbol) { return std::nullopt; }
   /// The objects, with the descriptors of these interfaces, which name the kernels by their symbols. Where the code
   /// made in the end is that of another plan than was measured, the interfaces have its resources afterwards.
   virtual llvm::Expected<std::vector<codegen::ObjectFile>>
@@ -71,6 +74,11 @@ public:
   /// The options with what they leave to the target: how many tokens a chunk of the recurrence has.
   virtual llvm::Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence,
                                                    const PipelineOptions &pipeline) const = 0;
+  /// The same for its gradient.
+  virtual llvm::Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &pipeline) const {
+    return complete(recurrence, pipeline);
+  }
   /// The target when a program may choose among several, and run on another machine than this one.
   virtual Target makePortable(const Target &target) const = 0;
   /// The resources of kernels, without making them. An error says which op has no kernel.
@@ -81,6 +89,11 @@ public:
   /// What a report says of the kernels beside their plans.
   virtual llvm::Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
                                                              const PipelineOptions &pipeline) const = 0;
+  /// The same of the gradient's; nothing where there is nothing to say.
+  virtual llvm::Expected<std::vector<Remark>> explainGradient(dgps::RecurrenceOp recurrence,
+                                                              const PipelineOptions &pipeline) const {
+    return std::vector<Remark>();
+  }
   /// `objectName` is that of the object with the descriptors.
   virtual std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                              Listings &listings) const = 0;

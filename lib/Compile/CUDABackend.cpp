@@ -4,8 +4,10 @@
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/LLVM/Translate.h"
 #include "Codegen/NVPTX/Assembler.h"
+#include "Codegen/NVPTX/GradientSums.h"
 #include "Compile/Backend.h"
 #include "Compile/CUDAKernel.h"
+#include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Support/Errors.h"
 #include "llvm/IR/Module.h"
@@ -27,6 +29,7 @@ public:
       : pipeline(pipeline), objectName(objectName), listings(listings) {}
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
+  std::optional<codegen::InterfaceLaunch> addSums(StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
 
   /// The image of all kernels. Where the assembler finds fault with a chain that takes summaries of segments, it does
@@ -52,12 +55,15 @@ private:
   Expected<std::string> emitAll();
   /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
   Expected<bool> avoid(ArrayRef<Fault> faults);
+  /// Gives the kernels of the interface what their code in the end needs; those that were left out are not there.
+  void complete(codegen::KernelInterface &interface);
 
   PipelineOptions pipeline;
   std::string objectName;
   Listings &listings;
   LLVMContext context;
   std::vector<Made> made;
+  std::unique_ptr<Module> sums; // of gradients; null where there are none
 };
 
 class CUDABackend : public Backend {
@@ -76,10 +82,14 @@ public:
   int64_t getFirstTokens(chunk::ProgramOp program, recur_plan plan) const override { return 8; }
   Target makePortable(const Target &target) const override { return target; }
   Expected<PipelineOptions> complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
+  Expected<PipelineOptions> completeGradient(dgps::RecurrenceOp recurrence,
+                                             const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureStep(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const override;
   Expected<KernelResources> measureProgram(chunk::ProgramOp program, const PipelineOptions &pipeline) const override;
   Expected<std::vector<Remark>> explainKernels(dgps::RecurrenceOp recurrence,
                                                const PipelineOptions &pipeline) const override;
+  Expected<std::vector<Remark>> explainGradient(dgps::RecurrenceOp recurrence,
+                                                const PipelineOptions &pipeline) const override;
   std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                      Listings &listings) const override {
     return std::make_unique<CUDAKernelMaker>(pipeline, objectName, listings);
@@ -133,6 +143,29 @@ Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, c
   if (!tried)
     return tried.takeError();
   completed.chunk = tried->back().chunk;
+  return completed;
+}
+
+/// The largest chunk no longer than the recurrence's with which all tiles of the gradient lie in shared memory, or else
+/// the recurrence's.
+Expected<PipelineOptions> CUDABackend::completeGradient(dgps::RecurrenceOp recurrence,
+                                                        const PipelineOptions &pipeline) const {
+  Expected<PipelineOptions> completed = complete(recurrence, pipeline);
+  if (!completed || pipeline.chunk)
+    return completed;
+  constexpr int64_t smallest = 16;
+  for (int64_t chunk = *completed->chunk; chunk >= smallest; chunk /= 2) {
+    PipelineOptions options = *completed;
+    options.chunk = chunk;
+    Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, options);
+    if (!programs)
+      return programs.takeError();
+    Expected<CUDAKernels> kernels = planCUDAKernels(programs->gradient, options, CUDAForm::AllInChain);
+    if (!kernels)
+      return kernels.takeError();
+    if (kernels->plan.workspaceBytes == 0)
+      return options;
+  }
   return completed;
 }
 
@@ -215,6 +248,47 @@ static std::string describePair(const codegen::InterfaceLaunch &first, const cod
                      first.cost);
 }
 
+static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &target, std::vector<Remark> &remarks) {
+  if (!kernel.plan.whyPlain.empty())
+    remarks.push_back({"rejected", "the plan in phases: " + kernel.plan.whyPlain});
+  if (!kernel.whyNoSummaries.empty())
+    remarks.push_back({"rejected", "summaries of segments: " + kernel.whyNoSummaries});
+  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+    remarks.push_back(
+        {"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol, launch.threads,
+                            describeCTAs(launch), printKiB(launch.sharedBytes), printKiB(target.cta.sharedBytes))});
+  if (kernel.plan.form == CUDAForm::AllInChain)
+    remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
+                                           ": a second warpgroup makes those of a chunk, ahead of the one that has "
+                                           "the state, so that they are not left from launch to launch"});
+  for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
+    remarks.push_back({"time", describeTime(launch, time)});
+  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+    if (kernel.isStep && !launch.arrays.empty())
+      remarks.push_back({"states", launch.symbol + ": a call may have those before every token left as well, as the "
+                                                   "time counts"});
+  for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
+    if (kernel.plan.launches[i].awaits)
+      remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
+                                                      kernel.plan.launches[i])});
+  for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
+    if (launch.cuts)
+      remarks.push_back({"segments", launch.bounds ? describeSummaries(launch) : describeCut(launch)});
+}
+
+/// What came of the image of all kernels: the same as a build says.
+static void explainImage(const Listings &listings, const Target &target, Error refused, std::vector<Remark> &remarks) {
+  if (refused) {
+    remarks.push_back({"refused", toString(std::move(refused))});
+    return;
+  }
+  if (listings.registers)
+    remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
+                                                target.cta.registersPerThread)});
+  for (const std::string &note : listings.notes)
+    remarks.push_back({"note", note});
+}
+
 Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp recurrence,
                                                           const PipelineOptions &pipeline) const {
   Expected<std::vector<TriedChunk>> tried = tryChunks(recurrence, pipeline);
@@ -237,42 +311,32 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
   if (Error error = maker.addStep(recurrence, "step").takeError())
     return std::move(error);
   Error refused = maker.makeImage().takeError();
-  for (const CUDAKernelMaker::Made &kernel : maker.getMade()) {
-    if (!kernel.plan.whyPlain.empty())
-      remarks.push_back({"rejected", "the plan in phases: " + kernel.plan.whyPlain});
-    if (!kernel.whyNoSummaries.empty())
-      remarks.push_back({"rejected", "summaries of segments: " + kernel.whyNoSummaries});
-    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
-      remarks.push_back({"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol,
-                                            launch.threads, describeCTAs(launch), printKiB(launch.sharedBytes),
-                                            printKiB(pipeline.target.cta.sharedBytes))});
-    if (kernel.plan.form == CUDAForm::AllInChain)
-      remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
-                                             ": a second warpgroup makes those of a chunk, ahead of the one that has "
-                                             "the state, so that they are not left from launch to launch"});
-    for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
-      remarks.push_back({"time", describeTime(launch, time)});
-    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
-      if (!kernel.plan.isInPhases() && !launch.arrays.empty())
-        remarks.push_back({"states", launch.symbol + ": a call may have those before every token left as well, as the "
-                                                     "time counts"});
-    for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
-      if (kernel.plan.launches[i].awaits)
-        remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
-                                                        kernel.plan.launches[i])});
-    for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
-      if (launch.cuts)
-        remarks.push_back({"segments", launch.bounds ? describeSummaries(launch) : describeCut(launch)});
-  }
-  if (refused) {
-    remarks.push_back({"refused", toString(std::move(refused))}); // build says the same
-    return remarks;
-  }
-  if (listings.registers)
-    remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
-                                                pipeline.target.cta.registersPerThread)});
-  for (const std::string &note : listings.notes)
-    remarks.push_back({"note", note});
+  for (const CUDAKernelMaker::Made &kernel : maker.getMade())
+    explainMade(kernel, pipeline.target, remarks);
+  explainImage(listings, pipeline.target, std::move(refused), remarks);
+  return remarks;
+}
+
+Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp recurrence,
+                                                           const PipelineOptions &pipeline) const {
+  Expected<PipelineOptions> options = completeGradient(recurrence, pipeline);
+  if (!options)
+    return options.takeError();
+  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *options);
+  if (!programs)
+    return programs.takeError();
+  Listings listings;
+  CUDAKernelMaker maker(*options, "", listings);
+  if (Error error = maker.addProgram(programs->gradient, "gradient").takeError())
+    return std::move(error);
+  if (!programs->gradient.getKept().empty())
+    if (Error error = maker.addProgram(programs->states, "states").takeError())
+      return std::move(error);
+  Error refused = maker.makeImage().takeError();
+  std::vector<Remark> remarks;
+  for (const CUDAKernelMaker::Made &kernel : maker.getMade())
+    explainMade(kernel, pipeline.target, remarks);
+  explainImage(listings, pipeline.target, std::move(refused), remarks);
   return remarks;
 }
 
@@ -376,6 +440,12 @@ Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, 
   return add(std::move(module), CUDAForm::AllInChain, {symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}});
 }
 
+std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addSums(StringRef symbol) {
+  if (!sums)
+    sums = codegen::makeGradientSums(context, symbol);
+  return codegen::InterfaceLaunch{sums->getModuleIdentifier(), codegen::sumThreads, 0};
+}
+
 Expected<std::string> CUDAKernelMaker::emitAll() {
   std::unique_ptr<Module> all;
   for (const Made &kernel : made) {
@@ -383,6 +453,13 @@ Expected<std::string> CUDAKernelMaker::emitAll() {
     if (!all)
       all = std::move(copy);
     else if (Linker::linkModules(*all, std::move(copy)))
+      return make_error<InternalError>("the kernels do not link");
+  }
+  if (sums) {
+    std::unique_ptr<Module> copy = CloneModule(*sums);
+    if (Error error = codegen::optimize(*copy, pipeline.target, cudaEffort))
+      return std::move(error);
+    if (Linker::linkModules(*all, std::move(copy)))
       return make_error<InternalError>("the kernels do not link");
   }
   listings.llvmIR = listings.wantsLLVM ? codegen::printIR(*all) : "";
@@ -501,27 +578,35 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
   }
 }
 
+void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
+  auto findMade = [&](const codegen::InterfaceKernel &kernel) {
+    return find_if(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
+  };
+  auto completeKernel = [&](codegen::InterfaceKernel &kernel) {
+    KernelResources resources = toResources(findMade(kernel)->plan);
+    kernel.workspaceBytes = resources.workspaceBytes;
+    kernel.launches = std::move(resources.launches);
+    kernel.left = std::move(resources.left);
+    kernel.listing = std::move(resources.listing);
+  };
+  erase_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) { return findMade(kernel) == made.end(); });
+  for_each(interface.kernels, completeKernel);
+  // The form that was made in the end may have nothing that is cut.
+  erase_if(interface.kernels, [](const codegen::InterfaceKernel &kernel) {
+    return kernel.plan == RECUR_PLAN_SEGMENT && !isCut(kernel.launches);
+  });
+  if (!interface.gradient)
+    return;
+  for (std::optional<codegen::InterfaceKernel> *kernel :
+       {&interface.gradient->statesLaunches, &interface.gradient->runLaunches})
+    if (*kernel)
+      completeKernel(**kernel);
+}
+
 Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codegen::KernelInterface> interfaces) {
   Expected<std::string> image = makeImage();
   if (!image)
     return image.takeError();
-  auto complete = [&](codegen::KernelInterface &interface) {
-    erase_if(interface.kernels, [&](const codegen::InterfaceKernel &kernel) {
-      return none_of(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
-    });
-    for (codegen::InterfaceKernel &kernel : interface.kernels) {
-      const Made &one = *find_if(made, [&](const Made &one) { return one.symbol == kernel.symbol; });
-      KernelResources resources = toResources(one.plan);
-      kernel.workspaceBytes = resources.workspaceBytes;
-      kernel.launches = std::move(resources.launches);
-      kernel.left = std::move(resources.left);
-      kernel.listing = std::move(resources.listing);
-    }
-    // The form that was made in the end may have nothing that is cut.
-    erase_if(interface.kernels, [](const codegen::InterfaceKernel &kernel) {
-      return kernel.plan == RECUR_PLAN_SEGMENT && !isCut(kernel.launches);
-    });
-  };
   for (codegen::KernelInterface &interface : interfaces) {
     complete(interface);
     if (interface.kernels.empty())

@@ -292,7 +292,8 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
   addPhases(made.plan, *made.phases, module, roundsFactors(program));
   if (summaries)
     summariseSegments(made.plan, *made.phases, module);
-  putSideBySide(made.plan, *made.phases, module);
+  if (!program.getBackward()) // whose chunks are wanted from the last on
+    putSideBySide(made.plan, *made.phases, module);
   listCopiedRows(made.plan, module);
   listPacked(made.plan, module);
   if (Error error = checkCounts(made.plan))

@@ -141,29 +141,41 @@ static Error addKernels(RecurrencePlans &decided, recur_plan wanted, KernelMaker
   return Error::success();
 }
 
-/// The kernels of the gradient.
-static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelMaker &maker,
-                         KernelInterface &interface) {
-  if (!pipeline.target.isCPU())
-    return makeError("--backward: target '" + pipeline.target.name +
-                     "' has no kernels of gradients; take one of a processor");
-  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, pipeline);
-  if (!programs)
-    return programs.takeError();
-  Expected<chunk::ProgramOp> chain = makeChainProgram(*programs);
-  if (!chain)
-    return chain.takeError();
-  codegen::InterfaceGradient gradient;
+/// What launches a GPU needs for one of the gradient's programs.
+static codegen::InterfaceKernel toLaunches(StringRef symbol, int64_t chunk, KernelResources resources) {
+  codegen::InterfaceKernel kernel{symbol.str(), RECUR_PLAN_CHUNK, chunk, 0, resources.workspaceBytes};
+  kernel.launches = std::move(resources.launches);
+  kernel.left = std::move(resources.left);
+  kernel.listing = std::move(resources.listing);
+  return kernel;
+}
+
+/// The kernels of the gradient on a GPU, which sums what heads and sequences have by a kernel of its own.
+static Error addLaunches(GradientPrograms &programs, const KernelInterface &interface, KernelMaker &maker,
+                         codegen::InterfaceGradient &gradient) {
+  std::string run = interface.getSymbol() + "_gradient", states = interface.getSymbol() + "_states";
+  Expected<KernelResources> resources = maker.addProgram(programs.gradient, run);
+  if (!resources)
+    return resources.takeError();
+  gradient.runLaunches = toLaunches(run, gradient.chunk, std::move(*resources));
+  if (!programs.gradient.getKept().empty()) {
+    resources = maker.addProgram(programs.states, states);
+    if (!resources)
+      return resources.takeError();
+    gradient.statesLaunches = toLaunches(states, gradient.chunk, std::move(*resources));
+  }
+  gradient.sum = maker.addSums(interface.getSymbol() + "_sums");
+  return Error::success();
+}
+
+/// The kernels of the gradient on a processor, and that of the cotangents of states alone.
+static Error addFunctions(GradientPrograms &programs, chunk::ProgramOp chain, const KernelInterface &interface,
+                          KernelMaker &maker, codegen::InterfaceGradient &gradient) {
   gradient.states = interface.getSymbol() + "_states";
   gradient.run = interface.getSymbol() + "_gradient";
-  gradient.chain = *chain ? interface.getSymbol() + "_chain" : "";
-  gradient.chunk = int64_t(programs->gradient.getChunk());
-  double cost = estimateCost(programs->gradient);
-  gradient.statesCost = float(estimateCost(programs->states) / cost);
-  gradient.chainCost = *chain ? float(estimateCost(*chain) / cost) : 0;
-  gradient.forwardCost = float(estimateCost(programs->program) / cost);
+  gradient.chain = chain ? interface.getSymbol() + "_chain" : "";
   for (const auto &[program, symbol] :
-       {std::pair(programs->gradient, gradient.run), {programs->states, gradient.states}, {*chain, gradient.chain}}) {
+       {std::pair(programs.gradient, gradient.run), {programs.states, gradient.states}, {chain, gradient.chain}}) {
     if (!program)
       continue;
     Expected<KernelResources> resources = maker.addProgram(program, symbol);
@@ -171,6 +183,31 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
       return resources.takeError();
     gradient.workspaceBytes = std::max(gradient.workspaceBytes, resources->workspaceBytes);
   }
+  return Error::success();
+}
+
+/// The kernels of the gradient.
+static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelMaker &maker,
+                         KernelInterface &interface) {
+  Expected<PipelineOptions> completed = getBackend(pipeline.target).completeGradient(recurrence, pipeline);
+  if (!completed)
+    return completed.takeError();
+  Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *completed);
+  if (!programs)
+    return programs.takeError();
+  Expected<chunk::ProgramOp> chain = makeChainProgram(*programs);
+  if (!chain)
+    return chain.takeError();
+  codegen::InterfaceGradient gradient;
+  gradient.chunk = int64_t(programs->gradient.getChunk());
+  double cost = estimateCost(programs->gradient);
+  gradient.statesCost = float(estimateCost(programs->states) / cost);
+  gradient.chainCost = *chain ? float(estimateCost(*chain) / cost) : 0;
+  gradient.forwardCost = float(estimateCost(programs->program) / cost);
+  Error error = pipeline.target.isCPU() ? addFunctions(*programs, *chain, interface, maker, gradient)
+                                        : addLaunches(*programs, interface, maker, gradient);
+  if (error)
+    return error;
   SmallVector<StringRef> states, params;
   for (dgps::StateOp state : recurrence.getStates())
     states.push_back(state.getName());
@@ -243,7 +280,7 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
     if (Error error = addKernels(*decided, wanted, *maker, interface))
       return std::move(error);
     if (pipeline.backward)
-      if (Error error = addGradient(recurrence, completeGradients(recurrence, decided->pipeline), *maker, interface))
+      if (Error error = addGradient(recurrence, completeGradients(recurrence, pipeline), *maker, interface))
         return std::move(error);
     if (Error error = addStarts(recurrence, pipeline, *maker, interface, names))
       return std::move(error);

@@ -1,4 +1,5 @@
 #include "Explain/GradientReport.h"
+#include "Compile/Backend.h"
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Compile/SegmentPrograms.h"
@@ -30,6 +31,7 @@ struct GradientReport {
   Cost gradient, program, states; // of one token of one head; `states`: going over a chunk for its states alone
   double stateBytes;              // of all states of a head; 0 where the gradient takes none
   Segments segments;
+  std::vector<compile::Remark> kernels; // what the target says of them; of a processor nothing
 };
 
 /// What is kept between forward and backward: bytes and flops of a token, and how long it takes, by these flops, over
@@ -126,10 +128,17 @@ static Expected<Segments> findSegments(compile::GradientPrograms &programs) {
   return segments;
 }
 
-static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
-  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, options);
+static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const PipelineOptions &given) {
+  const compile::Backend &backend = compile::getBackend(given.target);
+  Expected<PipelineOptions> options = given.target.isCPU() ? given : backend.completeGradient(recurrence, given);
+  if (!options)
+    return options.takeError();
+  Expected<compile::GradientPrograms> programs = compile::makeGradientPrograms(recurrence, *options);
   if (!programs)
     return programs.takeError();
+  Expected<std::vector<compile::Remark>> kernels = backend.explainGradient(recurrence, *options);
+  if (!kernels)
+    return kernels.takeError();
   Expected<Segments> segments = findSegments(*programs);
   if (!segments)
     return segments.takeError();
@@ -139,7 +148,8 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
                         countCost(programs->program),
                         countCost(programs->states),
                         programs->gradient.getKept().empty() ? 0 : countStateBytes(programs->states),
-                        std::move(*segments)};
+                        std::move(*segments),
+                        std::move(*kernels)};
 }
 
 static std::vector<std::string> describeSegments(const Segments &segments) {
@@ -200,6 +210,11 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
                                    keeping.bytes, keeping.flops, keeping.time));
     title = "";
   }
+  if (!options.target.isCPU()) {
+    for (const compile::Remark &remark : report->kernels)
+      line(remark.about.c_str(), remark.text);
+    return text;
+  }
   title = "segments";
   for (const std::string &what : describeSegments(report->segments)) {
     line(title.data(), what);
@@ -218,12 +233,20 @@ Expected<json::Value> explain::explainGradientJson(dgps::RecurrenceOp recurrence
                                 {"bytes_per_token", keeping.bytes},
                                 {"flops_per_token", keeping.flops},
                                 {"relative_time", keeping.time}});
-  return json::Value(json::Object{{"size", report->chunk},
-                                  {"kept", std::move(kept)},
-                                  {"segments", toJson(report->segments)},
-                                  {"equations", json::Array(report->equations)},
-                                  {"flops_per_token", report->gradient.flops},
-                                  {"bytes_per_token", report->gradient.bytes},
-                                  {"program_flops_per_token", report->program.flops},
-                                  {"program_bytes_per_token", report->program.bytes}});
+  json::Object object{{"size", report->chunk},
+                      {"kept", std::move(kept)},
+                      {"equations", json::Array(report->equations)},
+                      {"flops_per_token", report->gradient.flops},
+                      {"bytes_per_token", report->gradient.bytes},
+                      {"program_flops_per_token", report->program.flops},
+                      {"program_bytes_per_token", report->program.bytes}};
+  if (options.target.isCPU()) {
+    object["segments"] = toJson(report->segments);
+    return json::Value(std::move(object));
+  }
+  json::Array kernels;
+  for (const compile::Remark &remark : report->kernels)
+    kernels.push_back(json::Object{{"about", remark.about}, {"text", remark.text}});
+  object["kernels"] = std::move(kernels);
+  return json::Value(std::move(object));
 }

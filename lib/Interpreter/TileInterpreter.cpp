@@ -136,16 +136,3 @@ Expected<Results> interpreter::interpret(tile::KernelOp kernel, ArrayRef<KernelA
         return std::move(error);
   return rows.takeResults();
 }
-
-Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, const InterpretedKernel &states,
-                                              const InterpretedKernel &gradient, const Data &data,
-                                              const Results &cotangents, const TileOptions &options) {
-  KeptArrays kept{int64_t(program.getChunk()), {}};
-  if (Expected<Results> ran = interpret(states.kernel, states.arrays, data, options, &kept); !ran)
-    return ran.takeError();
-  Data with = addCotangents(program, data, cotangents, data.sizes.batch);
-  Expected<Results> results = interpret(gradient.kernel, gradient.arrays, with, options, &kept);
-  if (!results)
-    return results.takeError();
-  return collectGradient(program, data.sizes, std::move(*results));
-}

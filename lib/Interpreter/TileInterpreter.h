@@ -67,15 +67,4 @@ llvm::Expected<data::Results> interpret(tile::KernelOp kernel, llvm::ArrayRef<Ke
                                         const data::Data &data, const TileOptions &options = {},
                                         KeptArrays *kept = nullptr);
 
-/// A kernel and what its arrays stand for.
-struct InterpretedKernel {
-  tile::KernelOp kernel;
-  std::vector<KernelArray> arrays;
-};
-
-/// Runs the kernel that leaves the states of `program` at each chunk's start, and then that of its gradient.
-llvm::Expected<data::Data> interpretGradient(chunk::ProgramOp program, const InterpretedKernel &states,
-                                             const InterpretedKernel &gradient, const data::Data &data,
-                                             const data::Results &cotangents, const TileOptions &options = {});
-
 } // namespace recur::interpreter

@@ -1,4 +1,5 @@
 #include "Interpreter/TilePhases.h"
+#include "Interpreter/ChunkRunner.h"
 #include "Interpreter/TileRows.h"
 #include <limits>
 
@@ -148,10 +149,10 @@ Error SegmentSummaries::make() {
 
 Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels, const chunk::Phases &phases,
                                                ArrayRef<KernelArray> arrays, int64_t chunk, const Data &data,
-                                               const TileOptions &options) {
+                                               const TileOptions &options, KeptArrays *kept) {
   const Sizes &sizes = data.sizes;
   KernelRows rows;
-  if (Error error = rows.prepare(arrays, data))
+  if (Error error = rows.prepare(arrays, data, kept))
     return std::move(error);
   int64_t chunks = (sizes.tokens + chunk - 1) / chunk;
   for (int64_t batch = 0; batch < sizes.batch; ++batch)
@@ -200,4 +201,24 @@ Expected<Results> interpreter::interpretPhases(ArrayRef<tile::KernelOp> kernels,
         }
     }
   return rows.takeResults();
+}
+
+static Expected<Results> interpretPlan(const InterpretedPlan &plan, KeptArrays &kept, const Data &data,
+                                       const TileOptions &options) {
+  if (plan.phases)
+    return interpretPhases(plan.kernels, *plan.phases, plan.arrays, kept.chunk, data, options, &kept);
+  return interpret(plan.kernels.front(), plan.arrays, data, options, &kept);
+}
+
+Expected<Data> interpreter::interpretGradient(chunk::ProgramOp program, const InterpretedPlan &states,
+                                              const InterpretedPlan &gradient, const Data &data,
+                                              const Results &cotangents, const TileOptions &options) {
+  KeptArrays kept{int64_t(program.getChunk()), {}};
+  if (Expected<Results> ran = interpretPlan(states, kept, data, options); !ran)
+    return ran.takeError();
+  Data with = addCotangents(program, data, cotangents, data.sizes.batch);
+  Expected<Results> results = interpretPlan(gradient, kept, with, options);
+  if (!results)
+    return results.takeError();
+  return collectGradient(program, data.sizes, std::move(*results));
 }

@@ -113,6 +113,28 @@ std::string describe(dgps::RecurrenceOp recurrence, const Case &example, const c
 
 class CUDAKernels : public ::testing::TestWithParam<Case> {};
 
+/// Those of gradients too, of which one has a plainer plan where the assembler finds fault with phases: notes say so.
+TEST_P(CUDAKernels, OfGradientsAreAssembledWithoutFaults) {
+  auto specification = openExample(GetParam().path, GetParam().dims);
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataTypes = GetParam().type;
+  pipeline.backward = true;
+  pipeline.plan = Plan::Step;
+  compile::Listings listings;
+  listings.wantsCubin = true;
+  auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  EXPECT_FALSE(listings.cubin.empty());
+  const std::optional<codegen::InterfaceGradient> &gradient = kernels->interfaces.front().gradient;
+  ASSERT_TRUE(gradient && gradient->runLaunches && gradient->sum);
+  EXPECT_GE(gradient->runLaunches->launches.size(), 1u);
+  EXPECT_EQ(gradient->statesLaunches.has_value(), !gradient->kept.empty());
+  for (const std::string &note : kernels->notes)
+    RecordProperty("note", note);
+}
+
 TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   auto specification = openExample(GetParam().path, GetParam().dims);
   ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());

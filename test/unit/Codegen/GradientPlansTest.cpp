@@ -1,0 +1,53 @@
+// The plans of gradients on a GPU, run by the tile interpreter, against dual numbers: in phases where a gradient has
+// them, and one CTA for each head of each sequence.
+#include "Check/GradientStages.h"
+#include "Judging.h"
+
+using namespace recur;
+
+namespace {
+
+class GradientPlans : public ::testing::TestWithParam<std::string> {};
+
+void expectWhatDualNumbersSay(const std::string &example, llvm::StringRef name, DataTypes types, Dims dims) {
+  auto spec = openExample(example, dims);
+  ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
+  dgps::RecurrenceOp recurrence = (*spec)->getRecurrences().front();
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataTypes = types;
+  pipeline.chunk = 16;
+  auto stage = llvm::find_if(check::getGradientStages(), [&](const auto &stage) { return stage.name == name; });
+  auto prepared = stage->prepare(recurrence, pipeline);
+  ASSERT_TRUE(bool(prepared)) << llvm::toString(prepared.takeError());
+  bool shares = llvm::any_of(recurrence.getInputs(), [](dgps::InputOp input) { return input.getShared(); });
+  for (int64_t tokens : {0, 1, 37}) {
+    auto drawn = check::makeJudgedGradient(recurrence, {1, tokens, 2, shares ? 1 : 2}, tokens + 3,
+                                           tokens == 37 ? check::getHardDifficulty() : data::Difficulty(), types);
+    ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
+    if (drawn->largest > *prepared->largest)
+      continue;
+    auto gradient = prepared->run(drawn->data, drawn->cotangents);
+    ASSERT_TRUE(bool(gradient)) << llvm::toString(gradient.takeError());
+    auto comparison = check::compareGradient(recurrence, *prepared, *drawn, *gradient);
+    ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
+    EXPECT_LE(comparison->error, comparison->limit) << "along " << comparison->array << ", T = " << tokens;
+  }
+}
+
+TEST_P(GradientPlans, InPhasesAreWhatDualNumbersSay) {
+  expectWhatDualNumbersSay(GetParam(), "gradient tile", DataType::F32, {20, 12});
+}
+
+/// Whose chains have products of rounded factors, in other forms.
+TEST_P(GradientPlans, OfSixteenBitsAreWhatDualNumbersSay) {
+  expectWhatDualNumbersSay(GetParam(), "gradient tile", DataType::BF16, {32, 16});
+}
+
+TEST_P(GradientPlans, OfOneCTAAreWhatDualNumbersSay) {
+  expectWhatDualNumbersSay(GetParam(), "gradient tile plain", DataType::F32, {20, 12});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GradientPlans, ::testing::ValuesIn(test::listExamples()), nameOf);
+
+} // namespace
