@@ -545,11 +545,12 @@ bool Call::isRepeatable() const {
 
 void Call::repeat() { perform(*boundKernel, bound, /*backward=*/false, RECUR_PLAN_AUTO, 0, {}); }
 
-int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval) const {
+int64_t Call::countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward) const {
   recur_call call = makeCall(plan);
   call.device = RECUR_CUDA;
   call.kept_interval = keptInterval;
-  int64_t bytes = recur_workspace_size(&kernel.getRecurrence(), &call);
+  int64_t bytes = backward ? recur_backward_workspace_size(&kernel.getRecurrence(), &call)
+                           : recur_workspace_size(&kernel.getRecurrence(), &call);
   if (bytes < 0)
     raiseArgument(recur_message());
   return bytes;
@@ -562,15 +563,20 @@ void Call::runOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, uin
   recur_call call = makeCall(plan);
   call.kept_interval = states.interval;
   call.kept_states = states.states.data();
-  call.arguments = bound.data();
-  call.argument_count = int64_t(bound.size());
-  call.workspace = reinterpret_cast<void *>(workspace);
-  call.workspace_bytes = workspaceBytes;
-  call.stream = reinterpret_cast<void *>(stream);
+  performOnGPU(kernel, call, bound, {workspace, workspaceBytes, stream}, /*backward=*/false);
+}
+
+void Call::performOnGPU(const Kernel &kernel, recur_call &call, const std::vector<recur_argument> &arguments,
+                        Space space, bool backward) const {
+  call.arguments = arguments.data();
+  call.argument_count = int64_t(arguments.size());
+  call.workspace = reinterpret_cast<void *>(space.workspace);
+  call.workspace_bytes = space.bytes;
+  call.stream = reinterpret_cast<void *>(space.stream);
   std::string problem;
   {
     nb::gil_scoped_release released;
-    problem = kernel.performOnGPU(call);
+    problem = kernel.performOnGPU(call, backward);
   }
   if (!problem.empty())
     raiseArgument(problem);
@@ -605,11 +611,24 @@ std::vector<recur_argument> Call::listCotangents(const Kernel &kernel, nb::list 
   return arguments;
 }
 
-void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
-                       nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
+std::vector<recur_argument> Call::listBackward(const Kernel &kernel, nb::list outputs, nb::list finals,
+                                               nb::list gradients, nb::list initialGradients) {
   std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
   addResults(kernel, {RECUR_INPUT, RECUR_PARAM}, gradients, "the gradient", true, arguments);
   addResults(kernel, {RECUR_STATE}, initialGradients, "the gradient", true, arguments);
+  return arguments;
+}
+
+void Call::runBackwardOnGPU(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
+                            nb::list initialGradients, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream) {
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  performOnGPU(kernel, call, listBackward(kernel, outputs, finals, gradients, initialGradients),
+               {workspace, workspaceBytes, stream}, /*backward=*/true);
+}
+
+void Call::runBackward(const Kernel &kernel, nb::list outputs, nb::list finals, nb::list gradients,
+                       nb::list initialGradients, int32_t threads, nb::list kept, int64_t keptInterval) {
+  std::vector<recur_argument> arguments = listBackward(kernel, outputs, finals, gradients, initialGradients);
   perform(kernel, arguments, /*backward=*/true, RECUR_PLAN_AUTO, threads,
           readKept(kernel, kept, keptInterval, /*isWritten=*/false));
 }

@@ -78,10 +78,13 @@ public:
   /// Has the call, which is on PyTorch's tensors in the processor's memory, run on PyTorch's threads.
   void runOnTorchsThreads() { runsOnTeam = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
-  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval) const;
+  int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward) const;
   /// Puts the computation into a stream of the current context. `workspace` is memory of its GPU. `kept`: as for `run`.
   void runOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, uintptr_t workspace,
                 int64_t workspaceBytes, uintptr_t stream, int32_t plan, nanobind::list kept, int64_t keptInterval);
+  /// The same backward, of what `runBackward` takes; the call forward kept nothing.
+  void runBackwardOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
+                        nanobind::list initials, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream);
   /// The shapes of gradients: as inputs and params, and as initial states.
   nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
@@ -140,6 +143,8 @@ private:
   void addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nanobind::list arrays,
                   const char *what, bool isWritten, std::vector<recur_argument> &arguments);
   std::vector<recur_argument> listCotangents(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
+  std::vector<recur_argument> listBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals,
+                                           nanobind::list gradients, nanobind::list initials);
   float *readFloats(nanobind::handle object, int64_t size, const char *what, bool isWritten);
   recur_summary readSummary(nanobind::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,
                             bool hasMaps = true);
@@ -153,6 +158,14 @@ private:
   Kept readKept(const Kernel &kernel, nanobind::list arrays, int64_t interval, bool isWritten);
   void perform(const Kernel &kernel, std::vector<recur_argument> &arguments, bool backward, int32_t plan,
                int32_t threads, const Kept &kept) const;
+  /// Puts a call with all but its arguments and its workspace into a stream.
+  struct Space {
+    uintptr_t workspace;
+    int64_t bytes;
+    uintptr_t stream;
+  };
+  void performOnGPU(const Kernel &kernel, recur_call &call, const std::vector<recur_argument> &arguments, Space space,
+                    bool backward) const;
 
   std::vector<recur_argument> bound; // as they were last used forward
   const Kernel *boundKernel = nullptr;

@@ -142,7 +142,8 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   if (gpu) {
     call.device = RECUR_CUDA;
     call.stream = gpu->stream;
-    call.workspace_bytes = recur_workspace_size(&kernel->getRecurrence(), &call);
+    call.workspace_bytes = backward ? recur_backward_workspace_size(&kernel->getRecurrence(), &call)
+                                    : recur_workspace_size(&kernel->getRecurrence(), &call);
     if (call.workspace_bytes < 0)
       return fail(recur_message());
     if (call.workspace_bytes) {
@@ -154,7 +155,7 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
       uintptr_t address = reinterpret_cast<uintptr_t>(*memory);
       call.workspace = reinterpret_cast<void *>((address + alignment - 1) / alignment * alignment);
     }
-    std::string problem = kernel->performOnGPU(call);
+    std::string problem = kernel->performOnGPU(call, backward);
     return problem.empty() ? ffi::Error::Success() : fail(problem);
   }
   std::string problem = kernel->perform(call, backward);

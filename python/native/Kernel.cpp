@@ -132,9 +132,10 @@ std::string Kernel::perform(recur_call &call, bool backward) const {
   return status == RECUR_OK ? "" : recur_message();
 }
 
-std::string Kernel::performOnGPU(recur_call &call) const {
+std::string Kernel::performOnGPU(recur_call &call, bool backward) const {
   call.device = RECUR_CUDA;
-  return recur_forward(recurrence, &call) == RECUR_OK ? "" : recur_message();
+  recur_status status = backward ? recur_backward(recurrence, &call) : recur_forward(recurrence, &call);
+  return status == RECUR_OK ? "" : recur_message();
 }
 
 bool Kernel::hasDevice(recur_device device) const {

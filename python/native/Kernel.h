@@ -27,8 +27,8 @@ public:
   /// Makes the call, of the kernels or of their gradient, with the calling thread's own workspace. What the runtime
   /// says where it refuses; empty where all is well.
   std::string perform(recur_call &call, bool backward) const;
-  /// The same forward on the GPU of the current context, for a call that has its workspace, stream and offsets.
-  std::string performOnGPU(recur_call &call) const;
+  /// The same on the GPU of the current context, for a call that has its workspace, stream and offsets.
+  std::string performOnGPU(recur_call &call, bool backward) const;
   /// Whether there are kernels for processors, or for GPUs.
   bool hasDevice(recur_device device) const;
   bool hasGradient() const { return recurrence->gradient != nullptr; }

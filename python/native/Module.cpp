@@ -70,12 +70,15 @@ NB_MODULE(_native, module) {
       .def("bind", &Call::bind, "kernel"_a, "outputs"_a, "finals"_a, nb::keep_alive<1, 2>())
       .def("repeat", &Call::repeat)
       .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
-      .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0)
+      .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0,
+           "backward"_a = false)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
            "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
+      .def("run_backward_on_gpu", &Call::runBackwardOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a,
+           "initials"_a, "workspace"_a, "workspace_bytes"_a, "stream"_a)
       .def("summarise", &Call::summarise, "kernel"_a, "summary"_a, "maps"_a, "offsets"_a)
       .def("summarise_backward", &Call::summariseBackward, "kernel"_a, "summary"_a, "outputs"_a, "finals"_a,
            "maps"_a.none(), "offsets"_a)

@@ -399,7 +399,8 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   std::string problem;
   {
     nb::gil_scoped_release released;
-    problem = gpu >= 0 ? plan->kernel->performOnGPU(call) : plan->kernel->perform(call, /*backward=*/false);
+    problem = gpu >= 0 ? plan->kernel->performOnGPU(call, /*backward=*/false)
+                       : plan->kernel->perform(call, /*backward=*/false);
   }
   if (!problem.empty())
     raiseArgument(problem);

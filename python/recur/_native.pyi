@@ -92,7 +92,7 @@ class Call:
     def bind(self, kernel: Kernel, outputs: Sequence[Any], finals: Sequence[Any]) -> None: ...
     def repeat(self) -> None: ...
     def run_on_torchs_threads(self) -> None: ...
-    def count_workspace_bytes(self, kernel: Kernel, plan: int = 0, kept_interval: int = 0) -> int: ...
+    def count_workspace_bytes(self, kernel: Kernel, plan: int = 0, kept_interval: int = 0, backward: bool = False) -> int: ...
     def run_on_gpu(
         self,
         kernel: Kernel,
@@ -116,6 +116,17 @@ class Call:
         threads: int = 0,
         kept: Sequence[Any] = ...,
         kept_interval: int = 0,
+    ) -> None: ...
+    def run_backward_on_gpu(
+        self,
+        kernel: Kernel,
+        outputs: Sequence[Any],
+        finals: Sequence[Any],
+        gradients: Sequence[Any],
+        initials: Sequence[Any],
+        workspace: int,
+        workspace_bytes: int,
+        stream: int,
     ) -> None: ...
     def summarise(self, kernel: Kernel, summary: int, maps: Any, offsets: Any) -> None: ...
     def summarise_backward(

@@ -742,8 +742,8 @@ def chunk_mesa_net(
 
 def install() -> list[str]:
     """Puts these calls in place of flash-linear-attention's own, in all of its modules that are loaded: a model that is written with
-    that library goes by them then, without a change. Gives their names. What is not taken here, as a gradient on a GPU, still goes
-    that library's way."""
+    that library goes by them then, without a change. Gives their names. What is not taken here still goes that library's
+    way."""
     from . import fla_install
 
     return fla_install.install({name: globals()[name] for name in __all__ if name not in ("build_cp_context", "install", "uninstall")})

@@ -24,14 +24,9 @@ _APART = ("fla.ops.gdn2", "fla.ops.lightnet")
 _replaced: list[tuple[Any, str, _Function]] = []
 
 
-def _needs_a_gradient_on_a_gpu(arrays: Any) -> bool:
-    torch = sys.modules["torch"]
-    return torch.is_grad_enabled() and any(getattr(array, "requires_grad", False) and array.is_cuda for array in arrays)
-
-
 def _stand_in(own: _Function, library: _Function) -> _Function:
     """A function with the library's arguments and defaults. What is not taken here goes the library's way: an argument that there is none of,
-    a gradient on a GPU, and that library's own context of several processes."""
+    and that library's own context of several processes."""
     parameters = inspect.signature(library).parameters
     names = list(parameters)
     defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
@@ -47,7 +42,7 @@ def _stand_in(own: _Function, library: _Function) -> _Function:
         taken = {name: value for name, value in given.items() if name in known}
         others = {name for name, value in given.items() if name not in known and name not in _HINTS and value is not None and value is not False}
         context = given.get("cp_context")
-        if others or (context is not None and not isinstance(context, Context)) or _needs_a_gradient_on_a_gpu(given.values()):
+        if others or (context is not None and not isinstance(context, Context)):
             return library(*arguments, **named)
         return own(**taken)
 

@@ -1,4 +1,4 @@
-"""Calls on JAX's arrays: custom calls of XLA on the CPU, with jit, vmap and gradients, and on NVIDIA's GPUs, without gradients.
+"""Calls on JAX's arrays: custom calls of XLA on the CPU and on NVIDIA's GPUs, with jit, vmap and gradients.
 
 A program names its kernel by a key, under which the kernel is kept in this process. Sizes are known when a function is
 traced, which is when a kernel is compiled.
@@ -19,7 +19,7 @@ from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import SymbolicZero
 
 from . import _native, jax_axes, kept
-from .errors import ArgumentError, LoadError, NoGradientError
+from .errors import ArgumentError, LoadError
 from .kernels import GPU_TARGETS
 from .recurrence import REGISTRY
 
@@ -160,7 +160,7 @@ def _read_sizes(static: Static, buffers: Sequence[jax.Array]) -> kept.Sizes:
 
 
 def choose_keeping(static: Static, wanted: Sequence[int], buffers: Sequence[jax.Array]) -> Keeping | None:
-    """For the gradients that are wanted; None where nothing is kept. Of one of the calls that vmap makes one of."""
+    """For the gradients that are wanted; None where nothing is kept, as on a GPU. Of one of the calls that vmap makes one of."""
     if static.target is not None or not wanted:
         return None
     recurrence, sizes = REGISTRY[static.handle], _read_sizes(static, buffers)
@@ -192,15 +192,10 @@ def _forward(keeping: Keeping | None, static: Static, *buffers: jax.Array) -> li
 
 def _backward(asked: Asked, static: Static, *buffers: jax.Array) -> list[jax.Array]:
     """The gradients that are asked for, from the cotangents that are not zero, and the kept states, which come last."""
-    if static.target is not None:
-        raise NoGradientError(
-            f"{REGISTRY[static.handle].name}: a gradient is asked for on a GPU, for which there are no kernels of gradients; they are "
-            "computed on the processor"
-        )
     recurrence = REGISTRY[static.handle]
     wanted = [place in asked.gradients for place in range(static.given)]
     names = recurrence.name_wanted(wanted, [static.has_initial] * len(static.states))
-    loaded = recurrence.obtain_gradient(dict(static.sizes), static.dtype, names)
+    loaded = recurrence.obtain_gradient(dict(static.sizes), static.dtype, names, static.target)
     _native.keep_for_jax(loaded.key, loaded.kernel)
     results = [jax.ShapeDtypeStruct(buffers[place].shape, buffers[place].dtype) for place in asked.gradients]
     return _call(static, loaded.key, results, asked, asked.kept_interval, buffers)

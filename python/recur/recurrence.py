@@ -13,7 +13,7 @@ import numpy
 
 from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, reports
 from .declaration import Declaration, Value
-from .errors import ArgumentError, NoGradientError, suggest
+from .errors import ArgumentError, CompileError, NoGradientError, suggest
 from .options import Options
 from .rich import Explanation
 
@@ -71,6 +71,7 @@ class Recurrence:
         self.function: Callable[..., Any] | None = None
         self._only = loaded  # of a shared object, which has one size, and one type for each array
         self._kernels: dict[tuple[Any, ...], kernels.Loaded] = {}
+        self._gradients: dict[tuple[Any, ...], kernels.Loaded] = {}
         #: Gradients that were asked for, and cannot be had.
         self.without_gradient: set[tuple[Any, ...]] = set()
         self._whole: dict[tuple[tuple[str, int], ...], Recurrence] = {}  # by sizes
@@ -336,12 +337,33 @@ class Recurrence:
         """Those of `Call.key`, by their names."""
         return {name: size for name, size in zip(self._sizes, sizes) if size is not None}
 
-    def obtain_gradient(self, known: Mapping[str, int], dtype: str, gradients: Sequence[str] = ()) -> kernels.Loaded:
+    def obtain_gradient(
+        self, known: Mapping[str, int], dtype: str, gradients: Sequence[str] = (), target: str | None = None
+    ) -> kernels.Loaded:
         """The kernel of the gradient, of all or of what is named; raises :class:`recur.NoGradientError` where there is none."""
-        loaded = self.obtain_for(known, dtype, backward=True, gradients=gradients)
+        loaded = self.obtain_for(known, dtype, backward=True, target=target, gradients=gradients)
         if not loaded.kernel.has_gradient:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
+
+    def obtain_gradient_of(self, key: tuple[Any, ...], gradients: tuple[str, ...], target: str | None = None) -> kernels.Loaded:
+        """The same for `Call.key`, as `obtain` has it."""
+        known = (*key, target, gradients)
+        found = self._gradients.get(known)
+        if found is None:
+            found = self._gradients[known] = self.obtain_gradient(self.name_sizes(key[0]), key[1], gradients, target)
+        return found
+
+    def obtain_trained(self, key: tuple[Any, ...], gradients: tuple[str, ...] | None, target: str | None) -> kernels.Loaded:
+        """The kernel of a call forward. Where ``gradients`` are wanted it is the one that has these too, so that one is compiled; if
+        there is none, it is told why when the gradient is computed."""
+        asked = (*key, target, *(gradients or ()))
+        if gradients is not None and asked not in self.without_gradient:
+            try:
+                return self.obtain_gradient_of(key, gradients, target)
+            except (NoGradientError, CompileError):
+                self.without_gradient.add(asked)
+        return self.obtain(key, target)
 
     def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
         """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:

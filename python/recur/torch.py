@@ -7,15 +7,17 @@ shapes. ``torch.compile`` sees the operators and their fakes, and nothing of wha
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from . import _native, kept as keeping, parts
-from .errors import ArgumentError, NoGradientError
+from .errors import ArgumentError, CompileError, NoGradientError
 from .recurrence import REGISTRY, follow_traces, read_types
 
 if TYPE_CHECKING:
@@ -184,7 +186,7 @@ def run_keeping(
     every: int = 0,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
-    tokens."""
+    tokens. On a GPU none are kept for gradients."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -195,7 +197,8 @@ def run_keeping(
     if given[0].is_cuda:
         from . import torch_gpu
 
-        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every)
+        names = None if gradients is None else tuple(gradients)
+        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names)
         note_written(written)
         return computed
     call = _read(recurrence, given, initials, offsets, transposed, finals)
@@ -301,7 +304,7 @@ def _find_keeping(
 ) -> tuple[Any, int, keeping.Sizes]:
     """The kernel of a call forward whose gradient is wanted, and the interval of the states that it keeps, as a call finds them."""
     dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets, has_initial)
-    if not any(wanted):
+    if not any(wanted) or tensors[0].is_cuda:
         return None, 0, sizes
     names = recurrence.name_wanted(wanted, has_initial)
     return (*keeping.obtain(recurrence, dims, dtype, names, sizes, kept_bytes), sizes)
@@ -321,7 +324,11 @@ def _(
     recurrence = REGISTRY[name]
     dims, dtype, sizes = _read_sizes(recurrence, tensors, offsets, has_initial)
     loaded, interval, _ = _find_keeping(recurrence, tensors, offsets, has_initial, wanted, kept_bytes)
-    loaded = loaded or recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))
+    target = find_target(recurrence, tensors[0])
+    if target and any(wanted):
+        with contextlib.suppress(NoGradientError, CompileError):  # as the call does, so that one kernel is compiled
+            loaded = recurrence.obtain_gradient(dims, dtype, recurrence.name_wanted(wanted, has_initial), target)
+    loaded = loaded or recurrence.obtain_for(dims, dtype, target=target)
     kernel = loaded.kernel
     sequences = sizes.B if offsets is None else sizes.sequences
     outputs, states = [], []
@@ -333,14 +340,6 @@ def _(
     results = allocate(outputs, loaded.output_types, tensors[0])
     results += allocate(states, loaded.state_types, tensors[0]) if final else []
     return results + _allocate_kept(keeping.list_shapes(kernel, sizes, interval), tensors[0], offsets)
-
-
-def _refuse_gradient_on_gpu(recurrence: Recurrence, tensor: torch.Tensor) -> None:
-    if tensor.is_cuda:
-        raise NoGradientError(
-            f"{recurrence.name}: a gradient is asked for on {tensor.device}, and there are no kernels of gradients for GPUs; they are "
-            "computed on the processor"
-        )
 
 
 @torch.library.custom_op("recur::backward", mutates_args=(), device_types=("cpu", "cuda"))
@@ -358,30 +357,52 @@ def _backward(
 ) -> list[torch.Tensor]:
     """Gradients of the tensors that are wanted, from cotangents of what the call forward gives, None for zeros, and the states
     that it kept. What only the others need is not computed: kernels are of the gradients that are wanted."""
-    recurrence = REGISTRY[name]
-    _refuse_gradient_on_gpu(recurrence, tensors[0])
+    return differentiate(REGISTRY[name], tensors, offsets, None, cotangents, has_initial, transposed, final, wanted, kept, kept_interval)
+
+
+def differentiate(
+    recurrence: Recurrence,
+    tensors: Sequence[torch.Tensor],
+    offsets: Any,
+    twin: Any,
+    cotangents: Sequence[torch.Tensor | None],
+    has_initial: Sequence[bool],
+    transposed: bool,
+    final: bool,
+    wanted: Sequence[bool],
+    kept: Sequence[torch.Tensor],
+    kept_interval: int,
+) -> list[torch.Tensor]:
+    """The gradients that are wanted. ``twin``: offsets in a GPU's memory too."""
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
-    cotangents = [resolve(tensor) for tensor in cotangents]
-    call = _read(recurrence, given, initials, offsets, transposed)
-    sizes, dtype = call.key
-    kernel = recurrence.obtain_gradient(recurrence.name_sizes(sizes), dtype, recurrence.name_wanted(wanted, has_initial)).kernel
     gradients = [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if is_wanted else None
         for tensor, is_wanted in zip(tensors, wanted)
     ]
     rest = iter(gradients[len(given) :])
     states = [next(rest) if there else None for there in has_initial] or [None] * len(recurrence.declaration.states)
+    cotangents = [resolve(tensor) for tensor in cotangents]
     outputs = len(recurrence.declaration.outputs)
+    of_outputs, of_finals = cotangents[:outputs], cotangents[outputs:] if final else [None] * len(states)
+    names = recurrence.name_wanted(wanted, has_initial)
+    made = [tensor for tensor in gradients if tensor is not None]
+    if given[0].is_cuda:
+        from . import torch_gpu
+
+        of_given = (gradients[: len(given)], states)
+        torch_gpu.run_backward(recurrence, given, initials, offsets, twin, (of_outputs, of_finals), of_given, transposed, names)
+        return made
+    call = _read(recurrence, given, initials, offsets, transposed)
     call.run_backward(
-        kernel,
-        [show(tensor) for tensor in cotangents[:outputs]],
-        [show(tensor) for tensor in cotangents[outputs:]] if final else [None] * len(states),
+        recurrence.obtain_gradient_of(call.key, names).kernel,
+        [show(tensor) for tensor in of_outputs],
+        [show(tensor) for tensor in of_finals],
         [show(tensor) for tensor in gradients[: len(given)]],
         [show(tensor) for tensor in states],
         kept=[show(tensor) for tensor in kept],
         kept_interval=kept_interval,
     )
-    return [tensor for tensor in gradients if tensor is not None]
+    return made
 
 
 @_backward.register_fake
@@ -429,6 +450,76 @@ def _derive(ctx: Any, cotangents: Sequence[torch.Tensor | None]) -> Any:
 
 
 _forward.register_autograd(_derive, setup_context=_set_up)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What of a call is no tensor that is differentiated."""
+
+    recurrence: Recurrence
+    has_initial: Sequence[bool]
+    final: bool
+    offsets: torch.Tensor | None
+    twin: torch.Tensor | None
+    transposed: bool
+    kept_bytes: int | None
+
+
+class _Differentiated(torch.autograd.Function):
+    """The same as the operators do, for a call that nobody looks on at: going by them takes 0.1 ms, longer than a chunk on a GPU."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.call, recurrence = call, call.recurrence
+        wanted = ctx.needs_input_grad[1:]
+        given, initials = _unpack(recurrence, tensors, call.has_initial)
+        kept: list[torch.Tensor] = []
+        results = _repeat(call, given, initials)
+        ctx.interval = 0
+        if results is None:
+            gradients = recurrence.name_wanted(wanted, call.has_initial)
+            outputs, states, kept = run_keeping(
+                recurrence, given, initials, None, call.final, call.offsets, call.transposed, call.twin, gradients, call.kept_bytes
+            )
+            results = outputs + (states if call.final else [])
+            if kept:
+                _, ctx.interval, _ = _find_keeping(recurrence, tensors, call.offsets, call.has_initial, wanted, call.kept_bytes)
+        ctx.set_materialize_grads(False)
+        ctx.count = len(tensors)
+        offsets = [bounds for bounds in (call.offsets, call.twin) if bounds is not None]
+        ctx.packed = len(offsets)
+        ctx.save_for_backward(*tensors, *offsets, *kept)
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *cotangents: torch.Tensor | None) -> Any:
+        saved, call = ctx.saved_tensors, ctx.call
+        tensors, rest = saved[: ctx.count], saved[ctx.count :]
+        offsets, twin = (*rest[: ctx.packed], None, None)[:2]
+        wanted = ctx.needs_input_grad[1:]
+        found = differentiate(
+            call.recurrence, tensors, offsets, twin, cotangents, call.has_initial, call.transposed, call.final, wanted, rest[ctx.packed :], ctx.interval
+        )
+        computed = iter(found)
+        return (None, *[next(computed) if is_wanted else None for is_wanted in wanted])
+
+
+def _repeat(call: _Call, given: Sequence[torch.Tensor], initials: Sequence[Any] | None) -> list[torch.Tensor] | None:
+    """Outputs and final states of a call on a GPU like one before; None where there was none. Nothing is kept there."""
+    recurrence = call.recurrence
+    if not given[0].is_cuda or recurrence.repeats is None:
+        return None
+    names = [state.name for state in recurrence.declaration.states]
+    initial = None if initials is None else {name: state for name, state in zip(names, initials) if state is not None}
+    offsets = call.offsets if call.twin is None else (call.offsets, call.twin)
+    found = recurrence.repeats.call(tuple(given), {}, initial, call.final, None, offsets, call.transposed)
+    if found is NotImplemented:
+        return None
+    results = list(found) if isinstance(found, tuple) else [found]
+    if call.final and isinstance(results[-1], dict):
+        results[-1:] = results[-1].values()
+    return results
 
 
 def complete(name: str, dims: tuple[tuple[str, int], ...], types: tuple[str | None, ...], target: str | None = None) -> str:
@@ -492,24 +583,30 @@ def call(
     states = [state for state in initials or () if state is not None]
     has_initial = [state is not None for state in initials or ()]
     count = len(declaration.outputs)
-    if _is_plain([*given, *states]):
-        computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed, twin)
-        results = computed + last
+    tensors = [*given, *states]
+    wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() else []
+    if _is_quiet(tensors):
+        if any(wanted):
+            results = list(
+                _Differentiated.apply(
+                    _Call(recurrence, has_initial, bool(final), offsets, twin, states_transposed, kept_bytes), *tensors
+                )
+            )
+        else:
+            computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed, twin)
+            results = computed + last
     else:
-        tensors = [*given, *states]
-        wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() and not given[0].is_cuda else []
         offsets = twin if twin is not None and given[0].is_cuda else offsets
         results = _forward(tensors, offsets, recurrence.handle, has_initial, states_transposed, bool(final), wanted, kept_bytes)
         results = results[: count + len(declaration.states)] if final else results[:count]
     return recurrence.arrange(results[:count], results[count:], bool(final))
 
 
-def _is_plain(tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether nobody looks on: no gradient, no tracing, no mode or transformation that an operator would be seen by. Going by the
-    operator takes 0.1 ms, longer than a token."""
+def _is_quiet(tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether nobody looks on: no tracing, no mode or transformation that an operator would be seen by. Going by the operator
+    takes 0.1 ms, longer than a token."""
     return (
         not torch.compiler.is_compiling()
-        and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
         and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta for tensor in tensors)
         and torch._C._len_torch_dispatch_stack() == 0
         and torch._C._functorch.peek_interpreter_stack() is None

@@ -135,6 +135,55 @@ def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> 
     return offsets, offsets if twin is None else twin
 
 
+def _enter(index: int) -> Any:
+    """What makes a GPU the current one, for a while."""
+    if not _native.has_cuda_context() and torch.cuda.is_initialized():
+        torch.cuda.current_stream(index).query()  # a new thread has no context until something needs one
+    return _nothing if torch.cuda.current_device() == index else torch.cuda.device(index)
+
+
+def _read(
+    recurrence: Recurrence,
+    given: Sequence[Any],
+    initials: Sequence[Any] | None,
+    offsets: Any,
+    twin: Any,
+    transposed: bool,
+    finals: Sequence[Any] | bool = False,
+) -> tuple[_native.Call, Any]:
+    """A call on the current GPU; and what it reads, which must stay until the work is in the stream: copies whose memory PyTorch would
+    give to what is made next."""
+    from .torch import show
+
+    device, declaration = given[0].device, recurrence.declaration
+    inputs = len(declaration.inputs)
+    if not all(tensor.is_contiguous() for tensor in given):
+        values = (*declaration.inputs, *declaration.params)
+        given = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
+    starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
+    on_host, on_gpu = _split_offsets(offsets, twin, device, recurrence.name)
+    placed = None if on_gpu is None else place_offsets(on_gpu, device.index)
+    call = _native.Call(
+        recurrence.signature,
+        [show(tensor) for tensor in given],
+        None if starts is None else [show(state) for state in starts],
+        show(on_host),
+        transposed,
+        None,
+        device.index,
+        show(placed),
+        None if isinstance(finals, bool) else [show(state) for state in finals],
+    )
+    return call, (given, starts, placed)
+
+
+def _check(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device) -> None:
+    """That the kernels are for a GPU, and loaded there."""
+    if not loaded.kernel.is_for_gpu:
+        raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, and the saved kernel is for '{recurrence.target}'")
+    _prepare(loaded, device.index, recurrence.name)
+
+
 def run(
     recurrence: Recurrence,
     given: Sequence[Any],
@@ -145,42 +194,20 @@ def run(
     twin: Any,
     transposed: bool,
     every: int = 0,
+    gradients: tuple[str, ...] | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
-    tokens, where they are wanted."""
+    tokens, where they are wanted. For ``gradients`` nothing is kept: they find states again."""
     from .torch import allocate, show
     from .torch_kept import allocate as allocate_kept
 
     device = given[0].device
     index = device.index
-    declaration = recurrence.declaration
-    inputs = len(declaration.inputs)
-    if not _native.has_cuda_context() and torch.cuda.is_initialized():
-        torch.cuda.current_stream(index).query()  # a new thread has no context until something needs one
-    with _nothing if torch.cuda.current_device() == index else torch.cuda.device(index):
-        if not all(tensor.is_contiguous() for tensor in given):
-            values = (*declaration.inputs, *declaration.params)
-            laid_out = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
-        else:
-            laid_out = list(given)
-        starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
-        on_host, on_gpu = _split_offsets(offsets, twin, device, recurrence.name)
-        placed = None if on_gpu is None else place_offsets(on_gpu, index)
-        call = _native.Call(
-            recurrence.signature,
-            [show(tensor) for tensor in laid_out],
-            None if starts is None else [show(state) for state in starts],
-            show(on_host),
-            transposed,
-            None,
-            index,
-            show(placed),
-            None if isinstance(finals, bool) else [show(state) for state in finals],
-        )
-        loaded = recurrence.obtain(call.key, find_target(recurrence, device))
-        if not loaded.kernel.is_for_gpu:
-            raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, and the saved kernel is for '{recurrence.target}'")
-        _prepare(loaded, index, recurrence.name)
+    with _enter(index):
+        call, read = _read(recurrence, given, initials, offsets, twin, transposed, finals)
+        target = find_target(recurrence, device)
+        loaded = recurrence.obtain_trained(call.key, gradients, target)
+        _check(recurrence, loaded, device)
         output_shapes, state_shapes = call.shapes(loaded.kernel)
         made = allocate(output_shapes, loaded.output_types, given[0]) if outputs is None or any(x is None for x in outputs) else []
         results = made if outputs is None else [made[i] if tensor is None else tensor for i, tensor in enumerate(outputs)]
@@ -202,9 +229,45 @@ def run(
             kept=[show(state) for state in flat],
             kept_interval=every,
         )
+        del read
     if every:
         return results, list(states), kept
     recurrence.learn(
         call, loaded.kernel, list(given), initials, outputs, finals, offsets if twin is None else (offsets, twin), results, list(states), size
     )
     return results, list(states), kept
+
+
+def run_backward(
+    recurrence: Recurrence,
+    given: Sequence[torch.Tensor],
+    initials: Sequence[Any] | None,
+    offsets: Any,
+    twin: Any,
+    cotangents: tuple[Sequence[Any], Sequence[Any]],
+    gradients: tuple[Sequence[Any], Sequence[Any]],
+    transposed: bool,
+    wanted: tuple[str, ...],
+) -> None:
+    """The gradients, from cotangents of outputs and final states: those of inputs and params, and of initial states."""
+    from .torch import show
+
+    device = given[0].device
+    with _enter(device.index):
+        call, read = _read(recurrence, given, initials, offsets, twin, transposed)
+        loaded = recurrence.obtain_gradient_of(call.key, wanted, find_target(recurrence, device))
+        _check(recurrence, loaded, device)
+        outputs, finals = ([_lay_out(recurrence, x, leading, "a cotangent") for x in tensors] for tensors, leading in zip(cotangents, (3, 2)))
+        size = call.count_workspace_bytes(loaded.kernel, backward=True)
+        workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
+        call.run_backward_on_gpu(
+            loaded.kernel,
+            [show(tensor) for tensor in outputs],
+            [show(tensor) for tensor in finals],
+            [show(tensor) for tensor in gradients[0]],
+            [show(tensor) for tensor in gradients[1]],
+            0 if workspace is None else workspace.data_ptr(),
+            size,
+            _get_stream(device.index),
+        )
+        del read

@@ -57,6 +57,31 @@ def test_the_processor_beside(gdn, inputs):
     assert error_of(o, gdn(**inputs)) < 1e-6
 
 
-def test_a_gradient_is_refused(gdn, inputs):
-    with pytest.raises(recur.NoGradientError, match="a gradient is asked for on a GPU, for which there are no kernels of gradients"):
-        jax.grad(lambda v: gdn(**{**put(inputs), "v": v}).sum())(put(inputs)["v"])
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["as it is", "jit"])
+@pytest.mark.parametrize("bounds", [None, [0, 30, 30, 70]], ids=["batch", "packed"])
+def test_gradients_are_those_of_the_processor(gdn, wrap, bounds):
+    given = draw(B=2 if bounds is None else 1)
+    offsets = None if bounds is None else numpy.array(bounds)
+    state = numpy.random.default_rng(5).standard_normal((2 if bounds is None else 3, 4, 8, 16)).astype(numpy.float32)
+
+    def loss(arrays):
+        o, S = gdn(**{name: array for name, array in arrays.items() if name != "S"}, initial=arrays["S"], offsets=offsets, final=True)
+        return (o**2).sum() + S.sum()
+
+    derive = wrap(jax.grad(loss))
+    arrays = put({**given, "S": state})
+    got, again = derive(arrays), derive(arrays)
+    with jax.default_device(jax.devices("cpu")[0]):
+        want = jax.grad(loss)(put({**given, "S": state}))
+    for name, gradient in want.items():
+        assert error_of(got[name], gradient) < 1e-4, name
+        assert numpy.array_equal(got[name], again[name]), name
+
+
+def test_a_gradient_under_vmap(gdn, inputs):
+    given = put({name: numpy.stack([array, array[::-1]]) for name, array in inputs.items()})
+    derive = jax.grad(lambda x: (gdn(**x) ** 2).sum())
+    mapped = jax.jit(jax.vmap(derive))(given)
+    for i in range(2):
+        for name, gradient in derive({name: array[i] for name, array in given.items()}).items():
+            assert error_of(mapped[name][i], gradient) < 1e-5, name

@@ -309,13 +309,13 @@ def test_gradients(gdn):
 def test_gradients_that_nobody_wants_are_left_out(gdn, names, monkeypatch):
     """What requires none has none, the others are as beside all, and the kernel has no more than these."""
     asked = []
-    obtain = type(gdn).obtain_gradient
+    obtain = type(gdn).obtain_gradient_of
 
-    def watch(self, known, dtype, gradients=()):
+    def watch(self, key, gradients, target=None):
         asked.append(gradients)
-        return obtain(self, known, dtype, gradients)
+        return obtain(self, key, gradients, target)
 
-    monkeypatch.setattr(type(gdn), "obtain_gradient", watch)
+    monkeypatch.setattr(type(gdn), "obtain_gradient_of", watch)
 
     def derive(function, wanted):
         tensors = {**of_torch(draw(T=20)), "S": torch.ones(2, 4, 8, 16)}
@@ -333,6 +333,56 @@ def test_gradients_that_nobody_wants_are_left_out(gdn, names, monkeypatch):
         for name in names:
             assert error_of(some[name].numpy(), everything[name].numpy()) < 1e-5
     assert set(asked) == {(), tuple(names)}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_gradients_that_nobody_watches_have_the_bits_of_the_operators(gdn, packed):
+    """A mode must see the operators; else calls go past them, backward too."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    inputs = of_torch(draw(B=1, T=100))
+    state = torch.ones(3 if packed else 1, 4, 8, 16)
+    offsets = torch.tensor([0, 30, 30, 100]) if packed else None
+
+    def derive():
+        leaves = [tensor.clone().requires_grad_() for tensor in (*inputs.values(), state)]
+        o, S = gdn(*leaves[:-1], initial=leaves[-1], offsets=offsets, final=True)
+        loss = o.square().sum() + S.sum()
+        gradients = torch.autograd.grad(loss, leaves, retain_graph=True)
+        assert all(map(torch.equal, gradients, torch.autograd.grad(loss, leaves)))
+        return [o.detach(), S.detach(), *gradients]
+
+    alone = derive()
+    with Watch():
+        watched = derive()
+    assert all(map(torch.equal, alone, watched))
+    assert {"recur.forward.default", "recur.backward.default"} <= set(seen)
+
+
+def test_checkpoints_give_the_same_bits(gdn, inputs):
+    inputs = of_torch(inputs)
+
+    def derive(function):
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs.values()]
+        return torch.autograd.grad(function(*leaves).square().sum(), leaves)
+
+    again = derive(lambda *leaves: torch.utils.checkpoint.checkpoint(gdn, *leaves, use_reentrant=False))
+    assert all(map(torch.equal, derive(gdn), again))
+
+
+def test_there_is_no_second_derivative(gdn, inputs):
+    inputs = of_torch(inputs)
+    v = inputs["v"].requires_grad_()
+    (gradient,) = torch.autograd.grad(gdn(**inputs).square().sum(), v, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
 
 
 def test_gradients_beside_16_bits(gdn):
