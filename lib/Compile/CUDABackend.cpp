@@ -74,8 +74,8 @@ public:
   std::optional<std::string> explainNoSegments(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                const KernelResources &resources) const override;
   std::string explainSegmentChoice(int64_t) const override {
-    return "auto takes it where multiprocessors are left over and it is faster, should every other call have gates too "
-           "weak to forget anything";
+    return "auto takes it only where the GPU is not full and it would be faster even if half of the calls had weak "
+           "gates, which forget nothing";
   }
   bool summarisesSegments() const override { return false; }
   /// Where all multiprocessors have heads, the plan `step` takes as long for 8 tokens as chunks do, as measured.

@@ -349,3 +349,15 @@ def test_pieces_are_gathered_from_arrays_that_lie_alike():
             recur._native.Gather([source, other], [piece])
     with pytest.raises(recur.ArgumentError, match="each array must be float32, bfloat16 or float16"):
         recur._native.Gather([source.astype(int)], [])
+
+
+def test_the_last_tokens_are_one_state():
+    """Of a long delay; a sequence that is cut goes on from it."""
+    recurrence = recur.define("recurrence f { dim K input x: [K] output o = x - delay(x, 20) }", quick=True)
+    x = numpy.random.default_rng(0).standard_normal((2, 50, 3, 4)).astype(numpy.float32)
+    whole, last = recurrence(x, final=True)
+    assert numpy.array_equal(last, x[:, 30:].swapaxes(1, 2))
+    first, last = recurrence(x[:, :13], final=True)
+    rest = recurrence(x[:, 13:], initial={"x_last20": last})
+    assert numpy.array_equal(numpy.concatenate([first, rest], 1), whole)
+    assert numpy.array_equal(whole[:, 20:], x[:, 20:] - x[:, :-20])
