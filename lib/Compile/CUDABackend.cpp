@@ -34,7 +34,8 @@ public:
 
   /// The image of all kernels. Where the assembler finds fault with a chain that takes summaries of segments, it does
   /// without. What it finds at fault in phases makes the plain plan take their place, then one whose registers hold
-  /// nothing of the next chunk; a kernel of plan `step` is left out for it. Notes say so.
+  /// nothing of the next chunk; a kernel of plan `step` is left out for it, and one of a gradient stays slow. Notes say
+  /// so.
   Expected<std::string> makeImage();
 
   struct Made {
@@ -45,6 +46,8 @@ public:
     std::unique_ptr<Module> code;
     bool isStep = false;
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
+    bool isOfGradient = false;  // which has no other kernel: a slow one is kept
+    bool isSlow = false;        // the assembler finds it at fault in its last plan
   };
   ArrayRef<Made> getMade() const { return made; }
 
@@ -55,6 +58,8 @@ private:
   Expected<std::string> emitAll();
   /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
   Expected<bool> avoid(ArrayRef<Fault> faults);
+  /// Whether it is of a kernel that is kept all the same.
+  bool isKept(const Fault &fault) const;
   /// Gives the kernels of the interface what their code in the end needs; those that were left out are not there.
   void complete(codegen::KernelInterface &interface);
 
@@ -437,7 +442,9 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
-  return add(std::move(module), CUDAForm::AllInChain, {symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}});
+  Made kernel{symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}};
+  kernel.isOfGradient = program.getBackward() || program.getKeeps();
+  return add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
 }
 
 std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addSums(StringRef symbol) {
@@ -503,9 +510,14 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
     if (thinOut(*kernel.code, kernel.plan, own))
       return true;
     bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
-    if (own.empty() || (!isInPhases && !isSpare && !couldWait))
+    if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !kernel.isOfGradient))
       continue;
     std::string why = toString(refuseFaults(own));
+    if (!isInPhases && !couldWait && kernel.isOfGradient) {
+      listings.notes.push_back("'" + kernel.symbol + "' has more numbers than registers: " + why);
+      kernel.isSlow = true;
+      return true;
+    }
     if (isOfSummaries(kernel.plan, own)) {
       if (pipeline.plan == Plan::Segment)
         listings.notes.push_back("'" + kernel.symbol + "' does not summarise segments: " + why);
@@ -546,6 +558,12 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   return false;
 }
 
+bool CUDAKernelMaker::isKept(const Fault &fault) const {
+  return any_of(made, [&](const Made &one) {
+    return one.isSlow && any_of(one.plan.launches, [&](const auto &launch) { return launch.symbol == fault.kernel; });
+  });
+}
+
 /// The cubin; or PTX, which the driver compiles, where nobody asked for a cubin and there is no assembler.
 Expected<std::string> CUDAKernelMaker::makeImage() {
   Expected<std::string> assembler = findAssembler();
@@ -565,6 +583,7 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
     Expected<Cubin> cubin = assemble(*ptx, pipeline.target.name);
     if (!cubin)
       return cubin.takeError();
+    erase_if(cubin->faults, [&](const Fault &fault) { return isKept(fault); });
     if (cubin->faults.empty()) {
       listings.cubin = cubin->bytes;
       listings.registers = cubin->registers;

@@ -70,6 +70,9 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     for what is made of inputs by elementwise functions, decays and interactions: that is made again. A program whose states go
     through anything but reads, advances and elementwise functions stays as it is.
 
+    The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. What a chunk adds
+    to the gradient of a param is late, and a phase `_sums` adds it up.
+
     With `outputs-in-chain` the chain does all that can be done with rows of values one step behind another: it reads and
     advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by number;
     outputs that are made so are its own. What no state enters is still done early, so that as little as can be goes from chunk
