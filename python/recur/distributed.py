@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -831,3 +831,22 @@ def _prepare(
             if state is not None and len(state) != len(ends) - 1:
                 raise ArgumentError(f"{name}: the initial state '{value.name}' has {len(state)} rows for {len(ends) - 1} sequences")
     return whole, given, states, ends, bool(final)
+
+
+class Module(tensors.Module):
+    """A recurrence as a module whose sequences are shared out over the processes of a mesh of one side, or over one side of a
+    mesh: that of tokens. `heads` are the module's own, which are some of all where another side of the mesh shares heads out. The
+    gradients of its parameters are those of the process's own tokens, which data parallelism sums over that side as over others."""
+
+    def __init__(
+        self, recurrence: Recurrence, heads: int, dims: Mapping[str, int], mesh: Any, side: str | None = None, layout: str = "contiguous",
+        **params: torch.Tensor,
+    ) -> None:  # fmt: skip
+        super().__init__(recurrence, heads, dims, **params)
+        if side is None and mesh.ndim != 1:
+            raise ArgumentError(f"{recurrence.name}: the mesh has {mesh.ndim} sides, and side= does not say which is that of tokens")
+        self.mesh, self.side, self.layout = mesh, side, layout
+
+    def forward(self, *inputs: torch.Tensor, **options: Any) -> Any:
+        """A call on the process's own tokens, with the options of :meth:`recur.Recurrence.__call__`."""
+        return super().forward(*inputs, group=self.mesh.get_group(self.side), layout=self.layout, **options)

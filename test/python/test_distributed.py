@@ -321,6 +321,35 @@ def test_known_names(layout):
     run_processes(3, hold_known_names, layout, [0, 10, 38, 54])
 
 
+def hold_module(rank, count):
+    from torch.distributed.device_mesh import init_device_mesh
+
+    recurrence, arrays, _ = prepare("mamba2_layer")
+    inputs = len(recurrence.declaration.inputs)
+    params = {value.name: x.detach() for value, x in zip(recurrence.declaration.params, arrays[inputs:])}
+    heads, dims = arrays[0].shape[2], {**read_dims("mamba2_layer"), "parts": params["w"].shape[-1]}
+    whole = recur.torch.Module(recurrence, heads, dims, **{n: x.clone() for n, x in params.items()})
+    given = [x.detach() for x in arrays[:inputs]]
+    wanted = whole(*given)
+    weigh(wanted, 0, 70).backward()
+    mesh = init_device_mesh("cpu", (2, count // 2), mesh_dim_names=("others", "tokens"))
+    place, ranks = mesh.get_local_rank("tokens"), mesh.size(1)
+    begin, end = split(ranks, 70, is_even=True)[place : place + 2]
+    for at in (mesh["tokens"], None), (mesh, "tokens"):
+        module = distributed.Module(recurrence, heads, dims, *at, **{n: x.clone() for n, x in params.items()})
+        output = module(*(x[:, begin:end] for x in given))
+        assert is_near(output.detach(), wanted.detach()[:, begin:end], 2e-5)
+        weigh(output, begin, end).backward()
+        for own, other in zip(module.parameters(), whole.parameters()):
+            torch.distributed.all_reduce(own.grad, group=mesh.get_group("tokens"))
+            assert is_near(own.grad, other.grad, 1e-4)
+    expect("the mesh has 2 sides", lambda: distributed.Module(recurrence, heads, dims, mesh, **params))
+
+
+def test_a_module_on_a_mesh():
+    run_processes(4, hold_module)
+
+
 def hold_types(rank, count):
     recurrence, arrays, _ = prepare("gated_delta_net")
     mixed = [x.detach().to(torch.bfloat16 if place < 3 else torch.float32).requires_grad_() for place, x in enumerate(arrays)]
