@@ -243,12 +243,12 @@ private:
       own *= info.shape[i];
     if (info.kind == RECUR_STATE) {
       int64_t sequences = choices.sequences ? choices.sequences : shape.B;
-      size_t size = size_t(sequences * shape.H * own) * sizeof(float);
+      size_t count = size_t(sequences * shape.H * own), size = count * (info.dtype == RECUR_F32 ? 4 : 2);
       addState(info.name, shape.T <= fewTokens ? size : 0);
       bool isFinal = states.at(info.name).isListed;
       states.at(info.name).isListed = true;
       if (choices.keepsStates && !isFinal)
-        addKept(size * size_t(shape.T));
+        addKept(count * sizeof(float) * size_t(shape.T));
       return;
     }
     count *= own;

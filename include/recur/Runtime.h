@@ -59,13 +59,13 @@ typedef struct recur_array {
 } recur_array;
 
 /* One head of one sequence. Inputs, params, initial states, outputs, final states, each in the order of declaration.
- * An initial and a final state may be the same memory. */
+ * An initial and a final state may be the same memory. A processor's kernels have states in float32. */
 typedef void (*recur_kernel)(const recur_array *arrays, int64_t tokens, void *workspace);
 
 typedef struct recur_array_info {
   const char *name;
   int32_t kind;     /* recur_kind */
-  int32_t dtype;    /* recur_dtype; states are RECUR_F32 */
+  int32_t dtype;    /* recur_dtype: of a state, of what a call begins and ends with; between, states are float32 */
   int32_t shared;   /* not 0: an input with one value for a group of heads */
   int32_t rank;     /* 0 to 2 */
   int64_t shape[2]; /* of one token, or of one head for params and states */

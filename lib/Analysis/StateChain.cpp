@@ -113,13 +113,12 @@ bool ChainFinder::takeAround(Operation &op) {
     chain.initial = load;
     state = whole(load.getTile());
     chain.keys = tileOf(state).getShape().back();
-    return isOnly && load.getArray().getType().getElementType().isF32() && tileOf(state).getRank() == 2 &&
-           isState(state);
+    return isOnly && tileOf(state).getRank() == 2 && isState(state);
   }
   if (auto store = dyn_cast<StoreOp>(op)) {
     bool isOnly = !chain.final && chain.loop && whole(store.getTile()) == state;
     chain.final = store;
-    return isOnly && store.getArray().getType().getElementType().isF32();
+    return isOnly;
   }
   auto loop = dyn_cast<scf::ForOp>(op);
   if (!loop || chain.loop || !state || loop.getNumResults())

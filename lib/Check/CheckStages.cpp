@@ -305,8 +305,9 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   for (dgps::StateOp state : recurrence.getStates())
     if (options.plan == Plan::Step)
       states.push_back(state.getName().str());
-  auto run = [engine = *engine, states, isHost = options.target.isCPU()](const data::Data &data) {
-    return isHost ? engine->run(data) : runInEveryWay(*engine, data, states);
+  auto run = [engine = *engine, states, types = options.dataTypes,
+              isHost = options.target.isCPU()](const data::Data &data) {
+    return isHost ? engine->run(data) : runInEveryWay(*engine, data, states, types);
   };
   return makeKernelStage(recurrence, options, std::move(run));
 }

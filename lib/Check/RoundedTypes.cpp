@@ -30,7 +30,8 @@ Expected<RoundedTypes> check::findRoundedTypes(dgps::RecurrenceOp recurrence, co
   };
   add(program.getInputs(), backward);
   add(program.getParams(), backward);
-  add(program.getStates(), true);
+  // Forward, a final state is held to its own type besides, and what goes on from a state is not rounded with it.
+  add(program.getStates(), backward);
   add(program.getOutputs(), !backward);
   return types;
 }

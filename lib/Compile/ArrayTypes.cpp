@@ -50,8 +50,6 @@ Error compile::checkArrayTypes(ArrayRef<dgps::RecurrenceOp> recurrences, const D
         if (StringRef kind = getKind(recurrence, name); output.getName() == name && !kind.empty())
           return makeError("--dtype: '" + name + "' is " + kind + " and an output of '" + recurrence.getSymName() +
                            "', and could be either; give one of them another name");
-    if (is_contained(states, name) && type != DataType::F32)
-      return makeError("--dtype: state '" + name + "' is f32: kernels take and leave states as they keep them");
   }
   return Error::success();
 }

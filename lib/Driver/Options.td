@@ -53,7 +53,7 @@ def target : Joined<["--"], "target=">, MetaVarName<"NAME">, Group<TargetGroup>,
 def target_separate : Separate<["--"], "target">, Alias<target>, Group<TargetGroup>, Visibility<withTarget>;
 defm prefix : Valued<"prefix", "PREFIX", "put PREFIX before every name in the header and the object", TargetGroup, [BuildVerb]>;
 def dtype : Joined<["--"], "dtype=">, MetaVarName<"TYPES">, Group<TargetGroup>, Visibility<withSpec>,
-            HelpText<"types of the data: f32 (default), bf16 or f16, and others by name: bf16,g=f32,beta=f32">,
+            HelpText<"types of the data: f32 (default), bf16 or f16, and others by name, states too: bf16,g=f32,S=bf16">,
             HelpTextForVariants<[RunVerb], "type of the arrays written: f64, f32, f16 or bf16 (default: the engine's), and of kernels others by name">;
 def dtype_separate : Separate<["--"], "dtype">, Alias<dtype>, Group<TargetGroup>, Visibility<withSpec>;
 defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chunk, tile, host", TargetGroup, [RunVerb]>;

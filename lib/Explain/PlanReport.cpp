@@ -1,4 +1,5 @@
 #include "Explain/PlanReport.h"
+#include "Analysis/StoredTypes.h"
 #include "Codegen/Embed/KernelInterface.h"
 #include "Compile/Backend.h"
 #include "Compile/KernelPlans.h"
@@ -26,7 +27,7 @@ static int64_t countStateBytes(dgps::RecurrenceOp recurrence) {
     int64_t count = 1;
     for (int64_t side : cast<dgps::RealType>(state.getType()).getShape())
       count *= side;
-    bytes += count * int64_t(sizeof(float));
+    bytes += count * getByteSize(analysis::getStoredDataType(state.getStored()));
   }
   return bytes;
 }

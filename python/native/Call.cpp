@@ -196,9 +196,8 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   if (!view.open(object))
     refuse(what + describeNoArray(object, declared.name));
   checkPlace(view, what);
-  if (kind.isState ? view.type != Type::F32 : !isFloat(view.type))
-    refuse(what + " has elements of " + printType(object) + "; " +
-           (kind.isState ? "states are float32" : "there are kernels for float32, bfloat16 and float16") +
+  if (!isFloat(view.type))
+    refuse(what + " has elements of " + printType(object) + "; there are kernels for float32, bfloat16 and float16" +
            suggestFloats(object, declared.name));
   if (view.sides != leading + int(declared.shape.size()))
     refuse(what + " has the shape " + ::printShape(view) + "; it should be " + printShape(declared, kind));

@@ -820,6 +820,11 @@ def _prepare(
     for value, state in zip(whole.declaration.states, states):
         if state is not None and not isinstance(state, torch.Tensor):
             raise ArgumentError(f"{name}: the initial state '{value.name}' is no tensor, but a {type(state).__name__}")
+        if state is not None and state.dtype != torch.float32:
+            raise ArgumentError(
+                f"{name}: with group= states are float32, as processes exchange them, and '{value.name}' is {state.dtype}; "
+                f"write {value.name}.float()"
+            )
     ends = None
     if offsets is not None:
         ends = [int(offset) for offset in torch.as_tensor(offsets).tolist()]

@@ -405,7 +405,7 @@ class Recurrence:
     ) -> Any:
         """Computes the outputs.
 
-        initial: the states before the first token, as a mapping of names to float32 arrays ``[B, H, ...]``, or as the array itself
+        initial: the states before the first token, as a mapping of names to arrays ``[B, H, ...]``, or as the array itself
             where there is one state. What is left out is zero.
         final: True to give the states after the last token too, last in the result: the array where there is one
             state, else a mapping. An array, or a mapping, to write them to; it may be the initial one.

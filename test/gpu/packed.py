@@ -70,7 +70,7 @@ class Data:
         self.given, self.strides, self.bytes = [], [], []
         for info, final in library.arrays:
             own = int(np.prod(info.shape[: info.rank])) if info.rank else 1
-            width = 4 if info.kind == STATE or info.dtype == 0 else 2
+            width = 4 if info.dtype == 0 else 2
             rows = {PARAM: 1, STATE: N}.get(info.kind, T)
             self.strides.append(0 if info.kind == PARAM else own * H * width)
             self.bytes.append(rows * H * own * width)

@@ -45,7 +45,7 @@ MISTAKES = [
     ("heads", change("g", lambda a: a[:, :, :3]), "H is 3 in 'g', but 4 in 'v'; it is [B, T, H, ...]"),
     ("groups", change("k", lambda a: a[:, :, :1]), "Hq is 1 in 'k', but 2 in 'q'; it is [B, T, Hq, ...]"),
     ("groups that do not divide", lambda i: {**i, **{n: numpy.repeat(i[n], 2, 2)[:, :, :3] for n in "qk"}}, "Hq = 3 does not divide H = 4"),
-    ("type of a state", lambda i: {**i, "initial": STATE.astype(numpy.float16)}, "the initial state 'S' has elements of float16; states are float32; write S.astype('float32')"),
+    ("type of a state", lambda i: {**i, "initial": STATE.astype(float)}, "the initial state 'S' has elements of float64; there are kernels for float32, bfloat16 and float16; write S.astype('float32')"),
     ("rank of a state", lambda i: {**i, "initial": STATE[0]}, "the initial state 'S' has the shape [4, 8, 16]; it should be [B, H, V, K]"),
     ("sides of a state", lambda i: {**i, "initial": STATE.swapaxes(2, 3)}, "V is 16 in 'S', but 8 in 'v'; its last two sides seem to be swapped: states_transposed=True takes it as it lies. States of recur.fla are [K, V], those of recur.library [V, K]"),
     ("sequences of a state", lambda i: {**i, "initial": STATE[:1]}, "B is 1 in 'S', but 2 in 'q'; it is [B, H, ...]"),

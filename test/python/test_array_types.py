@@ -71,9 +71,27 @@ def test_outputs_have_the_16_bits_of_vectors(text, narrow, result):
     assert o.dtype == result and error_of(o.astype(FLOAT), recurrence(**widen(given))) < 8e-3
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_states_of_16_bits(gdn, inputs, copies, transposed):
+    """They are taken as they are, and final states are of the same type."""
+    turn = (lambda state: numpy.ascontiguousarray(state.swapaxes(2, 3))) if transposed else lambda state: state
+    mixed, narrow = mix(inputs), turn(STATE.astype(BF16))
+    options = {"states_transposed": transposed}
+    o, S = gdn(**mixed, initial=narrow, final=True, **options)
+    want, state = gdn(**widen(mixed), initial=narrow.astype(FLOAT), final=True, **options)
+    assert S.dtype == BF16 and S.shape == state.shape and not copies
+    assert error_of(o.astype(FLOAT), want) < 4e-3 and error_of(S.astype(FLOAT), state) < 4e-3
+    again = narrow.copy()
+    p, same = gdn(**mixed, initial=again, final=again, **options)
+    assert same is again and numpy.array_equal(again, S) and numpy.array_equal(p, o)
+    fresh = numpy.zeros(S.shape, BF16)  # of no initial state, whose type is that of what is written to
+    gdn(**mixed, final=fresh, **options)
+    assert error_of(fresh.astype(FLOAT), gdn(**mixed, final=True, **options)[1]) < 4e-3
+
+
 def test_a_bound_call(gdn):
     inputs = draw(T=1)
-    given, state = mix(inputs), STATE.copy()
+    given, state = mix(inputs), STATE.astype(BF16)
     want, last = gdn(**given, initial=state, final=True)
     step = gdn.bind(**given, initial=state, final=state)
     assert numpy.array_equal(step(), want) and step.result.dtype == BF16 and numpy.array_equal(state, last)
@@ -89,6 +107,8 @@ def test_compiled_ahead_and_saved(gdn, inputs, tmp_path, monkeypatch):
     assert numpy.array_equal(saved(**mixed), want)
     with pytest.raises(recur.ArgumentError, match="the saved kernel has the input 'g' in float32, and the array is bfloat16"):
         saved(**mix(inputs, wide=("beta",)))
+    with pytest.raises(recur.ArgumentError, match="the saved kernel has the state 'S' in float32, and the array is bfloat16"):
+        saved(**mixed, initial=STATE.astype(BF16))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +127,7 @@ def test_mistakes_of_a_dtype(gdn, dtype, message):
 
 
 def test_a_check_of_types(gdn):
-    gdn.check(K=16, V=8, dtype="bfloat16,g=float32")
+    gdn.check(K=16, V=8, dtype="bfloat16,g=float32,S=bfloat16")
 
 
 def test_complex_values():
@@ -129,24 +149,29 @@ def test_delays():
     first, states = layer(**{n: a[:, :5] for n, a in given.items()}, **params, final=True)
     rest, _ = layer(**{n: a[:, 5:] for n, a in given.items()}, **params, initial=states, final=True)
     assert whole.dtype == BF16 and error_of(numpy.concatenate([first, rest], 1).astype(FLOAT), whole.astype(FLOAT)) < 1e-2
+    narrow = {n: state.astype(BF16) for n, state in states.items()}
+    rest, last = layer(**{n: a[:, 5:] for n, a in given.items()}, **params, initial=narrow, final=True)
+    assert {n: state.dtype for n, state in last.items()} == dict.fromkeys(states, BF16)
+    assert error_of(rest.astype(FLOAT), whole[:, 5:].astype(FLOAT)) < 2e-2
 
 
 def test_jax(gdn, inputs):
     jax = pytest.importorskip("jax")
     mixed = {name: jax.numpy.asarray(array) for name, array in mix(inputs).items()}
-    want, last = gdn(**mix(inputs), initial=STATE, final=True)
-    o, S = jax.jit(lambda i, s: gdn(**i, initial=s, final=True))(mixed, jax.numpy.asarray(STATE))
-    assert o.dtype == BF16 and S.dtype == FLOAT and numpy.array_equal(o, want) and numpy.array_equal(S, last)
-    o, S = jax.vmap(lambda i, s: gdn(**i, initial=s, final=True))(*jax.tree.map(lambda a: a[None], (mixed, jax.numpy.asarray(STATE))))
+    narrow = STATE.astype(BF16)
+    want, last = gdn(**mix(inputs), initial=narrow, final=True)
+    o, S = jax.jit(lambda i, s: gdn(**i, initial=s, final=True))(mixed, jax.numpy.asarray(narrow))
+    assert o.dtype == S.dtype == BF16 and numpy.array_equal(o, want) and numpy.array_equal(S, last)
+    o, S = jax.vmap(lambda i, s: gdn(**i, initial=s, final=True))(*jax.tree.map(lambda a: a[None], (mixed, jax.numpy.asarray(narrow))))
     assert numpy.array_equal(o[0], want) and numpy.array_equal(S[0], last)
 
     def loss(i, s):
         o, S = gdn(**i, initial=s, final=True)
         return (o.astype(FLOAT) ** 2).sum() + (S.astype(FLOAT) ** 2).sum()
 
-    got = jax.grad(loss, (0, 1))(mixed, jax.numpy.asarray(STATE))
-    want = jax.grad(loss, (0, 1))(*jax.tree.map(lambda a: a.astype(FLOAT), (mixed, jax.numpy.asarray(STATE))))
-    for gradient, reference, of in zip(*map(jax.tree.leaves, (got, want, (mixed, STATE)))):
+    got = jax.grad(loss, (0, 1))(mixed, jax.numpy.asarray(narrow))
+    want = jax.grad(loss, (0, 1))(*jax.tree.map(lambda a: a.astype(FLOAT), (mixed, jax.numpy.asarray(narrow))))
+    for gradient, reference, of in zip(*map(jax.tree.leaves, (got, want, (mixed, narrow)))):
         assert gradient.dtype == of.dtype and error_of(gradient.astype(FLOAT), reference) < 2e-2
 
 
@@ -177,9 +202,9 @@ def test_tensors_are_read_as_they_are(torch, gdn, inputs, copies, monkeypatch):
 
 def test_gradients_of_tensors(torch, gdn):
     """Each has the type of what it is of, that of a state too; and the operator is seen whole."""
-    inputs, state = draw(T=19), torch.from_numpy(STATE)
+    inputs, narrow = draw(T=19), torch.from_numpy(STATE).bfloat16()
 
-    def derive(given, function):
+    def derive(given, state, function):
         leaves = [tensor.detach().clone().requires_grad_() for tensor in (*given.values(), state)]
         o, S = function(*leaves[:-1], initial=leaves[-1], final=True)
         assert S.dtype == state.dtype
@@ -187,20 +212,20 @@ def test_gradients_of_tensors(torch, gdn):
         return o, [leaf.grad for leaf in leaves]
 
     mixed = of_torch(torch, inputs)
-    o, got = derive(mixed, gdn)
-    want, wide = derive({n: t.float() for n, t in mixed.items()}, gdn)
-    assert [gradient.dtype for gradient in got] == [tensor.dtype for tensor in (*mixed.values(), state)]
+    o, got = derive(mixed, narrow, gdn)
+    want, wide = derive({n: t.float() for n, t in mixed.items()}, narrow.float(), gdn)
+    assert [gradient.dtype for gradient in got] == [tensor.dtype for tensor in (*mixed.values(), narrow)]
     for gradient, reference in zip((o, *got), (want, *wide)):
         assert error_of(gradient.detach().float().numpy(), reference.detach().numpy()) < 2e-2
     compiled = torch.compile(lambda *a, **options: gdn(*a, **options), fullgraph=True, backend="aot_eager")
-    for gradient, reference in zip(derive(mixed, compiled)[1], got):
+    for gradient, reference in zip(derive(mixed, narrow, compiled)[1], got):
         assert torch.equal(gradient, reference)
-    arguments = ([*mixed.values(), state], None, gdn.handle, [True], False, True, [], None)
+    arguments = ([*mixed.values(), narrow], None, gdn.handle, [True], False, True, [], None)
     torch.library.opcheck(torch.ops.recur.forward, arguments, test_utils=("test_schema", "test_faketensor"))
 
 
 def test_bound_tensors(torch, gdn):
-    mixed, state = of_torch(torch, draw(T=1)), torch.from_numpy(STATE).clone()
+    mixed, state = of_torch(torch, draw(T=1)), torch.from_numpy(STATE).bfloat16()
     want, last = gdn(**mixed, initial=state.clone(), final=True)
     step = gdn.bind(**mixed, initial=state, final=state)
     assert torch.equal(step(), want) and torch.equal(state, last) and want.dtype == torch.bfloat16

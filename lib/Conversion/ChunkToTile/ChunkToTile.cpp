@@ -268,33 +268,35 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays, keptStateArrays;
   Type f32 = builder.getF32Type();
   auto storedType = [&](auto op) -> Type { return analysis::getStoredType(op.getStored(), context); };
-  auto addState = [&](auto state) {
+  auto addState = [&](auto state, Type element) {
     SmallVector<int64_t> shape = state.getCallerShape();
     bool isTransposed =
         machine.isCTA() && state.getTransposed(); // the tile says so itself, and has the program's sizes
     if (isTransposed)
       std::swap(shape[0], shape[1]);
-    return addArray(shape, f32, isTransposed);
+    return addArray(shape, element, isTransposed);
   };
+  // What a core's kernels begin and end with the runtime has in f32.
+  auto callerType = [&](chunk::StateOp state) { return machine.isCTA() ? storedType(state) : f32; };
   for (chunk::InputOp input : inputs)
     inputArrays[input] = addArray(chunk::arrayShape(input), storedType(input));
   for (chunk::ParamOp param : params)
     paramArrays.push_back(addArray(chunk::arrayShape(param), storedType(param)));
   for (chunk::StateOp state : states)
-    initialArrays.push_back(addState(state));
+    initialArrays.push_back(addState(state, callerType(state)));
   for (chunk::OutputOp output : outputs)
     outputArrays.push_back(addArray(chunk::arrayShape(output), storedType(output)));
   for (chunk::StateOp state : states)
-    finalArrays.push_back(addState(state));
+    finalArrays.push_back(addState(state, callerType(state)));
   for (chunk::TakeOp op : program.getTaken())
     phaseArrays[op] = addPhaseArray(body, op.getType(), op.getWhole(), op.getRounded());
   for (chunk::GiveOp op : program.getGiven())
     phaseArrays[op] = addPhaseArray(body, op.getValue().getType(), op.getWhole(), op.getRounded());
   for (chunk::KeptOp kept : program.getKept())
-    keptArrays[kept] = addState(kept);
+    keptArrays[kept] = addState(kept, f32);
   if (program.getKeeps())
     for (chunk::StateOp state : states)
-      keptStateArrays.push_back(addState(state));
+      keptStateArrays.push_back(addState(state, f32));
   Value allTokens = body.addArgument(builder.getI64Type(), loc);
 
   OpBuilder::InsertionGuard guard(builder);

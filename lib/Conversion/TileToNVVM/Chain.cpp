@@ -395,7 +395,7 @@ SmallVector<Value> ChainCode::loadState() {
   t.builder.setInsertionPointToEnd(choice.thenBlock());
   SmallVector<Value> numbers;
   forPlacesInState(array, [&](int64_t index, Value place) {
-    auto load = [&] { return t.load(place, f32); };
+    auto load = [&] { return t.convert(t.load(place, array.type.getElementType()), f32); };
     Value isColumn = hasColumn(array, index);
     numbers.push_back(isColumn ? t.choose(isColumn, load, t.number(0)) : load());
   });
@@ -408,7 +408,9 @@ SmallVector<Value> ChainCode::loadState() {
 void ChainCode::storeState(ValueRange state) {
   CallerArray array = kernel.findFinal();
   t.when(isPresent(t, array), [&] {
-    forPlacesInState(array, [&](int64_t index, Value place) { storeInState(array, index, state[index], place); });
+    forPlacesInState(array, [&](int64_t index, Value place) {
+      storeInState(array, index, t.convert(state[index], array.type.getElementType()), place);
+    });
   });
 }
 

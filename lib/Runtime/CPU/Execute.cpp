@@ -207,10 +207,10 @@ static void plan(Call &resolved) {
     units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
   resolved.slots = units < threads ? units : threads;
   resolved.slotBytes = getKernelBytes(recurrence, resolved.plan, resolved.segmented);
-  for (int32_t i = 0; call->states_transposed && i < recurrence->array_count; ++i) {
+  for (int32_t i = 0; i < recurrence->array_count; ++i) {
     const recur_array_info &info = recurrence->arrays[i];
-    if (info.kind == RECUR_STATE && info.rank == 2)
-      resolved.slotBytes += roundUp(info.shape[0] * info.shape[1] * int64_t(sizeof(float)));
+    if (info.kind == RECUR_STATE && ((call->states_transposed && info.rank == 2) || info.dtype != RECUR_F32))
+      resolved.slotBytes += countFloatBytes(info);
   }
 }
 

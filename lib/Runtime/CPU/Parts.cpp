@@ -1,4 +1,5 @@
 #include "Runtime/CPU/Parts.h"
+#include "Runtime/CPU/Numbers.h"
 #include "Runtime/CPU/Segments.h"
 #include <cstring>
 
@@ -17,23 +18,56 @@ static char *getData(const Call &call, const Part &part, const Argument &argumen
   return argument.at(sequence.entry, sequence.begin + part.begin, ownHead);
 }
 
+/// Visits the elements of a state by the kernel's rows: with the place in the kernel's array and in the caller's.
+template <typename Visit> static void forEachElement(const Argument &argument, Visit visit) {
+  if (!argument.isTransposed) {
+    for (int64_t i = 0; i < argument.elements; ++i)
+      visit(i, i);
+    return;
+  }
+  int64_t rows = argument.info->shape[0], columns = argument.info->shape[1];
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      visit(row * columns + column, column * rows + row);
+}
+
+/// Calls with the type as a constant, so that a loop over elements does not ask for it each time.
+template <typename Body> static void forType(int32_t type, Body body) {
+  type == RECUR_F32    ? body([] { return int32_t(RECUR_F32); })
+  : type == RECUR_BF16 ? body([] { return int32_t(RECUR_BF16); })
+                       : body([] { return int32_t(RECUR_F16); });
+}
+
+/// A state of the caller's as kernels have it: float32, by its rows.
+static void takeState(const Argument &argument, const char *from, float *to) {
+  if (!argument.isConverted()) {
+    memcpy(to, from, size_t(argument.elements) * sizeof(float));
+    return;
+  }
+  forType(argument.info->dtype, [&](auto type) {
+    forEachElement(argument, [&](int64_t own, int64_t given) { to[own] = readNumber(from, given, type()); });
+  });
+}
+/// And back, rounded once.
+static void giveState(const Argument &argument, const float *from, char *to) {
+  if (!argument.isConverted()) {
+    memcpy(to, from, size_t(argument.elements) * sizeof(float));
+    return;
+  }
+  forType(argument.info->dtype, [&](auto type) {
+    forEachElement(argument, [&](int64_t own, int64_t given) { writeNumber(to, given, type(), from[own]); });
+  });
+}
+
 void recur::runtime::readState(const Argument &argument, int64_t sequence, int64_t head, char *to) {
   if (!argument.data)
     memset(to, 0, size_t(argument.elements) * sizeof(float));
-  else if (argument.isTransposed)
-    transpose(reinterpret_cast<const float *>(argument.at(sequence, 0, head)), reinterpret_cast<float *>(to),
-              argument.info->shape[1], argument.info->shape[0]);
   else
-    memcpy(to, argument.at(sequence, 0, head), size_t(argument.elements) * sizeof(float));
+    takeState(argument, argument.at(sequence, 0, head), reinterpret_cast<float *>(to));
 }
 void recur::runtime::writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from) {
-  if (!argument.data || argument.elements == 0)
-    return;
-  if (argument.isTransposed)
-    transpose(reinterpret_cast<const float *>(from), reinterpret_cast<float *>(argument.at(sequence, 0, head)),
-              argument.info->shape[0], argument.info->shape[1]);
-  else
-    memcpy(argument.at(sequence, 0, head), from, size_t(argument.elements) * sizeof(float));
+  if (argument.data && argument.elements)
+    giveState(argument, reinterpret_cast<const float *>(from), argument.at(sequence, 0, head));
 }
 
 /// No tokens: nothing happens to the states, and final is initial.
@@ -42,7 +76,7 @@ static void copyStates(const Call &call, const recur_array *initial, const recur
     const Argument &argument = call.arguments[call.argumentCount - states + i];
     void *to = final[i].data;
     const void *from = initial[i].data;
-    size_t bytes = size_t(argument.elements * argument.elementBytes);
+    size_t bytes = size_t(argument.elements) * sizeof(float);
     if (to && from && to != from)
       memcpy(to, from, bytes);
     else if (to && !from)
@@ -54,7 +88,7 @@ static void copyStates(const Call &call, const recur_array *initial, const recur
 static void runPiece(const Call &call, const Part &part, bool isFirst, const recur_kernel_info &kernel,
                      char *workspace) {
   recur_array arrays[mostArguments];
-  char *free = workspace + call.slotBytes; // from its end: the caller's transposed states, as the kernel has them
+  char *free = workspace + call.slotBytes; // from its end: the caller's states where the kernel has them otherwise
   char *scratch[mostArguments];            // by the place of the state
   int32_t states = 0, firstInitial = 0, finals = 0;
   for (int32_t i = 0; i < call.argumentCount; ++i) {
@@ -62,18 +96,17 @@ static void runPiece(const Call &call, const Part &part, bool isFirst, const rec
     char *data = getData(call, part, argument);
     if (argument.role == Role::Initial) {
       firstInitial = states ? firstInitial : i;
-      if (argument.isTransposed)
-        scratch[states] = free -= roundUp(argument.elements * argument.elementBytes);
+      if (argument.isConverted())
+        scratch[states] = free -= countFloatBytes(*argument.info);
       if (part.before)
         data = getStateBefore(call, part.before, states);
-      else if (argument.isTransposed && data) {
-        transpose(reinterpret_cast<float *>(data), reinterpret_cast<float *>(scratch[states]), argument.info->shape[1],
-                  argument.info->shape[0]);
+      else if (argument.isConverted() && data) {
+        takeState(argument, data, reinterpret_cast<float *>(scratch[states]));
         data = scratch[states];
       }
       if (part.rowBefore >= 0) {
         char *row = call.getKept(states, part.rowBefore, part.unit % call.heads);
-        size_t bytes = size_t(argument.elements * argument.elementBytes);
+        size_t bytes = size_t(argument.elements) * sizeof(float);
         if (isFirst && data)
           memcpy(row, data, bytes);
         else if (isFirst && bytes)
@@ -88,7 +121,7 @@ static void runPiece(const Call &call, const Part &part, bool isFirst, const rec
         data = getStateBefore(call, part.after, finals);
       else if (!part.isLast)
         data = nullptr;
-      else if (argument.isTransposed && data)
+      else if (argument.isConverted() && data)
         data = scratch[finals];
       ++finals;
     }
@@ -101,9 +134,8 @@ static void runPiece(const Call &call, const Part &part, bool isFirst, const rec
     copyStates(call, arrays + firstInitial, final, states);
   for (int32_t i = 0; i < states && part.isLast && part.rowAfter < 0; ++i) {
     const Argument &argument = call.arguments[call.argumentCount - states + i];
-    if (argument.isTransposed && argument.data)
-      transpose(static_cast<float *>(final[i].data), reinterpret_cast<float *>(getData(call, part, argument)),
-                argument.info->shape[0], argument.info->shape[1]);
+    if (argument.isConverted() && argument.data && argument.elements)
+      giveState(argument, static_cast<const float *>(final[i].data), getData(call, part, argument));
   }
 }
 

@@ -15,7 +15,7 @@ struct Part {
   int64_t rowBefore = -1, rowAfter = -1;
 };
 
-/// Kernels have a state by its rows; a caller may have it by its columns.
+/// A matrix with its sides swapped.
 inline void transpose(const float *from, float *to, int64_t rows, int64_t columns) {
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)

@@ -5,6 +5,7 @@
 #include "Runtime/CUDA/Launch.h"
 #include "Runtime/CUDA/Sums.h"
 #include "Runtime/Common/Machine.h"
+#include "Runtime/Common/Message.h"
 
 using namespace recur::runtime;
 
@@ -357,7 +358,19 @@ recur_status Backward::run() {
 static bool canRun(const recur_recurrence *recurrence) { return cudaDevice.canRun(recurrence); }
 static recur_status refuse(const recur_recurrence *recurrence) { return cudaDevice.refuse(recurrence); }
 
+/// Parts of sequences begin and end with float32, as launches of other parts leave it.
+static recur_status checkStates(const recur_recurrence *recurrence) {
+  for (int32_t i = 0; i < recurrence->array_count; ++i)
+    if (const recur_array_info &info = recurrence->arrays[i]; info.kind == RECUR_STATE && info.dtype != RECUR_F32)
+      return fail(RECUR_NO_PLAN,
+                  "%s: the state '%s' is of 16 bits, with which there are no gradients on a GPU; build with it in f32",
+                  recurrence->name, info.name);
+  return RECUR_OK;
+}
+
 static recur_status execute(const Call &resolved) {
+  if (recur_status status = checkStates(resolved.recurrence))
+    return status;
   Device device;
   if (recur_status status = findDevice(resolved, device))
     return status;

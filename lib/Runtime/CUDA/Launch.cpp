@@ -492,6 +492,13 @@ static recur_status execute(const Call &resolved) {
                 "%s: the plan keeps states by a launch for each, for which sequence_offsets must be given beside "
                 "device_offsets",
                 resolved.recurrence->name);
+  for (int32_t i = 0; goesByRows && i < resolved.recurrence->array_count; ++i)
+    if (const recur_array_info &info = resolved.recurrence->arrays[i];
+        info.kind == RECUR_STATE && info.dtype != RECUR_F32)
+      return fail(RECUR_NO_PLAN,
+                  "%s: kept states are float32, and on a GPU a kernel that begins with one takes '%s' in 16 bits; keep "
+                  "those before every token (kept_interval 1), by plan step, or build with the state in f32",
+                  resolved.recurrence->name, info.name);
   return goesByRows ? runByRows(resolved, launchAll) : launchAll(resolved);
 }
 

@@ -24,6 +24,8 @@ struct Argument {
 
   bool isState() const { return info->kind == RECUR_STATE; }
   bool isKept() const { return role == Role::KeptOut || role == Role::KeptIn; }
+  /// A state that the caller has in 16 bits, or with its sides swapped: a processor's kernels have it otherwise.
+  bool isConverted() const { return isTransposed || (isState() && elementBytes != int64_t(sizeof(float))); }
   bool isWritten() const { return abi::getFacts(role).isWritten; }
   const char *getWord() const { return abi::getFacts(role).word; } // for messages
   char *at(int64_t sequence, int64_t token, int64_t head) const {

@@ -105,6 +105,17 @@ constexpr int64_t tiles = 2 * heads * 192, keptBytes = 2 * 5 * heads * state * 4
 // Behind these the gradients of mu of each sequence, and those of q of each head.
 constexpr int64_t sumsOfMu = tiles + keptBytes, headsOfQ = sumsOfMu + 64;
 
+TEST_F(Gradient, OfStatesOfSixteenBitsAreRefused) {
+  std::vector<recur_array_info> own(arrays, arrays + 5);
+  own[3].dtype = RECUR_BF16;
+  recurrence.arrays = own.data();
+  EXPECT_EQ(backward(), RECUR_NO_PLAN);
+  EXPECT_STREQ(recur_message(), "gdn: the state 'S' is of 16 bits, with which there are no gradients on a GPU; build "
+                                "with it in f32");
+  EXPECT_TRUE(fakeCUDA.all.empty());
+  recurrence.arrays = arrays;
+}
+
 TEST_F(Gradient, StatesComeFirstAndSumsLast) {
   ASSERT_EQ(backward(), RECUR_OK) << recur_message();
   EXPECT_EQ(call.workspace_bytes, headsOfQ + 2 * 300 * heads * keys * 2 + 64);

@@ -171,6 +171,25 @@ TEST_F(KeptStates, AtMultiplesOfPackedSequencesGoOneByOne) {
   }
 }
 
+/// Rows are float32, and a kernel of states in 16 bits cannot begin with one.
+TEST_F(KeptStates, OfSixteenBitsAreThoseOfEveryToken) {
+  std::vector<recur_array_info> own(recurrence.arrays, recurrence.arrays + recurrence.array_count);
+  for (recur_array_info &info : own)
+    if (info.kind == RECUR_STATE)
+      info.dtype = RECUR_BF16;
+  recurrence.arrays = own.data();
+  call.kept_interval = 2;
+  EXPECT_EQ(forward(), RECUR_NO_PLAN);
+  EXPECT_STREQ(recur_message(), "gdn: kept states are float32, and on a GPU a kernel that begins with one takes 'S' in "
+                                "16 bits; keep those before every token (kept_interval 1), by plan step, or build with "
+                                "the state in f32");
+  EXPECT_TRUE(fakeCUDA.all.empty());
+  call.kept_interval = 0;
+  EXPECT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(dataOf(fakeCUDA.all[0], initialArray), at(initial));
+  recurrence.arrays = arrays;
+}
+
 TEST_F(KeptStates, OfNoTokensAreNone) {
   for (int64_t interval : {1, 2}) {
     call.T = 0;

@@ -46,6 +46,7 @@ inline void drawArrayTypes(dgps::RecurrenceOp recurrence, uint64_t seed, Pipelin
   };
   draw(recurrence.getInputs());
   draw(recurrence.getParams());
+  draw(recurrence.getStates());
   draw(recurrence.getOutputs());
 }
 
