@@ -14,8 +14,13 @@ enum class Grain { None, Rounded, Full };
 
 class FactorGrains {
 public:
-  FactorGrains(ProgramOp program, Type type) : program(program), type(type) {}
+  FactorGrains(ProgramOp program, bool takesF16) : program(program), takesF16(takesF16) {}
   bool mayRoundAll();
+  /// Whether the data may be rounded, or are.
+  bool isShort(InputOp input) const {
+    std::optional<Type> stored = input.getStored();
+    return stored && (stored->isBF16() || takesF16);
+  }
 
 private:
   Grain of(Value value, bool countsNumbers = false);
@@ -30,7 +35,7 @@ private:
   void findStates();
 
   ProgramOp program;
-  Type type;
+  bool takesF16;
   llvm::DenseMap<Value, Grain> states; // as far as they are known
   llvm::DenseMap<std::pair<Value, unsigned>, Grain> known;
 };
@@ -80,8 +85,7 @@ Grain FactorGrains::find(Value value, bool countsNumbers) {
     return of(argument.getOwner()->getParentOp()->getOperand(argument.getArgNumber()), countsNumbers);
   }
   return llvm::TypeSwitch<Operation *, Grain>(maker)
-      .Case(
-          [&](InputOp input) { return input.getStored() == std::optional<Type>(type) ? Grain::Rounded : Grain::Full; })
+      .Case([&](InputOp input) { return isShort(input) ? Grain::Rounded : Grain::Full; })
       .Case([&](TakeOp take) { return take.getRounded() ? Grain::Rounded : Grain::None; })
       // Params are no data, and the factors of what makes the results of products are asked for themselves.
       .Case([&](StateOp state) { return states.lookup(state); })
@@ -127,11 +131,11 @@ bool FactorGrains::mayRoundAll() {
   return may;
 }
 
-FloatType analysis::findFactorType(ProgramOp program) {
-  auto type = BFloat16Type::get(program.getContext());
-  auto isShort = [&](InputOp input) { return input.getStored() == std::optional<Type>(type); };
+FloatType analysis::findFactorType(ProgramOp program, bool takesF16) {
+  FactorGrains grains(program, takesF16);
+  auto isShort = [&](InputOp input) { return grains.isShort(input); };
   // A phase of a plan may have nothing but what another rounded.
   bool hasData = llvm::any_of(program.getInputs(), isShort) ||
                  llvm::any_of(program.getTaken(), [](TakeOp take) { return take.getRounded(); });
-  return hasData && FactorGrains(program, type).mayRoundAll() ? FloatType(type) : FloatType();
+  return hasData && grains.mayRoundAll() ? FloatType(BFloat16Type::get(program.getContext())) : FloatType();
 }

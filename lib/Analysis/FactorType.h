@@ -6,12 +6,17 @@
 // other numbers of a token, decays and params are no data in this sense: keys that are scaled by f32 decays are
 // rounded. A factor that a vector of f32 data is added to, or that is one, stays f32, and then all factors of the
 // program do: its products depend on each other, and plans have factors of one type.
+//
+// That type is bf16, which has the range of f32: decayed keys, interactions, inverses and states of f16 data may be
+// larger than f16 holds, or smaller. So f16 data count where the target's plans of bf16 are worth the digits that f16
+// has more.
 #pragma once
 #include "dialects/Chunk/Chunk.h"
 
 namespace recur::analysis {
 
-/// The type that all factors of the program's products may be rounded to; null where they stay f32.
-mlir::FloatType findFactorType(chunk::ProgramOp program);
+/// The type that all factors of the program's products may be rounded to; null where they stay f32. `takesF16`: data of
+/// f16 count as those of bf16 do.
+mlir::FloatType findFactorType(chunk::ProgramOp program, bool takesF16);
 
 } // namespace recur::analysis

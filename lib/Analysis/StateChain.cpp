@@ -145,7 +145,12 @@ bool ChainFinder::take(Operation &op) {
   return false;
 }
 
-/// Rows of bf16 whose pieces of 16 bytes can be copied as they are, or of f32 in whole panels, which nothing but
+/// Whether it makes bf16 of f16.
+static bool isNarrowed(LoadOp op) {
+  return op.getTile().getType().getElementType().isBF16() && op.getArray().getType().getElementType().isF16();
+}
+
+/// Rows of 16 bits whose pieces of 16 bytes can be copied as they lie, or of f32 in whole panels, which nothing but
 /// precise products take; or numbers for a chunk, or for each of its rows.
 bool ChainFinder::take(LoadOp op) {
   TileType type = op.getTile().getType(), array = op.getArray().getType();
@@ -159,8 +164,10 @@ bool ChainFinder::take(LoadOp op) {
                                                 : type.getElementType().isF32() && type.getSize(1) % 32 == 0);
   bool isNumbers = type.getElementType().isF32() &&
                    (type.getRank() == 1 ? array.getRank() == 1 : type.getRank() == 2 && type.getSize(0) == 1);
+  bool isHalf = isRows && isNarrowed(op);
+  isConverted &= !isHalf;
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
-  chain.loads.push_back({op, op.getTile(), isConverted});
+  chain.loads.push_back({op, op.getTile(), isConverted, isHalf});
   return isConverted ? isNumbers && type.getRank() == 1 : isRows || isNumbers;
 }
 
@@ -177,11 +184,12 @@ bool ChainFinder::takeSteps(LoadOp op) {
   bool isBelow = rows && tileOf(rows).getRank() == 2 && tileOf(rows).getSize(0) == type.getSize(0) * steps &&
                  tileOf(rows).getSize(1) == type.getSize(2) && type.getStride(0) == steps * type.getStride(1) &&
                  tileOf(rows).getStride(0) == type.getStride(1);
-  if (!isBelow || type.getElementType() != array.getElementType() || !type.getElementType().isBF16() ||
+  bool isHalf = isNarrowed(op);
+  if (!isBelow || (type.getElementType() != array.getElementType() && !isHalf) || !type.getElementType().isBF16() ||
       tileOf(rows).getSize(0) % 16 != 0 || tileOf(rows).getSize(1) % 16 != 0)
     return false;
   contents[op.getTile()] = {Kind::Loaded, unsigned(chain.loads.size())};
-  chain.loads.push_back({op, rows, /*isConverted=*/false, steps});
+  chain.loads.push_back({op, rows, /*isConverted=*/false, isHalf, steps});
   return true;
 }
 
@@ -466,7 +474,7 @@ bool ChainFinder::take(StoreOp op) {
     chain.kept = op;
     return isOnly;
   }
-  if (!op.getArray().getType().getElementType().isBF16())
+  if (op.getArray().getType().getElementType().isF32())
     return false;
   const Content *value = contentOf(op.getTile(), Kind::Value);
   if (!value || whole(op.getTile()) != op.getTile() || chain.values[value->number].stored)

@@ -20,11 +20,12 @@ struct StateChain {
     tile::LoadOp op;           // null of what is made
     mlir::Value tile;          // or the view of it in which rows of several micro-steps are one below another
     bool isConverted = false;  // numbers of another type, which the warp loads that makes numbers of them
+    bool isHalf = false;       // rows of f16, which that warp makes bf16 of where they have come
     int64_t steps = 1;         // rows of a token
     int64_t offset = 0;        // in the stage's tiles, or in its numbers, in bytes
     bool isOfChannels = false; // columns are value channels of the part
     tile::TileType type() const { return tile::tileOf(tile); }
-    /// It comes as it is.
+    /// It comes as it lies in memory.
     bool isCopied() const { return op && !isConverted; }
     bool isRows() const { return type().getRank() == 2 && type().getSize(0) > 1; }
     /// The numbers are one for each row.

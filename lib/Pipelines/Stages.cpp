@@ -33,7 +33,7 @@ static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &op
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createCommonInteractionsPass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createDeadStreamsPass());
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createChooseFactorsPass({/*f16=*/!options.target.isCPU()}));
 }
 
 void recur::populateSummaries(mlir::OpPassManager &passes) {

@@ -211,10 +211,14 @@ Value Planner::getOutput(chunk::OutputOp output) {
     return product && product.getResult() == tile;
   };
   TileType type = tileOf(tile);
-  bool isSum = isStoredAsFactor(output) && type.getRank() == 2 && type.getElementType().isF32() &&
+  bool isSum = isShort(output) && type.getRank() == 2 && type.getElementType().isF32() &&
                spreadOverWarps(type.getSize(0), type.getSize(1), machine.threads / 32) &&
                llvm::any_of(tile.getUsers(), makes);
-  return isSum ? rounded(value) : tile;
+  if (!isSum || isStoredAsFactor(output))
+    return isSum ? rounded(value) : tile;
+  Value narrow = alloc(type.getShape(), *output.getStored());
+  copy(tile, narrow, rowsOf(narrow));
+  return narrow;
 }
 
 /// The states of the next chunk. A state that becomes another state's old value is read before that one is written.

@@ -293,10 +293,14 @@ private:
   bool isLoadedRounded(mlir::Value state);
   /// Whether an array of the caller's has the type that factors are rounded to.
   template <typename Op> bool isStoredAsFactor(Op op) const { return factorType && op.getStored() == factorType; }
-  /// Whether the value is such an array's, as it came.
+  /// Whether it is rounded to that as it comes: of 16 bits on a GPU, where what lies in memory as f16 becomes bf16.
+  template <typename Op> bool isShort(Op op) const {
+    return isStoredAsFactor(op) || (machine.isCTA() && factorType && op.getStored());
+  }
+  /// Whether the value is such an array's.
   bool isShortInput(mlir::Value value) const {
     auto input = value.getDefiningOp<chunk::InputOp>();
-    return input && isStoredAsFactor(input);
+    return input && isShort(input);
   }
   /// The value in bf16; with two rows side by side; with two columns side by side, and transposed.
   mlir::Value rounded(mlir::Value value);

@@ -207,7 +207,7 @@ static std::optional<std::pair<Value, Value>> matchProjection(chunk::MapOp op) {
 }
 
 bool Planner::isFactorOfData(chunk::ParamOp param) {
-  return machine.isCTA() && isStoredAsFactor(param) && !param->use_empty() &&
+  return machine.isCTA() && isShort(param) && !param->use_empty() &&
          llvm::all_of(param->getUsers(), [&](Operation *user) {
            auto map = dyn_cast<chunk::MapOp>(user);
            auto factors = map ? matchProjection(map) : std::nullopt;

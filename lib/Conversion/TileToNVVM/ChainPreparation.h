@@ -1,5 +1,5 @@
-// What a chain makes besides its state, ahead of it: numbers of the tokens, by one warp, and interactions, by a
-// warpgroup of their own. They leave them in the chunk's stage, beside what was loaded.
+// What a chain makes besides its state, ahead of it: numbers of the tokens, and bf16 of f16, by one warp, and
+// interactions, by a warpgroup of their own. They leave them in the chunk's stage, beside what was loaded.
 #pragma once
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/Team.h"
@@ -40,6 +40,10 @@ private:
   mlir::Value begin;
   llvm::DenseMap<mlir::Value, Known> known; // by tile
 };
+
+/// Makes bf16 of the chunk's rows of f16, in their place: the matrix units take factors of one type, and bf16 has room
+/// for what states and values become. All lanes of a warp take part.
+void convertHalves(TeamCode &team, const analysis::StateChain &chain, mlir::Value stage);
 
 /// Makes the interactions of a chunk, the tiles and numbers of whose stage begin at the addresses, and leaves them
 /// among the tiles.

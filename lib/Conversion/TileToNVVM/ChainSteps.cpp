@@ -43,7 +43,7 @@ private:
   void store(const Step &step);
   void keepState();
 
-  SmallVector<Value> pack(ValueRange numbers);
+  SmallVector<Value> pack(ValueRange numbers, Type element = {});
   Known &known(const Operand &operand);
   SmallVector<Value> &packedOf(const Operand &operand);
   SmallVector<Value> &numbersOf(const Operand &operand);
@@ -94,10 +94,10 @@ private:
 // Values
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> StepsCode::pack(ValueRange numbers) {
+SmallVector<Value> StepsCode::pack(ValueRange numbers, Type element) {
   SmallVector<Value> packed;
   for (size_t i = 0; i < numbers.size(); i += 2)
-    packed.push_back(code.pack(numbers[i], numbers[i + 1]));
+    packed.push_back(code.pack(numbers[i], numbers[i + 1], element));
   return packed;
 }
 
@@ -368,7 +368,8 @@ void StepsCode::store(const Step &step) {
   const Operand &operand = step.operands.front();
   unsigned number = *chain.values[operand.number].stored;
   const StateChain::Stored &stored = chain.stored[number];
-  SmallVector<Value> &packed = packedOf(operand);
+  Type element = StoreOp(stored.op).getArray().getType().getElementType();
+  SmallVector<Value> packed = element.isBF16() ? packedOf(operand) : pack(numbersOf(operand), element);
   Value inMatrix = t.remainder(t.lane, 8), matrix = t.divide(t.lane, 8);
   Value row = t.add(inMatrix, t.multiply(t.divide(matrix, 2), 8));
   Value piece = t.add(t.multiply(t.warp, 2), t.remainder(matrix, 2));

@@ -144,8 +144,8 @@ void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAc
   run(text, "r,r,r,r,r", {address, four[0], four[1], four[2], four[3]});
 }
 
-Value WarpgroupCode::pack(Value low, Value high) {
-  Type pair = VectorType::get(2, t.builder.getBF16Type());
+Value WarpgroupCode::pack(Value low, Value high, Type element) {
+  Type pair = VectorType::get(2, element ? element : t.builder.getBF16Type());
   Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
   both = LLVM::InsertElementOp::create(t.builder, t.loc, both, low, t.constant(0));
   both = LLVM::InsertElementOp::create(t.builder, t.loc, both, high, t.constant(1));

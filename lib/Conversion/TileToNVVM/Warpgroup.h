@@ -49,8 +49,8 @@ public:
   llvm::SmallVector<mlir::Value> loadMatricesAcross(mlir::Value address);
   llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value address, bool isAcross = false);
   void storeMatrices(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
-  /// Two numbers rounded to bf16, in one register; and back.
-  mlir::Value pack(mlir::Value low, mlir::Value high);
+  /// Two numbers rounded to bf16, if no other type is said, in one register; and those of bf16 back.
+  mlir::Value pack(mlir::Value low, mlir::Value high, mlir::Type element = {});
   std::pair<mlir::Value, mlir::Value> unpack(mlir::Value both);
   /// Pairs of neighbours, each as a register of what they round to and one of what that leaves, rounded.
   struct Split {

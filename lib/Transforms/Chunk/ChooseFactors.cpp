@@ -11,10 +11,11 @@ using namespace recur::chunk;
 
 namespace {
 struct ChooseFactorsPass : recur::chunk::impl::ChooseFactorsPassBase<ChooseFactorsPass> {
+  using ChooseFactorsPassBase::ChooseFactorsPassBase;
   void runOnOperation() override {
     if (getOperation().getFactors())
       return;
-    if (FloatType type = recur::analysis::findFactorType(getOperation()))
+    if (FloatType type = recur::analysis::findFactorType(getOperation(), f16))
       getOperation().setFactors(type);
   }
 };

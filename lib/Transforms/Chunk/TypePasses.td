@@ -11,7 +11,8 @@ def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"
     Says by `factors` that all factors of the program's products may be rounded to bf16, where they may. They may where each is
     made of vectors that are stored as bf16, or of such vectors scaled by anything. Numbers of a token, decays, params and
     states are not counted: a key that is scaled by decays of f32 gates is rounded as the key was. Where a vector of f32 is a
-    factor, or is added to one, all factors of the program stay f32. A program that says its factors keeps them.
+    factor, or is added to one, all factors of the program stay f32. A program that says its factors keeps them. With `f16` vectors
+    that are stored as f16 count as those of bf16 do.
 
     Before:
     ```mlir
@@ -28,6 +29,7 @@ def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"
     chunk.program @gated {} chunk 64 factors bf16 {
     ```
   }];
+  let options = [Option<"f16", "f16", "bool", "false", "factors of f16 data may be rounded to bf16 as well">];
 }
 
 def StorePass : Pass<"chunk-store", "::recur::chunk::ProgramOp"> {

@@ -1,4 +1,5 @@
 // RUN: recur-opt %s --chunk-choose-factors | FileCheck %s
+// RUN: recur-opt %s --chunk-choose-factors=f16 | FileCheck %s --check-prefix=F16
 
 // Gates of f32 are no factors, and keys that they scale are rounded as the keys were.
 // CHECK: chunk.program @gates {} chunk 4 factors bf16 {
@@ -68,4 +69,14 @@ chunk.program @states {} chunk 4 {
   %all, %last = chunk.scan %S, %x : tensor<8x8xf32>, tensor<4x8x8xf32>
   chunk.output "o" %o : tensor<4x8xf32>
   chunk.next %S, %last : tensor<8x8xf32>
+}
+
+// Whether f16 counts depends on the target.
+// CHECK: chunk.program @halves {} chunk 4 {
+// F16: chunk.program @halves {} chunk 4 factors bf16 {
+chunk.program @halves {} chunk 4 {
+  %q = chunk.input "q" stored f16 : tensor<4x8xf32>
+  %k = chunk.input "k" stored bf16 : tensor<4x8xf32>
+  %A = chunk.interaction %q, %k inclusive : tensor<4x8xf32>, tensor<4x8xf32>
+  chunk.output "A" %A : tensor<4x4xf32>
 }
