@@ -110,7 +110,11 @@ void TimeEstimate::demandOf(ScanOp op, Demand &demand) const {
   if (std::optional<analysis::RunningSum> sum = analysis::matchBlockSum(op))
     return demandOfBlocks(op, sum->step, demand);
   constexpr double warp = 32, stepsOfWarp = 6;
-  Value all = op.getAll() ? op.getAll() : op.getInputs().empty() ? op.getLast() : op.getInputs()[0];
+  // The largest says how many elements a row has: some inputs have one number for all of them.
+  Value all = op.getAll() ? op.getAll() : op.getLast();
+  for (Value input : op.getInputs())
+    if (!op.getAll() && countElements(input) > countElements(all))
+      all = input;
   double elements = countElements(all), rows = double(tileOf(all).getSize(0)), columns = elements / rows;
   demand.arithmetic = elements * countInstructions(op.getBody());
   demand.steps = columns == 1 ? std::ceil(rows / warp) * stepsOfWarp : rows * std::max(1.0, columns / threads);

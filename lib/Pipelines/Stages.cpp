@@ -18,8 +18,11 @@ using namespace recur::conversion;
 
 static void populateRecurrence(mlir::OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<dgps::RecurrenceOp>(dgps::createStorePass({options.dataTypes.print()}));
-  passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
+  for ([[maybe_unused]] int round : {0, 1}) { // what are common factors is known once they are one value
+    passes.addPass(mlir::createCanonicalizerPass());
+    passes.addPass(mlir::createCSEPass());
+  }
 }
 
 static void populateChunk(mlir::OpPassManager &passes, const PipelineOptions &options) {

@@ -170,3 +170,194 @@ dgps.recurrence @parts {} {
   %g = dgps.concat %twos, %two : !dgps.real<4>, !dgps.real<scalar> to <5>
   dgps.output "g" %g : <5>
 }
+
+// Numbers of a token scale products of vectors, and none of their factors.
+// CHECK-LABEL: @numbers_last
+dgps.recurrence @numbers_last {} {
+  %k = dgps.input "k" : <4>
+  %b = dgps.input "b" : <scalar>
+  // CHECK: %[[SQUARE:.*]] = dgps.mul %k, %k : <4>, <4>
+  // CHECK: %[[A:.*]] = dgps.mul %b, %[[SQUARE]] : <scalar>, <4>
+  // CHECK: dgps.output "a" %[[A]] : <4>
+  %bk = dgps.mul %b, %k : <scalar>, <4>
+  %a = dgps.mul %bk, %k : <4>, <4>
+  dgps.output "a" %a : <4>
+  // CHECK: %[[B:.*]] = dgps.div %k, %b : <4>, <scalar>
+  // CHECK: dgps.output "b" %[[B]] : <4>
+  %one = dgps.constant 1.0 : <scalar>
+  %reciprocal = dgps.div %one, %b : <scalar>, <scalar>
+  %divided = dgps.mul %k, %reciprocal : <4>, <scalar>
+  dgps.output "b" %divided : <4>
+  // CHECK: %[[DOT:.*]] = dgps.dot %k, %k : <4>
+  // CHECK: %[[C:.*]] = dgps.mul %b, %[[DOT]] : <scalar>, <scalar>
+  // CHECK: dgps.output "c" %[[C]] : <scalar>
+  %kb = dgps.mul %k, %b : <4>, <scalar>
+  %kbk = dgps.mul %kb, %k : <4>, <4>
+  %c = dgps.sum %kbk : <4>
+  dgps.output "c" %c : <scalar>
+}
+
+// CHECK-LABEL: @factors
+dgps.recurrence @factors {} {
+  %x = dgps.input "x" : <3>
+  %y = dgps.input "y" : <3>
+  %c = dgps.input "c" : <scalar>
+  // CHECK: %[[SUM:.*]] = dgps.add %x, %y : <3>, <3>
+  // CHECK: %[[A:.*]] = dgps.mul %c, %[[SUM]] : <scalar>, <3>
+  // CHECK: dgps.output "a" %[[A]] : <3>
+  %cx = dgps.mul %c, %x : <scalar>, <3>
+  %yc = dgps.mul %y, %c : <3>, <scalar>
+  %a = dgps.add %cx, %yc : <3>, <3>
+  dgps.output "a" %a : <3>
+  // CHECK: %[[REST:.*]] = dgps.sub %{{.*}}, %c : <scalar>, <scalar>
+  // CHECK: %[[B:.*]] = dgps.mul %[[REST]], %x : <scalar>, <3>
+  // CHECK: dgps.output "b" %[[B]] : <3>
+  %xc = dgps.mul %x, %c : <3>, <scalar>
+  %b = dgps.sub %x, %xc : <3>, <3>
+  dgps.output "b" %b : <3>
+  // A product that something else takes stays.
+  // CHECK: %[[KEPT:.*]] = dgps.mul %x, %y : <3>, <3>
+  // CHECK: dgps.output "kept" %[[KEPT]] : <3>
+  // CHECK: %[[C:.*]] = dgps.add %[[KEPT]], %x : <3>, <3>
+  // CHECK: dgps.output "d" %[[C]] : <3>
+  %kept = dgps.mul %x, %y : <3>, <3>
+  dgps.output "kept" %kept : <3>
+  %d = dgps.add %kept, %x : <3>, <3>
+  dgps.output "d" %d : <3>
+}
+
+// CHECK-LABEL: @exponentials
+dgps.recurrence @exponentials {} {
+  %x = dgps.input "x" : <3>
+  %y = dgps.input "y" : <3>
+  // CHECK: %[[SUM:.*]] = dgps.sub %x, %y : <3>, <3>
+  // CHECK: %[[A:.*]] = dgps.exp %[[SUM]] : <3>
+  // CHECK: dgps.output "a" %[[A]] : <3>
+  %n = dgps.neg %y : <3>
+  %ex = dgps.exp %x : <3>
+  %en = dgps.exp %n : <3>
+  %a = dgps.mul %ex, %en : <3>, <3>
+  dgps.output "a" %a : <3>
+  // CHECK: %[[B:.*]] = dgps.sigmoid %x : <3>
+  // CHECK: dgps.output "b" %[[B]] : <3>
+  %m = dgps.neg %x : <3>
+  %s = dgps.softplus %m : <3>
+  %l = dgps.neg %s : <3>
+  %b = dgps.exp %l : <3>
+  dgps.output "b" %b : <3>
+  // CHECK: %[[S:.*]] = dgps.sigmoid %x : <3>
+  // CHECK: %[[C:.*]] = dgps.mul %[[S]], %y : <3>, <3>
+  // CHECK: dgps.output "c" %[[C]] : <3>
+  %one = dgps.constant 1.0 : <scalar>
+  %em = dgps.exp %m : <3>
+  %t = dgps.add %one, %em : <scalar>, <3>
+  %c = dgps.div %y, %t : <3>, <3>
+  dgps.output "c" %c : <3>
+  // CHECK: %[[D:.*]] = dgps.abs %x : <3>
+  // CHECK: dgps.output "d" %[[D]] : <3>
+  %d = dgps.max %m, %x : <3>, <3>
+  dgps.output "d" %d : <3>
+}
+
+// A difference takes a sign in.
+// CHECK-LABEL: @differences
+dgps.recurrence @differences {} {
+  %x = dgps.input "x" : <3>
+  %y = dgps.input "y" : <3>
+  %z = dgps.input "z" : <3>
+  %w = dgps.input "w" : <3>
+  // CHECK: %[[D:.*]] = dgps.sub %z, %y : <3>, <3>
+  // CHECK: %[[P:.*]] = dgps.mul %x, %[[D]] : <3>, <3>
+  // CHECK: %[[A:.*]] = dgps.add %w, %[[P]] : <3>, <3>
+  // CHECK: dgps.output "a" %[[A]] : <3>
+  %d = dgps.sub %y, %z : <3>, <3>
+  %p = dgps.mul %z, %d : <3>, <3>
+  %q = dgps.sub %y, %z : <3>, <3>
+  %xq = dgps.mul %x, %q : <3>, <3>
+  %a = dgps.sub %w, %xq : <3>, <3>
+  dgps.output "a" %a : <3>
+  // CHECK: %[[E:.*]] = dgps.sub %z, %y : <3>, <3>
+  // CHECK: %[[B:.*]] = dgps.mul %z, %[[E]] : <3>, <3>
+  // CHECK: dgps.output "b" %[[B]] : <3>
+  %b = dgps.neg %p : <3>
+  dgps.output "b" %b : <3>
+  // CHECK: %[[M:.*]] = dgps.mul %z, %y : <3>, <3>
+  // CHECK: %[[C:.*]] = dgps.sub %x, %[[M]] : <3>, <3>
+  // CHECK: dgps.output "c" %[[C]] : <3>
+  %n = dgps.neg %y : <3>
+  %nz = dgps.mul %n, %z : <3>, <3>
+  %c = dgps.add %x, %nz : <3>, <3>
+  dgps.output "c" %c : <3>
+}
+
+// Vectors are scaled rather than matrices.
+// CHECK-LABEL: @matrices
+dgps.recurrence @matrices {} {
+  %S = dgps.state "S" : <2x3>
+  %u = dgps.input "u" : <2>
+  %v = dgps.input "v" : <3>
+  %w = dgps.input "w" : <3>
+  %s = dgps.input "s" : <scalar>
+  %ones = dgps.constant 1.0 : <3>
+  // CHECK: %[[A:.*]] = dgps.mul %s, %S : <scalar>, <2x3>
+  // CHECK: dgps.output "a" %[[A]] : <2x3>
+  %all = dgps.mul %s, %ones : <scalar>, <3>
+  %a = dgps.scale_cols %S, %all : <2x3>, <3>
+  dgps.output "a" %a : <2x3>
+  // CHECK: %[[B:.*]] = dgps.scale_rows %u, %S : <2>, <2x3>
+  // CHECK: dgps.output "b" %[[B]] : <2x3>
+  %rows = dgps.outer %u, %ones : <2>, <3>
+  %b = dgps.mul %rows, %S : <2x3>, <2x3>
+  dgps.output "b" %b : <2x3>
+  // CHECK: %[[SU:.*]] = dgps.mul %s, %u : <scalar>, <2>
+  // CHECK: %[[C:.*]] = dgps.outer %[[SU]], %v : <2>, <3>
+  // CHECK: dgps.output "c" %[[C]] : <2x3>
+  %uv = dgps.outer %u, %v : <2>, <3>
+  %c = dgps.mul %s, %uv : <scalar>, <2x3>
+  dgps.output "c" %c : <2x3>
+  // CHECK: %[[VW:.*]] = dgps.mul %v, %w : <3>, <3>
+  // CHECK: %[[D:.*]] = dgps.outer %u, %[[VW]] : <2>, <3>
+  // CHECK: dgps.output "d" %[[D]] : <2x3>
+  %written = dgps.outer %u, %v : <2>, <3>
+  %d = dgps.scale_cols %written, %w : <2x3>, <3>
+  dgps.output "d" %d : <2x3>
+  // CHECK: %[[SUM:.*]] = dgps.add %v, %w : <3>, <3>
+  // CHECK: %[[E:.*]] = dgps.outer %u, %[[SUM]] : <2>, <3>
+  // CHECK: dgps.output "e" %[[E]] : <2x3>
+  %one = dgps.outer %u, %v : <2>, <3>
+  %other = dgps.outer %u, %w : <2>, <3>
+  %e = dgps.add %one, %other : <2x3>, <2x3>
+  dgps.output "e" %e : <2x3>
+  dgps.next %S, %S : <2x3>
+}
+
+// CHECK-LABEL: @reads
+dgps.recurrence @reads {} {
+  %S = dgps.state "S" : <2x3>
+  %q = dgps.input "q" : <3>
+  %k = dgps.input "k" : <3>
+  %w = dgps.input "w" : <3>
+  %s = dgps.input "s" : <scalar>
+  // CHECK: %[[READ:.*]] = dgps.matvec %S, %q : <2x3>, <3>
+  // CHECK: %[[A:.*]] = dgps.mul %s, %[[READ]] : <scalar>, <2>
+  // CHECK: dgps.output "a" %[[A]] : <2>
+  %scaled = dgps.mul %s, %S : <scalar>, <2x3>
+  %a = dgps.matvec %scaled, %q : <2x3>, <3>
+  dgps.output "a" %a : <2>
+  // CHECK: %[[WQ:.*]] = dgps.mul %w, %q : <3>, <3>
+  // CHECK: %[[B:.*]] = dgps.matvec %S, %[[WQ]] : <2x3>, <3>
+  // CHECK: dgps.output "b" %[[B]] : <2>
+  %columns = dgps.scale_cols %S, %w : <2x3>, <3>
+  %b = dgps.matvec %columns, %q : <2x3>, <3>
+  dgps.output "b" %b : <2>
+  // CHECK: %[[SK:.*]] = dgps.mul %s, %k : <scalar>, <3>
+  // CHECK: %[[ROWS:.*]] = dgps.sub %q, %[[SK]] : <3>, <3>
+  // CHECK: %[[C:.*]] = dgps.matvec %S, %[[ROWS]] : <2x3>, <3>
+  // CHECK: dgps.output "c" %[[C]] : <2>
+  %one = dgps.matvec %S, %q : <2x3>, <3>
+  %sk = dgps.mul %s, %k : <scalar>, <3>
+  %other = dgps.matvec %S, %sk : <2x3>, <3>
+  %c = dgps.sub %one, %other : <2>, <2>
+  dgps.output "c" %c : <2>
+  dgps.next %S, %S : <2x3>
+}
