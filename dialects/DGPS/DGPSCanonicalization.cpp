@@ -5,15 +5,40 @@
 using namespace mlir;
 using namespace recur::dgps;
 
+/// Whether the value is a negative, or a difference where those count, or a product of one, that nothing else takes.
+static bool canTakeSign(Value value, bool ofDifferences) {
+  if (!value.hasOneUse())
+    return false;
+  auto product = value.getDefiningOp<MulOp>();
+  return value.getDefiningOp<NegOp>() || (ofDifferences && value.getDefiningOp<SubOp>()) ||
+         (product && llvm::any_of(product.getOperands(), [&](Value v) { return canTakeSign(v, ofDifferences); }));
+}
+
+/// The negative of what can take a sign: a negative without its own, a difference the other way round.
+static Value negate(Value value, bool ofDifferences, PatternRewriter &rewriter) {
+  if (auto negative = value.getDefiningOp<NegOp>())
+    return negative.getOperand();
+  if (auto difference = value.getDefiningOp<SubOp>())
+    return SubOp::create(rewriter, value.getLoc(), difference.getRhs(), difference.getLhs());
+  auto product = value.getDefiningOp<MulOp>();
+  Value lhs = product.getLhs(), rhs = product.getRhs();
+  Value &factor = canTakeSign(lhs, ofDifferences) ? lhs : rhs;
+  factor = negate(factor, ofDifferences, rewriter);
+  return MulOp::create(rewriter, value.getLoc(), lhs, rhs);
+}
+
 namespace {
 
-/// a + (-b) = a - b.
+/// a + (-b) = a - b, and so of a product with a negative.
 struct AddOfNegative : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
     for (auto [kept, negated] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())})
       if (auto neg = negated.getDefiningOp<NegOp>()) {
         rewriter.replaceOpWithNewOp<SubOp>(op, kept, neg.getOperand());
+        return success();
+      } else if (canTakeSign(negated, /*ofDifferences=*/false)) {
+        rewriter.replaceOpWithNewOp<SubOp>(op, kept, negate(negated, /*ofDifferences=*/false, rewriter));
         return success();
       }
     return failure();
@@ -222,31 +247,13 @@ template <typename SumOrDifference> struct CommonFactors : OpRewritePattern<SumO
 // Signs
 //===----------------------------------------------------------------------===//
 
-/// Whether the value is a difference, or a product of one, that nothing else takes.
-static bool canTakeSign(Value value) {
-  if (!value.hasOneUse())
-    return false;
-  auto product = value.getDefiningOp<MulOp>();
-  return value.getDefiningOp<SubOp>() || (product && llvm::any_of(product.getOperands(), canTakeSign));
-}
-
-/// The negative of what can take a sign, where one difference is the other way round.
-static Value negate(Value value, PatternRewriter &rewriter) {
-  if (auto difference = value.getDefiningOp<SubOp>())
-    return SubOp::create(rewriter, value.getLoc(), difference.getRhs(), difference.getLhs());
-  auto product = value.getDefiningOp<MulOp>();
-  Value lhs = product.getLhs(), rhs = product.getRhs();
-  (canTakeSign(lhs) ? lhs : rhs) = negate(canTakeSign(lhs) ? lhs : rhs, rewriter);
-  return MulOp::create(rewriter, value.getLoc(), lhs, rhs);
-}
-
 /// -(a - b) = b - a, and so of a product with a difference.
 struct NegOfDifference : OpRewritePattern<NegOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(NegOp op, PatternRewriter &rewriter) const override {
-    if (!canTakeSign(op.getOperand()))
+    if (!canTakeSign(op.getOperand(), /*ofDifferences=*/true))
       return failure();
-    rewriter.replaceOp(op, negate(op.getOperand(), rewriter));
+    rewriter.replaceOp(op, negate(op.getOperand(), /*ofDifferences=*/true, rewriter));
     return success();
   }
 };
@@ -255,25 +262,10 @@ struct NegOfDifference : OpRewritePattern<NegOp> {
 struct SubOfDifference : OpRewritePattern<SubOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SubOp op, PatternRewriter &rewriter) const override {
-    if (!canTakeSign(op.getRhs()))
+    if (!canTakeSign(op.getRhs(), /*ofDifferences=*/true))
       return failure();
-    rewriter.replaceOpWithNewOp<AddOp>(op, op.getLhs(), negate(op.getRhs(), rewriter));
+    rewriter.replaceOpWithNewOp<AddOp>(op, op.getLhs(), negate(op.getRhs(), /*ofDifferences=*/true, rewriter));
     return success();
-  }
-};
-
-/// (-a) b = -(a b), which a sum then takes in.
-struct MulOfNegative : OpRewritePattern<MulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MulOp op, PatternRewriter &rewriter) const override {
-    for (auto [other, negated] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      auto neg = negated.getDefiningOp<NegOp>();
-      if (!neg || !negated.hasOneUse() || negated.getType() != op.getType())
-        continue;
-      rewriter.replaceOpWithNewOp<NegOp>(op, MulOp::create(rewriter, op.getLoc(), other, neg.getOperand()).getResult());
-      return success();
-    }
-    return failure();
   }
 };
 
@@ -525,7 +517,7 @@ void SubOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext
       context);
 }
 void MulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<MulByMinusOne, MulByReciprocal, MulByNumberLast, MulOfExponentials, MulOfNegative, SumOfProduct,
+  patterns.add<MulByMinusOne, MulByReciprocal, MulByNumberLast, MulOfExponentials, SumOfProduct,
                ScaleByNumber<ScaleColsOp>, ScaleByNumber<ScaleRowsOp>, ScaleRowsOfOuter, ScaleColsOfOuter, MulOfOuter,
                ReadOfScaled<MatvecOp>, ReadOfScaled<VecmatOp>>(context);
 }

@@ -281,7 +281,7 @@ dgps.recurrence @differences {} {
   // CHECK: dgps.output "b" %[[B]] : <3>
   %b = dgps.neg %p : <3>
   dgps.output "b" %b : <3>
-  // CHECK: %[[M:.*]] = dgps.mul %z, %y : <3>, <3>
+  // CHECK: %[[M:.*]] = dgps.mul %y, %z : <3>, <3>
   // CHECK: %[[C:.*]] = dgps.sub %x, %[[M]] : <3>, <3>
   // CHECK: dgps.output "c" %[[C]] : <3>
   %n = dgps.neg %y : <3>
