@@ -22,6 +22,7 @@ class StateOp;
 class OutputOp;
 class NextOp;
 class Tangents;
+class InitialOp;
 class KeptOp;
 class TakeOp;
 class GiveOp;

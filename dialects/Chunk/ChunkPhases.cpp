@@ -53,6 +53,7 @@ struct Crossing {
   StringRef name;
   bool isWhole, isRounded;
   Value value;
+  int64_t chunk; // of the phase: one may take fewer tokens at a time than the plan
   ArrayRef<int64_t> shape() const { return isWhole ? tensorOf(value).getShape() : shapePerToken(value); }
 };
 
@@ -61,9 +62,9 @@ struct Crossing {
 static SmallVector<Crossing> listCrossings(ProgramOp phase) {
   SmallVector<Crossing> crossings;
   for (TakeOp op : phase.getTaken())
-    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op});
+    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op, int64_t(phase.getChunk())});
   for (GiveOp op : phase.getGiven())
-    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op.getValue()});
+    crossings.push_back({op.getName(), op.getWhole(), op.getRounded(), op.getValue(), int64_t(phase.getChunk())});
   return crossings;
 }
 
@@ -89,6 +90,8 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
       return false;
     numbers.add("left", crossing.name, crossing.shape());
     int64_t rows = crossing.isWhole ? 1 : tensorOf(crossing.value).getDimSize(0);
+    if (!crossing.isWhole && rows % crossing.chunk == 0)
+      rows = rows / crossing.chunk * int64_t(program.getChunk());
     result.left.push_back({crossing.name.str(), rows, SmallVector<int64_t>(crossing.shape()), crossing.isRounded});
     return true;
   };
@@ -111,6 +114,8 @@ std::optional<Phases> recur::chunk::describePhases(ProgramOp program, ArrayRef<P
       add("param", param.getName(), arrayShape(param));
     for (StateOp state : phase.getStates())
       add("initial", state.getName(), state.getCallerShape());
+    for (InitialOp initial : phase.getInitials())
+      add("initial", initial.getName(), tensorOf(initial).getShape());
     for (OutputOp output : phase.getOutputs())
       add("output", output.getName(), arrayShape(output));
     for (StateOp state : phase.getStates())
@@ -139,6 +144,22 @@ void recur::chunk::dropRemains(ProgramOp program) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
     if (isOpTriviallyDead(&op) && !isa<TakeOp>(op))
       op.erase();
+}
+
+bool recur::chunk::holdsLastTokens(ProgramOp program) {
+  SmallVector<StateOp> states(program.getStates());
+  bool leavesRows = !program.getOutputs().empty() || !program.getGiven().empty() || program.getKeeps();
+  return !states.empty() && !leavesRows && !program.getBackward() && llvm::all_of(states, [&](StateOp state) {
+    auto last = state.getNext().getValue().getDefiningOp<LastOp>();
+    Value rows = last ? last.getAll() : Value();
+    uint64_t back = 0;
+    for (; rows && rows.getDefiningOp<PreviousOp>(); ++back)
+      rows = rows.getDefiningOp<PreviousOp>().getAll();
+    if (auto parts = rows ? rows.getDefiningOp<ConcatOp>() : ConcatOp())
+      return back < program.getChunk() &&
+             llvm::all_of(parts.getOperands(), [](Value part) { return bool(part.getDefiningOp<InputOp>()); });
+    return rows && rows.getDefiningOp<InputOp>() && back < program.getChunk();
+  });
 }
 
 bool recur::chunk::cancels(ProgramOp program) {

@@ -46,6 +46,10 @@ std::optional<Phases> describePhases(ProgramOp program, llvm::ArrayRef<ProgramOp
 /// needs.
 void dropRemains(ProgramOp program);
 
+/// Whether the program does nothing but hold rows of the last tokens, fewer than a chunk has: then whatever its states
+/// were before a whole chunk, behind it they are that chunk's.
+bool holdsLastTokens(ProgramOp program);
+
 /// Whether a team's factors stay float32: a system is solved with float32, and where a chunk may replace all of a
 /// state, large numbers cancel.
 bool cancels(ProgramOp program);

@@ -21,6 +21,7 @@ SmallVector<InputOp, 8> ProgramOp::getInputs() { return llvm::to_vector<8>(getBo
 SmallVector<ParamOp, 8> ProgramOp::getParams() { return llvm::to_vector<8>(getBody().getOps<ParamOp>()); }
 SmallVector<StateOp, 8> ProgramOp::getStates() { return llvm::to_vector<8>(getBody().getOps<StateOp>()); }
 SmallVector<OutputOp, 8> ProgramOp::getOutputs() { return llvm::to_vector<8>(getBody().getOps<OutputOp>()); }
+SmallVector<InitialOp, 8> ProgramOp::getInitials() { return llvm::to_vector<8>(getBody().getOps<InitialOp>()); }
 SmallVector<KeptOp, 8> ProgramOp::getKept() { return llvm::to_vector<8>(getBody().getOps<KeptOp>()); }
 
 SmallVector<TakeOp, 8> ProgramOp::getTaken() { return llvm::to_vector<8>(getBody().getOps<TakeOp>()); }
@@ -72,6 +73,14 @@ LogicalResult ProgramOp::verifyRegions() {
     if (failed(declareOnce(kept, state.getName(), state)))
       return failure();
   }
+  llvm::StringMap<Operation *> declared;
+  for (Operation &op : body) {
+    auto initial = dyn_cast<InitialOp>(op);
+    auto state = dyn_cast<StateOp>(op);
+    if ((initial && failed(declareOnce(declared, initial.getName(), &op))) ||
+        (state && failed(declareOnce(declared, state.getName(), &op))))
+      return failure();
+  }
   llvm::StringMap<Operation *> left;
   for (Operation &op : body) {
     auto take = dyn_cast<TakeOp>(op);
@@ -96,6 +105,7 @@ LogicalResult ProgramOp::verifyRegions() {
 void InputOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void ParamOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void StateOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+void InitialOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void KeptOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 void TakeOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
@@ -130,6 +140,18 @@ LogicalResult ParamOp::verify() {
     return emitOpError() << "is the same for every token, so its token dimension must be 1, but it is "
                          << tensorOf(getResult()).getDimSize(0);
   return checkSizes(*this, arrayShape(*this), shapePerToken(getResult()));
+}
+
+LogicalResult HeldOp::verify() {
+  auto input = getInput().getDefiningOp<InputOp>();
+  if (!input)
+    return emitOpError("expects the result of a chunk.input as its first operand");
+  if (int64_t back = getBack(), tokens = tensorOf(getInput()).getDimSize(0); back < 1 || back > tokens)
+    return emitOpError() << "is the row of 1 to " << tokens << " tokens before the chunk, but of " << back;
+  if (shapePerToken(getInput()) != tensorOf(getFirst()).getShape())
+    return emitOpError() << "is a row of '" << input.getName() << "', which is " << tensorOf(getInput())
+                         << ", but where the sequence begins it is " << tensorOf(getFirst());
+  return success();
 }
 
 LogicalResult TakeOp::verify() {

@@ -72,6 +72,7 @@ def Chunk_ProgramOp : Chunk_Op<"program", [IsolatedFromAbove, SingleBlock, NoTer
     llvm::SmallVector<ParamOp, 8> getParams();
     llvm::SmallVector<StateOp, 8> getStates();
     llvm::SmallVector<OutputOp, 8> getOutputs();
+    llvm::SmallVector<InitialOp, 8> getInitials();
     llvm::SmallVector<KeptOp, 8> getKept();
     llvm::SmallVector<TakeOp, 8> getTaken();
     llvm::SmallVector<GiveOp, 8> getGiven();
@@ -178,6 +179,39 @@ def Chunk_KeptOp : Chunk_DeclarationOp<"kept", [Pure]> {
     /// The sizes of the array that it was left in.
     llvm::SmallVector<int64_t> getCallerShape();
   }];
+}
+
+def Chunk_InitialOp : Chunk_DeclarationOp<"initial", [Pure]> {
+  let summary = "a state as it was before the sequence's first token";
+  let description = [{
+    Every chunk of the sequence has the same, whatever the state has become by then. So the chunks of a program that has it may
+    be apart.
+
+    Verified: the program has no state of that name, and no other `chunk.initial` of it.
+
+    Example: `%k_back1 = chunk.initial "k_back1" : tensor<128xf32>`
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<Recur_StoredType>:$stored);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$name (`stored` $stored^)? attr-dict `:` type($result)";
+}
+
+def Chunk_HeldOp : Chunk_Op<"held", [Pure, HasParent<"ProgramOp">, AllTypesMatch<["first", "result"]>]> {
+  let summary = "the row that an input had some tokens before the chunk";
+  let description = [{
+    The input's row `back` tokens before the chunk's first one: what a state that holds an earlier token's row is when the chunk
+    begins. It is found in the array that the row came from, so nobody carries it from chunk to chunk. Where the sequence begins
+    with the chunk it is `first`.
+
+    Verified: the operand is the result of a `chunk.input`; `back` is 1 to as many tokens as the chunk has; `first` and the
+    result have the shape of a token's row.
+
+    Example: `%s = chunk.held %k[1], %k_back1 : tensor<64x128xf32>, tensor<128xf32>`
+  }];
+  let arguments = (ins Chunk_Tokens:$input, I64Attr:$back, Chunk_Tensor:$first);
+  let results = (outs Chunk_Tensor:$result);
+  let assemblyFormat = "$input `[` $back `]` `,` $first attr-dict `:` type($input) `,` type($first)";
+  let hasVerifier = 1;
 }
 
 // What phases of one plan leave to each other. A value of the tokens has a row for each of the chunk's tokens, or several;

@@ -7,6 +7,7 @@
 #include "Compile/KernelPlans.h"
 #include "Conversion/ChunkToTile/Segments.h"
 #include "dialects/Tile/Tile.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace llvm;
@@ -48,11 +49,11 @@ static void addPhases(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleO
 
 /// Puts the phases of a module's one program, of stage `chunk`, in its place; none if it has none.
 static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp module, const PipelineOptions &pipeline,
-                                                              ChainWork work, bool cutShort) {
+                                                              ChainWork work, bool cutShort, bool hasPrologue) {
   auto program = *module.getOps<chunk::ProgramOp>().begin();
   mlir::OwningOpRef<mlir::ModuleOp> split = module.clone();
   mlir::PassManager passes(module.getContext());
-  populatePhases(passes, roundsFactors(program), work, cutShort);
+  populatePhases(passes, roundsFactors(program), work, cutShort, hasPrologue);
   if (mlir::failed(passes.run(*split)))
     return createStringError("the program cannot be split into phases");
   SmallVector<chunk::ProgramOp> phases(split->getOps<chunk::ProgramOp>());
@@ -76,11 +77,28 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
   return described;
 }
 
+/// How many tokens a kernel takes at a time.
+static int64_t countTokensAtOnce(tile::KernelOp kernel) {
+  for (mlir::Operation &op : kernel.getBody().front()) {
+    auto inTurn = dyn_cast<mlir::scf::ForOp>(op);
+    auto atOnce = dyn_cast<mlir::scf::ParallelOp>(op);
+    if (!inTurn && !atOnce)
+      continue;
+    mlir::Value step = inTurn ? inTurn.getStep() : atOnce.getStep()[0];
+    if (auto cast = step.getDefiningOp<mlir::arith::IndexCastOp>())
+      step = cast.getIn();
+    mlir::IntegerAttr size;
+    if (matchPattern(step, mlir::m_Constant(&size)))
+      return size.getInt();
+  }
+  return 0;
+}
+
 /// Says which launches can go by a list of the chunks of packed sequences, and which one makes it.
-static void listPacked(CUDAPlan &plan, mlir::ModuleOp plans) {
+static void listPacked(CUDAPlan &plan, mlir::ModuleOp plans, int64_t chunk) {
   for (auto kernel : plans.getOps<tile::KernelOp>()) {
     auto launch = find_if(plan.launches, [&](const auto &launch) { return launch.symbol == kernel.getSymName(); });
-    if (launch == plan.launches.end() || !analysis::goesByList(kernel))
+    if (launch == plan.launches.end() || !analysis::goesByList(kernel) || countTokensAtOnce(kernel) != chunk)
       continue;
     launch->listed = launch->symbol;
     if (!analysis::listsChunks(kernel))
@@ -173,7 +191,8 @@ static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::Mod
     while (next < kernels.size() && phases.phases[next].bounds)
       ++next;
     if (next == kernels.size() || !phases.phases[i].isParallel || phases.phases[i].bounds ||
-        phases.phases[i].parts != 1 || !canAnnounce(kernels[i]))
+        phases.phases[i].parts != 1 || !canAnnounce(kernels[i]) ||
+        countTokensAtOnce(kernels[i]) != countTokensAtOnce(kernels[next]))
       continue;
     std::optional<analysis::StateChain> chain = analysis::findStateChain(kernels[next]);
     if (!chain)
@@ -262,14 +281,22 @@ static bool cutChannelsShort(mlir::ModuleOp plans, const chunk::Phases &phases) 
   return true;
 }
 
+namespace {
+/// What is the same for all forms that are tried.
+struct PlanChoice {
+  const PipelineOptions &pipeline;
+  bool summaries, hasPrologue;
+};
+} // namespace
+
 /// Without phases where the program has none in this form.
-static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PipelineOptions &options, CUDAForm form,
-                                        bool summaries, bool cutShort = true) {
-  PipelineOptions pipeline = options;
+static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PlanChoice &choice, CUDAForm form,
+                                        bool cutShort = true) {
+  PipelineOptions pipeline = choice.pipeline;
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   mlir::ModuleOp module = made.lowering->getModule();
-  auto phases = splitIntoPhases(module, pipeline, getWork(form), cutShort);
+  auto phases = splitIntoPhases(module, pipeline, getWork(form), cutShort, choice.hasPrologue);
   if (!phases && !made.lowering->getMessage().empty()) {
     consumeError(phases.takeError());
     return createStringError(made.lowering->getMessage());
@@ -283,19 +310,19 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const Pipeline
   if (Error error = made.lowering->run("chunk", "tile", pipeline))
     return std::move(error);
   if (!cutChannelsShort(module, *made.phases))
-    return planPhases(program, options, form, summaries, /*cutShort=*/false);
+    return planPhases(program, choice, form, /*cutShort=*/false);
   bool isWanted = form != CUDAForm::PreciseInChain || hasPreciseProducts(module);
   if (!isWanted || (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases)))
     return CUDAKernels();
   made.plan = describe(module);
   made.plan.form = form;
   addPhases(made.plan, *made.phases, module, roundsFactors(program));
-  if (summaries)
+  if (choice.summaries)
     summariseSegments(made.plan, *made.phases, module);
   if (!program.getBackward()) // whose chunks are wanted from the last on
     putSideBySide(made.plan, *made.phases, module);
   listCopiedRows(made.plan, module);
-  listPacked(made.plan, module);
+  listPacked(made.plan, module, int64_t(program.getChunk()));
   if (Error error = checkCounts(made.plan))
     return std::move(error);
   return made;
@@ -331,8 +358,8 @@ Expected<mlir::OwningOpRef<mlir::ModuleOp>> compile::makeStepProgram(dgps::Recur
 
 /// Whether tf32 inverses cost neither a pipeline stage of the chain nor the second CTA of the launches before it on a
 /// multiprocessor.
-static bool isWorthIt(chunk::ProgramOp program, const PipelineOptions &pipeline, bool summaries, CUDAKernels &precise) {
-  Expected<CUDAKernels> other = planPhases(program, pipeline, CUDAForm::OutputsInChain, summaries);
+static bool isWorthIt(chunk::ProgramOp program, const PlanChoice &choice, CUDAKernels &precise) {
+  Expected<CUDAKernels> other = planPhases(program, choice, CUDAForm::OutputsInChain);
   if (!other || !other->phases) {
     consumeError(other.takeError());
     return false;
@@ -340,15 +367,15 @@ static bool isWorthIt(chunk::ProgramOp program, const PipelineOptions &pipeline,
   return precise.plan.workspaceBytes == 0 && countStages(precise) >= countStages(*other) && leaveRoom(precise.plan);
 }
 
-Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
-                                               bool summaries) {
-  std::string whyPlain;
+/// The first form from this one on that the program has phases in; without phases where it has none, and why.
+static Expected<CUDAKernels> planInPhases(chunk::ProgramOp program, const PlanChoice &choice, CUDAForm form,
+                                          std::string &whyNone) {
   for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::PreciseInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
     if (own < form || (own == CUDAForm::PreciseInChain && !roundsFactors(program)))
       continue;
-    Expected<CUDAKernels> made = planPhases(program, pipeline, own, summaries);
+    Expected<CUDAKernels> made = planPhases(program, choice, own);
     if (own == CUDAForm::PreciseInChain) {
-      if (made && made->phases && isWorthIt(program, pipeline, summaries, *made))
+      if (made && made->phases && isWorthIt(program, choice, *made))
         return made;
       if (!made)
         consumeError(made.takeError());
@@ -359,7 +386,7 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
     if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {
       // Interactions of the outputs may take the room of a second CTA from what is early, which outweighs a launch
       // less.
-      Expected<CUDAKernels> apart = planPhases(program, pipeline, CUDAForm::InPhases, summaries);
+      Expected<CUDAKernels> apart = planPhases(program, choice, CUDAForm::InPhases);
       if (apart && apart->phases && apart->plan.workspaceBytes == 0 && leaveRoom(apart->plan))
         return apart;
       if (!apart)
@@ -368,8 +395,57 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
     if (made && made->phases && isGood)
       return made;
     if (!made)
-      whyPlain = toString(made.takeError());
+      whyNone = toString(made.takeError());
   }
+  return CUDAKernels();
+}
+
+/// Cycles of a call of so many tokens, whose heads are fewer than multiprocessors.
+static double estimateCall(CUDAKernels &kernels) {
+  constexpr double multiprocessors = 132, units = 32, tokens = 4096;
+  double cycles = 0, before = 0;
+  for (auto [launch, time, kernel] :
+       zip(kernels.plan.launches, kernels.plan.times, kernels.lowering->getModule().getOps<tile::KernelOp>())) {
+    if (launch.bounds)
+      continue;
+    double own = 0, chunks = tokens / double(countTokensAtOnce(kernel));
+    if (launch.chunksAreApart) {
+      own = units * chunks / multiprocessors * analysis::estimateChunk(time, analysis::countNeighbourCTAs(kernel));
+    } else {
+      std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel);
+      own = chunks * std::ceil(units * double(launch.parts) / multiprocessors) *
+            (chain ? analysis::estimateChain(*chain, time) : time.critical);
+    }
+    cycles += own;
+    double left = multiprocessors - units * double(launch.parts);
+    if (launch.awaits && left > 0)
+      cycles = std::min(cycles, cycles - own - before + std::max(own, before * multiprocessors / left));
+    before = own;
+  }
+  return cycles;
+}
+
+Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
+                                               bool summaries) {
+  std::string whyPlain;
+  Expected<CUDAKernels> phases = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/false}, form, whyPlain);
+  if (!phases)
+    return phases.takeError();
+  // What is made of rows of several tokens is made once in front of the rest, where that is faster.
+  bool hasEarlierTokens = !program.getBody().getOps<chunk::PreviousOp>().empty();
+  if (form != CUDAForm::Plain && hasEarlierTokens) {
+    std::string why;
+    Expected<CUDAKernels> apart = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/true}, form, why);
+    if (!apart)
+      return apart.takeError();
+    constexpr double margin = 0.85; // estimates are off by as much
+    bool isInMemory = apart->phases && apart->plan.workspaceBytes > 0;
+    if (apart->phases && !isInMemory &&
+        (!phases->phases || phases->plan.workspaceBytes > 0 || estimateCall(*apart) < margin * estimateCall(*phases)))
+      return apart;
+  }
+  if (phases->phases)
+    return phases;
   CUDAKernels made;
   made.lowering = std::make_unique<ProgramLowering>(program);
   if (Error error = made.lowering->run("chunk", "tile", pipeline))

@@ -50,11 +50,15 @@ void recur::populateSummaries(mlir::OpPassManager &passes) {
 /// Channels of a part: so many that a product of them fills a warp's rows of the matrix units.
 static constexpr int64_t partChannels = 32, warpgroupChannels = 64;
 
-void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort) {
+void recur::populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort,
+                           bool hasPrologue) {
   // Pieces of products of 16 bits, and of copies.
   if (roundsFactors)
     passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
   passes.addPass(chunk::createLeadStatesPass());
+  passes.addNestedPass<chunk::ProgramOp>(chunk::createSlicesFirstPass());
+  if (hasPrologue)
+    passes.addPass(chunk::createProloguePass());
   passes.addNestedPass<chunk::ProgramOp>(chunk::createGatherStepsPass());
   passes.addPass(mlir::createCSEPass());
   if (work != ChainWork::States)

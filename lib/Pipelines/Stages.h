@@ -56,8 +56,9 @@ void populateSummaries(mlir::OpPassManager &passes);
 enum class ChainWork { States, Outputs, PreciseOutputs, Interactions };
 /// From a program of the stage `chunk` to the phases of a plan for a machine of many CTAs; a program that has none, or
 /// whose chain cannot do this work, stays. With `cutShort` the last part of the channels of a state may have fewer than
-/// others, which not every kernel can have. `roundsFactors`: factors of the program's products may be rounded.
-void populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort);
+/// others, which not every kernel can have; with `hasPrologue` rows that are made of rows of several tokens have a
+/// phase of their own in front. `roundsFactors`: factors of the program's products may be rounded.
+void populatePhases(mlir::OpPassManager &passes, bool roundsFactors, ChainWork work, bool cutShort, bool hasPrologue);
 
 /// Adds the passes that give every program of chunks, of the stage `chunk`, the program of its gradient, and that
 /// of the states which the gradient takes. It has the gradients that the options name.

@@ -29,12 +29,18 @@ Value Planner::get(Value value) {
   if (value.getDefiningOp<chunk::InputOp>()) {
     Value tile = make(value);
     load(value, tile);
+    if (int64_t count = countHeldRows(value))
+      loadHeld(value, rowsBefore.lookup(tile).whole, count);
     return tile;
   }
   if (auto left = value.getDefiningOp<chunk::TakeOp>()) {
     Value tile = make(value);
     take(left, tile);
     return tile;
+  }
+  if (auto initial = value.getDefiningOp<chunk::InitialOp>()) {
+    load(initial);
+    return tiles.lookup(value);
   }
   if (auto kept = value.getDefiningOp<chunk::KeptOp>()) {
     load(kept);
@@ -186,13 +192,13 @@ LogicalResult Planner::plan(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::OutputOp, chunk::NextOp, chunk::ConstantOp,
-            chunk::YieldOp, chunk::KeptOp, chunk::TakeOp, chunk::RemainsOp>(
+            chunk::YieldOp, chunk::InitialOp, chunk::KeptOp, chunk::TakeOp, chunk::RemainsOp>(
           [](auto) { return success(); }) // the kernel's, or where they are read
       .Case<chunk::MapOp, chunk::ExtractOp, chunk::SliceOp, chunk::ConcatOp, chunk::BroadcastOp, chunk::InterleaveOp,
             chunk::DeinterleaveOp, chunk::CumulativeDecayOp, chunk::InteractionOp, chunk::ApplyOp, chunk::SolveOp,
             chunk::ScaledSolveOp, chunk::EliminateOp, chunk::InverseOp, chunk::ReadOp, chunk::AdvanceOp,
             chunk::ReshapeStateOp, chunk::ComposeOp, chunk::ScanOp, chunk::TropicalScanOp, chunk::MoebiusScanOp,
-            chunk::PreviousOp, chunk::LastOp, chunk::ApplyTransposedOp, chunk::SolveTransposedOp,
+            chunk::PreviousOp, chunk::LastOp, chunk::HeldOp, chunk::ApplyTransposedOp, chunk::SolveTransposedOp,
             chunk::DecayCotangentOp, chunk::ReverseScanOp, chunk::FollowingOp, chunk::SumTokensOp, chunk::InsertOp>(
           [&](auto op) { return done(op); })
       .Case([&](chunk::GiveOp op) {
@@ -245,6 +251,16 @@ void Planner::planNexts() {
 // The kernel
 //===----------------------------------------------------------------------===//
 
+/// The first token of the last two chunks: the one before the last is whole.
+Value Planner::findLastChunks(Value allTokens) {
+  Value size = constant(program.getChunk());
+  Value last = arith::AddIOp::create(builder, loc, allTokens, constant(int64_t(program.getChunk()) - 1));
+  Value chunks = arith::DivUIOp::create(builder, loc, last, size);
+  Value before =
+      arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, chunks, constant(2)), constant(0));
+  return arith::MulIOp::create(builder, loc, before, size);
+}
+
 /// Whether so many of its CTAs have room on a multiprocessor, without memory of the device for any.
 static bool fitTogether(KernelOp kernel, int64_t count) {
   return !kernel.getWorkspace() && analysis::countCTAs(int64_t(*kernel.getShared())) >= count;
@@ -269,7 +285,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     llvm::append_range(shape, perToken);
     return body.addArgument(TileType::get(context, shape, element, Memory::Global, {}, 0, isTransposed), loc);
   };
-  SmallVector<Value> paramArrays, initialArrays, outputArrays, finalArrays, keptStateArrays;
+  SmallVector<Value> paramArrays, stateArrays, outputArrays, finalArrays, keptStateArrays;
   Type f32 = builder.getF32Type();
   auto storedType = [&](auto op) -> Type { return analysis::getStoredType(op.getStored(), context); };
   auto addState = [&](auto state, Type element) {
@@ -287,7 +303,9 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   for (chunk::ParamOp param : params)
     paramArrays.push_back(addArray(chunk::arrayShape(param), storedType(param)));
   for (chunk::StateOp state : states)
-    initialArrays.push_back(addState(state, callerType(state)));
+    stateArrays.push_back(addState(state, callerType(state)));
+  for (chunk::InitialOp initial : program.getInitials())
+    initialArrays[initial] = addArray(chunk::tensorOf(initial).getShape(), storedType(initial));
   for (chunk::OutputOp output : outputs)
     outputArrays.push_back(addArray(chunk::arrayShape(output), storedType(output)));
   for (chunk::StateOp state : states)
@@ -309,7 +327,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   firstOp = zero.getDefiningOp();
   for (auto [param, array] : llvm::zip(params, paramArrays))
     LoadOp::create(builder, loc, array, zero, one, isFactorOfData(param) ? makeRounded(param) : make(param));
-  for (auto [state, array] : llvm::zip(states, initialArrays))
+  for (auto [state, array] : llvm::zip(states, stateArrays))
     loadState(state, state.getTransposed(), array, zero);
 
   int64_t size = program.getChunk();
@@ -324,7 +342,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
     inLoop =
         scf::ParallelOp::create(builder, loc, toIndex(zero), toIndex(allTokens), toIndex(constant(size))).getBody();
   } else {
-    loop = scf::ForOp::create(builder, loc, zero, allTokens, constant(size));
+    Value first = chunk::holdsLastTokens(program) ? findLastChunks(allTokens) : zero;
+    loop = scf::ForOp::create(builder, loc, first, allTokens, constant(size));
     inLoop = loop.getBody();
   }
   {
@@ -369,7 +388,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   }
   machine.isCTA() ? placeTiles(kernel, machine.sharedBytes) : placeTiles(kernel);
   if (loop && machine.isCTA() && !kernel.getWorkspace() && states.size() == 1)
-    cutIntoSegments(loop, initialArrays.front(), finalArrays.front());
+    cutIntoSegments(loop, stateArrays.front(), finalArrays.front());
   // Stages of loads take room beside the tiles, or in place of those that stay in registers.
   if (std::optional<analysis::StateChain> chain = analysis::findStateChain(kernel)) {
     kernel.setThreads(chain->threads());

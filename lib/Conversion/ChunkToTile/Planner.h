@@ -147,6 +147,10 @@ private:
   /// Makes the state's tile, and loads a row of an array into it. Gives the last op of that.
   mlir::Operation *loadState(mlir::Value state, bool isGivenTransposed, mlir::Value array, mlir::Value row);
   void storeState(chunk::StateOp state, mlir::Value array, mlir::Value row);
+  /// Loads a state as the sequence begins with it.
+  void load(chunk::InitialOp initial);
+  mlir::Value countIfFirst();
+  mlir::Value findLastChunks(mlir::Value allTokens);
   void planNexts();
   mlir::Value getOutput(chunk::OutputOp output);
   // Phases.cpp: what phases leave to each other.
@@ -320,6 +324,11 @@ private:
   void plan(chunk::MoebiusScanOp op);
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
+  void plan(chunk::HeldOp op);
+  /// How many rows before an input's tile are its own of earlier tokens, and are loaded with it.
+  int64_t countHeldRows(mlir::Value input);
+  void loadHeld(mlir::Value input, mlir::Value whole, int64_t count);
+  bool isLoadedHeld(mlir::Value state);
   /// A row of an input: of the token that is so many before a chunk's last one, or a number where there is none.
   struct LastRow {
     mlir::Value input; // null where it is no such row
@@ -386,7 +395,7 @@ private:
   mlir::Type factorType;               // that factors of products are rounded to; null where they are not
   mlir::Operation *firstOp = nullptr;  // of the kernel: tiles are allocated before it
   mlir::Operation *lastLoad = nullptr; // of this chunk: inputs are loaded at its beginning
-  llvm::DenseMap<mlir::Value, mlir::Value> inputArrays, keptArrays;
+  llvm::DenseMap<mlir::Value, mlir::Value> inputArrays, initialArrays, keptArrays;
   llvm::DenseMap<mlir::Operation *, mlir::Value> phaseArrays; // by who takes or gives
   mlir::Value firstToken;                                     // of this chunk
   mlir::Value tokens;                                         // in this chunk

@@ -287,6 +287,8 @@ void Planner::plan(chunk::AdvanceOp op) {
 
 /// A vector and the only row of a matrix are the same tile, and so are a number and the only one of a vector.
 void Planner::plan(chunk::ReshapeStateOp op) {
+  if (isLoadedHeld(op))
+    return;
   Value tile = isLoadedRounded(op.getState()) ? rounded(op.getState()) : get(op.getState());
   int64_t before = tileOf(tile).getRank(), after = std::max<int64_t>(1, chunk::tensorOf(op).getRank());
   set(op, before < after ? withTokens(tile) : before > after ? dropTokens(tile) : tile);

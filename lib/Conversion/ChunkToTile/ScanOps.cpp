@@ -118,7 +118,8 @@ void Planner::plan(chunk::PreviousOp op) {
     SmallVector<int64_t> shape(type.getShape()), first(shape);
     int64_t offset = (count - 1) * type.getStride(0);
     first[0] = 1;
-    copy(withTokens(get(op.getState())), view(whole, first, type.getStrides(), offset), constant(1));
+    if (!isLoadedHeld(op.getState()))
+      copy(withTokens(get(op.getState())), view(whole, first, type.getStrides(), offset), constant(1));
     Value result = view(whole, shape, type.getStrides(), offset);
     rowsBefore[result] = {whole, count - 1};
     return set(op, result);

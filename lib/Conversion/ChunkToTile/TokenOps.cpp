@@ -359,6 +359,8 @@ void Planner::plan(chunk::ExtractOp op) {
 }
 
 void Planner::plan(chunk::SliceOp op) {
+  if (isLoadedHeld(op))
+    return;
   Value from = get(op.getOperand()), result = make(op);
   SmallVector<int64_t> shape(tileOf(from).getShape());
   shape[1] = op.getSize();

@@ -1,5 +1,5 @@
 // States that a scan carries on and that need no other state, and those that hold what earlier tokens had: where each
-// chunk begins with them is found ahead of the rest, which then takes them.
+// chunk begins with them is found ahead of the rest, which then takes them, or in the array that they came from.
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkTangents.h"
@@ -19,6 +19,18 @@ namespace {
 struct Delay {
   Value rows;                   // that no state enters
   SmallVector<StateOp> earlier; // the first where the chunk has one token, the second where it has two, ...
+  /// The inputs that the rows are, side by side; none where they are computed.
+  SmallVector<InputOp> getInputs() const {
+    auto parts = rows.getDefiningOp<ConcatOp>();
+    SmallVector<InputOp> inputs;
+    for (Value part : parts ? SmallVector<Value>(parts.getOperands()) : SmallVector<Value>{rows}) {
+      auto input = part.getDefiningOp<InputOp>();
+      if (!input || (parts && tensorOf(part).getRank() != 2))
+        return {};
+      inputs.push_back(input);
+    }
+    return inputs;
+  }
 };
 
 class LeadSplitter {
@@ -30,6 +42,7 @@ public:
 private:
   bool leads(StateOp state);
   void findDelays();
+  void findHeld();
   bool losesDigits();
   void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
   Value carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
@@ -39,9 +52,13 @@ private:
   /// From chunk to chunk.
   ProgramOp buildCarry(OpBuilder &builder);
   void takeStates();
+  /// What holds inputs' rows is found in their arrays; a program of its own says what such states become in the end.
+  void buildHolding(OpBuilder &builder);
+  Value findInArrays(OpBuilder &builder, StateOp state);
 
   ProgramOp program;
   SmallVector<StateOp> leading;
+  llvm::SetVector<StateOp> held; // of the delays, those of inputs
   llvm::DenseMap<StateOp, Delay> delays;
   llvm::DenseSet<int64_t> counts;       // of tokens, that chunks say whether they have
   llvm::DenseMap<int64_t, Value> taken; // what they say, where the states are carried on
@@ -107,6 +124,16 @@ void LeadSplitter::findDelays() {
     for (StateOp state : unknown)
       delays.erase(state);
   } while (!unknown.empty());
+}
+
+/// The delays of inputs whose earlier states are such delays too.
+void LeadSplitter::findHeld() {
+  for (StateOp state : program.getStates())
+    if (auto delay = delays.find(state); delay != delays.end() && !delay->second.getInputs().empty())
+      held.insert(state);
+  auto isOther = [&](StateOp state) { return !held.contains(state); };
+  while (held.remove_if([&](StateOp state) { return llvm::any_of(delays[state].earlier, isOther); }))
+    ;
 }
 
 /// One number, or some side by side: a matrix of them for each token would be far more than its states at the chunks'
@@ -275,6 +302,14 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
 }
 
 void LeadSplitter::takeStates() {
+  for (StateOp state : held) {
+    state.getNext().erase();
+    OpBuilder builder(state);
+    for (InputOp input : delays[state].getInputs()) // which may be declared behind the state
+      input->moveBefore(&program.getBody().front().front());
+    state.getResult().replaceAllUsesWith(findInArrays(builder, state));
+    state.erase();
+  }
   for (StateOp state : leading) {
     state.getNext().erase();
     OpBuilder builder(state);
@@ -286,6 +321,60 @@ void LeadSplitter::takeStates() {
   eraseUnused(program);
 }
 
+/// Goes over as many tokens at a time as the oldest row is old: fewer chunks than two are never wanted.
+void LeadSplitter::buildHolding(OpBuilder &builder) {
+  size_t oldest = 0;
+  for (StateOp state : held)
+    oldest = std::max(oldest, delays[state].earlier.size() + 1);
+  auto chunk = int64_t(llvm::PowerOf2Ceil(oldest));
+  auto holding =
+      ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_held").str(), program.getDims(), chunk);
+  holding.setFactorsAttr(program.getFactorsAttr());
+  OpBuilder inside = OpBuilder::atBlockBegin(&holding.getBody().front());
+  llvm::DenseMap<Value, Value> inputs;
+  llvm::DenseMap<StateOp, Value> states;
+  auto typeOf = [&](Value rows) { return makeTokens(program.getContext(), chunk, shapePerToken(rows)); };
+  for (StateOp state : held)
+    for (InputOp input : delays[state].getInputs())
+      if (Value &own = inputs[input]; !own)
+        own = InputOp::create(inside, input.getLoc(), typeOf(input), input.getNameAttr(), input.getSharedAttr(),
+                              input.getStoredAttr());
+  for (StateOp state : held)
+    states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName(), state.getStoredAttr());
+  for (StateOp state : held) {
+    const Delay &delay = delays[state];
+    Location loc = state.getLoc();
+    SmallVector<Value> parts;
+    for (InputOp input : delay.getInputs())
+      parts.push_back(inputs[input]);
+    Value rows = parts.size() == 1 ? parts[0] : ConcatOp::create(inside, loc, typeOf(delay.rows), parts).getResult();
+    for (StateOp earlier : llvm::reverse(delay.earlier))
+      rows = PreviousOp::create(inside, loc, states[earlier], rows);
+    NextOp::create(inside, loc, states[state], LastOp::create(inside, loc, rows));
+  }
+}
+
+Value LeadSplitter::findInArrays(OpBuilder &builder, StateOp state) {
+  const Delay &delay = delays[state];
+  Location loc = state.getLoc();
+  ValueBuilder build(builder, loc);
+  auto back = int64_t(delay.earlier.size()) + 1;
+  Value initial = InitialOp::create(builder, loc, state.getType(), state.getNameAttr(), state.getStoredAttr());
+  SmallVector<InputOp> inputs = delay.getInputs();
+  if (inputs.size() == 1)
+    return HeldOp::create(builder, loc, state.getType(), inputs[0], back, initial);
+  SmallVector<Value> parts;
+  int64_t place = 0;
+  Value row = build.asToken(initial);
+  for (InputOp input : inputs) {
+    int64_t size = tensorOf(input).getDimSize(1);
+    Value first = build.asState(SliceOp::create(builder, loc, row, place, size));
+    parts.push_back(build.asToken(HeldOp::create(builder, loc, first.getType(), input, back, first)));
+    place += size;
+  }
+  return build.asState(ConcatOp::create(builder, loc, tensorOf(row), parts));
+}
+
 void LeadSplitter::split() {
   for (StateOp state : program.getStates())
     if (leads(state))
@@ -293,13 +382,17 @@ void LeadSplitter::split() {
   if (losesDigits())
     leading.clear();
   findDelays();
+  findHeld();
   for (StateOp state : program.getStates())
-    if (delays.contains(state))
+    if (delays.contains(state) && !held.contains(state))
       leading.push_back(state);
-  if (leading.empty())
-    return;
   OpBuilder builder(program);
-  buildAhead(builder);
-  buildCarry(builder);
-  takeStates();
+  if (!held.empty())
+    buildHolding(builder);
+  if (!leading.empty()) {
+    buildAhead(builder);
+    buildCarry(builder);
+  }
+  if (!leading.empty() || !held.empty())
+    takeStates();
 }

@@ -1,5 +1,6 @@
 // A program whose channels have nothing to do with each other, for a part of the channels.
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/ScaledRows.h"
 #include "dialects/Chunk/ChunkSteps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -67,7 +68,7 @@ bool isLoadedStep(Operation *op) {
 }
 
 /// Whether nothing happens but that one matrix is read and advanced, with rows and matrices of the tokens that are
-/// there, or made of rows of inputs under one decay a token.
+/// there, or made of rows of arrays under one decay a token.
 bool isStateAlone(ProgramOp program) {
   auto states = program.getStates();
   if (program.getExact() || states.size() != 1 || tensorOf(states.front()).getRank() != 2)
@@ -84,8 +85,8 @@ bool isStateAlone(ProgramOp program) {
     return isa<InputOp, TakeOp, StateOp, NextOp, GiveOp, OutputOp, RemainsOp, ConstantOp>(op) || isLoadedStep(&op) ||
            (rows && findInterleaved(rows) && findInterleaved(rows).getDefiningOp<InputOp>()) ||
            (isa<CumulativeDecayOp>(op) && hasNumbers(op.getOperand(0))) ||
-           (interaction && hasNumbers(interaction.getDecay()) && interaction.getRows().getDefiningOp<InputOp>() &&
-            interaction.getColumns().getDefiningOp<InputOp>()) ||
+           (interaction && hasNumbers(interaction.getDecay()) && areInArray(interaction.getRows()) &&
+            areInArray(interaction.getColumns())) ||
            (map && isElementwise(map.getFunction())) || (read && !read.getLeft()) ||
            (advance && !advance.getRowDecay()) || (apply && !apply.getDecay()) || (back && !back.getDecay());
   });

@@ -38,6 +38,7 @@ private:
   bool isSum(StateOp state);
   void assignSums();
   bool assignAllToChain();
+  bool isEpilogue();
   void assignRemains();
   bool chooseChain(ArrayRef<Value> states);
   bool isStep(Operation *op);
@@ -78,8 +79,10 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
   using PhasesPassBase::PhasesPassBase;
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>())) {
-      bool isPhase = program.getInputs().empty(); // it has what others leave alone
-      if (program.getSummaryOf() || isPhase)
+      // It has what others leave of whole chunks alone, or has been made for the ends of sequences.
+      bool isPhase = program.getInputs().empty() &&
+                     llvm::none_of(program.getTaken(), [](TakeOp take) { return areInArray(take.getResult()); });
+      if (program.getSummaryOf() || isPhase || holdsLastTokens(program))
         continue;
       OpBuilder builder(program->getContext());
       builder.setInsertionPointAfter(program);
@@ -93,7 +96,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
 
 } // namespace
 
-static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, KeptOp, TakeOp>(op); }
+static bool isDeclared(Operation *op) { return isa<InputOp, ParamOp, StateOp, InitialOp, KeptOp, TakeOp>(op); }
 
 /// What is made of inputs again where it is needed: loading it would take as long, or, of a matrix of the tokens,
 /// forget that it is triangular.
@@ -154,6 +157,15 @@ static InteractionOp findPairs(DecayCotangentOp cotangent) {
   return {};
 }
 
+/// Whether the chain can do this besides: numbers of the tokens, and interactions under one decay a token or none.
+static bool isMadeBeside(Operation *op) {
+  auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
+  if (auto interaction = dyn_cast<InteractionOp>(op))
+    return hasNumbers(interaction.getDecay());
+  auto map = dyn_cast<MapOp>(op);
+  return (isa<CumulativeDecayOp>(op) && hasNumbers(op->getOperand(0))) || (map && isElementwise(map.getFunction()));
+}
+
 void PhaseSplitter::need(Operation *op, Phase phase) {
   if (!members[phase].insert(op).second)
     return;
@@ -166,7 +178,8 @@ void PhaseSplitter::need(Operation *op, Phase phase) {
       continue;
     bool isOwn =
         isa<ConstantOp>(maker) ||
-        (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value))) ||
+        (phase == Chain && (chainOps.contains(maker) || isa<InterleaveOp>(op) || areLoadedSteps(value) ||
+                            (interactionsInChain && isMadeBeside(maker)))) ||
         phase == Early || phase == Remains || (phase == Sums && ofSums.contains(maker)) ||
         (phase == Late &&
          (isMadeAgain(maker) || (dependents.contains(maker) && !chainOps.contains(maker) && !isa<StateOp>(maker)) ||
@@ -200,7 +213,9 @@ bool PhaseSplitter::isStep(Operation *op) {
   if (!map || !isElementwise(map.getFunction()) || tensorOf(map.getResult()).getRank() != 2)
     return false;
   return llvm::all_of(map.getOperands(), [&](Value operand) {
-    return isThere(operand) && (operand.getType() == map.getResult().getType() || tensorOf(operand).getRank() == 1);
+    bool isLoaded = !interactionsInChain || !operand.getDefiningOp<ParamOp>(); // it has what chunks bring alone
+    return isLoaded && isThere(operand) &&
+           (operand.getType() == map.getResult().getType() || tensorOf(operand).getRank() == 1);
   });
 }
 
@@ -209,7 +224,7 @@ bool PhaseSplitter::isStep(Operation *op) {
 bool PhaseSplitter::isScaledForPasses(Operation *op) {
   auto map = dyn_cast<MapOp>(op);
   ScaledRows scaled = map && !dependents.contains(op) ? matchScaledRows(map.getResult()) : ScaledRows();
-  return scaled && scaled.rows.getDefiningOp<InputOp>() && !dependents.contains(scaled.factor.getDefiningOp()) &&
+  return scaled && areInArray(scaled.rows) && !dependents.contains(scaled.factor.getDefiningOp()) &&
          llvm::all_of(op->getUsers(), [&](Operation *user) {
            bool isWritten = program.getBackward() && isa<AdvanceOp>(user) && op->getResult(0) != user->getOperand(2);
            return (isa<MapOp>(user) || isWritten) && chainOps.contains(user);
@@ -219,7 +234,7 @@ bool PhaseSplitter::isScaledForPasses(Operation *op) {
 /// Finds what of the ops that states enter the chain does: what leads from a state to the next chunk's, or all that
 /// can be done so. Not where that cannot be done in a chain.
 bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
-  if (!outputsInChain) {
+  if (!outputsInChain && !interactionsInChain) {
     chainOps = path;
     return llvm::all_of(path, [](Operation *op) {
       auto map = dyn_cast<MapOp>(op);
@@ -237,10 +252,11 @@ bool PhaseSplitter::chooseChain(ArrayRef<Value> states) {
   return llvm::all_of(path, [&](Operation *op) { return chainOps.contains(op); });
 }
 
-/// Rows of an input come to the chain as they are, also those of all micro-steps. Numbers of the tokens lie far apart,
-/// and are left to it side by side.
+/// Rows of an input come to the chain as they are, also those of all micro-steps, and what earlier phases left. An
+/// input's numbers of the tokens lie far apart, and are left to it side by side.
 bool PhaseSplitter::isLoadedByChain(Value value) {
-  return !outputsInChain || value.getDefiningOp<StateOp>() ||
+  auto take = value.getDefiningOp<TakeOp>();
+  return !outputsInChain || value.getDefiningOp<StateOp>() || (take && !take.getWhole()) ||
          (value.getDefiningOp<InputOp>() && tensorOf(value).getRank() >= 2);
 }
 
@@ -256,15 +272,6 @@ bool PhaseSplitter::areLoadedSteps(Value value) {
   });
 }
 
-/// Whether the chain can do this besides: numbers of the tokens, and interactions under one decay a token or none.
-static bool isMadeBeside(Operation *op) {
-  auto hasNumbers = [](Value decay) { return !decay || tensorOf(decay).getRank() <= 1; };
-  if (auto interaction = dyn_cast<InteractionOp>(op))
-    return hasNumbers(interaction.getDecay());
-  auto map = dyn_cast<MapOp>(op);
-  return (isa<CumulativeDecayOp>(op) && hasNumbers(op->getOperand(0))) || (map && isElementwise(map.getFunction()));
-}
-
 /// The whole program, if nothing happens in it but what a chain does with one state and what it can make besides.
 bool PhaseSplitter::assignAllToChain() {
   SmallVector<StateOp> states(program.getStates());
@@ -276,18 +283,20 @@ bool PhaseSplitter::assignAllToChain() {
     auto advance = dyn_cast<AdvanceOp>(op);
     bool isKnown = isDeclared(&op) || isa<ConstantOp, NextOp, OutputOp, RemainsOp>(op) || isMadeBeside(&op) ||
                    (read && !read.getLeft()) || (apply && !apply.getDecay()) || (advance && !advance.getRowDecay());
-    if (!isKnown || isa<TakeOp>(op))
+    auto take = dyn_cast<TakeOp>(op);
+    if (!isKnown || (take && take.getWhole()))
       return false;
+  }
+  for (Operation &op : block)
     if (!isDeclared(&op))
       members[Chain].insert(&op);
-  }
   assignRemains();
   return true;
 }
 
 bool PhaseSplitter::assign() {
-  if (interactionsInChain)
-    return assignAllToChain();
+  if (interactionsInChain && (assignAllToChain() || block.getOps<InteractionOp>().empty()))
+    return !members[Chain].empty();
   SmallVector<Value> states;
   for (StateOp state : program.getStates())
     if (isSum(state))
@@ -346,6 +355,8 @@ bool PhaseSplitter::assign() {
   }
   if (states.size() == 1)
     assignRemains();
+  if (interactionsInChain)
+    return members[Early].empty() && isEpilogue();
   return !members[Early].empty() || !members[Late].empty();
 }
 
@@ -377,6 +388,12 @@ void PhaseSplitter::assignSums() {
     need(value.getDefiningOp(), Late);
     given[Late].insert(value);
   }
+}
+
+/// Whether what is late are functions of each token's rows alone, behind a chain that makes interactions.
+bool PhaseSplitter::isEpilogue() {
+  return !members[Late].empty() && llvm::any_of(members[Chain], llvm::IsaPred<InteractionOp>) &&
+         llvm::all_of(members[Late], llvm::IsaPred<MapOp, ExtractOp, SliceOp, BroadcastOp, ConstantOp, OutputOp>);
 }
 
 /// Only CTAs that begin in the middle of a sequence need the bounds of remains. If no other phase computes them, they

@@ -60,6 +60,74 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   }];
 }
 
+def SlicesFirstPass : Pass<"chunk-slices-first", "::recur::chunk::ProgramOp"> {
+  let summary = "rows that are computed together and taken apart are computed apart";
+  let description = [{
+    Where nothing but parts of a row are taken of what elementwise functions, and rows some tokens before, make of rows side by
+    side, each part is made by itself: a layer may convolve queries, keys and values together. So no tile has all of
+    them, and each part is what it would be if the text had written it so.
+
+    Before:
+    ```mlir
+    %xy = chunk.concat %x, %y : tensor<8x3xf32>, tensor<8x2xf32> to tensor<8x5xf32>
+    %r = chunk.map exp %xy : tensor<8x5xf32>
+    %a = chunk.slice %r[0 for 3] : tensor<8x5xf32>
+    %b = chunk.slice %r[3 for 2] : tensor<8x5xf32>
+    ```
+    After:
+    ```mlir
+    %a = chunk.map exp %x : tensor<8x3xf32>
+    %b = chunk.map exp %y : tensor<8x2xf32>
+    ```
+  }];
+}
+
+def ProloguePass : Pass<"chunk-prologue", "::mlir::ModuleOp"> {
+  let summary = "what rows of several tokens make is found in a phase in front";
+  let description = [{
+    Keys, queries and values of a layer are often made of rows of several tokens: convolved, normalised, mixed with what the token
+    before had. Such rows are f32 and need those before them, which takes the room of what is done with them. So a program
+    `_prologue` comes in front, whose chunks are apart: it has all that is made of inputs and of rows some tokens before
+    (`chunk.previous`, `chunk.held`), token by token, and leaves what anything else takes: rows in the type of the data, as the caller
+    of a plainer recurrence would have them, numbers in f32. The program takes them as it takes inputs. A number times a
+    row is left as the two where the number needs no rows, or the row is left anyway. Steps of decays are made where they are
+    needed, for rounded they would be off by as much for every token that they count for.
+
+    Before:
+    ```mlir
+    chunk.program @shifted {} chunk 8 {
+      %k = chunk.input "k" : tensor<8x3xf32>
+      %v = chunk.input "v" : tensor<8x2xf32>
+      %k_back1 = chunk.initial "k_back1" : tensor<3xf32>
+      %S = chunk.state "S" : tensor<2x3xf32>
+      %h = chunk.held %k[1], %k_back1 : tensor<8x3xf32>, tensor<3xf32>
+      %p = chunk.previous %h, %k : tensor<3xf32>, tensor<8x3xf32>
+      %r = chunk.map add %k, %p : tensor<8x3xf32>, tensor<8x3xf32>
+      %S1 = chunk.advance %S, %v, %r : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+      chunk.next %S, %S1 : tensor<2x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    chunk.program @shifted_prologue {} chunk 8 {
+      %k = chunk.input "k" : tensor<8x3xf32>
+      %k_back1 = chunk.initial "k_back1" : tensor<3xf32>
+      %h = chunk.held %k[1], %k_back1 : tensor<8x3xf32>, tensor<3xf32>
+      %p = chunk.previous %h, %k : tensor<3xf32>, tensor<8x3xf32>
+      %r = chunk.map add %k, %p : tensor<8x3xf32>, tensor<8x3xf32>
+      chunk.give "prologue.0" rounded %r : tensor<8x3xf32>
+    }
+    chunk.program @shifted {} chunk 8 {
+      %r = chunk.take "prologue.0" rounded : tensor<8x3xf32>
+      %v = chunk.input "v" : tensor<8x2xf32>
+      %S = chunk.state "S" : tensor<2x3xf32>
+      %S1 = chunk.advance %S, %v, %r : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+      chunk.next %S, %S1 : tensor<2x3xf32>
+    }
+    ```
+  }];
+}
+
 def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   let summary = "split a program into phases, of which one alone goes from chunk to chunk";
   let description = [{

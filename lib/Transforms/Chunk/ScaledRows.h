@@ -22,4 +22,10 @@ inline ScaledRows matchScaledRows(mlir::Value value) {
   return {};
 }
 
+/// Whether the rows of the tokens are in an array: the caller's, or one that an earlier phase left.
+inline bool areInArray(mlir::Value rows) {
+  auto take = rows.getDefiningOp<TakeOp>();
+  return rows.getDefiningOp<InputOp>() || (take && !take.getWhole() && tensorOf(rows).getDimSize(0) > 1);
+}
+
 } // namespace recur::chunk

@@ -29,9 +29,9 @@ private:
 };
 } // namespace
 
-/// Whether the rows are there without their scale: those of an input, or what an interaction has as a factor.
+/// Whether the rows are there without their scale: those of an array, or what an interaction has as a factor.
 static bool areThere(Value rows) {
-  return rows.getDefiningOp<InputOp>() || llvm::any_of(rows.getUsers(), [](Operation *user) {
+  return areInArray(rows) || llvm::any_of(rows.getUsers(), [](Operation *user) {
            auto interaction = dyn_cast<InteractionOp>(user);
            return interaction && !(interaction.getDecay() && tensorOf(interaction.getDecay()).getRank() > 1);
          });

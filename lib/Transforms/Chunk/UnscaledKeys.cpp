@@ -53,11 +53,11 @@ struct UnscaledKeysPass : recur::chunk::impl::UnscaledKeysPassBase<UnscaledKeysP
 
 } // namespace
 
-/// Whether the rows are there as products take them: those of an input, of one step or of all.
+/// Whether the rows are there as products take them: those of an array, of one step or of all.
 static bool areLoaded(Value rows) {
   auto steps = rows.getDefiningOp<InterleaveOp>();
   Value whole = steps ? findInterleaved(steps) : rows;
-  return whole && whole.getDefiningOp<InputOp>();
+  return whole && areInArray(whole);
 }
 
 static bool isNumber(Value value) { return tensorOf(value).getRank() == 1; }

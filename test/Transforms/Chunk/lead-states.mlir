@@ -146,31 +146,24 @@ chunk.program @summed {} chunk 8 {
 
 // -----
 
-// What tokens before had is the chunk's own, unless it has too few tokens: then it is another state, as it is and not
-// multiplied by a number, for it may be none. What is left of the program has no states.
-// CHECK-LABEL: chunk.program @delays_ahead {} chunk 8 {
-// CHECK: %[[LAST:.*]] = chunk.last %x : tensor<8x3xf32>
-// CHECK: chunk.give "one.offset"
-// CHECK: chunk.last %{{.*}} : tensor<8x3xf32>
-// CHECK: chunk.give "two.offset"
-// CHECK: %[[FIRST:.*]] = chunk.previous %{{.*}}, %{{.*}} : tensor<f32>, tensor<8xf32>
-// CHECK: chunk.last %[[FIRST]] : tensor<8xf32>
-// CHECK: chunk.give "tokens.1" %{{.*}} : tensor<1xf32>
-// CHECK-LABEL: chunk.program @delays_carry {} chunk 8 {
+// What a token before had of an input is in the input's array, and what the states become in the end follows from the last
+// tokens: a program of its own holds them, as many tokens at a time as the oldest is old.
+// CHECK-LABEL: chunk.program @delays_held {} chunk 2 {
 // CHECK-DAG: %one = chunk.state "one" : tensor<3xf32>
 // CHECK-DAG: %two = chunk.state "two" : tensor<3xf32>
-// CHECK: %[[O:.*]] = chunk.take "one.offset" : tensor<1x3xf32>
-// CHECK: chunk.give "one" whole %one : tensor<3xf32>
-// CHECK: %[[T:.*]] = chunk.take "two.offset" : tensor<1x3xf32>
-// CHECK: %[[N:.*]] = chunk.take "tokens.1" : tensor<1xf32>
-// CHECK: %[[S:.*]] = chunk.reshape_state %one : tensor<3xf32> to tensor<1x3xf32>
-// CHECK: chunk.map select %[[N]], %[[S]], %[[T]]
-// CHECK: chunk.give "two" whole %two : tensor<3xf32>
+// CHECK: %[[LAST:.*]] = chunk.last %x : tensor<2x3xf32>
+// CHECK: chunk.next %one, %[[LAST]]
+// CHECK: %[[BEFORE:.*]] = chunk.previous %one, %x : tensor<3xf32>, tensor<2x3xf32>
+// CHECK: %[[LAST:.*]] = chunk.last %[[BEFORE]] : tensor<2x3xf32>
+// CHECK: chunk.next %two, %[[LAST]]
 // CHECK-LABEL: chunk.program @delays {} chunk 8 {
-// CHECK-NOT: chunk.state
-// CHECK: %one = chunk.take "one" whole : tensor<3xf32>
-// PHASES-LABEL: chunk.program @delays_carry {} chunk 8 {
-// PHASES-NOT: chunk.program @delays_carry_
+// CHECK: %one = chunk.initial "one" : tensor<3xf32>
+// CHECK: %[[ONE:.*]] = chunk.held %x[1], %one : tensor<8x3xf32>, tensor<3xf32>
+// CHECK: %two = chunk.initial "two" : tensor<3xf32>
+// CHECK: %[[TWO:.*]] = chunk.held %x[2], %two : tensor<8x3xf32>, tensor<3xf32>
+// CHECK: %[[BEFORE:.*]] = chunk.previous %[[ONE]], %x
+// CHECK: chunk.previous %[[TWO]], %[[BEFORE]]
+// CHECK-NOT: chunk.last
 chunk.program @delays {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
   %one = chunk.state "one" : tensor<3xf32>
@@ -186,14 +179,59 @@ chunk.program @delays {} chunk 8 {
 
 // -----
 
-// Of rows side by side the last ones are put together, so that of each input no more than these is needed.
-// CHECK-LABEL: chunk.program @parts_ahead {} chunk 8 {
-// CHECK: %[[X:.*]] = chunk.last %x : tensor<8x3xf32>
-// CHECK: %[[XROW:.*]] = chunk.reshape_state %[[X]]
-// CHECK: %[[Y:.*]] = chunk.last %y : tensor<8x2xf32>
-// CHECK: %[[YROW:.*]] = chunk.reshape_state %[[Y]]
-// CHECK: %[[BOTH:.*]] = chunk.concat %[[XROW]], %[[YROW]] : tensor<1x3xf32>, tensor<1x2xf32> to tensor<1x5xf32>
-// CHECK: chunk.give "one.offset" %[[BOTH]] : tensor<1x5xf32>
+// What is computed is in no array, so its last rows are carried on. What tokens before had is the chunk's own, unless it has too
+// few tokens: then it is another state, as it is and not multiplied by a number, for it may be none.
+// CHECK-LABEL: chunk.program @computed_ahead {} chunk 8 {
+// CHECK: %[[LAST:.*]] = chunk.last %{{.*}} : tensor<8x3xf32>
+// CHECK: chunk.give "one.offset"
+// CHECK: chunk.last %{{.*}} : tensor<8x3xf32>
+// CHECK: chunk.give "two.offset"
+// CHECK: %[[FIRST:.*]] = chunk.previous %{{.*}}, %{{.*}} : tensor<f32>, tensor<8xf32>
+// CHECK: chunk.last %[[FIRST]] : tensor<8xf32>
+// CHECK: chunk.give "tokens.1" %{{.*}} : tensor<1xf32>
+// CHECK-LABEL: chunk.program @computed_carry {} chunk 8 {
+// CHECK-DAG: %one = chunk.state "one" : tensor<3xf32>
+// CHECK-DAG: %two = chunk.state "two" : tensor<3xf32>
+// CHECK: %[[O:.*]] = chunk.take "one.offset" : tensor<1x3xf32>
+// CHECK: chunk.give "one" whole %one : tensor<3xf32>
+// CHECK: %[[T:.*]] = chunk.take "two.offset" : tensor<1x3xf32>
+// CHECK: %[[N:.*]] = chunk.take "tokens.1" : tensor<1xf32>
+// CHECK: %[[S:.*]] = chunk.reshape_state %one : tensor<3xf32> to tensor<1x3xf32>
+// CHECK: chunk.map select %[[N]], %[[S]], %[[T]]
+// CHECK: chunk.give "two" whole %two : tensor<3xf32>
+// CHECK-LABEL: chunk.program @computed {} chunk 8 {
+// CHECK-NOT: chunk.state
+// CHECK: %one = chunk.take "one" whole : tensor<3xf32>
+// PHASES-LABEL: chunk.program @computed_carry {} chunk 8 {
+// PHASES-NOT: chunk.program @computed_carry_
+chunk.program @computed {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %y = chunk.map exp %x : tensor<8x3xf32>
+  %one = chunk.state "one" : tensor<3xf32>
+  %two = chunk.state "two" : tensor<3xf32>
+  %before = chunk.previous %one, %y : tensor<3xf32>, tensor<8x3xf32>
+  %before_that = chunk.previous %two, %before : tensor<3xf32>, tensor<8x3xf32>
+  %last = chunk.last %y : tensor<8x3xf32>
+  %last_before = chunk.last %before : tensor<8x3xf32>
+  chunk.output "o" %before_that : tensor<8x3xf32>
+  chunk.next %one, %last : tensor<3xf32>
+  chunk.next %two, %last_before : tensor<3xf32>
+}
+
+// -----
+
+// Of rows side by side each input has its own part.
+// CHECK-LABEL: chunk.program @parts_held {} chunk 1 {
+// CHECK: %[[BOTH:.*]] = chunk.concat %x, %y : tensor<1x3xf32>, tensor<1x2xf32> to tensor<1x5xf32>
+// CHECK: chunk.last %[[BOTH]]
+// CHECK-LABEL: chunk.program @parts {} chunk 8 {
+// CHECK: %[[FIRST:.*]] = chunk.reshape_state %one : tensor<5xf32> to tensor<1x5xf32>
+// CHECK: %[[X:.*]] = chunk.slice %[[FIRST]][0 for 3]
+// CHECK: %[[XFIRST:.*]] = chunk.reshape_state %[[X]]
+// CHECK: %[[XHELD:.*]] = chunk.held %x[1], %[[XFIRST]] : tensor<8x3xf32>, tensor<3xf32>
+// CHECK: %[[Y:.*]] = chunk.slice %[[FIRST]][3 for 2]
+// CHECK: chunk.held %y[1], %{{.*}} : tensor<8x2xf32>, tensor<2xf32>
+// CHECK: chunk.concat %{{.*}}, %{{.*}} : tensor<1x3xf32>, tensor<1x2xf32> to tensor<1x5xf32>
 chunk.program @parts {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
   %y = chunk.input "y" : tensor<8x2xf32>

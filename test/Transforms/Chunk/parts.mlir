@@ -85,7 +85,8 @@ chunk.program @busy {} chunk 8 {
   %w = chunk.take "w" : tensor<8x4xf32>
   %S = chunk.state "S" : tensor<4x4xf32>
   %x = chunk.read %w, %S : tensor<8x4xf32>, tensor<4x4xf32>
-  %T = chunk.interaction %w, %w inclusive : tensor<8x4xf32>, tensor<8x4xf32>
+  %n = chunk.map neg %w : tensor<8x4xf32>
+  %T = chunk.interaction %n, %w inclusive : tensor<8x4xf32>, tensor<8x4xf32>
   %u = chunk.apply %T, %x : tensor<8x8xf32>, tensor<8x4xf32>
   %S1 = chunk.advance %S, %u, %w : tensor<4x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
   chunk.give "S" whole %S : tensor<4x4xf32>

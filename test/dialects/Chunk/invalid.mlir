@@ -875,6 +875,45 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+// A state as the sequence begins with it, and rows of tokens before the chunk.
+chunk.program @p {} chunk 8 {
+  // expected-note@+1 {{first declared here}}
+  %S = chunk.state "S" : tensor<3xf32>
+  // expected-error@+1 {{'chunk.initial' op declares 'S' a second time}}
+  %T = chunk.initial "S" : tensor<3xf32>
+  chunk.next %S, %T : tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %y = chunk.map neg %x : tensor<8x3xf32>
+  %S = chunk.initial "S" : tensor<3xf32>
+  // expected-error@+1 {{'chunk.held' op expects the result of a chunk.input as its first operand}}
+  %h = chunk.held %y[1], %S : tensor<8x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %S = chunk.initial "S" : tensor<3xf32>
+  // expected-error@+1 {{'chunk.held' op is the row of 1 to 8 tokens before the chunk, but of 9}}
+  %h = chunk.held %x[9], %S : tensor<8x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+chunk.program @p {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %S = chunk.initial "S" : tensor<2xf32>
+  // expected-error@+1 {{'chunk.held' op is a row of 'x', which is 'tensor<8x3xf32>', but where the sequence begins it is 'tensor<2xf32>'}}
+  %h = chunk.held %x[1], %S : tensor<8x3xf32>, tensor<2xf32>
+}
+
+// -----
+
 // What remains is said of a matrix that the program has, by one number or one for each row or column.
 chunk.program @p {} chunk 8 {
   %x = chunk.input "x" : tensor<8xf32>

@@ -186,6 +186,24 @@ chunk.program @phase {} chunk 8 exact {
   chunk.give "V" precise %V : tensor<8x8xf32>
 }
 
+// What a state was before the sequence, and the row that an input had some tokens before the chunk.
+// CHECK-LABEL: chunk.program @earlier {} chunk 8 {
+// CHECK: %x_back2 = chunk.initial "x_back2" : tensor<3xf32>
+// CHECK: chunk.held %x[2], %x_back2 : tensor<8x3xf32>, tensor<3xf32>
+// CHECK: chunk.held %g[1], %g_back1 : tensor<8xf32>, tensor<f32>
+chunk.program @earlier {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %x_back2 = chunk.initial "x_back2" : tensor<3xf32>
+  %g_back1 = chunk.initial "g_back1" : tensor<f32>
+  %row = chunk.held %x[2], %x_back2 : tensor<8x3xf32>, tensor<3xf32>
+  %number = chunk.held %g[1], %g_back1 : tensor<8xf32>, tensor<f32>
+  %before = chunk.previous %row, %x : tensor<3xf32>, tensor<8x3xf32>
+  %g_before = chunk.previous %number, %g : tensor<f32>, tensor<8xf32>
+  chunk.output "o" %before : tensor<8x3xf32>
+  chunk.output "h" %g_before : tensor<8xf32>
+}
+
 // What remains of a state, as a whole and by column.
 // CHECK-LABEL: chunk.program @remains {} chunk 8 {
 // CHECK: chunk.remains "S" %{{.*}} : tensor<1xf32>
