@@ -1,4 +1,5 @@
 #include "Analysis/Crowd.h"
+#include "Analysis/RowPass.h"
 
 using namespace recur;
 
@@ -25,7 +26,7 @@ static bool goesThroughNumbers(tile::KernelOp kernel) {
 }
 
 int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
-  int64_t enoughRegisters = goesThroughNumbers(kernel) ? 64 : 128;
+  int64_t enoughRegisters = takesRowsApart(kernel) ? RowPass::registersOfThread : goesThroughNumbers(kernel) ? 64 : 128;
   if (kernel.getBody().front().getOps<mlir::scf::ParallelOp>().empty())
     return 1;
   return std::max<int64_t>(1, countCTAs(int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));

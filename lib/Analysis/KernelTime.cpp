@@ -1,4 +1,5 @@
 #include "Analysis/KernelTime.h"
+#include "Analysis/RowPass.h"
 #include "Analysis/RunningSum.h"
 #include "Analysis/SameColumns.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -260,6 +261,10 @@ KernelTime TimeEstimate::run(KernelOp kernel) {
     if (matchPattern(step, m_Constant(&size)))
       tokens = double(size.getInt());
     visit(op.getRegion(0).front(), 1);
+  }
+  if (analysis::takesRowsApart(kernel)) { // no op waits for another one's barrier, and rows stay in registers
+    time.shared = 0;
+    time.critical = rates.globalLatency + std::max(time.arithmetic, time.global);
   }
   return time;
 }

@@ -3,6 +3,7 @@
 #include "Analysis/CopiedRows.h"
 #include "Analysis/Crowd.h"
 #include "Analysis/PackedLists.h"
+#include "Analysis/RowPass.h"
 #include "Analysis/StateChain.h"
 #include "Compile/KernelPlans.h"
 #include "Conversion/ChunkToTile/Segments.h"
@@ -139,7 +140,8 @@ static SmallVector<int64_t> findAwaited(tile::KernelOp first, const chunk::Phase
 
 /// Whether a CTA of it can be several teams that announce their chunks.
 static bool canAnnounce(tile::KernelOp kernel) {
-  return kernel.getWorkspace() == 0 && hasSingleElement(kernel.getBody().front().getOps<mlir::scf::ParallelOp>());
+  return kernel.getWorkspace() == 0 && !analysis::takesRowsApart(kernel) &&
+         hasSingleElement(kernel.getBody().front().getOps<mlir::scf::ParallelOp>());
 }
 
 /// What a summary of a segment takes in memory: what becomes of a state, and the states of all parts.
@@ -400,15 +402,22 @@ static Expected<CUDAKernels> planInPhases(chunk::ProgramOp program, const PlanCh
   return CUDAKernels();
 }
 
+/// Whether a kernel begins with the last chunks of a sequence.
+static bool beginsLate(tile::KernelOp kernel) {
+  auto loops = kernel.getBody().front().getOps<mlir::scf::ForOp>();
+  auto segments = kernel.getBody().front().getOps<tile::SegmentOp>(); // whose beginning depends on the launch
+  return !loops.empty() && segments.empty() && !matchPattern((*loops.begin()).getLowerBound(), mlir::m_Constant());
+}
+
 /// Cycles of a call of so many tokens, whose heads are fewer than multiprocessors.
 static double estimateCall(CUDAKernels &kernels) {
-  constexpr double multiprocessors = 132, units = 32, tokens = 4096;
+  constexpr double multiprocessors = 132, units = 32, tokens = 4096, lastChunks = 2;
   double cycles = 0, before = 0;
   for (auto [launch, time, kernel] :
        zip(kernels.plan.launches, kernels.plan.times, kernels.lowering->getModule().getOps<tile::KernelOp>())) {
     if (launch.bounds)
       continue;
-    double own = 0, chunks = tokens / double(countTokensAtOnce(kernel));
+    double own = 0, chunks = beginsLate(kernel) ? lastChunks : tokens / double(countTokensAtOnce(kernel));
     if (launch.chunksAreApart) {
       own = units * chunks / multiprocessors * analysis::estimateChunk(time, analysis::countNeighbourCTAs(kernel));
     } else {
@@ -435,7 +444,9 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   bool hasEarlierTokens = !program.getBody().getOps<chunk::PreviousOp>().empty();
   if (form != CUDAForm::Plain && hasEarlierTokens) {
     std::string why;
-    Expected<CUDAKernels> apart = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/true}, form, why);
+    // Of the form that it has without, for other forms may round outputs that are not rounded in this one.
+    CUDAForm own = phases->phases ? std::max(form, phases->plan.form) : form;
+    Expected<CUDAKernels> apart = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/true}, own, why);
     if (!apart)
       return apart.takeError();
     constexpr double margin = 0.85; // estimates are off by as much

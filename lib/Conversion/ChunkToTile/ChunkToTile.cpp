@@ -1,6 +1,7 @@
 // The kernel around a chunk program: arrays, states, and the loop over chunks.
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/RowPass.h"
 #include "Analysis/StateChain.h"
 #include "Analysis/StoredTypes.h"
 #include "Conversion/ChunkToTile/Passes.h"
@@ -8,6 +9,7 @@
 #include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Tile/RegisterTiles.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <limits>
 
 namespace recur::conversion {
 #define GEN_PASS_DEF_CONVERTCHUNKTOTILEPASS
@@ -266,6 +268,16 @@ static bool fitTogether(KernelOp kernel, int64_t count) {
   return !kernel.getWorkspace() && analysis::countCTAs(int64_t(*kernel.getShared())) >= count;
 }
 
+/// Rows that have nothing to do with each other stay in registers, whatever room their tiles would take.
+static bool takeRowsApart(KernelOp kernel) {
+  if (!analysis::findRowPass(kernel))
+    return false;
+  placeTiles(kernel, std::numeric_limits<int64_t>::max());
+  kernel.setThreads(analysis::RowPass::threads);
+  kernel.setShared(0);
+  return true;
+}
+
 FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   MLIRContext *context = builder.getContext();
   auto inputs = program.getInputs();
@@ -377,6 +389,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   }
   for (auto [state, array] : llvm::zip(states, finalArrays))
     storeState(state, array, zero);
+  if (isParallel && takeRowsApart(kernel))
+    return kernel;
   int64_t inRegisters = 0;
   if (isParallel && machine.threads % 64 == 0) {
     if (machine.scansFirst)

@@ -96,7 +96,7 @@ void KernelLowering::findFirstsByLanes() {
 }
 
 /// Where arrays begin that only the kernel's own block uses is found there: numbers of final states would take
-/// registers from all loops.
+/// registers from all loops. A pass over rows finds them where a part of it begins.
 void KernelLowering::findArrays() {
   Block &body = kernel.getBody().front();
   auto isInLoops = [&](BlockArgument argument) {
@@ -108,7 +108,7 @@ void KernelLowering::findArrays() {
   if (!(chain && !chain->interactions.empty()))
     findFirstsByLanes();
   for (BlockArgument argument : body.getArguments().drop_back())
-    if (chain || carry || isInLoops(argument))
+    if (chain || carry || (!rowPass && isInLoops(argument)))
       arrays[argument] = findArray(argument);
 }
 

@@ -11,6 +11,7 @@
 #include "Conversion/TileToNVVM/Chain.h"
 #include "Conversion/TileToNVVM/ChainSummaries.h"
 #include "Conversion/TileToNVVM/ChunkFlags.h"
+#include "Conversion/TileToNVVM/RowPass.h"
 #include "Conversion/TileToNVVM/RunningSums.h"
 #include <deque>
 #include <functional>
@@ -45,7 +46,9 @@ public:
   KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead, bool fromUnitToUnit = false)
       : kernel(kernel), builder(builder), loadsAhead(loadsAhead), goesFromUnitToUnit(fromUnitToUnit),
         team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)),
-        carry(analysis::findChannelCarry(kernel)), mayHaveList(analysis::listsChunks(kernel)) {
+        carry(analysis::findChannelCarry(kernel)),
+        rowPass(analysis::takesRowsApart(kernel) ? analysis::findRowPass(kernel) : std::nullopt),
+        mayHaveList(analysis::listsChunks(kernel)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))
       chain.reset(); // the plan has another way in mind
   }
@@ -146,6 +149,7 @@ private:
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult lowerLoop(mlir::Operation *op);
   mlir::LogicalResult lowerParallel(mlir::scf::ParallelOp op);
+  void lowerRowPass();
   Dealt dealToCTAs(mlir::scf::ParallelOp op);
   Dealt dealToTeams(mlir::scf::ParallelOp op);
   mlir::Value wideNumber(mlir::Value index);
@@ -243,6 +247,7 @@ private:
   std::optional<analysis::StateChain> chain;      // if that is all that the kernel is
   llvm::SmallVector<analysis::CopiedRows> copied; // of arrays that have tensor maps
   std::optional<analysis::ChannelCarry> carry;
+  std::optional<analysis::RowPass> rowPass;
   bool mayHaveList;                      // of chunks
   mlir::Value list, hasList, listsChunk; // whether there is one, and then whether the CTA has a chunk of it
   mlir::Value ownChunk;                  // where it is the CTA's

@@ -49,6 +49,30 @@ Dealt KernelLowering::dealToCTAs(scf::ParallelOp op) {
   return {loop, loop.getBody(), loop.getInductionVar()};
 }
 
+/// Nothing of the plan is left but its rows, so tiles have no places.
+void KernelLowering::lowerRowPass() {
+  auto cloneNumbers = [&](Block &block) {
+    for (Operation &op : block)
+      if (isa<arith::ArithDialect>(op.getDialect()))
+        builder.clone(op, values);
+  };
+  cloneNumbers(kernel.getBody().front());
+  Dealt dealt = dealToCTAs(rowPass->loop);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(dealt.body->getTerminator());
+  values.map(rowPass->loop.getInductionVars()[0],
+             arith::IndexCastOp::create(builder, kernel.getLoc(), builder.getIndexType(), dealt.first));
+  cloneNumbers(*rowPass->loop.getBody());
+  emitRowPass(team, *rowPass, value(rowPass->first), rows(rowPass->count), [&](Value array, bool asksEveryLane) {
+    auto found = firstOfLane;
+    if (!asksEveryLane)
+      firstOfLane = {};
+    CallerArray own = findArray(cast<BlockArgument>(array));
+    firstOfLane = found;
+    return own;
+  });
+}
+
 LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   Location loc = op.getLoc();
   if (op.getInductionVars().size() != 1 || op.getNumReductions())

@@ -254,7 +254,8 @@ LogicalResult KernelLowering::run() {
   } else if (kernel.getAwaits()) {
     flags = ChunkFlags(team, findFirst(countArrays() - 1, builder.getI32Type()));
   }
-  firstOfLane = {};
+  if (!rowPass)
+    firstOfLane = {};
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
   setTokens(hasNoChunks ? team.select(tokens.isMeant, tokens.count, none) : tokens.count);
   if (chain) {
@@ -284,6 +285,8 @@ LogicalResult KernelLowering::run() {
         {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, areMapped, findMapOf});
   } else if (carry) {
     emitChannelCarry(team, kernel, *carry, arrays, values);
+  } else if (rowPass) {
+    lowerRowPass();
   } else if (kernel.getChannels()) {
     return kernel.emitOpError(
         "cannot be lowered: only kernels with their state in registers have parts of fewer channels");

@@ -25,7 +25,7 @@ struct Delay {
     SmallVector<InputOp> inputs;
     for (Value part : parts ? SmallVector<Value>(parts.getOperands()) : SmallVector<Value>{rows}) {
       auto input = part.getDefiningOp<InputOp>();
-      if (!input || (parts && tensorOf(part).getRank() != 2))
+      if (!input || input.getSizes() || (parts && tensorOf(part).getRank() != 2))
         return {};
       inputs.push_back(input);
     }

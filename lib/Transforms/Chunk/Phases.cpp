@@ -393,7 +393,8 @@ void PhaseSplitter::assignSums() {
 /// Whether what is late are functions of each token's rows alone, behind a chain that makes interactions.
 bool PhaseSplitter::isEpilogue() {
   return !members[Late].empty() && llvm::any_of(members[Chain], llvm::IsaPred<InteractionOp>) &&
-         llvm::all_of(members[Late], llvm::IsaPred<MapOp, ExtractOp, SliceOp, BroadcastOp, ConstantOp, OutputOp>);
+         llvm::all_of(members[Late], llvm::IsaPred<MapOp, ExtractOp, SliceOp, ConcatOp, BroadcastOp, PreviousOp, HeldOp,
+                                                   ReshapeStateOp, ConstantOp, OutputOp>);
 }
 
 /// Only CTAs that begin in the middle of a sequence need the bounds of remains. If no other phase computes them, they

@@ -31,6 +31,8 @@ private:
   bool isRounded(Value value);
   void findLeft();
   void build(OpBuilder &builder);
+  bool isOfOutputs(Operation *op);
+  bool isSoonMade(Value rows);
   bool isTaken(OpOperand &use);
   Value take(Value value);
 
@@ -39,7 +41,8 @@ private:
   llvm::DenseSet<Operation *> local;     // what a token's inputs, and those of few tokens before it, make
   llvm::DenseSet<Operation *> ofSeveral; // of those, what rows of earlier tokens are in
   llvm::DenseSet<Operation *> ofRows;    // and what a vector of each token is in
-  SmallVector<Value> wanted;             // by others than what makes such rows
+  llvm::DenseMap<Operation *, bool> ofOutputs;
+  SmallVector<Value> wanted; // by others than what makes such rows
   llvm::SetVector<Value> left;
   llvm::DenseMap<Value, Value> taken;
 };
@@ -88,15 +91,52 @@ static bool isDecay(OpOperand &use) {
   return isa<CumulativeDecayOp>(use.getOwner()) || (decayed && decayed.getDecaySteps() == use.get());
 }
 
-/// Numbers are left as they are, also those that decays are made of.
-bool PrologueSplitter::isTaken(OpOperand &use) {
-  return !local.contains(use.getOwner()) && (tensorOf(use.get()).getRank() == 1 || !isDecay(use));
+/// Whether the op is on the way to outputs alone, token by token.
+bool PrologueSplitter::isOfOutputs(Operation *op) {
+  if (isa<OutputOp>(op))
+    return true;
+  auto known = ofOutputs.find(op);
+  if (known != ofOutputs.end())
+    return known->second;
+  bool is = isa<MapOp, ExtractOp, SliceOp, ConcatOp, BroadcastOp>(op) && isOfTokens(op->getResult(0)) &&
+            !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) { return isOfOutputs(user); });
+  ofOutputs[op] = is;
+  return is;
 }
 
-/// A number times a row is left as the two, where the number is of numbers alone, or the row is left anyway.
+/// Whether it takes fewer bytes to read what the rows are made of than to leave them as they are and to read them.
+bool PrologueSplitter::isSoonMade(Value rows) {
+  llvm::SetVector<Value> work;
+  work.insert(rows);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < work.size(); ++i) {
+    Operation *maker = work[i].getDefiningOp();
+    auto input = dyn_cast<InputOp>(maker);
+    bool isShort = input && input.getStored() && input.getStored()->getIntOrFloatBitWidth() == 16;
+    if (isa<InputOp, TakeOp>(maker) && isOfTokens(work[i]))
+      bytes += llvm::product_of(shapePerToken(work[i])) * (isShort ? 2 : 4);
+    work.insert(maker->operand_begin(), maker->operand_end());
+  }
+  return bytes < 2 * 4 * llvm::product_of(shapePerToken(rows));
+}
+
+/// Numbers are left as they are, also those that decays are made of. Rows that go to outputs past all products would be
+/// rounded for nothing, so they are made again where they are needed, or left as they are.
+bool PrologueSplitter::isTaken(OpOperand &use) {
+  if (local.contains(use.getOwner()))
+    return false;
+  return tensorOf(use.get()).getRank() == 1 ||
+         (!isDecay(use) && !(isOfOutputs(use.getOwner()) && isSoonMade(use.get())));
+}
+
+/// A number times a row is left as the two, where the number is of numbers alone, or the row is left anyway; but not
+/// where it goes to outputs, which take it as it is.
 void PrologueSplitter::leave(Value value) {
   ScaledRows scaled = matchScaledRows(value);
-  bool isScaled = scaled && isOfTokens(scaled.rows) && ofSeveral.contains(scaled.rows.getDefiningOp()) &&
+  bool isForOutputs =
+      llvm::any_of(value.getUses(), [&](OpOperand &use) { return isTaken(use) && isOfOutputs(use.getOwner()); });
+  bool isScaled = scaled && !isForOutputs && isOfTokens(scaled.rows) &&
+                  ofSeveral.contains(scaled.rows.getDefiningOp()) &&
                   (!ofRows.contains(scaled.factor.getDefiningOp()) || left.contains(scaled.rows));
   if (!isScaled) {
     left.insert(value);
@@ -136,30 +176,6 @@ static void eraseUnused(ProgramOp program) {
       op.erase();
 }
 
-/// Whether rows before a chunk of so many tokens are still those of the one chunk before, and nothing has one row a
-/// chunk.
-static bool isShortEnough(ProgramOp program, int64_t tokens) {
-  return llvm::all_of(program.getBody().front(), [&](Operation &op) {
-    auto held = dyn_cast<HeldOp>(op);
-    return !isa<TakeOp>(op) && (!held || int64_t(held.getBack()) <= tokens);
-  });
-}
-
-/// The program of fewer tokens: what has a row for each token has fewer rows.
-static void shorten(ProgramOp program, int64_t tokens) {
-  auto before = int64_t(program.getChunk());
-  for (Operation &op : program.getBody().front())
-    for (Value value : op.getResults()) {
-      SmallVector<int64_t> shape(tensorOf(value).getShape());
-      bool hasTokens = !isa<InitialOp, HeldOp, ReshapeStateOp, ParamOp>(op) && !shape.empty() && shape[0] == before;
-      if (auto take = dyn_cast<TakeOp>(op); !hasTokens || (take && take.getWhole()))
-        continue;
-      shape[0] = tokens;
-      value.setType(makeTensor(program.getContext(), shape));
-    }
-  program.setChunk(tokens);
-}
-
 void PrologueSplitter::build(OpBuilder &builder) {
   IRMapping copies;
   auto prologue = cast<ProgramOp>(builder.clone(*program, copies));
@@ -175,18 +191,17 @@ void PrologueSplitter::build(OpBuilder &builder) {
                    copy);
   }
   eraseUnused(prologue);
-  // Rows of few tokens leave room for many CTAs, whose loads hide each other; nothing else is shared by a chunk's.
-  constexpr int64_t fewTokens = 16;
-  if (int64_t(program.getChunk()) % fewTokens == 0 && isShortEnough(prologue, fewTokens))
-    shorten(prologue, fewTokens);
 }
 
 /// Rows that products take as they are, or scaled by a number each, are rounded once, here. Rows that are scaled
-/// channel by channel are rounded behind that, and are left as they are, for twice would be once more than before.
+/// channel by channel are rounded behind that, and are left as they are, for twice would be once more than before; so
+/// are those that go to outputs.
 bool PrologueSplitter::isRounded(Value value) {
   if (tensorOf(value).getRank() != 2)
     return false;
   return llvm::none_of(value.getUses(), [&](OpOperand &use) {
+    if (isTaken(use) && isOfOutputs(use.getOwner()))
+      return true;
     if (auto interaction = dyn_cast<InteractionOp>(use.getOwner()))
       return interaction.getDecay() && tensorOf(interaction.getDecay()).getRank() > 1;
     auto map = dyn_cast<MapOp>(use.getOwner());
