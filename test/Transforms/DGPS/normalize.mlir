@@ -18,10 +18,9 @@ dgps.recurrence @post {} {
   %S1 = dgps.add %aS, %bw : <4x6>, <4x6>
   // CHECK:      %[[A:.*]] = dgps.exp %g : <scalar>
   // CHECK-NEXT: %[[SB:.*]] = dgps.mul %[[A]], %S : <scalar>, <4x6>
-  // CHECK-NEXT: %[[BV:.*]] = dgps.mul %beta, %v : <scalar>, <4>
   // CHECK-NEXT: %[[R:.*]] = dgps.matvec %[[SB]], %k : <4x6>, <6>
-  // CHECK-NEXT: %[[BR:.*]] = dgps.mul %beta, %[[R]] : <scalar>, <4>
-  // CHECK-NEXT: %[[U:.*]] = dgps.sub %[[BV]], %[[BR]] : <4>, <4>
+  // CHECK-NEXT: %[[E:.*]] = dgps.sub %v, %[[R]] : <4>, <4>
+  // CHECK-NEXT: %[[U:.*]] = dgps.mul %beta, %[[E]] : <scalar>, <4>
   // CHECK-NEXT: %[[W:.*]] = dgps.outer %[[U]], %k : <4>, <6>
   // CHECK-NEXT: %[[S1:.*]] = dgps.add %[[SB]], %[[W]] : <4x6>, <4x6>
   // CHECK:      dgps.next %S, %[[S1]] : <4x6>
@@ -30,7 +29,7 @@ dgps.recurrence @post {} {
   dgps.next %S, %S1 : <4x6>
 }
 
-// The decay of a sigmoid is taken in log space; a read that the decay does not divide stays undecayed.
+// The decay of a sigmoid, which is taken in log space, is one again by canonicalization; a read that the decay does not divide stays undecayed.
 // CHECK-LABEL: @pre
 dgps.recurrence @pre {} {
   %k = dgps.input "k" : <6>
@@ -42,10 +41,7 @@ dgps.recurrence @pre {} {
   %w = dgps.outer %r, %b : <4>, <6>
   %dS = dgps.scale_cols %S, %d : <4x6>, <6>
   %S1 = dgps.sub %dS, %w : <4x6>, <4x6>
-  // CHECK:      %[[N:.*]] = dgps.neg %f : <6>
-  // CHECK-NEXT: %[[P:.*]] = dgps.softplus %[[N]] : <6>
-  // CHECK-NEXT: %[[L:.*]] = dgps.neg %[[P]] : <6>
-  // CHECK-NEXT: %[[D:.*]] = dgps.exp %[[L]] : <6>
+  // CHECK:      %[[D:.*]] = dgps.sigmoid %f : <6>
   // CHECK-NEXT: %[[SB:.*]] = dgps.scale_cols %S, %[[D]] : <4x6>, <6>
   // CHECK-NEXT: %[[R:.*]] = dgps.matvec %S, %k : <4x6>, <6>
   // CHECK-NEXT: %[[U:.*]] = dgps.neg %[[R]] : <4>
