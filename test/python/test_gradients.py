@@ -183,9 +183,9 @@ def asked(monkeypatch):
     names = []
     obtain = recur.Recurrence.obtain_gradient
 
-    def watch(self, known, dtype, gradients=()):
+    def watch(self, known, dtype, gradients=(), *where):
         names.append(gradients)
-        return obtain(self, known, dtype, gradients)
+        return obtain(self, known, dtype, gradients, *where)
 
     monkeypatch.setattr(recur.Recurrence, "obtain_gradient", watch)
     recur.jax._build.cache_clear()  # what was traced before would not ask again
