@@ -50,6 +50,21 @@ static double measureTokenwise(dgps::RecurrenceOp recurrence, const interpreter:
   return 0;
 }
 
+/// What storing exact final states in their own types does to them.
+static double measureStoring(const DataTypes &types, const data::Results &want) {
+  data::Results stored = want;
+  for (auto &[name, array] : stored.final)
+    for (double &value : array.values)
+      value = roundTo(value, types.of(name, /*isState=*/true));
+  return distance(stored, want);
+}
+
+static double outputDistance(data::Results got, data::Results want) {
+  got.final.clear();
+  want.final.clear();
+  return distance(got, want);
+}
+
 static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text, PipelineOptions options,
                            const data::Data &given, uint64_t seed) {
   llvm::Expected<Compiled> compiled = property::compile(text);
@@ -92,6 +107,10 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
     limit = std::max(limit, 4 * measureTokenwise(compiled->recurrence, (*prepared)->rounding, data, *want));
   }
   if (off <= limit)
+    return {};
+  // Final states of 16 bits are rounded once more, at the end, and outputs are not: as in check::RoundingErrors.
+  if (stage.needsTarget && outputDistance(*got, *want) <= limit &&
+      off <= std::max(limit, 2 * measureStoring(options.dataTypes, *want)))
     return {};
   return {Mistake::Differs, "of " + options.dataTypes.print() + ": differs by " + std::to_string(off) + ", more than " +
                                 std::to_string(limit)};
