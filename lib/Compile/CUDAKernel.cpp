@@ -444,7 +444,7 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   bool hasEarlierTokens = !program.getBody().getOps<chunk::PreviousOp>().empty();
   if (form != CUDAForm::Plain && hasEarlierTokens) {
     std::string why;
-    // Of the form that it has without, for other forms may round outputs that are not rounded in this one.
+    // Of the form that it has without: a prologue alone is no reason to round outputs on their way.
     CUDAForm own = phases->phases ? std::max(form, phases->plan.form) : form;
     Expected<CUDAKernels> apart = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/true}, own, why);
     if (!apart)
