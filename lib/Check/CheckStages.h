@@ -32,7 +32,8 @@ struct PreparedStage {
   double timesTokenwise = 4;
   /// Numbers below this are zero: what has decayed so far leaves the range of the stage's numbers.
   double vanishing = 0;
-  /// What outputs are stored as, where that has no numbers near zero that are as exact as others.
+  /// What outputs and states are stored as, where that has no numbers near zero that are as exact as others. What
+  /// states start as is rounded to it too.
   std::optional<DataTypes> stored = std::nullopt;
   /// So much of an initial state it may leave out, where gates leave no more of it.
   double leftOut = 0;

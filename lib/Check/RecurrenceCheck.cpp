@@ -2,6 +2,7 @@
 #include "Check/CheckStages.h"
 #include "Check/GradientStages.h"
 #include "Check/RandomData.h"
+#include "Check/Starts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -106,6 +107,23 @@ static std::string explainRange(const PreparedStage &stage, const JudgedData &dr
   return "";
 }
 
+/// What kernels are held to: what states start as is in the types that they have states in.
+static Expected<JudgedData> roundStarts(dgps::RecurrenceOp recurrence, const JudgedData &drawn,
+                                        const DataTypes &types) {
+  Expected<data::Data> completed = completeStarts(recurrence, drawn.data, types);
+  if (!completed)
+    return completed.takeError();
+  JudgedData rounded = drawn;
+  if (completed->initial.size() == drawn.data.initial.size())
+    return rounded;
+  Expected<Results> want = interpreter::interpret(recurrence, *completed);
+  if (!want)
+    return want.takeError();
+  rounded.data = std::move(*completed);
+  rounded.want = std::move(*want);
+  return rounded;
+}
+
 Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence, const CheckOptions &options,
                                                   const PipelineOptions &pipeline,
                                                   function_ref<void(const Twine &)> note) {
@@ -160,6 +178,9 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
       return drawn.takeError();
     if (noteGrowth(report, drawn->want, sizes))
       continue;
+    Expected<JudgedData> rounded = roundStarts(recurrence, *drawn, pipeline.dataTypes);
+    if (!rounded)
+      return rounded.takeError();
     std::vector<std::pair<interpreter::Disturbance, RoundingErrors>> measured;
     for (auto [stage, ready] : zip(report.stages, prepared)) {
       if (std::string reason = explainRange(ready, *drawn); !reason.empty()) {
@@ -167,6 +188,7 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
         stage.addNotCompared(tokens);
         continue;
       }
+      const JudgedData &judged = ready.stored ? *rounded : *drawn;
       Expected<Results> results = ready.run(drawn->data);
       if (!results)
         return results.takeError();
@@ -182,13 +204,13 @@ Expected<RecurrenceReport> check::checkRecurrence(dgps::RecurrenceOp recurrence,
                !one.second.ofProgram;
       });
       if (known == measured.end()) {
-        Expected<RoundingErrors> errors = measureRounding(recurrence, ready, drawn->data);
+        Expected<RoundingErrors> errors = measureRounding(recurrence, ready, judged.data);
         if (!errors)
           return errors.takeError();
         measured.push_back({ready.rounding, std::move(*errors)});
         known = std::prev(measured.end());
       }
-      Comparison comparison = compare(*results, drawn->want, limit, known->second);
+      Comparison comparison = compare(*results, judged.want, limit, known->second);
       stage.add(comparison, tokens);
     }
   }

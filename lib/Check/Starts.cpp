@@ -18,7 +18,8 @@ static SmallVector<dgps::StateOp> findStarts(dgps::RecurrenceOp recurrence, cons
   return states;
 }
 
-Expected<Data> check::completeStarts(dgps::RecurrenceOp recurrence, const Data &data) {
+Expected<Data> check::completeStarts(dgps::RecurrenceOp recurrence, const Data &data,
+                                     const std::optional<DataTypes> &types) {
   SmallVector<dgps::StateOp> states = findStarts(recurrence, data);
   if (states.empty())
     return data;
@@ -32,8 +33,13 @@ Expected<Data> check::completeStarts(dgps::RecurrenceOp recurrence, const Data &
   if (!started)
     return started.takeError();
   Data completed = data;
-  for (dgps::StateOp state : states)
-    completed.initial[state.getName().str()] = std::move(started->final.at(state.getName().str()));
+  for (dgps::StateOp state : states) {
+    std::string name = state.getName().str();
+    Array &start = completed.initial[name] = std::move(started->final.at(name));
+    if (types)
+      for (double &value : start.values)
+        value = roundTo(value, types->of(name, /*isState=*/true));
+  }
   return completed;
 }
 

@@ -35,10 +35,6 @@ inline void drawArrayTypes(dgps::RecurrenceOp recurrence, uint64_t seed, Pipelin
     hasF16 &= llvm::is_contained(lower.features, "f16c");
   auto draw = [&](auto arrays) {
     for (auto array : arrays) {
-      // What a state starts as is rounded to the state's type, which the interpreter does not know.
-      if constexpr (std::is_same_v<decltype(array), dgps::StateOp>)
-        if (array.getStart())
-          continue;
       uint64_t hash = seed;
       for (char letter : array.getName())
         hash = hash * 1000003 + uint64_t(letter);

@@ -3,6 +3,7 @@
 // check::getCheckStages().
 #include "Check/CheckStages.h"
 #include "Check/RandomData.h"
+#include "Check/Starts.h"
 #include "DrawKernels.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
@@ -98,6 +99,10 @@ static Mistake findMistake(const check::CheckStage &stage, llvm::StringRef text,
   llvm::Expected<data::Results> got = (*prepared)->run(data);
   if (!got)
     return {Mistake::Crashed, llvm::toString(got.takeError()) + diagnostics};
+  if ((*prepared)->stored) {
+    data = llvm::cantFail(check::completeStarts(compiled->recurrence, data, (*prepared)->stored));
+    want = llvm::cantFail(judge(*compiled, data));
+  }
   double off = distance(*got, *want), limit = (*prepared)->limit;
   if (!isF32) {
     if (!(check::findLargest(*want) <= (*prepared)->largest.value_or(INFINITY)))
