@@ -4,9 +4,9 @@
 // to op, as a range of numbers: zero in what enters, and so zero or some finite number in what is computed from it.
 // Channels can be padded where nothing else enters what is added up over them, or a state. So padding acts as channels
 // do whose data are all zeros, and no recurrence tells these from channels that are not there.
+#include "Transforms/Chunk/Dimensions.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkPhases.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include <cmath>
 #include <limits>
 
@@ -19,9 +19,6 @@ using namespace mlir;
 using namespace recur::chunk;
 
 namespace {
-
-/// A dimension of a value, as a number.
-using Dim = int64_t;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -43,31 +40,19 @@ public:
   }
   /// Those of states that are matrices and have no multiple of `size`, if they can be padded.
   SmallVector<Dim> listPadded(int64_t size);
-  bool has(Value value, Dim channels) { return placeOf(value, channels) >= 0; }
   /// The values' dimensions that hold the channels.
-  SmallVector<std::pair<Value, unsigned>> placesOf(Dim channels);
+  SmallVector<std::pair<Value, unsigned>> placesOf(Dim channels) const { return dims.placesOf(channels); }
 
 private:
-  Dim dim(Value value, unsigned place) {
-    auto [entry, isNew] = numbers.try_emplace({value, place}, int64_t(values.size()));
-    if (isNew) {
-      values.push_back({value, place});
-      classes.insert(entry->second);
-    }
-    return entry->second;
-  }
-  Dim leader(Value value, unsigned place) { return classes.getLeaderValue(dim(value, place)); }
-  int64_t placeOf(Value value, Dim channels);
+  bool has(Value value, Dim channels) { return dims.has(value, channels); }
   void same(Value a, unsigned i, Value b, unsigned j) {
-    if (tensorOf(a).getDimSize(i) == tensorOf(b).getDimSize(j))
-      classes.unionSets(dim(a, i), dim(b, j));
-    else
+    if (!dims.unite(a, i, b, j))
       keep(a), keep(b);
   }
   /// All dimensions of the value stay as they are.
   void keep(Value value) {
     for (int64_t place = 0; place < tensorOf(value).getRank(); ++place)
-      kept.push_back(dim(value, place));
+      kept.push_back(dims.of(value, unsigned(place)));
   }
   void relate(Operation *op);
   bool relateTokens(Operation *op);
@@ -86,9 +71,7 @@ private:
   bool addsNothing(Operation *op, Dim channels);
 
   ProgramOp program;
-  llvm::DenseMap<std::pair<Value, unsigned>, Dim> numbers;
-  std::vector<std::pair<Value, unsigned>> values;
-  llvm::EquivalenceClasses<Dim> classes;
+  Dimensions dims;
   SmallVector<Dim> kept;
   llvm::DenseMap<Value, Interval> ranges;
 };
@@ -103,21 +86,6 @@ struct PadChannelsPass : recur::chunk::impl::PadChannelsPassBase<PadChannelsPass
 //===----------------------------------------------------------------------===//
 // Dimensions
 //===----------------------------------------------------------------------===//
-
-int64_t Channels::placeOf(Value value, Dim channels) {
-  for (int64_t place = 0; place < tensorOf(value).getRank(); ++place)
-    if (leader(value, unsigned(place)) == channels)
-      return place;
-  return -1;
-}
-
-SmallVector<std::pair<Value, unsigned>> Channels::placesOf(Dim channels) {
-  SmallVector<std::pair<Value, unsigned>> places;
-  for (auto [value, place] : values)
-    if (leader(value, place) == channels)
-      places.push_back({value, place});
-  return places;
-}
 
 /// What each token does by itself.
 bool Channels::relateTokens(Operation *op) {
@@ -144,7 +112,7 @@ bool Channels::relateTokens(Operation *op) {
   auto part = dyn_cast<ExtractOp>(op);
   if (!part || tensorOf(part.getOperand()).getRank() < 3)
     return false;
-  kept.push_back(dim(part.getOperand(), 1));
+  kept.push_back(dims.of(part.getOperand(), 1));
   for (int64_t place = 1; place < tensorOf(part).getRank(); ++place)
     same(part, unsigned(place), part.getOperand(), unsigned(place) + 1);
   return true;
@@ -164,32 +132,16 @@ bool Channels::relateProducts(Operation *op) {
     sameChannels({solve.getResult(), solve.getValues(), solve.getDecay()});
   else if (auto solve = dyn_cast<ScaledSolveOp>(op))
     sameChannels({solve.getResult(), solve.getValues(), solve.getScales()});
-  else if (auto read = dyn_cast<ReadOp>(op)) {
-    unsigned given = read.getLeft() ? 1 : 0;
-    same(read.getResult(), 1, read.getState(), given);
-    same(read.getRows(), 1, read.getState(), 1 - given);
-  } else if (auto advance = dyn_cast<AdvanceOp>(op)) {
-    for (unsigned i : {0, 1})
-      same(advance.getResult(), i, advance.getState(), i);
-    same(advance.getResult(), 0, advance.getValues(), 1);
-    same(advance.getResult(), 1, advance.getKeys(), 1);
-    for (auto [decay, i] : {std::pair(advance.getRowDecay(), 0u), {advance.getColumnDecay(), 1u}})
-      if (decay && tensorOf(decay).getRank() == 2)
-        same(advance.getResult(), i, decay, 1);
-  } else {
+  else
     return isa<InverseOp, EliminateOp>(op);
-  }
   return true;
 }
 
 void Channels::relate(Operation *op) {
-  if (isa<InputOp, ParamOp, StateOp, OutputOp, ConstantOp, RemainsOp>(op) || relateTokens(op) || relateProducts(op))
+  auto areSame = [&](Value a, unsigned i, Value b, unsigned j) { same(a, i, b, j); };
+  if (isa<InputOp, ParamOp, StateOp, OutputOp, ConstantOp, RemainsOp>(op) || relateStates(op, areSame) ||
+      relateTokens(op) || relateProducts(op))
     return;
-  if (auto next = dyn_cast<NextOp>(op)) {
-    for (int64_t i = 0; i < tensorOf(next.getState()).getRank(); ++i)
-      same(next.getState(), unsigned(i), next.getValue(), unsigned(i));
-    return;
-  }
   if (auto reshape = dyn_cast<ReshapeStateOp>(op)) {
     Value from = reshape.getState(), to = reshape.getResult();
     if (tensorOf(from).getRank() > tensorOf(to).getRank())
@@ -398,13 +350,13 @@ bool Channels::isHarmless(Dim channels) {
 SmallVector<Dim> Channels::listPadded(int64_t size) {
   llvm::DenseSet<Dim> whole;
   for (Dim dim : kept)
-    whole.insert(classes.getLeaderValue(dim));
+    whole.insert(dims.classOf(dim));
   SmallVector<Dim> padded;
   for (StateOp state : program.getStates()) {
     if (tensorOf(state).getRank() != 2)
       continue;
     for (unsigned place : {0u, 1u}) {
-      Dim channels = leader(state, place);
+      Dim channels = dims.classOf(state, place);
       bool isWanted = tensorOf(state).getDimSize(place) % size != 0 && !whole.contains(channels);
       if (isWanted && !llvm::is_contained(padded, channels) && isHarmless(channels))
         padded.push_back(channels);

@@ -1,8 +1,8 @@
 // A program whose channels have nothing to do with each other, for a part of the channels.
+#include "Transforms/Chunk/Dimensions.h"
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/ScaledRows.h"
 #include "dialects/Chunk/ChunkSteps.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace recur::chunk {
@@ -15,9 +15,6 @@ using namespace recur::chunk;
 
 namespace {
 
-/// A dimension of a value, as a number.
-using Dim = int64_t;
-
 /// Which dimensions of the values of a program are the same one, and which of them are added up over.
 class Channels {
 public:
@@ -27,26 +24,16 @@ public:
   bool narrow(int64_t partSize, bool cutShort);
 
 private:
-  Dim dim(Value value, unsigned place) {
-    auto [entry, isNew] = numbers.try_emplace({value, place}, int64_t(values.size()));
-    if (isNew) {
-      values.push_back({value, place});
-      classes.insert(entry->second);
-    }
-    return entry->second;
-  }
   bool isWhole(Dim channels, int64_t partSize);
   static int64_t sizeOf(Value value, unsigned place) { return tensorOf(value).getDimSize(place); }
   void same(Value a, unsigned i, Value b, unsigned j) {
-    if (sizeOf(a, i) == sizeOf(b, j))
-      classes.unionSets(dim(a, i), dim(b, j));
-    else if (sizeOf(a, i) != 1 && sizeOf(b, j) != 1) { // rows of several micro-steps
+    if (!dims.unite(a, i, b, j) && sizeOf(a, i) != 1 && sizeOf(b, j) != 1) { // rows of several micro-steps
       mix(a, i);
       mix(b, j);
     }
   }
   /// All numbers along the dimension become one, or are told apart by their place.
-  void mix(Value value, unsigned place) { mixed.push_back(dim(value, place)); }
+  void mix(Value value, unsigned place) { mixed.push_back(dims.of(value, place)); }
   void mixAll(Value value) {
     for (int64_t place = 0; place < tensorOf(value).getRank(); ++place)
       mix(value, place);
@@ -54,9 +41,7 @@ private:
   void relate(Operation *op);
 
   ProgramOp program;
-  llvm::DenseMap<std::pair<Value, unsigned>, Dim> numbers;
-  std::vector<std::pair<Value, unsigned>> values;
-  llvm::EquivalenceClasses<Dim> classes;
+  Dimensions dims;
   SmallVector<Dim> mixed;
 };
 
@@ -114,9 +99,15 @@ void Channels::relate(Operation *op) {
     return take.getWhole() ? void() : tokens(take);
   if (isa<GiveOp, OutputOp>(op))
     return;
-  if (auto next = dyn_cast<NextOp>(op)) {
-    for (int64_t i = 0; i < tensorOf(next.getState()).getRank(); ++i)
-      same(next.getState(), i, next.getValue(), i);
+  if (relateStates(op, [&](Value a, unsigned i, Value b, unsigned j) { same(a, i, b, j); })) {
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      mix(read.getRows(), 1);
+      tokens(read.getRows());
+      tokens(read.getResult());
+    } else if (auto advance = dyn_cast<AdvanceOp>(op)) {
+      tokens(advance.getValues());
+      tokens(advance.getKeys());
+    }
     return;
   }
   if (auto map = dyn_cast<MapOp>(op); map && isElementwise(map.getFunction())) {
@@ -125,38 +116,16 @@ void Channels::relate(Operation *op) {
         same(operand, i, map, i);
     return;
   }
-  if (auto read = dyn_cast<ReadOp>(op)) {
-    unsigned kept = read.getLeft() ? 1 : 0;
-    same(read.getResult(), 1, read.getState(), kept);
-    mix(read.getState(), 1 - kept);
-    mix(read.getRows(), 1);
-    tokens(read.getRows());
-    return tokens(read.getResult());
-  }
-  if (auto apply = dyn_cast<ApplyOp>(op); apply && !apply.getDecay()) {
+  auto applied = [&](auto apply) {
     mixAll(apply.getMatrix());
     same(apply.getResult(), 1, apply.getValues(), 1);
     tokens(apply.getValues());
-    return tokens(apply.getResult());
-  }
-  if (auto apply = dyn_cast<ApplyTransposedOp>(op); apply && !apply.getDecay()) {
-    mixAll(apply.getMatrix());
-    same(apply.getResult(), 1, apply.getValues(), 1);
-    tokens(apply.getValues());
-    return tokens(apply.getResult());
-  }
-  if (auto advance = dyn_cast<AdvanceOp>(op)) {
-    Value result = advance.getResult();
-    for (unsigned i : {0, 1})
-      same(result, i, advance.getState(), i);
-    same(result, 0, advance.getValues(), 1);
-    same(result, 1, advance.getKeys(), 1);
-    for (auto [decay, i] : {std::pair(advance.getRowDecay(), 0u), {advance.getColumnDecay(), 1u}})
-      if (decay && tensorOf(decay).getRank() == 2)
-        same(result, i, decay, 1);
-    tokens(advance.getValues());
-    return tokens(advance.getKeys());
-  }
+    tokens(apply.getResult());
+  };
+  if (auto apply = dyn_cast<ApplyOp>(op); apply && !apply.getDecay())
+    return applied(apply);
+  if (auto apply = dyn_cast<ApplyTransposedOp>(op); apply && !apply.getDecay())
+    return applied(apply);
   // Micro-steps have the same channels, be their rows apart or side by side.
   auto part = dyn_cast<ExtractOp>(op);
   if (part && tensorOf(part.getOperand()).getRank() == 3) {
@@ -206,7 +175,7 @@ bool Channels::isWhole(Dim channels, int64_t partSize) {
       return true;
     auto [value, tokens] = declaredBy(&op);
     for (auto [i, size] : llvm::enumerate(sizes.asArrayRef()))
-      if (classes.getLeaderValue(dim(value, unsigned(i) + tokens)) == channels && size % partSize != 0)
+      if (dims.classOf(value, unsigned(i) + tokens) == channels && size % partSize != 0)
         return false;
     return true;
   });
@@ -217,22 +186,17 @@ bool Channels::narrow(int64_t partSize, bool cutShort) {
     relate(&op);
   llvm::DenseSet<Dim> whole;
   for (Dim dim : mixed)
-    whole.insert(classes.getLeaderValue(dim));
+    whole.insert(dims.classOf(dim));
   // The channels that every state has, and everything that leaves the chunk.
   std::optional<Dim> chosen;
   StateOp first = program.getStates().front();
   for (int64_t i = 0; i < tensorOf(first).getRank() && !chosen; ++i) {
-    Dim leader = classes.getLeaderValue(dim(first, i));
+    Dim leader = dims.classOf(first, unsigned(i));
     int64_t channels = sizeOf(first, i);
     bool areAlike = channels % partSize == 0 && isWhole(leader, partSize);
     if (whole.contains(leader) || (areAlike ? channels == partSize : !cutShort))
       continue;
-    auto has = [&](Value value) {
-      for (int64_t j = 0; j < tensorOf(value).getRank(); ++j)
-        if (classes.getLeaderValue(dim(value, j)) == leader)
-          return true;
-      return false;
-    };
+    auto has = [&](Value value) { return dims.has(value, leader); };
     bool everywhere = llvm::all_of(program.getStates(), has);
     for (GiveOp give : program.getGiven())
       everywhere &= has(give.getValue());
@@ -248,13 +212,11 @@ bool Channels::narrow(int64_t partSize, bool cutShort) {
       auto [value, tokens] = declaredBy(&op);
       SmallVector<int64_t> own(sizes.asArrayRef());
       for (auto [i, size] : llvm::enumerate(own))
-        if (classes.getLeaderValue(dim(value, unsigned(i) + tokens)) == *chosen)
+        if (dims.classOf(value, unsigned(i) + tokens) == *chosen)
           size = partSize;
       setSizes(&op, own);
     }
-  for (auto [value, place] : values) {
-    if (classes.getLeaderValue(dim(value, place)) != *chosen)
-      continue;
+  for (auto [value, place] : dims.placesOf(*chosen)) {
     SmallVector<int64_t> shape(tensorOf(value).getShape());
     shape[place] = partSize;
     value.setType(makeTensor(program.getContext(), shape));
