@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dialects/Chunk/Chunk.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace recur::chunk {
@@ -14,5 +15,12 @@ llvm::SetVector<StateOp> findNeededStates(llvm::ArrayRef<mlir::Operation *> ops)
 
 /// The values from outside of the op that it or its regions use; each once.
 llvm::SetVector<mlir::Value> findUsedValues(mlir::Operation *op);
+
+/// Erases the ops of the block whose results nothing takes, and such declarations of these kinds.
+template <typename... Declaration> void eraseUnused(mlir::Block &block) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (mlir::isOpTriviallyDead(&op) || ((mlir::isa<Declaration>(op) || ...) && op.use_empty()))
+      op.erase();
+}
 
 } // namespace recur::chunk

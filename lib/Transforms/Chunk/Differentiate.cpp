@@ -1,5 +1,6 @@
 // The program of a program's gradient, from the adjoints of its ops.
 #include "Analysis/FactorType.h"
+#include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkAdjoints.h"
 
@@ -26,7 +27,6 @@ private:
   void giveInputs();
   void giveParams();
   void giveStates();
-  void eraseUnused();
 
   ProgramOp gradient;
   Block &block;
@@ -131,12 +131,6 @@ void Differentiator::giveStates() {
   }
 }
 
-void Differentiator::eraseUnused() {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 LogicalResult Differentiator::run() {
   turnOutputs();
   turnStates();
@@ -148,6 +142,6 @@ LogicalResult Differentiator::run() {
   giveInputs();
   giveParams();
   giveStates();
-  eraseUnused();
+  eraseUnused(block);
   return success();
 }

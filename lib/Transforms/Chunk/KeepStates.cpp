@@ -45,8 +45,6 @@ void KeepStatesPass::runOnOperation() {
       output.erase();
     if (auto gradient = getOperation().lookupSymbol<ProgramOp>((program.getSymName() + "_gradient").str()))
       stopOthers(states, gradient);
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(states.getBody().front())))
-      if (isOpTriviallyDead(&op))
-        op.erase();
+    eraseUnused(states.getBody().front());
   }
 }

@@ -164,12 +164,6 @@ bool LeadSplitter::losesDigits() {
 }
 
 /// Drops what nobody needs, declarations as well.
-static void eraseUnused(ProgramOp program) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
-    if (isOpTriviallyDead(&op) || (isa<InputOp, ParamOp, StateOp>(op) && op.use_empty()))
-      op.erase();
-}
-
 /// The program of this name in which nothing leaves the chunk yet.
 static ProgramOp cloneEmpty(OpBuilder &builder, ProgramOp program, StringRef suffix, IRMapping &copies) {
   auto result = cast<ProgramOp>(builder.clone(*program, copies));
@@ -212,7 +206,7 @@ ProgramOp LeadSplitter::buildAhead(OpBuilder &builder) {
     auto sum = ScanOp::create(inside, loc, zero, scan.getShifts(), Value(), false);
     give(mapName(state), build.asToken(sum.getLast()));
   }
-  eraseUnused(ahead);
+  eraseUnused<InputOp, ParamOp, StateOp>(ahead.getBody().front());
   return ahead;
 }
 
@@ -318,10 +312,11 @@ void LeadSplitter::takeStates() {
     state.getResult().replaceAllUsesWith(taken);
     state.erase();
   }
-  eraseUnused(program);
+  eraseUnused<InputOp, ParamOp, StateOp>(program.getBody().front());
 }
 
-/// Goes over as many tokens at a time as the oldest row is old: fewer chunks than two are never wanted.
+/// Its chunk has as many tokens as the oldest row is old. So the last two chunks have all rows, however few tokens the
+/// last one has.
 void LeadSplitter::buildHolding(OpBuilder &builder) {
   size_t oldest = 0;
   for (StateOp state : held)

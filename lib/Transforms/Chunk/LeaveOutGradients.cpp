@@ -38,7 +38,5 @@ void LeaveOutGradientsPass::runOnOperation() {
   for (StateOp state : program.getStates())
     if (!needed.contains(state))
       state.getNext().erase();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
-    if (isOpTriviallyDead(&op) || (isa<StateOp>(op) && op.use_empty()))
-      op.erase();
+  eraseUnused<StateOp>(program.getBody().front());
 }

@@ -170,12 +170,6 @@ void PrologueSplitter::findLeft() {
         leave(value);
 }
 
-static void eraseUnused(ProgramOp program) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
-    if (isOpTriviallyDead(&op) || (isa<InputOp, ParamOp>(op) && op.use_empty()))
-      op.erase();
-}
-
 void PrologueSplitter::build(OpBuilder &builder) {
   IRMapping copies;
   auto prologue = cast<ProgramOp>(builder.clone(*program, copies));
@@ -190,7 +184,7 @@ void PrologueSplitter::build(OpBuilder &builder) {
     GiveOp::create(inside, value.getLoc(), "prologue." + std::to_string(number), /*whole=*/false, isRounded(value),
                    copy);
   }
-  eraseUnused(prologue);
+  eraseUnused<InputOp, ParamOp>(prologue.getBody().front());
 }
 
 /// Rows that products take as they are, or scaled by a number each, are rounded once, here. Rows that are scaled
@@ -240,5 +234,5 @@ void PrologueSplitter::split() {
     Value own = take(value);
     value.replaceUsesWithIf(own, [&](OpOperand &use) { return isTaken(use); });
   }
-  eraseUnused(program);
+  eraseUnused<InputOp, ParamOp>(block);
 }

@@ -243,7 +243,5 @@ void Separator::run() {
   for (auto &[value, affine] : wanted)
     if (done.insert(value).second)
       materialize(value, affine);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseUnused(block);
 }

@@ -1,7 +1,7 @@
 // Parts of rows that are computed together and taken apart are computed apart.
+#include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkTangents.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_SLICESFIRSTPASS
@@ -105,8 +105,6 @@ void SliceMover::run() {
       part.erase();
       isChanged = true;
     }
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
-      if (isOpTriviallyDead(&op) && !isa<TakeOp, InitialOp>(op))
-        op.erase();
+    eraseUnused(program.getBody().front());
   }
 }

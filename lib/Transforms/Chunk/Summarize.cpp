@@ -136,9 +136,7 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
     auto dropped = cast<StateOp>(copies.lookup(other.getResult()).getDefiningOp());
     dropped.getNext().erase();
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op) || (isa<StateOp>(op) && op.use_empty()))
-      op.erase();
+  eraseUnused<StateOp>(block);
   return summary;
 }
 
