@@ -31,8 +31,8 @@ Value Planner::get(Value value) {
   if (value.getDefiningOp<chunk::InputOp>()) {
     Value tile = make(value);
     load(value, tile);
-    if (int64_t count = countHeldRows(value))
-      loadHeld(value, rowsBefore.lookup(tile).whole, count);
+    if (SmallVector<chunk::HeldOp> held = findHeldRows(value); !held.empty())
+      loadHeld(value, rowsBefore.lookup(tile).whole, held);
     return tile;
   }
   if (auto left = value.getDefiningOp<chunk::TakeOp>()) {

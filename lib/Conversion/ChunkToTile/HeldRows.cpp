@@ -60,12 +60,12 @@ static std::pair<chunk::InitialOp, int64_t> findInitial(Value row) {
   return {};
 }
 
-int64_t Planner::countHeldRows(Value input) {
+SmallVector<chunk::HeldOp> Planner::findHeldRows(Value input) {
   if (!machine.isCTA() || !input.getDefiningOp<chunk::InputOp>())
-    return 0;
-  int64_t count = countRowsBefore(input);
+    return {};
+  SmallVector<chunk::HeldOp> all;
   Value rows = input;
-  for (int64_t back = 1; back <= count; ++back) {
+  for (int64_t back = 1, count = countRowsBefore(input); back <= count; ++back) {
     auto isPrevious = [&](OpOperand &use) {
       auto previous = dyn_cast<chunk::PreviousOp>(use.getOwner());
       return previous && use.get() == previous.getAll();
@@ -75,59 +75,49 @@ int64_t Planner::countHeldRows(Value input) {
     auto held = previous.getState().getDefiningOp<chunk::HeldOp>();
     if (!held || held.getInput() != input || int64_t(held.getBack()) != back || !held->hasOneUse() ||
         !findInitial(held.getFirst()).first)
-      return 0;
+      return {};
+    all.push_back(held);
     rows = previous;
   }
-  return count;
+  return all;
 }
 
 /// Whether the row is loaded with the input whose row it is, or is a part of a state that nothing else takes.
 bool Planner::isLoadedHeld(Value state) {
   if (auto held = state.getDefiningOp<chunk::HeldOp>())
-    return countHeldRows(held.getInput()) > 0;
+    return !findHeldRows(held.getInput()).empty();
   return findInitial(state).first && llvm::all_of(state.getUsers(), [&](Operation *user) {
            return isa<chunk::HeldOp, chunk::ReshapeStateOp, chunk::SliceOp>(user) && isLoadedHeld(user->getResult(0));
          });
 }
 
 /// The oldest comes first. Where the sequence begins with the chunk the caller's states are loaded, one by one.
-void Planner::loadHeld(Value input, Value whole, int64_t count) {
+void Planner::loadHeld(Value input, Value whole, ArrayRef<chunk::HeldOp> held) {
   OpBuilder::InsertionGuard guard(builder);
   bool isLate = machine.loadsLate && builder.getBlock() == lastLoad->getBlock();
   if (!isLate)
     builder.setInsertionPointAfter(lastLoad);
-  TileType type = tileOf(whole);
-  SmallVector<int64_t> shape(type.getShape());
-  auto rowsFrom = [&](int64_t first, int64_t rows) {
-    shape[0] = rows;
-    return view(whole, shape, type.getStrides(), first * type.getStride(0));
-  };
   Value zero = constant(0);
+  auto count = int64_t(held.size());
   Value place =
       arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, firstToken, constant(count)), zero);
   LoadOp::create(builder, loc, inputArrays.lookup(input), place,
-                 arith::MinSIOp::create(builder, loc, firstToken, constant(count)), rowsFrom(0, count));
+                 arith::MinSIOp::create(builder, loc, firstToken, constant(count)), partOf(whole, 0, count));
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, firstToken, zero);
   auto choice = scf::IfOp::create(builder, loc, isFirst, /*withElseRegion=*/false);
   if (!isLate)
     lastLoad = choice;
   builder.setInsertionPointToStart(choice.thenBlock());
-  Value one = constant(1), rows = input;
-  for (int64_t back = 1; back <= count; ++back) {
-    for (Operation *user : rows.getUsers())
-      if (auto previous = dyn_cast<chunk::PreviousOp>(user); previous && previous.getAll() == rows) {
-        auto held = previous.getState().getDefiningOp<chunk::HeldOp>();
-        auto [initial, begin] = findInitial(held.getFirst());
-        Value row = rowsFrom(count - back, 1);
-        if (chunk::tensorOf(initial).getShape() == chunk::tensorOf(held).getShape()) {
-          LoadOp::create(builder, loc, initialArrays.lookup(initial), constant(0), one, row);
-        } else {
-          Value state = withTokens(alloc(chunk::tensorOf(initial).getShape()));
-          LoadOp::create(builder, loc, initialArrays.lookup(initial), constant(0), one, state);
-          copy(view(state, {1, shape[1]}, tileOf(state).getStrides(), begin), row, one);
-        }
-        rows = previous;
-        break;
-      }
+  Value one = constant(1);
+  for (chunk::HeldOp own : held) {
+    auto [initial, begin] = findInitial(own.getFirst());
+    Value row = partOf(whole, count - int64_t(own.getBack()), 1);
+    if (initial.getType() == own.getType()) {
+      LoadOp::create(builder, loc, initialArrays.lookup(initial), constant(0), one, row);
+    } else {
+      Value state = withTokens(alloc(chunk::tensorOf(initial).getShape()));
+      LoadOp::create(builder, loc, initialArrays.lookup(initial), constant(0), one, state);
+      copy(view(state, {1, tileOf(whole).getSize(1)}, tileOf(state).getStrides(), begin), row, one);
+    }
   }
 }

@@ -325,9 +325,10 @@ private:
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
   void plan(chunk::HeldOp op);
-  /// How many rows before an input's tile are its own of earlier tokens, and are loaded with it.
-  int64_t countHeldRows(mlir::Value input);
-  void loadHeld(mlir::Value input, mlir::Value whole, int64_t count);
+  /// The rows before an input's tile, the youngest first, where all are its own of earlier tokens and are loaded with
+  /// it.
+  llvm::SmallVector<chunk::HeldOp> findHeldRows(mlir::Value input);
+  void loadHeld(mlir::Value input, mlir::Value whole, llvm::ArrayRef<chunk::HeldOp> held);
   bool isLoadedHeld(mlir::Value state);
   /// A row of an input: of the token that is so many before a chunk's last one, or a number where there is none.
   struct LastRow {
@@ -338,6 +339,7 @@ private:
   LastRow findLastRow(mlir::Value all);
   void startCarried(mlir::Value state, mlir::Value tile);
   mlir::Value rowView(mlir::Value tile, mlir::Value row);
+  mlir::Value partOf(mlir::Value tile, int64_t first, int64_t count, mlir::Value row = {});
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
   /// A loop that moves the rows of its state and puts each token's own behind them.
   struct Window;

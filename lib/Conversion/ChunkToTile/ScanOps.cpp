@@ -191,6 +191,14 @@ Value Planner::rowView(Value tile, Value row) {
   return view(tile, shape, tileOf(tile).getStrides(), 0, row);
 }
 
+/// So many rows of a tile from the first on, or from so many behind `row`.
+Value Planner::partOf(Value tile, int64_t first, int64_t count, Value row) {
+  TileType type = tileOf(tile);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = count;
+  return view(tile, shape, type.getStrides(), first * type.getStride(0), row);
+}
+
 /// The last rows that a stream had. `places`: which row of the state, before the token, each result is.
 struct Planner::Window {
   SmallVector<int64_t, 2> places;
@@ -226,11 +234,7 @@ void Planner::planWindow(chunk::TokenLoopOp op, const Window &window) {
   int64_t size = shape[0], chunk = tileOf(rows).getSize(0);
   shape[0] = size + chunk;
   Value whole = alloc(shape);
-  auto part = [&](int64_t first, int64_t count, Value row = {}) {
-    shape[0] = count;
-    ArrayRef<int64_t> strides = tileOf(whole).getStrides();
-    return view(whole, shape, strides, first * tileOf(whole).getStride(0), row);
-  };
+  auto part = [&](int64_t first, int64_t count, Value row = {}) { return partOf(whole, first, count, row); };
   copy(state, part(0, size), constant(size));
   copy(rows, part(size, chunk), rowsOf(rows));
   for (auto [result, place] : llvm::zip(op.getStreamResults(), window.places))
@@ -289,11 +293,7 @@ void Planner::planWindowBack(chunk::TokenLoopOp op, const WindowBack &window) {
   int64_t size = shape[0], chunk = program.getChunk();
   shape[0] = size + chunk;
   Value whole = alloc(shape);
-  auto part = [&](int64_t first, int64_t count, Value row = {}) {
-    shape[0] = count;
-    ArrayRef<int64_t> strides = tileOf(whole).getStrides();
-    return view(whole, shape, strides, first * tileOf(whole).getStride(0), row);
-  };
+  auto part = [&](int64_t first, int64_t count, Value row = {}) { return partOf(whole, first, count, row); };
   fill(whole, 0, constant(size + chunk));
   copy(state, part(0, size, tokens), constant(size));
   for (auto [stream, place] : window.places) {
