@@ -82,12 +82,7 @@ private:
 SegmentSummaries::Matrix SegmentSummaries::swap(const Matrix &matrix, int64_t height) const {
   if (!isTransposed || matrix.empty())
     return matrix;
-  Matrix swapped(matrix.size());
-  int64_t width = int64_t(matrix.size()) / height;
-  for (int64_t row = 0; row < height; ++row)
-    for (int64_t column = 0; column < width; ++column)
-      swapped[column * height + row] = matrix[row * width + column];
-  return swapped;
+  return transpose({{height, int64_t(matrix.size()) / height}, matrix}).values;
 }
 
 Expected<SegmentSummaries::Matrix> SegmentSummaries::runFrom(int64_t segment, Matrix start, bool mapsState) {

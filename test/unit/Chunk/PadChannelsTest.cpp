@@ -12,6 +12,14 @@ namespace {
 
 class PadChannels : public ChunkTest {
 protected:
+  /// The chunk program, padded.
+  mlir::OwningOpRef<mlir::ModuleOp> pad(mlir::ModuleOp recurrences) {
+    auto chunked = toChunk(recurrences, 16, /*saysWhatRemains=*/true);
+    mlir::PassManager passes(&context);
+    passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
+    EXPECT_TRUE(mlir::succeeded(passes.run(*chunked)));
+    return chunked;
+  }
   /// Whether some of the program's states are padded.
   static bool isPadded(chunk::ProgramOp program) {
     return llvm::any_of(program.getStates(), [](chunk::StateOp state) { return state.getSizes().has_value(); });
@@ -19,10 +27,7 @@ protected:
   void expectSame(const std::string &name, const std::string &text) {
     auto module = compile(name, text, {{"K", 21}, {"V", 13}, {"M", 5}});
     ASSERT_TRUE(module) << name;
-    auto chunked = toChunk(*module, 16, /*saysWhatRemains=*/true);
-    mlir::PassManager passes(&context);
-    passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
-    ASSERT_TRUE(mlir::succeeded(passes.run(*chunked))) << name;
+    auto chunked = pad(*module);
     padded += isPadded(programOf(*chunked));
     for (int64_t tokens : {0, 5, 37}) {
       Data data = randomData(recurrenceOf(*module), {1, tokens, 2, 1}, unsigned(tokens));
@@ -56,10 +61,7 @@ TEST_F(PadChannels, OfFunctionsOfKeys) {
     EXPECT_EQ(padded, 1u) << body; // the values at least
     auto module = compile("r", head + body + "\n}\n", {{"K", 21}, {"V", 13}});
     ASSERT_TRUE(module);
-    auto chunked = toChunk(*module, 16);
-    mlir::PassManager passes(&context);
-    passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
-    ASSERT_TRUE(mlir::succeeded(passes.run(*chunked)));
+    auto chunked = pad(*module);
     chunk::StateOp state = programOf(*chunked).getStates().front();
     EXPECT_EQ(chunk::tensorOf(state).getDimSize(1), isKeyPadded ? 32 : 21) << body;
   }
@@ -74,10 +76,7 @@ TEST_F(PadChannels, OfTransposedStates) {
   EXPECT_EQ(padded, 1u);
   auto module = compile("r", text, {{"K", 21}, {"V", 13}});
   ASSERT_TRUE(module);
-  auto chunked = toChunk(*module, 16);
-  mlir::PassManager passes(&context);
-  passes.addNestedPass<chunk::ProgramOp>(chunk::createPadChannelsPass());
-  ASSERT_TRUE(mlir::succeeded(passes.run(*chunked)));
+  auto chunked = pad(*module);
   chunk::StateOp state = programOf(*chunked).getStates().front();
   EXPECT_EQ(chunk::tensorOf(state).getShape(), llvm::ArrayRef<int64_t>({16, 32}));
   EXPECT_EQ(state.getCallerShape(), llvm::ArrayRef<int64_t>({21, 13}));
