@@ -27,6 +27,16 @@ static Value negate(Value value, bool ofDifferences, PatternRewriter &rewriter) 
   return MulOp::create(rewriter, value.getLoc(), lhs, rhs);
 }
 
+/// The number that scales a value, and what it scales, where nothing else takes the product; else nulls.
+static std::pair<Value, Value> takeNumber(Value value) {
+  if (auto product = value.getDefiningOp<MulOp>(); product && value.hasOneUse())
+    for (auto [number, rest] :
+         {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())})
+      if (shapeOf(number).empty() && !shapeOf(rest).empty())
+        return {number, rest};
+  return {};
+}
+
 namespace {
 
 /// a + (-b) = a - b, and so of a product with a negative.
@@ -123,20 +133,15 @@ struct MulByNumberLast : OpRewritePattern<MulOp> {
     if (shapeOf(op.getResult()).empty())
       return failure();
     for (auto [other, scaled] : {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
-      auto product = scaled.getDefiningOp<MulOp>();
-      if (!product || shapeOf(scaled).empty() || !scaled.hasOneUse())
+      auto [number, rows] = takeNumber(scaled);
+      if (!number)
         continue;
-      for (auto [number, rows] :
-           {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())}) {
-        if (!shapeOf(number).empty() || shapeOf(rows).empty())
-          continue;
-        auto multiply = [&](Value a, Value b) -> Value { return MulOp::create(rewriter, op.getLoc(), a, b); };
-        if (shapeOf(other).empty())
-          rewriter.replaceOpWithNewOp<MulOp>(op, multiply(other, number), rows);
-        else
-          rewriter.replaceOpWithNewOp<MulOp>(op, number, multiply(other, rows));
-        return success();
-      }
+      auto multiply = [&](Value a, Value b) -> Value { return MulOp::create(rewriter, op.getLoc(), a, b); };
+      if (shapeOf(other).empty())
+        rewriter.replaceOpWithNewOp<MulOp>(op, multiply(other, number), rows);
+      else
+        rewriter.replaceOpWithNewOp<MulOp>(op, number, multiply(other, rows));
+      return success();
     }
     return failure();
   }
@@ -146,16 +151,12 @@ struct MulByNumberLast : OpRewritePattern<MulOp> {
 struct SumOfProduct : OpRewritePattern<SumOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SumOp op, PatternRewriter &rewriter) const override {
+    if (auto [number, rows] = takeNumber(op.getOperand()); number) {
+      rewriter.replaceOpWithNewOp<MulOp>(op, number, SumOp::create(rewriter, op.getLoc(), rows).getResult());
+      return success();
+    }
     auto product = op.getOperand().getDefiningOp<MulOp>();
-    if (!product)
-      return failure();
-    for (auto [number, rows] :
-         {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())})
-      if (shapeOf(number).empty() && rows.getType() == product.getType() && product->hasOneUse()) {
-        rewriter.replaceOpWithNewOp<MulOp>(op, number, SumOp::create(rewriter, op.getLoc(), rows).getResult());
-        return success();
-      }
-    if (product.getLhs().getType() != product.getRhs().getType() || shapeOf(product.getLhs()).size() != 1)
+    if (!product || product.getLhs().getType() != product.getRhs().getType() || shapeOf(product.getLhs()).size() != 1)
       return failure();
     rewriter.replaceOpWithNewOp<DotOp>(op, product.getLhs(), product.getRhs());
     return success();
@@ -376,16 +377,6 @@ static Value createRead(PatternRewriter &rewriter, MatvecOp like, Value matrix, 
 }
 static Value createRead(PatternRewriter &rewriter, VecmatOp like, Value matrix, Value vector) {
   return VecmatOp::create(rewriter, like.getLoc(), vector, matrix);
-}
-
-/// The number that scales a value, and what it scales, where nothing else takes the product; else nulls.
-static std::pair<Value, Value> takeNumber(Value value) {
-  if (auto product = value.getDefiningOp<MulOp>(); product && value.hasOneUse())
-    for (auto [number, rest] :
-         {std::pair(product.getLhs(), product.getRhs()), std::pair(product.getRhs(), product.getLhs())})
-      if (shapeOf(number).empty() && !shapeOf(rest).empty())
-        return {number, rest};
-  return {};
 }
 
 /// (s M) x = M (s x) = s (M x), (diag(a) M) x = a (M x), (M diag(a)) x = M (a x), and so from the other side: what is
