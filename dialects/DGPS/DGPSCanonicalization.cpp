@@ -189,6 +189,18 @@ static Value multiply(PatternRewriter &rewriter, Location loc, ArrayRef<Value> f
   return product;
 }
 
+static bool isExponential(Value value) { return value.getDefiningOp<ExpOp>() != nullptr; }
+
+/// Whether nothing is left of the exponential once those that multiply it are one with others that nothing else takes.
+static bool isAbsorbed(Value exponential) {
+  return llvm::all_of(exponential.getUsers(), [&](Operation *user) {
+    auto product = dyn_cast<MulOp>(user);
+    return product && llvm::any_of(product.getOperands(), [&](Value other) {
+             return other != exponential && isExponential(other) && other.hasOneUse();
+           });
+  });
+}
+
 /// exp(a) x exp(b) = x exp(a + b): one exponential, which is finite where both together are.
 struct MulOfExponentials : OpRewritePattern<MulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -196,8 +208,8 @@ struct MulOfExponentials : OpRewritePattern<MulOp> {
     SmallVector<Value> factors, others, exponents;
     collectFactors(op, factors);
     for (Value factor : factors)
-      if (auto exp = factor.getDefiningOp<ExpOp>(); exp && factor.hasOneUse())
-        exponents.push_back(exp.getOperand());
+      if (isExponential(factor) && (factor.hasOneUse() || isAbsorbed(factor)))
+        exponents.push_back(factor.getDefiningOp<ExpOp>().getOperand());
       else
         others.push_back(factor);
     if (exponents.size() < 2)

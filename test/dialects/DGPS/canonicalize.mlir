@@ -259,6 +259,43 @@ dgps.recurrence @exponentials {} {
   dgps.output "d" %d : <3>
 }
 
+// An exponential that several products take is in each of them, if nothing else takes it.
+// CHECK-LABEL: @shared_exponentials
+dgps.recurrence @shared_exponentials {} {
+  %x = dgps.input "x" : <3>
+  %y = dgps.input "y" : <3>
+  %z = dgps.input "z" : <3>
+  // CHECK: %[[XY:.*]] = dgps.add %x, %y : <3>, <3>
+  // CHECK: %[[A:.*]] = dgps.exp %[[XY]] : <3>
+  // CHECK: dgps.output "a" %[[A]] : <3>
+  // CHECK: %[[XZ:.*]] = dgps.add %x, %z : <3>, <3>
+  // CHECK: %[[B:.*]] = dgps.exp %[[XZ]] : <3>
+  // CHECK: dgps.output "b" %[[B]] : <3>
+  %ex = dgps.exp %x : <3>
+  %ey = dgps.exp %y : <3>
+  %ez = dgps.exp %z : <3>
+  %a = dgps.mul %ex, %ey : <3>, <3>
+  dgps.output "a" %a : <3>
+  %b = dgps.mul %ex, %ez : <3>, <3>
+  dgps.output "b" %b : <3>
+}
+
+// CHECK-LABEL: @kept_exponential
+dgps.recurrence @kept_exponential {} {
+  %x = dgps.input "x" : <3>
+  %y = dgps.input "y" : <3>
+  // CHECK: %[[X:.*]] = dgps.exp %x : <3>
+  // CHECK: %[[Y:.*]] = dgps.exp %y : <3>
+  // CHECK: %[[A:.*]] = dgps.mul %[[X]], %[[Y]] : <3>, <3>
+  // CHECK: dgps.output "a" %[[A]] : <3>
+  // CHECK: dgps.output "kept" %[[X]] : <3>
+  %ex = dgps.exp %x : <3>
+  %ey = dgps.exp %y : <3>
+  %a = dgps.mul %ex, %ey : <3>, <3>
+  dgps.output "a" %a : <3>
+  dgps.output "kept" %ex : <3>
+}
+
 // A difference takes a sign in.
 // CHECK-LABEL: @differences
 dgps.recurrence @differences {} {
