@@ -82,6 +82,12 @@ Value ChainLoads::offsetOf(const Load &load, Value first, Value row, Value colum
   return t.addWide(t.addWide(token, step), t.multiplyWide(t.widen(column), array.innerStrides[1]));
 }
 
+SmallVector<Strip> ChainLoads::findStripsOf(const Load &load, int64_t pieces, int64_t rowsAtLeast) const {
+  SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads, rowsAtLeast);
+  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
+  return areWhole ? strips : SmallVector<Strip>();
+}
+
 void ChainLoads::copyRows(const Load &load) {
   LoadOp op = load.op;
   const CallerArray &array = arrayOf(load);
@@ -103,9 +109,8 @@ void ChainLoads::copyRows(const Load &load) {
     return copyPanels(load, first, count);
   if (bytes < pieceBytes && copyNarrowPieces(load, bytes))
     return;
-  SmallVector<Strip> strips = findStrips(pieces, rowsOf(load), t.threads);
-  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
-  if (strips.empty() || !areWhole)
+  SmallVector<Strip> strips = findStripsOf(load, pieces);
+  if (strips.empty())
     return t.deal(t.constant(rowsOf(load) * pieces), [&](Value index) {
       Value row = t.divide(index, pieces), piece = t.remainder(index, pieces);
       copyOne(row, piece, sourceOf(row, piece));
@@ -129,9 +134,8 @@ bool ChainLoads::copyNarrowPieces(const Load &load, int64_t bytes) {
   const CallerArray &array = arrayOf(load);
   Type element = load.type().getElementType();
   int64_t columns = bytes / load.type().getElementBytes(), inPiece = pieceColumnsOf(load) / columns;
-  SmallVector<Strip> strips = findStrips(load.type().getSize(1) / columns, rowsOf(load), t.threads, permutedRows);
-  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
-  if (strips.empty() || !areWhole)
+  SmallVector<Strip> strips = findStripsOf(load, load.type().getSize(1) / columns, permutedRows);
+  if (strips.empty())
     return false;
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
   Value thread = std::exchange(t.thread, code.forget(t.thread));
@@ -224,9 +228,8 @@ void ChainLoads::copyShortPieces(const Load &load) {
   Value first = chunk.values.lookup(op.getFirst()), count = countRows(load);
   auto pointer = LLVM::LLVMPointerType::get(t.builder.getContext(), sharedSpace);
   Value zero = arith::ConstantOp::create(t.builder, t.loc, t.builder.getFloatAttr(element, 0));
-  SmallVector<Strip> strips = findStrips(load.type().getSize(1), rowsOf(load), t.threads);
-  bool areWhole = llvm::all_of(strips, [&](const Strip &strip) { return strip.rowsAtOnce % load.steps == 0; });
-  if (strips.empty() || !areWhole)
+  SmallVector<Strip> strips = findStripsOf(load, load.type().getSize(1));
+  if (strips.empty())
     return copyElements(load);
   Value thread = std::exchange(t.thread, code.forget(t.thread));
   for (const Strip &strip : strips) {

@@ -44,6 +44,8 @@ private:
   mlir::Value countRows(const Load &load);
   mlir::Value countBytes(const Load &load, mlir::Value column, int64_t bytes);
   mlir::Value offsetOf(const Load &load, mlir::Value first, mlir::Value row, mlir::Value column);
+  /// Strips of a load's rows that begin with whole tokens; none where the rows cannot be dealt out so.
+  llvm::SmallVector<Strip> findStripsOf(const Load &load, int64_t pieces, int64_t rowsAtLeast = 1) const;
   bool inPanels(const Load &load) const;
   void copyPanels(const Load &load, mlir::Value first, mlir::Value count);
   bool copyNarrowPieces(const Load &load, int64_t bytes);

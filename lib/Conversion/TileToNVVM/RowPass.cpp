@@ -388,8 +388,10 @@ void RowPassCode::emitRows() {
     return numbers.size();
   };
   for (const Stream &stream : part.streams) {
+    size_t count = 0; // the same of each row
     for (int64_t step = 0; step < part.rowsInStep; ++step)
-      held.resize(size_t(&stream - part.streams.begin()) + 1, startRow(stream, t.add(own, step), initial));
+      count = startRow(stream, t.add(own, step), initial);
+    held.push_back(count);
     for (int64_t back = 1; back <= stream.before; ++back)
       llvm::append_range(initial, loadBefore(stream, begin, back));
   }
