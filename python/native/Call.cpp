@@ -581,16 +581,6 @@ void Call::performOnGPU(const Kernel &kernel, recur_call &call, const std::vecto
     raiseArgument(problem);
 }
 
-nb::tuple Call::getGradientShapes(const Kernel &kernel) const {
-  nb::list given, states;
-  for (recur_kind kind : {RECUR_INPUT, RECUR_PARAM})
-    for (const recur_array_info *array : kernel.getArrays(kind))
-      given.append(getShape(*array));
-  for (const recur_array_info *array : kernel.getArrays(RECUR_STATE))
-    states.append(getShape(*array));
-  return nb::make_tuple(given, states);
-}
-
 /// Adds the arrays of these kinds, or none in place of those that are missing.
 void Call::addResults(const Kernel &kernel, std::initializer_list<recur_kind> kinds, nb::list arrays, const char *what,
                       bool isWritten, std::vector<recur_argument> &arguments) {

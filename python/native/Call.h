@@ -85,8 +85,6 @@ public:
   /// The same backward, of what `runBackward` takes; the call forward kept nothing.
   void runBackwardOnGPU(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
                         nanobind::list initials, uintptr_t workspace, int64_t workspaceBytes, uintptr_t stream);
-  /// The shapes of gradients: as inputs and params, and as initial states.
-  nanobind::tuple getGradientShapes(const Kernel &kernel) const;
   /// Computes gradients from cotangents of outputs and final states, each an array, or None, which stands for zeros
   /// among the cotangents and for what is not wanted among the gradients. `kept`: as the call forward left them.
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,

@@ -15,13 +15,13 @@ void recur::python::addJAXSummaries(nb::module_ &module) { module.attr("jax_summ
 namespace ffi = xla::ffi;
 
 namespace {
-enum What : int64_t { Summarise, SummariseBackward, Apply, Combine };
+enum What : int64_t { Summarise, SummariseBackward, Apply };
 
 /// What a call has beside its buffers.
 struct Asked {
   std::string_view key; // of the kernel
   int64_t what, summary;
-  bool backward; // of Apply and Combine: whether the summary is of cotangents
+  bool backward; // of Apply: whether the summary is of cotangents
   bool isPacked;
   ffi::Span<const int64_t> sizes;              // B, T, H, Hq
   ffi::Span<const int64_t> states, cotangents; // that there are, by their places, the latter among outputs and states
@@ -46,8 +46,7 @@ static float *floatsOf(const ffi::AnyBuffer &buffer) { return static_cast<float 
 
 /// Of Summarise: inputs, params, `states`, and the offsets of packed sequences, int32; of SummariseBackward then
 /// `cotangents`. Results are the maps and the offsets of the summary, of cotangents the offsets alone where they have
-/// no maps of their own. Of Apply: maps, offsets, states; the result is the states. Of Combine: maps and offsets of the
-/// first and the second; results are those of both. All are dense.
+/// no maps of their own. Of Apply: maps, offsets, states; the result is the states. All are dense.
 static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results, Asked asked) {
   const Kernel *kernel = findForJAX(asked.key);
   if (!kernel)
@@ -62,9 +61,7 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   auto inputs = size_t(kernel->count(RECUR_INPUT) + kernel->count(RECUR_PARAM));
   auto states = size_t(kernel->count(RECUR_STATE)), outputs = size_t(kernel->count(RECUR_OUTPUT));
   size_t given = inputs + asked.states.size();
-  size_t wanted = asked.what == Apply     ? 3
-                  : asked.what == Combine ? 4
-                                          : given + asked.isPacked + asked.cotangents.size();
+  size_t wanted = asked.what == Apply ? 3 : given + asked.isPacked + asked.cotangents.size();
   size_t parts = asked.what == Apply || (backward && !shape.has_backward_map) ? 1 : 2;
   if (buffers.size() != wanted || results.size() != parts || asked.sizes.size() != 4)
     return fail(
@@ -119,11 +116,6 @@ static ffi::Error perform(ffi::RemainingArgs buffers, ffi::RemainingRets results
   case Apply:
     status = recur_apply_summary(&recurrence, &call, number, asked.backward,
                                  {floatsOf(bufferOf(0)), floatsOf(bufferOf(1))}, floatsOf(bufferOf(2)), result.offsets);
-    break;
-  case Combine:
-    status = recur_combine_summaries(&recurrence, &call, number, asked.backward,
-                                     {floatsOf(bufferOf(0)), floatsOf(bufferOf(1))},
-                                     {floatsOf(bufferOf(2)), floatsOf(bufferOf(3))}, result);
     break;
   default:
     return fail("recur: of a summary something is asked that this version of recur has not");

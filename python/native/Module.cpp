@@ -74,7 +74,6 @@ NB_MODULE(_native, module) {
            "backward"_a = false)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
            "stream"_a, "plan"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
-      .def("gradient_shapes", &Call::getGradientShapes, "kernel"_a)
       .def("run_backward", &Call::runBackward, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a, "initials"_a,
            "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("run_backward_on_gpu", &Call::runBackwardOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a,

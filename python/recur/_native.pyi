@@ -105,7 +105,6 @@ class Call:
         kept: Sequence[Any] = ...,
         kept_interval: int = 0,
     ) -> None: ...
-    def gradient_shapes(self, kernel: Kernel) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]: ...
     def run_backward(
         self,
         kernel: Kernel,
