@@ -184,7 +184,7 @@ def run(rank, ranks, port, asked, queue):
                     alone, _ = measure(call(recurrence, own, is_derived), asked.repeats, device)
                     most = torch.tensor([float(sent[0])], device=device)
                     dist.all_reduce(most, dist.ReduceOp.MAX)
-                    kernel = recurrence.obtain_for(sizes, ",".join(["float32"])).kernel
+                    kernel = recurrence.obtain_for(sizes, "float32").kernel
                     shapes = summaries.list_shapes(recurrence, kernel)
                     row |= {"ms": 1e3 * wall, "ms alone": 1e3 * alone, "cpu ms": 1e3 * work, "sent bytes": int(most)}
                     row |= predict_bytes(shapes, ranks, heads, is_derived)
@@ -254,7 +254,7 @@ def complete(rows, device):
         row["work"] = alone["cpu ms"] / max(row["cpu ms"], 1e-9)
         work = scale.Work(row["tokens"], row["heads"], row["dim"], row["dim"])
         backward = row["direction"] != "forward"
-        row["predicted efficiency"] = scale.predict_efficiency(work, row["ranks"], alone["ms"] / 1e3, 0.12, link, rate, backward)
+        row["predicted efficiency"] = scale.predict_efficiency(work, row["ranks"], alone["ms"] / 1e3, link, rate, backward)
 
 
 def main():

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 #: Up to so many bytes that a process would get of all others, what counts is how often it waits.
 _FEW_BYTES = 1 << 20
 
+#: What making summaries adds to a call, as a part of it: supposed, as a bound that kernels of summaries must keep.
+SUMMARY_SHARE = 0.12
+
 
 def count_steps(ranks: int) -> int:
     """How often a process waits for another one in a scan: once for each doubling, and for the state of the one before it."""
@@ -92,7 +95,7 @@ def all_gather(work: Work, ranks: int, backward: bool) -> Exchange:
     """Each process gets everybody's summaries. Cotangents have the maps of states, which are there already."""
     sent = (0 if backward else work.map_bytes) + work.state_bytes
     walk = 2.0 * work.sequences * work.heads * work.K * work.K * work.V
-    return Exchange("all-gather", math.ceil(math.log2(ranks)) if ranks > 1 else 0, (ranks - 1) * sent, (ranks - 1) * walk)
+    return Exchange("all-gather", 1 if ranks > 1 else 0, (ranks - 1) * sent, (ranks - 1) * walk)
 
 
 def by_heads(work: Work, ranks: int, backward: bool) -> Exchange:
@@ -128,12 +131,11 @@ def choose(work: Work, ranks: int, link: Link, flops_per_second: float, backward
 
 
 def predict_efficiency(
-    work: Work, ranks: int, seconds: float, summary_share: float, link: Link, flops_per_second: float, backward: bool = False
+    work: Work, ranks: int, seconds: float, link: Link, flops_per_second: float, backward: bool = False
 ) -> float:
-    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process;
-    `summary_share`: what making summaries adds to a call, as a part of it."""
+    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process."""
     if ranks == 1:
         return 1.0
     own = seconds / ranks
     exchange = choose(work, ranks, link, flops_per_second, backward)
-    return own / (own * (1 + summary_share) + exchange.count_seconds(link, flops_per_second))
+    return own / (own * (1 + SUMMARY_SHARE) + exchange.count_seconds(link, flops_per_second))
