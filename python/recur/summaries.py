@@ -33,10 +33,18 @@ def list_shapes(recurrence: Recurrence, kernel: _native.Kernel) -> list[Shape]:
     found = kernel.summaries
     if found is None:
         raise ArgumentError(
-            f"{recurrence.name}: a sequence of it cannot be shared out, for what its tokens make of a state is no map that is found without "
-            "knowing the state; explain(target='host') says of the plan 'segment' which state it is"
+            f"{recurrence.name}: a sequence of it cannot be shared out: {_find_reason(recurrence)}; give whole sequences, and leave out group="
         )
     return [Shape(*facts) for facts in found]
+
+
+def _find_reason(recurrence: Recurrence) -> str:
+    """Why there are no summaries: what the plan that is made of them is refused for."""
+    if recurrence.source is not None:
+        for plan in recurrence.explain_json(target="host")["kernels"]["plans"]:
+            if plan["plan"] == "segment" and not plan["available"]:
+                return str(plan["reason"])
+    return "what its tokens make of a state is no map that is found without knowing the state"
 
 
 def list_levels(shapes: Sequence[Shape]) -> list[list[int]]:
