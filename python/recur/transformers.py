@@ -52,10 +52,10 @@ class _Seen:
         return tokens
 
 
-def _split_tokens(tokens: torch.Tensor, heads: int, size: int) -> dict[str, torch.Tensor]:
-    """What the convolution knows of the last tokens, as its states have it."""
+def _split_tokens(tokens: torch.Tensor) -> dict[str, torch.Tensor]:
+    """What the convolution knows of the last tokens, [B, W, heads, size], as its states have it."""
     width = tokens.shape[1]
-    return {f"x_back{i}": tokens[:, width - i].view(-1, heads, size) for i in range(1, width)}
+    return {f"x_back{i}": tokens[:, width - i] for i in range(1, width)}
 
 
 #: Numbers of all the convolution's channels that a block of tokens has at most: what lies between the projections stays in the
@@ -120,7 +120,7 @@ def _compute_by_blocks(
         y = memory.get("y", some, B, count, form.heads, form.size)
         last = some.new_empty(B, min(count, width), form.heads, form.size)
         for x, heads in parts:
-            known = None if tokens is None else {f"x_back{i}": tokens[:, -i, heads].float() for i in range(1, width)}
+            known = None if tokens is None else {name: token[:, heads].float() for name, token in _split_tokens(tokens).items()}
             convolution(x, *(weight[heads] for weight in weights), initial=known, out=y[:, :, heads])
             last[:, :, heads] = x[:, -width:]
         y = _mask_after(form, layer, y, None if attention_mask is None else attention_mask[:, place])
@@ -143,8 +143,7 @@ class _Token:
         B, weights = tokens.shape[0], form.weights.get()
         #: What the convolution reads.
         x = torch.empty(B, 1, form.heads, form.size)
-        width = tokens.shape[1]
-        states = {f"x_back{i}": tokens[:, width - i].view(-1, form.heads, form.size) for i in range(1, width)}
+        states = _split_tokens(tokens.view(B, -1, form.heads, form.size))
         self._tokens, self._state = tokens, state
         self._convolve = form.convolution.bind(x, *weights, initial=states, final=states)
         parts, rest = form.split(projected)
