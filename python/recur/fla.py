@@ -604,6 +604,10 @@ def _find_decay(call: str, w: Any, log_w: Any) -> Any:
     return w
 
 
+def _give_rwkv7(call: str, r: Any, w: Any, log_w: Any, **others: Any) -> dict[str, Any]:
+    return {"r": r, "w": _find_decay(call, w, log_w), **{name: _need(call, name, array) for name, array in others.items()}}
+
+
 def chunk_rwkv7(
     r: Any,
     w: Any = None,
@@ -623,8 +627,7 @@ def chunk_rwkv7(
     """RWKV-7: ``S = diag(exp(w)) S + b (a S) + k v``, where ``w`` is the decay's logarithm, as version 0.6 of that library has it; ``log_w`` is the same.
     In the library's first versions ``w`` was something else, and is refused where one of these is loaded."""
     _refuse_heads_first(head_first)
-    given = {"r": r, "w": _find_decay("chunk_rwkv7", w, log_w)}
-    given.update({name: _need("chunk_rwkv7", name, array) for name, array in (("k", k), ("v", v), ("a", a), ("b", b))})
+    given = _give_rwkv7("chunk_rwkv7", r, w, log_w, k=k, v=v, a=a, b=b)
     return _call("rwkv7", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
 
 
@@ -643,8 +646,7 @@ def fused_recurrent_rwkv7(
     log_w: Any = None,
 ) -> tuple[Any, Any]:
     """The same for a few tokens, with that library's other defaults: a scale of ``1 / sqrt(K)``, and the final state."""
-    given = {"r": r, "w": _find_decay("fused_recurrent_rwkv7", w, log_w)}
-    given.update({name: _need("fused_recurrent_rwkv7", name, array) for name, array in (("k", k), ("v", v), ("a", a), ("b", b))})
+    given = _give_rwkv7("fused_recurrent_rwkv7", r, w, log_w, k=k, v=v, a=a, b=b)
     return _call("rwkv7", given, initial_state, output_final_state, cu_seqlens, scale=scale)
 
 
