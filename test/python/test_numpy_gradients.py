@@ -107,17 +107,31 @@ def test_params_and_states_of_delays():
 
 
 def test_parts_of_complex_values():
-    recurrence = recur.library.gateloop
-    names = [value.name for value in (*recurrence.declaration.inputs, *recurrence.declaration.params)]
-    sizes = {"K": 4, "V": 3}
-    given = {
-        value.name: draw_like(numpy.empty((1, 5, 2, *(sizes[side] for side in value.shape))), seed) / 2
-        for seed, value in enumerate(recurrence.declaration.inputs)
-    }
-    given.update({value.name: draw_like(numpy.empty((2, *(sizes[side] for side in value.shape)))) for value in recurrence.declaration.params})
-    outputs = recurrence(**given)
-    found = recurrence.gradient(**given, cotangents={v.name: draw_like(numpy.empty(outputs.shape)) for v in recurrence.declaration.outputs})
-    assert list(found) == names and all(numpy.isfinite(gradient).all() and gradient.any() for gradient in found.values())
+    """A complex value goes in and has its gradient as two real ones; one that is given whole is refused."""
+    recurrence = recur.define("""recurrence f {
+      dim K
+      complex input u: [K]
+      param nu: [K]
+      complex state h: [K]
+      h = exp(-exp(nu)) * cis(0.5) * h + u
+      complex output z: [K] = h * u
+    }""")
+    re, im, nu = (draw_like(numpy.empty((1, 9, 2, 4)), 1), draw_like(numpy.empty((1, 9, 2, 4)), 2), draw_like(numpy.empty((2, 4)), 3))
+    given = {"u_re": re, "u_im": im, "nu": nu}
+    weights = {"z_re": draw_like(re, 4), "z_im": draw_like(re, 5)}
+    found = recurrence.gradient(**given, cotangents=weights)
+    assert set(found) == set(given)
+
+    def loss(given):
+        z = recurrence(**given)
+        return (z.real.astype(float) * weights["z_re"] + z.imag.astype(float) * weights["z_im"]).sum()
+
+    for name, gradient in found.items():
+        step = 2.0**-8 * draw_like(gradient, 9)
+        along = (loss({**given, name: given[name] + step}) - loss({**given, name: given[name] - step})) / 2
+        assert abs(along - (gradient.astype(float) * step).sum()) < 2e-3 * max(abs(along), 1), name
+    with pytest.raises(recur.ArgumentError, match="f: gradient takes the parts of a complex value as two arrays, by the names that end in _re and _im"):
+        recurrence.gradient(u=re + 1j * im, nu=nu, cotangents=weights)
 
 
 MISTAKES = [
@@ -137,7 +151,7 @@ def test_messages(gdn, inputs, mistake, message):
 
 
 def test_cotangents_of_another_shape(gdn, inputs):
-    with pytest.raises(recur.ArgumentError, match="o"):
+    with pytest.raises(recur.ArgumentError, match=r"the cotangent of 'o' has the shape \[2, 70, 2, 16\]; it will be \[2, 70, 4, 8\]"):
         gdn.gradient(**inputs, cotangents=inputs["q"])
 
 
