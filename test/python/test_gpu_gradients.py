@@ -322,7 +322,12 @@ def test_saved_kernels(gdn, tmp_path):
         derive(recur.load(path), given)
 
 
-def test_overhead(gdn):
+#: Microseconds of the caller, beyond those of a function that does nothing. They were 160 to 200 when this was set, and 60 are aimed at: the
+#: bound notices that a call gets slower, and does not say that it is fast enough.
+SLOWEST = 250
+
+
+def test_overhead_does_not_grow(gdn):
     """Of forward and backward together, the launches included, beside a function that does nothing: PyTorch computes gradients on a GPU in
     a thread of its own, for which its caller waits."""
 
@@ -342,4 +347,4 @@ def test_overhead(gdn):
         lambda: torch.autograd.grad(gdn(*leaves), leaves, weight), lambda: torch.autograd.grad(Nothing.apply(*leaves), leaves, weight)
     )
     print(f"forward and backward on a GPU, us of the caller: {both:.1f}; {nothing:.1f} of a function that does nothing")
-    assert both - nothing < 250
+    assert both - nothing < SLOWEST
