@@ -12,10 +12,11 @@ them as any other order of sums does.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -74,6 +75,21 @@ def share_out(tokens: Sequence[int], offsets: Sequence[int] | None) -> list[Shar
 
 
 # ---- The exchange ----
+
+
+class Facts(NamedTuple):
+    """What a call is on one process. All but the tokens is the same on each; of text a hash is compared."""
+
+    B: int
+    H: int
+    layout: str
+    offsets: str
+    kernel: str
+    tokens: int
+
+
+#: How a message names the texts among these.
+_SAID = {"layout": "their layouts", "offsets": "the offsets", "kernel": "the recurrence, its sizes, types or gradients"}
 
 
 class Processes:
@@ -153,25 +169,26 @@ class Processes:
             self._raise_in_vain(error)
         return found
 
-    def agree(self, facts: Sequence[int], names: Sequence[str], problem: Exception | None, device: torch.device) -> list[int]:
-        """Holds the numbers of all processes against one another, but for the last one, which all get of each. A process that
-        refuses the call takes part all the same, so that nobody waits for it."""
-        own = torch.tensor([problem is None, *facts], dtype=torch.int64, device=device)
+    def agree(self, facts: Facts | None, problem: Exception | None, device: torch.device) -> list[int]:
+        """Holds what all processes give against one another. Gives the number of tokens of each. A process that refuses the call,
+        and has no facts of it, takes part all the same, so that nobody waits for it."""
+        numbers = [0] * len(Facts._fields) if facts is None else [hash_of(fact) if isinstance(fact, str) else fact for fact in facts]
+        own = torch.tensor([problem is None, *numbers], dtype=torch.int64, device=device)
         everyone = self.gather(own).tolist()
         if problem is not None:
             raise problem
+        assert facts is not None
         for rank, (accepts, *_) in enumerate(everyone):
             if not accepts:
                 raise ExchangeError(f"{self.name}: rank {rank} refuses the call, and says there why")
-        for place, name in enumerate(names[:-1]):
-            values = [row[1 + place] for row in everyone]
+        for place, (field, fact) in enumerate(zip(Facts._fields[:-1], facts), 1):
+            values = [row[place] for row in everyone]
             for rank, value in enumerate(values):
                 if value != values[0]:
-                    is_number = "hash" not in name
                     raise ExchangeError(
-                        f"{self.name}: {name} is {values[0]} on rank 0 and {value} on rank {rank}"
-                        if is_number
-                        else f"{self.name}: ranks 0 and {rank} differ in {name.removesuffix(' (hash)')}"
+                        f"{self.name}: ranks 0 and {rank} differ in {_SAID[field]}"
+                        if isinstance(fact, str)
+                        else f"{self.name}: {field} is {values[0]} on rank 0 and {value} on rank {rank}"
                     )
         return [row[-1] for row in everyone]
 
@@ -285,12 +302,13 @@ class _Run:
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
         self.is_dense = not part.is_packed
-        call = tensors._read(recurrence, given, None, None, False)
+        call = tensors.read(recurrence, given, None, None, False)
         key = call.key
         self.heads = int(call.heads[0])
         sizes = recurrence.name_sizes(key[0])
         obtain = recurrence.obtain_gradient if backward else recurrence.obtain_for
-        self.kernel = obtain(sizes, key[1]).kernel
+        loaded = obtain(sizes, key[1])
+        self.kernel, self.output_types = loaded.kernel, loaded.output_types
         self.shapes = summaries.list_shapes(recurrence, self.kernel)
         self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
         self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
@@ -315,7 +333,7 @@ class _Run:
         return self.given[0].shape[0] if self.is_dense else 1
 
     def _call(self, piece: _Piece, initials: Sequence[Any]) -> _native.Call:
-        return tensors._read(self.recurrence, piece.cut(self.given, self.inputs), initials, piece.offsets, False)
+        return tensors.read(self.recurrence, piece.cut(self.given, self.inputs), initials, piece.offsets, False)
 
     # Forward
 
@@ -338,10 +356,9 @@ class _Run:
 
     def _make_nothing(self) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         like = self.given[0]
-        outputs = [(dtype, shape) for _, kind, dtype, _, shape in self.kernel.arrays if kind == "output"]
-        return [like.new_empty((1, 0, self.heads, *shape), dtype=getattr(torch, dtype)) for dtype, shape in outputs], [
-            like.new_empty((0, self.heads, *shape), dtype=torch.float32) for shape in self.state_shapes
-        ]
+        outputs = [(1, 0, self.heads, *shape) for _, kind, _, _, shape in self.kernel.arrays if kind == "output"]
+        states = [(0, self.heads, *shape) for shape in self.state_shapes]
+        return tensors.allocate(outputs, self.output_types, like), tensors.allocate(states, ["float32"] * len(states), like)
 
     def _crosses(self) -> bool:
         """Whether a sequence goes from one process to another at all."""
@@ -395,7 +412,7 @@ class _Run:
 
     def _walk(self, i: int, ranks: range, maps: torch.Tensor, offsets: torch.Tensor, backward: bool) -> torch.Tensor:
         """The state that the first of the processes knows, taken through what the others make of it."""
-        call = tensors._read(self.recurrence, self._crossing(), None, None, False)
+        call = tensors.read(self.recurrence, self._crossing(), None, None, False)
         first, *others = ranks
         state = offsets[first].clone()
         for rank in others:
@@ -446,7 +463,7 @@ class _Run:
         if heads == 0:
             return found
         few = [x[:1, :0, :1].expand(heads, 0, 1, *x.shape[3:]) if at < self.inputs else x[:1] for at, x in enumerate(self.given)]
-        call = tensors._read(self.recurrence, few, None, None, False)
+        call = tensors.read(self.recurrence, few, None, None, False)
         order = range(count - 1, -1, -1) if backward else range(count)
         for number, following in itertools.pairwise(order):
             if self.part.shares[number].is_inside:
@@ -464,7 +481,7 @@ class _Run:
         place = self.part.number
         sizes = [buffer.shape[2] for buffer in buffers]
         own = torch.cat(buffers, dim=2)
-        call = tensors._read(self.recurrence, self._crossing(), None, None, False)
+        call = tensors.read(self.recurrence, self._crossing(), None, None, False)
 
         def knows(number: int, reach: int) -> bool:
             """Whether so many parts, of which this is the last that a state goes through, have one that knows its state."""
@@ -481,12 +498,12 @@ class _Run:
             gives = 0 <= target < count and not knows(target, reach)
             got = self.plan.processes.pass_on(own, target if gives else None, place - sign * reach if wants else None)
             if got is not None:
-                earlier, later = (part.contiguous() for part in own.split(sizes, dim=2)), (part.contiguous() for part in got.split(sizes, dim=2))
+                own_parts, got_parts = (iter([part.contiguous() for part in one.split(sizes, dim=2)]) for one in (own, got))
                 joined = []
                 is_known = knows(place - sign * reach, reach)
                 for i in level:
-                    own_maps, own_offsets = next(earlier), next(earlier)
-                    maps, offsets = next(later), next(later)
+                    own_maps, own_offsets = next(own_parts), next(own_parts)
+                    maps, offsets = next(got_parts), next(got_parts)
                     mine, theirs = (tensors.show(own_maps), tensors.show(own_offsets)), (tensors.show(maps), tensors.show(offsets))
                     new_maps, new_offsets = torch.zeros_like(own_maps), torch.empty_like(own_offsets)
                     if is_known:  # its offsets are a state
@@ -497,7 +514,7 @@ class _Run:
                     joined += [new_maps, new_offsets]
                 own = torch.cat(joined, dim=2)
             reach *= 2
-        last = torch.cat([part for part in own.split(sizes, dim=2)][1::2], dim=2)
+        last = torch.cat(own.split(sizes, dim=2)[1::2], dim=2)
         got = self.plan.processes.pass_on(last, place + sign if cross(place + sign) else None, place - sign if cross(place) else None)
         if got is not None:
             for i, state in zip(level, got.split(sizes[1::2], dim=2)):
@@ -732,8 +749,7 @@ def call(
     if processes.rank < 0:
         raise ArgumentError(f"{name}: this process is not in the group")
     problem, device = None, torch.device("cpu")
-    facts = [0, 0, 0, 0, 0, 0]
-    prepared: Any = None
+    facts, prepared = None, None
     try:
         if layout not in LAYOUTS:
             raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
@@ -742,16 +758,16 @@ def call(
         device = arrays[0].device
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
         shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
-        kernel_hash = hash_of(is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes)
-        heads = tensors._read(whole, arrays, None, None, False).heads
+        kernel = repr((is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes))
+        heads = tensors.read(whole, arrays, None, None, False).heads
         if layout == "zigzag" and arrays[0].shape[1] % 2:
             raise ArgumentError(f"{name}: with layout='zigzag' a process has two parts of as many tokens each, and T is {arrays[0].shape[1]}")
-        facts = [arrays[0].shape[0], heads[0], LAYOUTS.index(layout), hash_of(ends), kernel_hash, arrays[0].shape[1]]
+        facts = Facts(arrays[0].shape[0], heads[0], layout, repr(ends), kernel, arrays[0].shape[1])
     except (ArgumentError, ValueError) as error:
         problem = error
-    names = ["B", "H", "the layout's number", "the offsets (hash)", "the recurrence, its sizes, types or gradients (hash)", "T"]
     processes.begin()
-    tokens = processes.agree(facts, names, problem, device)
+    tokens = processes.agree(facts, problem, device)
+    assert prepared is not None
     whole, arrays, states, ends, wants_final = prepared
     if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
         raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
@@ -788,11 +804,9 @@ def _place(state: torch.Tensor, own: Share, ends: Sequence[int] | None) -> Any:
     return torch.cat((before, ended, behind))
 
 
-def hash_of(*facts: Any) -> int:
-    """The same number in every process for the same facts."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(repr(facts).encode()).digest()[:7], "little")
+def hash_of(fact: str) -> int:
+    """The same number in every process for the same text."""
+    return int.from_bytes(hashlib.sha256(fact.encode()).digest()[:7], "little")
 
 
 def _prepare(
@@ -805,7 +819,8 @@ def _prepare(
             raise ArgumentError(f"{name}: with group= all inputs and params are PyTorch's tensors, and one is a {type(tensor).__name__}")
     if given[0].device.type != "cpu":
         raise ArgumentError(
-            f"{name}: a tensor is on {given[0].device}; sequences are shared out over processes whose tensors are in the processor's memory"
+            f"{name}: a tensor is on {given[0].device}; sequences are shared out over processes whose tensors are in the processor's memory: "
+            "write .cpu()"
         )
     if out is not None or not isinstance(final, (bool, type(None))):
         raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")

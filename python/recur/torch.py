@@ -141,9 +141,10 @@ def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets:
     return [like.new_zeros(list(shape), dtype=torch.float32) for shape in shapes]
 
 
-def _read(
+def read(
     recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool, finals: Any = None
 ) -> _native.Call:
+    """A call on these tensors, whose types and shapes are checked."""
     call = _native.Call(
         recurrence.signature,
         [show(tensor) for tensor in given],
@@ -201,7 +202,7 @@ def run_keeping(
         computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names)
         note_written(written)
         return computed
-    call = _read(recurrence, given, initials, offsets, transposed, finals)
+    call = read(recurrence, given, initials, offsets, transposed, finals)
     loaded, interval, kept_shapes = None, 0, []
     if gradients is not None:
         B, T = given[0].shape[:2]
@@ -392,7 +393,7 @@ def differentiate(
         of_given = (gradients[: len(given)], states)
         torch_gpu.run_backward(recurrence, given, initials, offsets, twin, (of_outputs, of_finals), of_given, transposed, names)
         return made
-    call = _read(recurrence, given, initials, offsets, transposed)
+    call = read(recurrence, given, initials, offsets, transposed)
     call.run_backward(
         recurrence.obtain_gradient_of(call.key, names).kernel,
         [show(tensor) for tensor in of_outputs],
