@@ -145,7 +145,6 @@ class _Summaries:
         self.shapes = summaries.list_shapes(shared.recurrence, kernel)
         self.inputs = list(inputs)  # and params
         self.states = shared.call.states
-        self.outputs = len(shared.call.outputs)
 
     def _call(
         self, what: int, i: int, buffers: Sequence[Any], results: Sequence[tuple[int, ...]], backward: bool = False,
@@ -167,11 +166,8 @@ class _Summaries:
             cotangents=numpy.array(cotangents, numpy.int64),
         )
 
-    def _count(self, crossing: _Crossing) -> int:
-        return self.inputs[0].shape[0] if crossing.offsets is None else 1
-
     def _size(self, i: int, crossing: _Crossing, has_maps: bool) -> list[tuple[int, ...]]:
-        leading = (self._count(crossing), self.shared.call.heads[0])
+        leading = (self.inputs[0].shape[0] if crossing.offsets is None else 1, self.shared.call.heads[0])
         shape = self.shapes[i]
         return [*([(*leading, shape.map_size)] if has_maps else []), (*leading, shape.offset_size)]
 
@@ -342,8 +338,7 @@ def _build(shared: _Shared) -> Callable[..., list[jax.Array]]:
         finals = [
             jnp.zeros(start.shape, jnp.float32) if i >= len(finals) or finals[i] is None else finals[i] for i, start in enumerate(starts)
         ]
-        varied = jax_axes.vary([*inputs, *finals])
-        finals = varied[len(inputs) :]
+        finals = jax_axes.vary([*inputs, *finals])[len(inputs) :]
         loaded = recurrence.obtain_gradient(sizes, static.dtype)
         _native.keep_for_jax(loaded.key, loaded.kernel)
         made = _Summaries(shared, loaded.key, loaded.kernel, inputs)
@@ -394,6 +389,11 @@ def _start(
     return [jnp.broadcast_to(state, start.shape) for state, start in zip(found, starts)]
 
 
+def _widen(state: Any) -> Any:
+    """Devices exchange states in float32."""
+    return state.astype(jnp.float32) if getattr(state, "dtype", None) in (jnp.bfloat16, jnp.float16) else state
+
+
 def call(
     recurrence: Recurrence,
     given: list[Any],
@@ -410,20 +410,17 @@ def call(
     axis, count, axes = _find_axis(name, group)
     if states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
-    target = calls.find_target(recurrence, given)
-    if target is not None:
-        raise ArgumentError(f"{name}: the call is on a GPU; there are kernels of summaries for processors alone")
+    if calls.find_target(recurrence, given) is not None:
+        raise ArgumentError(
+            f"{name}: the call is on a GPU, and there are kernels of summaries for processors alone: make the mesh of jax.devices('cpu')"
+        )
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
         whole = recurrence.with_all_states(*recurrence.read_key(given))
-    initials = whole.list_initials(initial)
-    if initials is not None:
-        initials = [state if state is None else calls.take(state).astype(jnp.float32) for state in initials]
-        if any(state is not None for state in initials):
-            initial = dict(zip([value.name for value in whole.declaration.states], initials))
-        else:
-            initials = initial = None
-    static, buffers = calls.prepare(whole, given, initial, bool(final), out, offsets, False, kept_bytes)
+    initials = [None if state is None else calls.take(state) for state in whole.list_initials(initial) or []]
+    types = [getattr(state, "dtype", jnp.float32) for state in initials] or [jnp.float32] * len(whole.declaration.states)
+    wide = {value.name: _widen(state) for value, state in zip(whole.declaration.states, initials) if state is not None}
+    static, buffers = calls.prepare(whole, given, wide or None, bool(final), out, offsets, False, kept_bytes)
     _register()
     inputs = static.inputs + static.params
     packed = buffers[static.given :]
@@ -438,7 +435,7 @@ def call(
     if final:
         share = _Share(shared, given[0].shape[1], packed[0] if packed else None)
         ends = share.ends_here(finals[0].shape[0])
-        finals = [jax.lax.psum(_choose(ends, state, 0.0), axis) for state in finals]
+        finals = [jax.lax.psum(_choose(ends, state, 0.0), axis).astype(dtype) for state, dtype in zip(finals, types)]
     return whole.arrange(outputs, finals, bool(final))
 
 

@@ -170,6 +170,10 @@ def test_types_and_vmap():
     got = shared(*mixed)
     assert got.dtype == jnp.bfloat16
     hold(got, recurrence(*mixed), 4e-3)
+    start = {"S": recurrence(*arrays, final=True)[1].astype(jnp.bfloat16)}
+    _, last = share(recurrence, mesh, mixed, [], start)(mixed, [], start)
+    assert last.dtype == jnp.bfloat16
+    hold(last, recurrence(*mixed, initial=start, final=True)[1], 8e-3)
     several = [jnp.stack([x, 0.5 * x]) for x in arrays]
     mapped = jax.shard_map(
         jax.vmap(lambda *a: recurrence(*a, group="tokens")), mesh=mesh, in_specs=(P(None, None, "tokens"),) * 5,
@@ -195,7 +199,12 @@ def test_misuse_is_refused():
     with pytest.raises(recur.ArgumentError, match="the name of an axis of jax.shard_map"):
         recurrence(*arrays, group=True)
     mesh = make_mesh(4)
-    for options, words in ({"states_transposed": True}, "states are as declared"), ({"out": arrays[2]}, "cannot be written to"):
+    refused = [
+        ({"states_transposed": True}, "states are as declared"),
+        ({"out": arrays[2]}, "cannot be written to"),
+        ({"layout": "zigzag"}, "tokens lie in the order of the axis"),
+    ]
+    for options, words in refused:
         with pytest.raises(recur.ArgumentError, match=words):
             share(recurrence, mesh, arrays, [], {}, **options)(arrays, [], {})
     without, *given = prepare("rls", 68)
