@@ -26,6 +26,7 @@ from .errors import ArgumentError, ExchangeError
 from .recurrence import REGISTRY, read_types
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
     from .recurrence import Recurrence
 
 # ---- Which tokens a process has ----
@@ -728,17 +729,7 @@ def _add_up(gradients: Sequence[tuple[Part, Any]], initial: torch.Tensor) -> tor
     return total
 
 
-def call(
-    recurrence: Recurrence,
-    given: list[Any],
-    group: Any,
-    initial: Any,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    states_transposed: bool,
-    layout: str = "contiguous",
-) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any, layout: str) -> Any:
     """A call whose sequences are shared out over the processes of a group."""
     name = recurrence.name
     if not dist.is_available() or not dist.is_initialized():
@@ -753,8 +744,8 @@ def call(
     try:
         if layout not in LAYOUTS:
             raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
-        prepared = _prepare(recurrence, given, initial, final, out, offsets, states_transposed)
-        whole, arrays, states, ends, _ = prepared
+        prepared = _prepare(recurrence, given, chosen)
+        whole, arrays, states, ends = prepared
         device = arrays[0].device
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
         shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
@@ -768,7 +759,7 @@ def call(
     processes.begin()
     tokens = processes.agree(facts, problem, device)
     assert prepared is not None
-    whole, arrays, states, ends, wants_final = prepared
+    whole, arrays, states, ends = prepared
     if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
         raise ArgumentError(f"{name}: the offsets go from {ends[0]} to {ends[-1]}; they are those of all processes' tokens, of which there are {sum(tokens)}")
     lies = Layout(layout, processes.count)
@@ -781,7 +772,7 @@ def call(
     results = _Shared.apply(whole.handle, plan, has_initial, *arrays, *[state for state in states if state is not None])
     count = len(whole.declaration.outputs)
     outputs = list(results[:count])
-    if not wants_final:
+    if not chosen.wants_final:
         return recurrence.arrange(outputs, [], False)
     kinds = len(states)
     finals = []
@@ -810,8 +801,8 @@ def hash_of(fact: str) -> int:
 
 
 def _prepare(
-    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
-) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None, bool]:
+    recurrence: Recurrence, given: list[Any], chosen: CallOptions
+) -> tuple[Recurrence, list[torch.Tensor], list[Any], list[int] | None]:
     """The recurrence with all of its states, and what a process gives, checked as far as one process can."""
     name = recurrence.name
     for tensor in given:
@@ -822,14 +813,14 @@ def _prepare(
             f"{name}: a tensor is on {given[0].device}; sequences are shared out over processes whose tensors are in the processor's memory: "
             "write .cpu()"
         )
-    if out is not None or not isinstance(final, (bool, type(None))):
+    if chosen.writes:
         raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")
-    if states_transposed:
+    if chosen.states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
         whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), None)]
-    initials = whole.list_initials(initial)
+    initials = whole.list_initials(chosen.initial)
     states: list[Any] = list(initials or [])
     states += [None] * (len(whole.declaration.states) - len(states))
     for value, state in zip(whole.declaration.states, states):
@@ -841,8 +832,8 @@ def _prepare(
                 f"write {value.name}.float()"
             )
     ends = None
-    if offsets is not None:
-        ends = [int(offset) for offset in torch.as_tensor(offsets).tolist()]
+    if chosen.offsets is not None:
+        ends = [int(offset) for offset in torch.as_tensor(chosen.offsets).tolist()]
         if len(ends) < 1 or any(a > b for a, b in itertools.pairwise(ends)):
             raise ArgumentError(f"{name}: the offsets decrease, or there are none")
         if given[0].shape[0] != 1:
@@ -850,7 +841,7 @@ def _prepare(
         for value, state in zip(whole.declaration.states, states):
             if state is not None and len(state) != len(ends) - 1:
                 raise ArgumentError(f"{name}: the initial state '{value.name}' has {len(state)} rows for {len(ends) - 1} sequences")
-    return whole, given, states, ends, bool(final)
+    return whole, given, states, ends
 
 
 class Module(tensors.Module):

@@ -24,6 +24,7 @@ from .kernels import GPU_TARGETS
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
     from .recurrence import Recurrence
 
 _TARGET = "recur_call"
@@ -305,27 +306,19 @@ def _show(array: Any) -> Any:
     return _native.View.from_pointer(0, array.dtype.name, array.shape, strides, array)
 
 
-def prepare(
-    recurrence: Recurrence,
-    given: list[Any],
-    initial: Any,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    states_transposed: bool,
-    kept_bytes: int | None = None,
-) -> tuple[Static, list[Any]]:
+def prepare(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> tuple[Static, list[Any]]:
     """What a call has beside arrays, and its arrays in the order of the custom call."""
     _register()
     name = recurrence.name
-    if out is not None:
+    if chosen.out is not None:
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; leave out= out")
-    if not isinstance(final, bool) and final is not None:
+    if chosen.writes:
         raise ArgumentError(f"{name}: JAX's arrays cannot be written to; final must be True or False")
     arrays = [take(array) for array in given]
-    initials = recurrence.list_initials(initial)
+    initials = recurrence.list_initials(chosen.initial)
     if initials is not None:
         initials = [take(state) for state in initials]
+    offsets = chosen.offsets
     lengths = take(offsets)
     shown = lengths
     if hasattr(lengths, "dtype"):
@@ -335,7 +328,7 @@ def prepare(
         [_show(array) for array in arrays],
         None if initials is None else [_show(state) for state in initials],
         shown,
-        states_transposed,
+        chosen.states_transposed,
         None,
     )
     target = find_target(recurrence, [*arrays, *(initials or ())])
@@ -374,11 +367,11 @@ def prepare(
         tuple(loaded.state_types),
         has_initial,
         lengths is not None,
-        bool(final),
-        states_transposed,
+        chosen.wants_final,
+        chosen.states_transposed,
         target,
         known,
-        kept_bytes,
+        chosen.kept_bytes,
     )
     return static, jax_axes.vary(buffers)
 
@@ -389,17 +382,8 @@ def run(static: Static, buffers: Sequence[Any]) -> tuple[list[jax.Array], list[j
     return results[: len(static.outputs)], results[len(static.outputs) :]
 
 
-def call(
-    recurrence: Recurrence,
-    given: list[Any],
-    initial: Any,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    states_transposed: bool,
-    kept_bytes: int | None = None,
-) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """A call with at least one array of JAX among its inputs and params."""
-    static, buffers = prepare(recurrence, given, initial, final, out, offsets, states_transposed, kept_bytes)
+    static, buffers = prepare(recurrence, given, chosen)
     outputs, finals = run(static, buffers)
-    return recurrence.arrange(outputs, finals, bool(final))
+    return recurrence.arrange(outputs, finals, chosen.wants_final)

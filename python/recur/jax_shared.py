@@ -24,6 +24,7 @@ from .errors import ArgumentError
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
     from .recurrence import Recurrence
 
 _TARGET = "recur_summary"
@@ -394,21 +395,11 @@ def _widen(state: Any) -> Any:
     return state.astype(jnp.float32) if getattr(state, "dtype", None) in (jnp.bfloat16, jnp.float16) else state
 
 
-def call(
-    recurrence: Recurrence,
-    given: list[Any],
-    group: Any,
-    initial: Any,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    states_transposed: bool,
-    kept_bytes: int | None,
-) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: Any) -> Any:
     """A call whose sequences are shared out over the devices of an axis."""
     name = recurrence.name
     axis, count, axes = _find_axis(name, group)
-    if states_transposed:
+    if chosen.states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
     if calls.find_target(recurrence, given) is not None:
         raise ArgumentError(
@@ -417,10 +408,10 @@ def call(
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
         whole = recurrence.with_all_states(*recurrence.read_key(given))
-    initials = [None if state is None else calls.take(state) for state in whole.list_initials(initial) or []]
+    initials = [None if state is None else calls.take(state) for state in whole.list_initials(chosen.initial) or []]
     types = [getattr(state, "dtype", jnp.float32) for state in initials] or [jnp.float32] * len(whole.declaration.states)
     wide = {value.name: _widen(state) for value, state in zip(whole.declaration.states, initials) if state is not None}
-    static, buffers = calls.prepare(whole, given, wide or None, bool(final), out, offsets, False, kept_bytes)
+    static, buffers = calls.prepare(whole, given, chosen._replace(initial=wide or None))
     _register()
     inputs = static.inputs + static.params
     packed = buffers[static.given :]
@@ -432,11 +423,11 @@ def call(
     summaries.list_shapes(whole, whole.obtain_for(dict(static.sizes), static.dtype).kernel)  # or a reason why there are none
     results = _build(shared)(*buffers)
     outputs, finals = list(results[: len(static.outputs)]), list(results[len(static.outputs) :])
-    if final:
+    if chosen.wants_final:
         share = _Share(shared, given[0].shape[1], packed[0] if packed else None)
         ends = share.ends_here(finals[0].shape[0])
         finals = [jax.lax.psum(_choose(ends, state, 0.0), axis).astype(dtype) for state, dtype in zip(finals, types)]
-    return whole.arrange(outputs, finals, bool(final))
+    return whole.arrange(outputs, finals, chosen.wants_final)
 
 
 def _list_counted(buffers: Sequence[Any], axes: frozenset[str]) -> frozenset[str]:

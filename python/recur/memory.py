@@ -11,6 +11,7 @@ from . import _native, kept
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
     from .recurrence import Recurrence
 
 
@@ -20,22 +21,21 @@ def refuse_masked(where: str, name: str, array: Any) -> None:
         raise ArgumentError(f"{where}: '{name}' is a masked array, and kernels read what its mask hides; give {name}.filled(0), or another filling")
 
 
-def call(
-    recurrence: Recurrence, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
-) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """The call itself."""
-    initials = recurrence.list_initials(initial)
+    final = chosen.final
+    initials = recurrence.list_initials(chosen.initial)
     finals = None if isinstance(final, bool) or final is None else recurrence.list_finals(final)
-    call = _native.Call(recurrence.signature, given, initials, offsets, states_transposed, recurrence.notice(), finals=finals)
+    call = _native.Call(recurrence.signature, given, initials, chosen.offsets, chosen.states_transposed, recurrence.notice(), finals=finals)
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
-    wanted = recurrence.list_outputs(out) or [None] * len(output_shapes)
+    wanted = recurrence.list_outputs(chosen.out) or [None] * len(output_shapes)
     made = zip(wanted, output_shapes, loaded.output_types)
     outputs = [numpy.empty(shape, find_type(dtype, given)) if array is None else array for array, shape, dtype in made]
     if finals is None:
         finals = _allocate(state_shapes, loaded.state_types, initials or ()) if final else [None] * len(state_shapes)
     call.run(loaded.kernel, outputs, finals)
-    return recurrence.arrange(outputs, finals, final is not False and final is not None)
+    return recurrence.arrange(outputs, finals, chosen.wants_final)
 
 
 def _allocate(shapes: Sequence[Any], types: Sequence[str], given: Sequence[Any]) -> list[Any]:

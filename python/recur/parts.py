@@ -12,6 +12,7 @@ from .declaration import Value
 from .errors import ArgumentError, suggest
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
     from .recurrence import Recurrence
 
 
@@ -212,9 +213,10 @@ class Layout:
                     "names that end in _re and _im"
                 )
 
-    def call(self, recurrence: Recurrence, arrays: Sequence[Any], named: Mapping[str, Any], initial: Any, final: Any, out: Any, **rest: Any) -> Any:
+    def call(self, recurrence: Recurrence, arrays: Sequence[Any], named: Mapping[str, Any], chosen: CallOptions) -> Any:
         """The call of a recurrence that has complex values."""
         given = self.split_given(arrays, named)
+        initial = chosen.initial
         if initial is not None:
             states: dict[str, Any] = {}
             for name, array in _name(f"{self.name}: initial", initial, self.states, self.has_others).items():
@@ -223,10 +225,12 @@ class Layout:
                 else:
                     states[name] = array
             initial = states
-        finals = _Written(f"{self.name}: final", final, self.states, self.has_others, "float32")
-        result = "float32" if out is None else recurrence.find_result_type(given)
-        outputs = _Written(f"{self.name}: out", out, self.outputs, False, result)
-        results = recurrence.compute((), given, initial, finals.arrays, outputs.arrays, **rest)
+        finals = _Written(f"{self.name}: final", chosen.final, self.states, self.has_others, "float32")
+        result = "float32" if chosen.out is None else recurrence.find_result_type(given)
+        outputs = _Written(f"{self.name}: out", chosen.out, self.outputs, False, result)
+        results = recurrence.repeat((), given, initial, finals.arrays, outputs.arrays, chosen.offsets, chosen.states_transposed)
+        if results is None:
+            results = recurrence.compute((), given, chosen._replace(initial=initial, final=finals.arrays, out=outputs.arrays))
         finals.finish()
         outputs.finish()
         return self._join_results(recurrence, results, finals, outputs)

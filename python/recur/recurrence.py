@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, reports
+from .call_options import CallOptions
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CompileError, NoGradientError, suggest
 from .options import Options
@@ -431,68 +432,63 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
+        if group is None and layout is None and self._layout is None:
+            repeated = self.repeat(arrays, named, initial, final, out, offsets, states_transposed)
+            if repeated is not None:
+                return repeated
+        chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes)
         if group is not None:
             if self._layout is not None:
                 raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
-            given = self._bind(arrays, named)
-            return self._share_out(given, group, initial, final, out, offsets, states_transposed, kept_bytes, layout)
+            return self._share_out(self._bind(arrays, named), chosen, group, layout)
         if layout is not None:
             raise ArgumentError(f"{self.name}: layout= says how tokens lie on the processes of group=, which is left out")
         if self._layout is not None:
-            rest = {"offsets": offsets, "states_transposed": states_transposed, "kept_bytes": kept_bytes}
-            return self._layout.call(self, arrays, named, initial, final, out, **rest)
-        return self.compute(arrays, named, initial, final, out, offsets, states_transposed, kept_bytes)
+            return self._layout.call(self, arrays, named, chosen)
+        return self.compute(arrays, named, chosen)
 
-    def _share_out(
-        self, given: list[Any], group: Any, initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool,
-        kept_bytes: int | None, layout: str | None,
-    ) -> Any:  # fmt: skip
+    def _share_out(self, given: list[Any], chosen: CallOptions, group: Any, layout: str | None) -> Any:
         """A call whose sequences are shared out: under JAX over the devices of an axis, else over processes."""
         if any(type(array).__module__.startswith("jax") for array in given):
             from . import jax_shared
 
             if layout not in (None, "contiguous"):
                 raise ArgumentError(f"{self.name}: with JAX's arrays tokens lie in the order of the axis, and layout is left out")
-            return jax_shared.call(self, given, group, initial, final, out, offsets, states_transposed, kept_bytes)
+            kept.check_budget(self.name, chosen.kept_bytes)
+            return jax_shared.call(self, given, chosen, group)
         from . import distributed
 
-        return distributed.call(self, given, group, initial, final, out, offsets, states_transposed, layout or "contiguous")
+        return distributed.call(self, given, chosen, group, layout or "contiguous")
 
     def _rename(self, named: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the text."""
         return {self._other_names.get(word, word): array for word, array in named.items()}
 
-    def compute(
-        self,
-        arrays: tuple[Any, ...],
-        named: dict[str, Any],
-        initial: Any,
-        final: Any,
-        out: Any,
-        offsets: Any,
-        states_transposed: bool,
-        kept_bytes: int | None,
+    def repeat(
+        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
     ) -> Any:
-        """The call on the arrays that a kernel has."""
-        if not is_traced() and self.repeats is not None:
-            repeated = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed)
-            if repeated is not NotImplemented:
-                return repeated
-        kept.check_budget(self.name, kept_bytes)
+        """The results where a call like this one was made before, else None. To make an object of the options would take longer than
+        to find that out."""
+        if is_traced() or self.repeats is None:
+            return None
+        results = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed)
+        return None if results is NotImplemented else results
+
+    def compute(self, arrays: tuple[Any, ...], named: dict[str, Any], chosen: CallOptions) -> Any:
+        """The call on the arrays that a kernel has, which was not made before."""
+        kept.check_budget(self.name, chosen.kept_bytes)
         given = self._bind(arrays, named)
         if is_traced():
-            return self._perform(given, initial, final, out, offsets, states_transposed, kept_bytes)
-        if initial is not None:
-            orientation.check(self, initial, states_transposed)
-        results = self._perform(given, initial, final, out, offsets, states_transposed, kept_bytes)
-        if final is not False and final is not None:
-            orientation.note(self, results[-1], states_transposed)
+            return self._perform(given, chosen)
+        if chosen.initial is not None:
+            orientation.check(self, chosen.initial, chosen.states_transposed)
+        results = self._perform(given, chosen)
+        if chosen.wants_final:
+            orientation.note(self, results[-1], chosen.states_transposed)
         return results
 
-    def _perform(
-        self, given: list[Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool, kept_bytes: int | None
-    ) -> Any:
-        needs_all = self.declaration.has_implicit_states and (initial is not None or (final is not False and final is not None))
+    def _perform(self, given: list[Any], chosen: CallOptions) -> Any:
+        needs_all = self.declaration.has_implicit_states and (chosen.initial is not None or chosen.wants_final)
         for array in given:
             family = type(array).__module__
             if family == "numpy":
@@ -501,7 +497,7 @@ class Recurrence:
                 from . import jax as jax_calls
 
                 whole = self.with_all_states(*self.read_key(given), jax_calls.find_target(self, given)) if needs_all else self
-                return jax_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
+                return jax_calls.call(whole, given, chosen)
             if family.startswith("torch"):
                 from . import torch as torch_calls
 
@@ -509,9 +505,9 @@ class Recurrence:
                 if needs_all:
                     target = torch_calls.find_target(self, array)
                     whole = REGISTRY[torch_calls.complete(self.handle, self.read_dims(given), read_types(given), target)]
-                return torch_calls.call(whole, given, initial, final, out, offsets, states_transposed, kept_bytes)
+                return torch_calls.call(whole, given, chosen)
         whole = self.with_all_states(*self.read_key(given)) if needs_all else self
-        return memory.call(whole, given, initial, final, out, offsets, states_transposed)
+        return memory.call(whole, given, chosen)
 
     def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
         """The call with the states on the way, for whoever goes on from there, as when of several tokens that were tried some are

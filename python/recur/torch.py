@@ -11,7 +11,7 @@ import contextlib
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,8 @@ from .errors import ArgumentError, CompileError, NoGradientError
 from .recurrence import REGISTRY, follow_traces, read_types
 
 if TYPE_CHECKING:
+    from .call_options import CallOptions
+    from .kernels import Loaded
     from .recurrence import Recurrence
 
 _Sizes = keeping.Sizes
@@ -134,6 +136,21 @@ def allocate(shapes: Sequence[Sequence[Any]], types: Sequence[str], like: torch.
     return [like.new_empty(list(shape), dtype=BY_NAME[dtype]) for shape, dtype in zip(shapes, types)]
 
 
+def make_results(
+    call: _native.Call, loaded: Loaded, outputs: Sequence[Any] | None, finals: Sequence[Any] | bool, like: torch.Tensor
+) -> tuple[list[Any], list[Any]]:
+    """Outputs, of which those that are not given are made here, and final states: given, made here, or None where they are not
+    wanted."""
+    output_shapes, state_shapes = call.shapes(loaded.kernel)
+    results = [None] * len(output_shapes) if outputs is None else list(outputs)
+    if any(tensor is None for tensor in results):
+        made = allocate(output_shapes, loaded.output_types, like)
+        results = [new if tensor is None else tensor for tensor, new in zip(results, made)]
+    if finals is True:
+        return results, list(allocate(state_shapes, loaded.state_types, like))
+    return results, list(finals or [None] * len(state_shapes))
+
+
 def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets: Any) -> list[torch.Tensor]:
     """Packed sequences may have fewer rows than there is room for, which are zero then: the same each time."""
     if offsets is None:
@@ -210,14 +227,7 @@ def run_keeping(
         loaded, interval = keeping.obtain(recurrence, recurrence.name_sizes(call.key[0]), call.key[1], gradients, sizes, kept_bytes)
         kept_shapes = keeping.list_shapes(loaded.kernel, sizes, interval) if loaded else []
     loaded = loaded or recurrence.obtain(call.key)
-    output_shapes, state_shapes = call.shapes(loaded.kernel)
-    made = allocate(output_shapes, loaded.output_types, given[0])
-    results = made if outputs is None else [new if tensor is None else tensor for tensor, new in zip(outputs, made)]
-    states: Sequence[Any] = [None] * len(state_shapes)
-    if finals is True:
-        states = allocate(state_shapes, loaded.state_types, given[0])
-    elif finals is not False:
-        states = finals
+    results, states = make_results(call, loaded, outputs, finals, given[0])
     kept = flat = _allocate_kept(kept_shapes, given[0], offsets)
     if every:
         from . import torch_kept
@@ -234,8 +244,8 @@ def run_keeping(
     note_written(written)
     if not interval:
         packed = offsets if twin is None else (offsets, twin)
-        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, list(states))
-    return results, list(states), kept
+        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, states)
+    return results, states, kept
 
 
 def resolve(tensor: Any) -> Any:
@@ -358,23 +368,33 @@ def _backward(
 ) -> list[torch.Tensor]:
     """Gradients of the tensors that are wanted, from cotangents of what the call forward gives, None for zeros, and the states
     that it kept. What only the others need is not computed: kernels are of the gradients that are wanted."""
-    return differentiate(REGISTRY[name], tensors, offsets, None, cotangents, has_initial, transposed, final, wanted, kept, kept_interval)
+    call = _Call(REGISTRY[name], has_initial, final, offsets, None, transposed, None)
+    return _differentiate(call, tensors, cotangents, wanted, kept, kept_interval)
 
 
-def differentiate(
-    recurrence: Recurrence,
+@dataclass(frozen=True)
+class _Call:
+    """What of a call is no tensor that is differentiated."""
+
+    recurrence: Recurrence
+    has_initial: Sequence[bool]
+    final: bool
+    offsets: torch.Tensor | None
+    twin: torch.Tensor | None  # the offsets in a GPU's memory too
+    transposed: bool
+    kept_bytes: int | None
+
+
+def _differentiate(
+    of: _Call,
     tensors: Sequence[torch.Tensor],
-    offsets: Any,
-    twin: Any,
     cotangents: Sequence[torch.Tensor | None],
-    has_initial: Sequence[bool],
-    transposed: bool,
-    final: bool,
     wanted: Sequence[bool],
     kept: Sequence[torch.Tensor],
     kept_interval: int,
 ) -> list[torch.Tensor]:
-    """The gradients that are wanted. ``twin``: offsets in a GPU's memory too."""
+    """The gradients that are wanted."""
+    recurrence, has_initial = of.recurrence, of.has_initial
     given, initials = _unpack(recurrence, [resolve(tensor) for tensor in tensors], has_initial)
     gradients = [
         torch.empty_like(tensor, memory_format=torch.contiguous_format) if is_wanted else None
@@ -384,16 +404,18 @@ def differentiate(
     states = [next(rest) if there else None for there in has_initial] or [None] * len(recurrence.declaration.states)
     cotangents = [resolve(tensor) for tensor in cotangents]
     outputs = len(recurrence.declaration.outputs)
-    of_outputs, of_finals = cotangents[:outputs], cotangents[outputs:] if final else [None] * len(states)
+    of_outputs, of_finals = cotangents[:outputs], cotangents[outputs:] if of.final else [None] * len(states)
     names = recurrence.name_wanted(wanted, has_initial)
     made = [tensor for tensor in gradients if tensor is not None]
     if given[0].is_cuda:
         from . import torch_gpu
 
         of_given = (gradients[: len(given)], states)
-        torch_gpu.run_backward(recurrence, given, initials, offsets, twin, (of_outputs, of_finals), of_given, transposed, names)
+        torch_gpu.run_backward(
+            recurrence, given, initials, of.offsets, of.twin, (of_outputs, of_finals), of_given, of.transposed, names
+        )
         return made
-    call = read(recurrence, given, initials, offsets, transposed)
+    call = read(recurrence, given, initials, of.offsets, of.transposed)
     call.run_backward(
         recurrence.obtain_gradient_of(call.key, names).kernel,
         [show(tensor) for tensor in of_outputs],
@@ -453,19 +475,6 @@ def _derive(ctx: Any, cotangents: Sequence[torch.Tensor | None]) -> Any:
 _forward.register_autograd(_derive, setup_context=_set_up)
 
 
-@dataclass(frozen=True)
-class _Call:
-    """What of a call is no tensor that is differentiated."""
-
-    recurrence: Recurrence
-    has_initial: Sequence[bool]
-    final: bool
-    offsets: torch.Tensor | None
-    twin: torch.Tensor | None
-    transposed: bool
-    kept_bytes: int | None
-
-
 class _Differentiated(torch.autograd.Function):
     """The same as the operators do, for a call that nobody looks on at: going by them takes 0.1 ms, longer than a chunk on a GPU."""
 
@@ -499,23 +508,21 @@ class _Differentiated(torch.autograd.Function):
         tensors, rest = saved[: ctx.count], saved[ctx.count :]
         offsets, twin = (*rest[: ctx.packed], None, None)[:2]
         wanted = ctx.needs_input_grad[1:]
-        found = differentiate(
-            call.recurrence, tensors, offsets, twin, cotangents, call.has_initial, call.transposed, call.final, wanted, rest[ctx.packed :], ctx.interval
-        )
-        computed = iter(found)
+        of = replace(call, offsets=offsets, twin=twin)  # as autograd has them
+        computed = iter(_differentiate(of, tensors, cotangents, wanted, rest[ctx.packed :], ctx.interval))
         return (None, *[next(computed) if is_wanted else None for is_wanted in wanted])
 
 
 def _repeat(call: _Call, given: Sequence[torch.Tensor], initials: Sequence[Any] | None) -> list[torch.Tensor] | None:
     """Outputs and final states of a call on a GPU like one before; None where there was none. Nothing is kept there."""
     recurrence = call.recurrence
-    if not given[0].is_cuda or recurrence.repeats is None:
+    if not given[0].is_cuda:
         return None
     names = [state.name for state in recurrence.declaration.states]
     initial = None if initials is None else {name: state for name, state in zip(names, initials) if state is not None}
     offsets = call.offsets if call.twin is None else (call.offsets, call.twin)
-    found = recurrence.repeats.call(tuple(given), {}, initial, call.final, None, offsets, call.transposed)
-    if found is NotImplemented:
+    found = recurrence.repeat(tuple(given), {}, initial, call.final, None, offsets, call.transposed)
+    if found is None:
         return None
     results = list(found) if isinstance(found, tuple) else [found]
     if call.final and isinstance(results[-1], dict):
@@ -546,16 +553,7 @@ def refuse_transformations(name: str, tensors: Sequence[Any]) -> None:
         raise NoGradientError(f"{name}: there are no derivatives in forward mode; backward() and torch.autograd.grad give those in reverse mode")
 
 
-def call(
-    recurrence: Recurrence,
-    given: list[Any],
-    initial: Any,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    states_transposed: bool,
-    kept_bytes: int | None = None,
-) -> Any:
+def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """A call with at least one tensor among its inputs and params."""
     name, declaration = recurrence.name, recurrence.declaration
     for place, tensor in enumerate(given):
@@ -564,7 +562,7 @@ def call(
             value = declaration.inputs[place] if is_input else declaration.params[place - len(declaration.inputs)]
             what = "is missing" if tensor is None else f"is no tensor, but a {type(tensor).__name__}, beside tensors"
             raise ArgumentError(f"{name}: the {'input' if is_input else 'param'} '{value.name}' {what}")
-    initials = recurrence.list_initials(initial)
+    initials = recurrence.list_initials(chosen.initial)
     if not torch.compiler.is_compiling():
         refuse_transformations(name, [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)])
     for tensor in (*given, *(initials or ())):
@@ -572,35 +570,32 @@ def call(
             raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {tensor.device}; a call has all on one device")
     if given[0].device.type not in ("cpu", "meta", "cuda"):
         raise ArgumentError(f"{name}: a tensor is on {given[0].device}; there are kernels for processors and for NVIDIA's GPUs")
-    twin = None
+    offsets, twin = chosen.offsets, None
     if offsets is not None:
         if isinstance(offsets, tuple) and len(offsets) == 2 and all(isinstance(part, torch.Tensor) for part in offsets):
             offsets, twin = offsets
         offsets = torch.as_tensor(offsets)
         if offsets.requires_grad:
             raise ArgumentError(f"{name}: the offsets require a gradient, and there is none for them; detach() them")
-    if out is not None or not isinstance(final, (bool, type(None))):
-        return _call_into(recurrence, given, initials, final, out, offsets, states_transposed, twin)
+    if chosen.writes:
+        return _call_into(recurrence, given, initials, chosen, offsets, twin)
     states = [state for state in initials or () if state is not None]
     has_initial = [state is not None for state in initials or ()]
-    count = len(declaration.outputs)
+    final, transposed, count = chosen.wants_final, chosen.states_transposed, len(declaration.outputs)
     tensors = [*given, *states]
     wanted = [tensor.requires_grad for tensor in tensors] if torch.is_grad_enabled() else []
     if _is_quiet(tensors):
         if any(wanted):
-            results = list(
-                _Differentiated.apply(
-                    _Call(recurrence, has_initial, bool(final), offsets, twin, states_transposed, kept_bytes), *tensors
-                )
-            )
+            differentiated = _Call(recurrence, has_initial, final, offsets, twin, transposed, chosen.kept_bytes)
+            results = list(_Differentiated.apply(differentiated, *tensors))
         else:
-            computed, last = _run(recurrence, given, initials, None, bool(final), offsets, states_transposed, twin)
+            computed, last = _run(recurrence, given, initials, None, final, offsets, transposed, twin)
             results = computed + last
     else:
         offsets = twin if twin is not None and given[0].is_cuda else offsets
-        results = _forward(tensors, offsets, recurrence.handle, has_initial, states_transposed, bool(final), wanted, kept_bytes)
+        results = _forward(tensors, offsets, recurrence.handle, has_initial, transposed, final, wanted, chosen.kept_bytes)
         results = results[: count + len(declaration.states)] if final else results[:count]
-    return recurrence.arrange(results[:count], results[count:], bool(final))
+    return recurrence.arrange(results[:count], results[count:], final)
 
 
 def _is_quiet(tensors: Sequence[torch.Tensor]) -> bool:
@@ -618,22 +613,15 @@ def _is_quiet(tensors: Sequence[torch.Tensor]) -> bool:
 
 
 def _call_into(
-    recurrence: Recurrence,
-    given: list[torch.Tensor],
-    initials: list[Any] | None,
-    final: Any,
-    out: Any,
-    offsets: Any,
-    transposed: bool,
-    twin: Any,
+    recurrence: Recurrence, given: list[torch.Tensor], initials: list[Any] | None, chosen: CallOptions, offsets: Any, twin: Any
 ) -> Any:
     """Where results are written to tensors that are given: nothing to differentiate or to trace."""
     tensors = [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise ArgumentError(f"{recurrence.name}: results that are written to tensors have no gradient; detach() what requires one")
-    wanted = recurrence.list_outputs(out)
+    wanted, final = recurrence.list_outputs(chosen.out), chosen.final
     finals = recurrence.list_finals(final) if not isinstance(final, (bool, type(None))) else bool(final)
-    outputs, states = _run(recurrence, given, initials, wanted, finals, offsets, transposed, twin)
+    outputs, states = _run(recurrence, given, initials, wanted, finals, offsets, chosen.states_transposed, twin)
     return recurrence.arrange(outputs, states, finals is not False)
 
 

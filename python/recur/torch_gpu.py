@@ -198,7 +198,7 @@ def run(
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
     tokens, where they are wanted. For ``gradients`` nothing is kept: they find states again."""
-    from .torch import allocate, show
+    from .torch import make_results, show
     from .torch_kept import allocate as allocate_kept
 
     device = given[0].device
@@ -208,14 +208,7 @@ def run(
         target = find_target(recurrence, device)
         loaded = recurrence.obtain_trained(call.key, gradients, target)
         _check(recurrence, loaded, device)
-        output_shapes, state_shapes = call.shapes(loaded.kernel)
-        made = allocate(output_shapes, loaded.output_types, given[0]) if outputs is None or any(x is None for x in outputs) else []
-        results = made if outputs is None else [made[i] if tensor is None else tensor for i, tensor in enumerate(outputs)]
-        states: Sequence[Any] = [None] * len(state_shapes)
-        if finals is True:
-            states = allocate(state_shapes, loaded.state_types, given[0])
-        elif finals is not False:
-            states = finals
+        results, states = make_results(call, loaded, outputs, finals, given[0])
         kept, flat = allocate_kept(call, loaded.kernel, given[0], offsets, every)
         size = call.count_workspace_bytes(loaded.kernel, kept_interval=every)
         workspace = torch.empty(size, dtype=torch.uint8, device=device) if size else None
@@ -230,12 +223,10 @@ def run(
             kept_interval=every,
         )
         del read
-    if every:
-        return results, list(states), kept
-    recurrence.learn(
-        call, loaded.kernel, list(given), initials, outputs, finals, offsets if twin is None else (offsets, twin), results, list(states), size
-    )
-    return results, list(states), kept
+    if not every:
+        packed = offsets if twin is None else (offsets, twin)
+        recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size)
+    return results, states, kept
 
 
 def run_backward(
