@@ -1,5 +1,5 @@
 // What compute-sanitizer's racecheck sees of barriers with phases. A warp fills two stages of shared memory and four
-// warps add them up, in the ways in which the roles of a kernel meet (docs/design/hopper.md, "racecheck"). All but way
+// warps add them up, in the ways in which the roles of a kernel meet (docs/log/hopper.md, "racecheck"). All but way
 // 4 are right by PTX's memory model; way 2 is reported all the same.
 //   nvcc -gencode=arch=compute_90a,code=sm_90a -std=c++17 racecheck.cu -o racecheck
 //   compute-sanitizer --tool racecheck --racecheck-report all ./racecheck 2

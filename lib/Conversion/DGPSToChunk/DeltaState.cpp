@@ -228,7 +228,7 @@ void DeltaState::buildSolved() {
 
 /// A step that erases along the key it writes takes back what was written wrongly as often as that key is met; along
 /// another key it does not. Errors without decays stay too, but there the chain over chunks is what a call waits for,
-/// and two numbers make it a third longer (docs/design/hopper.md); and decays of each key channel were exact enough.
+/// and two numbers make it a third longer (docs/log/hopper.md); and decays of each key channel were exact enough.
 bool DeltaState::mayKeepErrors() const {
   if (solved.steps.size() != 1 || !keyDecay || tensorOf(keyDecay).getRank() != 1)
     return false;
