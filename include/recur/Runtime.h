@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 16
+#define RECUR_ABI_VERSION 17
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -27,7 +27,8 @@ typedef enum recur_status {
   RECUR_NO_PLAN = 8,         /* the kernel was compiled without the plan that is asked for */
   RECUR_WRONG_MACHINE = 9,   /* the kernel was compiled for another machine than the one that it is to run on */
   RECUR_WRONG_VERSION = 10,  /* the kernel and the runtime are of different versions */
-  RECUR_DEVICE_ERROR = 11    /* a GPU's driver is missing, or refuses what it is asked for */
+  RECUR_DEVICE_ERROR = 11,   /* a GPU's driver is missing, or refuses what it is asked for */
+  RECUR_BAD_INDEX = 12       /* an index of a pool lies beyond it, or a row would be written twice */
 } recur_status;
 
 /* What the last call of this thread that did not give RECUR_OK found wrong, in words. Never null. */
@@ -306,6 +307,23 @@ typedef struct recur_call {
    * the plan `step`, left alone, and others by the launches of as many calls. 0: none are kept. */
   int64_t kept_interval;
   float *const *kept_states;
+
+  /* Pools: initial and final states are rows of arrays [pool_rows, H, ...], which have those of many more sequences
+   * than the call has. Sequence i begins with the row state_indices[i], and its final states go to the row
+   * final_indices[i], or, where that is null, to the one that they began with. The arrays of both may be the same
+   * memory, and so may rows. A negative index: the sequence begins as the recurrence says, and its final states are
+   * written nowhere. No row is written for two sequences, nor written for one and read for another. Null: states are
+   * those of the call's sequences.
+   *
+   * An index beyond the pool, or a row that is written twice, is an error. On a GPU the indices lie in its memory and
+   * are read when the work is done, like device_offsets; nobody checks them unless check_indices is not 0, for which
+   * the call waits for the stream, and which no graph can capture. Without it an index beyond the pool counts as a
+   * negative one, and of a row that is written twice nobody says what it has. Calls forward have pools, and no others.
+   */
+  const int32_t *state_indices;
+  const int32_t *final_indices;
+  int64_t pool_rows;
+  int32_t check_indices;
 } recur_call;
 
 /* How many rows the arrays in `kept_states` have. Less than 0 when the sizes are not valid: see recur_message. */

@@ -96,7 +96,9 @@ constexpr int mostTeams = 3;
 /// Then these of each array, in the order of a kernel's arrays, and behind them of the flags of chunks where a kernel
 /// announces or awaits them, which are absent where nobody does. Strides are in elements; 0 where the array has no such
 /// dimension. So many heads as the group says share one of the array. Parts of the channels are PartStride apart. A
-/// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it.
+/// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it. Of states in a
+/// pool, rows are of 32 bits, one for each sequence; for a row that the pool does not have stands what AbsentWord says,
+/// null or a row that is the same for all sequences, with a head's stride.
 enum ArrayWord {
   DataWord,
   SequenceStrideWord,
@@ -108,6 +110,10 @@ enum ArrayWord {
   PartStrideWord,
   FirstTokensWord,
   FirstStrideWord,
+  RowsWord, // null: sequences have rows in their order
+  RowCountWord,
+  AbsentWord,
+  AbsentHeadStrideWord,
   arrayWords
 };
 

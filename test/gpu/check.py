@@ -68,7 +68,8 @@ class Call(ctypes.Structure):
                 ("sequence_count", ctypes.c_int64), ("threads", ctypes.c_int32), ("parallel_for", ctypes.c_void_p),
                 ("parallel_context", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64),
                 ("stream", ctypes.c_void_p), ("device_offsets", ctypes.c_void_p), ("device", ctypes.c_int32),
-                ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p)]
+                ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p), ("state_indices", ctypes.c_void_p),
+                ("final_indices", ctypes.c_void_p), ("pool_rows", ctypes.c_int64), ("check_indices", ctypes.c_int32)]
 
 
 class Device:

@@ -108,6 +108,13 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
    * see recur_call. 0: none are kept. */
   int64_t kept_interval;
   float *const *kept_states; /* for each state; of as many rows as recur_kept_rows says */
+  /* Pools, of calls forward: initial and final states are rows of arrays [pool_rows, H, ...]. Sequence i begins with the
+   * row state_indices[i] and ends in final_indices[i], or where that is null in the same; negative: as the recurrence
+   * begins, and nowhere. See recur_call. Null: states are those of the call's sequences. */
+  const int32_t *state_indices;
+  const int32_t *final_indices;
+  int64_t pool_rows;
+  int32_t check_indices; /* not 0: on a GPU too an index beyond the pool is an error, for which the call waits */
 )" << "} "
      << name << "_args;\n\n";
 }

@@ -7,15 +7,42 @@ using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
+/// The array that has what belongs to a head of the sequence, and where in it, in elements. Of a pool that is the row
+/// which the index says, or what stands for one that there is not: memory beyond the pool is never touched.
+std::pair<Value, Value> KernelLowering::findRow(llvm::function_ref<Value(abi::ArrayWord)> array, Value own) {
+  Location loc = kernel.getLoc();
+  Type word64 = builder.getI64Type(), word32 = builder.getI32Type();
+  auto inRow = [&](Value row) {
+    return team.addWide(team.multiplyWide(row, array(abi::SequenceStrideWord)),
+                        team.multiplyWide(own, array(abi::HeadStrideWord)));
+  };
+  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64), rows = array(abi::RowsWord);
+  Value isPool = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rows, none);
+  auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, isPool, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard inside(builder);
+  builder.setInsertionPointToEnd(choice.thenBlock());
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+  Value row = team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), sequence, word32), word32);
+  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
+                                        team.narrow(array(abi::RowCountWord))); // a negative one is large then
+  scf::YieldOp::create(builder, loc,
+                       ValueRange{team.select(isThere, array(abi::DataWord), array(abi::AbsentWord)),
+                                  team.select(isThere, inRow(team.widen(row)),
+                                              team.multiplyWide(own, array(abi::AbsentHeadStrideWord)))});
+  builder.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(builder, loc, ValueRange{array(abi::DataWord), inRow(sequence)});
+  return {choice.getResult(0), choice.getResult(1)};
+}
+
 /// Where an array begins, in bytes: what depends on the array is a word of its own, or the size of its elements.
 Value KernelLowering::findAddress(llvm::function_ref<Value(abi::ArrayWord)> array, Value elementBytes, bool isState) {
   Location loc = kernel.getLoc();
-  Value data = array(abi::DataWord), group = team.narrow(array(abi::GroupWord));
+  Value group = team.narrow(array(abi::GroupWord));
   // Divisions take long, and most calls need none.
   Value own = team.choose(
       team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
       head);
-  Value offset = team.multiplyWide(sequence, array(abi::SequenceStrideWord));
+  auto [data, offset] = findRow(array, team.widen(own));
   if (!isState) {
     Value first = team.choose(
         isPacked,
@@ -27,7 +54,6 @@ Value KernelLowering::findAddress(llvm::function_ref<Value(abi::ArrayWord)> arra
     offset = team.addWide(offset, first);
   }
   offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
-  offset = team.addWide(offset, team.multiplyWide(team.widen(own), array(abi::HeadStrideWord)));
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
   Value isAbsent = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, data, none);
   return team.select(isAbsent, none, team.addWide(data, team.multiplyWide(offset, elementBytes)));

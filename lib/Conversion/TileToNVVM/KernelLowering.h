@@ -108,6 +108,7 @@ private:
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
   mlir::Value findAddress(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value elementBytes,
                           bool isState);
+  std::pair<mlir::Value, mlir::Value> findRow(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value own);
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
   struct ArrayOfLane {

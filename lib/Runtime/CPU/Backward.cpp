@@ -88,4 +88,4 @@ static recur_status addTo(const Call &, const Argument &gradient, const char *mo
   return RECUR_OK;
 }
 
-const Machine recur::runtime::processorsBackward = {canRun, refuse, planGradient, execute, addTo};
+const Machine recur::runtime::processorsBackward = {canRun, refuse, planGradient, execute, addTo, nullptr};

@@ -228,4 +228,9 @@ static recur_status execute(const Call &resolved) {
   return RECUR_OK;
 }
 
-const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr};
+static recur_status checkPools(const Call &resolved) {
+  const recur_call &call = *resolved.call;
+  return checkIndices(resolved, call.state_indices, call.final_indices);
+}
+
+const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr, checkPools};

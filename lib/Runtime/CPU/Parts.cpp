@@ -10,9 +10,10 @@ static char *getData(const Call &call, const Part &part, const Argument &argumen
   if (!argument.data)
     return nullptr;
   int64_t index = part.unit / call.heads, head = part.unit % call.heads;
-  bool isState = argument.info->kind == RECUR_STATE, isParam = argument.info->kind == RECUR_PARAM;
-  if (isState || isParam)
-    return argument.at(isState ? index : 0, 0, head);
+  if (argument.isState())
+    return argument.getState(index, head);
+  if (argument.info->kind == RECUR_PARAM)
+    return argument.at(0, 0, head);
   Sequence sequence = getSequence(call, index);
   int64_t ownHead = argument.info->shared ? head / (call.heads / call.groups) : head;
   return argument.at(sequence.entry, sequence.begin + part.begin, ownHead);
@@ -60,14 +61,15 @@ static void giveState(const Argument &argument, const float *from, char *to) {
 }
 
 void recur::runtime::readState(const Argument &argument, int64_t sequence, int64_t head, char *to) {
-  if (!argument.data)
-    memset(to, 0, size_t(argument.elements) * sizeof(float));
+  if (const char *from = argument.getState(sequence, head))
+    takeState(argument, from, reinterpret_cast<float *>(to));
   else
-    takeState(argument, argument.at(sequence, 0, head), reinterpret_cast<float *>(to));
+    memset(to, 0, size_t(argument.elements) * sizeof(float));
 }
 void recur::runtime::writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from) {
-  if (argument.data && argument.elements)
-    giveState(argument, reinterpret_cast<const float *>(from), argument.at(sequence, 0, head));
+  char *to = argument.elements ? argument.getState(sequence, head) : nullptr;
+  if (to)
+    giveState(argument, reinterpret_cast<const float *>(from), to);
 }
 
 /// No tokens: nothing happens to the states, and final is initial.
@@ -134,8 +136,9 @@ static void runPiece(const Call &call, const Part &part, bool isFirst, const rec
     copyStates(call, arrays + firstInitial, final, states);
   for (int32_t i = 0; i < states && part.isLast && part.rowAfter < 0; ++i) {
     const Argument &argument = call.arguments[call.argumentCount - states + i];
-    if (argument.isConverted() && argument.data && argument.elements)
-      giveState(argument, static_cast<const float *>(final[i].data), getData(call, part, argument));
+    char *to = argument.isConverted() && argument.elements ? getData(call, part, argument) : nullptr;
+    if (to)
+      giveState(argument, static_cast<const float *>(final[i].data), to);
   }
 }
 

@@ -124,6 +124,9 @@ static recur_status resolve(SummaryCall &call, const recur_recurrence *recurrenc
     return fail(RECUR_NULL_POINTER, "%s: the call is null", recurrence->name);
   if (given->device != RECUR_CPU)
     return fail(RECUR_NO_PLAN, "%s: summaries are made on processors; the device must be RECUR_CPU", recurrence->name);
+  if (hasPools(*given))
+    return fail(RECUR_NO_PLAN, "%s: summaries are of states of the call's own sequences, not of rows of pools",
+                recurrence->name);
   call.own = *given;
   call.own.kept_interval = 0;
   call.own.plan = isBackward ? RECUR_PLAN_CHUNK : RECUR_PLAN_SEGMENT;

@@ -387,4 +387,4 @@ static recur_status addTo(const Call &resolved, const Argument &gradient, const 
                 /*adds=*/true);
 }
 
-const Machine recur::runtime::cudaBackward = {canRun, refuse, planCUDAGradient, execute, addTo};
+const Machine recur::runtime::cudaBackward = {canRun, refuse, planCUDAGradient, execute, addTo, nullptr};

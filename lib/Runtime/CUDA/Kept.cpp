@@ -98,10 +98,9 @@ void Rows::setTokens(int64_t begin, int64_t count) {
     Argument &argument = piece.arguments[i];
     bool isState = given.info->kind == RECUR_STATE, isParam = given.info->kind == RECUR_PARAM;
     if (isState)
-      argument = given;
-    if (!given.data || isParam)
-      continue;
-    argument.data = isState ? given.at(firstSequence, 0, 0) : given.at(first.entry, first.begin + begin, 0);
+      argument = given.from(firstSequence);
+    else if (given.data && !isParam)
+      argument.data = given.at(first.entry, first.begin + begin, 0);
   }
 }
 

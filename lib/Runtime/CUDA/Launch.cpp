@@ -4,6 +4,7 @@
 #include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Loaded.h"
 #include "Runtime/CUDA/Phases.h"
+#include "Runtime/CUDA/Pools.h"
 #include "Runtime/CUDA/Segments.h"
 #include "Runtime/CUDA/SideBySide.h"
 #include "Runtime/CUDA/TensorMaps.h"
@@ -109,8 +110,15 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
     return fail(
         RECUR_NULL_POINTER,
         "%s: a GPU reads offsets in its own memory, as device_offsets; they are given as sequence_offsets alone", name);
-  if (offsets && !isOnDevice(offsets))
-    return fail(RECUR_BAD_POINTER, "%s: device_offsets is not memory of a GPU", name);
+  const struct {
+    const char *name;
+    const void *data;
+  } tables[] = {{"device_offsets", offsets},
+                {"state_indices", resolved.call->state_indices},
+                {"final_indices", resolved.call->final_indices}};
+  for (auto [table, data] : tables)
+    if (data && !isOnDevice(data))
+      return fail(RECUR_BAD_POINTER, "%s: %s is not memory of a GPU", name, table);
   return RECUR_OK;
 }
 
@@ -502,4 +510,4 @@ static recur_status execute(const Call &resolved) {
   return goesByRows ? runByRows(resolved, launchAll) : launchAll(resolved);
 }
 
-const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute, nullptr};
+const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute, nullptr, checkPools};

@@ -34,6 +34,8 @@ static void open() {
   find(handle, "cuFuncSetAttribute", library.setAttribute);
   find(handle, "cuLaunchKernelEx", library.launch);
   find(handle, "cuPointerGetAttribute", library.getPointerAttribute);
+  find(handle, "cuMemcpyDtoHAsync_v2", library.copyToHost);
+  find(handle, "cuStreamSynchronize", library.synchronize);
   find(handle, "cuGetErrorName", library.getErrorName);
   library.encodeMap =
       reinterpret_cast<decltype(library.encodeMap)>(dlsym(handle, "cuTensorMapEncodeTiled")); // of drivers from 525 on

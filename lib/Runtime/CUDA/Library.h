@@ -36,6 +36,8 @@ struct CUDALibrary {
   CUresult (*setAttribute)(void *function, int attribute, int value);
   CUresult (*launch)(const LaunchConfig *config, void *function, void **parameters, void **extra);
   CUresult (*getPointerAttribute)(void *data, int attribute, unsigned long long pointer);
+  CUresult (*copyToHost)(void *to, unsigned long long from, size_t bytes, void *stream);
+  CUresult (*synchronize)(void *stream);
   CUresult (*getErrorName)(CUresult error, const char **name);
   /// Null where the driver has none; `data` is an address of the device.
   CUresult (*encodeMap)(void *map, int type, uint32_t rank, int64_t data, const uint64_t *sizes,

@@ -91,6 +91,10 @@ static void fillArgument(int64_t *words, const recur_launch_array &array, const 
   words[abi::PartStrideWord] = getPartStride(array, info.rank, words[abi::RowStrideWord], words[abi::ColumnStrideWord]);
   words[abi::FirstTokensWord] = argument.isKept() ? kernel.chunk : 1;
   words[abi::FirstStrideWord] = words[abi::TokenStrideWord];
+  words[abi::RowsWord] = reinterpret_cast<int64_t>(argument.rows);
+  words[abi::RowCountWord] = argument.rows ? argument.counts[0] : 0;
+  words[abi::AbsentWord] = reinterpret_cast<int64_t>(argument.absent);
+  words[abi::AbsentHeadStrideWord] = argument.rows ? argument.elements : 0;
 }
 
 /// The chunks of all sequences lie one behind another. A packed sequence begins as many chunks in as whole ones fit
@@ -110,6 +114,7 @@ static void fillLeft(int64_t *words, const recur_launch_array &array, const Call
   words[abi::PartStrideWord] = getPartStride(array, left.rank, words[abi::RowStrideWord], 1);
   words[abi::FirstTokensWord] = kernel.chunk;
   words[abi::FirstStrideWord] = chunkElements;
+  words[abi::RowsWord] = words[abi::RowCountWord] = words[abi::AbsentWord] = words[abi::AbsentHeadStrideWord] = 0;
 }
 
 void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved,

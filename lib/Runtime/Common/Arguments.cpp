@@ -17,6 +17,8 @@ static void countElements(Argument &argument, const Call &resolved) {
   argument.counts[2] = info.shared ? resolved.groups : resolved.heads;
   if (argument.isKept())
     argument.counts[0] = resolved.keptRows;
+  else if (argument.rows)
+    argument.counts[0] = resolved.call->pool_rows;
 }
 
 static bool isEmpty(const Argument &argument) {
@@ -120,6 +122,14 @@ static recur_status checkLeftOut(const Argument &argument, const Call &resolved)
   return RECUR_OK;
 }
 
+/// Which row of a pool each sequence has; null where states are those of the sequences in their order.
+static const int32_t *findRows(const Argument &argument, const recur_call &call) {
+  bool isFinal = argument.role == Role::Final;
+  if (!argument.data || (!isFinal && argument.role != Role::Initial))
+    return nullptr;
+  return isFinal && call.final_indices ? call.final_indices : call.state_indices;
+}
+
 /// The arrays of states at multiples of a length, behind the arguments.
 static recur_status resolveKept(Call &resolved) {
   const recur_call *call = resolved.call;
@@ -168,6 +178,7 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
     argument.strides[0] = given.strides.b;
     argument.strides[1] = given.strides.t;
     argument.strides[2] = given.strides.h;
+    argument.rows = findRows(argument, *call);
     if (recur_status status = checkLeftOut(argument, resolved))
       return status;
     if (recur_status status = resolveArgument(argument, resolved))

@@ -21,6 +21,11 @@ struct Argument {
   int64_t strides[3];        // in elements
   int64_t spanBytes;         // from the first byte to behind the last; 0 when there are no elements
   bool isTransposed = false; // a state that the caller has with its sides swapped
+  /// Of a state in a pool: the row of each sequence, where the machine has it. For a row that there is not stands
+  /// `absent`, which all sequences have in common, dense; null: zeros, or nowhere. Null: sequences have rows in their
+  /// order.
+  const int32_t *rows = nullptr;
+  char *absent = nullptr;
 
   bool isState() const { return info->kind == RECUR_STATE; }
   bool isKept() const { return role == Role::KeptOut || role == Role::KeptIn; }
@@ -30,6 +35,21 @@ struct Argument {
   const char *getWord() const { return abi::getFacts(role).word; } // for messages
   char *at(int64_t sequence, int64_t token, int64_t head) const {
     return data + (sequence * strides[0] + token * strides[1] + head * strides[2]) * elementBytes;
+  }
+  /// The state of a head of a sequence, where rows are in this machine's memory; null where there is none.
+  char *getState(int64_t sequence, int64_t head) const {
+    if (!data || !rows || rows[sequence] >= 0)
+      return data ? at(rows ? rows[sequence] : sequence, 0, head) : nullptr;
+    return absent ? absent + head * elements * elementBytes : nullptr;
+  }
+  /// The state as a call has it that begins with this sequence.
+  Argument from(int64_t sequence) const {
+    Argument rest = *this;
+    if (rows)
+      rest.rows += sequence;
+    else if (data)
+      rest.data = at(sequence, 0, 0);
+    return rest;
   }
 };
 
@@ -84,6 +104,9 @@ inline int64_t countFloatBytes(const recur_array_info &info) {
   return roundUp(countElements(info) * int64_t(sizeof(float)));
 }
 
+/// Whether states are rows of pools.
+inline bool hasPools(const recur_call &call) { return call.state_indices || call.final_indices; }
+
 /// Whether the call has packed sequences; their offsets may be known to the GPU alone.
 inline bool isPacked(const recur_call &call) {
   return call.sequence_offsets || (call.device == RECUR_CUDA && call.device_offsets);
@@ -117,5 +140,7 @@ int64_t countWorkspaceBytes(const Call &resolved);
 recur_status resolveArguments(Call &resolved);
 /// Then whether anything that is written shares memory with anything else.
 recur_status checkOverlaps(const Call &resolved);
+/// Then the rows of pools, of indices that are in this machine's memory.
+recur_status checkIndices(const Call &resolved, const int32_t *states, const int32_t *finals);
 
 } // namespace recur::runtime

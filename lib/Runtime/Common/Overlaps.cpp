@@ -77,22 +77,28 @@ static Argument makeBlock(const void *data, int64_t bytes) {
   return block;
 }
 
+static Argument makeIndices(const int32_t *indices, const Call &resolved) {
+  return makeBlock(indices, indices ? resolved.sequences * int64_t(sizeof(int32_t)) : 0);
+}
+
 /// What the caller describes the call with is read while it runs: it may lie in nothing that is written.
 static recur_status checkTables(const Call &resolved, const Argument &workspace) {
   const recur_call *call = resolved.call;
   const struct {
     const char *name;
     Argument block;
-  } tables[] = {{"the call", makeBlock(call, sizeof *call)},
-                {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
-                {"'kept_states'", makeBlock(static_cast<const void *>(call->kept_states),
-                                            resolved.keptCount * int64_t(sizeof(*call->kept_states)))},
-                {"'sequence_offsets'",
-                 makeBlock(call->sequence_offsets,
-                           call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
-                {"'device_offsets'",
-                 makeBlock(call->device_offsets,
-                           call->device_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)}};
+  } tables[] = {
+      {"the call", makeBlock(call, sizeof *call)},
+      {"'arguments'", makeBlock(call->arguments, call->argument_count * int64_t(sizeof(recur_argument)))},
+      {"'kept_states'", makeBlock(static_cast<const void *>(call->kept_states),
+                                  resolved.keptCount * int64_t(sizeof(*call->kept_states)))},
+      {"'sequence_offsets'",
+       makeBlock(call->sequence_offsets,
+                 call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
+      {"'device_offsets'", makeBlock(call->device_offsets,
+                                     call->device_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
+      {"'state_indices'", makeIndices(call->state_indices, resolved)},
+      {"'final_indices'", makeIndices(call->final_indices, resolved)}};
   const char *name = resolved.recurrence->name;
   for (const auto &[table, block] : tables) {
     if (!block.spanBytes)

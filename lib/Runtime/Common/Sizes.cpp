@@ -54,6 +54,22 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
   return RECUR_OK;
 }
 
+static recur_status checkPools(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
+  const char *name = recurrence->name;
+  if (!hasPools(*call)) {
+    if (call->pool_rows)
+      return fail(RECUR_NULL_POINTER, "%s: pool_rows is %lld, but state_indices and final_indices are null", name,
+                  (long long)call->pool_rows);
+    return RECUR_OK;
+  }
+  if (isBackward)
+    return fail(RECUR_NO_PLAN, "%s: there are pools of states for calls forward alone", name);
+  if (call->pool_rows < 0 || call->pool_rows > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: pool_rows is %lld; it must be at least 0, and at most %d", name,
+                (long long)call->pool_rows, int(INT32_MAX));
+  return RECUR_OK;
+}
+
 static recur_status checkOffsets(const recur_recurrence *recurrence, const recur_call *call) {
   const char *name = recurrence->name;
   if (!isPacked(*call)) {
@@ -172,6 +188,8 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   if (recur_status status = checkSizes(recurrence, call))
     return status;
   if (recur_status status = checkOffsets(recurrence, call))
+    return status;
+  if (recur_status status = checkPools(recurrence, call, resolved.isBackward))
     return status;
   if (resolved.isBackward && !recurrence->gradient)
     return fail(RECUR_NO_PLAN, "%s was compiled without the kernels of its gradient; build it with --backward",

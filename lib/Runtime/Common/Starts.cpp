@@ -18,12 +18,16 @@ static bool addAll(int64_t &bytes, const recur_recurrence *recurrence, int32_t k
   return true;
 }
 
+/// A start is the same for all sequences. Its gradient is not: backward each of them has one of its own.
+static int64_t countStartSequences(const Call &resolved) { return resolved.isBackward ? resolved.sequences : 1; }
+
 StartLayout recur::runtime::makeStartLayout(const Call &resolved) {
   StartLayout layout = {};
   const recur_recurrence *start = resolved.recurrence->start;
   int64_t rows = 0, bytes = 0;
   layout.end = -1;
-  if (__builtin_mul_overflow(resolved.sequences, resolved.heads, &rows) || !addAll(bytes, start, RECUR_STATE, rows))
+  if (__builtin_mul_overflow(countStartSequences(resolved), resolved.heads, &rows) ||
+      !addAll(bytes, start, RECUR_STATE, rows))
     return layout;
   layout.gradients = bytes;
   if (resolved.isBackward && !addAll(bytes, start, RECUR_STATE, rows))
@@ -46,7 +50,7 @@ StartLayout recur::runtime::makeStartLayout(const Call &resolved) {
 recur_call recur::runtime::describeStarts(const Call &resolved) {
   const recur_call *given = resolved.call;
   recur_call call = {};
-  call.B = resolved.sequences;
+  call.B = countStartSequences(resolved);
   call.T = 1;
   call.H = resolved.heads;
   call.states_transposed = given->states_transposed;
@@ -89,12 +93,13 @@ recur_status recur::runtime::planStarts(Call &resolved) {
   return RECUR_OK;
 }
 
-/// Lets a state that the caller left out lie in the workspace, dense.
-static void place(Argument &argument, char *data) {
+/// Lets a state that the caller left out lie in the workspace, dense, of so many sequences, or of one for all.
+static void place(Argument &argument, char *data, int64_t sequences) {
   argument.data = data;
   argument.strides[2] = argument.elements;
-  argument.strides[1] = argument.strides[0] = argument.elements * argument.counts[2];
-  argument.spanBytes = argument.elements * argument.counts[0] * argument.counts[2] * argument.elementBytes;
+  argument.strides[1] = argument.elements * argument.counts[2];
+  argument.strides[0] = sequences == 1 ? 0 : argument.strides[1];
+  argument.spanBytes = argument.elements * sequences * argument.counts[2] * argument.elementBytes;
 }
 
 recur_status recur::runtime::provideStarts(Call &resolved) {
@@ -113,17 +118,22 @@ recur_status recur::runtime::provideStarts(Call &resolved) {
   }
   int32_t params = count, states = start->array_count - params;
   char *space = getStartSpace(resolved), *gradients = space + layout.gradients;
+  int64_t sequences = countStartSequences(resolved);
   for (int32_t i = 0; i < states; ++i) {
     const recur_array_info &info = start->arrays[params + i];
     Argument &initial = *findStart(resolved, Role::Initial, info);
-    int64_t bytes = roundUp(initial.elements * initial.counts[0] * initial.counts[2] * initial.elementBytes);
-    if (!initial.data) {
+    int64_t bytes = roundUp(initial.elements * sequences * initial.counts[2] * initial.elementBytes);
+    if (initial.rows) {
       isNeeded = true;
-      place(initial, space);
+      initial.absent = space;
+      arguments[params + states + i].data = space;
+    } else if (!initial.data) {
+      isNeeded = true;
+      place(initial, space, sequences);
       arguments[params + states + i].data = space;
       Argument *gradient = isTrained ? findStart(resolved, Role::InitialGradient, info) : nullptr;
       if (gradient && !gradient->data)
-        place(*gradient, gradients);
+        place(*gradient, gradients, sequences);
     }
     space += bytes;
     gradients += bytes;

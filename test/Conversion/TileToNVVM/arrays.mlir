@@ -1,21 +1,29 @@
 // RUN: recur-opt %s --convert-tile-to-nvvm | FileCheck %s
 
 // Of three arrays a lane of each warp finds where one begins: its words, and the size of its elements (lane 1 has bf16;
-// lanes behind the last array find that one's again). The others get it in two halves.
+// lanes behind the last array find that one's again). Where states are in a pool, which a word says, the row is read, and
+// what lies beyond the pool is what stands for no row. The others get it in two halves.
 // CHECK-LABEL: llvm.func @by_lanes
 // CHECK: %[[LANE:.*]] = arith.remui
 // CHECK: %[[LAST:.*]] = arith.constant 2 : i32
 // CHECK: %[[NUMBER:.*]] = arith.minsi %[[LANE]], %[[LAST]] : i32
-// CHECK: %[[WORDS:.*]] = arith.muli %[[NUMBER]], %c10_i32
+// CHECK: %[[WORDS:.*]] = arith.muli %[[NUMBER]], %c14_i32
 // CHECK: %[[OWN:.*]] = llvm.getelementptr %arg0[%[[WORDS]]] : (!llvm.ptr, i32) -> !llvm.ptr, i64
 // CHECK: %[[LANES:.*]] = arith.constant 2 : i32
 // CHECK: %[[BIT:.*]] = arith.shrui %[[LANES]], %[[NUMBER]] : i32
 // CHECK: %[[HALF:.*]] = arith.trunci %[[BIT]] : i32 to i1
 // CHECK: %[[BYTES:.*]] = arith.select %[[HALF]], %c2_i64{{.*}}, %c4_i64{{.*}} : i64
-// CHECK: llvm.getelementptr %[[OWN]][26] : (!llvm.ptr) -> !llvm.ptr, i64
-// CHECK: %[[DATA:.*]] = llvm.load
+// CHECK: llvm.getelementptr %[[OWN]][36] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: %[[IS_POOL:.*]] = arith.cmpi ne
+// CHECK: %[[PLACE:.*]]:2 = scf.if %[[IS_POOL]] -> (i64, i64)
+// CHECK: %[[ROW:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK: %[[IS_THERE:.*]] = arith.cmpi ult, %[[ROW]]
+// CHECK: llvm.getelementptr %[[OWN]][38]
+// CHECK: arith.select %[[IS_THERE]]
+// CHECK: } else {
+// CHECK: llvm.getelementptr %[[OWN]][26]
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
-// CHECK: arith.addi %[[DATA]], %[[OFFSET]] : i64
+// CHECK: arith.addi %[[PLACE]]#0, %[[OFFSET]] : i64
 // CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64
 // CHECK: nvvm.shfl.sync {{ *}}idx
 // CHECK: llvm.inttoptr

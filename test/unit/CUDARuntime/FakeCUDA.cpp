@@ -1,4 +1,5 @@
 #include "FakeCUDA.h"
+#include <cstring>
 
 FakeCUDA fakeCUDA;
 
@@ -75,6 +76,15 @@ int cuLaunchKernelEx(const Config *config, void *function, void **parameters, vo
                           isEarly,
                           fakeCUDA.words});
   return 0;
+}
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, std::size_t bytes, void *stream) {
+  fakeCUDA.stream = stream;
+  std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
+  return 0;
+}
+int cuStreamSynchronize(void *stream) {
+  ++fakeCUDA.synchronized;
+  return stream == fakeCUDA.stream ? 0 : 1;
 }
 int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer) {
   *static_cast<unsigned *>(data) = reinterpret_cast<const void *>(pointer) == fakeCUDA.hostMemory ? 1 : 2;

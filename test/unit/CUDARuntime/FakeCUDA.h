@@ -34,5 +34,6 @@ struct FakeCUDA {
   std::vector<FakeLaunch> all;
   std::vector<FakeMap> maps;
   int errorOfMap;
+  int synchronized; // how often a stream was waited for
 };
 extern FakeCUDA fakeCUDA;

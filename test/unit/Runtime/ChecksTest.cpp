@@ -169,9 +169,9 @@ TEST_F(Misuse, TablesInWhatIsWritten) {
   call.arguments = static_cast<recur_argument *>(memcpy(packed.arrays[o].data(), arguments, sizeof arguments));
   expectRefused(RECUR_OVERLAP, "attention: 'arguments' lies in the output 'o'");
   call = packed.makeCall(arguments, offsets.data());
-  const auto *moved = static_cast<recur_call *>(memcpy(packed.arrays[seen].data(), &call, sizeof call));
+  const auto *moved = static_cast<recur_call *>(memcpy(packed.arrays[o].data(), &call, sizeof call));
   EXPECT_EQ(recur_forward(&attention, moved), RECUR_OVERLAP);
-  EXPECT_STREQ(recur_message(), "attention: the call lies in the output 'seen'");
+  EXPECT_STREQ(recur_message(), "attention: the call lies in the output 'o'");
 
   // Right behind the workspace they are in nobody's way.
   std::vector<int64_t> room(64);

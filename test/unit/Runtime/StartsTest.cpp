@@ -114,6 +114,35 @@ TEST(Starts, AreThoseOfEachPackedSequence) {
       expectStarted(Problem(1, 20, 2, 1, 3), offsets, plan, isTransposed, *base);
 }
 
+/// Sequences whose index is negative begin with it, and those of the pool do not.
+TEST(Starts, StandForRowsThatAPoolDoesNotHave) {
+  recur_recurrence recurrence = makeRecurrence();
+  for (bool isTransposed : {false, true}) {
+    Problem pooled(3, 5, 4, 2), given = giveStarts(pooled, isTransposed);
+    std::vector<float> pool(2 * 4 * elements, 0.5f), counts(2 * 4, 2.0f);
+    const int32_t rows[] = {-1, 1, -2};
+    std::copy_n(pool.begin(), 4 * elements, given.arrays[initialS].begin() + 4 * elements);
+    for (int64_t i = 0; i < 3 * 4; ++i)
+      given.arrays[initialN][i] = i / 4 == 1 ? 2.0f : 0.0f;
+    recur_argument arguments[argumentCount];
+    recur_call call = given.makeCall(arguments, nullptr, 1, &recurrence);
+    call.states_transposed = isTransposed;
+    given.makeSpace(call, &recurrence);
+    ASSERT_EQ(recur_forward(&recurrence, &call), RECUR_OK) << recur_message();
+    call = pooled.makeCall(arguments, nullptr, 2, &recurrence);
+    call.states_transposed = isTransposed;
+    call.state_indices = rows;
+    call.pool_rows = 2;
+    arguments[initialS].data = arguments[finalS].data = pool.data();
+    arguments[initialN].data = arguments[finalN].data = counts.data();
+    pooled.makeSpace(call, &recurrence);
+    ASSERT_EQ(recur_forward(&recurrence, &call), RECUR_OK) << recur_message();
+    EXPECT_EQ(pooled.arrays[o], given.arrays[o]);
+    EXPECT_TRUE(std::equal(pool.begin() + 4 * elements, pool.end(), given.arrays[finalS].begin() + 4 * elements));
+    EXPECT_TRUE(std::all_of(pool.begin(), pool.begin() + 4 * elements, [](float x) { return x == 0.5f; }));
+  }
+}
+
 TEST(Starts, AreNothingWithoutSequencesOrHeads) {
   recur_recurrence recurrence = makeRecurrence();
   for (auto [B, H] : {std::pair(0, 2), {2, 0}}) {
@@ -136,7 +165,8 @@ TEST(Starts, NeedTheirWorkspace) {
   arguments[initialS].data = nullptr;
   call.workspace_bytes = whole - 1;
   EXPECT_EQ(recur_forward(&recurrence, &call), RECUR_SMALL_WORKSPACE);
-  call.B = INT64_MAX / 64;
+  call.H = call.Hq = INT64_MAX / 64;
+  call.B = 1;
   call.T = 0;
   EXPECT_LT(recur_workspace_size(&recurrence, &call), 0);
   EXPECT_NE(std::string(recur_message()).find("too large"), std::string::npos) << recur_message();

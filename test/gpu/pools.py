@@ -1,0 +1,216 @@
+"""Compares calls whose states are rows of pools with calls whose states are their own, bit for bit, on a machine with an NVIDIA GPU.
+
+Needs Python with numpy, and shared objects that `recurc build --emit=so --target=sm_90a` made, each given as NAME=FILE. Rows lie
+anywhere in the pool and some sequences have none; what is not a sequence's row must stay as it was, and indices beyond the pool must
+touch nothing, which compute-sanitizer sees too. A graph goes by the indices that are there when it is replayed.
+"""
+
+import argparse
+import ctypes
+import sys
+
+import numpy as np
+
+from check import Argument, Call, Device
+from packed import OUTPUT, STATE, Data, Graph, Library, same
+
+AUTO, STEP, CHUNK, SEGMENT, SCAN = range(5)
+BAD_INDEX, NO_PLAN = 12, 8
+
+
+class Pools:
+    """The states of many requests, and a call on some of them."""
+
+    def __init__(self, library, T, N, H, rows, seed):
+        self.library, self.device, self.sizes, self.rows = library, library.device, (T, N, H), rows
+        self.random = np.random.default_rng(seed)
+        self.data = Data(library, T * N, N, H, seed)  # inputs of N sequences of T tokens
+        self.states = [i for i, (info, final) in enumerate(library.arrays) if info.kind == STATE and not final]
+        self.first = [self.draw(i) for i in self.states]
+
+    def draw(self, array):
+        """Bytes of a pool, in a state's own type."""
+        info, _ = self.library.arrays[array]
+        drawn = self.random.uniform(-0.15, 0.15, self.rows * self.data.strides[array] // (4 if info.dtype == 0 else 2)).astype(np.float32)
+        if info.dtype == 2:
+            return drawn.astype(np.float16).view(np.uint8)
+        return drawn.view(np.uint8) if info.dtype == 0 else (drawn.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
+
+    def write(self, place, array):
+        self.device.check(
+            self.device.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(place), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
+        )
+
+    def call(self, pointers, plan, indices=None, finals=None, stream=None, check=0, offsets=None):
+        """Gives the status and the workspace, which must stay until the work is done."""
+        T, N, H = self.sizes
+        arguments = (Argument * len(pointers))(*(Argument(pointer, 0, 0, 0) for pointer in pointers))
+        call = Call(B=N, T=T, H=H, Hq=H, arguments=arguments, argument_count=len(pointers), device=1, plan=plan, stream=stream)
+        if offsets is not None:
+            call.B, call.T, call.device_offsets, call.sequence_count = 1, T * N, offsets, N
+        if indices is not None:
+            call.state_indices, call.final_indices, call.pool_rows, call.check_indices = indices, finals, self.rows, check
+        handle, recurrence = self.library.handle, self.library.recurrence
+        size = handle.recur_workspace_size(recurrence, ctypes.byref(call))
+        if size < 0:
+            return NO_PLAN, 0
+        call.workspace, call.workspace_bytes = self.device.allocate(size), size
+        return handle.recur_forward(recurrence, ctypes.byref(call)), call.workspace
+
+    def run(self, *arguments, **named):
+        status, workspace = self.call(*arguments, **named)
+        self.device.check(self.device.cuda.cuCtxSynchronize())
+        if workspace:
+            self.device.free([workspace])
+        return status
+
+    def outputs(self, pointers):
+        return [
+            self.device.download(pointers[i], self.data.bytes[i], np.uint8)
+            for i, (info, _) in enumerate(self.library.arrays) if info.kind == OUTPUT
+        ]  # fmt: skip
+
+    def starts(self):
+        """What sequences begin with that have no row: what is there after no tokens."""
+        pointers, N = self.data.results(), self.sizes[1]
+        ends = [i for i, (_, final) in enumerate(self.library.arrays) if final]
+        none = self.device.upload(np.zeros(N + 1, np.int64))
+        status = self.run([None if i in self.states else pointer for i, pointer in enumerate(pointers)], AUTO, offsets=none)
+        assert not status, self.library.handle.recur_message().decode()
+        found = [self.device.download(pointers[i], self.data.bytes[i], np.uint8).reshape(N, -1) for i in ends]
+        self.device.free([none])
+        self.data.free(pointers)
+        return found
+
+    def own(self, states, plan, offsets=None):
+        """Outputs and final states of a call whose states are those of these rows, in place; None where there is no such plan."""
+        pointers = self.data.results()
+        made, ends = list(pointers), [i for i, (_, final) in enumerate(self.library.arrays) if final]
+        for place, end, pool, start in zip(self.states, ends, self.first, self.starts()):
+            gathered = pool.reshape(self.rows, -1)[np.maximum(states, 0)]
+            gathered[states < 0] = start[states < 0]
+            made[place] = made[end] = self.device.upload(gathered.reshape(-1))
+        status = self.run(made, plan, offsets=offsets)
+        found = None
+        if not status:
+            found = self.outputs(made), [
+                self.device.download(made[place], self.data.bytes[place], np.uint8).reshape(self.sizes[1], -1) for place in self.states
+            ]
+        self.device.free([made[place] for place in self.states])
+        self.data.free(pointers)
+        return found
+
+    def pooled(self):
+        """Pointers of a call on fresh pools."""
+        pointers = self.data.results()
+        ends = [i for i, (_, final) in enumerate(self.library.arrays) if final]
+        self.device.free([pointers[i] for i in ends])
+        for place, end, pool in zip(self.states, ends, self.first):
+            if pointers[place] != self.data.given[place]:
+                self.device.free([pointers[place]])
+            pointers[place] = pointers[end] = self.device.upload(pool)
+        return pointers
+
+    def free(self, pointers):
+        self.device.free([pointers[place] for place in self.states])
+        self.device.free([pointers[i] for i, (info, _) in enumerate(self.library.arrays) if info.kind == OUTPUT])
+
+    def pools(self, pointers):
+        return [self.device.download(pointers[place], pool.nbytes, np.uint8) for place, pool in zip(self.states, self.first)]
+
+    def expected(self, states, written, ends):
+        """Pools afterwards."""
+        found = []
+        for pool, end in zip(self.first, ends):
+            pool = pool.reshape(self.rows, -1).copy()
+            for sequence, row in enumerate(written):
+                if 0 <= row < self.rows:
+                    pool[row] = end[sequence]
+            found.append(pool.reshape(-1))
+        return found
+
+    def close(self):
+        self.data.close()
+
+
+def check_sizes(library, T, N, H, seed):
+    """Yields what is wrong."""
+    rows = 2 * N + 3
+    pools = Pools(library, T, N, H, rows, seed)
+    device, random = library.device, pools.random
+    even = np.arange(N + 1, dtype=np.int64) * T
+    place_of_offsets = device.upload(even)
+    for plan in (AUTO, STEP, CHUNK, SEGMENT, SCAN):
+        for kind in ("rows", "some without", "others", "packed"):
+            order = random.permutation(rows).astype(np.int32)
+            states, finals = order[:N].copy(), order[N : 2 * N].copy()
+            if kind != "rows":
+                states[random.permutation(N)[: max(1, N // 3)]] = -1
+            if kind == "others":
+                finals[random.permutation(N)[: max(1, N // 4)]] = -7
+            offsets = place_of_offsets if kind == "packed" else None
+            own = pools.own(states, plan, offsets)
+            if own is None:
+                break
+            written = finals if kind == "others" else states
+            indices, ends = device.upload(states), device.upload(finals) if kind == "others" else None
+            pointers = pools.pooled()
+            what = f"plan {plan}, {kind}"
+            if pools.run(pointers, plan, indices=indices, finals=ends, offsets=offsets):
+                yield f"{what}: {library.handle.recur_message().decode()}"
+                break
+            if not same(pools.outputs(pointers), own[0]):
+                yield f"{what}: outputs differ"
+            if not same(pools.pools(pointers), pools.expected(states, written, own[1])):
+                yield f"{what}: pools differ"
+            # A graph, replayed with other rows.
+            again = pools.pooled()
+            graph = Graph(device, lambda stream: pools.call(again, plan, indices=indices, finals=ends, stream=stream, offsets=offsets))
+            turned = np.roll(states, 1)
+            pools.write(indices, turned)
+            graph.run()
+            others = pools.own(turned, plan, offsets)
+            if not same(pools.outputs(again), others[0]):
+                yield f"{what}: a graph that is replayed with other rows gives other outputs"
+            if not same(pools.pools(again), pools.expected(turned, finals if kind == "others" else turned, others[1])):
+                yield f"{what}: and other pools"
+            # Beyond the pool there is nothing.
+            wild = turned.copy()
+            wild[:: 2] = rows + random.integers(0, 1 << 30, len(wild[::2]))
+            pools.write(indices, wild)
+            pools.free(again)
+            again = pools.pooled()
+            pools.run(again, plan, indices=indices, offsets=offsets)
+            beyond = pools.own(np.where(wild < rows, wild, -1).astype(np.int32), plan, offsets)
+            if not same(pools.pools(again), pools.expected(wild, wild, beyond[1])):
+                yield f"{what}: rows beyond the pool are written somewhere"
+            if pools.run(again, plan, indices=indices, check=1, offsets=offsets) != BAD_INDEX:
+                yield f"{what}: rows beyond the pool are not refused where the call has them checked"
+            pools.free(again)
+            pools.free(pointers)
+            device.free([indices] + ([ends] if ends else []))
+    device.free([place_of_offsets])
+    pools.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="+", metavar="NAME=FILE")
+    parser.add_argument("--sizes", default="1,40,4;4,9,3;70,5,2;300,2,2", help="tokens, sequences and heads, of which there may be several")
+    arguments = parser.parse_args()
+    device, faults, checked = Device(), 0, 0
+    for word in arguments.libraries:
+        name, path = word.split("=")
+        library = Library(name, path, device)
+        for sizes in arguments.sizes.split(";"):
+            checked += 1
+            for fault in check_sizes(library, *map(int, sizes.split(",")), seed=checked):
+                faults += 1
+                print(f"{name}, {sizes}: {fault}", flush=True)
+        print(f"{name}: done", flush=True)
+    print(f"{checked} cases, {faults} faults")
+    return 1 if faults or not checked else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
