@@ -99,7 +99,9 @@ std::string Signature::nameTypesOf(nb::list given, nb::object ofStates) const {
 void Call::refuse(const std::string &message) const { raiseArgument(signature.name + ": " + message); }
 
 std::string Call::printShape(const Declared &declared, Kind kind) const {
-  std::string text = kind.isState            ? (isPacked() ? "[sequences, H" : "[B, H")
+  std::string text = kind.isState            ? (hasPools()   ? "[N, H"
+                                                : isPacked() ? "[sequences, H"
+                                                             : "[B, H")
                      : getLeading(kind) == 1 ? "[H"
                      : declared.isShared     ? "[B, T, Hq"
                                              : "[B, T, H";
@@ -204,6 +206,13 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   readSizes(view, declared, kind);
   if (isEmpty(view))
     return view;
+  bool isAsItLies = isDenseFrom(view, leading) && hasStrides(view, leading) && view.isAligned;
+  if (kind.isState && hasPools() && (!isAsItLies || view.isReadOnly))
+    refuse("the pool '" + declared.name + "' " +
+           (view.isReadOnly
+                ? "is read-only"
+                : "has strides that kernels cannot write: the elements of a head's state lie one after another, "
+                  "and no stride is zero or negative"));
   if (!isDenseFrom(view, leading))
     makeDense(view, declared.name, "the elements of one token are not one after another");
   else if (!hasStrides(view, leading))
@@ -249,10 +258,12 @@ void Call::readSizes(const View &view, const Declared &declared, Kind kind) {
     else
       readSide(heads, "H", view.shape[2], from, order);
   } else {
-    if (kind.isState && isPacked() && view.shape[0] != sequences)
+    if (kind.isState && hasPools())
+      readSide(poolRows, "N", view.shape[0], from, "; pools are [N, H, ...], of as many rows each");
+    else if (kind.isState && isPacked() && view.shape[0] != sequences)
       refuse("the initial state '" + from + "' is of " + std::to_string(view.shape[0]) +
              " sequences, and the offsets of " + std::to_string(sequences));
-    if (kind.isState && !isPacked())
+    if (kind.isState && !hasPools() && !isPacked())
       readSide(batch, "B", view.shape[0], from, "; it is [B, H, ...]");
     readSide(heads, "H", view.shape[leading - 1], from, kind.isState ? "; it is [B, H, ...]" : "; it is [H, ...]");
   }
@@ -305,6 +316,42 @@ void Call::readDeviceOffsets(nb::handle object) {
   deviceOffsets = static_cast<const int64_t *>(view.data);
 }
 
+/// Those of 64 bits are copied in the processor's memory; in a GPU's they are refused, for whoever has them there can
+/// convert them in the stream.
+const int32_t *Call::readIndices(nb::handle object, const std::string &name) {
+  View &view = views.emplace_back();
+  if (!view.open(object))
+    refuse(name + " is no array: a " + printType(object) + "; write numpy.array(" + name + ", 'int32')");
+  checkPlace(view, name);
+  if (view.type != Type::I32 && (view.type != Type::I64 || gpu >= 0))
+    refuse(name + " has elements of " + printType(object) + "; rows of pools are int32");
+  if (view.sides != 1)
+    refuse(name + " has the shape " + ::printShape(view) + "; it is [sequences], a row of the pools for each");
+  indexCounts.push_back({name, view.shape[0]});
+  if (view.type == Type::I32 && view.isAligned && isDenseFrom(view, 0))
+    return static_cast<const int32_t *>(view.data);
+  if (gpu >= 0)
+    refuse(name + " would have to be copied, which is not done in memory of a GPU: it is not dense");
+  std::vector<int32_t> &copy = copiedIndices.emplace_back(size_t(view.shape[0]) + 1);
+  for (int64_t i = 0; i < view.shape[0]; ++i) {
+    int64_t at = i * view.strides[0];
+    int64_t index = view.type == Type::I64 ? static_cast<const int64_t *>(view.data)[at]
+                                           : int64_t(static_cast<const int32_t *>(view.data)[at]);
+    if (index > INT32_MAX)
+      refuse(name + "[" + std::to_string(i) + "] is " + std::to_string(index) + ", which is no row of a pool");
+    copy[size_t(i)] = index < 0 ? -1 : int32_t(index);
+  }
+  return copy.data();
+}
+
+void Call::checkIndexCounts() {
+  int64_t count = isPacked() ? sequences : *batch.value;
+  for (const IndexCount &indices : indexCounts)
+    if (indices.count != count)
+      refuse(indices.name + " is of " + std::to_string(indices.count) + " sequences, and the call has " +
+             std::to_string(count));
+}
+
 void Call::nameTypes(nb::handle finals) {
   std::vector<Type> given, ofStates;
   for (const std::vector<View *> *views : {&inputs, &params})
@@ -319,7 +366,8 @@ void Call::nameTypes(nb::handle finals) {
 }
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
-           nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals)
+           nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals, nb::object stateRows,
+           nb::object finalRows)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -337,9 +385,16 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
   if (isPacked() && *batch.value != 1)
     refuse("B is " + std::to_string(*batch.value) + " in '" + batch.from +
            "'; with offsets it is 1, and sequences lie along T");
+  if (!stateRows.is_none())
+    stateIndices = readIndices(stateRows, "state_indices");
+  if (!finalRows.is_none())
+    finalIndices = readIndices(finalRows, "final_indices");
+  checkIndexCounts();
   for (size_t state = 0; state < signature.states.size(); ++state) {
     nb::object array = initial.is_none() ? nb::none() : nb::object(initial[state]);
-    initials.push_back(array.is_none() ? nullptr : &read(array, signature.states[state], {"initial state", true}));
+    initials.push_back(array.is_none()
+                           ? nullptr
+                           : &read(array, signature.states[state], {hasPools() ? "pool" : "initial state", true}));
   }
   if (!heads.value)
     heads = groups;
@@ -362,7 +417,7 @@ nb::tuple Call::getKey() const {
 nb::tuple Call::getShape(const recur_array_info &array) const {
   nb::list shape;
   if (array.kind == RECUR_STATE)
-    shape.append(isPacked() ? sequences : *batch.value);
+    shape.append(hasPools() ? poolRows.value.value_or(0) : isPacked() ? sequences : *batch.value);
   if (array.kind == RECUR_INPUT || array.kind == RECUR_OUTPUT) {
     shape.append(*batch.value);
     shape.append(*tokens.value);
@@ -449,6 +504,12 @@ recur_call Call::makeCall(int32_t plan) const {
     call.sequence_offsets = offsets.empty() ? nullptr : offsets.data();
     call.device_offsets = deviceOffsets;
     call.sequence_count = sequences;
+  }
+  if (hasPools()) {
+    call.state_indices = stateIndices;
+    call.final_indices = finalIndices;
+    call.pool_rows = poolRows.value.value_or(0);
+    call.check_indices = checksIndices;
   }
   return call;
 }

@@ -55,10 +55,11 @@ public:
   /// array is copied, unless it is None. `gpu` is the number of the GPU that has the arrays, or less than 0; what a
   /// GPU has is not copied, but refused. `deviceOffsets`: those of packed sequences in its memory, int64 and dense.
   /// `finals`: arrays that final states will be written to, or None: they have the type of the initial state, and where
-  /// there is none that of this array.
+  /// there is none that of this array. With `stateIndices`, a row for each sequence, states are pools `[N, H, ...]`,
+  /// which are read and written where they lie; final states go to the rows of `finalIndices`, or None: the same ones.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
        bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
-       nanobind::object finals);
+       nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices);
   Call(const Call &) = delete;
 
   /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
@@ -77,6 +78,8 @@ public:
   void repeat();
   /// Has the call, which is on PyTorch's tensors in the processor's memory, run on PyTorch's threads.
   void runOnTorchsThreads() { runsOnTeam = true; }
+  /// Has the indices of a pool that a GPU has checked, for which the call waits.
+  void checkIndices() { checksIndices = true; }
   /// The bytes of workspace that the call needs on the GPU of the current context.
   int64_t countWorkspaceBytes(const Kernel &kernel, int32_t plan, int64_t keptInterval, bool backward) const;
   /// Puts the computation into a stream of the current context. `workspace` is memory of its GPU. `kept`: as for `run`.
@@ -121,6 +124,9 @@ private:
   View &read(nanobind::handle object, const Declared &declared, Kind kind);
   void readSizes(const View &view, const Declared &declared, Kind kind);
   bool isPacked() const { return sequences >= 0; }
+  bool hasPools() const { return stateIndices != nullptr; }
+  const int32_t *readIndices(nanobind::handle object, const std::string &name);
+  void checkIndexCounts();
   void readSide(Size &size, const std::string &what, int64_t value, const std::string &from, const std::string &hint);
   bool looksTransposed(const View &view, const Declared &declared, int leading) const;
   void readOffsets(nanobind::handle object);
@@ -175,6 +181,15 @@ private:
   std::vector<int64_t> offsets;
   const int64_t *deviceOffsets = nullptr;
   int64_t sequences = -1; // where they are packed
+  const int32_t *stateIndices = nullptr, *finalIndices = nullptr;
+  struct IndexCount {
+    std::string name;
+    int64_t count;
+  };
+  std::vector<IndexCount> indexCounts;
+  std::deque<std::vector<int32_t>> copiedIndices;
+  Size poolRows;
+  bool checksIndices = false;
   bool runsOnTeam = false, statesTransposed;
   int32_t gpu;
   std::string types;

@@ -58,10 +58,10 @@ NB_MODULE(_native, module) {
 
   nb::class_<Call>(module, "Call")
       .def(nb::init<const Signature &, nb::list, nb::object, nb::object, bool, nb::object, int32_t, nb::object,
-                    nb::object>(),
+                    nb::object, nb::object, nb::object>(),
            nb::keep_alive<1, 2>(), "signature"_a, "given"_a, "initial"_a.none(), "offsets"_a.none(),
            "states_transposed"_a, "notice"_a.none(), "gpu"_a = -1, "device_offsets"_a.none() = nb::none(),
-           "finals"_a.none() = nb::none())
+           "finals"_a.none() = nb::none(), "state_indices"_a.none() = nb::none(), "final_indices"_a.none() = nb::none())
       .def_prop_ro("key", &Call::getKey)
       .def_prop_ro("heads", &Call::getHeads)
       .def("shapes", &Call::getShapes, "kernel"_a)
@@ -70,6 +70,7 @@ NB_MODULE(_native, module) {
       .def("bind", &Call::bind, "kernel"_a, "outputs"_a, "finals"_a, nb::keep_alive<1, 2>())
       .def("repeat", &Call::repeat)
       .def("run_on_torchs_threads", &Call::runOnTorchsThreads)
+      .def("check_indices", &Call::checkIndices)
       .def("count_workspace_bytes", &Call::countWorkspaceBytes, "kernel"_a, "plan"_a = 0, "kept_interval"_a = 0,
            "backward"_a = false)
       .def("run_on_gpu", &Call::runOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "workspace"_a, "workspace_bytes"_a,
@@ -93,9 +94,10 @@ NB_MODULE(_native, module) {
   nb::class_<Repeats>(module, "Repeats")
       .def(nb::init<nb::list>(), "given"_a)
       .def("call", &Repeats::call, "arrays"_a, "named"_a, "initial"_a.none(), "final"_a.none(), "out"_a.none(),
-           "offsets"_a.none(), "states_transposed"_a)
+           "offsets"_a.none(), "states_transposed"_a, "indices"_a.none() = nb::none())
       .def("learn", &Repeats::learn, "call"_a, "kernel"_a, "given"_a, "initials"_a.none(), "wanted"_a.none(),
-           "finals"_a.none(), "offsets"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a);
+           "finals"_a.none(), "offsets"_a.none(), "results"_a, "states"_a, "workspace_bytes"_a,
+           "indices"_a.none() = nb::none());
   module.def(
       "use_torch",
       [](nb::dict found) {

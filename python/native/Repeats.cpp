@@ -224,6 +224,29 @@ bool Repeats::addOffsets(Key &key, Offsets &offsets) {
   return true;
 }
 
+/// False where one lies otherwise than kernels read it: the call then goes the long way each time.
+bool Repeats::addIndices(Key &key, Indices &indices, PyObject *object) {
+  key.add(object != Py_None);
+  if (object == Py_None)
+    return true;
+  if (!PyTuple_CheckExact(object) || PyTuple_Size(object) > 2)
+    return false;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(object); ++i) {
+    PyObject *one = PyTuple_GetItem(object, i);
+    nb::dlpack::dltensor tensor = {};
+    if (one == Py_None)
+      break;
+    if (Py_TYPE(one) != reinterpret_cast<PyTypeObject *>(torch->tensor.ptr()) || !describe(one, tensor) ||
+        tensor.ndim != 1 || !tensor.strides || getTypeOfDLPack(tensor.dtype) != Type::I32 ||
+        (tensor.strides[0] != 1 && tensor.shape[0] != 1))
+      return false;
+    for (int64_t word : {int64_t(tensor.device.device_type), int64_t(tensor.device.device_id), tensor.shape[0]})
+      key.add(word);
+    indices.data[indices.count++] = static_cast<const int32_t *>(getData(tensor));
+  }
+  return key.add(indices.count);
+}
+
 static bool isOnHost(const nb::dlpack::dltensor &tensor) { return tensor.device.device_type == onCPU; }
 
 /// Whether the runtime takes offsets as they lie.
@@ -339,20 +362,23 @@ void Repeats::noteWritten(const Slots &slots) const {
 }
 
 nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, nb::object final, nb::object out,
-                         nb::object offsetsObject, bool transposed) {
+                         nb::object offsetsObject, bool transposed, nb::object indicesObject) {
   nb::object unknown = nb::borrow(Py_NotImplemented);
   Slots slots;
   Offsets offsets;
+  Indices indices;
   Key key;
   int32_t gpu;
   if (plans.empty() || !readSlots(slots, arrays.ptr(), named.ptr(), initial.ptr(), final.ptr(), out.ptr()) ||
       !readOffsets(offsets, offsetsObject.ptr()) || !isQuiet() || !addOffsets(key, offsets) ||
-      !makeKey(key, slots, transposed, gpu))
+      !addIndices(key, indices, indicesObject.ptr()) || !makeKey(key, slots, transposed, gpu))
     return unknown;
   const std::shared_ptr<Plan> plan = find(key);
   if (!plan)
     return unknown;
   recur_call call = plan->call;
+  call.state_indices = indices.data[0];
+  call.final_indices = indices.data[1];
   if (gpu >= 0) {
     nb::object current = own(PyObject_Vectorcall(torch->getDevice.ptr(), nullptr, 0, nullptr));
     if (PyLong_AsLong(current.ptr()) != gpu || !hasCUDAContext())
@@ -405,12 +431,14 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   if (!problem.empty())
     raiseArgument(problem);
   noteWritten(slots);
+  if (indices.count)
+    slots.makesFinals = slots.givesFinals = false; // who has the pool has them
   return arrange(slots, *plan, made);
 }
 
 void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArrays, nb::object initials,
                     nb::object wanted, nb::object finals, nb::object offsetsObject, nb::list results,
-                    nb::list finalStates, int64_t workspaceBytes) {
+                    nb::list finalStates, int64_t workspaceBytes, nb::object indicesObject) {
   const Kernel &kernel = nb::cast<const Kernel &>(kernelObject);
   if (!torch || !call.isRepeatable())
     return;
@@ -440,9 +468,11 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   add(finals, states.size());
   Key key;
   Offsets offsets;
+  Indices indices;
   auto plan = std::make_shared<Plan>();
   if (slots.count != arguments.size() || !readOffsets(offsets, offsetsObject.ptr()) || !addOffsets(key, offsets) ||
-      !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) || find(key))
+      !addIndices(key, indices, indicesObject.ptr()) || !makeKey(key, slots, call.areStatesTransposed(), plan->gpu) ||
+      find(key))
     return;
   size_t firstOutput = given.size() + states.size(), firstFinal = firstOutput + outputs.size();
   for (size_t i = 0; i < slots.count; ++i) {
@@ -471,6 +501,7 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   plan->call = call.makeCall(RECUR_PLAN_AUTO);
   plan->call.argument_count = int64_t(arguments.size());
   plan->call.sequence_offsets = plan->call.device_offsets = nullptr; // these are the next call's own
+  plan->call.state_indices = plan->call.final_indices = nullptr;     // and so are these
   plan->gpuNumber = nb::int_(plan->gpu);
   if (workspaceBytes) {
     plan->workspace =

@@ -33,14 +33,16 @@ public:
 
   /// Makes the call and gives its results; NotImplemented where it is like none before, or somebody looks on: a
   /// gradient, a trace, a mode. The arguments are those of `recur.Recurrence.__call__`.
+  /// Where `indices` are given, of a pool, initial and final states are the pool, and nothing is given of them: a
+  /// tensor for each sequence's row, and perhaps another for where its states go.
   nanobind::object call(nanobind::tuple arrays, nanobind::dict named, nanobind::object initial, nanobind::object final,
-                        nanobind::object out, nanobind::object offsets, bool transposed);
+                        nanobind::object out, nanobind::object offsets, bool transposed, nanobind::object indices);
   /// Remembers a call that was made. `wanted` and `finals` are arrays each of which may be None, or `finals` whether
   /// states were made; `results` and `states` are what the call gave; `offsets` None, a tensor, or a pair of tensors.
   /// Does nothing where another such call could not do the same, as with copies.
   void learn(const Call &call, nanobind::object kernel, nanobind::list given, nanobind::object initials,
              nanobind::object wanted, nanobind::object finals, nanobind::object offsets, nanobind::list results,
-             nanobind::list states, int64_t workspaceBytes);
+             nanobind::list states, int64_t workspaceBytes, nanobind::object indices);
 
 private:
   /// Arguments in the runtime's order: inputs, params, initial states, outputs, final states. Null: none, or made here.
@@ -66,10 +68,16 @@ private:
     nanobind::dlpack::dltensor tensors[2] = {};
     int count = 0;
   };
+  /// The rows of pools, as kernels read them: dense, of 32 bits, where the arrays are.
+  struct Indices {
+    const int32_t *data[2] = {};
+    int count = 0;
+  };
   struct Plan;
 
   static bool readOffsets(Offsets &offsets, PyObject *object);
   static bool addOffsets(Key &key, Offsets &offsets);
+  static bool addIndices(Key &key, Indices &indices, PyObject *object);
   bool readSlots(Slots &slots, PyObject *arrays, PyObject *named, PyObject *initial, PyObject *final, PyObject *out);
   bool addByName(Slots &slots, PyObject *object, const std::vector<nanobind::object> &names) const;
   bool makeKey(Key &key, Slots &slots, bool transposed, int32_t &gpu) const;

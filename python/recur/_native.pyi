@@ -73,6 +73,8 @@ class Call:
         gpu: int = -1,
         device_offsets: Any = None,
         finals: Sequence[Any] | None = None,
+        state_indices: Any = None,
+        final_indices: Any = None,
     ) -> None: ...
     @property
     def key(self) -> tuple[tuple[int | None, ...], str]: ...
@@ -92,6 +94,7 @@ class Call:
     def bind(self, kernel: Kernel, outputs: Sequence[Any], finals: Sequence[Any]) -> None: ...
     def repeat(self) -> None: ...
     def run_on_torchs_threads(self) -> None: ...
+    def check_indices(self) -> None: ...
     def count_workspace_bytes(self, kernel: Kernel, plan: int = 0, kept_interval: int = 0, backward: bool = False) -> int: ...
     def run_on_gpu(
         self,
@@ -143,7 +146,15 @@ class Gather:
 class Repeats:
     def __init__(self, given: list[str]) -> None: ...
     def call(
-        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
+        self,
+        arrays: tuple[Any, ...],
+        named: dict[str, Any],
+        initial: Any,
+        final: Any,
+        out: Any,
+        offsets: Any,
+        states_transposed: bool,
+        indices: tuple[Any, ...] | None = None,
     ) -> Any: ...
     def learn(
         self,
@@ -157,4 +168,5 @@ class Repeats:
         results: list[Any],
         states: list[Any],
         workspace_bytes: int,
+        indices: tuple[Any, ...] | None = None,
     ) -> None: ...

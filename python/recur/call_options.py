@@ -14,6 +14,9 @@ class CallOptions(NamedTuple):
     offsets: Any = None
     states_transposed: bool = False
     kept_bytes: int | None = None
+    pool: Any = None
+    state_indices: Any = None
+    final_indices: Any = None
 
     @property
     def wants_final(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from . import pools
 from .declaration import Value
 from .errors import ArgumentError, suggest
 
@@ -205,11 +206,11 @@ class Layout:
         return found
 
     def refuse_wholes(self, arrays: Sequence[Any], named: Mapping[str, Any], *others: Any) -> None:
-        """What a bound call reads and writes lies in memory as its kernel has it."""
+        """What a bound call or one on a pool reads and writes lies in memory as its kernel has it."""
         for array in (*arrays, *named.values(), *others):
             if any(map(is_complex, array.values() if isinstance(array, Mapping) else [array])):
                 raise ArgumentError(
-                    f"{self.name}: a bound call reads and writes memory as it is; give the parts of a complex value as two arrays, by the "
+                    f"{self.name}: a bound call, or one on a pool, reads and writes memory as it is; give the parts of a complex value as two arrays, by the "
                     "names that end in _re and _im"
                 )
 
@@ -234,6 +235,14 @@ class Layout:
         finals.finish()
         outputs.finish()
         return self._join_results(recurrence, results, finals, outputs)
+
+    def serve(self, recurrence: Recurrence, arrays: Sequence[Any], named: Mapping[str, Any], chosen: CallOptions) -> Any:
+        """The same with states in pools, which lie in memory as the kernel has them: the parts of a complex one are two arrays."""
+        self.refuse_wholes((), {}, chosen.pool)
+        outputs = _Written(f"{self.name}: out", chosen.out, self.outputs, False, "float32")
+        results = pools.perform(recurrence, (), self.split_given(arrays, named), chosen._replace(out=outputs.arrays))
+        outputs.finish()
+        return self._join_results(recurrence, results, _Written(f"{self.name}: final", None, self.states, self.has_others, ""), outputs)
 
     def _join_results(self, recurrence: Recurrence, results: Any, finals: _Written, outputs: _Written) -> Any:
         with_states = finals.arrays is not False and finals.arrays is not None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, reports
+from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, pools, reports
 from .call_options import CallOptions
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CompileError, NoGradientError, suggest
@@ -31,7 +31,9 @@ def follow_traces(is_tracing: Callable[[], bool]) -> None:
     is_traced = is_tracing
 
 
-_KEYWORDS = ("initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout")
+_KEYWORDS = (
+    "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
+)  # fmt: skip
 
 #: What completion shows; the rest is for the package's other modules.
 _SHOWN = (
@@ -97,7 +99,7 @@ class Recurrence:
         self._states = [v.name for v in declaration.states]
         self._outputs = [v.name for v in declaration.outputs]
         layout = parts.Layout(self)
-        self._layout = layout if layout else None  # None where all is real
+        self.layout = layout if layout else None  # None where all is real
         names = dict.fromkeys([*(value.name for value in layout.given), *self._given])
         self._other_names = definition.rename_arguments(declaration.name, names, _KEYWORDS)
         keywords = {name: word for word, name in self._other_names.items()}
@@ -281,6 +283,14 @@ class Recurrence:
         """The same of arrays to write final states to."""
         return self._by_name("final", final, self._states) or [None] * len(self._states)
 
+    def list_pools(self, pool: Any) -> list[Any]:
+        """The same of pools, each of which is needed: what a request has no row for would be lost."""
+        rows = self._by_name("pool", pool, self._states) or []
+        for name, array in zip(self._states, rows):
+            if array is None:
+                raise ArgumentError(f"{self.name}: the pool of the state '{name}' is missing")
+        return rows
+
     def notice(self) -> Callable[[str], None] | None:
         """What is told of copies."""
         return debug.warn_of_copy if debug.copies else None
@@ -402,6 +412,9 @@ class Recurrence:
         kept_bytes: int | None = None,
         group: Any = None,
         layout: str | None = None,
+        pool: Any = None,
+        state_indices: Any = None,
+        final_indices: Any = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -423,6 +436,12 @@ class Recurrence:
             of ``jax.shard_map``; see :mod:`recur.jax_shared`.
         layout: with ``group`` of processes, how tokens lie on them: ``"contiguous"``, or ``"zigzag"``, where each process has
             two parts of as many tokens, the second of which are in the other order of the ranks behind all first ones.
+        pool: in place of ``initial`` and ``final``, the states of all requests that a server has, as a mapping of names to arrays
+            ``[N, H, ...]``, or as the array itself where there is one state. Rows of it are read and written where they lie. See
+            :mod:`recur.pools`.
+        state_indices: the row of each sequence in the pool, int32: it begins with that, and its states go there after the last
+            token. A negative one has no row: the sequence begins as the recurrence says, and its states are written nowhere.
+        final_indices: the rows that states go to, where these are others.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
@@ -432,19 +451,22 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
-        if group is None and layout is None and self._layout is None:
+        if pool is not None or state_indices is not None or final_indices is not None:
+            chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, state_indices, final_indices)
+            return pools.call(self, arrays, named, chosen, group, layout)
+        if group is None and layout is None and self.layout is None:
             repeated = self.repeat(arrays, named, initial, final, out, offsets, states_transposed)
             if repeated is not None:
                 return repeated
         chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes)
         if group is not None:
-            if self._layout is not None:
+            if self.layout is not None:
                 raise ArgumentError(f"{self.name}: what is declared complex cannot be shared out over processes")
             return self._share_out(self._bind(arrays, named), chosen, group, layout)
         if layout is not None:
             raise ArgumentError(f"{self.name}: layout= says how tokens lie on the processes of group=, which is left out")
-        if self._layout is not None:
-            return self._layout.call(self, arrays, named, chosen)
+        if self.layout is not None:
+            return self.layout.call(self, arrays, named, chosen)
         return self.compute(arrays, named, chosen)
 
     def _share_out(self, given: list[Any], chosen: CallOptions, group: Any, layout: str | None) -> Any:
@@ -465,13 +487,14 @@ class Recurrence:
         return {self._other_names.get(word, word): array for word, array in named.items()}
 
     def repeat(
-        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool
-    ) -> Any:
+        self, arrays: tuple[Any, ...], named: dict[str, Any], initial: Any, final: Any, out: Any, offsets: Any, states_transposed: bool,
+        indices: tuple[Any, ...] | None = None,
+    ) -> Any:  # fmt: skip
         """The results where a call like this one was made before, else None. To make an object of the options would take longer than
         to find that out."""
         if is_traced() or self.repeats is None:
             return None
-        results = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed)
+        results = self.repeats.call(arrays, named, initial, final, out, offsets, states_transposed, indices)
         return None if results is NotImplemented else results
 
     def compute(self, arrays: tuple[Any, ...], named: dict[str, Any], chosen: CallOptions) -> Any:
@@ -488,7 +511,7 @@ class Recurrence:
         return results
 
     def _perform(self, given: list[Any], chosen: CallOptions) -> Any:
-        needs_all = self.declaration.has_implicit_states and (chosen.initial is not None or chosen.wants_final)
+        needs_all = self.declaration.has_implicit_states and (chosen.initial is not None or chosen.wants_final or chosen.pool is not None)
         for array in given:
             family = type(array).__module__
             if family == "numpy":
@@ -496,6 +519,8 @@ class Recurrence:
             if family.startswith("jax"):
                 from . import jax as jax_calls
 
+                if chosen.pool is not None:
+                    raise ArgumentError(f"{self.name}: rows of a pool are written where they lie, which JAX's arrays do not allow")
                 whole = self.with_all_states(*self.read_key(given), jax_calls.find_target(self, given)) if needs_all else self
                 return jax_calls.call(whole, given, chosen)
             if family.startswith("torch"):
@@ -520,8 +545,8 @@ class Recurrence:
         several states, both are mappings.
         """
         named = self._rename(named)
-        if self._layout is not None:
-            self._layout.refuse_wholes(arrays, named, initial)
+        if self.layout is not None:
+            self.layout.refuse_wholes(arrays, named, initial)
         kept.check_every(self.name, every)
         given = self._bind(arrays, named)
         families = {type(array).__module__.partition(".")[0] for array in given}
@@ -558,9 +583,9 @@ class Recurrence:
         The result has the gradients by name, each of the shape and type of what it is of.
         """
         named = self._rename(named)
-        if self._layout is not None:
+        if self.layout is not None:
             gradient.refuse_complex(self.name, *arrays, *named.values(), initial, cotangents, final_cotangents)
-            named, arrays = self._layout.split_given(arrays, named), ()
+            named, arrays = self.layout.split_given(arrays, named), ()
         states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         given = self._bind(arrays, named)
         needs_all = self.declaration.has_implicit_states and (initial is not None or final_cotangents is not None)
@@ -589,8 +614,8 @@ class Recurrence:
         which the next one overwrites."""
         named = self._rename(named)
         states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
-        if self._layout is not None:
-            self._layout.refuse_wholes(arrays, named, initial, final, out)
+        if self.layout is not None:
+            self.layout.refuse_wholes(arrays, named, initial, final, out)
         given = self._bind(arrays, named)
         if self.declaration.has_implicit_states and (initial is not None or final is not None):
             whole = self.with_all_states(*self.read_key(given))
@@ -625,12 +650,12 @@ class Recurrence:
 
     def learn(
         self, call: _native.Call, kernel: _native.Kernel, given: list[Any], initials: Any, wanted: Any, finals: Any,
-        offsets: Any, results: list[Any], states: list[Any], workspace_bytes: int = 0,
+        offsets: Any, results: list[Any], states: list[Any], workspace_bytes: int = 0, indices: tuple[Any, ...] | None = None,
     ) -> None:  # fmt: skip
         """Remembers a call on PyTorch's tensors, so that one like it is made at once; see `Repeats::learn`."""
         if self.repeats is None:
             self.repeats = _native.Repeats(self._given)
-        self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes)
+        self.repeats.learn(call, kernel, given, initials, wanted, finals, offsets, results, states, workspace_bytes, indices)
 
     def read_key(self, given: Sequence[Any]) -> tuple[tuple[tuple[str, int], ...], str]:
         """The sizes of dims and the types of a kernel for these arrays. What does not fit is found when they are read."""

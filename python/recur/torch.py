@@ -159,7 +159,13 @@ def _allocate_kept(shapes: Sequence[Sequence[Any]], like: torch.Tensor, offsets:
 
 
 def read(
-    recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool, finals: Any = None
+    recurrence: Recurrence,
+    given: Sequence[Any],
+    initials: Sequence[Any] | None,
+    offsets: Any,
+    transposed: bool,
+    finals: Any = None,
+    indices: tuple[Any, Any] = (None, None),
 ) -> _native.Call:
     """A call on these tensors, whose types and shapes are checked."""
     call = _native.Call(
@@ -170,6 +176,8 @@ def read(
         transposed,
         recurrence.notice(),
         finals=None if finals is None or isinstance(finals, bool) else [show(state) for state in finals],
+        state_indices=show(indices[0]),
+        final_indices=show(indices[1]),
     )
     call.run_on_torchs_threads()
     return call
@@ -202,9 +210,10 @@ def run_keeping(
     gradients: Sequence[str] | None = None,
     kept_bytes: int | None = None,
     every: int = 0,
+    indices: tuple[Any, Any] | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
-    tokens. On a GPU none are kept for gradients."""
+    tokens. With ``indices`` initial and final states are pools. On a GPU none are kept for gradients."""
     given = [resolve(tensor) for tensor in given]
     initials = initials and [resolve(state) for state in initials]
     written = [*(outputs or ()), *(() if isinstance(finals, bool) else finals)]
@@ -216,10 +225,10 @@ def run_keeping(
         from . import torch_gpu
 
         names = None if gradients is None else tuple(gradients)
-        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names)
+        computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices)
         note_written(written)
         return computed
-    call = read(recurrence, given, initials, offsets, transposed, finals)
+    call = read(recurrence, given, initials, offsets, transposed, finals, indices or (None, None))
     loaded, interval, kept_shapes = None, 0, []
     if gradients is not None:
         B, T = given[0].shape[:2]
@@ -244,7 +253,7 @@ def run_keeping(
     note_written(written)
     if not interval:
         packed = offsets if twin is None else (offsets, twin)
-        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, states)
+        recurrence.learn(call, loaded.kernel, given, initials, outputs, finals, packed, results, states, indices=indices)
     return results, states, kept
 
 
@@ -562,7 +571,8 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
             value = declaration.inputs[place] if is_input else declaration.params[place - len(declaration.inputs)]
             what = "is missing" if tensor is None else f"is no tensor, but a {type(tensor).__name__}, beside tensors"
             raise ArgumentError(f"{name}: the {'input' if is_input else 'param'} '{value.name}' {what}")
-    initials = recurrence.list_initials(chosen.initial)
+    pools = None if chosen.pool is None else recurrence.list_pools(chosen.pool)
+    initials = recurrence.list_initials(chosen.initial) if pools is None else pools
     if not torch.compiler.is_compiling():
         refuse_transformations(name, [tensor for tensor in (*given, *(initials or ())) if isinstance(tensor, torch.Tensor)])
     for tensor in (*given, *(initials or ())):
@@ -577,6 +587,8 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
         offsets = torch.as_tensor(offsets)
         if offsets.requires_grad:
             raise ArgumentError(f"{name}: the offsets require a gradient, and there is none for them; detach() them")
+    if pools is not None:
+        return _call_on_pools(recurrence, given, pools, chosen, offsets, twin)
     if chosen.writes:
         return _call_into(recurrence, given, initials, chosen, offsets, twin)
     states = [state for state in initials or () if state is not None]
@@ -623,6 +635,21 @@ def _call_into(
     finals = recurrence.list_finals(final) if not isinstance(final, (bool, type(None))) else bool(final)
     outputs, states = _run(recurrence, given, initials, wanted, finals, offsets, chosen.states_transposed, twin)
     return recurrence.arrange(outputs, states, finals is not False)
+
+
+def _call_on_pools(
+    recurrence: Recurrence, given: list[torch.Tensor], pools: list[Any], chosen: CallOptions, offsets: Any, twin: Any
+) -> Any:
+    """Where states are rows of pools, which are written: nothing to differentiate."""
+    tensors = [tensor for tensor in (*given, *pools) if isinstance(tensor, torch.Tensor)]
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        raise ArgumentError(f"{recurrence.name}: what reads and writes a pool has no gradient; detach() what requires one")
+    rows = [None if rows is None else torch.as_tensor(rows) for rows in (chosen.state_indices, chosen.final_indices)]
+    wanted = recurrence.list_outputs(chosen.out)
+    outputs, _, _ = run_keeping(
+        recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=(rows[0], rows[1])
+    )
+    return recurrence.arrange(outputs, (), False)
 
 
 class Module(torch.nn.Module):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native, kernels
+from . import _native, debug, kernels
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -104,16 +104,31 @@ def _prepare(loaded: kernels.Loaded, index: int, name: str) -> None:
 
 
 def place_offsets(offsets: torch.Tensor, index: int) -> torch.Tensor:
-    """Offsets in the memory of a GPU as kernels read them. Nothing is waited for: what lies in the processor's memory is copied
+    """Offsets in the memory of a GPU as kernels read them."""
+    return _place(offsets, index, torch.int64, "offsets", ", or both, as offsets=(on_the_processor, on_the_gpu)")
+
+
+def _place(numbers: torch.Tensor, index: int, dtype: torch.dtype, what: str, or_else: str = "") -> torch.Tensor:
+    """Whole numbers in the memory of a GPU as kernels read them. Nothing is waited for: what lies in the processor's memory is copied
     before the caller can change it, and the rest happens in the current stream."""
-    if not offsets.is_cuda:
+    if not numbers.is_cuda:
         if torch.cuda.is_current_stream_capturing():
             raise ArgumentError(
-                "a graph is being captured, and offsets in the processor's memory would have to be copied: give them in memory of the GPU, "
-                "or both, as offsets=(on_the_processor, on_the_gpu)"
+                f"a graph is being captured, and {what} in the processor's memory would have to be copied: give them in memory of the "
+                f"GPU{or_else}"
             )
-        offsets = offsets.to(torch.int64, copy=True)
-    return offsets.to(torch.device("cuda", index), torch.int64, non_blocking=True).contiguous()
+        numbers = numbers.to(dtype, copy=True)
+    return numbers.to(torch.device("cuda", index), dtype, non_blocking=True).contiguous()
+
+
+def _place_rows(indices: tuple[Any, Any], index: int, name: str) -> tuple[Any, Any]:
+    """Rows of pools as kernels read them."""
+    placed = []
+    for what, rows in zip(("state_indices", "final_indices"), indices):
+        if rows is not None and rows.dtype not in (torch.int32, torch.int64):
+            raise ArgumentError(f"{name}: {what} has elements of {str(rows.dtype).removeprefix('torch.')}; rows of pools are int32")
+        placed.append(None if rows is None else _place(rows, index, torch.int32, what))
+    return placed[0], placed[1]
 
 
 def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
@@ -150,6 +165,7 @@ def _read(
     twin: Any,
     transposed: bool,
     finals: Sequence[Any] | bool = False,
+    indices: tuple[Any, Any] | None = None,
 ) -> tuple[_native.Call, Any]:
     """A call on the current GPU; and what it reads, which must stay until the work is in the stream: copies whose memory PyTorch would
     give to what is made next."""
@@ -160,7 +176,8 @@ def _read(
     if not all(tensor.is_contiguous() for tensor in given):
         values = (*declaration.inputs, *declaration.params)
         given = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
-    starts = initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
+    rows = (None, None) if indices is None else _place_rows(indices, device.index, recurrence.name)
+    starts = initials if indices else initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
     on_host, on_gpu = _split_offsets(offsets, twin, device, recurrence.name)
     placed = None if on_gpu is None else place_offsets(on_gpu, device.index)
     call = _native.Call(
@@ -173,8 +190,12 @@ def _read(
         device.index,
         show(placed),
         None if isinstance(finals, bool) else [show(state) for state in finals],
+        show(rows[0]),
+        show(rows[1]),
     )
-    return call, (given, starts, placed)
+    if debug.indices:
+        call.check_indices()
+    return call, (given, starts, placed, rows)
 
 
 def _check(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device) -> None:
@@ -195,16 +216,17 @@ def run(
     transposed: bool,
     every: int = 0,
     gradients: tuple[str, ...] | None = None,
+    indices: tuple[Any, Any] | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
-    tokens, where they are wanted. For ``gradients`` nothing is kept: they find states again."""
+    tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` nothing is kept: they find states again."""
     from .torch import make_results, show
     from .torch_kept import allocate as allocate_kept
 
     device = given[0].device
     index = device.index
     with _enter(index):
-        call, read = _read(recurrence, given, initials, offsets, twin, transposed, finals)
+        call, read = _read(recurrence, given, initials, offsets, twin, transposed, finals, indices)
         target = find_target(recurrence, device)
         loaded = recurrence.obtain_trained(call.key, gradients, target)
         _check(recurrence, loaded, device)
@@ -225,7 +247,7 @@ def run(
         del read
     if not every:
         packed = offsets if twin is None else (offsets, twin)
-        recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size)
+        recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size, indices)
     return results, states, kept
 
 

@@ -1,0 +1,64 @@
+"""Calls whose states are rows of pools, as a server has them: one array ``[N, H, ...]`` for each state, with a row for each request.
+
+>>> o = gdn(q, k, v, g, beta, pool={"S": states}, state_indices=rows)
+
+Sequence ``i`` of the call begins with the row ``rows[i]``, and its state goes there after the last token; with ``final_indices`` it goes
+to another row. Prompts that are packed (``offsets=``), single tokens and whatever else a call takes have pools in the same way, and the
+numbers are those of a call with ``initial`` and ``final``, to the last bit.
+
+A sequence whose index is negative has no row: it begins as the recurrence says, and its state is written nowhere. So a batch can be
+padded to a fixed number of sequences. No row is written for two sequences, nor written for one and read for another; several may read
+the same one. On the processor that is checked, and that each index lies in the pool. On a GPU indices are read by the kernels alone, so
+that a CUDA graph can hold the call: an index beyond the pool counts as a negative one there, and ``RECUR_DEBUG=indices`` or
+``recur.debug.indices = True`` has all of it checked, for which each call waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import debug, options
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .call_options import CallOptions
+    from .recurrence import Recurrence
+
+
+def _check(recurrence: Recurrence, chosen: CallOptions, group: Any, layout: Any) -> None:
+    """That what the call is given goes together."""
+    name = recurrence.name
+    if chosen.pool is None:
+        raise ArgumentError(f"{name}: state_indices and final_indices are rows of pool=, which is left out")
+    if chosen.state_indices is None:
+        raise ArgumentError(f"{name}: pool= has states of all requests; say by state_indices= which row is whose")
+    if chosen.initial is not None or chosen.wants_final:
+        raise ArgumentError(f"{name}: with pool= states are read from its rows and written there; leave initial= and final= out")
+    if chosen.kept_bytes is not None:
+        raise ArgumentError(f"{name}: what reads and writes a pool has no gradient, for which kept_bytes= would keep states")
+    if group is not None or layout is not None:
+        raise ArgumentError(f"{name}: sequences that are shared out over processes have no pool")
+
+
+def call(
+    recurrence: Recurrence, arrays: Sequence[Any], named: Mapping[str, Any], chosen: CallOptions, group: Any, layout: Any
+) -> Any:
+    """The call of :meth:`recur.Recurrence.__call__` with ``pool=``."""
+    _check(recurrence, chosen, group, layout)
+    chosen = chosen._replace(states_transposed=options.read_flag(recurrence.name, "states_transposed", chosen.states_transposed))
+    if recurrence.layout is not None:
+        return recurrence.layout.serve(recurrence, arrays, named, chosen)
+    return perform(recurrence, tuple(arrays), dict(named), chosen)
+
+
+def perform(recurrence: Recurrence, arrays: tuple[Any, ...], named: dict[str, Any], chosen: CallOptions) -> Any:
+    """The call on the arrays that a kernel has: as one that was made before, where there was one."""
+    if not debug.indices:
+        indices = (chosen.state_indices, chosen.final_indices)
+        known = recurrence.repeat(
+            arrays, named, chosen.pool, chosen.pool, chosen.out, chosen.offsets, chosen.states_transposed, indices
+        )
+        if known is not None:
+            return known
+    return recurrence.compute(arrays, named, chosen)
