@@ -7,10 +7,11 @@ namespace recur::abi {
 /// The first of them. Not zero: tensor maps are there, behind all words; or the launch goes by a list of the chunks of
 /// packed sequences, and an order of these. Packed sequences of other numbers of tokens than those from one on and
 /// below another are left alone. Into how many segments a packed sequence is cut is a byte for each class of its number
-/// of chunks. The last four are for a launch that announces its chunks: there are so many units, which are heads of
-/// sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and from
+/// of chunks. The four behind that are for a launch that announces its chunks: there are so many units, which are heads
+/// of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and from
 /// then on to the first of these alone, those that last. Of packed sequences, where there is no list, a team has chunks
-/// of one unit: their numbers are multiples of that of units.
+/// of one unit: their numbers are multiples of that of units. The last one is not zero where the call has pools of
+/// states.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -28,6 +29,7 @@ enum LaunchWord {
   TeamsWord,
   LastingTeamsWord,
   SharedRoundsWord,
+  PoolsWord,
   launchWords
 };
 
@@ -96,9 +98,7 @@ constexpr int mostTeams = 3;
 /// Then these of each array, in the order of a kernel's arrays, and behind them of the flags of chunks where a kernel
 /// announces or awaits them, which are absent where nobody does. Strides are in elements; 0 where the array has no such
 /// dimension. So many heads as the group says share one of the array. Parts of the channels are PartStride apart. A
-/// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it. Of states in a
-/// pool, rows are of 32 bits, one for each sequence; for a row that the pool does not have stands what AbsentWord says,
-/// null or a row that is the same for all sequences, with a head's stride.
+/// sequence that begins at a token lies FirstStride further for each FirstTokens whole tokens before it.
 enum ArrayWord {
   DataWord,
   SequenceStrideWord,
@@ -110,15 +110,19 @@ enum ArrayWord {
   PartStrideWord,
   FirstTokensWord,
   FirstStrideWord,
-  RowsWord, // null: sequences have rows in their order
-  RowCountWord,
-  AbsentWord,
-  AbsentHeadStrideWord,
   arrayWords
 };
 
+/// Behind these of all arrays come, of each, those that are read where the call has pools of states: where the
+/// sequences' rows are, of 32 bits each, null where the array is in no pool; how many rows there are; and for a row
+/// that there is not, null or what all sequences have in common in its place, with a head's stride.
+enum PoolWord { RowsWord, RowCountWord, AbsentWord, AbsentHeadStrideWord, poolWords };
+
 constexpr int getWord(int array, ArrayWord word) { return launchWords + arrayWords * array + word; }
-constexpr int countWords(int arrays) { return launchWords + arrayWords * arrays; }
+constexpr int getPoolWord(int arrays, int array, PoolWord word) {
+  return launchWords + arrayWords * arrays + poolWords * array + word;
+}
+constexpr int countWords(int arrays) { return getPoolWord(arrays, arrays, RowsWord); }
 
 /// A tensor map has 128 bytes, and begins at a multiple of 64. A launch has one for each array whose rows the copy unit
 /// may bring, in the order of its arrays, of which flags are one.

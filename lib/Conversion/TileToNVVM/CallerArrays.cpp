@@ -8,41 +8,56 @@ using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
 /// The array that has what belongs to a head of the sequence, and where in it, in elements. Of a pool that is the row
-/// which the index says, or what stands for one that there is not: memory beyond the pool is never touched.
-std::pair<Value, Value> KernelLowering::findRow(llvm::function_ref<Value(abi::ArrayWord)> array, Value own) {
+/// which the index says, or what stands for one that there is not: memory beyond the pool is never touched. Calls
+/// without pools read no word of theirs.
+std::pair<Value, Value> KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, Value own) {
   Location loc = kernel.getLoc();
   Type word64 = builder.getI64Type(), word32 = builder.getI32Type();
   auto inRow = [&](Value row) {
     return team.addWide(team.multiplyWide(row, array(abi::SequenceStrideWord)),
                         team.multiplyWide(own, array(abi::HeadStrideWord)));
   };
-  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64), rows = array(abi::RowsWord);
-  Value isPool = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, rows, none);
-  auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, isPool, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard inside(builder);
-  builder.setInsertionPointToEnd(choice.thenBlock());
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-  Value row = team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), sequence, word32), word32);
-  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
-                                        team.narrow(array(abi::RowCountWord))); // a negative one is large then
-  scf::YieldOp::create(builder, loc,
-                       ValueRange{team.select(isThere, array(abi::DataWord), array(abi::AbsentWord)),
-                                  team.select(isThere, inRow(team.widen(row)),
-                                              team.multiplyWide(own, array(abi::AbsentHeadStrideWord)))});
-  builder.setInsertionPointToEnd(choice.elseBlock());
-  scf::YieldOp::create(builder, loc, ValueRange{array(abi::DataWord), inRow(sequence)});
-  return {choice.getResult(0), choice.getResult(1)};
+  if (!pool)
+    return {array(abi::DataWord), inRow(sequence)};
+  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
+  auto isSet = [&](Value given) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, given, none);
+  };
+  // Two values where the condition holds, and those of the sequence's own row elsewhere.
+  auto choose = [&](Value condition, llvm::function_ref<std::pair<Value, Value>()> make) -> std::pair<Value, Value> {
+    auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, condition, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard inside(builder);
+    builder.setInsertionPointToEnd(choice.thenBlock());
+    auto [data, offset] = make();
+    scf::YieldOp::create(builder, loc, ValueRange{data, offset});
+    builder.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(builder, loc, ValueRange{array(abi::DataWord), inRow(sequence)});
+    return {choice.getResult(0), choice.getResult(1)};
+  };
+  return choose(isSet(word(abi::PoolsWord, word64)), [&] {
+    Value rows = pool(abi::RowsWord);
+    return choose(isSet(rows), [&]() -> std::pair<Value, Value> {
+      auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+      Value row =
+          team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), sequence, word32), word32);
+      Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
+                                            team.narrow(pool(abi::RowCountWord))); // a negative one is large then
+      return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
+              team.select(isThere, inRow(team.widen(row)), team.multiplyWide(own, pool(abi::AbsentHeadStrideWord)))};
+    });
+  });
 }
 
 /// Where an array begins, in bytes: what depends on the array is a word of its own, or the size of its elements.
-Value KernelLowering::findAddress(llvm::function_ref<Value(abi::ArrayWord)> array, Value elementBytes, bool isState) {
+Value KernelLowering::findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, Value elementBytes,
+                                  bool isState) {
   Location loc = kernel.getLoc();
   Value group = team.narrow(array(abi::GroupWord));
   // Divisions take long, and most calls need none.
   Value own = team.choose(
       team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
       head);
-  auto [data, offset] = findRow(array, team.widen(own));
+  auto [data, offset] = findRow(array, pool, team.widen(own));
   if (!isState) {
     Value first = team.choose(
         isPacked,
@@ -71,8 +86,11 @@ Value KernelLowering::findFirst(int number, Type element, bool isState) {
     address = arith::OrIOp::create(builder, loc, low, upper);
   } else {
     auto array = [&](abi::ArrayWord index) { return word(abi::getWord(number, index), builder.getI64Type()); };
+    auto pool = [&](abi::PoolWord index) {
+      return word(abi::getPoolWord(countArrays(), number, index), builder.getI64Type());
+    };
     Value bytes = arith::ConstantIntOp::create(builder, loc, element.getIntOrFloatBitWidth() / 8, 64);
-    address = findAddress(array, bytes, isState);
+    address = findAddress(array, pool, bytes, isState);
   }
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
   return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
@@ -89,10 +107,16 @@ KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_
   Value lane = team.smaller(team.lane, team.constant(int64_t(bytes.size()) - 1)), number = team.add(lane, from);
   Value begin = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
                                     ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::arrayWords)});
-  auto array = [&](abi::ArrayWord index) -> Value {
-    Value own = LLVM::GEPOp::create(builder, loc, begin.getType(), builder.getI64Type(), begin,
-                                    ArrayRef<LLVM::GEPArg>{int32_t(abi::getWord(0, index))});
+  auto load = [&](Value from, int place) -> Value {
+    Value own = LLVM::GEPOp::create(builder, loc, from.getType(), builder.getI64Type(), from,
+                                    ArrayRef<LLVM::GEPArg>{int32_t(place)});
     return LLVM::LoadOp::create(builder, loc, builder.getI64Type(), own, 8);
+  };
+  auto array = [&](abi::ArrayWord index) { return load(begin, abi::getWord(0, index)); };
+  auto pool = [&](abi::PoolWord index) {
+    Value beginOfPool = LLVM::GEPOp::create(builder, loc, arguments.getType(), builder.getI64Type(), arguments,
+                                            ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::poolWords)});
+    return load(beginOfPool, abi::getPoolWord(countArrays(), 0, index));
   };
   // The size of an element: of each other than the first, the lanes that have it.
   Value size = arith::ConstantIntOp::create(builder, loc, bytes[0], 64);
@@ -106,7 +130,7 @@ KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_
     Value isOther = arith::TruncIOp::create(builder, loc, builder.getI1Type(), bit);
     size = team.select(isOther, arith::ConstantIntOp::create(builder, loc, other, 64), size);
   }
-  return {number, findAddress(array, size, /*isState=*/false), array(abi::TokenStrideWord)};
+  return {number, findAddress(array, pool, size, /*isState=*/false), array(abi::TokenStrideWord)};
 }
 
 /// To find where one array begins takes some 70 instructions, which all warps of a CTA wait for, and which come from

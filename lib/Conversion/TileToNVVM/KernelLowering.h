@@ -106,9 +106,12 @@ private:
   void setUnitOfRound(mlir::Value unit);
   /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
-  mlir::Value findAddress(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value elementBytes,
+  template <typename Word> using WordOf = llvm::function_ref<mlir::Value(Word)>;
+  mlir::Value findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, mlir::Value elementBytes,
                           bool isState);
-  std::pair<mlir::Value, mlir::Value> findRow(llvm::function_ref<mlir::Value(abi::ArrayWord)> array, mlir::Value own);
+  /// With `pool` the array may be a state in one.
+  std::pair<mlir::Value, mlir::Value> findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool,
+                                              mlir::Value own);
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
   struct ArrayOfLane {

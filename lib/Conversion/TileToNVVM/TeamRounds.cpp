@@ -173,7 +173,7 @@ Value KernelLowering::findFlag(const Turn &turn) {
   setUnit(turn.unit);
   auto array = [&](abi::ArrayWord index) { return word(abi::getWord(countArrays() - 1, index), builder.getI64Type()); };
   Value bytes = arith::ConstantIntOp::create(builder, kernel.getLoc(), flagBytes, 64);
-  Value first = findAddress(array, bytes, /*isState=*/false);
+  Value first = findAddress(array, {}, bytes, /*isState=*/false);
   head = headBefore, sequence = sequenceBefore;
   return team.addWide(first, team.widen(team.multiply(turn.chunk, flagBytes)));
 }

@@ -91,10 +91,6 @@ static void fillArgument(int64_t *words, const recur_launch_array &array, const 
   words[abi::PartStrideWord] = getPartStride(array, info.rank, words[abi::RowStrideWord], words[abi::ColumnStrideWord]);
   words[abi::FirstTokensWord] = argument.isKept() ? kernel.chunk : 1;
   words[abi::FirstStrideWord] = words[abi::TokenStrideWord];
-  words[abi::RowsWord] = reinterpret_cast<int64_t>(argument.rows);
-  words[abi::RowCountWord] = argument.rows ? argument.counts[0] : 0;
-  words[abi::AbsentWord] = reinterpret_cast<int64_t>(argument.absent);
-  words[abi::AbsentHeadStrideWord] = argument.rows ? argument.elements : 0;
 }
 
 /// The chunks of all sequences lie one behind another. A packed sequence begins as many chunks in as whole ones fit
@@ -114,7 +110,6 @@ static void fillLeft(int64_t *words, const recur_launch_array &array, const Call
   words[abi::PartStrideWord] = getPartStride(array, left.rank, words[abi::RowStrideWord], 1);
   words[abi::FirstTokensWord] = kernel.chunk;
   words[abi::FirstStrideWord] = chunkElements;
-  words[abi::RowsWord] = words[abi::RowCountWord] = words[abi::AbsentWord] = words[abi::AbsentHeadStrideWord] = 0;
 }
 
 void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved,
@@ -126,6 +121,18 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
     fillKept(words, resolved, left);
   else
     fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
+}
+
+void recur::runtime::fillPool(int64_t *words, const recur_launch_array &array, const Call &resolved) {
+  for (int i = 0; i < abi::poolWords; ++i)
+    words[i] = 0;
+  if (array.number >= resolved.argumentCount || !resolved.arguments[array.number].rows)
+    return;
+  const Argument &argument = resolved.arguments[array.number];
+  words[abi::RowsWord] = reinterpret_cast<int64_t>(argument.rows);
+  words[abi::RowCountWord] = argument.counts[0];
+  words[abi::AbsentWord] = reinterpret_cast<int64_t>(argument.absent);
+  words[abi::AbsentHeadStrideWord] = argument.elements;
 }
 
 void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,

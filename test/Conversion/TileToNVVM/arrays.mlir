@@ -7,21 +7,24 @@
 // CHECK: %[[LANE:.*]] = arith.remui
 // CHECK: %[[LAST:.*]] = arith.constant 2 : i32
 // CHECK: %[[NUMBER:.*]] = arith.minsi %[[LANE]], %[[LAST]] : i32
-// CHECK: %[[WORDS:.*]] = arith.muli %[[NUMBER]], %c14_i32
+// CHECK: %[[WORDS:.*]] = arith.muli %[[NUMBER]], %c10_i32
 // CHECK: %[[OWN:.*]] = llvm.getelementptr %arg0[%[[WORDS]]] : (!llvm.ptr, i32) -> !llvm.ptr, i64
 // CHECK: %[[LANES:.*]] = arith.constant 2 : i32
 // CHECK: %[[BIT:.*]] = arith.shrui %[[LANES]], %[[NUMBER]] : i32
 // CHECK: %[[HALF:.*]] = arith.trunci %[[BIT]] : i32 to i1
 // CHECK: %[[BYTES:.*]] = arith.select %[[HALF]], %c2_i64{{.*}}, %c4_i64{{.*}} : i64
-// CHECK: llvm.getelementptr %[[OWN]][36] : (!llvm.ptr) -> !llvm.ptr, i64
-// CHECK: %[[IS_POOL:.*]] = arith.cmpi ne
-// CHECK: %[[PLACE:.*]]:2 = scf.if %[[IS_POOL]] -> (i64, i64)
+// CHECK: llvm.getelementptr %arg0[26]
+// CHECK: %[[HAS_POOLS:.*]] = arith.cmpi ne
+// CHECK: %[[PLACE:.*]]:2 = scf.if %[[HAS_POOLS]] -> (i64, i64)
+// CHECK: arith.muli %[[NUMBER]], %c4_i32
+// CHECK: llvm.getelementptr %{{.*}}[57] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK: scf.if
 // CHECK: %[[ROW:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> i32
 // CHECK: %[[IS_THERE:.*]] = arith.cmpi ult, %[[ROW]]
-// CHECK: llvm.getelementptr %[[OWN]][38]
 // CHECK: arith.select %[[IS_THERE]]
 // CHECK: } else {
-// CHECK: llvm.getelementptr %[[OWN]][26]
+// CHECK: } else {
+// CHECK: llvm.getelementptr %[[OWN]][27]
 // CHECK: %[[OFFSET:.*]] = arith.muli %{{.*}}, %[[BYTES]] : i64
 // CHECK: arith.addi %[[PLACE]]#0, %[[OFFSET]] : i64
 // CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64

@@ -70,7 +70,7 @@ protected:
   static int64_t at(const void *data, int64_t bytes = 0) { return reinterpret_cast<int64_t>(data) + bytes; }
   static std::vector<int64_t> wordsOf(const FakeLaunch &launch, int array) {
     auto begin = launch.words.begin() + recur::abi::getWord(array, recur::abi::DataWord);
-    return {begin, begin + recur::abi::RowsWord};
+    return {begin, begin + recur::abi::arrayWords};
   }
   static int64_t dataOf(const FakeLaunch &launch, int array) {
     return launch.words[size_t(recur::abi::getWord(array, recur::abi::DataWord))];

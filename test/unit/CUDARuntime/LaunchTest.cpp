@@ -66,7 +66,7 @@ protected:
   }
   std::vector<int64_t> wordsOf(int launch, int array) const {
     auto begin = fakeCUDA.all[launch].words.begin() + recur::abi::getWord(array, recur::abi::DataWord);
-    return {begin, begin + recur::abi::RowsWord};
+    return {begin, begin + recur::abi::arrayWords};
   }
 
   recur_launch_array chainArrays[4] = {{0, -1, 0, 0}, {4, 0, 2, 0}, {5, 0, 2, 0}, {6, -1, 0, 0}};

@@ -45,7 +45,7 @@ protected:
   }
   std::vector<int64_t> wordsOf(int array) const {
     auto begin = fakeCUDA.words.begin() + recur::abi::getWord(array, recur::abi::DataWord);
-    return {begin, begin + recur::abi::RowsWord};
+    return {begin, begin + recur::abi::arrayWords};
   }
   static int64_t at(const void *data) { return reinterpret_cast<int64_t>(data); }
 

@@ -15,8 +15,8 @@ protected:
     call.pool_rows = 5;
   }
   std::vector<int64_t> rowsOf(int array) const {
-    auto begin = fakeCUDA.words.begin() + recur::abi::getWord(array, recur::abi::RowsWord);
-    return {begin, begin + (recur::abi::arrayWords - recur::abi::RowsWord)};
+    auto begin = fakeCUDA.words.begin() + recur::abi::getPoolWord(5, array, recur::abi::RowsWord);
+    return {begin, begin + recur::abi::poolWords};
   }
 
   int32_t rows[2] = {4, 1}, others[2] = {0, -1};
@@ -36,6 +36,11 @@ TEST_F(Pools, KernelsAreToldWhereTheRowsAre) {
   arguments[initial].data = nullptr; // all begin as the recurrence says
   ASSERT_EQ(forward(), RECUR_OK) << recur_message();
   EXPECT_THAT(rowsOf(initial), ElementsAre(0, 0, 0, 0));
+  EXPECT_EQ(fakeCUDA.words[recur::abi::PoolsWord], 1);
+  call.state_indices = call.final_indices = nullptr;
+  call.pool_rows = 0;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.words[recur::abi::PoolsWord], 0) << "and what is there of each array nobody reads";
 }
 
 TEST_F(Pools, NothingIsReadBack) {

@@ -48,7 +48,7 @@ TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
   EXPECT_THAT(fakeCUDA.all[1].grid, ElementsAre(2, 1, 2));
   EXPECT_THAT(fakeCUDA.all[1].block, ElementsAre(256, 1, 1));
   EXPECT_TRUE(fakeCUDA.all[1].isEarly);
-  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::launchWords),
+  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::PoolsWord),
               ElementsAre(2, 18, 18, 0));
   // A flag of four bytes for each chunk of each head, behind what is left.
   EXPECT_EQ(recur_workspace_size(&pair, &call), leftBytes + 256);
@@ -70,7 +70,7 @@ TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
   call.workspace_bytes = sizeof longWorkspace;
   ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
   EXPECT_THAT(fakeCUDA.all[0].grid, ElementsAre(10, 1, 1));
-  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::launchWords),
+  EXPECT_THAT(std::vector(words(0).begin() + recur::abi::UnitsWord, words(0).begin() + recur::abi::PoolsWord),
               ElementsAre(2, 30, 18, 4));
   // Of cost 20 six rounds come first, and all is done in .96 of the time that both take one behind the other: such
   // gains were none.
