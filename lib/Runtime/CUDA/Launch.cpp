@@ -1,6 +1,7 @@
 // A checked call becomes the launches of a kernel.
 #include "Runtime/CUDA/Launch.h"
 #include "ABI/LaunchWords.h"
+#include "Runtime/CUDA/InPlace.h"
 #include "Runtime/CUDA/Kept.h"
 #include "Runtime/CUDA/Loaded.h"
 #include "Runtime/CUDA/Phases.h"
@@ -86,6 +87,9 @@ static void plan(Call &resolved) {
     else if (bytes > resolved.recordBytes)
       resolved.recordBytes = bytes;
   }
+  int64_t staged = countStagedBytes(resolved);
+  if (staged < 0 || __builtin_add_overflow(resolved.recordBytes, staged, &resolved.recordBytes))
+    resolved.recordBytes = INT64_MAX;
 }
 
 recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &resolved) {
@@ -331,10 +335,14 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   }
   memcpy(words + abi::CutsWord, planCuts(number).ofClass, sizeof cuts.ofClass);
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
-  for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
-    fillWords(words + abi::getWord(i, abi::DataWord),
-              launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0}, resolved, kernel, space, behind);
-  bool hasFlags = launch.teams || launch.awaits;
+  bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
+  words[abi::PoolsWord] = pools;
+  for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i) {
+    recur_launch_array array = launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0};
+    fillWords(words + abi::getWord(i, abi::DataWord), array, resolved, kernel, space, behind);
+    if (pools)
+      fillPool(words + abi::getPoolWord(count + hasFlags, i, abi::RowsWord), array, resolved);
+  }
   words[abi::MapsWord] = fillMaps(words, *device.cuda, launch, count + hasFlags, resolved, kernel);
   if (!hasFlags)
     return;
@@ -489,6 +497,34 @@ static recur_status launchAll(const Call &resolved) {
   return RECUR_OK;
 }
 
+/// The same where states in place would be overwritten too early: these are copied first.
+static recur_status launchStaged(const Call &resolved) {
+  Device device;
+  if (recur_status status = findDevice(resolved, device))
+    return status;
+  Staged staged(resolved);
+  bool isNeeded = false;
+  for (int64_t from = 0; from < INT64_MAX;) {
+    Share share = isPacked(*resolved.call)
+                      ? findShare(resolved, device.multiprocessors, from)
+                      : Share{findKernel(resolved, device.multiprocessors, resolved.call->T), 0, INT64_MAX};
+    isNeeded |= isWanted(resolved, share) && staged.isNeeded(*share.kernel);
+    from = share.below;
+  }
+  if (!isNeeded)
+    return launchAll(resolved);
+  const Call &copies = staged.getCopies();
+  const recur_kernel_info &kernel = *chooseKernel(resolved.recurrence, RECUR_PLAN_AUTO, 0);
+  if (isInPhases(kernel))
+    return fail(RECUR_NO_PLAN,
+                "%s: the kernel writes final states before it has read all initial ones, and without one of plan step "
+                "nothing copies these; give final states memory of their own, or build with plan auto",
+                resolved.recurrence->name);
+  if (recur_status status = launchKernel(device, copies, kernel))
+    return status;
+  return launchAll(staged.getCall());
+}
+
 static recur_status execute(const Call &resolved) {
   if (resolved.sequences * resolved.heads == 0)
     return RECUR_OK;
@@ -507,7 +543,7 @@ static recur_status execute(const Call &resolved) {
                   "%s: kept states are float32, and on a GPU a kernel that begins with one takes '%s' in 16 bits; keep "
                   "those before every token (kept_interval 1), by plan step, or build with the state in f32",
                   resolved.recurrence->name, info.name);
-  return goesByRows ? runByRows(resolved, launchAll) : launchAll(resolved);
+  return goesByRows ? runByRows(resolved, launchAll) : launchStaged(resolved);
 }
 
 const Machine recur::runtime::cudaDevice = {canRun, refuse, plan, execute, nullptr, checkPools};
