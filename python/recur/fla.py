@@ -15,7 +15,7 @@ import inspect
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import define
 from .errors import ArgumentError
@@ -98,6 +98,28 @@ def _share(call: str, offsets: Any, context: Any) -> Any:
     return context
 
 
+class Rows(NamedTuple):
+    """In place of whether final states are given: initial states are pools, which have the final ones afterwards, as
+    :mod:`recur.serving` calls with them. Without indices they are the sequences' own."""
+
+    states: Any = None
+    finals: Any = None
+    out: Any = None  # an array that the output is written to
+
+
+def _serve(
+    recurrence: Recurrence, arrays: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, offsets: Any, transposed: bool
+) -> tuple[Any, Mapping[str, Any]]:
+    """The output, and the pools by their names."""
+    if isinstance(offsets, Context):
+        raise ArgumentError(f"{recurrence.name}: with cp_context there are no pools of states")
+    given = {state: array for state, array in pools.items() if array is not None}
+    own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
+    if rows.states is not None:
+        return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
+    return recurrence(**arrays, initial=given, final=given, **own)[0], given
+
+
 def _widen(state: Any) -> Any:
     """States are float32."""
     if state is None or str(state.dtype).endswith("float32"):
@@ -109,15 +131,17 @@ def _run(
     name: str,
     given: Mapping[str, Any],
     initial: Mapping[str, Any],
-    final: bool,
+    final: bool | Rows,
     offsets: Any,
     transposed: bool = False,
     options: Mapping[str, bool] | None = None,
     **consts: float | None,
 ) -> tuple[Any, Mapping[str, Any]]:
-    """The output, and the states by their names, which are None where they are not asked for."""
+    """The output, and the states by their names, which are None where they are not asked for, and pools where ``final`` says rows."""
     recurrence = _define(name, given, options or {}, consts)
     arrays = {value: array for value, array in given.items() if array is not None}
+    if isinstance(final, Rows):
+        return _serve(recurrence, arrays, initial, final, offsets, transposed)
     states = {state: _widen(array) for state, array in initial.items() if array is not None}
     shared: dict[str, Any] = {}
     if isinstance(offsets, Context):
@@ -136,7 +160,7 @@ def _call(
     name: str,
     given: Mapping[str, Any],
     initial: Any,
-    final: bool,
+    final: bool | Rows,
     offsets: Any,
     transposed: bool = False,
     options: Mapping[str, bool] | None = None,
@@ -145,6 +169,13 @@ def _call(
     """The same of the state S alone."""
     output, states = _run(name, given, {"S": initial}, final, offsets, transposed, options, **consts)
     return output, states["S"]
+
+
+def run_on_rows(
+    name: str, given: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, options: Mapping[str, bool]
+) -> tuple[Any, Mapping[str, Any]]:
+    """The call of that text on pools, of sequences of as many tokens each."""
+    return _run(name, given, pools, rows, None, options=options)
 
 
 _CHUNK = 64  # tokens between the states on the way, as that library has them
@@ -380,6 +411,8 @@ def _call_preconditioned(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The preconditioner's state is one of each group of heads there, and one of each head in the recurrence."""
     share = given["v"].shape[2] // given["k"].shape[2]
+    if share != 1 and isinstance(final, Rows):
+        raise ArgumentError(f"{name}: in a pool the preconditioner has a state of each head; repeat queries and keys for their heads")
     is_number = isinstance(log_atk_scale, (int, float))
     if not is_number:
         given["log_atk_scale"] = _spread(_flatten(log_atk_scale), share, 0)

@@ -311,6 +311,27 @@ recurrence mesa_net {
   output o: [V] = cg(G, query, ridge = lamb, iterations = iterations) @ S
 }
 """,
+    "selective_state": """
+recurrence selective_state {
+  dim P, N
+  shared input B: [N], C: [N]
+  input x: [P], dt: [P]
+  input z: [P]                                          # with z
+  param A: [P, N]
+  param dt_bias: [P]                                    # with dt_bias
+  param D: [P]                                          # with D
+  state S: [P, N]
+  let given = dt + dt_bias                              # with dt_bias
+  let given = dt                                        # without dt_bias
+  let step = softplus(given)                            # with softplus
+  let step = given                                      # without softplus
+  S = exp(outer(step, ones(N)) * A) * S + outer(step * x, B)
+  let read = S @ C + D * x                              # with D
+  let read = S @ C                                      # without D
+  output y: [P] = read * silu(z)                        # with z
+  output y: [P] = read                                  # without z
+}
+""",
     "mamba_scan": """
 recurrence mamba_scan {
   dim K, V

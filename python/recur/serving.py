@@ -1,0 +1,283 @@
+"""The calls that servers have, with the names and the arguments of vLLM's and SGLang's operators, on pools of states.
+
+``initial_state`` is the pool, ``[N, H, K, V]`` or with ``state_v_first`` ``[N, H, V, K]``, in float32 or 16 bits, and ``ssm_state_indices`` the row of
+each sequence: states are read and written there. A negative index has no row: the sequence begins with zeros, and its state is written
+nowhere. Without indices the rows are the sequences', in their order. Inputs are ``[B, T, H, ...]``, or ``[1, T, H, ...]`` with ``cu_seqlens``; so these
+calls take prompts, single tokens, and both in one.
+
+Each ``fused_recurrent_*`` of :mod:`recur.fla` is here, on a pool: the recurrences are the same. See :mod:`recur.pools` for what is checked
+and what may be relied on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from . import fla
+from .errors import ArgumentError
+
+#: The calls of :mod:`recur.fla` that take a pool here, by their names there.
+_FAMILY = (
+    "fused_recurrent_comba", "fused_recurrent_delta_rule", "fused_recurrent_gdn2", "fused_recurrent_gla", "fused_recurrent_kda",
+    "fused_recurrent_momentum_delta_rule", "fused_recurrent_precond_gated_delta_rule", "fused_recurrent_precond_kda",
+    "fused_recurrent_rwkv7", "fused_recurrent_simple_gla",
+)  # fmt: skip
+
+__all__ = [
+    *_FAMILY,
+    "fused_recurrent_gated_delta_rule",
+    "fused_recurrent_gated_delta_rule_packed_decode",
+    "fused_recurrent_gated_delta_rule_update",
+    "fused_sigmoid_gating_delta_rule_update",
+    "selective_state_update",
+]
+
+
+def _find_rows(call: str, pool: Any, indices: Any, in_place: bool, accepted: Any = None, out: Any = None) -> fla.Rows:
+    """Which rows of the pool the call's sequences have."""
+    if pool is None or isinstance(pool, tuple) and any(one is None for one in pool):
+        raise ArgumentError(f"{call} reads and writes states in a pool, which initial_state is; recur.fla.{call} begins without one")
+    if not in_place:
+        raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
+    if accepted is not None or (indices is not None and indices.ndim != 1):
+        raise ArgumentError(f"{call}: a sequence has one row, which ssm_state_indices [sequences] says; num_accepted_tokens is not taken")
+    return fla.Rows(indices, out=out)
+
+
+def fused_recurrent_gated_delta_rule(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any = None,
+    scale: float | None = None,
+    initial_state: Any = None,
+    inplace_final_state: bool = True,
+    cu_seqlens: Any = None,
+    ssm_state_indices: Any = None,
+    num_accepted_tokens: Any = None,
+    use_qk_l2norm_in_kernel: bool = False,
+    *,
+    state_v_first: bool = False,
+) -> tuple[Any, Any]:
+    """Gated DeltaNet, with vLLM's arguments: a decay ``g``, in log space, and a strength ``beta``, or one of 1, per token and head. Gives
+    the output, and the pool."""
+    rows = _find_rows("fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens)
+    return fla.fused_recurrent_gated_delta_rule(
+        q, k, v, g, beta=beta, scale=scale, initial_state=initial_state, output_final_state=rows,  # type: ignore[arg-type]
+        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    )  # fmt: skip
+
+
+def fused_recurrent_gated_delta_rule_update(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    beta: Any = None,
+    scale: float | None = None,
+    initial_state_source: Any = None,
+    initial_state_indices: Any = None,
+    cu_seqlens: Any = None,
+    use_qk_l2norm_in_kernel: bool = False,
+    disable_state_update: bool = False,
+    *,
+    state_v_first: bool = False,
+) -> Any:
+    """The same with SGLang's arguments: gives the output alone. With ``disable_state_update`` nothing is written."""
+    rows = _find_rows("fused_recurrent_gated_delta_rule_update", initial_state_source, initial_state_indices, True)
+    if disable_state_update:
+        if initial_state_indices is None:
+            raise ArgumentError("fused_recurrent_gated_delta_rule_update: disable_state_update needs initial_state_indices")
+        rows = rows._replace(finals=initial_state_indices * 0 - 1)
+    o, _ = fla.fused_recurrent_gated_delta_rule(
+        q, k, v, g, beta=beta, scale=scale, initial_state=initial_state_source, output_final_state=rows,  # type: ignore[arg-type]
+        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    )  # fmt: skip
+    return o
+
+
+def _by_token(array: Any, v: Any) -> Any:
+    """Gates ``[tokens, H]``, as models have them, as ``[B, T, H]``."""
+    return array.reshape(v.shape[0], v.shape[1], *array.shape[-1:]) if array.ndim == 2 else array
+
+
+def _check_softplus(call: str, slope: float, threshold: float) -> None:
+    """Beyond the threshold a softplus is its argument, which it is in 16 bits anyway."""
+    if slope != 1.0 or threshold < 20.0:
+        raise ArgumentError(f"{call}: the softplus is log(1 + exp(x)); one of the slope {slope} and the threshold {threshold} is not taken")
+
+
+def fused_sigmoid_gating_delta_rule_update(
+    *,
+    A_log: Any,
+    a: Any,
+    b: Any,
+    dt_bias: Any,
+    q: Any,
+    k: Any,
+    v: Any,
+    beta: float = 1.0,
+    threshold: float = 20.0,
+    softplus_beta: float = 1.0,
+    softplus_threshold: float = 20.0,
+    scale: float | None = None,
+    initial_state: Any = None,
+    initial_state_source: Any = None,
+    inplace_final_state: bool = True,
+    cu_seqlens: Any = None,
+    ssm_state_indices: Any = None,
+    initial_state_indices: Any = None,
+    num_accepted_tokens: Any = None,
+    use_qk_l2norm_in_kernel: bool = False,
+    state_v_first: bool = False,
+) -> Any:
+    """Gated DeltaNet with its gates: the decay is ``-exp(A_log) * softplus(a + dt_bias)``, the strength ``sigmoid(b)``. vLLM and SGLang have
+    these arguments in different orders, so that they are given by name; as vLLM has them the result is the output and the pool, and with
+    ``initial_state_source``, SGLang's word, the output alone."""
+    call = "fused_sigmoid_gating_delta_rule_update"
+    _check_softplus(call, beta, threshold)
+    _check_softplus(call, softplus_beta, softplus_threshold)
+    pool = initial_state if initial_state_source is None else initial_state_source
+    indices = ssm_state_indices if initial_state_indices is None else initial_state_indices
+    rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens)
+    results = fla.fused_recurrent_gated_delta_rule(
+        q, k, v, _by_token(a, v), beta=_by_token(b, v), scale=scale, initial_state=pool, output_final_state=rows,  # type: ignore[arg-type]
+        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=True, A_log=A_log, dt_bias=dt_bias,
+        use_beta_sigmoid_in_kernel=True, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    )  # fmt: skip
+    return results if initial_state_source is None else results[0]
+
+
+def fused_recurrent_gated_delta_rule_packed_decode(
+    mixed_qkv: Any,
+    a: Any,
+    b: Any,
+    A_log: Any,
+    dt_bias: Any,
+    scale: float,
+    initial_state: Any,
+    out: Any,
+    ssm_state_indices: Any,
+    use_qk_l2norm_in_kernel: bool = False,
+    *,
+    state_v_first: bool = False,
+) -> tuple[Any, Any]:
+    """One token of each sequence, with queries, keys and values as the projection leaves them, ``[B, 2 * H * K + HV * V]``, and the
+    gates of :func:`fused_sigmoid_gating_delta_rule_update`. ``out`` is ``[B, 1, HV, V]``. Gives it, and the pool."""
+    call = "fused_recurrent_gated_delta_rule_packed_decode"
+    rows = _find_rows(call, initial_state, ssm_state_indices, True, out=out)
+    heads, first, second = initial_state.shape[1:]
+    K, V = (second, first) if state_v_first else (first, second)
+    B, width = mixed_qkv.shape
+    groups, rest = divmod(width - heads * V, 2 * K)
+    if rest or groups < 1 or heads % groups:
+        raise ArgumentError(
+            f"{call}: mixed_qkv has {width} numbers a token, which are not 2 * H * K + HV * V for the pool's HV = {heads}, K = {K} and V = {V}; "
+            f"state_v_first={not state_v_first} takes the pool's last sides the other way round"
+        )
+    q, k, v = (
+        mixed_qkv[:, begin : begin + count * size].reshape(B, 1, count, size)
+        for begin, count, size in ((0, groups, K), (groups * K, groups, K), (2 * groups * K, heads, V))
+    )
+    return fla.fused_recurrent_gated_delta_rule(
+        q, k, v, _by_token(a, v), beta=_by_token(b, v), scale=scale, initial_state=initial_state, output_final_state=rows,  # type: ignore[arg-type]
+        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=True, A_log=A_log, dt_bias=dt_bias,
+        use_beta_sigmoid_in_kernel=True, state_v_first=state_v_first,
+    )  # fmt: skip
+
+
+def _strides(array: Any) -> tuple[int, ...]:
+    """In elements, of whichever library."""
+    if callable(getattr(array, "stride", None)):
+        return tuple(array.stride())
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def _is_one(array: Any, sides: int) -> bool:
+    """Whether all elements along the last sides are the same, as those of an expanded array are."""
+    return array is None or all(stride == 0 or size == 1 for stride, size in zip(_strides(array)[-sides:], array.shape[-sides:]))
+
+
+def selective_state_update(
+    state: Any,
+    x: Any,
+    dt: Any,
+    A: Any,
+    B: Any,
+    C: Any,
+    D: Any = None,
+    z: Any = None,
+    dt_bias: Any = None,
+    dt_softplus: bool = False,
+    state_batch_indices: Any = None,
+    dst_state_batch_indices: Any = None,
+    pad_slot_id: int = -1,
+    out: Any = None,
+    num_accepted_tokens: Any = None,
+    cu_seqlens: Any = None,
+) -> Any:
+    """One token of each sequence of Mamba or Mamba-2, with the arguments of its package and of vLLM: ``state`` is the pool ``[N, H, P, S]``,
+    ``x``, ``dt`` and ``z`` are ``[B, H, P]``, ``A`` is ``[H, P, S]``, ``B`` and ``C`` are ``[B, G, S]``, ``D`` and ``dt_bias`` are ``[H, P]``; without heads all of it
+    lacks the side ``H``. Where ``A``, ``dt`` and ``dt_bias`` are expanded from one number of each head it is Mamba-2, whose kernel is the
+    faster one. A state goes to the row ``dst_state_batch_indices``, where that is given. Gives the output."""
+    call = "selective_state_update"
+    if num_accepted_tokens is not None or cu_seqlens is not None:
+        raise ArgumentError(f"{call}: it is one token of each sequence; num_accepted_tokens and cu_seqlens are not taken")
+    if pad_slot_id >= 0:
+        raise ArgumentError(f"{call}: a negative index has no row, and pad_slot_id is {pad_slot_id}")
+    if state_batch_indices is None and dst_state_batch_indices is not None:
+        raise ArgumentError(f"{call}: dst_state_batch_indices needs state_batch_indices")
+    has_heads = state.ndim == 4
+
+    def with_heads(array: Any, side: int) -> Any:
+        return array if array is None or has_heads else array[(slice(None),) * side + (None,)]
+
+    def of_token(array: Any) -> Any:
+        return None if array is None else array[:, None]
+
+    pool = with_heads(state, 1)
+    x, dt, z, B, C = (with_heads(array, 1) for array in (x, dt, z, B, C))
+    A, D, dt_bias = (with_heads(array, 0) for array in (A, D, dt_bias))
+    rows = fla.Rows(state_batch_indices, dst_state_batch_indices, None if out is None else of_token(with_heads(out, 1)))
+    given = {"B": of_token(B), "C": of_token(C), "x": of_token(x), "dt": of_token(dt), "z": of_token(z), "A": A, "dt_bias": dt_bias, "D": D}
+    options = {"softplus": dt_softplus}
+    if _is_one(A, 2) and _is_one(dt, 1) and _is_one(dt_bias, 1):
+        given |= {"dt": of_token(dt[..., 0]), "A": A[:, 0, 0], "dt_bias": None if dt_bias is None else dt_bias[:, 0]}
+        if D is not None and _is_one(D, 1):
+            given["D"] = D[:, 0]
+        y, _ = fla.run_on_rows("mamba_scan", given, {"S": pool}, rows, {**options, "channels": given["D"] is not None and given["D"].ndim == 2})
+    else:
+        y, _ = fla.run_on_rows("selective_state", given, {"S": pool}, rows, options)
+    y = y[:, 0]
+    return y if has_heads else y[:, 0]
+
+
+def _make(name: str) -> Callable[..., Any]:
+    """A call of :mod:`recur.fla` on a pool: with what says its rows in place of whether the final state is given."""
+    function = getattr(fla, name)
+    known = inspect.signature(function)
+    extras = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None}
+
+    def call(*arrays: Any, **named: Any) -> Any:
+        chosen = {word: named.pop(word, default) for word, default in extras.items()}
+        if "output_final_state" in named:
+            raise ArgumentError(f"{name}: states stay in the pool; leave output_final_state out")
+        bound = known.bind(*arrays, **named)
+        bound.arguments["output_final_state"] = _find_rows(
+            name, bound.arguments.get("initial_state"), chosen["ssm_state_indices"], chosen["inplace_final_state"], chosen["num_accepted_tokens"]
+        )
+        return function(*bound.args, **bound.kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""As :func:`recur.fla.{name}`, on the pool ``initial_state``, at the rows ``ssm_state_indices``. Gives the output, and the pool."""
+    parameters = [parameter for word, parameter in known.parameters.items() if word != "output_final_state"]
+    added = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default) for word, default in extras.items()]
+    call.__signature__ = known.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+    return call
+
+
+for _name in _FAMILY:
+    globals()[_name] = _make(_name)

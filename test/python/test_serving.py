@@ -1,0 +1,224 @@
+"""Servers' calls on pools, against the same calls whose states are their own."""
+
+import inspect
+
+import numpy
+import pytest
+from conftest import FLOAT, error_of
+
+import recur
+from recur import fla, serving
+
+N, T, H, K, V, ROWS = 3, 5, 4, 8, 6, 9
+ROW = numpy.array([7, 0, 4], numpy.int32)
+random = numpy.random.default_rng(3)
+
+
+def normal(*shape):
+    return random.standard_normal(shape).astype(FLOAT)
+
+
+def unit(*shape):
+    drawn = normal(*shape)
+    return drawn / numpy.linalg.norm(drawn, axis=-1, keepdims=True)
+
+
+def gate(*shape):
+    return -abs(normal(*shape)) / 4
+
+
+def share(*shape):
+    return random.uniform(0.2, 0.8, shape).astype(FLOAT)
+
+
+def draw(tokens=T):
+    return {
+        "q": unit(N, tokens, 2, K), "k": unit(N, tokens, 2, K), "v": normal(N, tokens, H, V), "g": gate(N, tokens, H), "beta": share(N, tokens, H),
+    }  # fmt: skip
+
+
+def expect(call, given, pool, own, **options):
+    """What the call gives and leaves, where `own` is the same of states of the sequences' own."""
+    start = pool.copy()
+    o, S = own(**given, initial_state=start[ROW], output_final_state=True)[:2]
+    got = call(**given, **options)
+    output = got[0] if isinstance(got, tuple) else got
+    assert error_of(output, o) < 1e-6
+    start[ROW] = S
+    assert error_of(pool, start) < 1e-6
+    return got
+
+
+def test_the_gated_delta_rule():
+    pool = normal(ROWS, H, K, V)
+    got = expect(
+        lambda **given: serving.fused_recurrent_gated_delta_rule(**given, initial_state=pool, ssm_state_indices=ROW, use_qk_l2norm_in_kernel=True),
+        draw(), pool, lambda **given: fla.fused_recurrent_gated_delta_rule(**given, use_qk_l2norm_in_kernel=True),
+    )  # fmt: skip
+    assert got[1] is pool
+
+
+def test_states_with_values_first():
+    pool = normal(ROWS, H, V, K)
+    expect(
+        lambda **given: serving.fused_recurrent_gated_delta_rule(**given, initial_state=pool, ssm_state_indices=ROW, state_v_first=True),
+        draw(), pool, lambda **given: fla.fused_recurrent_gated_delta_rule(**given, state_v_first=True),
+    )  # fmt: skip
+
+
+def test_packed_prompts():
+    pool, offsets = normal(ROWS, H, K, V), numpy.array([0, 2, 2, T])
+    given = {name: array[:1] for name, array in draw().items()}
+    expect(
+        lambda **given: serving.fused_recurrent_gated_delta_rule(**given, initial_state=pool, ssm_state_indices=ROW, cu_seqlens=offsets),
+        given, pool, lambda **given: fla.fused_recurrent_gated_delta_rule(**given, cu_seqlens=offsets),
+    )  # fmt: skip
+
+
+def test_without_indices_the_rows_are_the_sequences():
+    given, states = draw(), normal(N, H, K, V)
+    o, S = fla.fused_recurrent_gated_delta_rule(**given, initial_state=states, output_final_state=True)
+    got, pool = serving.fused_recurrent_gated_delta_rule(**given, initial_state=states)
+    assert pool is states and numpy.array_equal(got, o) and numpy.array_equal(states, S)
+
+
+def test_the_update_of_another_server():
+    pool = normal(ROWS, H, K, V)
+    before = pool.copy()
+    given = draw(1)
+    tried = serving.fused_recurrent_gated_delta_rule_update(
+        **given, initial_state_source=pool, initial_state_indices=ROW, disable_state_update=True
+    )
+    assert numpy.array_equal(pool, before)
+    o = expect(
+        lambda **given: serving.fused_recurrent_gated_delta_rule_update(**given, initial_state_source=pool, initial_state_indices=ROW),
+        given, pool, fla.fused_recurrent_gated_delta_rule,
+    )  # fmt: skip
+    assert numpy.array_equal(o, tried)
+
+
+@pytest.mark.parametrize("words", [
+    {"pool": "initial_state", "rows": "ssm_state_indices"}, {"pool": "initial_state_source", "rows": "initial_state_indices"},
+])  # fmt: skip
+def test_gates_in_the_kernel_and_what_a_projection_leaves(words):
+    given, A_log, dt_bias = draw(1), normal(H) / 4, normal(H)
+    a, b = normal(N, H), normal(N, H)
+    qkv = {name: given[name] for name in ("q", "k", "v")}
+    decay = -numpy.exp(A_log) * numpy.log1p(numpy.exp(a + dt_bias))
+    own = {**qkv, "g": decay[:, None], "beta": (1 / (1 + numpy.exp(-b)))[:, None]}
+    start = normal(ROWS, H, K, V)
+    o, S = fla.fused_recurrent_gated_delta_rule(**own, initial_state=start[ROW], output_final_state=True)
+    pool = start.copy()
+    got = serving.fused_sigmoid_gating_delta_rule_update(
+        A_log=A_log, a=a, b=b, dt_bias=dt_bias, **qkv, **{words["pool"]: pool, words["rows"]: ROW}
+    )
+    got = got[0] if isinstance(got, tuple) else got
+    assert error_of(got, o) < 1e-5 and error_of(pool[ROW], S) < 1e-5
+    pool, out = start.copy(), numpy.zeros((N, 1, H, V), FLOAT)
+    mixed = numpy.concatenate([array.reshape(N, -1) for array in qkv.values()], 1)
+    got, same = serving.fused_recurrent_gated_delta_rule_packed_decode(mixed, a, b, A_log, dt_bias, K**-0.5, pool, out, ROW)
+    assert got is out and same is pool and error_of(out, o) < 1e-5 and error_of(pool[ROW], S) < 1e-5
+    with pytest.raises(recur.ArgumentError, match="mixed_qkv has 55 numbers a token"):
+        serving.fused_recurrent_gated_delta_rule_packed_decode(mixed[:, :55], a, b, A_log, dt_bias, 1.0, pool, out, ROW)
+
+
+FAMILY = {
+    "delta_rule": lambda: {"q": unit(N, T, 2, K), "k": unit(N, T, 2, K), "v": normal(N, T, H, V), "beta": share(N, T, H)},
+    "kda": lambda: {"q": unit(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V), "g": gate(N, T, H, K), "beta": share(N, T, H)},
+    "gdn2": lambda: {
+        "q": unit(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V), "g": gate(N, T, H, K), "b": share(N, T, H, K), "w": share(N, T, H, V),
+    },
+    "gla": lambda: {"q": unit(N, T, 2, K), "k": unit(N, T, 2, K), "v": normal(N, T, H, V), "gk": gate(N, T, H, K)},
+    "simple_gla": lambda: {"q": unit(N, T, 2, K), "k": unit(N, T, 2, K), "v": normal(N, T, H, V), "g": gate(N, T, H)},
+    "rwkv7": lambda: {
+        "r": unit(N, T, H, K), "w": gate(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V), "a": -unit(N, T, H, K), "b": unit(N, T, H, K) / 2,
+    },
+    "comba": lambda: {
+        "q": unit(N, T, H, K), "k": unit(N, T, H, K), "p": unit(N, T, H, K), "v": normal(N, T, H, V), "g": gate(N, T, H), "beta": share(N, T, H),
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_each_recurrence_of_the_family(name):
+    pool = normal(ROWS, H, K, V)
+    served, own = (getattr(module, f"fused_recurrent_{name}") for module in (serving, fla))
+    got = expect(lambda **given: served(**given, initial_state=pool, ssm_state_indices=ROW), FAMILY[name](), pool, own)
+    assert got[1] is pool
+
+
+def test_two_states_are_two_pools():
+    given = {"q": unit(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V), "log_alpha": gate(N, T, H), "log_mu": gate(N, T, H), "beta": share(N, T, H)}
+    pools = normal(ROWS, H, K, V), normal(ROWS, H, K, V)
+    start = tuple(pool[ROW] for pool in pools)
+    o, last = fla.fused_recurrent_momentum_delta_rule(**given, initial_state=start, output_final_state=True)
+    got, _ = serving.fused_recurrent_momentum_delta_rule(**given, initial_state=pools, ssm_state_indices=ROW)
+    assert error_of(got, o) < 1e-6 and all(error_of(pool[ROW], state) < 1e-6 for pool, state in zip(pools, last))
+
+
+def loop_over_channels(state, x, dt, A, B, C, D, z, dt_bias):
+    step = numpy.log1p(numpy.exp((dt + dt_bias).astype(float)))
+    group = numpy.repeat(B, x.shape[1] // B.shape[1], 1), numpy.repeat(C, x.shape[1] // C.shape[1], 1)
+    state = numpy.exp(step[..., None] * A) * state + (step * x)[..., None] * group[0][:, :, None]
+    y = (state * group[1][:, :, None]).sum(-1) + D * x
+    return y * z / (1 + numpy.exp(-z)), state
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_update_of_mamba(tied):
+    P, S = 6, 8
+    x, z, B, C = normal(N, H, P), normal(N, H, P), normal(N, 2, S), normal(N, 2, S)
+
+    def spread(array, *sides):
+        return numpy.broadcast_to(array[(...,) + (None,) * len(sides)], (*array.shape, *sides))
+
+    if tied:
+        dt, A, D, dt_bias = spread(normal(N, H), P), spread(-share(H), P, S), spread(normal(H), P), spread(normal(H), P)
+    else:
+        dt, A, D, dt_bias = normal(N, H, P), -share(H, P, S), normal(H, P), normal(H, P)
+    pool = normal(ROWS, H, P, S)
+    y, last = loop_over_channels(pool[ROW], x, dt, A, B, C, D, z, dt_bias)
+    for finals in (None, numpy.array([1, 2, 3], numpy.int32)):
+        own, out = pool.copy(), numpy.zeros_like(x)
+        got = serving.selective_state_update(
+            own, x, dt, A, B, C, D, z, dt_bias, dt_softplus=True, state_batch_indices=ROW, dst_state_batch_indices=finals, out=out
+        )
+        assert error_of(got, y) < 2e-5 and error_of(out, y) < 2e-5
+        assert error_of(own[ROW if finals is None else finals], last) < 2e-5
+
+
+def test_the_update_of_mamba_without_heads():
+    P, S = 6, 8
+    x, dt, B, C, A, D = normal(N, P), normal(N, P), normal(N, S), normal(N, S), -share(P, S), normal(P)
+    pool = normal(ROWS, P, S)
+    state = numpy.exp(dt[..., None] * A) * pool[ROW] + (dt * x)[..., None] * B[:, None]
+    y = (state * C[:, None]).sum(-1) + D * x
+    assert error_of(serving.selective_state_update(pool, x, dt, A, B, C, D, state_batch_indices=ROW), y) < 1e-5
+    assert error_of(pool[ROW], state) < 1e-5
+
+
+def test_a_negative_index_has_no_row():
+    pool, given = normal(ROWS, H, K, V), draw(1)
+    before = pool.copy()
+    o, _ = serving.fused_recurrent_gated_delta_rule(**given, initial_state=pool, ssm_state_indices=numpy.full(N, -1, numpy.int32))
+    assert numpy.array_equal(pool, before) and error_of(o, fla.fused_recurrent_gated_delta_rule(**given)[0]) < 1e-6
+
+
+def test_mistakes():
+    pool, given = normal(ROWS, H, K, V), draw(1)
+
+    def refuse(match, call=serving.fused_recurrent_gated_delta_rule, **options):
+        with pytest.raises(recur.ArgumentError, match=match):
+            call(**{**given, "initial_state": pool, "ssm_state_indices": ROW, **options})
+
+    refuse("reads and writes states in a pool, which initial_state is", initial_state=None)
+    refuse("states are written in place; for others gather the rows", inplace_final_state=False)
+    refuse("num_accepted_tokens is not taken", num_accepted_tokens=ROW)
+    refuse("a sequence has one row, which ssm_state_indices .sequences. says", ssm_state_indices=ROW[:, None])
+    refuse("state_indices.2. is 9, and the pools have 9 rows", ssm_state_indices=numpy.array([0, 1, 9], numpy.int32))
+    kda = FAMILY["kda"]()
+    with pytest.raises(recur.ArgumentError, match="leave output_final_state out"):
+        serving.fused_recurrent_kda(**kda, initial_state=pool, ssm_state_indices=ROW, output_final_state=True)
+    with pytest.raises(recur.ArgumentError, match="a negative index has no row, and pad_slot_id is 0"):
+        serving.selective_state_update(pool, *[None] * 5, pad_slot_id=0)
+    assert "ssm_state_indices" in inspect.signature(serving.fused_recurrent_kda).parameters
