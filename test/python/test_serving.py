@@ -4,7 +4,7 @@ import inspect
 
 import numpy
 import pytest
-from conftest import FLOAT, error_of
+from conftest import FLOAT, ROOT, error_of
 
 import recur
 from recur import fla, serving
@@ -222,3 +222,17 @@ def test_mistakes():
     with pytest.raises(recur.ArgumentError, match="a negative index has no row, and pad_slot_id is 0"):
         serving.selective_state_update(pool, *[None] * 5, pad_slot_id=0)
     assert "ssm_state_indices" in inspect.signature(serving.fused_recurrent_kda).parameters
+
+
+@pytest.mark.parametrize("rows, quantum", [(2, 3), (4, 2), (9, 8)])
+def test_a_server_gives_each_request_the_answer_that_it_has_alone(monkeypatch, rows, quantum):
+    """Of examples/serve.py: whatever else is in its batches, and however often it gives its row back."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import serve
+
+    prefix, requests = [5, 3, 8], serve.draw_requests(7)
+    server = serve.Server(rows, prefix, quantum)
+    server.serve([requests[:4], [], requests[4:]])
+    assert (server.evictions > 0) == (rows < 9) and sorted(server.free) == list(range(1, rows))
+    for request in requests:
+        assert len(request.answer) == request.wanted and request.answer == serve.answer_alone(request, prefix)

@@ -1,0 +1,197 @@
+"""A server in one file: requests come and go while a small hybrid model decodes all of them together.
+
+The model has two layers with a memory of fixed size, the gated delta rule, and one of attention between them; its weights are random, so
+that what it says means nothing. What is shown is how a server goes about it. Each memory has one pool of states, with a row for each
+request. Every step is one call on packed sequences: new requests bring their whole prompt, the others one token each. All requests begin with the
+same words, whose states are computed once: a new request reads their row, and writes its own. Where others wait, a request that has
+had its turn gives its row back, and comes in again later with all that it has so far.
+
+    python examples/serve.py [--requests N] [--rows N]
+
+Prints what the steps did, and holds every answer against that of the request decoded alone. It needs NumPy alone.
+"""
+
+import argparse
+import collections
+import dataclasses
+
+import numpy
+
+import recur
+
+WORDS, WIDTH, HEADS, SIZE, MOST = 96, 64, 4, 16, 256  # the vocabulary, a token's numbers, heads and their size, tokens of a request
+GDN = recur.library.gated_delta_net
+
+
+def norm(x):
+    return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+
+
+def unit(x):
+    return x / numpy.sqrt((x * x).sum(-1, keepdims=True) + 1e-6)
+
+
+def sigmoid(x):
+    return 1 / (1 + numpy.exp(-x))
+
+
+class Memory:
+    """The gated delta rule, with the states of all requests in a pool."""
+
+    def __init__(self, random, rows):
+        self.given = random.standard_normal((WIDTH, HEADS * (3 * SIZE + 2))).astype(numpy.float32) / WIDTH**0.5
+        self.back = random.standard_normal((HEADS * SIZE, WIDTH)).astype(numpy.float32) / WIDTH**0.5
+        self.pool = numpy.zeros((rows, HEADS, SIZE, SIZE), numpy.float32)
+
+    def __call__(self, x, batch):
+        parts = (norm(x) @ self.given).reshape(1, len(x), HEADS, -1)
+        q, k, v = (parts[..., i * SIZE : (i + 1) * SIZE].copy() for i in range(3))
+        g, beta = -numpy.log1p(numpy.exp(parts[..., -2])) / 4, sigmoid(parts[..., -1])
+        o = GDN(
+            unit(q), unit(k), v, g, beta, offsets=batch.offsets, pool=self.pool, state_indices=batch.reads, final_indices=batch.writes
+        )
+        return x + o.reshape(len(x), -1) @ self.back
+
+
+class Attention:
+    """What softmax attention keeps of each request grows with it: keys and values of all its tokens, in its row."""
+
+    def __init__(self, random, rows):
+        self.given = random.standard_normal((WIDTH, 3 * WIDTH)).astype(numpy.float32) / WIDTH**0.5
+        self.back = random.standard_normal((WIDTH, WIDTH)).astype(numpy.float32) / WIDTH**0.5
+        self.kept = numpy.zeros((rows, MOST, 2, HEADS, SIZE), numpy.float32)
+
+    def __call__(self, x, batch):
+        q, k, v = ((norm(x) @ self.given).reshape(len(x), 3, HEADS, SIZE)[:, i] for i in range(3))
+        o = numpy.empty_like(q)
+        for begin, end, read, write, before in batch.sequences():
+            if read != write and read >= 0:
+                self.kept[write, :before] = self.kept[read, :before]
+            self.kept[write, before : before + end - begin] = numpy.stack([k[begin:end], v[begin:end]], 1)
+            for token in range(begin, end):
+                keys, values = self.kept[write, : before + token - begin + 1].swapaxes(0, 1)
+                weight = numpy.exp(numpy.einsum("thk,hk->th", keys, q[token]) / SIZE**0.5)
+                o[token] = numpy.einsum("th,thv->hv", weight / weight.sum(0), values)
+        return x + o.reshape(len(x), -1) @ self.back
+
+
+@dataclasses.dataclass
+class Batch:
+    """The sequences of a call: their tokens lie one behind another."""
+
+    offsets: numpy.ndarray
+    reads: numpy.ndarray  # the row that a sequence begins with, less than 0: with nothing
+    writes: numpy.ndarray
+    before: list[int]  # how many tokens the row that it reads has seen
+
+    def sequences(self):
+        return zip(self.offsets[:-1], self.offsets[1:], self.reads, self.writes, self.before)
+
+
+class Model:
+    def __init__(self, rows, seed=0):
+        random = numpy.random.default_rng(seed)
+        self.words = random.standard_normal((WORDS, WIDTH)).astype(numpy.float32)
+        self.layers = [Memory(random, rows), Attention(random, rows), Memory(random, rows)]
+
+    def __call__(self, pieces):
+        """The next word of each sequence. A piece has its tokens, the rows that it reads and writes, and what it has seen before."""
+        tokens, reads, writes, before = zip(*pieces)
+        offsets = numpy.concatenate([[0], numpy.cumsum([len(own) for own in tokens])])
+        batch = Batch(offsets, numpy.array(reads, numpy.int32), numpy.array(writes, numpy.int32), list(before))
+        x = self.words[numpy.concatenate(tokens)]
+        for layer in self.layers:
+            x = layer(x, batch)
+        return [int(word) for word in (norm(x[offsets[1:] - 1]) @ self.words.T).argmax(-1)]
+
+
+@dataclasses.dataclass
+class Request:
+    prompt: list[int]
+    wanted: int  # how many words
+    answer: list[int] = dataclasses.field(default_factory=list)
+    row: int = -1
+    turn: int = 0  # steps since it came in
+
+
+class Server:
+    """Row 0 of the pools has the words that all requests begin with."""
+
+    def __init__(self, rows, prefix, quantum=8, seed=0):
+        self.model, self.prefix, self.quantum = Model(rows, seed), list(prefix), quantum
+        self.free, self.running, self.waiting = list(range(1, rows)), [], collections.deque()
+        self.steps = self.words = self.evictions = 0
+        self.model([(self.prefix, -1, 0, 0)])
+
+    def admit(self):
+        """Gives rows to those who wait, of which those have to make room that had their turn."""
+        for request in [r for r in self.running if r.turn >= self.quantum][: max(0, len(self.waiting) - len(self.free))]:
+            self.running.remove(request)
+            self.release(request)
+            self.waiting.append(request)
+            self.evictions += 1
+        while self.free and self.waiting:
+            request = self.waiting.popleft()
+            request.row, request.turn = self.free.pop(), 0
+            self.running.append(request)
+
+    def release(self, request):
+        self.free.append(request.row)
+        request.row = -1
+
+    def step(self):
+        """A word more for each request that has a row."""
+        self.admit()
+        pieces, seen = [], len(self.prefix)
+        for request in self.running:
+            said = request.prompt + request.answer
+            if request.turn == 0:
+                pieces.append((said, 0, request.row, seen))
+            else:
+                pieces.append((said[-1:], request.row, request.row, seen + len(said) - 1))
+        for request, word in zip(self.running, self.model(pieces)):
+            request.answer.append(word)
+            request.turn += 1
+            self.words += 1
+        for request in [r for r in self.running if len(r.answer) == r.wanted]:
+            self.running.remove(request)
+            self.release(request)
+        self.steps += 1
+
+    def serve(self, arrivals):
+        """Answers requests, of which some come in at each step."""
+        arrivals = collections.deque(arrivals)
+        while arrivals or self.waiting or self.running:
+            self.waiting.extend(arrivals.popleft() if arrivals else [])
+            if self.waiting or self.running:
+                self.step()
+
+
+def draw_requests(count, seed=1):
+    random = numpy.random.default_rng(seed)
+    return [Request(random.integers(0, WORDS, random.integers(1, 30)).tolist(), int(random.integers(4, 40))) for _ in range(count)]
+
+
+def answer_alone(request, prefix, seed=0):
+    """The same request on a server that has no other."""
+    own = Request(request.prompt, request.wanted)
+    Server(2, prefix, seed=seed).serve([[own]])
+    return own.answer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=24, help="how many there are")
+    parser.add_argument("--rows", type=int, default=9, help="of the pools, one of which has the words that all begin with")
+    options = parser.parse_args()
+    prefix, requests = list(range(20)), draw_requests(options.requests)
+    server = Server(options.rows, prefix)
+    server.serve([requests[i : i + 2] for i in range(0, len(requests), 2)])
+    same = sum(request.answer == answer_alone(request, prefix) for request in requests)
+    print(f"{server.words} words in {server.steps} steps, {server.words / server.steps:.1f} a step; {server.evictions} times a request gave its row back")
+    print(f"{same} of {len(requests)} requests have the answer that they have alone")
+    return 0 if same == len(requests) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
