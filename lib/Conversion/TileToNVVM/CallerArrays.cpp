@@ -2,6 +2,7 @@
 #include "ABI/LaunchWords.h"
 #include "Conversion/TileToNVVM/KernelLowering.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace recur::tile;
@@ -74,6 +75,18 @@ Value KernelLowering::findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::Pool
   return team.select(isAbsent, none, team.addWide(data, team.multiplyWide(offset, elementBytes)));
 }
 
+/// States are read and written at once; an array of which other rows than the first are touched has none.
+bool KernelLowering::mayBeInPool(int number) {
+  if (number + 1 >= int(kernel.getBody().getNumArguments()))
+    return false; // flags
+  return llvm::none_of(kernel.getBody().getArgument(unsigned(number)).getUsers(), [](Operation *user) {
+    if (auto load = dyn_cast<LoadOp>(user))
+      return !matchPattern(load.getFirst(), m_Zero());
+    auto store = dyn_cast<StoreOp>(user);
+    return store && !matchPattern(store.getFirst(), m_Zero());
+  });
+}
+
 Value KernelLowering::findFirst(int number, Type element, bool isState) {
   Location loc = kernel.getLoc();
   Value address;
@@ -90,7 +103,8 @@ Value KernelLowering::findFirst(int number, Type element, bool isState) {
       return word(abi::getPoolWord(countArrays(), number, index), builder.getI64Type());
     };
     Value bytes = arith::ConstantIntOp::create(builder, loc, element.getIntOrFloatBitWidth() / 8, 64);
-    address = findAddress(array, pool, bytes, isState);
+    WordOf<abi::PoolWord> none;
+    address = findAddress(array, mayBeInPool(number) ? WordOf<abi::PoolWord>(pool) : none, bytes, isState);
   }
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
   return LLVM::IntToPtrOp::create(builder, loc, pointer, address);
@@ -118,6 +132,8 @@ KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_
                                             ArrayRef<LLVM::GEPArg>{team.multiply(number, abi::poolWords)});
     return load(beginOfPool, abi::getPoolWord(countArrays(), 0, index));
   };
+  bool isAnyInPool = llvm::any_of(llvm::seq(from, from + int64_t(bytes.size())),
+                                  [&](int64_t number) { return mayBeInPool(int(number)); });
   // The size of an element: of each other than the first, the lanes that have it.
   Value size = arith::ConstantIntOp::create(builder, loc, bytes[0], 64);
   for (int64_t other : llvm::SmallSetVector<int64_t, 4>(bytes.begin(), bytes.end())) {
@@ -130,7 +146,10 @@ KernelLowering::ArrayOfLane KernelLowering::findArrayOfLane(int64_t from, int64_
     Value isOther = arith::TruncIOp::create(builder, loc, builder.getI1Type(), bit);
     size = team.select(isOther, arith::ConstantIntOp::create(builder, loc, other, 64), size);
   }
-  return {number, findAddress(array, pool, size, /*isState=*/false), array(abi::TokenStrideWord)};
+  return {number,
+          findAddress(array, isAnyInPool ? WordOf<abi::PoolWord>(pool) : WordOf<abi::PoolWord>(), size,
+                      /*isState=*/false),
+          array(abi::TokenStrideWord)};
 }
 
 /// To find where one array begins takes some 70 instructions, which all warps of a CTA wait for, and which come from

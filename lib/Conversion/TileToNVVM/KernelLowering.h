@@ -112,6 +112,7 @@ private:
   /// With `pool` the array may be a state in one.
   std::pair<mlir::Value, mlir::Value> findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool,
                                               mlir::Value own);
+  bool mayBeInPool(int number);
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
   struct ArrayOfLane {

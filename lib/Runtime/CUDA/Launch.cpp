@@ -314,6 +314,10 @@ bool Launcher::goesByList(int32_t number) {
   return units * countChunks(resolved, kernel) > idle * multiprocessors && !planBeside(number).teams;
 }
 
+static recur_launch_array getArray(const recur_launch_info &launch, int32_t number) {
+  return launch.arrays ? launch.arrays[number] : recur_launch_array{number, -1, 0, 0};
+}
+
 void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySide &beside, bool isListed) {
   const recur_launch_info &launch = kernel.launches[number];
   words[abi::TokensWord] = resolved.call->T;
@@ -337,12 +341,11 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
   words[abi::PoolsWord] = pools;
-  for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i) {
-    recur_launch_array array = launch.arrays ? launch.arrays[i] : recur_launch_array{i, -1, 0, 0};
-    fillWords(words + abi::getWord(i, abi::DataWord), array, resolved, kernel, space, behind);
-    if (pools)
-      fillPool(words + abi::getPoolWord(count + hasFlags, i, abi::RowsWord), array, resolved);
-  }
+  for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
+    fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
+  for (int32_t i = 0; pools && i < count + hasFlags && i < abi::mostLaunchArrays; ++i) // flags are in none
+    fillPool(words + abi::getPoolWord(count + hasFlags, i, abi::RowsWord),
+             i < count ? resolved.findArgument(getArray(launch, i).number) : nullptr);
   words[abi::MapsWord] = fillMaps(words, *device.cuda, launch, count + hasFlags, resolved, kernel);
   if (!hasFlags)
     return;

@@ -123,16 +123,12 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
     fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
 }
 
-void recur::runtime::fillPool(int64_t *words, const recur_launch_array &array, const Call &resolved) {
-  for (int i = 0; i < abi::poolWords; ++i)
-    words[i] = 0;
-  if (array.number >= resolved.argumentCount || !resolved.arguments[array.number].rows)
-    return;
-  const Argument &argument = resolved.arguments[array.number];
-  words[abi::RowsWord] = reinterpret_cast<int64_t>(argument.rows);
-  words[abi::RowCountWord] = argument.counts[0];
-  words[abi::AbsentWord] = reinterpret_cast<int64_t>(argument.absent);
-  words[abi::AbsentHeadStrideWord] = argument.elements;
+void recur::runtime::fillPool(int64_t *words, const Argument *state) {
+  bool isInPool = state && state->rows;
+  words[abi::RowsWord] = isInPool ? reinterpret_cast<int64_t>(state->rows) : 0;
+  words[abi::RowCountWord] = isInPool ? state->counts[0] : 0;
+  words[abi::AbsentWord] = isInPool ? reinterpret_cast<int64_t>(state->absent) : 0;
+  words[abi::AbsentHeadStrideWord] = isInPool ? state->elements : 0;
 }
 
 void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,

@@ -39,7 +39,7 @@ void fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &ke
 void fillWords(int64_t *words, const recur_launch_array &array, const Call &resolved, const recur_kernel_info &kernel,
                const PhaseSpace &space, char *workspace);
 
-/// Those of a pool, where the array is a state in one.
-void fillPool(int64_t *words, const recur_launch_array &array, const Call &resolved);
+/// Those of a pool, of an argument that may be a state in one, or null of an array that is none.
+void fillPool(int64_t *words, const Argument *state);
 
 } // namespace recur::runtime

@@ -84,6 +84,8 @@ struct Call {
   int32_t keptCount;  // of these arrays, which are behind the arguments
   Argument arguments[mostCallArguments];
 
+  /// Of a number among the arguments and what comes behind them, which are none.
+  const Argument *findArgument(int32_t number) const { return number < argumentCount ? &arguments[number] : nullptr; }
   /// The state before the token kept_interval * row of a sequence.
   char *getKept(int32_t state, int64_t row, int64_t head) const {
     return arguments[argumentCount + state].at(row, 0, head);

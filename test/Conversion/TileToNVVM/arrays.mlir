@@ -30,12 +30,13 @@
 // CHECK: %[[HIGH:.*]] = arith.shrui %{{.*}}, %c32_i64{{.*}} : i64
 // CHECK: nvvm.shfl.sync {{ *}}idx
 // CHECK: llvm.inttoptr
-// CHECK-COUNT-4: nvvm.shfl.sync {{ *}}idx
+// CHECK-COUNT-2: nvvm.shfl.sync {{ *}}idx
 // CHECK-NOT: nvvm.shfl.sync
 // CHECK: llvm.return
 tile.kernel @by_lanes required 1 workspace 0 threads 64 shared 4096 {
 ^bb0(%x: !tile.tile<?x16xf32, global>, %y: !tile.tile<?x16xbf16, global>, %z: !tile.tile<?x16xf32, global>, %tokens: i64):
   %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
   %size = arith.constant 16 : i64
   %t = tile.alloc at 0 : !tile.tile<16x16xf32, shared, [20, 1]>
   scf.for %first = %zero to %tokens step %size : i64 {
@@ -43,12 +44,13 @@ tile.kernel @by_lanes required 1 workspace 0 threads 64 shared 4096 {
     %n = arith.minsi %left, %size : i64
     tile.load %x[%first] rows %n into %t : !tile.tile<?x16xf32, global> into !tile.tile<16x16xf32, shared, [20, 1]>
     tile.store %t rows %n to %y[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xbf16, global>
-    tile.store %t rows %n to %z[%first] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
   }
+  tile.store %t rows %one to %z[%zero] : !tile.tile<16x16xf32, shared, [20, 1]> to !tile.tile<?x16xf32, global>
 }
 
-// Of two each thread finds both.
+// Of two each thread finds both. Rows of theirs are those of tokens, so that neither is a state in a pool.
 // CHECK-LABEL: llvm.func @one_by_one
+// CHECK-NOT: llvm.getelementptr %arg0[26]
 // CHECK-NOT: nvvm.shfl.sync
 // CHECK: llvm.return
 tile.kernel @one_by_one required 1 workspace 0 threads 64 shared 4096 {

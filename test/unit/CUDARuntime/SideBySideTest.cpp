@@ -57,6 +57,21 @@ TEST_F(SideBySide, TheFirstLeavesMultiprocessorsToTheSecond) {
   EXPECT_EQ(words(1)[recur::abi::getWord(2, recur::abi::HeadStrideWord)], 10);
 }
 
+/// A lane finds flags like an array, and asks whether they are in a pool.
+TEST_F(SideBySide, FlagsAreInNoPool) {
+  const int32_t row = 0;
+  call.state_indices = &row;
+  call.pool_rows = 1;
+  arguments[4].data = S;
+  ASSERT_EQ(forwardPair(), RECUR_OK) << recur_message();
+  auto rowsOf = [&](int launch, int array) {
+    return words(launch)[recur::abi::getPoolWord(3, array, recur::abi::RowsWord)];
+  };
+  EXPECT_EQ(rowsOf(0, 2), 0);
+  EXPECT_EQ(rowsOf(1, 1), at(&row));
+  EXPECT_EQ(rowsOf(1, 2), 0);
+}
+
 TEST_F(SideBySide, WhatTakesLongBeginsOnAllMultiprocessors) {
   // A round takes 18 chunks' time. Those that last have nine chunks for each head in it, and all ten 15. Behind four of
   // all the others have the rest of a hundred in 94, and the second launch goes over all in 100.
