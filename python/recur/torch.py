@@ -637,6 +637,50 @@ def _call_into(
     return recurrence.arrange(outputs, states, finals is not False)
 
 
+def _make_outputs(recurrence: Recurrence, tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: Any) -> list[torch.Tensor]:
+    dims, dtype, sizes = _read_sizes(recurrence, [*tensors, *pools], offsets, [True] * len(pools))
+    loaded = recurrence.obtain_for(dims, dtype, target=find_target(recurrence, tensors[0]))
+    shapes = [(sizes.B, sizes.T, sizes.heads, *shape) for _, kind, _, _, shape in loaded.kernel.arrays if kind == "output"]
+    return allocate(shapes, loaded.output_types, tensors[0])
+
+
+# Two operators, for PyTorch does not trace one that both writes tensors and gives a list of others.
+@torch.library.custom_op("recur::outputs", mutates_args=(), device_types=("cpu", "cuda"))
+def _allocate_outputs(
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str
+) -> list[torch.Tensor]:
+    """Outputs of a call on pools, which it will write."""
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets)
+
+
+@_allocate_outputs.register_fake
+def _(
+    tensors: Sequence[torch.Tensor], pools: Sequence[torch.Tensor], offsets: torch.Tensor | None, name: str
+) -> list[torch.Tensor]:
+    return _make_outputs(REGISTRY[name], tensors, pools, offsets)
+
+
+@torch.library.custom_op("recur::serve", mutates_args=("pools", "outputs"), device_types=("cpu", "cuda"))
+def _serve(
+    tensors: Sequence[torch.Tensor],
+    pools: Sequence[torch.Tensor],
+    outputs: Sequence[torch.Tensor],
+    state_indices: torch.Tensor,
+    final_indices: torch.Tensor | None,
+    offsets: torch.Tensor | None,
+    name: str,
+    transposed: bool,
+) -> None:
+    """The call whose states are rows of the pools."""
+    indices = (state_indices, final_indices)
+    run_keeping(REGISTRY[name], tensors, pools, list(outputs), list(pools), offsets, transposed, indices=indices)
+
+
+@_serve.register_fake
+def _(*arguments: Any) -> None:
+    return None
+
+
 def _call_on_pools(
     recurrence: Recurrence, given: list[torch.Tensor], pools: list[Any], chosen: CallOptions, offsets: Any, twin: Any
 ) -> Any:
@@ -646,6 +690,11 @@ def _call_on_pools(
         raise ArgumentError(f"{recurrence.name}: what reads and writes a pool has no gradient; detach() what requires one")
     rows = [None if rows is None else torch.as_tensor(rows) for rows in (chosen.state_indices, chosen.final_indices)]
     wanted = recurrence.list_outputs(chosen.out)
+    if wanted is None and not _is_quiet(tensors):
+        offsets = twin if twin is not None and given[0].is_cuda else offsets
+        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle)
+        _serve(given, pools, outputs, rows[0], rows[1], offsets, recurrence.handle, chosen.states_transposed)
+        return recurrence.arrange(outputs, (), False)
     outputs, _, _ = run_keeping(
         recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=(rows[0], rows[1])
     )

@@ -221,3 +221,24 @@ def test_tensors(gdn, inputs):
         gdn(**given, pool=pool, state_indices=torch.tensor(ROWS))
     with torch.no_grad():
         gdn(**given, pool=pool, state_indices=torch.tensor(ROWS))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_compiled_model(gdn, inputs, packed):
+    """torch.compile sees one operator that writes the pool."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    given = {name: torch.tensor(array[:1] if packed else array) for name, array in inputs.items()}
+    offsets = torch.tensor([0, 30, 70]) if packed else None
+    rows = torch.tensor(ROWS)
+
+    def model(pool, q, k, v, g, beta):
+        return gdn(2 * q, k, v, g, beta, pool=pool, state_indices=rows, offsets=offsets) + 1
+
+    start = torch.tensor(draw_pool(gdn))
+    pool, own = start.clone(), start.clone()
+    want = model(own, **given)
+    for _ in range(2):
+        pool.copy_(start)
+        got = torch.compile(model, fullgraph=True)(pool, **given)
+        assert torch.equal(got, want) and torch.equal(pool, own)
+    assert not torch.equal(own, start)
