@@ -1,0 +1,91 @@
+"""Pools of states in memory of a GPU. `tools/test-gpu` runs these where there is one; elsewhere they are skipped."""
+
+import numpy
+import pytest
+from conftest import draw
+
+import recur
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from recur import debug  # noqa: E402  (where PyTorch is)
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch finds no GPU")
+
+
+def put(arrays):
+    return {name: torch.tensor(array).cuda() for name, array in arrays.items()}
+
+
+def rows_of(*rows):
+    return torch.tensor(rows, dtype=torch.int32, device="cuda")
+
+
+@pytest.fixture
+def pool(gdn):
+    return gdn(**put(draw(seed=3, B=7, T=9)), final=True)[1]
+
+
+@pytest.mark.parametrize("tokens", [1, 4, 70])
+def test_a_call_has_the_bits_of_one_whose_states_are_its_own(gdn, pool, tokens):
+    given, rows = put(draw(T=tokens)), rows_of(5, 0)
+    own = pool[rows.long()].clone()
+    o, S = gdn(**given, initial=own, final=own)
+    for rows in (rows, rows.long()):  # those of 64 bits are converted
+        for _ in range(2):  # the later ones as calls that were made before
+            states = pool.clone()
+            assert torch.equal(gdn(**given, pool=states, state_indices=rows), o)
+            assert torch.equal(states[rows.long()], S) and torch.equal(states[1:5], pool[1:5])
+
+
+def test_a_graph_goes_by_the_rows_that_are_there_when_it_is_replayed(gdn, pool):
+    given, rows = put(draw(T=1)), rows_of(5, 0)
+    states = pool.clone()
+    gdn(**given, pool=states, state_indices=rows)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o = gdn(**given, pool=states, state_indices=rows)
+    for chosen in ((2, 6), (3, -1), (1, 700)):  # the last of which lies beyond the pool
+        states.copy_(pool)
+        rows.copy_(rows_of(*chosen))
+        graph.replay()
+        start = torch.stack([pool[row] if 0 <= row < 7 else torch.zeros_like(pool[0]) for row in chosen])
+        want, S = gdn(**given, initial=start, final=start)
+        assert torch.equal(o, want)
+        for sequence, row in enumerate(chosen):
+            if 0 <= row < 7:
+                assert torch.equal(states[row], S[sequence])
+        untouched = [row for row in range(7) if row not in chosen]
+        assert torch.equal(states[untouched], pool[untouched])
+
+
+def test_rows_are_checked_where_that_is_wanted(gdn, pool, monkeypatch):
+    given = put(draw(T=1))
+    gdn(**given, pool=pool, state_indices=rows_of(0, 7))  # which nobody checks
+    monkeypatch.setattr(debug, "indices", True)
+    gdn(**given, pool=pool, state_indices=rows_of(0, -7))
+    for rows, match in ((rows_of(0, 7), r"state_indices\[1\] is 7, and the pools have 7 rows"), (rows_of(3, 3), "no row is written for two sequences")):
+        before = pool.clone()
+        with pytest.raises(recur.ArgumentError, match=match):
+            gdn(**given, pool=pool, state_indices=rows)
+        assert torch.equal(pool, before)
+
+
+def test_lines_of_delays_in_place():
+    """A layer's prompt in place has the numbers of one whose final states are apart."""
+    layer = recur.library.qwen3_next_layer
+    random = numpy.random.default_rng(1)
+    sizes = {"K": 16, "V": 16, "W": 4}
+
+    def draw_of(value, *leading):
+        shape = [side if isinstance(side, int) else sizes[side] for side in value.shape or ()]
+        return torch.tensor(random.standard_normal((*leading, *shape), dtype=numpy.float32) / 2).cuda()
+
+    given = {value.name: draw_of(value, 2, 70, 2) for value in layer.declaration.inputs}
+    params = {value.name: draw_of(value, 2) for value in layer.declaration.params}
+    *_, states = layer(**given, **params, final=True)
+    o, last = layer(**given, **params, initial=states, final=True)
+    pools = {name: torch.cat([state] * 3) for name, state in states.items()}
+    got = layer(**given, **params, pool=pools, state_indices=rows_of(4, 1))
+    assert torch.equal(got, o)
+    for name, state in last.items():
+        assert torch.equal(pools[name][[4, 1]], state), name
