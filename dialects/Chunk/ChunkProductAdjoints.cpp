@@ -270,29 +270,56 @@ LogicalResult InverseOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
 // Decays from and to the chunk's ends
 //===----------------------------------------------------------------------===//
 
+// A logarithm matters to each range that it is in as the range's whole product does: so sums of products, that run from
+// the tokens whose ranges have it.
+static Value buildCotangentOfLogarithms(ValueBuilder &build, CumulativeDecayOp op, Value cotangent) {
+  OpBuilder &builder = build.getBuilder();
+  Value products = build.mul(cotangent, op.getResult());
+  Value zero = build.stateConstant(0, makeTensor(builder.getContext(), shapePerToken(op.getDecay())));
+  switch (op.getRange()) {
+  case DecayRange::Through:
+    return ReverseScanOp::create(builder, build.getLoc(), zero, products, Value(), false).getAll();
+  case DecayRange::Before: {
+    Value later = FollowingOp::create(builder, build.getLoc(), zero, products).getAll();
+    return ReverseScanOp::create(builder, build.getLoc(), zero, later, Value(), false).getAll();
+  }
+  case DecayRange::After: {
+    Value earlier = PreviousOp::create(builder, build.getLoc(), zero, products);
+    return ScanOp::create(builder, build.getLoc(), zero, earlier, Value(), false).getAll();
+  }
+  case DecayRange::Total:
+    return build.mul(products, build.constant(1, tensorOf(op.getDecay())));
+  }
+  llvm_unreachable("not a range");
+}
+
 // Each step matters as the product of the other steps of each range that it is in: of those before it and those behind.
 LogicalResult CumulativeDecayOp::buildAdjoint(OpBuilder &builder, Adjoints &adjoints) {
   ValueBuilder build(builder, getLoc());
   Value d = adjoints.of(getResult()), steps = getDecay();
+  if (!getLinear()) {
+    adjoints.add(build, steps, buildCotangentOfLogarithms(build, *this, d));
+    return success();
+  }
   RankedTensorType state = makeTensor(getContext(), shapePerToken(steps));
   auto cumulate = [&](DecayRange range) -> Value {
-    return CumulativeDecayOp::create(builder, getLoc(), range, steps, getLinear());
+    return CumulativeDecayOp::create(builder, getLoc(), range, steps, /*linear=*/true);
   };
   auto zero = [&] { return build.stateConstant(0, state); };
   Value others;
   switch (getRange()) {
   case DecayRange::Through: // sum over t >= s of d_t * (the steps after s up to t)
-    others = ReverseScanOp::create(builder, getLoc(), zero(), d, steps, getLinear()).getAll();
+    others = ReverseScanOp::create(builder, getLoc(), zero(), d, steps, true).getAll();
     break;
   case DecayRange::Before: { // sum over t > s of d_t * (the steps after s before t)
     Value later = FollowingOp::create(builder, getLoc(), zero(), d).getAll();
-    others = ReverseScanOp::create(builder, getLoc(), zero(), later, steps, getLinear()).getAll();
+    others = ReverseScanOp::create(builder, getLoc(), zero(), later, steps, true).getAll();
     break;
   }
   case DecayRange::After: { // sum over t < s of d_t * (the steps after t before s)
     Value earlier = PreviousOp::create(builder, getLoc(), zero(), d);
     Value moved = PreviousOp::create(builder, getLoc(), zero(), steps);
-    others = ScanOp::create(builder, getLoc(), zero(), earlier, moved, getLinear()).getAll();
+    others = ScanOp::create(builder, getLoc(), zero(), earlier, moved, true).getAll();
     break;
   }
   case DecayRange::Total:
@@ -300,8 +327,7 @@ LogicalResult CumulativeDecayOp::buildAdjoint(OpBuilder &builder, Adjoints &adjo
     break;
   }
   Value rest = cumulate(getRange() == DecayRange::After ? DecayRange::After : DecayRange::Before);
-  Value slope = build.mul(rest, others);
-  adjoints.add(build, steps, getLinear() ? slope : build.mul(build.map(Function::Exp, steps), slope));
+  adjoints.add(build, steps, build.mul(rest, others));
   return success();
 }
 

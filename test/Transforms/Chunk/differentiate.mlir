@@ -28,71 +28,67 @@ chunk.program @sum {} chunk 8 {
 // CHECK-LABEL: chunk.program @delta_gradient {} chunk 8 backward {
 // CHECK-NEXT: %[[V0:[a-z0-9_]+]] = chunk.constant 0.000000e+00 : tensor<1xf32>
 // CHECK-NEXT: %[[V1:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<8x1xf32>
-// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<1x2xf32>
+// CHECK-NEXT: %[[V2:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<8xf32>
+// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.constant 1.000000e+00 : tensor<1x2xf32>
 // CHECK-NEXT: %q = chunk.input "q" shared : tensor<8x3xf32>
 // CHECK-NEXT: %k = chunk.input "k" : tensor<8x3xf32>
 // CHECK-NEXT: %v = chunk.input "v" : tensor<8x2xf32>
 // CHECK-NEXT: %g = chunk.input "g" : tensor<8xf32>
 // CHECK-NEXT: %S = chunk.kept "S" : tensor<2x3xf32>
 // CHECK-NEXT: %gradient.S = chunk.state "gradient.S" : tensor<2x3xf32>
-// CHECK-NEXT: %[[V3:[a-z0-9_]+]] = chunk.cumulative_decay through log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.interaction %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.map mul %[[V3]], %k : tensor<8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.read %[[V5]], %S : tensor<8x3xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.map sub %v, %[[V6]] : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.solve %[[V4]], %[[V7]] : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.interaction %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V4:[a-z0-9_]+]] = chunk.cumulative_decay through log(%g) : tensor<8xf32>
+// CHECK-NEXT: %[[V5:[a-z0-9_]+]] = chunk.interaction %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V6:[a-z0-9_]+]] = chunk.map mul %[[V4]], %k : tensor<8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V7:[a-z0-9_]+]] = chunk.read %[[V6]], %S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V8:[a-z0-9_]+]] = chunk.map sub %v, %[[V7]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V9:[a-z0-9_]+]] = chunk.solve %[[V5]], %[[V8]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V10:[a-z0-9_]+]] = chunk.interaction %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.cumulative_decay total log(%g) : tensor<8xf32>
 // CHECK-NEXT: %cotangent.o = chunk.input "cotangent.o" : tensor<8x2xf32>
-// CHECK-NEXT: %[[V11:[a-z0-9_]+]] = chunk.read %k, %gradient.S : tensor<8x3xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.read left %[[V8]], %gradient.S : tensor<8x2xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.reshape_state %gradient.S : tensor<2x3xf32> to tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.map mul %[[V13]], %[[V14]] : tensor<1x2x3xf32>, tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map vecmat %[[V2]], %[[V15]] : tensor<1x2xf32>, tensor<1x2x3xf32>
-// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.map sum %[[V16]] : tensor<1x3xf32>
-// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.cumulative_decay after log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V19:[a-z0-9_]+]] = chunk.map mul %[[V17]], %[[V18]] : tensor<1xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V20:[a-z0-9_]+]] = chunk.cumulative_decay before log(%g) : tensor<8xf32>
-// CHECK-NEXT: %[[V21:[a-z0-9_]+]] = chunk.map mul %[[V20]], %[[V19]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V22:[a-z0-9_]+]] = chunk.map exp %g : tensor<8xf32>
-// CHECK-NEXT: %[[V23:[a-z0-9_]+]] = chunk.map mul %[[V22]], %[[V21]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V24:[a-z0-9_]+]] = chunk.interaction %cotangent.o, %[[V8]] inclusive : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V25:[a-z0-9_]+]] = chunk.apply_transposed %[[V9]], %cotangent.o : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V26:[a-z0-9_]+]] = chunk.map add %[[V11]], %[[V25]] : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V27:[a-z0-9_]+]] = chunk.decay_cotangent %[[V24]], %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V28:[a-z0-9_]+]] = chunk.map add %[[V23]], %[[V27]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V29:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] inclusive decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
-// CHECK-NEXT: %[[V30:[a-z0-9_]+]] = chunk.map mul %[[V29]], %[[V24]] : tensor<8x8xf32>, tensor<8x8xf32>
-// CHECK-NEXT: %[[V31:[a-z0-9_]+]] = chunk.apply %[[V30]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V32:[a-z0-9_]+]] = chunk.apply_transposed %[[V30]], %q : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V33:[a-z0-9_]+]] = chunk.map add %[[V12]], %[[V32]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V34:[a-z0-9_]+]] = chunk.solve_transposed %[[V4]], %[[V26]] : tensor<8x8xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V35:[a-z0-9_]+]] = chunk.map neg %[[V34]] : tensor<8x2xf32>
-// CHECK-NEXT: %[[V36:[a-z0-9_]+]] = chunk.interaction %[[V35]], %[[V8]] strict : tensor<8x2xf32>, tensor<8x2xf32>
-// CHECK-NEXT: %[[V37:[a-z0-9_]+]] = chunk.read left %[[V35]], %S : tensor<8x2xf32>, tensor<2x3xf32>
-// CHECK-NEXT: %[[V38:[a-z0-9_]+]] = chunk.advance %gradient.S, %[[V35]], %[[V5]] columns(%[[V10]] : tensor<1xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V39:[a-z0-9_]+]] = chunk.map dot %[[V37]], %k : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V40:[a-z0-9_]+]] = chunk.map mul %[[V37]], %[[V3]] : tensor<8x3xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V41:[a-z0-9_]+]] = chunk.map add %[[V33]], %[[V40]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V42:[a-z0-9_]+]] = chunk.decay_cotangent %[[V36]], %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V43:[a-z0-9_]+]] = chunk.map add %[[V28]], %[[V42]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V44:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] strict decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
-// CHECK-NEXT: %[[V45:[a-z0-9_]+]] = chunk.map mul %[[V44]], %[[V36]] : tensor<8x8xf32>, tensor<8x8xf32>
-// CHECK-NEXT: %[[V46:[a-z0-9_]+]] = chunk.apply %[[V45]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V47:[a-z0-9_]+]] = chunk.map add %[[V41]], %[[V46]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V48:[a-z0-9_]+]] = chunk.apply_transposed %[[V45]], %k : tensor<8x8xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V49:[a-z0-9_]+]] = chunk.map add %[[V47]], %[[V48]] : tensor<8x3xf32>, tensor<8x3xf32>
-// CHECK-NEXT: %[[V50:[a-z0-9_]+]] = chunk.reshape_state %[[V0]] : tensor<1xf32> to tensor<f32>
-// CHECK-NEXT: %[[Vall:[a-z0-9_]+]], %[[Vfirst:[a-z0-9_]+]] = chunk.reverse_scan %[[V50]], %[[V39]] decay log(%g : tensor<8xf32>) : tensor<f32>, tensor<8xf32>
-// CHECK-NEXT: %[[V51:[a-z0-9_]+]] = chunk.map mul %[[V20]], %[[Vall]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V52:[a-z0-9_]+]] = chunk.map mul %[[V22]], %[[V51]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: %[[V53:[a-z0-9_]+]] = chunk.map add %[[V43]], %[[V52]] : tensor<8xf32>, tensor<8xf32>
-// CHECK-NEXT: chunk.output "gradient.q" %[[V31]] : tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.k" %[[V49]] : tensor<8x3xf32>
-// CHECK-NEXT: chunk.output "gradient.v" %[[V34]] : tensor<8x2xf32>
-// CHECK-NEXT: chunk.output "gradient.g" %[[V53]] : tensor<8xf32>
-// CHECK-NEXT: chunk.next %gradient.S, %[[V38]] : tensor<2x3xf32>
+// CHECK-NEXT: %[[V12:[a-z0-9_]+]] = chunk.read %k, %gradient.S : tensor<8x3xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V13:[a-z0-9_]+]] = chunk.read left %[[V9]], %gradient.S : tensor<8x2xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V14:[a-z0-9_]+]] = chunk.reshape_state %gradient.S : tensor<2x3xf32> to tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V15:[a-z0-9_]+]] = chunk.reshape_state %S : tensor<2x3xf32> to tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V16:[a-z0-9_]+]] = chunk.map mul %[[V14]], %[[V15]] : tensor<1x2x3xf32>, tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V17:[a-z0-9_]+]] = chunk.map vecmat %[[V3]], %[[V16]] : tensor<1x2xf32>, tensor<1x2x3xf32>
+// CHECK-NEXT: %[[V18:[a-z0-9_]+]] = chunk.map sum %[[V17]] : tensor<1x3xf32>
+// CHECK-NEXT: %[[V19:[a-z0-9_]+]] = chunk.map mul %[[V18]], %[[V11]] : tensor<1xf32>, tensor<1xf32>
+// CHECK-NEXT: %[[V20:[a-z0-9_]+]] = chunk.map mul %[[V19]], %[[V2]] : tensor<1xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V21:[a-z0-9_]+]] = chunk.interaction %cotangent.o, %[[V9]] inclusive : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V22:[a-z0-9_]+]] = chunk.apply_transposed %[[V10]], %cotangent.o : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V23:[a-z0-9_]+]] = chunk.map add %[[V12]], %[[V22]] : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V24:[a-z0-9_]+]] = chunk.decay_cotangent %[[V21]], %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V25:[a-z0-9_]+]] = chunk.map add %[[V20]], %[[V24]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V26:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] inclusive decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK-NEXT: %[[V27:[a-z0-9_]+]] = chunk.map mul %[[V26]], %[[V21]] : tensor<8x8xf32>, tensor<8x8xf32>
+// CHECK-NEXT: %[[V28:[a-z0-9_]+]] = chunk.apply %[[V27]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V29:[a-z0-9_]+]] = chunk.apply_transposed %[[V27]], %q : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V30:[a-z0-9_]+]] = chunk.map add %[[V13]], %[[V29]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V31:[a-z0-9_]+]] = chunk.solve_transposed %[[V5]], %[[V23]] : tensor<8x8xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V32:[a-z0-9_]+]] = chunk.map neg %[[V31]] : tensor<8x2xf32>
+// CHECK-NEXT: %[[V33:[a-z0-9_]+]] = chunk.interaction %[[V32]], %[[V9]] strict : tensor<8x2xf32>, tensor<8x2xf32>
+// CHECK-NEXT: %[[V34:[a-z0-9_]+]] = chunk.read left %[[V32]], %S : tensor<8x2xf32>, tensor<2x3xf32>
+// CHECK-NEXT: %[[V35:[a-z0-9_]+]] = chunk.advance %gradient.S, %[[V32]], %[[V6]] columns(%[[V11]] : tensor<1xf32>) : tensor<2x3xf32>, tensor<8x2xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V36:[a-z0-9_]+]] = chunk.map dot %[[V34]], %k : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V37:[a-z0-9_]+]] = chunk.map mul %[[V34]], %[[V4]] : tensor<8x3xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V38:[a-z0-9_]+]] = chunk.map add %[[V30]], %[[V37]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V39:[a-z0-9_]+]] = chunk.decay_cotangent %[[V33]], %k, %k strict decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V40:[a-z0-9_]+]] = chunk.map add %[[V25]], %[[V39]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V41:[a-z0-9_]+]] = chunk.interaction %[[V1]], %[[V1]] strict decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK-NEXT: %[[V42:[a-z0-9_]+]] = chunk.map mul %[[V41]], %[[V33]] : tensor<8x8xf32>, tensor<8x8xf32>
+// CHECK-NEXT: %[[V43:[a-z0-9_]+]] = chunk.apply %[[V42]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V44:[a-z0-9_]+]] = chunk.map add %[[V38]], %[[V43]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V45:[a-z0-9_]+]] = chunk.apply_transposed %[[V42]], %k : tensor<8x8xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V46:[a-z0-9_]+]] = chunk.map add %[[V44]], %[[V45]] : tensor<8x3xf32>, tensor<8x3xf32>
+// CHECK-NEXT: %[[V47:[a-z0-9_]+]] = chunk.map mul %[[V36]], %[[V4]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: %[[V48:[a-z0-9_]+]] = chunk.reshape_state %[[V0]] : tensor<1xf32> to tensor<f32>
+// CHECK-NEXT: %[[V49:[a-z0-9_]+]], %[[V50:[a-z0-9_]+]] = chunk.reverse_scan %[[V48]], %[[V47]] : tensor<f32>, tensor<8xf32>
+// CHECK-NEXT: %[[V51:[a-z0-9_]+]] = chunk.map add %[[V40]], %[[V49]] : tensor<8xf32>, tensor<8xf32>
+// CHECK-NEXT: chunk.output "gradient.q" %[[V28]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.k" %[[V46]] : tensor<8x3xf32>
+// CHECK-NEXT: chunk.output "gradient.v" %[[V31]] : tensor<8x2xf32>
+// CHECK-NEXT: chunk.output "gradient.g" %[[V51]] : tensor<8xf32>
+// CHECK-NEXT: chunk.next %gradient.S, %[[V35]] : tensor<2x3xf32>
 // CHECK-NEXT: }
 chunk.program @delta {} chunk 8 {
   %q = chunk.input "q" shared : tensor<8x3xf32>
