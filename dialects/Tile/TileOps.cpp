@@ -4,6 +4,25 @@
 using namespace mlir;
 using namespace recur::tile;
 
+/// Whether a sum takes the elements of a matrix in registers where they are: along rows, of which each warp of the team
+/// has whole parts, in whole units of columns.
+static bool reducesRows(ReduceOp op, KernelOp kernel) {
+  constexpr int64_t unitColumns = 8;
+  if (op.getSizes().size() != 2 || op.getOver() != ArrayRef<int64_t>(1))
+    return false;
+  for (auto [input, dims] : llvm::zip(op.getInputs(), op.getDims())) {
+    bool isInRegisters = tileOf(input).getMemory() == Memory::Registers;
+    if (isInRegisters && (cast<DenseI64ArrayAttr>(dims).asArrayRef() != ArrayRef<int64_t>({0, 1}) ||
+                          tileOf(input).getShape() != op.getSizes()))
+      return false;
+  }
+  TileType result = op.getResult().getType();
+  int64_t parts = result.getRank() == 2 ? result.getSize(1) : 1, columns = op.getSizes()[1];
+  std::optional<WarpBlock> block = spreadOverWarps(op.getSizes()[0], columns, int64_t(*kernel.getThreads()) / 32);
+  return result.getMemory() != Memory::Registers && block && parts % block->across == 0 && columns % parts == 0 &&
+         columns / parts % unitColumns == 0;
+}
+
 /// Tiles in the registers of one team: which there are, and what takes them.
 static LogicalResult checkRegistersOfTeam(KernelOp kernel) {
   auto isInRegisters = [](Value value) {
@@ -24,8 +43,11 @@ static LogicalResult checkRegistersOfTeam(KernelOp kernel) {
     if (llvm::none_of(op->getOperands(), isInRegisters))
       return WalkResult::advance();
     auto map = dyn_cast<MapOp>(op);
-    if (!map && !isa<ProductOp>(op))
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (!map && !reduce && !isa<ProductOp>(op))
       return op->emitOpError("cannot take tiles in registers, which lie in many threads");
+    if (reduce && !reducesRows(reduce, kernel))
+      return reduce.emitOpError("takes tiles in the registers of a team where it sums up rows, each warp whole parts");
     if (!map)
       return WalkResult::advance();
     if (map.getBlocks())
@@ -235,7 +257,10 @@ LogicalResult ReduceOp::verifyRegions() {
       left.push_back(size);
   if (llvm::is_contained(getOver(), 0))
     return emitOpError("reduces the rows; use a scan");
-  if (getResult().getType().getShape() != ArrayRef(left))
+  ArrayRef<int64_t> given = getResult().getType().getShape();
+  bool isInParts = getSizes().size() == 2 && getOver() == ArrayRef<int64_t>(1) && given.size() == 2 &&
+                   given[0] == getSizes()[0] && getSizes()[1] % given[1] == 0;
+  if (given != ArrayRef(left) && !isInParts)
     return emitOpError("leaves other sizes than those of ") << getResult().getType();
   return checkNest(*this, getInputs(), getDims(), getSizes(), getBody(), 0, 1);
 }

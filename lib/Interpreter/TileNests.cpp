@@ -233,6 +233,8 @@ static Error runReduce(TileExecutor &e, tile::ReduceOp op) {
   bool isMax = op.getKind() == tile::Reduction::Max;
   contents.values.assign(*countElements(contents.shape), isMax ? -std::numeric_limits<double>::infinity() : 0);
   size_t last = sizes.size() - 1;
+  // Of a matrix whose result has two dimensions as well: the parts of a row.
+  int64_t parts = contents.shape.size() == sizes.size() ? contents.shape[1] : 1;
   TileBody::Values values(**body, sizes[last]);
   nest.visit(0, last, [&](SmallVector<int64_t> &at) {
     nest.load(values, at, last);
@@ -243,6 +245,7 @@ static Error runReduce(TileExecutor &e, tile::ReduceOp op) {
       for (auto [dim, size] : enumerate(sizes))
         if (!is_contained(op.getOver(), int64_t(dim)))
           to = to * size + (dim == last ? lane : at[dim]);
+      to = to * parts + lane / (sizes[last] / parts);
       double &sum = contents.values[to], x = yielded[lane];
       if (isHole(sum) || isHole(x))
         sum = isHole(sum) ? sum : x;

@@ -355,3 +355,20 @@ tile.kernel @sum required 1 workspace 0 {
 check.run @sum tokens 3 ([[1, 2], [3, 4], [5, 6]], [], [[7, 7]]) gives ([[1, 2], [3, 4], [5, 6]], [], [[9, 12]])
 check.run @sum tokens 1 ([[1, 2], [3, 4], [5, 6]], [[100, 200]], [[7, 7]]) gives ([[1, 2], [3, 4], [5, 6]], [[100, 200]], [[101, 202]])
 check.run @sum tokens 1 ([[1, 2]], [[100, 200]], []) gives ([[1, 2]], [[100, 200]], [])
+
+// The sums of the two halves of each row.
+!Four = !tile.tile<?x4xf32, global>
+tile.kernel @reduce_parts required 2 workspace 0 {
+^bb0(%x: !Four, %z: !G, %tokens: i64):
+  %zero = arith.constant 0 : i64
+  %two = arith.constant 2 : i64
+  %a = tile.alloc : !tile.tile<2x4xf32, local, [4, 1]>
+  %sums = tile.alloc : !T
+  tile.load %x[%zero] rows %two into %a : !Four into !tile.tile<2x4xf32, local, [4, 1]>
+  tile.reduce sum %a into %sums rows %two over [1] of [2, 4] dims [array<i64: 0, 1>] : !tile.tile<2x4xf32, local, [4, 1]> into !T {
+  ^bb0(%p: f32):
+    tile.yield %p : f32
+  }
+  tile.store %sums rows %two to %z[%zero] : !T to !G
+}
+check.run @reduce_parts ([[1, 2, 3, 4], [5, 6, 7, 8]], [[0, 0], [0, 0]]) gives ([[1, 2, 3, 4], [5, 6, 7, 8]], [[3, 7], [11, 15]])

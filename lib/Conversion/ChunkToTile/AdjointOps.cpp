@@ -92,9 +92,19 @@ void Planner::plan(chunk::ApplyTransposedOp op) {
     return;
   std::optional<analysis::Triangle> triangle = structure.findTriangle(op.getMatrix());
   if (takesPairs(op)) {
+    // A triangle of ones is made in no time: again for each product, so that none keeps room for it.
+    auto made = op.getMatrix().getDefiningOp<chunk::InteractionOp>();
+    bool isOfOnes = made && !made.getDecay() && chunk::constantNumber(made.getRows()) == 1.0 &&
+                    chunk::constantNumber(made.getColumns()) == 1.0 && isFactorOnly(made);
+    if (isOfOnes && !tiles.contains(made))
+      plan(made);
     Value result = makeResult(op), rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
     product(rounded(op.getMatrix()), true, rounded(op.getValues()), result, rowsOf(result), rows)
         .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
+    if (isOfOnes) {
+      tiles.erase(made);
+      shared.rounded.erase(made);
+    }
     return;
   }
   Value matrix = get(op.getMatrix()), values = get(op.getValues()), result = make(op);

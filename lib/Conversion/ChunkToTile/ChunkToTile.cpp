@@ -6,6 +6,7 @@
 #include "Analysis/StoredTypes.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
+#include "Conversion/ChunkToTile/Uses.h"
 #include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Tile/RegisterTiles.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -395,7 +396,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   if (isParallel && machine.threads % 64 == 0) {
     if (machine.scansFirst)
       putScansFirst(*inLoop);
-    keepInRegisters(kernel, *inLoop);
+    machine.inLeastRoom ? keepInLeastRoom(kernel, *inLoop) : keepInRegisters(kernel, *inLoop);
     if (machine.inLevels)
       orderByLevels(kernel, *inLoop);
     inRegisters = countInRegisters(kernel, *inLoop);
@@ -468,6 +469,11 @@ static LogicalResult planBest(chunk::ProgramOp program, OpBuilder &builder, Plan
   // That was measured to gain by the room that it makes, and not by the barriers that it spares.
   if (failed(tryOther(machine, &PlanMachine::inLevels,
                       [&](KernelOp kernel) { return countTogether(kernel) > countTogether(*best); })))
+    return failure();
+  // Not of few tiles, where others wait less for barriers: a second CTA hides more than that.
+  if (!fitTogether(*best, 2) && failed(tryOther(ofBest, &PlanMachine::inLeastRoom, [&](KernelOp kernel) {
+        return kernel.getWorkspace() < best->getWorkspace() || fitTogether(kernel, 2);
+      })))
     return failure();
   int64_t dots = llvm::count_if(program.getOps<chunk::InteractionOp>(), hasChannels);
   auto hasRoom = [&](KernelOp kernel) {

@@ -219,24 +219,57 @@ Value Planner::repeat(ArrayRef<Value> ofRows) {
   return result;
 }
 
-/// All rows and writes of a token in one pass: a row sees the columns below a number of its own.
-void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op) {
+/// Whether the row of the nest sees the column's write: it sees the columns below a number of its own.
+Value Planner::buildSees(Scalars &s, chunk::InteractionOp op) {
   int64_t rowsPerToken = op.getPoints().size(), writesPerToken = op.getSteps().size();
+  SmallVector<int64_t> own = *countOwnSeen(op);
+  Value row = s.index(0), token = row, place;
+  if (rowsPerToken > 1) {
+    token = arith::DivUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
+    place = arith::RemUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
+  }
+  Value end = s.add32(s.multiply32(token, writesPerToken), own[0]);
+  for (int64_t i = 1; i < rowsPerToken; ++i)
+    end = s.select(s.equal(place, s.integer(i)), s.add32(s.multiply32(token, writesPerToken), own[size_t(i)]), end);
+  return s.below(s.index(1), end);
+}
+
+/// Whether it says no more than which rows see which writes, and how decayed.
+static bool isOfOnes(chunk::InteractionOp op) {
+  auto areOnes = [](Value value) {
+    return chunk::constantNumber(value) == 1.0 && chunk::tensorOf(value).getDimSize(1) == 1;
+  };
+  return areOnes(op.getRows()) && areOnes(op.getColumns()) && countOwnSeen(op);
+}
+
+chunk::InteractionOp Planner::findMask(Value value) const {
+  auto op = value.getDefiningOp<chunk::InteractionOp>();
+  if (!machine.isCTA() || inTokenLoop || !op || op.getDecay() || !isOfOnes(op))
+    return {};
+  auto takesElements = [&](Operation *user) {
+    auto map = dyn_cast<chunk::MapOp>(user);
+    return map && (chunk::isElementwise(map.getFunction()) || map.getFunction() == chunk::Function::Dot) &&
+           llvm::all_of(map.getOperands(), [&](Value other) { return other.getType() == value.getType(); });
+  };
+  return llvm::all_of(op->getUsers(), takesElements) ? op : chunk::InteractionOp();
+}
+
+/// All rows and writes of a token in one pass. Without dots these are ones.
+void Planner::maskDifferences(Value dots, Value result, chunk::InteractionOp op) {
+  int64_t writesPerToken = op.getSteps().size();
   SmallVector<Value> ofRows, ofWrites(size_t(writesPerToken), logarithms(op.getDecay(), false));
   for (int64_t point : op.getPoints())
     ofRows.push_back(logarithms(op.getDecay(), point == chunk::beforeDecay));
   Value rows = repeat(ofRows), columns = repeat(ofWrites);
-  SmallVector<int64_t> own = *countOwnSeen(op);
-  map({dots, {rows, {0}}, {columns, {1}}}, result, rowsOf(result), [&](Scalars &s, ValueRange x) {
-    Value row = s.index(0), token = row, place;
-    if (rowsPerToken > 1) {
-      token = arith::DivUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
-      place = arith::RemUIOp::create(s.builder, s.loc, row, s.integer(rowsPerToken));
-    }
-    Value end = s.add32(s.multiply32(token, writesPerToken), own[0]);
-    for (int64_t i = 1; i < rowsPerToken; ++i)
-      end = s.select(s.equal(place, s.integer(i)), s.add32(s.multiply32(token, writesPerToken), own[size_t(i)]), end);
-    return s.select(s.below(s.index(1), end), s.mul(x[0], s.exp2(s.sub(x[1], x[2]))), s.number(0));
+  SmallVector<Input> inputs;
+  if (dots)
+    inputs.push_back(dots);
+  inputs.push_back({rows, {0}});
+  inputs.push_back({columns, {1}});
+  map(inputs, result, rowsOf(result), [&](Scalars &s, ValueRange x) {
+    ValueRange sums = x.take_back(2);
+    Value sees = buildSees(s, op), decay = s.exp2(s.sub(sums[0], sums[1]));
+    return s.select(sees, dots ? s.mul(x[0], decay) : decay, s.number(0));
   });
 }
 
@@ -408,6 +441,15 @@ void Planner::plan(chunk::InteractionOp op) {
   bool isOfChannels = op.getDecay() && chunk::tensorOf(op.getDecay()).getRank() > 1;
   if (isOfChannels && !isOneToken && planRoundedChannels(op))
     return;
+  if (findMask(op))
+    return; // made element by element where it is taken
+  if (machine.isCTA() && !inTokenLoop && isOfOnes(op) && (differences || !op.getDecay())) {
+    Value result = isFactorOnly(op) ? makeRounded(op) : make(op);
+    if (differences)
+      return maskDifferences({}, result, op);
+    return map({}, result, rowsOf(result),
+               [&](Scalars &s, ValueRange) { return s.select(buildSees(s, op), s.number(1), s.number(0)); });
+  }
   Value steps = op.getDecay() && !differences && !isOneToken ? factors(op.getDecay(), op.getLinear()) : Value();
   std::pair<int64_t, int64_t> triangle(op.getPoints().size(), op.getSteps().size());
   if (steps && tileOf(steps).getRank() > 1)

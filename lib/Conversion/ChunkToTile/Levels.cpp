@@ -5,6 +5,7 @@
 // an op's level is one more than the highest of those that it needs something of, or as high where each thread needs
 // but its own registers, and ops go in the order of their levels.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "Conversion/ChunkToTile/Uses.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include <optional>
 
@@ -13,23 +14,14 @@ using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
 
-namespace {
-/// A tile or an array that an op reads or writes.
-struct Use {
-  Value memory;
-  bool isWrite;
-};
-} // namespace
-
 static Value rootOf(Value tile) {
   while (auto view = tile.getDefiningOp<ViewOp>())
     tile = view.getSource();
   return tile;
 }
 
-/// What an op of one team reads and writes. What it does not write for certain counts as written.
-static SmallVector<Use> findUses(Operation *op) {
-  SmallVector<Use> uses;
+SmallVector<TileUse> conversion::findUses(Operation *op) {
+  SmallVector<TileUse> uses;
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
     if (!isa<TileType>(value.getType()))
@@ -37,6 +29,7 @@ static SmallVector<Use> findUses(Operation *op) {
     bool isRead = isa<LoadOp>(op)      ? cast<LoadOp>(op).getArray() == value
                   : isa<StoreOp>(op)   ? cast<StoreOp>(op).getTile() == value
                   : isa<MapOp>(op)     ? cast<MapOp>(op).getResult() != value
+                  : isa<ReduceOp>(op)  ? cast<ReduceOp>(op).getResult() != value
                   : isa<ScanOp>(op)    ? cast<ScanOp>(op).getAll() != value && cast<ScanOp>(op).getLast() != value
                   : isa<ProductOp>(op) ? cast<ProductOp>(op).getResult() != value
                                        : false;
@@ -45,16 +38,14 @@ static SmallVector<Use> findUses(Operation *op) {
   return uses;
 }
 
-/// Two arrays of the caller's may be the same where one is read, as values and outputs in one place; none is written
-/// twice.
-static bool conflict(const Use &one, const Use &other) {
+bool conversion::conflict(const TileUse &one, const TileUse &other) {
   if (!one.isWrite && !other.isWrite)
     return false;
   bool areArrays = isa<BlockArgument>(one.memory) && isa<BlockArgument>(other.memory);
   return one.memory == other.memory || (areArrays && one.isWrite != other.isWrite);
 }
 
-static bool isInRegisters(const Use &use) { return tileOf(use.memory).getMemory() == Memory::Registers; }
+static bool isInRegisters(const TileUse &use) { return tileOf(use.memory).getMemory() == Memory::Registers; }
 
 void conversion::orderByLevels(KernelOp kernel, Block &chunk) {
   constexpr int64_t enoughPerThread = 32;
@@ -63,7 +54,7 @@ void conversion::orderByLevels(KernelOp kernel, Block &chunk) {
     Operation *op;
     int64_t level;
     size_t number;
-    SmallVector<Use> uses;
+    SmallVector<TileUse> uses;
   };
   SmallVector<Operation *> asTheyAre, numbers; // and views: what no thread waits for
   SmallVector<Leveled> ops;
@@ -78,8 +69,8 @@ void conversion::orderByLevels(KernelOp kernel, Block &chunk) {
     }
     Leveled own{&op, 0, ops.size(), findUses(&op)};
     for (const Leveled &before : ops)
-      for (const Use &use : own.uses)
-        for (const Use &earlier : before.uses)
+      for (const TileUse &use : own.uses)
+        for (const TileUse &earlier : before.uses)
           if (conflict(use, earlier))
             own.level = std::max(own.level, before.level + !isInRegisters(use));
     ops.push_back(std::move(own));

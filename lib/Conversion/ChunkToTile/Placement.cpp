@@ -132,6 +132,39 @@ static int64_t pack(MutableArrayRef<Placed> tiles, Memory memory) {
 
 /// The same, in the order of those tried that takes the least memory: as they stand, the largest first, and as they
 /// come into use.
+/// What tiles in use at once have together: no order takes less.
+static int64_t countMostInUse(ArrayRef<Placed> tiles, Memory memory) {
+  int64_t most = 0;
+  for (const Placed &at : tiles) {
+    int64_t bytes = 0;
+    for (const Placed &other : tiles)
+      if (AllocOp(other.tile).getType().getMemory() == memory && other.first <= at.first && at.first <= other.last)
+        bytes += other.bytes;
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+/// Looks for an order that takes no more than so many bytes, from the best one on: tiles change places two by two, and
+/// stay where that takes no more.
+static int64_t searchOrder(SmallVector<Placed> &tiles, Memory memory, int64_t end, int64_t wanted) {
+  constexpr int64_t most = 4000;
+  uint32_t state = 1; // the same places every time
+  auto draw = [&] {
+    state = state * 1664525 + 1013904223;
+    return size_t(state >> 8) % tiles.size();
+  };
+  for (int64_t tried = 0; tried < most && end > wanted; ++tried) {
+    SmallVector<Placed> order = tiles;
+    std::swap(order[draw()], order[draw()]);
+    if (int64_t other = pack(order, memory); other <= end) {
+      end = other;
+      tiles = std::move(order);
+    }
+  }
+  return end;
+}
+
 static int64_t packBest(SmallVector<Placed> &tiles, Memory memory) {
   auto sorted = [&](llvm::function_ref<int64_t(const Placed &)> keyOf) {
     SmallVector<Placed> order = tiles;
@@ -145,7 +178,14 @@ static int64_t packBest(SmallVector<Placed> &tiles, Memory memory) {
   int64_t ends[std::size(orders)];
   for (auto [order, end] : llvm::zip(orders, ends))
     end = pack(order, memory);
-  tiles = orders[std::min_element(std::begin(ends), std::end(ends)) - std::begin(ends)];
+  size_t best = std::min_element(std::begin(ends), std::end(ends)) - std::begin(ends);
+  tiles = orders[best];
+  // Where the places between tiles cost a CTA its room, orders are searched.
+  int64_t wanted = ends[best], least = memory == Memory::Shared ? countMostInUse(tiles, memory) : wanted;
+  while (wanted > least && analysis::countCTAs(wanted) == analysis::countCTAs(ends[best]))
+    wanted -= 128;
+  if (analysis::countCTAs(least) > analysis::countCTAs(ends[best]))
+    searchOrder(tiles, memory, ends[best], wanted);
   return pack(tiles, memory);
 }
 

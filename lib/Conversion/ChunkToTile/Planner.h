@@ -76,6 +76,7 @@ struct PlanMachine {
   int64_t sharedBytes = tile::mostSharedBytes; // that the tiles of a CTA may take
   bool loadsLate = false;     // where they are needed, which takes less memory, not at a chunk's beginning
   bool inLevels = false;      // ops that wait for the same barriers stand side by side
+  bool inLeastRoom = false;   // ops in the order in which tiles in use at once take the least shared memory
   bool solvesSystems = false; // each of the program's conjugate gradients is one op, and nothing else cancels
   bool dotsTogether = false;  // interactions of the same writes under decays of each channel, one behind the other
   bool scansFirst = false;    // running decays of what was loaded, all at a chunk's beginning
@@ -196,6 +197,7 @@ private:
   /// CTA.
   bool planProjection(chunk::MapOp op);
   bool sumPass(chunk::MapOp op);
+  bool sumWhole(chunk::MapOp op, const Elements &elements);
   /// Whether nothing but such products of data take the param: then it is a factor as it came.
   bool isFactorOfData(chunk::ParamOp param);
   /// A scan that is left to the passes of the maps that read what it gives, and nothing else does.
@@ -238,6 +240,9 @@ private:
   bool planOfLogarithms(chunk::CumulativeDecayOp op);
   mlir::Value logarithms(mlir::Value decay, bool before);
   mlir::Value repeat(llvm::ArrayRef<mlir::Value> ofRows);
+  /// An interaction that says no more than which rows see which writes, and whose readers make it element by element.
+  chunk::InteractionOp findMask(mlir::Value value) const;
+  static mlir::Value buildSees(Scalars &scalars, chunk::InteractionOp op);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
   void maskScalar(mlir::Value result, chunk::InteractionOp op, mlir::Value made, mlir::Value factors);
   llvm::SmallVector<chunk::InteractionOp> findDotsTogether(chunk::InteractionOp op) const;
@@ -437,6 +442,10 @@ void putScansFirst(mlir::Block &chunk);
 /// Puts the ops of a chunk in an order in which few of them wait for all threads: by levels, of which each needs
 /// nothing that is made in it by other threads. As they are where that takes more registers than they have room for.
 void orderByLevels(tile::KernelOp kernel, mlir::Block &chunk);
+
+/// Puts the ops of a chunk in an order in which the tiles in use at once take little shared memory, and no more
+/// registers than sums have room for.
+void orderByRoom(tile::KernelOp kernel, mlir::Block &chunk);
 
 /// Keeps sums of products that nothing but passes over their elements take in registers, where each thread has its own
 /// of them. The second counts the most that are in use at once, as numbers of all threads.

@@ -2,6 +2,7 @@
 // next product or for the caller. They need neither shared memory nor barriers.
 #include "dialects/Tile/RegisterTiles.h"
 #include "Conversion/ChunkToTile/Planner.h"
+#include "Conversion/ChunkToTile/Uses.h"
 #include "llvm/ADT/SetVector.h"
 #include <limits>
 
@@ -21,13 +22,17 @@ static bool canTake(Operation *op, Value tile) {
     return product.getResult() == tile && product.getLeft() != tile && product.getRight() != tile &&
            (!product.getPlus() || (isPlus && !product.getColumnScale()));
   }
+  auto takesWhole = [&](auto nest) {
+    return llvm::all_of(llvm::zip(nest.getInputs(), nest.getDims()), [&](auto input) {
+      auto [value, dims] = input;
+      return value != tile || cast<DenseI64ArrayAttr>(dims).asArrayRef() == ArrayRef<int64_t>({0, 1});
+    });
+  };
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return reduce.getSizes() == tileOf(tile).getShape() && reduce.getOver() == ArrayRef<int64_t>(1) &&
+           takesWhole(reduce);
   auto map = dyn_cast<MapOp>(op);
-  if (!map || map.getBlocks() || map.getResult().getType().getShape() != tileOf(tile).getShape())
-    return false;
-  return llvm::all_of(llvm::zip(map.getInputs(), map.getDims()), [&](auto input) {
-    auto [value, dims] = input;
-    return value != tile || cast<DenseI64ArrayAttr>(dims).asArrayRef() == ArrayRef<int64_t>({0, 1});
-  });
+  return map && !map.getBlocks() && map.getResult().getType().getShape() == tileOf(tile).getShape() && takesWhole(map);
 }
 
 namespace {
@@ -79,6 +84,20 @@ static ProductOp findMaker(Value tile, MapOp map) {
     maker = product;
   }
   return maker;
+}
+
+/// Whether a tile that can lie in registers is made by then, by a product and what goes on with its sums, and nothing
+/// behind that but the map reads it.
+static bool isMadeBefore(Value tile, ProductOp then, MapOp map) {
+  bool isSum = false;
+  for (Operation *user : tile.getUsers()) {
+    if (user == map)
+      continue;
+    if (user->getBlock() != then->getBlock() || !user->isBeforeInBlock(then) || !canTake(user, tile))
+      return false;
+    isSum |= isa<ProductOp>(user);
+  }
+  return isSum && tile.getDefiningOp<AllocOp>();
 }
 
 /// All that a value of a body is computed from, in order.
@@ -133,9 +152,9 @@ static bool startFromOther(MapOp map, BlockArgument sum) {
   for (Value argument : arguments) {
     unsigned number = cast<BlockArgument>(argument).getArgNumber();
     Value input = map.getInputs()[number];
-    ProductOp maker = input != tile && canTake(map, input) ? findMaker(input, map) : ProductOp();
-    if (maker && maker->isBeforeInBlock(second) && !first && input != map.getResult() &&
-        tileOf(input).getElementType().isF32() && llvm::count(map.getInputs(), input) == 1)
+    bool isThere = input != tile && canTake(map, input) && isMadeBefore(input, second, map);
+    if (isThere && !first && input != map.getResult() && tileOf(input).getElementType().isF32() &&
+        llvm::count(map.getInputs(), input) == 1)
       first = number;
     else if (input == tile || isWrittenFrom(second, map, input))
       return false;
@@ -186,6 +205,79 @@ static bool startFromOther(MapOp map, BlockArgument sum) {
   return true;
 }
 
+/// Lets passes over elements write what they make in the place of what nobody reads behind them.
+static void writeInPlace(KernelOp kernel, Block &chunk) {
+  auto isOfChunk = [&](Operation *user) { return user->getBlock() == &chunk && !isa<ViewOp>(user); };
+  for (MapOp map : chunk.getOps<MapOp>()) {
+    auto isLastUser = [&](Operation *user) { return user == map || user->isBeforeInBlock(map); };
+    auto isFirstUser = [&](Operation *user) { return user == map || map->isBeforeInBlock(user); };
+    Value result = map.getResult();
+    if (!result.getDefiningOp<AllocOp>() || !llvm::all_of(result.getUsers(), isOfChunk) ||
+        !llvm::all_of(result.getUsers(), isFirstUser) || llvm::is_contained(map.getInputs(), result))
+      continue;
+    for (Value input : map.getInputs()) {
+      auto isSum = [&](Operation *user) {
+        auto product = dyn_cast<ProductOp>(user);
+        return product && product.getResult() == input;
+      };
+      auto stays = [&](Value tile) {
+        return llvm::all_of(tile.getUsers(), [&](Operation *user) { return canTake(user, tile); });
+      };
+      // What can stay in registers still can.
+      if (input.getType() != result.getType() || !stays(input) || !stays(result) || !input.getDefiningOp<AllocOp>() ||
+          !canTake(map, input) || llvm::count(map.getInputs(), input) != 1 ||
+          !llvm::all_of(input.getUsers(), isOfChunk) || !llvm::all_of(input.getUsers(), isLastUser) ||
+          llvm::none_of(input.getUsers(), isSum))
+        continue;
+      result.replaceAllUsesWith(input);
+      result.getDefiningOp()->erase();
+      break;
+    }
+  }
+}
+
+/// Of a pass that adds something to sums and then rounds them, makes two: the first adds in place. That can be done as
+/// soon as what is added is there.
+static void addApart(Block &chunk) {
+  for (MapOp map : llvm::make_early_inc_range(chunk.getOps<MapOp>())) {
+    auto sum = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+    if (!sum || !sum->hasOneUse())
+      continue;
+    auto isSum = [&](Value number) {
+      auto argument = dyn_cast<BlockArgument>(number);
+      Value tile = argument ? map.getInputs()[argument.getArgNumber()] : Value();
+      auto isOther = [&](Operation *user) {
+        return user != map && (user->getBlock() != &chunk || !user->isBeforeInBlock(map) || !canTake(user, tile));
+      };
+      auto isMade = [&](Operation *user) {
+        auto product = dyn_cast<ProductOp>(user);
+        return product && product.getResult() == tile;
+      };
+      return tile && tile != map.getResult() && tile.getDefiningOp<AllocOp>() && argument.hasOneUse() &&
+             llvm::count(map.getInputs(), tile) == 1 && tileOf(tile).getElementType().isF32() && canTake(map, tile) &&
+             llvm::none_of(tile.getUsers(), isOther) && llvm::any_of(tile.getUsers(), isMade);
+    };
+    // More than one of its inputs are sums, or there is nothing to be gained.
+    Value own = isSum(sum.getLhs()) ? sum.getLhs() : isSum(sum.getRhs()) ? sum.getRhs() : Value();
+    auto isProduct = [](Value tile) {
+      return tileOf(tile).getElementType().isF32() && llvm::any_of(tile.getUsers(), [&](Operation *user) {
+               auto product = dyn_cast<ProductOp>(user);
+               return product && product.getResult() == tile;
+             });
+    };
+    if (!own || llvm::count_if(map.getInputs(), isProduct) < 2)
+      continue;
+    Value tile = map.getInputs()[cast<BlockArgument>(own).getArgNumber()], result = map.getResult();
+    OpBuilder builder(map);
+    builder.setInsertionPointAfter(map);
+    auto rounds = MapOp::create(builder, map.getLoc(), ValueRange(tile), result, map.getRows(),
+                                builder.getArrayAttr(builder.getDenseI64ArrayAttr({0, 1})));
+    Block *body = builder.createBlock(&rounds.getBody());
+    YieldOp::create(builder, map.getLoc(), ValueRange(body->addArgument(builder.getF32Type(), map.getLoc())));
+    map.getResultMutable().assign(tile);
+  }
+}
+
 static void startSums(Block &chunk) {
   for (MapOp map : chunk.getOps<MapOp>())
     for (bool changed = true; changed;) {
@@ -200,8 +292,40 @@ static void startSums(Block &chunk) {
 
 //===----------------------------------------------------------------------===//
 
-void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
+/// Sums of rows that lie in registers are those of the parts that warps have, which a second op adds up.
+static void reduceInParts(KernelOp kernel, Block &chunk) {
+  int64_t warps = int64_t(*kernel.getThreads()) / 32;
+  for (ReduceOp reduce : llvm::make_early_inc_range(chunk.getOps<ReduceOp>())) {
+    auto inRegisters = [](Value tile) { return tileOf(tile).getMemory() == Memory::Registers; };
+    if (llvm::none_of(reduce.getInputs(), inRegisters))
+      continue;
+    ArrayRef<int64_t> sizes = reduce.getSizes();
+    int64_t parts = std::max(spreadOverWarps(sizes[0], sizes[1], warps)->across,
+                             spreadOverWarps(sizes[0], sizes[1], warps / 2)->across);
+    if (parts == 1)
+      continue;
+    OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    auto type =
+        TileType::get(builder.getContext(), {sizes[0], parts}, builder.getF32Type(), Memory::Shared, {parts, 1}, 0);
+    Value all = reduce.getResult(), partsOfAll = AllocOp::create(builder, reduce.getLoc(), type, nullptr);
+    reduce.getResultMutable().assign(partsOfAll);
+    builder.setInsertionPointAfter(reduce);
+    auto sum = ReduceOp::create(builder, reduce.getLoc(), reduce.getKind(), ValueRange(partsOfAll), all,
+                                reduce.getRows(), ArrayRef<int64_t>(1), type.getShape(),
+                                builder.getArrayAttr(builder.getDenseI64ArrayAttr({0, 1})));
+    Block *body = builder.createBlock(&sum.getBody());
+    Value part = body->addArgument(builder.getF32Type(), reduce.getLoc());
+    YieldOp::create(builder, reduce.getLoc(), part);
+  }
+}
+
+void conversion::prepareSums(KernelOp kernel, Block &chunk) {
+  writeInPlace(kernel, chunk);
   startSums(chunk);
+  addApart(chunk);
+}
+
+void conversion::chooseRegisters(KernelOp kernel, Block &chunk, bool limited) {
   llvm::DenseMap<Operation *, int64_t> positions;
   for (auto [position, op] : llvm::enumerate(chunk))
     positions[&op] = int64_t(position);
@@ -222,13 +346,38 @@ void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
     for (int64_t position = candidate->first; position <= candidate->last; ++position)
       beside = std::max(beside, countAt(position));
     int64_t numbers = beside + tile.getType().getNumElements();
-    if (numbers > mostNumbers * threads)
+    if (limited && numbers > mostNumbers * threads)
       continue;
     kept.push_back(*candidate);
     TileType type = tile.getType();
     tile.getResult().setType(TileType::get(type.getContext(), type.getShape(), type.getElementType(), Memory::Registers,
                                            {type.getSize(1), 1}, 0));
   }
+}
+
+void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
+  prepareSums(kernel, chunk);
+  chooseRegisters(kernel, chunk, /*limited=*/true);
+  reduceInParts(kernel, chunk);
+}
+
+/// Tiles come into registers whatever the order of ops asks of these; in the order that is found then they have room,
+/// or those do that have it there.
+void conversion::keepInLeastRoom(KernelOp kernel, Block &chunk) {
+  orderByRoom(kernel, chunk);
+  prepareSums(kernel, chunk);
+  llvm::DenseMap<AllocOp, TileType> before;
+  for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>())
+    before[tile] = tile.getType();
+  chooseRegisters(kernel, chunk, /*limited=*/false);
+  orderByRoom(kernel, chunk);
+  if (countInRegisters(kernel, chunk) > mostNumbers * int64_t(*kernel.getThreads())) {
+    for (auto [tile, type] : before)
+      AllocOp(tile).getResult().setType(type);
+    chooseRegisters(kernel, chunk, /*limited=*/true);
+    orderByRoom(kernel, chunk);
+  }
+  reduceInParts(kernel, chunk);
 }
 
 int64_t conversion::countInRegisters(KernelOp kernel, Block &chunk) {

@@ -48,7 +48,7 @@ void Planner::gatherLeaves(Leaf leaf, Operation *pass, SmallVectorImpl<Leaf> &le
       gatherLeaves({operand, spreadOf(producer, index)}, pass, leaves);
     return;
   }
-  if (!chunk::constantNumber(value) && !llvm::is_contained(leaves, leaf))
+  if (!chunk::constantNumber(value) && !findMask(value) && !llvm::is_contained(leaves, leaf))
     leaves.push_back(leaf);
 }
 
@@ -66,6 +66,8 @@ Value Planner::buildElement(Scalars &scalars, Leaf leaf, Operation *pass, DenseM
                                                                       : scalars.cosineWithinHalfATurn(operands[0]);
     return elements[leaf] = scalars.apply(elementFunction(producer.getFunction()), operands);
   }
+  if (chunk::InteractionOp mask = findMask(value))
+    return elements[leaf] = scalars.select(buildSees(scalars, mask), scalars.number(1), scalars.number(0));
   return elements[leaf] = scalars.number(*chunk::constantNumber(value));
 }
 
@@ -233,6 +235,39 @@ bool Planner::planProjection(chunk::MapOp op) {
   return true;
 }
 
+/// Of a matrix whose elements are all added up the rows come first: their numbers lie side by side.
+bool Planner::sumWhole(chunk::MapOp op, const Elements &elements) {
+  auto total = op.getResult().hasOneUse() ? dyn_cast<chunk::MapOp>(*op->user_begin()) : chunk::MapOp();
+  ArrayRef<int64_t> sizes = chunk::tensorOf(op.getOperands()[1]).getShape();
+  auto isWhole = [&](const Input &input) {
+    return tileOf(input.tile).getShape() == sizes && input.dims == Input(input.tile).dims;
+  };
+  if (!machine.isCTA() || inTokenLoop || !total || total.getFunction() != Function::Sum || sizes[0] != 1 ||
+      total->getBlock() != op->getBlock() || !llvm::all_of(elements.inputs, isWhole))
+    return false;
+  SmallVector<Value> tiles;
+  SmallVector<Attribute> dims;
+  for (const Input &input : elements.inputs) {
+    tiles.push_back(dropTokens(input.tile));
+    dims.push_back(builder.getDenseI64ArrayAttr({0, 1}));
+  }
+  Value ofRows = alloc(sizes[1]);
+  auto rows = ReduceOp::create(builder, loc, Reduction::Sum, tiles, ofRows, constant(sizes[1]), ArrayRef<int64_t>(1),
+                               sizes.drop_front(), builder.getArrayAttr(dims));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *body = builder.createBlock(&rows.getBody());
+    for (size_t i = 0; i < tiles.size(); ++i)
+      body->addArgument(builder.getF32Type(), loc);
+    Scalars scalars{builder, loc};
+    YieldOp::create(builder, loc, elements.build(scalars, body->getArguments()));
+  }
+  planned.insert(total);
+  reduce(Reduction::Sum, {withTokens(ofRows)}, make(total.getResult()), {1}, {1, sizes[1]},
+         [](Scalars &, ValueRange x) { return x[0]; });
+  return true;
+}
+
 /// The elements of a matrix are computed as they are summed.
 bool Planner::sumPass(chunk::MapOp op) {
   bool isMatvec = op.getFunction() == chunk::Function::Matvec;
@@ -246,6 +281,8 @@ bool Planner::sumPass(chunk::MapOp op) {
   SmallVector<Input> inputs = elements.inputs;
   std::optional<double> one = chunk::constantNumber(factors); // of sums alone
   bool isSum = one && *one == 1;
+  if (isSum && !isMatvec && sumWhole(op, elements))
+    return true;
   int64_t summed = isMatvec ? 2 : 1;
   if (!isSum)
     inputs.push_back({get(factors), {0, summed}});
@@ -264,8 +301,25 @@ void Planner::plan(chunk::MapOp op) {
       planElementwise(op);
     return;
   }
-  if (isSummedOuter(op) || planProjection(op) || passes.of(op) != op || sumPass(op))
+  if (planned.contains(op) || isSummedOuter(op) || planProjection(op) || passes.of(op) != op || sumPass(op))
     return;
+  if (op.getFunction() == Function::Dot &&
+      llvm::any_of(op.getOperands(), [&](Value value) { return findMask(value); })) {
+    // Of a mask, which has no tile.
+    SmallVector<Input> inputs;
+    for (Value operand : op.getOperands())
+      if (!findMask(operand))
+        inputs.push_back(getElements(operand));
+    Value result = make(op.getResult());
+    return reduce(Reduction::Sum, inputs, result, {1}, chunk::tensorOf(op.getOperands()[0]).getShape(),
+                  [&](Scalars &s, ValueRange x) {
+                    Value product = x.empty() ? s.number(1) : x[0];
+                    for (Value operand : op.getOperands())
+                      if (chunk::InteractionOp mask = findMask(operand))
+                        product = s.select(buildSees(s, mask), product, s.number(0));
+                    return product;
+                  });
+  }
   SmallVector<Value> operands;
   bool isSum = op.getFunction() == Function::Dot || op.getFunction() == Function::Sum;
   for (Value operand : op.getOperands())

@@ -164,7 +164,8 @@ private:
     tile::LoadOp op;
     AheadLoad load;
     size_t first, count;
-    int64_t later; // of those to tiles
+    int64_t later;       // of those to tiles
+    int64_t number = -1; // of copies to tiles that begin anywhere in a chunk, in their order
   };
   /// With `areFree` nothing else is in the tiles when loads are started.
   std::vector<Ahead> findLoadsAhead(mlir::Block &body, bool areFree);
@@ -201,6 +202,8 @@ private:
   void finishLoad(Ahead &ahead, mlir::ValueRange held);
   /// Finishes loads up to the last one whose tile the op touches; loops and conditions have all finished before.
   void finishBefore(mlir::Operation *op);
+  /// Starts a load within a chunk, if it is a copy to its tile.
+  bool startInside(tile::LoadOp load, std::deque<Ahead> &inside);
   /// Segments.cpp: which chunks the CTA has, and from which it begins.
   void emit(tile::SegmentOp op);
   /// Where the last of the CTAs of a sequence stores the final state; absent for others.
@@ -277,7 +280,9 @@ private:
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier
   std::deque<std::pair<Ahead *, llvm::SmallVector<mlir::Value>>> underWay; // loads, and what they hold
-  std::function<void()> startWhereFree;                                    // behind the next barrier of this block
+  int64_t copies = 0;                                                      // to tiles, that were started in this chunk
+  bool findsLate = false; // arrays are found where they are read or written: where they begin is spread over lanes
+  std::function<void()> startWhereFree; // behind the next barrier of this block
   mlir::Block *freedIn = nullptr;
   std::vector<std::unique_ptr<Registers>> registers; // of the tiles there
   llvm::SmallVector<mlir::Operation *> together;     // that are made at the last of them

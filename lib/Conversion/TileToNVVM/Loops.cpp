@@ -85,11 +85,22 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   bool forgets = isCrowded() || (hasTeams && !keeps);
   if (keeps)
     forgetWhereArraysBegin();
+  // What all arrays need would take registers from all that is computed.
+  findsLate = !hasTeams && firstOfLane;
   std::vector<Ahead> ahead;
-  if (!forgets)
+  if (!forgets && !findsLate)
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/true);
   // Three teams were measured to hide each other's loads.
   bool mayAskAhead = hasTeams && *kernel.getTeams() <= 2;
+  // Copies that begin in the middle of a chunk as well.
+  llvm::DenseSet<Value> written;
+  op.getBody()->walk([&](StoreOp store) { written.insert(store.getArray()); });
+  bool mayStartInside = !forgets && !hasTeams;
+  std::deque<Ahead> inside;
+  copies = 0;
+  for (Ahead &one : ahead)
+    if (mayStartInside && one.load.goesToTile())
+      one.number = copies++;
   std::vector<Ahead> freed;
   Operation *freeing = mayAskAhead ? takeFreed(*op.getBody(), ahead, freed) : nullptr;
   Dealt dealt = hasTeams ? dealToTeams(op) : dealToCTAs(op);
@@ -133,6 +144,9 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
       underWay.push_back({&*one, SmallVector<Value>(ArrayRef(held).slice(one->first, one->count))});
       continue;
     }
+    if (auto load = dyn_cast<LoadOp>(inner);
+        load && mayStartInside && !written.contains(load.getArray()) && startInside(load, inside))
+      continue;
     finishBefore(&inner);
     if (failed(lower(&inner)))
       return failure();
@@ -149,6 +163,7 @@ LogicalResult KernelLowering::lowerParallel(scf::ParallelOp op) {
   finishBefore(op);
   orderAll(); // what comes next may be the first op of the loop again
   pending = before;
+  findsLate = false;
   arrays = arraysBefore; // those of the body are not there behind it
   keptArrays = {};
   head = headBefore, sequence = sequenceBefore, firstToken = firstBefore;
@@ -194,7 +209,34 @@ void KernelLowering::finishLoad(Ahead &ahead, ValueRange held) {
   order(ahead.op.getOperation());
   if (!ahead.load.goesToTile())
     findPlace(ahead);
-  ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, ahead.later);
+  int64_t later = ahead.number < 0 ? ahead.later : copies - ahead.number - 1; // of all that were started by now
+  ahead.load.finish(team, value(ahead.op.getFirst()), rows(ahead.op.getRows()), held, later);
+}
+
+/// A copy starts once nobody reads any more what lies in the tile's place. Nothing but the load writes there before it
+/// is waited for.
+bool KernelLowering::startInside(LoadOp load, std::deque<Ahead> &inside) {
+  Value tile = load.getTile();
+  auto part = tile.getDefiningOp<ViewOp>();
+  if (!(part ? part.getSource() : tile).getDefiningOp<AllocOp>() || (part && (part.getRow() || part.getOffset() != 0)))
+    return false;
+  Ahead one{load, AheadLoad(team, arrayOf(load.getArray()), placeAhead(load), /*isFree=*/true), 0, 0, 0};
+  constexpr int64_t mostHeld = 1; // accesses that a thread holds in the middle of a chunk
+  if (!one.load.canStart() || (!one.load.goesToTile() && one.load.countRegisters() > mostHeld))
+    return false;
+  team.loc = load.getLoc();
+  if (one.load.goesToTile()) {
+    auto isPlaced = [&](Value operand) { return extents.contains(operand); };
+    order(load.getOperation());
+    pending.pop_back_n(size_t(llvm::count_if(load->getOperands(), isPlaced)));
+    one.number = copies++;
+  }
+  forgetThread();
+  one.load.begin(team);
+  SmallVector<Value> held = one.load.start(team, value(load.getFirst()), rows(load.getRows()));
+  inside.push_back(std::move(one));
+  underWay.push_back({&inside.back(), held});
+  return true;
 }
 
 void KernelLowering::finishBefore(Operation *op) {

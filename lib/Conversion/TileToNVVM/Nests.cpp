@@ -164,82 +164,128 @@ void nvvm::emitMap(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &r
       [&](Value index, ArrayRef<Value> given) { t.putNeighbours(given, result, placeOf(index)); });
 }
 
-void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result) {
-  WarpBlock block = *spreadOverWarps(result.type.getSize(0), result.type.getSize(1), t.warps());
-  Value row = t.add(t.multiply(t.divide(t.warp, block.across), block.rows()), t.divide(t.lane, 4));
-  Value column =
-      t.add(t.multiply(t.remainder(t.warp, block.across), block.columns()), t.multiply(t.remainder(t.lane, 4), 2));
-  SmallVector<SmallVector<Value>> ofColumns(places.size()); // inputs that have no rows, read once
-  // The two neighbours of an input in the nest's row and column.
-  auto load = [&](size_t input, Value row, Value column) {
-    const Place &place = places[input];
-    ArrayRef<int64_t> dims = cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef();
-    SmallVector<Index> indices;
-    for (auto [d, dim] : llvm::enumerate(dims))
-      indices.push_back(place.type.getSize(d) == 1 ? Index(0) : Index(dim == 0 ? row : column));
-    bool hasColumns = !dims.empty() && dims.back() == 1 && place.type.getSize(dims.size() - 1) != 1;
-    bool isAcross = !hasColumns && llvm::any_of(llvm::enumerate(dims), [&](auto dim) {
-      return dim.value() == 1 && place.type.getSize(dim.index()) != 1;
-    });
-    if (hasColumns)
-      return t.getNeighbours(place, indices, 2);
-    SmallVector<Value> both{t.get(place, indices)};
-    for (auto [d, dim] : llvm::enumerate(dims))
-      if (isAcross && dim == 1)
-        indices[d] = Index(column, 1);
-    both.push_back(isAcross ? t.get(place, indices) : both[0]);
-    return both;
-  };
-  auto dependsOn = [&](size_t input, int64_t dim) {
-    ArrayRef<int64_t> dims = cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef();
-    return llvm::any_of(llvm::enumerate(dims),
+/// Where a thread has the numbers of its so-manyth row of a warp's block: of a unit of columns the first or the second.
+static int64_t numberOf(const WarpBlock &block, int64_t row, int64_t unit, int64_t second) {
+  return 4 * (row / 2 * block.columnUnits + unit) + 2 * (row % 2) + second;
+}
+
+namespace {
+/// A pass over the elements of tiles in registers, of which each warp has a block.
+class RegisterPass {
+public:
+  RegisterPass(TeamCode &t, Region &body, ArrayRef<Place> places, ArrayAttr dims, WarpBlock block)
+      : t(t), body(body), places(places), dims(dims), block(block) {
+    row = t.add(t.multiply(t.divide(t.warp, block.across), block.rows()), t.divide(t.lane, 4));
+    column =
+        t.add(t.multiply(t.remainder(t.warp, block.across), block.columns()), t.multiply(t.remainder(t.lane, 4), 2));
+  }
+
+  /// Calls `take` for each of a lane's rows with its number and place, and what the body gives of the lane's columns:
+  /// two neighbours of each unit.
+  void run(llvm::function_ref<void(int64_t number, Value row, ArrayRef<Value> given)> take);
+  Value columnOf(int64_t unit) { return t.add(column, 8 * unit); }
+
+private:
+  ArrayRef<int64_t> dimsOf(size_t input) const { return cast<DenseI64ArrayAttr>(dims[input]).asArrayRef(); }
+  bool dependsOn(size_t input, int64_t dim) const {
+    return llvm::any_of(llvm::enumerate(dimsOf(input)),
                         [&](auto own) { return own.value() == dim && places[input].type.getSize(own.index()) != 1; });
-  };
-  auto columnOf = [&](int64_t unit) { return t.add(column, 8 * unit); };
-  /// All that an input has of a row, or of all rows (-1).
-  auto loadAll = [&](size_t input, int64_t number, Value row) {
-    TeamCode::ReadElements what{places[input].pointer.getAsOpaquePointer(),
-                                llvm::to_vector<2>(cast<DenseI64ArrayAttr>(op.getDims()[input]).asArrayRef()),
-                                block.rows(), block.columns(), number};
-    auto &[inBlock, read] = t.known[what];
-    if (inBlock == t.builder.getInsertionBlock())
-      return read;
-    inBlock = t.builder.getInsertionBlock();
-    read.clear();
-    for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
-      llvm::append_range(read, load(input, row, columnOf(c)));
+  }
+  SmallVector<Value> load(size_t input, Value row, Value column);
+  SmallVector<Value> loadAll(size_t input, int64_t number, Value row);
+
+  TeamCode &t;
+  Region &body;
+  ArrayRef<Place> places;
+  ArrayAttr dims;
+  WarpBlock block;
+  Value row, column; // the lane's first ones
+};
+} // namespace
+
+/// The two neighbours of an input in the nest's row and column.
+SmallVector<Value> RegisterPass::load(size_t input, Value row, Value column) {
+  const Place &place = places[input];
+  ArrayRef<int64_t> own = dimsOf(input);
+  SmallVector<Index> indices;
+  for (auto [d, dim] : llvm::enumerate(own))
+    indices.push_back(place.type.getSize(d) == 1 ? Index(0) : Index(dim == 0 ? row : column));
+  bool hasColumns = !own.empty() && own.back() == 1 && place.type.getSize(own.size() - 1) != 1;
+  bool isAcross = !hasColumns && dependsOn(input, 1);
+  if (hasColumns)
+    return t.getNeighbours(place, indices, 2);
+  SmallVector<Value> both{t.get(place, indices)};
+  for (auto [d, dim] : llvm::enumerate(own))
+    if (isAcross && dim == 1)
+      indices[d] = Index(column, 1);
+  both.push_back(isAcross ? t.get(place, indices) : both[0]);
+  return both;
+}
+
+/// All that an input has of a row, or of all rows (-1).
+SmallVector<Value> RegisterPass::loadAll(size_t input, int64_t number, Value row) {
+  TeamCode::ReadElements what{places[input].pointer.getAsOpaquePointer(), llvm::to_vector<2>(dimsOf(input)),
+                              block.rows(), block.columns(), number};
+  auto &[inBlock, read] = t.known[what];
+  if (inBlock == t.builder.getInsertionBlock())
     return read;
-  };
+  inBlock = t.builder.getInsertionBlock();
+  read.clear();
+  for (int64_t c = 0; c < (dependsOn(input, 1) ? block.columnUnits : 1); ++c)
+    llvm::append_range(read, load(input, row, columnOf(c)));
+  return read;
+}
+
+void RegisterPass::run(llvm::function_ref<void(int64_t number, Value row, ArrayRef<Value> given)> take) {
+  SmallVector<SmallVector<Value>> ofColumns(places.size()); // inputs that have no rows, read once
   for (size_t input = 0; input < places.size(); ++input)
     if (!places[input].registers && !dependsOn(input, 0))
       ofColumns[input] = loadAll(input, -1, row);
-  SmallVector<Value> given(block.numbersPerThread());
-  for (int64_t r = 0; r < block.rowUnits; ++r)
-    for (int64_t half : {0, 1}) {
-      Value at = t.add(row, 16 * r + 8 * half);
-      // Everything is read before anything is written, so that a lane waits once a row.
-      SmallVector<SmallVector<Value>> ofRow(places.size());
-      for (size_t input = 0; input < places.size(); ++input)
-        if (!places[input].registers && dependsOn(input, 0))
-          ofRow[input] = loadAll(input, 2 * r + half, at);
-      for (int64_t c = 0; c < block.columnUnits; ++c)
-        for (int64_t i : {0, 1}) {
-          int64_t number = 4 * (r * block.columnUnits + c) + 2 * half + i;
-          SmallVector<Value> arguments;
-          for (size_t input = 0; input < places.size(); ++input) {
-            ArrayRef<Value> read = ofRow[input].empty() ? ofColumns[input] : ofRow[input];
-            arguments.push_back(places[input].registers ? places[input].registers->numbers[number]
-                                                        : read[(dependsOn(input, 1) ? 2 * c : 0) + i]);
-          }
-          given[number] = t.body(op.getBody(), arguments, {Index(at), Index(columnOf(c), i)})[0];
+  for (int64_t number = 0; number < 2 * block.rowUnits; ++number) {
+    Value at = t.add(row, 8 * number);
+    // Everything is read before anything is written, so that a lane waits once a row.
+    SmallVector<SmallVector<Value>> ofRow(places.size());
+    for (size_t input = 0; input < places.size(); ++input)
+      if (!places[input].registers && dependsOn(input, 0))
+        ofRow[input] = loadAll(input, number, at);
+    SmallVector<Value> given;
+    for (int64_t c = 0; c < block.columnUnits; ++c)
+      for (int64_t i : {0, 1}) {
+        SmallVector<Value> arguments;
+        for (size_t input = 0; input < places.size(); ++input) {
+          ArrayRef<Value> read = ofRow[input].empty() ? ofColumns[input] : ofRow[input];
+          arguments.push_back(places[input].registers ? places[input].registers->numbers[numberOf(block, number, c, i)]
+                                                      : read[(dependsOn(input, 1) ? 2 * c : 0) + i]);
         }
-      for (int64_t c = 0; c < block.columnUnits && !result.registers; ++c) {
-        int64_t first = 4 * (r * block.columnUnits + c) + 2 * half;
-        t.putNeighbours({given[first], given[first + 1]}, result, {Index(at), Index(columnOf(c))});
+        given.push_back(t.body(body, arguments, {Index(at), Index(columnOf(c), i)})[0]);
       }
+    take(number, at, given);
+  }
+}
+
+/// A number that is computed here and not where it is used, which would keep all that it is made of in registers.
+static Value computeHere(TeamCode &t, Value number) {
+  return LLVM::InlineAsmOp::create(t.builder, t.loc, number.getType(), number, "mov.b32 $0, $1;", "=f,f",
+                                   /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                   LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getResult(0);
+}
+
+void nvvm::emitMapOfRegisters(TeamCode &t, MapOp op, ArrayRef<Place> places, const Place &result) {
+  WarpBlock block = *spreadOverWarps(result.type.getSize(0), result.type.getSize(1), t.warps());
+  RegisterPass pass(t, op.getBody(), places, op.getDims(), block);
+  SmallVector<Value> all(block.numbersPerThread());
+  bool joins = result.registers && llvm::count_if(places, [](const Place &input) { return input.registers; }) > 1;
+  pass.run([&](int64_t number, Value row, ArrayRef<Value> given) {
+    for (int64_t c = 0; c < block.columnUnits; ++c) {
+      if (!result.registers)
+        t.putNeighbours(given.slice(2 * c, 2), result, {Index(row), Index(pass.columnOf(c))});
+      for (int64_t i : {0, 1})
+        all[numberOf(block, number, c, i)] = joins ? computeHere(t, given[2 * c + i]) : given[2 * c + i];
     }
+  });
   if (result.registers)
-    result.registers->numbers = given;
+    result.registers->numbers = all;
 }
 
 /// One warp takes 32 rows at once.
@@ -278,6 +324,48 @@ static void emitRunning(TeamCode &t, ScanOp op, const Inputs &inputs, const Runn
   });
 }
 
+/// Whether each row gives what the one before it passes on, which is made of that row alone.
+static bool isShift(ScanOp op) {
+  Block &body = op.getBody().front();
+  BlockArgument carried = body.getArguments().back();
+  Operation *yield = body.getTerminator();
+  bool isInPlace = llvm::is_contained(op.getInputs(), op.getAll());
+  return op.getAll() && !isInPlace && carried.hasOneUse() && yield->getOperand(1) == carried;
+}
+
+/// Then no row waits for another.
+static void emitShift(TeamCode &t, ScanOp op, const Inputs &inputs, std::optional<Place> initial, const Place &all,
+                      std::optional<Place> last, ArrayRef<int64_t> columns, Value rows) {
+  auto startOf = [&](ArrayRef<Index> outer) {
+    return initial ? t.get(*initial, outer.empty() ? SmallVector<Index>{0} : SmallVector<Index>(outer))
+                   : t.number(op.getStart().convertToDouble());
+  };
+  auto passedOn = [&](Value step, ArrayRef<Index> outer) {
+    SmallVector<Index> at{op.getReverse() ? t.subtract(t.add(rows, -1), step) : step};
+    llvm::append_range(at, outer);
+    SmallVector<Value> arguments = inputs.load(t, at);
+    arguments.push_back(t.number(0)); // of which it does not depend
+    return t.body(op.getBody(), arguments, at)[0];
+  };
+  int64_t count = llvm::product_of(columns);
+  t.deal(t.multiply(rows, count), [&](Value index) {
+    Value step = t.divide(index, count);
+    SmallVector<Index> outer = columns.empty() ? SmallVector<Index>() : t.takeApart(t.remainder(index, count), columns);
+    SmallVector<Index> at{op.getReverse() ? t.subtract(t.add(rows, -1), step) : step};
+    llvm::append_range(at, outer);
+    Value given =
+        t.choose(t.below(t.constant(0), step), [&] { return passedOn(t.add(step, -1), outer); }, startOf(outer));
+    t.put(given, all, at);
+  });
+  if (last)
+    t.deal(t.constant(count), [&](Value index) {
+      SmallVector<Index> outer = columns.empty() ? SmallVector<Index>() : t.takeApart(index, columns);
+      Value end =
+          t.choose(t.below(t.constant(0), rows), [&] { return passedOn(t.add(rows, -1), outer); }, startOf(outer));
+      t.put(end, *last, outer.empty() ? SmallVector<Index>{0} : outer);
+    });
+}
+
 void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optional<Place> initial,
                     std::optional<Place> all, std::optional<Place> last, Value rows) {
   SmallVector<int64_t> columns; // the sizes but for the rows
@@ -287,6 +375,8 @@ void nvvm::emitScan(TeamCode &t, ScanOp op, ArrayRef<Place> places, std::optiona
     columns = llvm::to_vector(last->type.getShape());
   Inputs inputs{places, op.getDims()};
   bool isReverse = op.getReverse();
+  if (isShift(op))
+    return emitShift(t, op, inputs, initial, *all, last, columns, rows);
   if (columns.empty())
     if (std::optional<RunningNumber> running = matchRunning(op))
       return emitRunning(t, op, inputs, *running, initial, all, last, rows);
@@ -358,6 +448,34 @@ static bool emitReduceInPieces(TeamCode &t, ReduceOp op, ArrayRef<Place> places,
   return true;
 }
 
+/// Four lanes have what a warp has of a row: whole parts of it.
+static void emitReduceOfRegisters(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result,
+                                  Combine combine) {
+  constexpr int64_t lanesOfRow = 4, unitColumns = 8;
+  WarpBlock block = *spreadOverWarps(op.getSizes()[0], op.getSizes()[1], t.warps());
+  int64_t parts = result.type.getRank() == 2 ? result.type.getSize(1) : 1, own = parts / block.across;
+  int64_t unitsOfPart = op.getSizes()[1] / parts / unitColumns;
+  RegisterPass pass(t, op.getBody(), places, op.getDims(), block);
+  Value first = t.multiply(t.remainder(t.warp, block.across), own);
+  SmallVector<std::pair<SmallVector<Index>, Value>> sums;
+  pass.run([&](int64_t, Value row, ArrayRef<Value> given) {
+    for (int64_t part = 0; part < own; ++part) {
+      ArrayRef<Value> numbers = given.slice(2 * part * unitsOfPart, 2 * unitsOfPart);
+      Value sum = numbers[0];
+      for (Value next : numbers.drop_front())
+        sum = combine(sum, next);
+      SmallVector<Index> to{Index(row)};
+      if (result.type.getRank() == 2)
+        to.push_back(Index(first, part));
+      sums.push_back({to, t.combineLanes(sum, combine, lanesOfRow)});
+    }
+  });
+  t.when(t.below(t.remainder(t.lane, lanesOfRow), t.constant(1)), [&] {
+    for (auto &[to, sum] : sums)
+      t.put(sum, result, to);
+  });
+}
+
 void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Place &result, Value rows) {
   ArrayRef<int64_t> sizes = op.getSizes(), over = op.getOver();
   Inputs inputs{places, op.getDims()};
@@ -365,6 +483,8 @@ void nvvm::emitReduce(TeamCode &t, ReduceOp op, ArrayRef<Place> places, const Pl
   auto combine = [&](Value a, Value b) -> Value {
     return max ? arith::MaximumFOp::create(t.builder, t.loc, a, b).getResult() : t.plus(a, b);
   };
+  if (llvm::any_of(places, [](const Place &place) { return place.registers; }))
+    return emitReduceOfRegisters(t, op, places, result, combine);
   Value neutral = t.number(max ? -std::numeric_limits<double>::infinity() : 0);
   if (emitReduceInPieces(t, op, places, result, rows, neutral, combine))
     return;

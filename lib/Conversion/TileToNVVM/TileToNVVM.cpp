@@ -201,6 +201,8 @@ CallerArray KernelLowering::findArray(BlockArgument argument, bool isState) {
 }
 
 CallerArray KernelLowering::arrayOf(Value array) {
+  if (findsLate)
+    return findArray(cast<BlockArgument>(array));
   auto known = arrays.find(array);
   if (known == arrays.end())
     known = arrays.try_emplace(array, findArray(cast<BlockArgument>(array))).first;
@@ -254,7 +256,8 @@ LogicalResult KernelLowering::run() {
   } else if (kernel.getAwaits()) {
     flags = ChunkFlags(team, findFirst(countArrays() - 1, builder.getI32Type()));
   }
-  if (!rowPass)
+  bool isApart = !kernel.getTeams() && !isCrowded() && !body.getOps<scf::ParallelOp>().empty();
+  if (!rowPass && !isApart)
     firstOfLane = {};
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
   setTokens(hasNoChunks ? team.select(tokens.isMeant, tokens.count, none) : tokens.count);
@@ -528,7 +531,10 @@ LogicalResult KernelLowering::emit(Operation *op) {
         emit(op);
         return success();
       })
-      .Case([&](ReduceOp op) {
+      .Case([&](ReduceOp op) -> LogicalResult {
+        if (op.getResult().getType().getRank() == int64_t(op.getSizes().size()) &&
+            llvm::none_of(placesOf(op.getInputs()), [](const Place &input) { return input.registers; }))
+          return op.emitOpError("cannot be lowered: only a matrix in registers is reduced in parts");
         emitReduce(team, op, placesOf(op.getInputs()), place(op.getResult()), rows(op.getRows()));
         return success();
       })

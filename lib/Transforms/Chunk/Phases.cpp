@@ -2,6 +2,7 @@
 #include "Analysis/ChunkStructure.h"
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
+#include "Transforms/Chunk/RangeSums.h"
 #include "Transforms/Chunk/ScaledRows.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "Transforms/Chunk/SystemStates.h"
@@ -84,6 +85,8 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
                      llvm::none_of(program.getTaken(), [](TakeOp take) { return areInArray(take.getResult()); });
       if (program.getSummaryOf() || isPhase || holdsLastTokens(program))
         continue;
+      if (program.getBackward())
+        sumRanges(program);
       OpBuilder builder(program->getContext());
       builder.setInsertionPointAfter(program);
       bool solvesApart = systemsApart && !outputsInChain && int64_t(program.getChunk()) == systemTokens &&

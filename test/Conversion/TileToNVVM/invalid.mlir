@@ -137,3 +137,16 @@ tile.kernel @exchanged required 0 workspace 0 threads 32 shared 16384 {
   // expected-error @below {{'tile.product' op cannot be lowered: only a chain with its state in registers has exchanged columns}}
   tile.product left_exchanged %a, %a into %b rows %n inner %n : !tile.tile<32x32xf32, shared, [36, 1]>, !tile.tile<32x32xf32, shared, [36, 1]> into !tile.tile<32x32xf32, shared, [36, 1]>
 }
+
+// -----
+
+tile.kernel @parts required 0 workspace 0 threads 128 shared 32768 {
+^bb0(%n: i64):
+  %a = tile.alloc at 0 : !tile.tile<16x32xf32, shared, [36, 1]>
+  %b = tile.alloc at 9216 : !tile.tile<16x2xf32, shared, [2, 1]>
+  // expected-error @below {{'tile.reduce' op cannot be lowered: only a matrix in registers is reduced in parts}}
+  tile.reduce sum %a into %b rows %n over [1] of [16, 32] dims [array<i64: 0, 1>] : !tile.tile<16x32xf32, shared, [36, 1]> into !tile.tile<16x2xf32, shared, [2, 1]> {
+  ^bb0(%x: f32):
+    tile.yield %x : f32
+  }
+}

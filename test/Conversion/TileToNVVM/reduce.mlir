@@ -55,3 +55,29 @@ tile.kernel @odd_rows required 0 workspace 0 threads 128 shared 16384 {
     tile.yield %x : f32
   }
 }
+
+// Sums of products in registers: each lane adds up the 16 columns that it has of a row, four lanes give a warp's, and two
+// warps have half of a row each. What they leave is added up behind a barrier.
+// CHECK-LABEL: llvm.func @registers
+// CHECK: nvvm.mma.sync
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c2_i32{{[_0-9]*}},
+// CHECK: nvvm.shfl.sync{{ +}}bfly %{{[^,]*}}, %{{[^,]*}}, %c1_i32{{[_0-9]*}},
+// CHECK: nvvm.barrier
+// CHECK: llvm.return
+tile.kernel @registers required 0 workspace 0 threads 256 shared 32768 {
+^bb0(%n: i64):
+  %k = arith.constant 16 : i64
+  %a = tile.alloc at 0 : !tile.tile<64x16xbf16, shared, [24, 1]>
+  %r = tile.alloc : !tile.tile<64x64xf32, registers, [64, 1]>
+  %p = tile.alloc at 9216 : !tile.tile<64x2xf32, shared, [2, 1]>
+  %b = tile.alloc at 10240 : !tile.tile<64xf32, shared, [1]>
+  tile.product %a, right_transposed %a into %r rows %n inner %k : !tile.tile<64x16xbf16, shared, [24, 1]>, !tile.tile<64x16xbf16, shared, [24, 1]> into !tile.tile<64x64xf32, registers, [64, 1]>
+  tile.reduce sum %r into %p rows %n over [1] of [64, 64] dims [array<i64: 0, 1>] : !tile.tile<64x64xf32, registers, [64, 1]> into !tile.tile<64x2xf32, shared, [2, 1]> {
+  ^bb0(%x: f32):
+    tile.yield %x : f32
+  }
+  tile.reduce sum %p into %b rows %n over [1] of [64, 2] dims [array<i64: 0, 1>] : !tile.tile<64x2xf32, shared, [2, 1]> into !tile.tile<64xf32, shared, [1]> {
+  ^bb0(%x: f32):
+    tile.yield %x : f32
+  }
+}

@@ -76,3 +76,44 @@ chunk.program @decays {} chunk 8 backward {
   chunk.output "gradient.g" %dg : tensor<8xf32>
   chunk.next %dS, %dS1 : tensor<8x16xf32>
 }
+
+// -----
+
+// The cotangent of a matrix under a decay of the tokens meets the decay once: the interaction has it, products take that,
+// and the decay's own cotangent takes it times what the rows and the writes make without a decay, by a triangle of ones.
+// What scales rows that are there scales the matrix instead.
+// CHECK-LABEL: chunk.program @once_late {} chunk 8 backward {
+// CHECK: %[[M:.*]] = chunk.interaction %cotangent.o, %v inclusive decay log(%g : tensor<8xf32>)
+// CHECK: %[[Z:.*]] = chunk.map mul %c, %[[M]] : tensor<8xf32>, tensor<8x8xf32>
+// CHECK-NOT: chunk.decay_cotangent
+// CHECK: %[[QK:.*]] = chunk.interaction %q, %k inclusive : tensor<8x16xf32>, tensor<8x16xf32>
+// CHECK: %[[P:.*]] = chunk.map mul %[[Z]], %[[QK]]
+// CHECK: %[[BEHIND:.*]] = chunk.interaction %[[ONES:.*]], %[[ONES]] inclusive : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK: %[[BEFORE:.*]] = chunk.interaction %[[ONES]], %[[ONES]] before : tensor<8x1xf32>, tensor<8x1xf32>
+// CHECK: %[[SUMS:.*]] = chunk.apply_transposed %[[BEHIND]], %[[P]]
+// CHECK: %[[G:.*]] = chunk.map dot %[[BEFORE]], %[[SUMS]]
+// CHECK: %[[Q:.*]] = chunk.apply %[[Z]], %k
+// CHECK: chunk.output "gradient.q" %[[Q]]
+// CHECK: chunk.output "gradient.g" %[[G]]
+chunk.program @once {} chunk 8 backward {
+  %one = chunk.constant 1.0 : tensor<8x1xf32>
+  %q = chunk.input "q" : tensor<8x16xf32>
+  %k = chunk.input "k" : tensor<8x16xf32>
+  %v = chunk.input "v" : tensor<8x8xf32>
+  %c = chunk.input "c" : tensor<8xf32>
+  %g = chunk.input "g" : tensor<8xf32>
+  %d = chunk.input "cotangent.o" : tensor<8x8xf32>
+  %dS = chunk.state "gradient.S" : tensor<8x16xf32>
+  %x = chunk.map mul %c, %d : tensor<8xf32>, tensor<8x8xf32>
+  %m = chunk.interaction %x, %v inclusive : tensor<8x8xf32>, tensor<8x8xf32>
+  %dg = chunk.decay_cotangent %m, %q, %k inclusive decay log(%g : tensor<8xf32>) : tensor<8x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+  %e = chunk.interaction %one, %one inclusive decay log(%g : tensor<8xf32>) : tensor<8x1xf32>, tensor<8x1xf32>
+  %z = chunk.map mul %e, %m : tensor<8x8xf32>, tensor<8x8xf32>
+  %dq = chunk.apply %z, %k : tensor<8x8xf32>, tensor<8x16xf32>
+  %dv = chunk.read %k, %dS : tensor<8x16xf32>, tensor<8x16xf32>
+  %dS1 = chunk.advance %dS, %x, %q : tensor<8x16xf32>, tensor<8x8xf32>, tensor<8x16xf32>
+  chunk.output "gradient.q" %dq : tensor<8x16xf32>
+  chunk.output "gradient.v" %dv : tensor<8x8xf32>
+  chunk.output "gradient.g" %dg : tensor<8xf32>
+  chunk.next %dS, %dS1 : tensor<8x16xf32>
+}
