@@ -558,8 +558,31 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   return false;
 }
 
+/// How many bytes of a thread's registers the assembler's line says are stored elsewhere; none where it is about
+/// something else.
+static std::optional<int64_t> findSpilledBytes(StringRef text) {
+  size_t end = text.find(" bytes spill stores");
+  if (end == StringRef::npos)
+    return std::nullopt;
+  int64_t bytes;
+  StringRef number = text.take_front(end);
+  number = number.drop_front(number.find_last_not_of("0123456789") + 1);
+  return number.getAsInteger(10, bytes) ? std::nullopt : std::optional(bytes);
+}
+
+/// Whether a gradient's kernel keeps a second CTA on a multiprocessor for a few numbers of a thread, which it stores
+/// elsewhere: among thousands of instructions they cost less than the CTA hides.
+static bool keepsSecondCTA(const Module &module, const Fault &fault) {
+  constexpr int64_t fewBytes = 32;
+  const Function *function = fault.kernel.empty() ? nullptr : module.getFunction(fault.kernel);
+  std::optional<int64_t> spilled = findSpilledBytes(fault.text);
+  return function && spilled && *spilled <= fewBytes && function->getFnAttributeAsParsedInteger(crowdAttribute, 1) == 2;
+}
+
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
+    if (one.isOfGradient && keepsSecondCTA(*one.code, fault))
+      return true;
     return one.isSlow && any_of(one.plan.launches, [&](const auto &launch) { return launch.symbol == fault.kernel; });
   });
 }
