@@ -280,10 +280,7 @@ def Tile_ReduceOp : Tile_NestOp<"reduce"> {
     `over`, never the rows, are reduced. `dims` is as in `tile.map`, for the nest. The result has the dimensions that are
     left.
 
-    A result of two dimensions may have parts of each row of a matrix: so many sums of as many neighbours each. Of a matrix
-    in registers each warp has parts, and a second reduction adds them up.
-
-    Verified: as `tile.map`, and the result's sizes; parts are alike.
+    Verified: as `tile.map`, and the result's sizes.
 
     Example:
     ```mlir
