@@ -98,7 +98,7 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
 
     Example: `%q = chunk.input "q" shared : tensor<64x128xf32>`, `%k = chunk.input "k" stored bf16 of [100] : tensor<64x112xf32>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored, Chunk_Sizes:$sizes);
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredInputType>:$stored, Chunk_Sizes:$sizes);
   let results = (outs Chunk_Tokens:$result);
   let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? (`of` $sizes^)? attr-dict `:` type($result)";
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::StringAttr":$name, "::mlir::UnitAttr":$shared, "::mlir::TypeAttr":$stored), [{

@@ -72,7 +72,7 @@ def DGPS_InputOp : DGPS_DeclarationOp<"input"> {
 
     Example: `%q = dgps.input "q" shared : <128>`, `%k = dgps.input "k" stored bf16 : <128>`
   }];
-  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredType>:$stored);
+  let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredInputType>:$stored);
   let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? attr-dict `:` type($result)";
 }
 

@@ -10,4 +10,9 @@ def Recur_StoredType : TypeAttrOf<AnyTypeOf<[BF16, F16]>> {
   let summary = "a type of data that is not f32: bf16 or f16";
 }
 
+// The same of an input, which may be declared as integers.
+def Recur_StoredInputType : TypeAttrOf<AnyTypeOf<[BF16, F16, I32]>> {
+  let summary = "a type of data that is not f32: bf16, f16 or i32";
+}
+
 #endif // RECUR_INTERFACES_STORED_TYPE_TD

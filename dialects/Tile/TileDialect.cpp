@@ -76,8 +76,9 @@ LogicalResult TileType::verify(function_ref<InFlightDiagnostic()> emitError, Arr
                                Memory memory, ArrayRef<int64_t> strides, int64_t swizzle, bool transposed) {
   if (shape.empty())
     return emitError() << "a tile has at least one dimension";
-  if (!isa<Float32Type, BFloat16Type, Float16Type>(element))
-    return emitError() << "the elements of a tile are f32, bf16 or f16, not " << element;
+  bool isCallers = memory == Memory::Global && element.isInteger(32);
+  if (!isa<Float32Type, BFloat16Type, Float16Type>(element) && !isCallers)
+    return emitError() << "the elements of a tile are f32, bf16 or f16, and in global memory i32, not " << element;
   if (memory == Memory::Global) {
     if (!ShapedType::isDynamic(shape.front()) || llvm::any_of(shape.drop_front(), ShapedType::isDynamic))
       return emitError() << "a tile in global memory has '?' rows, and only its rows may be '?'";

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 17
+#define RECUR_ABI_VERSION 18
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -34,7 +34,8 @@ typedef enum recur_status {
 /* What the last call of this thread that did not give RECUR_OK found wrong, in words. Never null. */
 const char *recur_message(void);
 
-typedef enum recur_dtype { RECUR_F32 = 0, RECUR_BF16 = 1, RECUR_F16 = 2 } recur_dtype;
+/* RECUR_I32: of inputs that are declared as integers, and of no other array. */
+typedef enum recur_dtype { RECUR_F32 = 0, RECUR_BF16 = 1, RECUR_F16 = 2, RECUR_I32 = 3 } recur_dtype;
 typedef enum recur_kind { RECUR_INPUT = 0, RECUR_PARAM = 1, RECUR_STATE = 2, RECUR_OUTPUT = 3 } recur_kind;
 typedef enum recur_plan {
   RECUR_PLAN_AUTO = 0,      /* by sizes, and the number of processors */

@@ -45,6 +45,8 @@ static json::Array printValues(ArrayRef<frontend::ValueInfo> values) {
       object["has_start"] = true;
     if (!value.complexName.empty())
       object["complex"] = value.complexName;
+    if (value.integer)
+      object["integer"] = true;
     list.push_back(std::move(object));
   }
   return list;

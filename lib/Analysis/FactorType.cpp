@@ -19,7 +19,7 @@ public:
   /// Whether the data may be rounded, or are.
   bool isShort(InputOp input) const {
     std::optional<Type> stored = input.getStored();
-    return stored && (stored->isBF16() || takesF16);
+    return stored && (stored->isBF16() || (takesF16 && stored->isF16()));
   }
 
 private:

@@ -11,8 +11,14 @@ inline mlir::Type getStoredType(std::optional<mlir::Type> stored, mlir::MLIRCont
 }
 
 inline DataType getStoredDataType(std::optional<mlir::Type> stored) {
-  return !stored ? DataType::F32 : mlir::isa<mlir::BFloat16Type>(*stored) ? DataType::BF16 : DataType::F16;
+  return !stored                                  ? DataType::F32
+         : mlir::isa<mlir::BFloat16Type>(*stored) ? DataType::BF16
+         : mlir::isa<mlir::Float16Type>(*stored)  ? DataType::F16
+                                                  : DataType::I32;
 }
+
+/// Whether an input's numbers are integers in memory. Nothing has a gradient with respect to them.
+inline bool isInteger(std::optional<mlir::Type> stored) { return stored && stored->isInteger(32); }
 
 inline mlir::TypeAttr makeStored(DataType type, mlir::MLIRContext *context) {
   if (type == DataType::F32)

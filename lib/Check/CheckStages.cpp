@@ -102,6 +102,7 @@ interpreter::Rounding check::getRounding(DataType type) {
     return interpreter::Rounding::bf16;
   case DataType::F16:
     return interpreter::Rounding::f16;
+  case DataType::I32: // of inputs, which are not rounded
   case DataType::F64: // of no target
     return interpreter::Rounding::exact;
   }

@@ -1,4 +1,5 @@
 #include "Check/RandomData.h"
+#include "Analysis/StoredTypes.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
 
@@ -14,18 +15,26 @@ using data::NamedArrays;
 using data::Role;
 using data::Sizes;
 
+/// Integers that are used as such numbers.
+static Fill toWhole(Fill fill) {
+  return fill == Fill::Negative                                                                  ? Fill::NegativeWhole
+         : fill == Fill::Positive || fill == Fill::PositiveKey || fill == Fill::PositiveDefinite ? Fill::PositiveWhole
+                                                                                                 : Fill::Whole;
+}
+
 static Data makeData(RecurrenceOp recurrence, const Demands &demands, const Sizes &sizes, uint64_t seed,
                      const Difficulty &difficulty) {
   data::ArrayDrawer drawer(seed, difficulty);
-  auto make = [&](Role role, StringRef name, mlir::Value value) {
+  auto make = [&](Role role, StringRef name, mlir::Value value, bool isInteger = false) {
     auto demand = demands.find(name.str());
-    return drawer.draw(role, sizes, shapeOf(value), demand == demands.end() ? Fill::Normal : demand->second);
+    Fill fill = demand == demands.end() ? Fill::Normal : demand->second;
+    return drawer.draw(role, sizes, shapeOf(value), isInteger ? toWhole(fill) : fill);
   };
   Data data;
   data.sizes = sizes;
   for (InputOp input : recurrence.getInputs())
-    data.inputs[input.getName().str()] =
-        make(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), input);
+    data.inputs[input.getName().str()] = make(input.getShared() ? Role::SharedInput : Role::Input, input.getName(),
+                                              input, analysis::isInteger(input.getStored()));
   for (ParamOp param : recurrence.getParams())
     data.params[param.getName().str()] = make(Role::Param, param.getName(), param);
   for (auto [i, state] : enumerate(recurrence.getStates())) {
@@ -44,7 +53,11 @@ Data check::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t
 // Tameness
 //===----------------------------------------------------------------------===//
 
-Data check::nudge(Data data) {
+Data check::nudge(RecurrenceOp recurrence, Data data) {
+  NamedArrays integers;
+  for (InputOp input : recurrence.getInputs())
+    if (analysis::isInteger(input.getStored()))
+      integers.insert(data.inputs.extract(input.getName().str()));
   uint64_t bits = 0x9e3779b97f4a7c15;
   for (NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
     for (auto &[name, array] : *arrays)
@@ -52,6 +65,7 @@ Data check::nudge(Data data) {
         bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
         value *= 1 + (bits & 1 ? 1 : -1) * nudgeSize;
       }
+  data.inputs.merge(integers);
   return data;
 }
 
@@ -78,7 +92,7 @@ Expected<JudgedData> check::makeJudgedData(RecurrenceOp recurrence, const Sizes 
     Expected<data::Results> want = interpreter::interpret(recurrence, data, onTheWay);
     if (!want)
       return want.takeError();
-    Expected<data::Results> nudged = interpreter::interpret(recurrence, nudge(data));
+    Expected<data::Results> nudged = interpreter::interpret(recurrence, nudge(recurrence, data));
     if (!nudged)
       return nudged.takeError();
     double condition = data::relativeRms(*nudged, *want) / nudgeSize, largest = findLargest(*want);

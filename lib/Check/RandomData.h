@@ -12,9 +12,9 @@ namespace recur::check {
 data::Data makeRandomData(dgps::RecurrenceOp recurrence, const data::Sizes &sizes, uint64_t seed,
                           const data::Difficulty &difficulty = {});
 
-/// The same data within the rounding of float32: each number is changed by the relative size.
+/// The same data within the rounding of float32: each number is changed by the relative size, but for integers.
 constexpr double nudgeSize = 0x1p-24;
-data::Data nudge(data::Data data);
+data::Data nudge(dgps::RecurrenceOp recurrence, data::Data data);
 
 /// The largest magnitude; infinite where a number is not finite.
 double findLargest(const data::Results &results);

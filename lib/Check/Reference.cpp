@@ -189,7 +189,7 @@ Expected<std::vector<ReferenceArray>> check::makeReference(dgps::RecurrenceOp re
   Expected<Computed> want = compute(recurrence, data, cotangents, lengths, ready);
   if (!want)
     return want.takeError();
-  Expected<Computed> nudged = compute(recurrence, nudge(data), cotangents, lengths, ready);
+  Expected<Computed> nudged = compute(recurrence, nudge(recurrence, data), cotangents, lengths, ready);
   if (!nudged)
     return nudged.takeError();
 

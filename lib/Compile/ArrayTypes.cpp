@@ -1,4 +1,5 @@
 #include "Compile/ArrayTypes.h"
+#include "Analysis/StoredTypes.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -45,6 +46,10 @@ Error compile::checkArrayTypes(ArrayRef<dgps::RecurrenceOp> recurrences, const D
       std::string hint = nearest.empty() ? "; there are " + join(all, ", ") : "; did you mean '" + nearest.str() + "'?";
       return makeError("--dtype: there is no input, param, state or output '" + name + "'" + hint);
     }
+    for (dgps::RecurrenceOp recurrence : recurrences)
+      for (dgps::InputOp input : recurrence.getInputs())
+        if (input.getName() == name && analysis::isInteger(input.getStored()))
+          return makeError("--dtype: '" + name + "' is declared as integers of 32 bits, which have no other type");
     for (dgps::RecurrenceOp recurrence : recurrences)
       for (dgps::OutputOp output : recurrence.getOutputs())
         if (StringRef kind = getKind(recurrence, name); output.getName() == name && !kind.empty())

@@ -1,4 +1,5 @@
 #include "Compile/GradientPrograms.h"
+#include "Analysis/StoredTypes.h"
 #include "Support/Errors.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -10,8 +11,14 @@ using namespace recur::compile;
 
 Error compile::checkGradientNames(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   SmallVector<StringRef> known;
-  for (dgps::InputOp input : recurrence.getInputs())
-    known.push_back(input.getName());
+  for (dgps::InputOp input : recurrence.getInputs()) {
+    if (!analysis::isInteger(input.getStored()))
+      known.push_back(input.getName());
+    else if (is_contained(options.gradients, input.getName()))
+      return makeError("--backward: '" + input.getName() +
+                       "' is declared as integers, and nothing has a gradient with "
+                       "respect to them");
+  }
   for (dgps::ParamOp param : recurrence.getParams())
     known.push_back(param.getName());
   for (dgps::StateOp state : recurrence.getStates())

@@ -225,7 +225,7 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
     for (chunk::KeptOp kept : chain->getKept())
       gradient.chainKept.push_back(placeOf(states, kept.getName()));
   for (auto [place, array] : enumerate(interface.arrays))
-    if (array.kind != RECUR_OUTPUT && !wantsGradient(pipeline, array.name))
+    if (array.type == DataType::I32 || (array.kind != RECUR_OUTPUT && !wantsGradient(pipeline, array.name)))
       gradient.without.push_back(int32_t(place));
   interface.gradient = std::move(gradient);
   return Error::success();

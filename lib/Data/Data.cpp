@@ -1,5 +1,6 @@
 #include "Data/Data.h"
 #include "Support/Errors.h"
+#include "fmt/format.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <cmath>
 
@@ -222,6 +223,12 @@ Error data::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
   for (dgps::InputOp input : recurrence.getInputs())
     if (!data.inputs.count(input.getName().str()))
       return makeError("input '" + input.getName() + "' is missing");
+  for (dgps::InputOp input : recurrence.getInputs())
+    if (input.getStored() && input.getStored()->isInteger(32))
+      for (double value : data.inputs.at(input.getName().str()).values)
+        if (value != std::nearbyint(value) || std::fabs(value) > -double(INT32_MIN))
+          return makeError("input '" + input.getName() + "' is of integers of 32 bits, and " +
+                           fmt::format("{}", value) + " is among its numbers");
   for (dgps::ParamOp param : recurrence.getParams())
     if (!data.params.count(param.getName().str()))
       return makeError("param '" + param.getName() + "' is missing");

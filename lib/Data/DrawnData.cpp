@@ -35,6 +35,12 @@ double ArrayDrawer::drawNumber(Fill fill, int64_t rowLength) {
     return difficulty.size * random.normal() / std::sqrt(double(rowLength));
   case Fill::Zero:
     return 0;
+  case Fill::Whole:
+    return double(random.below(8));
+  case Fill::PositiveWhole:
+    return 1 + double(random.below(8));
+  case Fill::NegativeWhole:
+    return -1 - double(random.below(4));
   case Fill::PositiveDefinite:
     break;
   }

@@ -20,6 +20,9 @@ enum class Fill {
   Key,         // of unit length along its last axis
   PositiveKey, // and no element negative
   Zero,
+  Whole,         // 0 .. 7, as a token's place or the number of a segment
+  PositiveWhole, // 1 .. 8
+  NegativeWhole, // -4 .. -1
 };
 
 /// How hard the numbers are on arithmetic. What is here by default keeps recurrences tame.

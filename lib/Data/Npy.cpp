@@ -27,6 +27,8 @@ StringRef getDescr(DataType type) {
     return "<f2";
   case DataType::BF16:
     return "<V2";
+  case DataType::I32:
+    return "<i4";
   }
   llvm_unreachable("a type of data");
 }
@@ -40,10 +42,13 @@ Expected<DataType> parseDescr(StringRef descr) {
     return DataType::F16;
   if (descr == "<V2" || descr == "|V2")
     return DataType::BF16;
+  if (descr == "<i4")
+    return DataType::I32;
   if (descr.starts_with(">"))
     return makeError(
         fmt::format("its numbers are big-endian (dtype '{}'); save it as little-endian, a.astype('<f8')", descr.str()));
-  return makeError(fmt::format("dtype '{}' is not one of '<f8', '<f4', '<f2' and '<V2' (bfloat16)", descr.str()));
+  return makeError(
+      fmt::format("dtype '{}' is not one of '<f8', '<f4', '<f2', '<V2' (bfloat16) and '<i4'", descr.str()));
 }
 
 /// Reads the Python dictionary literal that a header is.

@@ -1,5 +1,6 @@
 #include "Explain/ChunkEquations.h"
 #include "Analysis/Algebra/Print.h"
+#include "Analysis/StoredTypes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -314,6 +315,13 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
     }
     if (isa<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::ConstantOp>(op))
       continue;
+    // Integers are numbers without a word about it.
+    if (auto map = dyn_cast<chunk::MapOp>(op); map && map.getFunction() == chunk::Function::Stop)
+      if (auto input = map.getOperand(0).getDefiningOp<chunk::InputOp>();
+          input && analysis::isInteger(input.getStored())) {
+        names[map.getResult()] = input.getName().str();
+        continue;
+      }
     // A scan gives all its values and the last: one name for both.
     if (isa<chunk::ScanOp, chunk::TropicalScanOp, chunk::MoebiusScanOp>(op) && !op.getResult(0).use_empty() &&
         !op.getResult(1).use_empty()) {

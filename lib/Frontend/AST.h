@@ -162,6 +162,7 @@ struct Declaration : Statement {
   DeclarationKind declarationKind;
   bool shared = false;  // of an Input
   bool complex = false; // of an Input, Param, State or Output
+  bool integer = false; // of an Input
   llvm::StringRef name;
   SourceRange nameRange;
   ShapeSyntax shapeSyntax;

@@ -107,7 +107,7 @@ void Emitter::emitDeclaration(Declaration *declaration) {
       if (declaration->is(DeclarationKind::Param))
         return dgps::ParamOp::create(builder, loc, type, name, mlir::TypeAttr());
       return dgps::InputOp::create(builder, loc, type, name, declaration->shared ? builder.getUnitAttr() : nullptr,
-                                   mlir::TypeAttr());
+                                   declaration->integer ? mlir::TypeAttr::get(builder.getI32Type()) : mlir::TypeAttr());
     });
     values[declaration] = re;
     imaginary[declaration] = im;

@@ -80,10 +80,11 @@ std::vector<Piece> readPieces(const SourceBuffer &buffer) {
     if (piece.is(TokenKind::Identifier) && piece.text == "start" && lines == 0 && !pieces.empty() &&
         pieces.back().is(TokenKind::Identifier) && pieces.back().text == "at")
       piece.kind = pieces.back().kind = TokenKind::KwIn;
-    // `complex` before a declaration belongs to it as `shared` does.
+    // `complex` or `int` before a declaration belongs to it as `shared` does.
     bool isDeclaration = piece.is(TokenKind::KwShared) || piece.is(TokenKind::KwInput) ||
                          piece.is(TokenKind::KwParam) || piece.is(TokenKind::KwState) || piece.is(TokenKind::KwOutput);
-    if (isDeclaration && !pieces.empty() && pieces.back().is(TokenKind::Identifier) && pieces.back().text == "complex")
+    if (isDeclaration && !pieces.empty() && pieces.back().is(TokenKind::Identifier) &&
+        (pieces.back().text == "complex" || pieces.back().text == "int"))
       pieces.back().kind = TokenKind::KwShared;
     pieces.push_back(piece);
     end = token.range.end;

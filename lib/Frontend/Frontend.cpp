@@ -65,7 +65,8 @@ RecurrenceInfo describeRecurrence(const Recurrence &recurrence) {
     if (!declaration)
       continue;
     std::string name = declaration->name.str();
-    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}, false, {}};
+    ValueInfo value{name, declaration->shared, declaration->shapeSyntax.range.isValid(), {}, false,
+                    {},   declaration->integer};
     for (const Expr *entry : declaration->shapeSyntax.entries)
       value.shape.push_back(describeEntry(entry, names));
     switch (declaration->declarationKind) {

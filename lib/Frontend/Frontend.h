@@ -40,6 +40,7 @@ struct ValueInfo {
   std::vector<ShapeEntry> shape; // empty for a scalar
   bool hasStart = false;         // of a state that does not start as zero
   std::string complexName;       // of the complex value that this is the real or imaginary part of, which come in turn
+  bool integer = false;          // of an input
 };
 
 struct DimInfo {

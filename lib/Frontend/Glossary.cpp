@@ -12,6 +12,8 @@ constexpr GlossaryEntry kGlossary[] = {
     {"const", "const x = 1.5", "A number, fixed at compile time; it may use dims and earlier consts."},
     {"shared", "shared input q: [K]", "One value for each token and group of heads."},
     {"input", "input a: SHAPE", "A value that each token of each head brings."},
+    {"int", "int input position",
+     "Before input: its numbers are integers, of 32 bits in memory, and have no gradient."},
     {"param", "param mu: SHAPE", "A value for each head, the same for every token."},
     {"state", "state S: SHAPE at start EXPR",
      "Kept from token to token; at first EXPR, or zero where it is left out, unless the caller gives an initial "

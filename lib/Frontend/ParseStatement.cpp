@@ -45,8 +45,8 @@ void Parser::parseStatement(Statements &body) {
       return parseAssignment(body);
     if (isCompoundAssignment())
       return parseCompoundAssignment(body);
-    if (isComplex())
-      return parseComplex(body);
+    if (isKindOfNumbers())
+      return parseKindOfNumbers(body);
     break;
   default:
     break;
@@ -56,6 +56,13 @@ void Parser::parseStatement(Statements &body) {
   if (!token.is(TokenKind::EndOfFile))
     advance();
   skipToStatement();
+}
+
+/// Whether a name is that of a type of numbers in another language.
+static bool isTypeOfNumbers(llvm::StringRef name) {
+  return llvm::is_contained({"float", "double", "real", "number", "float16", "float32", "float64", "bfloat16", "half",
+                             "f16", "f32", "f64", "bf16", "int", "integer", "bool", "int32", "int64"},
+                            name);
 }
 
 void Parser::reportNotAStatement(Statements &body) {
@@ -88,6 +95,16 @@ void Parser::reportNotAStatement(Statements &body) {
     if (token.text == "complex" && next == TokenKind::LeftBracket) {
       report(ErrorCode::ExpectedStatement, token.range, "'complex' stands before a declaration, and has no shape")
           .help("write the shape after the name: complex state h: [N]");
+      return;
+    }
+    bool isBeforeInput = next == TokenKind::KwInput || next == TokenKind::KwShared;
+    if (isBeforeInput && isTypeOfNumbers(token.text)) {
+      Diagnostic &diagnostic =
+          report(ErrorCode::ExpectedStatement, token.range, describe(token) + " does not begin a statement");
+      if (token.text.starts_with("int"))
+        diagnostic.help("did you mean 'int'?", token.range, "int");
+      else
+        diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
       return;
     }
     if (next == TokenKind::LeftBracket) {
@@ -143,9 +160,9 @@ Declaration *Parser::makeDeclaration(DeclarationKind kind, const Token &name) {
   return file->make<Declaration>(kind, name.text, name.range);
 }
 
-/// Whether `complex` stands before a declaration. Elsewhere it is a function, or an ordinary name.
-bool Parser::isComplex() {
-  if (!token.is(TokenKind::Identifier) || token.text != "complex")
+/// Whether `complex` or `int` stands before a declaration. Elsewhere they are a function and ordinary names.
+bool Parser::isKindOfNumbers() {
+  if (!token.is(TokenKind::Identifier) || (token.text != "complex" && token.text != "int"))
     return false;
   switch (peek().kind) {
   case TokenKind::KwShared:
@@ -159,15 +176,19 @@ bool Parser::isComplex() {
   }
 }
 
-/// complex input x: [N]     complex state h: [N]     complex output y = h
-void Parser::parseComplex(Statements &body) {
+/// complex input x: [N]     complex state h: [N]     complex output y = h     int input position
+void Parser::parseKindOfNumbers(Statements &body) {
   uint32_t begin = token.range.begin;
+  bool isInteger = token.text == "int";
+  if (isInteger && !peek().is(TokenKind::KwInput) && !peek().is(TokenKind::KwShared))
+    report(ErrorCode::IntWithoutInput, token.range, "only inputs are integers")
+        .help("states, params and outputs are floating-point numbers: remove 'int'", token.range, "");
   advance();
   size_t first = body.size();
   parseStatement(body);
   for (Statement *statement : llvm::ArrayRef(body).drop_front(first))
     if (auto *declaration = llvm::dyn_cast<Declaration>(statement))
-      declaration->complex = true;
+      (isInteger ? declaration->integer : declaration->complex) = true;
   if (first < body.size())
     body[first]->range.begin = begin;
 }
@@ -362,13 +383,6 @@ void Parser::parseFor(Statements &body) {
   body.push_back(finish(loop, begin));
 }
 
-/// Whether a name is that of a type of numbers in another language.
-static bool isTypeOfNumbers(llvm::StringRef name) {
-  return llvm::is_contained({"float", "double", "real", "number", "float16", "float32", "float64", "bfloat16", "half",
-                             "f16", "f32", "f64", "bf16", "int", "integer", "bool", "int32", "int64"},
-                            name);
-}
-
 /// scalar     [n]     [m, n]
 bool Parser::parseShape(ShapeSyntax &shape) {
   uint32_t begin = token.range.begin;
@@ -383,8 +397,11 @@ bool Parser::parseShape(ShapeSyntax &shape) {
     // Looking ahead may report what the lexer finds, and so comes first.
     bool isType = token.is(TokenKind::Identifier) && peek().is(TokenKind::LeftBracket);
     Diagnostic &diagnostic = report(ErrorCode::MalformedShape, here(), "expected a shape before " + describe(token));
+    bool isInteger = token.text.starts_with("int");
     if (isType && token.text.starts_with("complex"))
       diagnostic.help("'complex' stands before the declaration: complex input x: [K]");
+    else if (token.is(TokenKind::Identifier) && isInteger && isTypeOfNumbers(token.text))
+      diagnostic.help("'int' stands before the declaration of an input: int input position, segment");
     else if (isType)
       diagnostic.help("the type of numbers is chosen when kernels are built (--dtype): remove it", token.range, "");
     else if (isTypeOfNumbers(token.text))

@@ -105,7 +105,7 @@ void Parser::skipToStatement() {
     if (braces != 0)
       continue;
     bool isAssignment = token.startsLine && token.is(TokenKind::Identifier) && peek().is(TokenKind::Equals);
-    if (token.beginsStatement() || isComplex() || isAssignment || (token.startsLine && isCompoundAssignment()))
+    if (token.beginsStatement() || isKindOfNumbers() || isAssignment || (token.startsLine && isCompoundAssignment()))
       return;
   }
 }

@@ -48,8 +48,8 @@ private:
   void reportNotAStatement(Statements &body);
   bool parseShape(ShapeSyntax &shape);
   bool isStart();
-  bool isComplex();
-  void parseComplex(Statements &body);
+  bool isKindOfNumbers();
+  void parseKindOfNumbers(Statements &body);
   Declaration *makeDeclaration(DeclarationKind kind, const Token &name);
   template <typename S> S *finish(S *statement, uint32_t begin);
 

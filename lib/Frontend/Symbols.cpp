@@ -62,8 +62,16 @@ private:
   SourceRange endOfFile(SourceRange from) const { return {from.end, uint32_t(file.getBuffer().getText().size())}; }
 
   size_t add(Symbol::Kind kind, StringRef name, SourceRange declared, SourceRange definition, SourceRange scope) {
-    symbols.push_back(
-        {kind, name.str(), recurrence ? recurrence->name.str() : "", "", false, declared, definition, scope, {}});
+    symbols.push_back({kind,
+                       name.str(),
+                       recurrence ? recurrence->name.str() : "",
+                       "",
+                       false,
+                       false,
+                       declared,
+                       definition,
+                       scope,
+                       {}});
     return symbols.size() - 1;
   }
 
@@ -128,6 +136,7 @@ private:
     size_t index = add(getKind(declaration), declaration.name, declaration.nameRange, declaration.range,
                        isOutput ? declaration.nameRange : SourceRange{begin, scopeEnd});
     symbols[index].isComplex = declaration.shape.isComplex();
+    symbols[index].isInteger = declaration.integer;
     if (!declaration.is(DeclarationKind::Argument) && !declaration.isNumber())
       symbols[index].shape = format(declaration.shape);
     (isOutput ? outputs : names)[declaration.name] = index;

@@ -25,7 +25,7 @@ struct Symbol {
   std::string name;
   std::string recurrence; // that it belongs to; empty for functions and their arguments
   std::string shape;      // as it is written: "[V, K]"; empty where there is none or it is not known
-  bool isComplex = false;
+  bool isComplex = false, isInteger = false;
   SourceRange declared;          // the name, where it is declared
   SourceRange definition;        // all that belongs to it there
   SourceRange scope;             // where the name holds

@@ -23,6 +23,7 @@ template <typename Number> struct Program {
     Slot slot;
     SmallVector<int64_t, 2> shape;
     bool shared = false;
+    bool integer = false; // an input with respect to which nothing has a derivative
   };
   struct State : Declared {
     Slot next;                 // what it becomes after the token
@@ -47,8 +48,10 @@ public:
     for (mlir::Operation &op : *recurrence.getBody().begin())
       if (Error error = place(op))
         return std::move(error);
-    for (InputOp input : recurrence.getInputs())
+    for (InputOp input : recurrence.getInputs()) {
       program.inputs.push_back(declare<typename Program::Declared>(input.getName(), input, input.getShared()));
+      program.inputs.back().integer = input.getStored() && input.getStored()->isInteger(32);
+    }
     for (ParamOp param : recurrence.getParams())
       program.params.push_back(declare<typename Program::Declared>(param.getName(), param));
     for (OutputOp output : recurrence.getOutputs())
@@ -229,8 +232,11 @@ private:
 
   /// Looks every array up once, so that a token does no search by name.
   void bind() {
-    for (const Declared &input : program.inputs)
+    for (const Declared &input : program.inputs) {
       inputs.push_back(find(&Data::inputs, input.name));
+      if (input.integer)
+        inputs.back().slopes = nullptr;
+    }
     for (const Declared &output : program.outputs)
       outputs.push_back(find(&Results::outputs, output.name));
     int64_t stateNumbers = 0;
@@ -343,6 +349,9 @@ Expected<Results> interpreter::interpretDisturbed(RecurrenceOp recurrence, const
 static Error checkDirection(RecurrenceOp recurrence, const Data &data, const Data &direction) {
   Data complete = direction;
   complete.sizes = data.sizes;
+  for (InputOp input : recurrence.getInputs())
+    if (input.getStored() && input.getStored()->isInteger(32))
+      complete.inputs.erase(input.getName().str()); // integers stay as they are
   complete.inputs.insert(data.inputs.begin(), data.inputs.end());
   complete.params.insert(data.params.begin(), data.params.end());
   if (Error error = checkData(recurrence, complete))

@@ -33,11 +33,19 @@ struct Kind {
 constexpr Kind kinds[] = {{"input", &Data::inputs}, {"param", &Data::params}, {"initial", &Data::initial}};
 } // namespace
 
+/// Nothing has a derivative by integers.
+static void dropIntegers(dgps::RecurrenceOp recurrence, Data &data) {
+  for (dgps::InputOp input : recurrence.getInputs())
+    if (input.getStored() && input.getStored()->isInteger(32))
+      data.inputs.erase(input.getName().str());
+}
+
 Expected<GradientJudge> GradientJudge::create(dgps::RecurrenceOp recurrence, const Data &data,
                                               const Results &cotangents, Data direction,
                                               const Disturbance &disturbance) {
   GradientJudge judge;
   judge.direction = std::move(direction);
+  dropIntegers(recurrence, judge.direction);
   judge.cotangents = cotangents;
   judge.parts.push_back({"all", nullptr, "", {}, 0, 0});
   for (const Kind &kind : kinds)
@@ -127,6 +135,7 @@ std::vector<double> GradientJudge::spread(const Data &gradient, const Data &othe
 Expected<Data> interpreter::computeGradient(dgps::RecurrenceOp recurrence, const Data &data,
                                             const Results &cotangents) {
   Data gradient = data;
+  dropIntegers(recurrence, gradient);
   for (const Kind &kind : kinds)
     for (auto &[name, array] : gradient.*kind.arrays) {
       Data along;

@@ -119,6 +119,8 @@ Expected<Tile> TileMachine::view(tile::ViewOp op, const Tile &source, int64_t ro
 double TileMachine::roundTo(mlir::Type element, double x) const {
   if (!rounds || x != x)
     return x;
+  if (element.isInteger())
+    return x;
   if (element.isBF16())
     return Arithmetic(Rounding::bf16).operand(x);
   if (element.isF16())

@@ -177,8 +177,10 @@ std::string Document::printDeclaration(const Symbol &symbol) const {
   case Symbol::LoopVariable:
     return "loop variable " + symbol.name;
   default:
-    return ((symbol.isComplex ? "complex " : "") + spell(symbol.kind) + " " + symbol.name +
-            (symbol.shape.empty() ? "" : ": " + symbol.shape))
+    return ((symbol.isComplex   ? "complex "
+             : symbol.isInteger ? "int "
+                                : "") +
+            spell(symbol.kind) + " " + symbol.name + (symbol.shape.empty() ? "" : ": " + symbol.shape))
         .str();
   }
 }

@@ -412,8 +412,8 @@ static void shrinkNumbers(const Spec &spec, TryCandidate take) {
 
 static void dropWords(const Spec &spec, TryCandidate take) {
   forEachItem(spec, take, [](Spec &, Items &list, size_t at) {
-    return std::exchange(list[at].complex, false) || std::exchange(list[at].shared, false) ||
-           (list[at].shape.empty() && std::exchange(list[at].hasShape, false));
+    return std::exchange(list[at].complex, false) || std::exchange(list[at].integer, false) ||
+           std::exchange(list[at].shared, false) || (list[at].shape.empty() && std::exchange(list[at].hasShape, false));
   });
   forEachItem(spec, take, [](Spec &, Items &list, size_t at) {
     if (list[at].kind != Item::Kind::Output || !list[at].hasShape)

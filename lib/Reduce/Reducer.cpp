@@ -42,7 +42,7 @@ static uint64_t measureItems(const std::vector<Item> &items) {
   uint64_t total = 0;
   for (const Item &item : items) {
     total += (item.kind == Item::Kind::For ? kLoop : kItem) + measureName(item.name) + item.shared + item.complex +
-             item.hasShape;
+             item.integer + item.hasShape;
     for (const ExprPtr &size : item.shape)
       total += measureExpr(*size);
     for (const ExprPtr *expr : {&item.value, &item.element, &item.begin, &item.end})

@@ -91,6 +91,7 @@ static Item convert(const ast::Statement *statement) {
   item.name = declaration->name.str();
   item.shared = declaration->shared;
   item.complex = declaration->complex;
+  item.integer = declaration->integer;
   item.hasShape = declaration->shapeSyntax.range.isValid();
   for (const ast::Expr *size : declaration->shapeSyntax.entries)
     item.shape.push_back(convert(size));

@@ -142,7 +142,7 @@ void printShape(llvm::raw_ostream &os, const Item &item) {
 }
 
 void printItem(llvm::raw_ostream &os, const Item &item, unsigned depth) {
-  os.indent(2 * depth) << (item.complex ? "complex " : "");
+  os.indent(2 * depth) << (item.complex ? "complex " : item.integer ? "int " : "");
   switch (item.kind) {
   case Item::Kind::Dim:
     os << "dim ";

@@ -45,7 +45,7 @@ struct Item {
   Kind kind;
   std::string name = {}; // for a loop: its variable
   bool shared = false;
-  bool complex = false;
+  bool complex = false, integer = false;
   bool hasShape = false;
   std::vector<ExprPtr> shape = {};        // empty is `scalar`
   ExprPtr value = nullptr;                // may be null for a dim; of a state what it starts as, or null

@@ -24,6 +24,7 @@ std::vector<Declared> Signature::readValues(nb::list values) const {
     Declared &declared = result.emplace_back();
     declared.name = nb::cast<std::string>(value[0]);
     declared.isShared = nb::cast<bool>(value[1]);
+    declared.isInteger = nb::cast<bool>(value[3]);
     for (nb::handle side : nb::cast<nb::sequence>(value[2])) {
       Side &read = declared.shape.emplace_back();
       if (nb::isinstance<nb::int_>(side)) {
@@ -45,11 +46,11 @@ std::vector<Declared> Signature::readValues(nb::list values) const {
 Type Signature::chooseResult(const std::vector<Type> &given) const {
   bool areScalars = true;
   for (const Declared &input : inputs)
-    areScalars &= input.shape.empty();
+    areScalars &= input.isInteger || input.shape.empty();
   const Declared *first = nullptr;
   Type result = Type::F32;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (given[i] == Type::F32 || (inputs[i].shape.empty() && !areScalars))
+    if (inputs[i].isInteger || given[i] == Type::F32 || (inputs[i].shape.empty() && !areScalars))
       continue;
     if (first && given[i] != result)
       raiseArgument(name + ": '" + inputs[i].name + "' is " + getTypeName(given[i]) + ", but '" + first->name +
@@ -65,7 +66,7 @@ std::string Signature::nameTypes(const std::vector<Type> &given, const std::vect
   Type result = chooseResult(given);
   std::string text = getTypeName(result);
   auto add = [&](const Declared &declared, Type type, Type usual) {
-    if (type != usual)
+    if (type != usual && !declared.isInteger)
       text += "," + declared.name + "=" + getTypeName(type);
   };
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -180,6 +181,12 @@ static std::string suggestFloats(nb::handle object, const std::string &name) {
   return nb::hasattr(object, "float") ? "; write " + name + ".float()" : "; convert it to float32";
 }
 
+static std::string suggestIntegers(nb::handle object, const std::string &name) {
+  if (nb::hasattr(object, "astype"))
+    return ": write " + name + ".astype('int32')";
+  return nb::hasattr(object, "int") ? ": write " + name + ".int()" : "";
+}
+
 /// Of what shows no memory; numbers and lists of them become arrays.
 static std::string describeNoArray(nb::handle object, const std::string &name) {
   bool isOfPython = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) || PyFloat_Check(object.ptr()) ||
@@ -198,7 +205,10 @@ View &Call::read(nb::handle object, const Declared &declared, Kind kind) {
   if (!view.open(object))
     refuse(what + describeNoArray(object, declared.name));
   checkPlace(view, what);
-  if (!isFloat(view.type))
+  if (declared.isInteger && view.type != Type::I32)
+    refuse(what + " is declared as int and has elements of " + printType(object) + "; its integers are int32" +
+           suggestIntegers(object, declared.name));
+  if (!declared.isInteger && !isFloat(view.type))
     refuse(what + " has elements of " + printType(object) + "; there are kernels for float32, bfloat16 and float16" +
            suggestFloats(object, declared.name));
   if (view.sides != leading + int(declared.shape.size()))

@@ -16,14 +16,15 @@ struct Side {
 struct Declared {
   std::string name;
   bool isShared = false;
-  bool hasShape = true; // an output's may be known to the compiler alone
+  bool isInteger = false; // an input whose elements are int32
+  bool hasShape = true;   // an output's may be known to the compiler alone
   std::vector<Side> shape;
 };
 
 /// What a recurrence takes, in the order of declaration.
 class Signature {
 public:
-  /// Each value is `(name, shared, sides)`, each side the name of a dim or a number.
+  /// Each value is `(name, shared, sides, integer)`, each side the name of a dim or a number.
   Signature(std::string name, nanobind::list dims, nanobind::list inputs, nanobind::list params, nanobind::list states);
 
   /// The types of a call's arrays, by which its kernel is known: that of outputs, and then each array that has another

@@ -58,7 +58,7 @@ int64_t Kernel::count(recur_kind kind) const { return int64_t(getArrays(kind).si
 
 nb::list Kernel::listArrays() const {
   static constexpr const char *kinds[] = {"input", "param", "state", "output"};
-  static constexpr const char *types[] = {"float32", "bfloat16", "float16"};
+  static constexpr const char *types[] = {"float32", "bfloat16", "float16", "int32"};
   nb::list list;
   for (int32_t i = 0; i < recurrence->array_count; ++i) {
     const recur_array_info &array = recurrence->arrays[i];

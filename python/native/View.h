@@ -9,12 +9,12 @@
 
 namespace recur::python {
 
-/// What an element is. The first three are recur_dtype.
-enum class Type : int32_t { F32 = RECUR_F32, BF16 = RECUR_BF16, F16 = RECUR_F16, I64, I32, Other };
+/// What an element is. The first four are recur_dtype.
+enum class Type : int32_t { F32 = RECUR_F32, BF16 = RECUR_BF16, F16 = RECUR_F16, I32 = RECUR_I32, I64, Other };
 
 const char *getTypeName(Type type);
 Type getTypeOfName(const std::string &name);
-/// Whether kernels have arrays of it.
+/// Whether kernels have arrays of it, but for those of inputs that are declared as integers.
 inline bool isFloat(Type type) { return type == Type::F32 || type == Type::BF16 || type == Type::F16; }
 Type getTypeOfDLPack(nanobind::dlpack::dtype type);
 

@@ -22,6 +22,8 @@ class Value:
     has_start: bool = False
     #: Of the real or the imaginary part of a complex value: the name of that.
     complex: str | None = None
+    #: Whether it is an input of integers, whose arrays are int32 and by which nothing is differentiated.
+    integer: bool = False
 
     def __str__(self) -> str:
         if self.shape is None:
@@ -51,7 +53,14 @@ class Declaration:
 
         def values(kind: str) -> tuple[Value, ...]:
             return tuple(
-                Value(v["name"], v["shared"], None if v["shape"] is None else tuple(v["shape"]), bool(v.get("has_start")), v.get("complex"))
+                Value(
+                    v["name"],
+                    v["shared"],
+                    None if v["shape"] is None else tuple(v["shape"]),
+                    bool(v.get("has_start")),
+                    v.get("complex"),
+                    bool(v.get("integer")),
+                )
                 for v in value[kind]
             )
 
@@ -76,7 +85,14 @@ class Declaration:
 
         def values(kind: tuple[Value, ...]) -> list[dict[str, Any]]:
             return [
-                {"name": v.name, "shared": v.shared, "shape": v.shape if v.shape is None else list(v.shape), "has_start": v.has_start, "complex": v.complex}
+                {
+                    "name": v.name,
+                    "shared": v.shared,
+                    "shape": v.shape if v.shape is None else list(v.shape),
+                    "has_start": v.has_start,
+                    "complex": v.complex,
+                    "integer": v.integer,
+                }
                 for v in kind
             ]
 

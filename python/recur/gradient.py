@@ -50,7 +50,7 @@ def _choose(recurrence: Recurrence, wanted: Sequence[str] | None, initials: Sequ
     """The names of what is differentiated by: of inputs and params all, and of initial states those that there are."""
     declaration = recurrence.declaration
     there = [state.name for state, array in zip(declaration.states, initials) if array is not None]
-    known = [*(value.name for value in (*declaration.inputs, *declaration.params)), *there]
+    known = [*(value.name for value in (*declaration.inputs, *declaration.params) if not value.integer), *there]
     if wanted is None:
         return known
     if isinstance(wanted, str):
@@ -58,6 +58,8 @@ def _choose(recurrence: Recurrence, wanted: Sequence[str] | None, initials: Sequ
     for name in wanted:
         if name not in known:
             is_state = any(state.name == name for state in declaration.states)
+            if any(value.name == name for value in declaration.inputs):
+                raise ArgumentError(f"{recurrence.name}: wanted names '{name}', an input of integers, by which nothing is differentiated")
             way = ": give it by initial=" if is_state else suggest(name, known)
             raise ArgumentError(f"{recurrence.name}: wanted names '{name}', which is no input, param or initial state of the call" + way)
     return list(wanted)

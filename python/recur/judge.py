@@ -112,15 +112,16 @@ class _Torch(_NumPy):
     def call(self, function: Callable[..., Sequence[Any]], given: list[Any], cotangents: list[Any] | None) -> tuple[list[Any], list[Any] | None]:
         import torch
 
-        leaves = [array.detach().clone().requires_grad_(cotangents is not None) for array in given]
+        leaves = [array.detach().clone().requires_grad_(cotangents is not None and array.is_floating_point()) for array in given]
         results = list(function(*leaves))
         gradients: list[Any] | None = None
         if cotangents is not None:
             pairs = [(result, cotangent.to(result.dtype)) for result, cotangent in zip(results, cotangents) if result.requires_grad]
-            found: Sequence[Any] = [None] * len(leaves)
+            by = [leaf for leaf in leaves if leaf.requires_grad]
+            found: Sequence[Any] = [None] * len(by)
             if pairs:
-                found = torch.autograd.grad([result for result, _ in pairs], leaves, [cotangent for _, cotangent in pairs], allow_unused=True)
-            gradients = [numpy.zeros(tuple(leaf.shape)) if g is None else self._read(g) for g, leaf in zip(found, leaves)]
+                found = torch.autograd.grad([result for result, _ in pairs], by, [cotangent for _, cotangent in pairs], allow_unused=True)
+            gradients = [numpy.zeros(tuple(leaf.shape)) if g is None else self._read(g) for g, leaf in zip(found, by)]
         return [self._read(result) for result in results], gradients
 
     @staticmethod
@@ -151,7 +152,7 @@ class _JAX(_NumPy):
             return [read(result) for result in function(*given)], None
         results, pull = jax.vjp(lambda *arrays: list(function(*arrays)), *given)
         gradients = pull([cotangent.astype(result.dtype) for result, cotangent in zip(results, cotangents)])
-        return [read(result) for result in results], [read(gradient) for gradient in gradients]
+        return [read(result) for result in results], [read(gradient) for gradient, array in zip(gradients, given) if array.dtype != jax.numpy.int32]
 
 
 def _find_library(function: Any, library: Any, device: Any) -> _NumPy:
@@ -235,6 +236,7 @@ class _Trial:
         self.recurrence, self.function, self.library, self.dtype = recurrence, function, library, dtype
         declaration = recurrence.declaration
         self.given = [value.name for value in (*declaration.inputs, *declaration.params)]
+        self.integers = {value.name for value in declaration.inputs if value.integer}
         self.outputs = [value.name for value in declaration.outputs]
         self.states = [value.name for value in declaration.states]
         names = set(inspect.signature(function).parameters)
@@ -280,7 +282,8 @@ class _Trial:
         roles = [("input" if name in case.arrays.get("input", {}) else "param", name) for name in self.given]
         initial = list(case.arrays.get("initial", {})) if self.takes_initial else []
         roles += [("initial", name) for name in initial]
-        given = [self.library.give(case.arrays[role][name], "float32" if role == "initial" else self.dtype) for role, name in roles]
+        types = ["float32" if role == "initial" else "int32" if name in self.integers else self.dtype for role, name in roles]
+        given = [self.library.give(case.arrays[role][name], dtype) for (role, name), dtype in zip(roles, types)]
         results = [("output", name) for name in self.outputs] + [("final", name) for name in self.states if self.gives_final]
         cotangents = None
         if backward:
@@ -289,7 +292,8 @@ class _Trial:
         got, gradients = self.library.call(lambda *arrays: self._call(case, arrays), given, cotangents)
         for (role, name), array in zip(results, got):
             yield name if role == "output" else f"final {name}", _measure(array, case.arrays[role][name]), case.conditions[role, name]
-        for (role, name), array in zip(roles, gradients or ()):
+        differentiated = [(role, name) for role, name in roles if name not in self.integers]
+        for (role, name), array in zip(differentiated, gradients or ()):
             kind = "initial gradient" if role == "initial" else "gradient"
             yield f"gradient {'initial ' * (role == 'initial')}{name}", _measure(array, case.arrays[kind][name]), case.conditions[kind, name]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .kernels import Loaded
     from .recurrence import Recurrence
 
-_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int32": 4}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Declared:
     word: str
     name: str
     sides: Sequence[str | int]
-    is_complex: bool
+    numbers: str  # what stands before the word: "complex " or "int ", or nothing
     start: Symbol | None
     symbol: Symbol
 
@@ -287,11 +287,11 @@ class Program:
         for declared in self._declared:
             for side in declared.sides:
                 if isinstance(side, str) and side not in names:
-                    sides.setdefault(side, replace(declared, word="dim", name=side, sides=(), is_complex=False, start=None))
+                    sides.setdefault(side, replace(declared, word="dim", name=side, sides=(), numbers="", start=None))
         found = list(sides.values())
         for words in (("dim",), ("const",), ("shared input", "input", "param"), ("state",)):
             found += [declared for declared in self._declared if declared.word in words]
-        for head, group in itertools.groupby(found, lambda declared: "complex " * declared.is_complex + declared.word):
+        for head, group in itertools.groupby(found, lambda declared: declared.numbers + declared.word):
             line, several = _Line(f"  {head} ", self._spot), list(group)
             for declared in several:
                 if declared is not several[0]:

@@ -84,8 +84,8 @@ class Recurrence:
         sides = {side for v in (*declaration.inputs, *declaration.params, *declaration.states) for side in v.shape or ()}
         self._sizes = [*declaration.dims, *(name for name in declaration.consts if name in sides)]
 
-        def list_values(values: tuple[Value, ...]) -> list[tuple[str, bool, tuple[int | str, ...]]]:
-            return [(v.name, v.shared, v.shape or ()) for v in values]
+        def list_values(values: tuple[Value, ...]) -> list[tuple[str, bool, tuple[int | str, ...], bool]]:
+            return [(v.name, v.shared, v.shape or (), v.integer) for v in values]
 
         self.signature = _native.Signature(
             declaration.name,
@@ -378,9 +378,10 @@ class Recurrence:
 
     def name_wanted(self, wanted: Sequence[bool], has_initial: Sequence[bool]) -> tuple[str, ...]:
         """What `obtain_gradient` takes, where of inputs, params and the initial states that there are these gradients are wanted:
-        names, or none where all inputs and params are, for then the states' cost nothing."""
-        names = [value.name for value in (*self.declaration.inputs, *self.declaration.params)]
-        if all(wanted[: len(names)]):
+        names, or none where those of all inputs and params are that have one, for then the states' cost nothing."""
+        values = (*self.declaration.inputs, *self.declaration.params)
+        names = [value.name for value in values]
+        if all(is_wanted or value.integer for is_wanted, value in zip(wanted, values)):
             return ()
         names += [state.name for state, there in zip(self.declaration.states, has_initial) if there]
         return tuple(name for name, is_wanted in zip(names, wanted) if is_wanted)
@@ -391,7 +392,7 @@ class Recurrence:
         """The kernel for these sizes, which arrays have, and their types."""
         if self._only:
             for array, kind, own, _, _ in self._only.kernel.arrays:
-                if kind != "output" and (found := dtypes.find(dtype, kind, array)) != own:
+                if kind != "output" and own != "int32" and (found := dtypes.find(dtype, kind, array)) != own:
                     raise ArgumentError(f"{self.name}: the saved kernel has the {kind} '{array}' in {own}, and the array is {found}")
             for name, size in known.items():
                 if self._dims.get(name, size) != size:

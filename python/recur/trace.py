@@ -20,14 +20,17 @@ from .symbols import Spot, Symbol, read
 
 class _Kind:
     """What an argument is: ``recur.Input`` is a scalar, ``recur.Input["K"]`` a vector and ``recur.Input["V", "K"]`` a matrix, of dims and
-    whole numbers; ``recur.Input["N", complex]`` has complex numbers."""
+    whole numbers; ``recur.Input["N", complex]`` has complex numbers, and ``recur.Input[int]`` integers."""
 
     word = ""
 
     def __init__(self, sides: Any = ()) -> None:
         given = sides if isinstance(sides, tuple) else (sides,)
         self.is_complex = complex in given
-        self.sides: list[str | int] = [side for side in given if side is not complex]
+        self.is_integer = int in given
+        if self.is_integer and not isinstance(self, (Input, Shared)):
+            raise TraceError(f"only inputs are integers: leave int out of recur.{type(self).__name__}[...]")
+        self.sides: list[str | int] = [side for side in given if side is not complex and side is not int]
         for side in self.sides:
             if not isinstance(side, (str, int)) or isinstance(side, bool):
                 raise TraceError(f"a side is the name of a dim or a whole number, not {side!r}: write recur.{type(self).__name__}[\"K\"]")
@@ -218,7 +221,8 @@ def trace(function: Callable[..., Any]) -> Text:
     fixed = {p.name: symbols[p.name] for p, kind in annotations if isinstance(kind, (Param, Dim, Const))}
     for parameter, kind in annotations:
         start = _read_start(name, parameter.default, fixed) if isinstance(kind, (State, Dim, Const)) else None
-        program.declare(Declared(kind.word, parameter.name, kind.sides, kind.is_complex, start, symbols[parameter.name]))
+        numbers = "complex " if kind.is_complex else "int " if kind.is_integer else ""
+        program.declare(Declared(kind.word, parameter.name, kind.sides, numbers, start, symbols[parameter.name]))
     before, functions.restarts = functions.restarts, []
     by_name = {p.name: symbols[p.name] for p, _ in annotations if p.kind is p.KEYWORD_ONLY}
     try:

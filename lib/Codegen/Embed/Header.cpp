@@ -9,7 +9,10 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::codegen;
 
-static StringRef getElementType(DataType type) { return type == DataType::F32 ? "float" : "uint16_t"; }
+static bool isShort(DataType type) { return getByteSize(type) == 2; }
+static StringRef getElementType(DataType type) {
+  return isShort(type) ? "uint16_t" : type == DataType::I32 ? "int32_t" : "float";
+}
 
 static void printDims(raw_ostream &os, const KernelInterface &interface) {
   interleave(interface.dims, os, [&](const auto &dim) { os << dim.first << " = " << dim.second; }, ", ");
@@ -28,11 +31,11 @@ static void printIntroduction(raw_ostream &os, const KernelInterface &interface)
   os << "/* The recurrence " << interface.name << " of " << makeCommentText(interface.source) << ": ";
   printDims(os, interface);
   const DataTypes &types = interface.dataTypes;
-  bool isShort = any_of(interface.arrays, [](const InterfaceArray &array) { return array.type != DataType::F32; });
+  bool hasShort = any_of(interface.arrays, [](const InterfaceArray &array) { return isShort(array.type); });
   os << (interface.dims.empty() ? "" : "; ") << "data " << getName(types.all);
   for (const auto &[name, type] : types.named)
     os << ", " << name << ' ' << getName(type);
-  if (isShort)
+  if (hasShort)
     os << (types.named.empty() ? ", held as uint16_t" : ", 16 bits held as uint16_t");
   os << (types.named.empty() ? ", states f32" : ", other states f32") << "; compiled for " << interface.target;
   if (interface.cpu != interface.target)

@@ -33,7 +33,7 @@ StringRef recur::codegen::getPlanName(recur_plan plan) {
 
 recur_dtype recur::codegen::getRuntimeType(DataType type) {
   static_assert(int(DataType::F32) == RECUR_F32 && int(DataType::BF16) == RECUR_BF16 &&
-                int(DataType::F16) == RECUR_F16);
+                int(DataType::F16) == RECUR_F16 && int(DataType::I32) == RECUR_I32);
   assert(type != DataType::F64 && "kernels have no data of float64");
   return recur_dtype(type);
 }

@@ -304,7 +304,7 @@ private:
   template <typename Op> bool isStoredAsFactor(Op op) const { return factorType && op.getStored() == factorType; }
   /// Whether it is rounded to that as it comes: of 16 bits on a GPU, where what lies in memory as f16 becomes bf16.
   template <typename Op> bool isShort(Op op) const {
-    return isStoredAsFactor(op) || (machine.isCTA() && factorType && op.getStored());
+    return isStoredAsFactor(op) || (machine.isCTA() && factorType && op.getStored() && op.getStored()->isF16());
   }
   /// Whether the value is such an array's.
   bool isShortInput(mlir::Value value) const {

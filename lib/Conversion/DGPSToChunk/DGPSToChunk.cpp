@@ -1,4 +1,5 @@
 // One recurrence as a program of chunks.
+#include "Analysis/StoredTypes.h"
 #include "Conversion/DGPSToChunk/Conversion.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 
@@ -363,6 +364,10 @@ ProgramOp ProgramBuilder::build() {
       lifted[input] =
           InputOp::create(builder, input.getLoc(), makeTokens(context, chunk, dgps::shapeOf(input.getResult())),
                           input.getNameAttr(), input.getSharedAttr(), input.getStoredAttr());
+  // What is known of data in memory is not of integers: they are numbers when a map has taken them.
+  for (dgps::InputOp input : recurrence.getInputs())
+    if (Value integers = lifted.lookup(input); integers && analysis::isInteger(input.getStored()))
+      lifted[input] = MapOp::create(builder, input.getLoc(), Function::Stop, integers);
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),
                                     param.getNameAttr(), param.getStoredAttr());

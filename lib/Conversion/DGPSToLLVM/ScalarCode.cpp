@@ -98,6 +98,7 @@ void ScalarCode::clear(Value to, int64_t count) {
 Type ScalarCode::getStoredType(DataType type) {
   return type == DataType::F32   ? floatType()
          : type == DataType::F16 ? Type(builder.getF16Type())
+         : type == DataType::I32 ? Type(builder.getI32Type())
                                  : Type(builder.getI16Type());
 }
 
@@ -106,6 +107,8 @@ Value ScalarCode::loadStored(DataType type, Value pointer, Value index) {
   Value value = load(at(pointer, index, stored), stored);
   if (type == DataType::F16)
     return arith::ExtFOp::create(builder, loc, floatType(), value);
+  if (type == DataType::I32)
+    return arith::SIToFPOp::create(builder, loc, floatType(), value);
   return type == DataType::BF16 ? buildFromBF16Bits(builder, loc, value) : value;
 }
 

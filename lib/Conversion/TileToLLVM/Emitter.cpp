@@ -93,6 +93,8 @@ Value Emitter::convert(Value value, Type element) {
     return value;
   auto shape = dyn_cast<VectorType>(value.getType());
   int64_t lanes = shape ? shape.getDimSize(0) : 1;
+  if (from.isInteger())
+    return convert(arith::SIToFPOp::create(builder, loc, vectorOf(builder.getF32Type(), lanes), value), element);
   if (element.getIntOrFloatBitWidth() > from.getIntOrFloatBitWidth())
     return arith::ExtFOp::create(builder, loc, vectorOf(element, lanes), value);
   if (!element.isBF16() || this->shape.hasBF16)

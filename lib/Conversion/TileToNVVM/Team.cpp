@@ -160,6 +160,8 @@ void TeamCode::putNeighbours(ArrayRef<Value> values, const Place &place, ArrayRe
 Value TeamCode::convert(Value value, Type element) {
   if (value.getType() == element)
     return value;
+  if (value.getType().isInteger())
+    return convert(arith::SIToFPOp::create(builder, loc, builder.getF32Type(), value), element);
   unsigned from = value.getType().getIntOrFloatBitWidth(), to = element.getIntOrFloatBitWidth();
   if (to > from)
     return arith::ExtFOp::create(builder, loc, element, value);

@@ -84,7 +84,7 @@ GradientLayout recur::runtime::makeGradientLayout(const Call &call, int64_t kept
     if (info.kind != RECUR_INPUT || !info.shared || call.groups == 0 || isLeftOut(recurrence, &info))
       continue;
     sharedElements += countElements(info);
-    sharedBytes += countElements(info) * (info.dtype == RECUR_F32 ? 4 : 2);
+    sharedBytes += countElements(info) * getElementBytes(info);
     ++sharedInputs;
   }
   for (int32_t i = 0; i < gradient.carried_count; ++i)

@@ -98,7 +98,7 @@ GradientSpace recur::runtime::arrangeGradient(const Call &resolved, int64_t kept
   int64_t largest = 0;
   for (int32_t i = 0; i < recurrence->array_count; ++i) {
     const recur_array_info &info = recurrence->arrays[i];
-    int64_t bytes = countElements(info) * (info.dtype == RECUR_F32 ? 4 : 2);
+    int64_t bytes = countElements(info) * getElementBytes(info);
     if (info.kind == RECUR_INPUT)
       space.perHead[input++] =
           places.take(isSummed(resolved, info) ? __int128(bytes) * call.B * space.partTokens * resolved.heads : 0, 1);

@@ -49,7 +49,7 @@ template <typename Visit> static void forEachState(const recur_recurrence *recur
 }
 
 static int64_t countBytes(const Call &resolved, const recur_array_info &info) {
-  int64_t bytes = countElements(info) * (info.dtype == RECUR_F32 ? 4 : 2), units;
+  int64_t bytes = countElements(info) * getElementBytes(info), units;
   if (__builtin_mul_overflow(resolved.sequences, resolved.heads, &units) ||
       __builtin_mul_overflow(bytes, units, &bytes) || bytes > INT64_MAX / 4)
     return -1;

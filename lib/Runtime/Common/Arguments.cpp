@@ -10,7 +10,7 @@ static constexpr const char *dimensionNames[3] = {"B", "T", "H"};
 static void countElements(Argument &argument, const Call &resolved) {
   const recur_array_info &info = *argument.info;
   argument.elements = countElements(info);
-  argument.elementBytes = info.dtype == RECUR_F32 || argument.isKept() ? 4 : 2;
+  argument.elementBytes = argument.isKept() ? 4 : getElementBytes(info);
   bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
   argument.counts[0] = hasTokens ? resolved.call->B : info.kind == RECUR_STATE ? resolved.sequences : 1;
   argument.counts[1] = hasTokens ? resolved.call->T : 1;

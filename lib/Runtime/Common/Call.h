@@ -94,6 +94,10 @@ struct Call {
 
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
+/// Of one element in the caller's memory.
+inline int64_t getElementBytes(const recur_array_info &info) {
+  return info.dtype == RECUR_BF16 || info.dtype == RECUR_F16 ? 2 : 4;
+}
 /// Of one token, param or state of a head.
 inline int64_t countElements(const recur_array_info &info) {
   int64_t elements = 1;

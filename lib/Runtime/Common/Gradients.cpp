@@ -65,7 +65,7 @@ double recur::runtime::countGradientBytes(const Call &call) {
   double bytes = 0;
   for (int32_t i = 0; i < call.recurrence->array_count; ++i) {
     const recur_array_info &info = call.recurrence->arrays[i];
-    double each = double(countElements(info)) * (info.dtype == RECUR_F32 ? 4 : 2);
+    double each = double(countElements(info) * getElementBytes(info));
     double heads = double(info.shared ? call.groups : call.heads);
     bool hasTokens = info.kind == RECUR_INPUT || info.kind == RECUR_OUTPUT;
     bytes += 2 * each * heads * (hasTokens ? double(call.call->B) * double(call.call->T) : double(call.sequences));

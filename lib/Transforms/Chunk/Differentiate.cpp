@@ -1,5 +1,6 @@
 // The program of a program's gradient, from the adjoints of its ops.
 #include "Analysis/FactorType.h"
+#include "Analysis/StoredTypes.h"
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkAdjoints.h"
@@ -11,6 +12,7 @@ namespace recur::chunk {
 
 using namespace mlir;
 using namespace recur::chunk;
+namespace analysis = recur::analysis;
 
 namespace {
 
@@ -99,7 +101,7 @@ void Differentiator::turnStates() {
 
 void Differentiator::giveInputs() {
   for (InputOp input : gradient.getInputs()) {
-    if (input.isCotangent())
+    if (input.isCotangent() || analysis::isInteger(input.getStored()))
       continue;
     ValueBuilder build(builder, input.getLoc());
     Value cotangent = adjoints.of(input);

@@ -964,7 +964,7 @@ chunk.program @both {} chunk 8 {
 // -----
 
 chunk.program @typed {} chunk 4 {
-  // expected-error @+1 {{'chunk.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
+  // expected-error @+1 {{'chunk.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16, f16 or i32}}
   %x = chunk.input "x" stored f64 : tensor<4xf32>
 }
 

@@ -287,8 +287,16 @@ dgps.recurrence @start_of_another_type {} {
 // -----
 
 dgps.recurrence @typed {} {
-  // expected-error @+1 {{'dgps.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
+  // expected-error @+1 {{'dgps.input' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16, f16 or i32}}
   %x = dgps.input "x" stored f64 : <scalar>
+}
+
+// -----
+
+dgps.recurrence @counted {} {
+  %x = dgps.input "x" stored i32 : <scalar>
+  // expected-error @+1 {{'dgps.output' op attribute 'stored' failed to satisfy constraint: a type of data that is not f32: bf16 or f16}}
+  dgps.output "y" %x stored i32 : <scalar>
 }
 
 // -----

@@ -103,6 +103,8 @@ dgps.recurrence @every_op {K = 3 : i64, V = 2 : i64} {
 dgps.recurrence @stored {} {
   // CHECK-NEXT:    %x = dgps.input "x" shared stored bf16 : <scalar>
   %x = dgps.input "x" shared stored bf16 : <scalar>
+  // CHECK-NEXT:    %n = dgps.input "n" stored i32 : <scalar>
+  %n = dgps.input "n" stored i32 : <scalar>
   // CHECK-NEXT:    %a = dgps.param "a" stored f16 : <scalar>
   %a = dgps.param "a" stored f16 : <scalar>
   // CHECK-NEXT:    %h = dgps.state "h" start %a stored bf16 : <scalar>

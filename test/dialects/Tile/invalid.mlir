@@ -30,7 +30,7 @@ tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<2x4x4xf32, local, [1
 
 // -----
 
-// expected-error @below {{the elements of a tile are f32, bf16 or f16, not 'f64'}}
+// expected-error @below {{the elements of a tile are f32, bf16 or f16, and in global memory i32, not 'f64'}}
 tile.kernel @f required 0 workspace 0 { ^bb0(%x: !tile.tile<4x4xf64, local, [4, 1]>, %n: i64): }
 
 // -----

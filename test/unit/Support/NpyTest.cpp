@@ -94,7 +94,7 @@ TEST(Npy, RefusesOtherFiles) {
 }
 
 TEST(Npy, RefusesOtherTypes) {
-  const char *known = " is not one of '<f8', '<f4', '<f2' and '<V2' (bfloat16)";
+  const char *known = " is not one of '<f8', '<f4', '<f2', '<V2' (bfloat16) and '<i4'";
   EXPECT_EQ(errorOf(describe("<i8", "(0,)")), std::string("dtype '<i8'") + known);
   EXPECT_EQ(errorOf(describe("<u2", "(0,)")), std::string("dtype '<u2'") + known);
   EXPECT_EQ(errorOf(describe("|O", "(0,)")), std::string("dtype '|O'") + known);
