@@ -481,8 +481,8 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
   });
 }
 
-/// Leaves out kernels with faults that go from sequence to sequence: calls of packed ones do without. Whether there
-/// were such.
+/// Leaves out kernels with faults that go from sequence to sequence: calls of packed sequences do without them. Returns
+/// whether any was left out.
 static bool leaveOutListed(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
   for (codegen::InterfaceLaunch &launch : plan.launches) {
@@ -615,8 +615,9 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
     Expected<bool> isBetter = avoid(cubin->faults);
     if (!isBetter)
       return isBetter.takeError();
-    if (!*isBetter)
-      return refuseFaults(cubin->faults);
+    if (!*isBetter) // no plan is left, so it is for the author to change something
+      return makeError(toString(refuseFaults(cubin->faults)) +
+                       "; smaller dims, and shorter windows of conv and delay, take fewer registers");
   }
 }
 
