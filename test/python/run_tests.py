@@ -24,7 +24,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.11", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy", "auditwheel"]
+NEEDED = ["nanobind>=2.4", "scikit-build-core>=0.11", "ninja", "numpy", "jax", "ml_dtypes", "pytest", "mypy", "auditwheel", "build"]
 TORCH = ["torch", "transformers"]
 #: Of which they take 5.4 once they are unpacked.
 TORCH_GIGABYTES = 9

@@ -27,11 +27,12 @@ def run(*command, **options):
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     pytest.importorskip("scikit_build_core.build", reason="scikit-build-core is not installed")
+    pytest.importorskip("build", reason="the package build is not installed")
     folder = tmp_path_factory.mktemp("wheel")
     environment = {**os.environ, "PATH": f"{pathlib.Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     run(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder,
-        f"--config-settings=build-dir={BUILD}/python/package-build", f"--config-settings=cmake.define.RECUR_BUILD={BUILD}", ROOT, env=environment,
+        sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder,
+        f"--config-setting=build-dir={BUILD}/python/package-build", f"--config-setting=cmake.define.RECUR_BUILD={BUILD}", ROOT, env=environment,
     )  # fmt: skip
     (path,) = folder.glob("recur-*.whl")
     return path
