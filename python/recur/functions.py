@@ -22,7 +22,10 @@ _FUNCTIONS = {
     "diag": "A diagonal, beside ``@``.",
     "dot": "The inner product of two vectors.",
     "elu": "``a`` above zero, ``exp(a) - 1`` below.",
+    "erf": "The error function, elementwise.",
     "exp": "The exponential, elementwise.",
+    "floor": "The largest whole number that is not above, elementwise.",
+    "gelu": "``0.5 * a * (1 + erf(a / sqrt(2)))``.",
     "im": "The imaginary part.",
     "l2norm": "A vector divided by its length.",
     "layernorm": "``layernorm(a, eps=e)``: a vector less its mean, divided by its deviation.",
@@ -31,6 +34,7 @@ _FUNCTIONS = {
     "logsigmoid": "``-softplus(-a)``.",
     "max": "The larger of two, elementwise.",
     "min": "The smaller of two, elementwise.",
+    "mod": "``a - b * floor(a / b)``, as ``a % b``.",
     "ones": "``ones(n)``: a vector of ones.",
     "outer": "``outer(a, b)``: a matrix with the rows of ``a`` and the columns of ``b``.",
     "pow": "``pow(a, p)``: ``a`` to the power of a number.",
@@ -38,6 +42,7 @@ _FUNCTIONS = {
     "relu": "``max(a, 0)``.",
     "rmsnorm": "``rmsnorm(a, eps=e)``: a vector divided by the root of its mean square.",
     "sigmoid": "``1 / (1 + exp(-a))``.",
+    "sign": "1 above zero, -1 below, 0 at zero.",
     "silu": "``a * sigmoid(a)``.",
     "sin": "The sine, elementwise.",
     "softmax": "``exp(a) / sum(exp(a))`` of a vector.",
@@ -47,6 +52,7 @@ _FUNCTIONS = {
     "stop": "The same value; a gradient does not go through it.",
     "sum": "The sum of all elements.",
     "tanh": "The hyperbolic tangent, elementwise.",
+    "where": "``where(c, a, b)``: ``a`` where ``c`` is above zero, as where a comparison holds, and ``b`` elsewhere.",
 }
 
 #: Of the tracing that goes on: what `restart` was given.

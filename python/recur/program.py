@@ -13,6 +13,7 @@ from .symbols import KNOWN, Spot, Symbol
 
 _KEYWORDS = {"recurrence", "fn", "dim", "const", "shared", "input", "param", "state", "let", "output", "restart", "for", "in", "scalar", "token"}
 _LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "@": 3}
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")  # below all others, and never one behind another
 _UNARY, _POSTFIX = 4, 5
 _DEEPEST, _LONGEST = 30, 90  # of an expression that stands in another one
 
@@ -163,13 +164,13 @@ class Program:
         elif symbol.kind in ("name", "number"):
             line.put(symbol.word)
         elif symbol.kind in ("infix", "negate"):
-            own = _LEVELS[symbol.word] if symbol.kind == "infix" else _UNARY
+            own = _LEVELS.get(symbol.word, 0) if symbol.kind == "infix" else _UNARY
             line.put("(" * (own < level))
             if symbol.kind == "negate":
                 line.put("-")
                 self._write(line, symbol.operands[0], _UNARY)
             else:
-                self._write(line, symbol.operands[0], own)
+                self._write(line, symbol.operands[0], own + (symbol.word in _COMPARISONS))
                 line.put(f" {symbol.word} ")
                 self._write(line, symbol.operands[1], own + 1)
             line.put(")" * (own < level))
@@ -185,7 +186,7 @@ class Program:
             line.put(")")
         else:
             self._write(line, symbol.operands[0], _POSTFIX)
-            line.put("[")
+            line.put("[:, " if symbol.kind == "column" else "[")
             for place, operand in enumerate(symbol.operands[1:]):
                 line.put(".." * (place > 0))
                 self._write(line, operand, 1)
@@ -218,7 +219,7 @@ class Program:
             inner = [one for one in self._list_operands(symbol) if id(one) not in self._names]
             depth[id(symbol)] = 1 + max((depth[id(one)] for one in inner), default=0)
             length[id(symbol)] = len(symbol.word) + 4 + sum(length[id(one)] for one in inner)
-            is_small = symbol.kind in ("name", "number", "index", "slice") or (symbol.kind == "negate" and symbol.operands[0].kind == "number")
+            is_small = symbol.kind in ("name", "number", "index", "slice", "column") or (symbol.kind == "negate" and symbol.operands[0].kind == "number")
             # A diagonal is no value by itself.
             if is_small or (symbol.kind == "call" and symbol.word == "diag"):
                 continue

@@ -45,7 +45,7 @@ class Symbol:
     __slots__ = ("kind", "named", "operands", "order", "spot", "word")
 
     def __init__(self, kind: str, word: str, operands: Sequence[Symbol] = (), named: dict[str, Symbol | str] | None = None, spot: Spot | None = None) -> None:
-        self.kind = kind  #: name, number, infix, negate, call, index or slice
+        self.kind = kind  #: name, number, infix, negate, call, index, column or slice
         self.word = word  #: the name, the number, the operator or the function
         self.operands = tuple(operands)
         self.named = named or {}
@@ -102,6 +102,8 @@ class Symbol:
 
     def __getitem__(self, place: Any) -> Symbol:
         places = place if isinstance(place, tuple) else (place,)
+        if len(places) == 2 and places[0] == slice(None):
+            return Symbol("column", "[]", (self, _read_index(places[1])))
         found = self
         for one in places:
             if isinstance(one, slice):
@@ -111,7 +113,7 @@ class Symbol:
             else:
                 found = Symbol("index", "[]", (found, _read_index(one)))
             if isinstance(one, slice) and len(places) > 1:
-                raise TraceError("a slice has rows as a whole; for a column of a matrix write S @ x with a vector x")
+                raise TraceError("a slice has rows as a whole; a column of a matrix is S[:, j]")
         return found
 
     @property
@@ -122,7 +124,7 @@ class Symbol:
     def __bool__(self) -> NoReturn:
         raise TraceError(
             "an 'if', 'while', 'and', 'or' or 'not' asks for the value of a symbol, which is known only when there is a token; compute both "
-            "ways and weigh them, as in m * x + (1 - m) * y"
+            "ways and choose by recur.where(c, a, b)"
         )
 
     def __iter__(self) -> NoReturn:
@@ -133,11 +135,32 @@ class Symbol:
 
     __len__ = __int__ = __float__ = __index__
 
-    def _compare(self, other: Any) -> NoReturn:
-        raise TraceError("symbols are not compared, for their values are known only when there is a token; recur.max and recur.min choose")
+    # A comparison is 1 where it holds and 0 elsewhere, and no bool.
+    def __lt__(self, other: Any) -> Symbol:
+        return _infix("<", self, other)
 
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _compare
+    def __le__(self, other: Any) -> Symbol:
+        return _infix("<=", self, other)
+
+    def __gt__(self, other: Any) -> Symbol:
+        return _infix(">", self, other)
+
+    def __ge__(self, other: Any) -> Symbol:
+        return _infix(">=", self, other)
+
+    def __eq__(self, other: Any) -> Symbol:  # type: ignore[override]
+        return _infix("==", self, other)
+
+    def __ne__(self, other: Any) -> Symbol:  # type: ignore[override]
+        return _infix("!=", self, other)
+
     __hash__ = object.__hash__
+
+    def __mod__(self, other: Any) -> Symbol:
+        return Symbol("call", "mod", (self, read(other)))
+
+    def __floordiv__(self, other: Any) -> Symbol:
+        return Symbol("call", "floor", (self / other,))
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
         if method != "__call__" or options:
@@ -152,7 +175,9 @@ class Symbol:
 
 
 _INFIX = {"add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/", "divide": "/", "true_divide": "/", "matmul": "@"}
-_OTHER_NAMES = {"absolute": "abs", "maximum": "max", "minimum": "min", "power": "pow", "float_power": "pow", "log_sigmoid": "logsigmoid"}
+_INFIX |= {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!="}
+_INFIX |= {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_OTHER_NAMES = {"remainder": "mod", "absolute": "abs", "maximum": "max", "minimum": "min", "power": "pow", "float_power": "pow", "log_sigmoid": "logsigmoid"}
 #: The functions of the language; :mod:`recur.functions` fills it.
 KNOWN: dict[str, Callable[..., Symbol]] = {}
 
