@@ -220,10 +220,13 @@ typedef struct recur_gradient_info {
 #define RECUR_FEATURE_AMX_TILE 8192u
 #define RECUR_FEATURE_AMX_BF16 16384u /* both: when the system lets the program use it, which a call asks it for */
 
+/* Of a GPU, whose `features` are the least compute capability, 90 for 9.0: there is code for this one alone. */
+#define RECUR_EXACT_CAPABILITY 65536u
+
 /* Lies in the object that recurc made, under the name `NAME_recurrence`. */
 typedef struct recur_recurrence {
   uint32_t abi_version; /* RECUR_ABI_VERSION */
-  uint32_t features;    /* what the processor must have; of a GPU its compute capability, 90 for 9.0 */
+  uint32_t features;    /* what the processor must have; of a GPU its compute capability */
   int32_t array_count;
   int32_t kernel_count;
   const recur_array_info *arrays; /* inputs, params, states, outputs */

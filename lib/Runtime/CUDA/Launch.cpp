@@ -1,5 +1,6 @@
 // A checked call becomes the launches of a kernel.
 #include "Runtime/CUDA/Launch.h"
+#include "ABI/GPUImage.h"
 #include "ABI/LaunchWords.h"
 #include "Runtime/CUDA/InPlace.h"
 #include "Runtime/CUDA/Kept.h"
@@ -26,6 +27,7 @@ constexpr int majorAttribute = 75, minorAttribute = 76; // CU_DEVICE_ATTRIBUTE_C
 constexpr int memoryTypeAttribute = 2;                  // CU_POINTER_ATTRIBUTE_MEMORY_TYPE
 constexpr unsigned deviceMemory = 2;                    // CU_MEMORYTYPE_DEVICE
 constexpr int multiprocessorsAttribute = 16;            // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int sharedBytesAttribute = 97;                // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 constexpr int programmaticAttribute = 6;                // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -49,9 +51,43 @@ static uint32_t getCapability(const CUDALibrary &cuda) {
   return uint32_t(10 * major + minor);
 }
 
+/// The most shared memory that a CTA of the recurrence's launches takes.
+static int64_t countSharedBytes(const recur_recurrence *recurrence) {
+  int64_t most = 0;
+  auto count = [&](const recur_kernel_info *kernel) {
+    for (int32_t i = 0; kernel && i < kernel->launch_count; ++i)
+      most = larger(most, getMostSharedBytes(kernel->launches[i]));
+  };
+  for (int32_t i = 0; i < recurrence->kernel_count; ++i)
+    count(&recurrence->kernels[i]);
+  if (const recur_gradient_info *gradient = recurrence->gradient) {
+    count(gradient->states_launches);
+    count(gradient->run_launches);
+  }
+  return most;
+}
+
+/// How much a CTA of the current context's device may have; 0 where that is not known.
+static int64_t getSharedBytes(const CUDALibrary &cuda) {
+  int device = 0, bytes = 0;
+  if (cuda.getCurrentDevice(&device) || cuda.getDeviceAttribute(&bytes, sharedBytesAttribute, device))
+    return 0;
+  return bytes;
+}
+
+/// Kernels of the device's own capability have been planned for no more shared memory than it has.
+static bool hasRoom(const CUDALibrary &cuda, const recur_recurrence *recurrence, uint32_t capability) {
+  if (capability == (recurrence->features & ~RECUR_EXACT_CAPABILITY))
+    return true;
+  int64_t bytes = getSharedBytes(cuda);
+  return !bytes || countSharedBytes(recurrence) <= bytes;
+}
+
 static bool canRun(const recur_recurrence *recurrence) {
   const CUDALibrary *cuda = getCUDALibrary();
-  return cuda && getCapability(*cuda) == recurrence->features;
+  uint32_t capability = cuda ? getCapability(*cuda) : 0;
+  return capability && abi::runsOn(recurrence->features, abi::isPTX(recurrence->image), capability) &&
+         hasRoom(*cuda, recurrence, capability);
 }
 
 static recur_status refuse(const recur_recurrence *recurrence) {
@@ -61,7 +97,13 @@ static recur_status refuse(const recur_recurrence *recurrence) {
   void *context = nullptr;
   if (CUresult error = cuda->getCurrentContext(&context); error || !context)
     return failOf(*cuda, recurrence->name, "no context is current", error ? error : contextError);
-  uint32_t capability = getCapability(*cuda), wanted = recurrence->features;
+  uint32_t capability = getCapability(*cuda), wanted = recurrence->features & ~RECUR_EXACT_CAPABILITY;
+  if (abi::runsOn(recurrence->features, abi::isPTX(recurrence->image), capability))
+    return fail(
+        RECUR_WRONG_MACHINE,
+        "%s was compiled for '%s' and takes %lld bytes of shared memory, and the current context's GPU has %lld",
+        recurrence->name, recurrence->target, (long long)countSharedBytes(recurrence),
+        (long long)getSharedBytes(*cuda));
   return fail(RECUR_WRONG_MACHINE,
               "%s was compiled for '%s', a GPU of compute capability %u.%u, and the current context's has %u.%u",
               recurrence->name, recurrence->target, wanted / 10, wanted % 10, capability / 10, capability % 10);

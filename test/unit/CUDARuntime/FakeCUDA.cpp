@@ -24,6 +24,7 @@ int cuCtxGetDevice(int *device) {
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
   *value = attribute == 16   ? fakeCUDA.multiprocessors
            : attribute == 75 ? fakeCUDA.capability / 10
+           : attribute == 97 ? fakeCUDA.mostSharedBytes
                              : fakeCUDA.capability % 10;
   return device == 3 ? 0 : 101;
 }

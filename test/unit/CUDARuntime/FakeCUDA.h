@@ -25,7 +25,8 @@ struct FakeCUDA {
   const void *hostMemory; // all other memory is the device's
   int loads, unloads, launches;
   int capability = 90, multiprocessors = 10;
-  int sharedBytes; // as set for the function
+  int mostSharedBytes = 101376; // that a CTA may have
+  int sharedBytes;              // as set for the function
   int errorOfLoad;
   unsigned grid, threads, launchShared;
   void *stream;

@@ -188,6 +188,78 @@ TEST_F(Launch, OfSeveralTargetsTheCallsDeviceDecides) {
   EXPECT_STREQ(recur_message(), "gdn was compiled for processors alone; add a GPU, such as sm_90a, to --target");
 }
 
+/// As `--target=sm_90a,sm_86,sm_80,sm_80+` makes them: each GPU takes the first that it runs.
+class SeveralGPUs : public Launch {
+protected:
+  SeveralGPUs() {
+    recur_recurrence *next = nullptr;
+    for (size_t i = std::size(all); i-- > 0;) {
+      all[i] = recurrence;
+      all[i].target = names[i];
+      all[i].features = i == 0 ? 90 | RECUR_EXACT_CAPABILITY : i == 1 ? 86 : 80;
+      all[i].image = i == 3 ? "PTX"
+                            : "\x7f"
+                              "ELF";
+      all[i].next = std::exchange(next, &all[i]);
+    }
+    large.shared_bytes = 160 * 1024;
+    largeKernel.launches = &large;
+  }
+  std::string choose(int capability) {
+    fakeCUDA.capability = capability;
+    const recur_recurrence *chosen = recur_select_for(all, RECUR_CUDA);
+    return chosen ? chosen->target : "none";
+  }
+  const char *names[4] = {"sm_90a", "sm_86", "sm_80", "sm_80+"};
+  recur_recurrence all[4];
+  recur_launch_info large = launches[0];
+  recur_kernel_info largeKernel = kernelInfo;
+};
+
+TEST_F(SeveralGPUs, EachTakesCodeOfItsGenerationOrPTX) {
+  EXPECT_EQ(choose(75), "none");
+  EXPECT_EQ(choose(80), "sm_80");
+  EXPECT_EQ(choose(86), "sm_86");
+  EXPECT_EQ(choose(89), "sm_86");
+  EXPECT_EQ(choose(90), "sm_90a");
+  EXPECT_EQ(choose(100), "sm_80+");
+  EXPECT_EQ(choose(121), "sm_80+");
+  all[1].next = nullptr;
+  EXPECT_EQ(choose(80), "none"); // an earlier GPU does not run code for a later one
+  EXPECT_EQ(choose(100), "none");
+}
+
+TEST_F(SeveralGPUs, CodeForOneGPURunsOnNoOther) {
+  all[0].next = nullptr;
+  all[0].image = "PTX";
+  EXPECT_EQ(choose(90), "sm_90a");
+  EXPECT_EQ(choose(100), "none");
+}
+
+/// Of another GPU's kernels some may take more shared memory than there is.
+TEST_F(SeveralGPUs, KernelsThatHaveNoRoomAreNotTaken) {
+  all[2].kernels = &largeKernel;
+  EXPECT_EQ(choose(80), "sm_80");
+  all[0].next = &all[2];
+  EXPECT_EQ(choose(86), "sm_80+");
+  fakeCUDA.mostSharedBytes = 166912;
+  EXPECT_EQ(choose(87), "sm_80");
+  fakeCUDA.mostSharedBytes = 101376;
+  all[2].next = nullptr;
+  EXPECT_EQ(choose(86), "none");
+  all[2].name = "gdn";
+  EXPECT_EQ(recur_forward(&all[2], &call), RECUR_WRONG_MACHINE);
+  EXPECT_STREQ(recur_message(), "gdn was compiled for 'sm_80' and takes 163840 bytes of shared memory, and the current "
+                                "context's GPU has 101376");
+}
+
+TEST_F(SeveralGPUs, TheVariableNamesOne) {
+  setenv("RECUR_TARGET", "sm_80+", 1);
+  EXPECT_EQ(choose(86), "sm_80+");
+  unsetenv("RECUR_TARGET");
+  EXPECT_EQ(choose(86), "sm_86");
+}
+
 TEST_F(Launch, AKernelOfOneTokenHasNoChunks) {
   recur_kernel_info step = {nullptr, 640, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, launches, nullptr, 0, nullptr};
   recur_recurrence stepwise = recurrence;
