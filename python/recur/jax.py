@@ -20,7 +20,7 @@ from jax.custom_derivatives import SymbolicZero
 
 from . import _native, jax_axes, kept
 from .errors import ArgumentError, LoadError
-from .kernels import GPU_TARGETS
+from .kernels import find_gpu_targets
 from .recurrence import REGISTRY
 
 if TYPE_CHECKING:
@@ -57,14 +57,15 @@ def find_target(recurrence: Recurrence, arrays: Sequence[Any]) -> str | None:
     if device.platform == "cpu":
         return None
     capability = str(getattr(device, "compute_capability", "?"))
-    own = {f"{major}.{minor}": name for (major, minor), name in GPU_TARGETS.items()}.get(capability)
-    if own is None or device.platform not in ("gpu", "cuda"):
+    numbers = tuple(int(part) for part in capability.split(".") if part.isdigit())
+    targets = find_gpu_targets((numbers[0], numbers[1])) if len(numbers) == 2 else []
+    if not targets or device.platform not in ("gpu", "cuda"):
         raise ArgumentError(f"{recurrence.name}: the call is on {device} (compute capability {capability}), for which there are no kernels")
     _register_on_gpu()
     if recurrence.is_saved or recurrence.target == "host":
-        return recurrence.target if recurrence.is_saved else own
-    if own not in recurrence.target.split(","):
-        raise ArgumentError(f"{recurrence.name}: the call is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{own}'")
+        return recurrence.target if recurrence.is_saved else targets[0]
+    if not set(targets) & set(recurrence.target.split(",")):
+        raise ArgumentError(f"{recurrence.name}: the call is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{targets[0]}'")
     return recurrence.target
 
 

@@ -14,8 +14,29 @@ from . import _native, cache, compiler, dtypes
 from .declaration import Declaration
 from .errors import LoadError
 
-#: The GPUs that there are kernels for, by their compute capability.
-GPU_TARGETS = {(9, 0): "sm_90a"}
+#: What GPUs take of their own, by their compute capability. Others from 8.0 on take what all of them run.
+GPU_TARGETS = {
+    (8, 0): "sm_80",
+    (8, 6): "sm_86",
+    (8, 9): "sm_89",
+    (9, 0): "sm_90a",
+    (10, 0): "sm_100",
+    (10, 3): "sm_103",
+    (12, 0): "sm_120",
+    (12, 1): "sm_121",
+}
+_LEAST_GPU, _PORTABLE_GPU_TARGET = (8, 0), "sm_80+"
+
+
+def find_gpu_targets(capability: tuple[int, int]) -> list[str]:
+    """The targets whose kernels a GPU runs, the best first: its own, those of earlier GPUs of its generation, and the portable
+    one. None where there are no kernels for it."""
+    if capability < _LEAST_GPU:
+        return []
+    earlier = [(own, f"sm_{own[0]}{own[1]}") for own in GPU_TARGETS if own[0] == capability[0] and own <= capability]
+    names = [name for _, name in sorted(earlier, reverse=True)]
+    own = GPU_TARGETS.get(capability)
+    return ([own] if own and own not in names else []) + names + [_PORTABLE_GPU_TARGET]
 
 
 def is_for_gpus(target: str) -> bool:

@@ -56,17 +56,16 @@ def _choose_target(recurrence: Recurrence, device: torch.device) -> str:
         raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, which is no GPU of NVIDIA's")
     if recurrence.is_saved:
         return recurrence.target
-    own = kernels.GPU_TARGETS.get(_get_capability(device.index))
-    if own is None:
+    targets = kernels.find_gpu_targets(_get_capability(device.index))
+    if not targets:
         raise ArgumentError(
             f"{recurrence.name}: a tensor is on {device}, a GPU of compute capability "
-            f"{'.'.join(map(str, _get_capability(device.index)))}, for which there are no kernels; there are some for "
-            + ", ".join(f"{major}.{minor} ({name})" for (major, minor), name in kernels.GPU_TARGETS.items())
+            f"{'.'.join(map(str, _get_capability(device.index)))}, for which there are no kernels; there are some from 8.0 on"
         )
     if recurrence.target == "host":
-        return own
-    if own not in recurrence.target.split(","):
-        raise ArgumentError(f"{recurrence.name}: a tensor is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{own}'")
+        return targets[0]
+    if not set(targets) & set(recurrence.target.split(",")):
+        raise ArgumentError(f"{recurrence.name}: a tensor is on {device}; the kernels are for '{recurrence.target}', and this GPU takes '{targets[0]}'")
     return recurrence.target
 
 

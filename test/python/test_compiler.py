@@ -89,7 +89,7 @@ def test_what_depends_on_sizes_is_no_mistake(body):
 
 def test_options_are_checked_at_once(gdn):
     for options, message in [
-        ({"target": "sm_80"}, "error: target: unknown value 'sm_80'; did you mean 'sm_90a'?"),
+        ({"target": "sm_90b"}, "error: target: unknown value 'sm_90b'; did you mean 'sm_90'?"),
         ({"chunk": 17}, "error: chunk: unknown value '17'; did you mean '16'?"),
         ({"plan": "foo"}, "error: plan: unknown value 'foo'; known are auto"),
     ]:

@@ -10,6 +10,7 @@ import pytest
 from conftest import FLOAT, draw, run_python
 
 import recur
+from recur import kernels
 
 TEXT = recur.library.gated_delta_net.source
 KINDS = [
@@ -229,3 +230,21 @@ def test_jax_says_what_the_package_says(gdn, inputs):
             gdn(**{**given, **spoiled})
         assert str(raised.value) == f"gated_delta_net: {message}"
     assert "jaxlib" in sys.modules
+
+
+@pytest.mark.parametrize(
+    "capability, targets",
+    [
+        ((7, 5), []),
+        ((8, 0), ["sm_80", "sm_80+"]),
+        ((8, 7), ["sm_86", "sm_80", "sm_80+"]),
+        ((8, 9), ["sm_89", "sm_86", "sm_80", "sm_80+"]),
+        ((9, 0), ["sm_90a", "sm_90", "sm_80+"]),
+        ((10, 3), ["sm_103", "sm_100", "sm_80+"]),
+        ((11, 0), ["sm_80+"]),
+        ((12, 1), ["sm_121", "sm_120", "sm_80+"]),
+    ],
+)
+def test_a_gpu_takes_what_is_for_the_fewest_others(capability, targets):
+    assert kernels.find_gpu_targets(capability) == targets
+    assert all(kernels.is_for_gpus(name) for name in targets)
