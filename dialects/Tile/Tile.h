@@ -24,7 +24,7 @@
 #include "dialects/Tile/TileOps.h.inc"
 
 namespace recur::tile {
-/// Shared memory that a CTA may have, of compute capability 9.0.
+/// The most shared memory that a CTA of any GPU may have. How much that is of one, its profile says.
 constexpr int64_t mostSharedBytes = 232448;
 /// Where the shared memory of each of several teams of a CTA begins: at multiples of this.
 constexpr int64_t teamAlignment = 128;

@@ -36,8 +36,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     all parts have together where the last part has fewer, and 0 of others: what it lacks is zero where it would be loaded, and
     is not stored.
 
+    `gpu` names the target for which a CTA is planned, whose limits it keeps to and whose instructions it takes; `sm_90a` where
+    none is named.
+
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
-    most what a CTA has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
+    most what a CTA of any GPU has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
     together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist;
     `channels` are none or more, of each array.
 
@@ -50,11 +53,12 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared, OptionalAttr<I64Attr>:$teams,
-                       OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<DenseI64ArrayAttr>:$channels);
+                       OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<DenseI64ArrayAttr>:$channels,
+                       OptionalAttr<StrAttr>:$gpu);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)? (`teams` $teams^)? (`awaits` $awaits^)?
-    (`channels` $channels^)? attr-dict-with-keyword $body
+    (`channels` $channels^)? (`gpu` $gpu^)? attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

@@ -7,6 +7,8 @@ using namespace recur::analysis;
 static constexpr int64_t mostBoxRows = 256; // along a dimension of a tensor map
 
 llvm::SmallVector<CopiedRows> analysis::findCopiedRows(const StateChain &chain, tile::KernelOp kernel) {
+  if (!chain.gpu->hasCopyUnit)
+    return {};
   llvm::ArrayRef<int64_t> awaited = kernel.getAwaits().value_or(llvm::ArrayRef<int64_t>());
   std::map<unsigned, int64_t> rowsOf;
   for (const StateChain::Load &load : chain.loads) {

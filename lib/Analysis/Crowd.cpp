@@ -1,16 +1,16 @@
 #include "Analysis/Crowd.h"
+#include "Analysis/KernelGPU.h"
 #include "Analysis/RowPass.h"
 
 using namespace recur;
 
-int64_t analysis::countCTAs(int64_t sharedBytes) {
-  constexpr int64_t reservedBytes = 1024; // for each CTA, beside what it asks for
-  return (tile::mostSharedBytes + reservedBytes) / (sharedBytes + reservedBytes);
+int64_t analysis::countCTAs(const GPUProfile &gpu, int64_t sharedBytes) {
+  return gpu.sharedOfMultiprocessor / (sharedBytes + gpu.reservedSharedBytes);
 }
 
-int64_t analysis::countCTAs(int64_t sharedBytes, int64_t threads, int64_t registersOfThread) {
-  constexpr int64_t registers = 65536;
-  return std::min(countCTAs(sharedBytes), registers / (registersOfThread * threads));
+int64_t analysis::countCTAs(const GPUProfile &gpu, int64_t sharedBytes, int64_t threads, int64_t registersOfThread) {
+  return std::min({countCTAs(gpu, sharedBytes), gpu.registers / (registersOfThread * threads),
+                   gpu.threadsOfMultiprocessor / threads});
 }
 
 /// Whether threads only load, store and go through numbers, of which each has a few at a time.
@@ -29,5 +29,6 @@ int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
   int64_t enoughRegisters = takesRowsApart(kernel) ? RowPass::registersOfThread : goesThroughNumbers(kernel) ? 64 : 128;
   if (kernel.getBody().front().getOps<mlir::scf::ParallelOp>().empty())
     return 1;
-  return std::max<int64_t>(1, countCTAs(int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));
+  return std::max<int64_t>(
+      1, countCTAs(gpuOf(kernel), int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));
 }

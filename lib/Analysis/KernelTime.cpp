@@ -1,4 +1,5 @@
 #include "Analysis/KernelTime.h"
+#include "Analysis/KernelGPU.h"
 #include "Analysis/RowPass.h"
 #include "Analysis/RunningSum.h"
 #include "Analysis/SameColumns.h"
@@ -12,7 +13,6 @@ using namespace mlir;
 using namespace recur;
 using namespace recur::tile;
 using recur::analysis::KernelTime;
-using recur::analysis::MultiprocessorRates;
 
 double KernelTime::getBound() const { return std::max({products, arithmetic, shared, global}); }
 
@@ -275,7 +275,8 @@ KernelTime TimeEstimate::run(ArrayRef<Operation *> ops) {
   return time;
 }
 
-KernelTime recur::analysis::estimateTime(KernelOp kernel, const MultiprocessorRates &rates) {
+KernelTime recur::analysis::estimateTime(KernelOp kernel) {
+  MultiprocessorRates rates = gpuOf(kernel).getRates();
   return TimeEstimate(rates, double(kernel.getThreads().value_or(32))).run(kernel);
 }
 
@@ -283,8 +284,8 @@ double recur::analysis::estimateChunk(const KernelTime &time, int64_t neighbours
   return std::max(time.getBound(), time.critical / double(neighbours) + time.global - time.stored / 2);
 }
 
-double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time,
-                                      const MultiprocessorRates &rates) {
+double recur::analysis::estimateChain(const StateChain &chain, const KernelTime &time) {
+  MultiprocessorRates rates = chain.gpu->getRates();
   constexpr double productLatency = 110, overhead = 400; // of a chunk: barriers, addresses, and what is stored
   constexpr int64_t enoughStages = 3;
   double waits = double(

@@ -9,20 +9,6 @@
 
 namespace recur::analysis {
 
-/// What a multiprocessor of sm_90a does in a cycle, and how many cycles what does next to nothing takes. Those of
-/// latencies and of device memory are fitted to measured kernels.
-struct MultiprocessorRates {
-  double products16 = 2048;   // multiplications of factors of 16 bits
-  double products32 = 340;    // of f32, by three of tf32
-  double arithmetic = 128;    // instructions of a thread
-  double sharedBytes = 128;   // to and from shared memory
-  double globalBytes = 18;    // through the second-level cache, where all multiprocessors are busy
-  double chainBytes = 36;     // the same where half of them are, as with chains of few heads
-  double latency = 120;       // of an op: a barrier, and the way from shared memory and back
-  double globalLatency = 900; // of the first byte
-  double rowLatency = 30;     // of a row that needs the one before
-};
-
 /// In cycles, for one whole chunk.
 struct KernelTime {
   double products = 0, arithmetic = 0, shared = 0, global = 0; // how long each unit is busy
@@ -34,7 +20,8 @@ struct KernelTime {
   llvm::StringRef getBusiest() const;
 };
 
-KernelTime estimateTime(tile::KernelOp kernel, const MultiprocessorRates &rates = {});
+/// At the rates of the GPU that the kernel is for.
+KernelTime estimateTime(tile::KernelOp kernel);
 
 /// A multiprocessor's cycles for a chunk where so many CTAs or teams share it, each with chunks of its own. They hide
 /// each other's waits but for those for device memory, of which stores count half, as measured rounds of teams say:
@@ -47,6 +34,6 @@ double estimateChunk(const KernelTime &time, int64_t neighbours);
 /// the chunk before the last is done, and take a chunk's time at least. Of the same first three 2400 and 2600, 2200 and
 /// 2300, 1700 and 1500; kda 3100 and 3000, gla 1600 and 1500, dplr 3700 and 3900, rwkv7 3800 and 3900, pgdn 3200 and
 /// 3300.
-double estimateChain(const StateChain &chain, const KernelTime &time, const MultiprocessorRates &rates = {});
+double estimateChain(const StateChain &chain, const KernelTime &time);
 
 } // namespace recur::analysis

@@ -1,4 +1,5 @@
 #include "Analysis/StateChain.h"
+#include "Analysis/KernelGPU.h"
 #include "Analysis/RunningNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -15,7 +16,7 @@ namespace {
 /// Goes through the ops of a kernel in their order, and keeps in mind what each tile holds.
 class ChainFinder {
 public:
-  explicit ChainFinder(KernelOp kernel) : kernel(kernel) {}
+  explicit ChainFinder(KernelOp kernel) : kernel(kernel) { chain.gpu = &gpuOf(kernel); }
   std::optional<StateChain> find();
 
 private:
@@ -544,7 +545,7 @@ bool ChainFinder::place() {
     chain.numbersOffset = begin + stored;
     chain.barrierOffset = chain.numbersOffset + chain.stages * chain.numberBytes;
     chain.sharedBytes = chain.barrierOffset + barrierBytes;
-    if (chain.sharedBytes > mostSharedBytes)
+    if (chain.sharedBytes > chain.gpu->sharedBytes)
       continue;
     chain.keptOffset = begin;
     for (StateChain::Stored &one : chain.stored)

@@ -2,6 +2,7 @@
 // registers of a warpgroup, and so can what a chunk makes of it.
 #pragma once
 
+#include "Target/GPUProfile.h"
 #include "dialects/Tile/Tile.h"
 
 namespace recur::analysis {
@@ -95,10 +96,13 @@ struct StateChain {
   /// have of it.
   bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }
   int64_t threads() const { return stateThreads + interactionThreads() + loadThreads + announceThreads + storeThreads; }
+  /// Whether warps give registers to those that have the state.
+  bool dealsRegisters() const { return !interactions.empty() && gpu->hasWarpgroupProducts; }
   /// Of a thread that has the state.
   int64_t registers() const;
   int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
 
+  const GPUProfile *gpu = nullptr;
   tile::SegmentOp segment; // null where the kernel always has the whole sequence
   tile::LoadOp initial;
   tile::StoreOp final, kept; // `kept` is the state at each chunk's beginning; null if nobody wants it

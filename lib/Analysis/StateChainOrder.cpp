@@ -22,8 +22,9 @@ bool Step::isPrecise() const {
 /// The most that a thread can have where a CTA has so many, if roles do not give some to it: each of the four
 /// schedulers of a multiprocessor has a quarter of the registers, for a quarter of the warps.
 int64_t StateChain::registers() const {
-  constexpr int64_t warpThreads = 32, schedulers = 4, registersOfScheduler = 16384, most = 255, unit = 8;
-  if (!interactions.empty())
+  constexpr int64_t warpThreads = 32, schedulers = 4, unit = 8;
+  const int64_t registersOfScheduler = gpu->registers / schedulers, most = gpu->registersPerThread;
+  if (dealsRegisters())
     return stateRegisters;
   int64_t warps = llvm::divideCeil(threads(), warpThreads * schedulers);
   return std::min(most, registersOfScheduler / (warps * warpThreads) / unit * unit);

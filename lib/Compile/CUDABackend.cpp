@@ -10,6 +10,7 @@
 #include "Compile/GradientPrograms.h"
 #include "Compile/KernelPlans.h"
 #include "Support/Errors.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -48,6 +49,7 @@ public:
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
     bool isOfGradient = false;  // which has no other kernel: a slow one is kept
     bool isSlow = false;        // the assembler finds it at fault in its last plan
+    StringSet<> spilling = {};  // launches that keep a few numbers in memory
   };
   ArrayRef<Made> getMade() const { return made; }
 
@@ -58,6 +60,8 @@ private:
   Expected<std::string> emitAll();
   /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
   Expected<bool> avoid(ArrayRef<Fault> faults);
+  /// Keeps launches as they are that spill no more than the GPU's profile allows. Whether there were such.
+  bool allowSpills(Made &kernel, ArrayRef<Fault> faults);
   /// Whether it is of a kernel that is kept all the same.
   bool isKept(const Fault &fault) const;
   /// Gives the kernels of the interface what their code in the end needs; those that were left out are not there.
@@ -198,6 +202,8 @@ Expected<KernelResources> CUDABackend::measureStep(dgps::RecurrenceOp recurrence
 static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", double(bytes) / 1024); }
 
 static std::string explainRejection(const CUDAPlan &plan) {
+  if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
+    return "inverses would be rounded to 16 bits for want of room";
   return plan.workspaceBytes
              ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
              : "outputs would not be made where the state goes from chunk to chunk";
@@ -261,7 +267,7 @@ static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &targe
   for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
     remarks.push_back(
         {"CTA", fmt::format("{}: {} threads for {}, {} of {} of shared memory", launch.symbol, launch.threads,
-                            describeCTAs(launch), printKiB(launch.sharedBytes), printKiB(target.cta.sharedBytes))});
+                            describeCTAs(launch), printKiB(launch.sharedBytes), printKiB(target.gpu->sharedBytes))});
   if (kernel.plan.form == CUDAForm::AllInChain)
     remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
                                            ": a second warpgroup makes those of a chunk, ahead of the one that has "
@@ -289,7 +295,7 @@ static void explainImage(const Listings &listings, const Target &target, Error r
   }
   if (listings.registers)
     remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
-                                                target.cta.registersPerThread)});
+                                                target.gpu->registersPerThread)});
   for (const std::string &note : listings.notes)
     remarks.push_back({"note", note});
 }
@@ -361,7 +367,7 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
   Expected<std::string> ptx = emitPTX(**module, target);
   if (!ptx || form == "ptx")
     return ptx;
-  Expected<Cubin> cubin = assemble(*ptx, target.name);
+  Expected<Cubin> cubin = assemble(*ptx, target.cpu);
   if (!cubin)
     return cubin.takeError();
   if (Error error = refuseFaults(cubin->faults))
@@ -374,9 +380,9 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
 //===----------------------------------------------------------------------===//
 
 /// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
-static int64_t findCrowd(const codegen::InterfaceLaunch &launch) {
+static int64_t findCrowd(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch) {
   constexpr int64_t fewRegisters = 80;
-  return std::max<int64_t>(1, analysis::countCTAs(launch.sharedBytes, launch.threads, fewRegisters));
+  return std::max<int64_t>(1, analysis::countCTAs(gpu, launch.sharedBytes, launch.threads, fewRegisters));
 }
 
 static constexpr StringRef crowdAttribute = "nvvm.minctasm";
@@ -426,7 +432,7 @@ Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp>
   if (Error error = compile(kernel, form))
     return std::move(error);
   if (kernel.isStep)
-    setCrowd(*kernel.code, findCrowd(kernel.plan.launches.front()));
+    setCrowd(*kernel.code, findCrowd(*pipeline.target.gpu, kernel.plan.launches.front()));
   made.push_back(std::move(kernel));
   return toResources(made.back().plan);
 }
@@ -496,6 +502,17 @@ static bool leaveOutListed(Module &module, CUDAPlan &plan, ArrayRef<Fault> fault
   return any;
 }
 
+bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (const Fault &fault : faults)
+    if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
+        kernel.spilling.insert(fault.kernel).second) {
+      listings.notes.push_back("'" + fault.kernel + "' keeps some numbers in memory: " + fault.text);
+      any = true;
+    }
+  return any;
+}
+
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   for (Made &kernel : made) {
     if (leaveOutListed(*kernel.code, kernel.plan, faults))
@@ -507,13 +524,14 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
           }))
         own.push_back(fault);
     bool isInPhases = kernel.plan.isInPhases(), isSpare = kernel.isStep && made.size() > 1;
-    if (thinOut(*kernel.code, kernel.plan, own))
+    if (thinOut(*kernel.code, kernel.plan, own) || allowSpills(kernel, own))
       return true;
     bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
-    if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !kernel.isOfGradient))
+    bool staysSlow = kernel.isOfGradient || (pipeline.target.gpu->spilledBytes && !isSpare);
+    if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
       continue;
     std::string why = toString(refuseFaults(own));
-    if (!isInPhases && !couldWait && kernel.isOfGradient) {
+    if (!isInPhases && !couldWait && staysSlow) {
       listings.notes.push_back("'" + kernel.symbol + "' has more numbers than registers: " + why);
       kernel.isSlow = true;
       return true;
@@ -558,30 +576,20 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   return false;
 }
 
-/// How many bytes of a thread's registers the assembler's line says are stored elsewhere; none where it is about
-/// something else.
-static std::optional<int64_t> findSpilledBytes(StringRef text) {
-  size_t end = text.find(" bytes spill stores");
-  if (end == StringRef::npos)
-    return std::nullopt;
-  int64_t bytes;
-  StringRef number = text.take_front(end);
-  number = number.drop_front(number.find_last_not_of("0123456789") + 1);
-  return number.getAsInteger(10, bytes) ? std::nullopt : std::optional(bytes);
-}
-
 /// Whether a gradient's kernel keeps a second CTA on a multiprocessor for a few numbers of a thread, which it stores
 /// elsewhere: among thousands of instructions they cost less than the CTA hides.
 static bool keepsSecondCTA(const Module &module, const Fault &fault) {
   constexpr int64_t fewBytes = 32;
   const Function *function = fault.kernel.empty() ? nullptr : module.getFunction(fault.kernel);
-  std::optional<int64_t> spilled = findSpilledBytes(fault.text);
-  return function && spilled && *spilled <= fewBytes && function->getFnAttributeAsParsedInteger(crowdAttribute, 1) == 2;
+  return function && fault.spilledBytes && fault.spilledBytes <= fewBytes && function->getFnAttributeAsParsedInteger(crowdAttribute, 1) == 2;
 }
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
     if (one.isOfGradient && keepsSecondCTA(*one.code, fault))
+      return true;
+    if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
+        one.spilling.contains(fault.kernel))
       return true;
     return one.isSlow && any_of(one.plan.launches, [&](const auto &launch) { return launch.symbol == fault.kernel; });
   });
@@ -603,14 +611,14 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
           "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
       return *ptx;
     }
-    Expected<Cubin> cubin = assemble(*ptx, pipeline.target.name);
+    Expected<Cubin> cubin = assemble(*ptx, pipeline.target.cpu);
     if (!cubin)
       return cubin.takeError();
     erase_if(cubin->faults, [&](const Fault &fault) { return isKept(fault); });
     if (cubin->faults.empty()) {
       listings.cubin = cubin->bytes;
       listings.registers = cubin->registers;
-      return std::move(cubin->bytes);
+      return std::move(keepsPTX(*pipeline.target.gpu) ? *ptx : cubin->bytes);
     }
     Expected<bool> isBetter = avoid(cubin->faults);
     if (!isBetter)

@@ -185,7 +185,9 @@ static void summariseSegments(CUDAPlan &plan, chunk::Phases &phases, mlir::Modul
 
 /// Of two kernels one behind the other, the first can leave its chunks while the second, whose state is in registers,
 /// goes over those that are there. Those for launches that are cut are not between them then.
-static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans) {
+static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::ModuleOp plans, const GPUProfile &gpu) {
+  if (!gpu.startsEarly)
+    return;
   SmallVector<tile::KernelOp> kernels(plans.getOps<tile::KernelOp>());
   mlir::OpBuilder builder(plans.getContext());
   for (size_t i = 0; i < kernels.size(); ++i) {
@@ -205,8 +207,8 @@ static void putSideBySide(CUDAPlan &plan, const chunk::Phases &phases, mlir::Mod
     auto arrays = int(kernels[i].getBody().getNumArguments()) - 1;
     int64_t shared = int64_t(
         alignTo(uint64_t(*kernels[i].getShared()) + uint64_t(abi::countTeamBytes(arrays)), tile::teamAlignment));
-    int64_t teams = std::min(analysis::countNeighbourCTAs(kernels[i]),
-                             tile::mostSharedBytes / std::max(shared, tile::teamAlignment));
+    int64_t teams =
+        std::min(analysis::countNeighbourCTAs(kernels[i]), gpu.sharedBytes / std::max(shared, tile::teamAlignment));
     kernels[i].setShared(shared);
     kernels[i].setTeams(teams);
     kernels[next].setAwaits(awaited);
@@ -314,15 +316,18 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PlanChoi
   if (!cutChannelsShort(module, *made.phases))
     return planPhases(program, choice, form, /*cutShort=*/false);
   bool isWanted = form != CUDAForm::PreciseInChain || hasPreciseProducts(module);
-  if (!isWanted || (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases)))
-    return CUDAKernels();
+  if (!isWanted || (form != CUDAForm::InPhases && !isInRegisters(module, *made.phases))) {
+    CUDAKernels none;
+    none.plan.lacksPrecise = form == CUDAForm::PreciseInChain && isWanted;
+    return none;
+  }
   made.plan = describe(module);
   made.plan.form = form;
   addPhases(made.plan, *made.phases, module, roundsFactors(program));
   if (choice.summaries)
     summariseSegments(made.plan, *made.phases, module);
   if (!program.getBackward()) // whose chunks are wanted from the last on
-    putSideBySide(made.plan, *made.phases, module);
+    putSideBySide(made.plan, *made.phases, module, *pipeline.target.gpu);
   listCopiedRows(made.plan, module);
   listPacked(made.plan, module, int64_t(program.getChunk()));
   if (Error error = checkCounts(made.plan))
@@ -331,9 +336,9 @@ static Expected<CUDAKernels> planPhases(chunk::ProgramOp program, const PlanChoi
 }
 
 /// Whether a second CTA has room on a multiprocessor, for all phases whose chunks are apart.
-static bool leaveRoom(const CUDAPlan &plan) {
-  return all_of(plan.launches, [](const codegen::InterfaceLaunch &launch) {
-    return !launch.chunksAreApart || analysis::countCTAs(launch.sharedBytes) > 1;
+static bool leaveRoom(const CUDAPlan &plan, const GPUProfile &gpu) {
+  return all_of(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+    return !launch.chunksAreApart || analysis::countCTAs(gpu, launch.sharedBytes) > 1;
   });
 }
 
@@ -366,12 +371,14 @@ static bool isWorthIt(chunk::ProgramOp program, const PlanChoice &choice, CUDAKe
     consumeError(other.takeError());
     return false;
   }
-  return precise.plan.workspaceBytes == 0 && countStages(precise) >= countStages(*other) && leaveRoom(precise.plan);
+  return precise.plan.workspaceBytes == 0 && countStages(precise) >= countStages(*other) &&
+         leaveRoom(precise.plan, *choice.pipeline.target.gpu);
 }
 
 /// The first form from this one on that the program has phases in; without phases where it has none, and why.
 static Expected<CUDAKernels> planInPhases(chunk::ProgramOp program, const PlanChoice &choice, CUDAForm form,
                                           std::string &whyNone) {
+  bool lacksPrecise = false;
   for (CUDAForm own : {CUDAForm::AllInChain, CUDAForm::PreciseInChain, CUDAForm::OutputsInChain, CUDAForm::InPhases}) {
     if (own < form || (own == CUDAForm::PreciseInChain && !roundsFactors(program)))
       continue;
@@ -381,21 +388,27 @@ static Expected<CUDAKernels> planInPhases(chunk::ProgramOp program, const PlanCh
         return made;
       if (!made)
         consumeError(made.takeError());
+      else
+        lacksPrecise = made->plan.lacksPrecise || made->phases;
       continue;
     }
     // Spilling tiles to global memory costs more than storing intermediates there.
     bool isGood = own == CUDAForm::InPhases || (made && made->plan.workspaceBytes == 0);
-    if (made && made->phases && isGood && own == CUDAForm::OutputsInChain && !leaveRoom(made->plan)) {
+    if (made && made->phases && isGood && own == CUDAForm::OutputsInChain &&
+        !leaveRoom(made->plan, *choice.pipeline.target.gpu)) {
       // Interactions of the outputs may take the room of a second CTA from what is early, which outweighs a launch
       // less.
       Expected<CUDAKernels> apart = planPhases(program, choice, CUDAForm::InPhases);
-      if (apart && apart->phases && apart->plan.workspaceBytes == 0 && leaveRoom(apart->plan))
+      if (apart && apart->phases && apart->plan.workspaceBytes == 0 &&
+          leaveRoom(apart->plan, *choice.pipeline.target.gpu))
         return apart;
       if (!apart)
         consumeError(apart.takeError());
     }
-    if (made && made->phases && isGood)
+    if (made && made->phases && isGood) {
+      made->plan.lacksPrecise = lacksPrecise;
       return made;
+    }
     if (!made)
       whyNone = toString(made.takeError());
   }
@@ -410,8 +423,9 @@ static bool beginsLate(tile::KernelOp kernel) {
 }
 
 /// Cycles of a call of so many tokens, whose heads are fewer than multiprocessors.
-static double estimateCall(CUDAKernels &kernels) {
-  constexpr double multiprocessors = 132, units = 32, tokens = 4096, lastChunks = 2;
+static double estimateCall(CUDAKernels &kernels, const GPUProfile &gpu) {
+  const double multiprocessors = double(gpu.getModel().multiprocessors);
+  constexpr double units = 32, tokens = 4096, lastChunks = 2;
   double cycles = 0, before = 0;
   for (auto [launch, time, kernel] :
        zip(kernels.plan.launches, kernels.plan.times, kernels.lowering->getModule().getOps<tile::KernelOp>())) {
@@ -449,10 +463,13 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
     Expected<CUDAKernels> apart = planInPhases(program, {pipeline, summaries, /*hasPrologue=*/true}, own, why);
     if (!apart)
       return apart.takeError();
-    constexpr double margin = 0.85; // estimates are off by as much
+    auto isFaster = [&](CUDAKernels &one, CUDAKernels &other) {
+      constexpr double margin = 0.85; // estimates are off by as much
+      return estimateCall(one, *pipeline.target.gpu) < margin * estimateCall(other, *pipeline.target.gpu);
+    };
     bool isInMemory = apart->phases && apart->plan.workspaceBytes > 0;
     if (apart->phases && !isInMemory &&
-        (!phases->phases || phases->plan.workspaceBytes > 0 || estimateCall(*apart) < margin * estimateCall(*phases)))
+        (!phases->phases || phases->plan.workspaceBytes > 0 || isFaster(*apart, *phases)))
       return apart;
   }
   if (phases->phases)
@@ -495,9 +512,11 @@ Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp p
 }
 
 /// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,
-/// where it has its state in registers, and rows of many micro-steps are too many for that.
-static bool maySmallerBeBetter(const CUDAPlan &plan, chunk::ProgramOp program) {
-  return roundsFactors(program) && plan.form > CUDAForm::OutputsInChain;
+/// where it has its state in registers, and rows of many micro-steps are too many for that. With less shared memory
+/// than most have, inverses that are not rounded may have room with a smaller one, which errors need.
+static bool maySmallerBeBetter(const CUDAPlan &plan, chunk::ProgramOp program, const GPUProfile &gpu) {
+  bool isSmall = gpu.sharedBytes < getDefaultGPUProfile().sharedBytes;
+  return roundsFactors(program) && (plan.form > CUDAForm::OutputsInChain || (isSmall && plan.lacksPrecise));
 }
 
 Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) {
@@ -521,7 +540,8 @@ Expected<std::vector<TriedChunk>> compile::tryChunks(dgps::RecurrenceOp recurren
     if (!kernels)
       return kernels.takeError();
     tried.push_back({chunk, std::move(kernels->plan)});
-    bool isGood = tried.back().plan.workspaceBytes == 0, isBest = !maySmallerBeBetter(tried.back().plan, program);
+    bool isGood = tried.back().plan.workspaceBytes == 0,
+         isBest = !maySmallerBeBetter(tried.back().plan, program, *pipeline.target.gpu);
     if (isGood && isBest)
       return tried;
     if (fitting) // not far smaller ones

@@ -58,7 +58,13 @@ Expected<Plan> compile::parsePlan(std::optional<StringRef> name) {
                             {"token-loop", Plan::TokenLoop}});
 }
 
-/// The targets of a comma list: processors, those that ask for most first, and then GPUs.
+/// Whether a GPU's code is for fewer devices than another's, which it is better for.
+static bool isNarrower(const GPUProfile &a, const GPUProfile &b) {
+  auto rank = [](const GPUProfile &gpu) { return std::tuple(!gpu.isPortable, gpu.capability, gpu.isExact); };
+  return rank(a) > rank(b);
+}
+
+/// The targets of a comma list: processors, those that ask for most first, and then GPUs likewise.
 static Expected<std::vector<Target>> parseTargets(StringRef list) {
   std::vector<Target> found;
   for (StringRef name : split(list, ',')) {
@@ -72,6 +78,8 @@ static Expected<std::vector<Target>> parseTargets(StringRef list) {
   llvm::sort(found, [](const Target &a, const Target &b) {
     if (a.kind != b.kind)
       return a.isCPU();
+    if (!a.isCPU())
+      return isNarrower(*a.gpu, *b.gpu);
     return a.features.size() != b.features.size() ? a.features.size() > b.features.size() : a.name < b.name;
   });
   return found;

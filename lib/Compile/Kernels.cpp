@@ -56,7 +56,8 @@ static KernelInterface describe(dgps::RecurrenceOp recurrence, const PipelineOpt
   interface.cpu = target.cpu;
   interface.features = target.features;
   interface.device = getBackend(target).getDevice();
-  interface.capability = target.cta.capability;
+  if (target.gpu)
+    interface.capability = target.gpu->getFeatures();
   interface.compiler = RECUR_VERSION;
   return interface;
 }

@@ -11,6 +11,17 @@ using namespace recur::driver;
 
 static bool runsHere(const Target &target) { return !engine::explainNoDevice(target); }
 
+/// The GPUs that a target is for.
+static std::string describeModels(const GPUProfile &gpu) {
+  if (gpu.isPortable)
+    return formatv("any from compute capability {0}.{1} on, as PTX", gpu.capability / 10, gpu.capability % 10);
+  std::vector<std::string> names;
+  for (const GPUModel &model : getGPUModels())
+    if (model.capability == gpu.capability)
+      names.push_back(model.name.str());
+  return join(names, ", ");
+}
+
 static void printAsJSON(ArrayRef<Target> targets) {
   json::Array list;
   for (const Target &target : targets) {
@@ -20,6 +31,10 @@ static void printAsJSON(ArrayRef<Target> targets) {
                         {"cpu", target.cpu},
                         {"features", json::Array(target.features)},
                         {"runs_here", runsHere(target)}};
+    if (target.gpu) {
+      object["gpus"] = describeModels(*target.gpu);
+      object["shared_bytes"] = target.gpu->sharedBytes;
+    }
     if (std::optional<std::string> reason = engine::explainNoDevice(target))
       object["reason"] = *reason;
     list.push_back(std::move(object));
@@ -34,6 +49,8 @@ static void printAsText(ArrayRef<Target> targets) {
     outs() << (target.isHost() ? target.cpu : runsHere(target) ? "runs here" : "does not run here");
     if (!target.features.empty())
       outs() << ": " << join(target.features, " ");
+    if (target.gpu)
+      outs() << ": " << describeModels(*target.gpu);
     outs() << '\n';
   }
 }

@@ -1,4 +1,6 @@
 #include "Engine/CUDADriver.h"
+#include "ABI/GPUImage.h"
+#include "Codegen/NVPTX/Assembler.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/STLExtras.h"
 #include <dlfcn.h>
@@ -49,7 +51,9 @@ const CUDADriver &CUDADriver::get() {
 }
 
 std::optional<int> CUDADriver::findDevice(const Target &target) const {
-  auto found = llvm::find(capabilities, target.cta.capability);
+  auto found = llvm::find_if(capabilities, [&](int64_t capability) {
+    return abi::runsOn(target.gpu->getFeatures(), keepsPTX(*target.gpu), uint32_t(capability));
+  });
   return found == capabilities.end() ? std::nullopt : std::optional(int(found - capabilities.begin()));
 }
 
@@ -58,7 +62,7 @@ std::optional<std::string> CUDADriver::explainNoDevice(const Target &target) con
     return missing;
   if (findDevice(target))
     return std::nullopt;
-  int64_t wanted = target.cta.capability;
+  int64_t wanted = target.gpu->capability;
   return "there is no GPU of compute capability " + std::to_string(wanted / 10) + "." + std::to_string(wanted % 10);
 }
 

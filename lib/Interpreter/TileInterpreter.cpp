@@ -2,11 +2,25 @@
 #include "Interpreter/ChunkRunner.h"
 #include "Interpreter/TileExecutor.h"
 #include "Interpreter/TileRows.h"
+#include "Target/GPUProfile.h"
 
 using namespace llvm;
 using namespace recur;
 using namespace recur::data;
 using namespace recur::interpreter;
+
+/// Whether a CTA has room on the GPU that it was planned for.
+static Error checkRoom(tile::KernelOp kernel) {
+  if (!kernel.getGpu())
+    return Error::success();
+  const GPUProfile *gpu = findGPUProfile(*kernel.getGpu());
+  if (!gpu)
+    return makeTileError(kernel, "is for '" + *kernel.getGpu() + "', which is no GPU");
+  int64_t teams = int64_t(kernel.getTeams().value_or(1)), bytes = int64_t(kernel.getShared().value_or(0));
+  if (std::optional<std::string> reason = gpu->explainNoRoom(teams * bytes))
+    return makeTileError(kernel, "has no room: " + *reason);
+  return Error::success();
+}
 
 Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int64_t tokens,
                        const TileOptions &options) {
@@ -19,6 +33,8 @@ Error interpreter::run(tile::KernelOp kernel, ArrayRef<CallerArray> arrays, int6
       return makeTileError(kernel, "requires array " + Twine(i) + ", which is absent");
   if (tokens < 0)
     return makeTileError(kernel, "cannot run for " + Twine(tokens) + " tokens");
+  if (Error error = checkRoom(kernel))
+    return error;
   TileMachine machine(kernel, options);
   for (auto [argument, array] : zip(body.getArguments().drop_back(), arrays))
     machine.arrays[argument] = array;

@@ -119,7 +119,8 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
   conversion.hasAMX = options.target.vectors.hasAMX;
   if (!options.target.isCPU()) {
     conversion.threads = teamThreads;
-    conversion.sharedBytes = options.target.cta.sharedBytes;
+    conversion.sharedBytes = options.target.gpu->sharedBytes;
+    conversion.gpu = options.target.name;
   }
   conversion.symbol = options.symbol;
   passes.addPass(createConvertChunkToTilePass(conversion));

@@ -17,11 +17,17 @@ static constexpr StringRef amxFeatures[] = {"avx2",     "fma",      "f16c",     
                                             "avx512dq", "avx512vl", "avx512bf16", "amx-tile", "amx-bf16"};
 static constexpr StringRef x86Triple = "x86_64-unknown-linux-gnu";
 
-static constexpr StringRef targetNames[] = {"host", "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx", "sm_90a"};
-
 StringRef recur::getName(TargetKind kind) { return kind == TargetKind::CPU ? "cpu" : "gpu"; }
 
-ArrayRef<StringRef> recur::getTargetNames() { return targetNames; }
+ArrayRef<StringRef> recur::getTargetNames() {
+  static const std::vector<StringRef> names = [] {
+    std::vector<StringRef> all{"host", "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx"};
+    for (const GPUProfile &profile : getGPUProfiles())
+      all.push_back(profile.name);
+    return all;
+  }();
+  return names;
+}
 
 /// Whether the CPU multiplies pairs of bf16 by vectors (`vdpbf16ps`) at half the speed of f32: one of 32 products takes
 /// two cycles, in which there are four FMAs of 16. Measured on Emerald Rapids; its kin are taken to be the same.
@@ -104,25 +110,25 @@ static Target makeAMX(const StringMap<bool> &machine) {
   return target;
 }
 
-static Target makeHopper() {
+static Target makeGPU(const GPUProfile &profile) {
   Target target;
-  target.name = target.cpu = "sm_90a";
+  target.name = profile.name.str();
+  target.cpu = profile.architecture.str();
   target.kind = TargetKind::GPU;
   target.triple = "nvptx64-nvidia-cuda";
-  target.codeFeatures = "+ptx85"; // which drivers from 555 on take
-  target.cta = {/*threads=*/1024, /*sharedBytes=*/227 * 1024, /*registers=*/64 * 1024, /*registersPerThread=*/255,
-                /*capability=*/90};
+  target.codeFeatures = profile.features.str();
+  target.gpu = &profile;
   return target;
 }
 
 std::vector<Target> recur::getTargets() {
   StringMap<bool> machine = sys::getHostCPUFeatures();
-  return {getHostTarget(),
-          makeX86Level("x86-64", {}, machine),
-          makeX86Level("x86-64-v3", v3Features, machine),
-          makeX86Level("x86-64-v4", v4Features, machine),
-          makeAMX(machine),
-          makeHopper()};
+  std::vector<Target> targets{getHostTarget(), makeX86Level("x86-64", {}, machine),
+                              makeX86Level("x86-64-v3", v3Features, machine),
+                              makeX86Level("x86-64-v4", v4Features, machine), makeAMX(machine)};
+  for (const GPUProfile &profile : getGPUProfiles())
+    targets.push_back(makeGPU(profile));
+  return targets;
 }
 
 std::optional<Target> recur::findTarget(StringRef name) {

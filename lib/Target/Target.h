@@ -1,5 +1,6 @@
 // The machines that kernels are made for: resolved once, from a name, and handed to whatever depends on one.
 #pragma once
+#include "Target/GPUProfile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -26,15 +27,6 @@ struct VectorUnit {
   bool isWide() const { return registers >= 32; }
 };
 
-/// What one CTA of a GPU may have.
-struct CTALimits {
-  int64_t threads = 0;
-  int64_t sharedBytes = 0;
-  int64_t registers = 0;          // of 32 bits, of all threads together
-  int64_t registersPerThread = 0; // at most
-  int64_t capability = 0;         // of the GPU, 90 for compute capability 9.0
-};
-
 struct Target {
   std::string name; // as the user says it
   TargetKind kind = TargetKind::CPU;
@@ -44,7 +36,7 @@ struct Target {
   std::vector<std::string> features; // that kernels make use of, by LLVM's names
   std::string codeFeatures;          // a comma list of +feature and -feature for LLVM; empty for those of the CPU
   VectorUnit vectors;                // of a processor
-  CTALimits cta;                     // of a GPU
+  const GPUProfile *gpu = nullptr;   // of a GPU
   bool runsHere = false;
 
   bool isCPU() const { return kind == TargetKind::CPU; }

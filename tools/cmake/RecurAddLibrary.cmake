@@ -1,5 +1,5 @@
 # recur_add_library(NAME SPEC file.recur
-#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|sm_90a ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16[,NAME=TYPE...]]
+#                   [TARGETS host|x86-64|x86-64-v3|x86-64-v4|x86-64-v4-amx|sm_80+|sm_80|sm_86|sm_89|sm_90|sm_90a|sm_100|sm_103|sm_120|sm_121 ...] [DIMS K=128 V=128 ...] [DEFINES x=1.25 ...] [DTYPE f32|bf16|f16[,NAME=TYPE...]]
 #                   [CHUNK n] [PLAN auto|step|chunk] [RECURRENCE name] [PREFIX prefix] [BACKWARD] [GRADIENTS q k ...])
 # compiles the recurrences of a specification into a static library NAME. What links NAME can include "NAME.h", and is
 # linked with Recur::runtime too. An edit of the specification, or another recurc, rebuilds it. NAME_MANIFEST is set to the

@@ -102,7 +102,7 @@ struct KernelInterface {
   std::string target, triple, cpu;
   recur_device device = RECUR_CPU;
   std::vector<std::string> features;     // of the processor, by LLVM's names
-  int64_t capability = 0;                // of the GPU, 90 for 9.0
+  int64_t capability = 0;                // of the GPU, as `recur_recurrence.features` has it
   std::string compiler;                  // version
   std::string variant;                   // ends the symbols of all but the first of several targets
   std::vector<std::string> lowerTargets; // besides, each with symbols of its own

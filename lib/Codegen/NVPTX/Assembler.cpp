@@ -36,6 +36,12 @@ Expected<std::string> recur::findAssembler() {
                            "RECUR_PTXAS");
 }
 
+bool recur::keepsPTX(const GPUProfile &gpu) {
+  if (gpu.isPortable || sys::Process::GetEnv("RECUR_GPU_IMAGE") == "ptx")
+    return true;
+  return errorToBool(findAssembler().takeError());
+}
+
 /// The kernel that a line of the report is about, or says that the next lines are about: `Function properties for kda`,
 /// `… in function 'kda'`.
 static std::optional<StringRef> findKernel(StringRef line) {
@@ -63,14 +69,16 @@ std::vector<Fault> recur::findFaults(StringRef report) {
     // "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
     SmallVector<StringRef> parts;
     line.split(parts, ',');
+    int64_t most = 0;
     for (StringRef part : parts) {
       auto [count, what] = part.trim().split(' ');
+      int64_t bytes = 0;
       if ((what == "bytes stack frame" || what == "bytes spill stores" || what == "bytes spill loads") &&
-          count != "0") {
-        faults.push_back({kernel, line.trim().str()});
-        break;
-      }
+          !count.getAsInteger(10, bytes))
+        most = std::max(most, bytes);
     }
+    if (most)
+      faults.push_back({kernel, line.trim().str(), most});
   }
   return faults;
 }

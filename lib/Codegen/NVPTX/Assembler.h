@@ -1,5 +1,6 @@
 // PTX to a cubin, by NVIDIA's assembler ptxas, which is a program of its own.
 #pragma once
+#include "Target/GPUProfile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -13,6 +14,7 @@ namespace recur {
 struct Fault {
   std::string kernel; // empty where the assembler does not say which
   std::string text;
+  int64_t spilledBytes = 0; // of a thread, where that is all
 };
 
 struct Cubin {
@@ -24,6 +26,10 @@ struct Cubin {
 /// Where ptxas is: what RECUR_PTXAS names, or else on the PATH, in a CUDA toolkit, or where tools/setup put it. The
 /// error says how to get one.
 llvm::Expected<std::string> findAssembler();
+
+/// Whether kernels for the GPU stay PTX, which the driver compiles when they are loaded: those of a portable target;
+/// with RECUR_GPU_IMAGE=ptx all, to run the plans of one GPU on a later one; and where there is no assembler.
+bool keepsPTX(const GPUProfile &gpu);
 
 /// Runs ptxas.
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef gpu);

@@ -1,6 +1,7 @@
 // The kernel around a chunk program: arrays, states, and the loop over chunks.
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/Crowd.h"
+#include "Analysis/KernelGPU.h"
 #include "Analysis/RowPass.h"
 #include "Analysis/StateChain.h"
 #include "Analysis/StoredTypes.h"
@@ -266,7 +267,7 @@ Value Planner::findLastChunks(Value allTokens) {
 
 /// Whether so many of its CTAs have room on a multiprocessor, without memory of the device for any.
 static bool fitTogether(KernelOp kernel, int64_t count) {
-  return !kernel.getWorkspace() && analysis::countCTAs(int64_t(*kernel.getShared())) >= count;
+  return !kernel.getWorkspace() && analysis::countCTAs(analysis::gpuOf(kernel), int64_t(*kernel.getShared())) >= count;
 }
 
 /// Rows that have nothing to do with each other stay in registers, whatever room their tiles would take.
@@ -291,7 +292,8 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   int64_t cotangents = llvm::count_if(inputs, [](chunk::InputOp input) { return input.isCotangent(); });
   int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
   auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
-                                 /*awaits=*/DenseI64ArrayAttr(), /*channels=*/DenseI64ArrayAttr());
+                                 /*awaits=*/DenseI64ArrayAttr(), /*channels=*/DenseI64ArrayAttr(),
+                                 machine.gpu.empty() ? StringAttr() : builder.getStringAttr(machine.gpu));
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element, bool isTransposed = false) -> Value {
     SmallVector<int64_t> shape{ShapedType::kDynamic};
@@ -500,7 +502,12 @@ struct ConvertChunkToTilePass : recur::conversion::impl::ConvertChunkToTilePassB
       chunk::dropRemains(program);
       builder.setInsertionPoint(program);
       std::string symbol = this->symbol.empty() ? program.getSymName().str() : this->symbol.getValue();
-      PlanMachine machine{hasPairs, hasAMX, threads, sharedBytes};
+      const GPUProfile *profile = gpu.empty() ? &getDefaultGPUProfile() : findGPUProfile(gpu);
+      if (!profile) {
+        program.emitError("there is no GPU '") << gpu << "' to plan for";
+        return signalPassFailure();
+      }
+      PlanMachine machine{hasPairs, hasAMX, threads, std::min(int64_t(sharedBytes), profile->sharedBytes), gpu};
       if (solvesSystemsApart(program, machine)) {
         machine.solvesSystems = true;
         putSystemsFirst(program);

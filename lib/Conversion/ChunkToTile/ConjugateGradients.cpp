@@ -13,8 +13,11 @@ bool conversion::solvesSystemsApart(chunk::ProgramOp program, const PlanMachine 
   if (!machine.isCTA() || !program.getFactors() || !program.getStates().empty() ||
       int64_t(program.getChunk()) != ConjugateGradientsOp::tokens || !analysis::cancelsInGramSystemsAlone(program))
     return false;
-  return llvm::all_of(program.getBody().getOps<chunk::CgOp>(), [](chunk::CgOp op) {
-    return ConjugateGradientsOp::takes(chunk::tensorOf(op.getVectors()).getShape()[1]);
+  constexpr int64_t ofTokens = 4096; // numbers of the tokens, beside what systems are solved in
+  return llvm::all_of(program.getBody().getOps<chunk::CgOp>(), [&](chunk::CgOp op) {
+    int64_t channels = chunk::tensorOf(op.getVectors()).getShape()[1];
+    return ConjugateGradientsOp::takes(channels) &&
+           int64_t(sizeof(float)) * ConjugateGradientsOp::countWork(channels) + ofTokens <= machine.sharedBytes;
   });
 }
 

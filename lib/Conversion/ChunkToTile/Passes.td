@@ -41,7 +41,9 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
                  Option<"threads", "threads", "int64_t", "0",
                         "of a CTA that is one team, whose plan is wanted; 0: the plan of a core">,
                  Option<"sharedBytes", "shared-bytes", "int64_t", "232448",
-                        "of shared memory that the plan of a CTA may take">,
+                        "of shared memory that the plan of a CTA may take, at most what its GPU has">,
+                 Option<"gpu", "gpu", "std::string", "\"\"",
+                        "the target that a CTA is planned for, which its kernel then names; sm_90a if empty">,
                  Option<"symbol", "symbol", "std::string", "\"\"", "the kernel's name; the program's if empty">];
   let dependentDialects = ["::recur::tile::TileDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect"];

@@ -1,5 +1,6 @@
 // Where tiles lie in the scratch memory, or in shared memory.
 #include "Analysis/Crowd.h"
+#include "Analysis/KernelGPU.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include <limits>
 
@@ -229,12 +230,21 @@ static void keepLoaded(KernelOp kernel, SmallVector<Placed> &tiles, int64_t &end
         place.last = last;
   }
   int64_t with = packBest(kept, Memory::Shared);
-  if (analysis::countCTAs(with) < analysis::countCTAs(end)) {
+  const GPUProfile &gpu = analysis::gpuOf(kernel);
+  if (analysis::countCTAs(gpu, with) < analysis::countCTAs(gpu, end)) {
     pack(tiles, Memory::Shared);
     return;
   }
   tiles = kept;
   end = with;
+}
+
+/// What systems are solved in lies in shared memory, where the matrix units read it.
+static bool mayLieInDeviceMemory(Placed &place) {
+  return llvm::none_of(place.tile.getResult().getUsers(), [&](Operation *user) {
+    auto systems = dyn_cast<ConjugateGradientsOp>(user);
+    return systems && systems.getWork() == place.tile.getResult();
+  });
 }
 
 void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
@@ -243,7 +253,8 @@ void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
   while ((end = packBest(tiles, Memory::Shared)) > sharedBytes) {
     Placed *largest = nullptr;
     for (Placed &place : tiles)
-      if (place.tile.getType().getMemory() == Memory::Shared && (!largest || place.bytes > largest->bytes))
+      if (place.tile.getType().getMemory() == Memory::Shared && mayLieInDeviceMemory(place) &&
+          (!largest || place.bytes > largest->bytes))
         largest = &place;
     moveTo(Memory::Local, largest->tile);
   }

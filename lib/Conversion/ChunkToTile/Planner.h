@@ -74,6 +74,7 @@ struct PlanMachine {
   bool hasAMX = false;                         // and are made by AMX, whose left factors lie in rows
   int64_t threads = 0;                         // of a CTA; 0 for a core
   int64_t sharedBytes = tile::mostSharedBytes; // that the tiles of a CTA may take
+  std::string gpu = {};                        // whose CTA it is; sm_90a if empty
   bool loadsLate = false;     // where they are needed, which takes less memory, not at a chunk's beginning
   bool inLevels = false;      // ops that wait for the same barriers stand side by side
   bool inLeastRoom = false;   // ops in the order in which tiles in use at once take the least shared memory

@@ -183,7 +183,7 @@ void ChainCode::emit() {
   llvm::erase_if(roles, [](const Part &part) { return part.threads == 0; });
   std::function<void(size_t, int64_t)> choose = [&](size_t number, int64_t first) {
     Part part = roles[number];
-    if (!chain.interactions.empty() && number == 2) // what is left is a warpgroup together
+    if (chain.dealsRegisters() && number == 2) // what is left is a warpgroup together
       code.giveRegisters(StateChain::loadRegisters);
     auto runIt = [&] { asTeam(first, part.threads, part.role); };
     if (number + 1 == roles.size())
@@ -197,7 +197,7 @@ void ChainCode::emit() {
 /// Of one unit, or of one after another: stages are full and empty in turn through all of them, so that loads of the
 /// next unit are on their way while the state of this one is computed.
 void ChainCode::run(Role role) {
-  if (role == &ChainCode::keep && !chain.interactions.empty())
+  if (role == &ChainCode::keep && chain.dealsRegisters())
     code.takeRegisters(StateChain::stateRegisters);
   if (!kernel.enterUnit)
     return (this->*role)();

@@ -252,8 +252,8 @@ SmallVector<Value> InteractionCode::multiply(const StateChain::Load &left, const
     llvm::append_range(fragments, code.loadMatrices(atColumns(left, own, column)));
     places.push_back(placeOfColumns(right, column) + column % panelColumns * 2);
   }
-  Value descriptor = code.describe(t.add(stage, right.offset), unit);
-  return code.settle(code.multiply(fragments, descriptor, places, columns, false), 0);
+  RightFactor factor{t.add(stage, right.offset), unit};
+  return code.settle(code.multiply(fragments, factor, places, columns, false), 0);
 }
 
 /// A thread's two rows, or two neighbours of each eight columns.

@@ -197,16 +197,16 @@ SmallVector<Value> StepsCode::multiply(const Step &step, ArrayRef<Value> left, V
   if (step.kind == StepKind::Advance || step.isTransposed()) { // rows of the right factor are the inner dimension
     for (int64_t row = 0; row < rows; row += unit)
       places.push_back(row * panelRowBytes);
-    Value descriptor = code.describe(t.add(around.stage, right.offset), rows * panelRowBytes);
-    return code.multiply(left, descriptor, places, columns, true, sums);
+    RightFactor factor{t.add(around.stage, right.offset), rows * panelRowBytes};
+    return code.multiply(left, factor, places, columns, true, sums);
   }
-  Value descriptor = code.describe(t.add(around.stage, right.offset), unit);
+  RightFactor factor{t.add(around.stage, right.offset), unit};
   int64_t bytes = right.type().getElementBytes(), atOnce = step.isPrecise() ? unit / 2 : unit;
   for (int64_t column = 0; column < columns; column += atOnce)
     places.push_back(column * bytes / panelRowBytes * rows * panelRowBytes + column * bytes % panelRowBytes);
   if (step.isPrecise())
-    return code.multiplyPrecise(left, descriptor, places, rows, sums);
-  return code.multiply(left, descriptor, places, rows, false, sums);
+    return code.multiplyPrecise(left, factor, places, rows, sums);
+  return code.multiply(left, factor, places, rows, false, sums);
 }
 
 SmallVector<Value> &StepsCode::leftOf(const Step &step) {

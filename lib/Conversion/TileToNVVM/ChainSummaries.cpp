@@ -165,8 +165,8 @@ SmallVector<Value> SummaryCode::multiply(ValueRange state, Value segment, Value 
   for (int64_t row = 0; row < chain.keys; row += unit)
     places.push_back(row * panelRowBytes);
   auto add = [&](ArrayRef<Value> left, int64_t tile) {
-    Value descriptor = code.describe(t.add(base, tile), chain.keys * panelRowBytes);
-    sums = code.settle(code.multiply(left, descriptor, places, chain.keys, true, sums), 0);
+    RightFactor factor{t.add(base, tile), chain.keys * panelRowBytes};
+    sums = code.settle(code.multiply(left, factor, places, chain.keys, true, sums), 0);
   };
   add(rest, 0);
   add(rounded, tileBytes());

@@ -335,7 +335,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByMatrix(const S
   llvm::append_range(matrixPlaces, along);
   for (int64_t place : along)
     matrixPlaces.push_back(place + panels * channels * panelRowBytes);
-  Numbers image = code.multiply(three, code.describe(upper, unit), matrixPlaces, channels, /*isAcross=*/false);
+  Numbers image = code.multiply(three, {upper, unit}, matrixPlaces, channels, /*isAcross=*/false);
   for (int64_t first = 0; first < tokens; first += keysAtOnce) {
     Numbers dots = multiplyByKeys(both, first);
     image = code.settle(image, /*running=*/1);
@@ -352,7 +352,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByMatrix(const S
     SmallVector<int64_t> below;
     for (int64_t row = 0; row < 2 * keysAtOnce; row += unit) // of both parts
       below.push_back((first + row % keysAtOnce) * panelRowBytes);
-    Value across = code.describe(keys, tokens * panelRowBytes);
+    RightFactor across{keys, tokens * panelRowBytes};
     image = code.multiply(left, across, below, channels, /*isAcross=*/true, image);
   }
   return code.settle(image, 0);
@@ -364,7 +364,7 @@ ConjugateGradientsCode::Numbers ConjugateGradientsCode::multiplyByKeys(ArrayRef<
   for (int64_t part = 0; part < 2; ++part)
     for (int64_t place : along)
       places.push_back(place + first * panelRowBytes);
-  return code.multiply(both, code.describe(keys, unit), places, keysAtOnce, /*isAcross=*/false);
+  return code.multiply(both, {keys, unit}, places, keysAtOnce, /*isAcross=*/false);
 }
 
 void ConjugateGradientsCode::addRidge(Numbers &image, ArrayRef<Value> direction) {

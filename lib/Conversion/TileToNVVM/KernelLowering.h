@@ -6,6 +6,7 @@
 #include "Analysis/ChainSummary.h"
 #include "Analysis/ChannelCarry.h"
 #include "Analysis/CopiedRows.h"
+#include "Analysis/KernelGPU.h"
 #include "Analysis/PackedLists.h"
 #include "Analysis/StateChain.h"
 #include "Conversion/TileToNVVM/Chain.h"
@@ -45,8 +46,8 @@ public:
   /// With `fromUnitToUnit` a chain's CTAs go over one head of a packed sequence after another.
   KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead, bool fromUnitToUnit = false)
       : kernel(kernel), builder(builder), loadsAhead(loadsAhead), goesFromUnitToUnit(fromUnitToUnit),
-        team(builder, kernel.getLoc(), kernel.getThreads().value_or(0)), chain(analysis::findStateChain(kernel)),
-        carry(analysis::findChannelCarry(kernel)),
+        team(builder, kernel.getLoc(), kernel.getThreads().value_or(0), analysis::gpuOf(kernel)),
+        chain(analysis::findStateChain(kernel)), carry(analysis::findChannelCarry(kernel)),
         rowPass(analysis::takesRowsApart(kernel) ? analysis::findRowPass(kernel) : std::nullopt),
         mayHaveList(analysis::listsChunks(kernel)) {
     if (chain && (chain->threads() != team.threads || chain->sharedBytes > int64_t(*kernel.getShared())))

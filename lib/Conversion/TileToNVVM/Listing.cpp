@@ -47,8 +47,8 @@ namespace {
 
 class ListingCode {
 public:
-  ListingCode(OpBuilder &builder, Location loc, int64_t chunkTokens)
-      : builder(builder), t(builder, loc, abi::listingThreads), chunkTokens(chunkTokens) {}
+  ListingCode(OpBuilder &builder, Location loc, const GPUProfile &gpu, int64_t chunkTokens)
+      : builder(builder), t(builder, loc, abi::listingThreads, gpu), chunkTokens(chunkTokens) {}
   void emit(StringRef name);
 
 private:
@@ -243,6 +243,6 @@ void ListingCode::emit(StringRef name) {
   LLVM::ReturnOp::create(builder, t.loc, ValueRange());
 }
 
-void nvvm::emitListing(OpBuilder &builder, Location loc, StringRef name, int64_t chunkTokens) {
-  ListingCode(builder, loc, chunkTokens).emit(name);
+void nvvm::emitListing(OpBuilder &builder, Location loc, const GPUProfile &gpu, StringRef name, int64_t chunkTokens) {
+  ListingCode(builder, loc, gpu, chunkTokens).emit(name);
 }

@@ -5,7 +5,8 @@
 namespace recur::conversion::nvvm {
 
 /// Emits the kernel of this name, whose launch is one CTA, for chunks of so many tokens.
-void emitListing(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef name, int64_t chunkTokens);
+void emitListing(mlir::OpBuilder &builder, mlir::Location loc, const GPUProfile &gpu, llvm::StringRef name,
+                 int64_t chunkTokens);
 
 /// What two offsets say of a packed sequence.
 struct PackedTokens {

@@ -124,16 +124,32 @@ void StepSums::dropRows(Words &words, Value first, Value indices) {
   words.assign(choice.getResults().begin(), choice.getResults().end());
 }
 
+/// Each of a word's two numbers, or one of this size, whose bits are given, with its sign where it is larger; also of
+/// what is no number.
+Value StepSums::boundSizes(Value word, int64_t bits) {
+  if (t.gpu.bounds16) {
+    Value bound = LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), t.constant(bits << 16 | bits));
+    return asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", twoNumbers(),
+                       {LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), word), bound}));
+  }
+  // Sizes are in the order of their bits.
+  auto masked = [&](int64_t mask) -> Value {
+    return arith::AndIOp::create(t.builder, t.loc, word, t.constant(int64_t(int32_t(mask))));
+  };
+  Value low = arith::MinUIOp::create(t.builder, t.loc, masked(0x7FFF), t.constant(bits));
+  Value high = arith::MinUIOp::create(t.builder, t.loc, masked(0x7FFF0000), t.constant(bits << 16));
+  Value sizes = arith::OrIOp::create(t.builder, t.loc, low, high);
+  return arith::OrIOp::create(t.builder, t.loc, sizes, masked(0x80008000));
+}
+
 SmallVector<Words> StepSums::loadShortSteps(Value block, Value channel, Value indices, Value *beyond) {
   Value first = t.multiply(block, blockIndices);
   Words words = loadMatrices(steps, t.add(first, down), t.add(channel, across), /*isAcross=*/true);
   auto bits = int64_t(bitsOfBF16(mostStep));
-  Value bound = LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), t.constant(bits << 16 | bits));
   if (indices)
     dropRows(words, first, indices);
   for (Value &word : words) { // the smaller size with the step's sign
-    Value bounded = asWord(call("llvm.nvvm.fmin.xorsign.abs.bf16x2", twoNumbers(),
-                                {LLVM::BitcastOp::create(t.builder, t.loc, twoNumbers(), word), bound}));
+    Value bounded = boundSizes(word, bits);
     if (beyond)
       *beyond = arith::OrIOp::create(t.builder, t.loc, *beyond, arith::XOrIOp::create(t.builder, t.loc, word, bounded));
     word = bounded;

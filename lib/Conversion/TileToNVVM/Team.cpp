@@ -248,8 +248,8 @@ Value TeamCode::fromLaneBefore(Value value, int64_t distance) {
 Value TeamCode::fromLaneAfter(Value value, int64_t distance) {
   return shuffle(*this, value, constant(distance), constant(warpThreads - 1), NVVM::ShflKind::down);
 }
-Value TeamCode::fromLane(Value value, int64_t lane) {
-  return shuffle(*this, value, constant(lane), constant(warpThreads - 1), NVVM::ShflKind::idx);
+Value TeamCode::fromLane(Value value, Value lane) {
+  return shuffle(*this, value, lane, constant(warpThreads - 1), NVVM::ShflKind::idx);
 }
 Value TeamCode::isTurn() {
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, warp, constant(turns++ % warps()));

@@ -4,6 +4,7 @@
 // warps; barriers between ops are the kernel's (TileToNVVM.cpp), those within an op its own. Indices are of 32 bits:
 // tiles are small, and a multiprocessor computes these in one instruction.
 #pragma once
+#include "Target/GPUProfile.h"
 #include "dialects/Tile/RegisterTiles.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include <map>
@@ -53,13 +54,14 @@ struct Index {
 
 class TeamCode {
 public:
-  TeamCode(mlir::OpBuilder &builder, mlir::Location loc, int64_t threads)
-      : builder(builder), loc(loc), threads(threads) {}
+  TeamCode(mlir::OpBuilder &builder, mlir::Location loc, int64_t threads, const GPUProfile &gpu)
+      : gpu(gpu), builder(builder), loc(loc), threads(threads) {}
   /// Reads who the running thread is; at the beginning of the kernel.
   void begin();
   /// Then: which of so many teams of the CTA it belongs to. Each has a barrier of its own.
   void beginAmongTeams(int64_t teams);
 
+  const GPUProfile &gpu; // which has the instructions
   mlir::OpBuilder &builder;
   mlir::Location loc;
   int64_t threads;
@@ -134,7 +136,8 @@ public:
   /// lane's own.
   mlir::Value fromLaneBefore(mlir::Value value, int64_t distance);
   mlir::Value fromLaneAfter(mlir::Value value, int64_t distance);
-  mlir::Value fromLane(mlir::Value value, int64_t lane);
+  mlir::Value fromLane(mlir::Value value, int64_t lane) { return fromLane(value, constant(lane)); }
+  mlir::Value fromLane(mlir::Value value, mlir::Value lane);
   /// Whether it is the running thread's warp that does what one warp alone does: one after another in turn.
   mlir::Value isTurn();
 

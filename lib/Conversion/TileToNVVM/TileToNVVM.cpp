@@ -62,6 +62,10 @@ struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBas
         kernel.emitOpError("cannot be lowered: it is the plan of a core, or of several roles");
         return signalPassFailure();
       }
+      if (std::optional<std::string> reason = recur::analysis::explainNoGPU(kernel)) {
+        kernel.emitOpError("cannot be lowered: ") << *reason;
+        return signalPassFailure();
+      }
       builder.setInsertionPoint(kernel);
       if (failed(KernelLowering(kernel, builder, loadsAhead).run()))
         return signalPassFailure();
@@ -89,7 +93,8 @@ private:
     KernelOp first = kernels.front();
     builder.setInsertionPoint(first);
     if (chunkTokens)
-      emitListing(builder, first.getLoc(), (first.getSymName() + recur::analysis::listingSuffix).str(), *chunkTokens);
+      emitListing(builder, first.getLoc(), recur::analysis::gpuOf(first),
+                  (first.getSymName() + recur::analysis::listingSuffix).str(), *chunkTokens);
   }
 };
 

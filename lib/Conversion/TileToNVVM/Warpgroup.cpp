@@ -35,18 +35,26 @@ Value WarpgroupCode::forget(Value number) { return run("mov.b32 $0, $1;", "=r,r"
 //===----------------------------------------------------------------------===//
 
 void WarpgroupCode::makeBarrier(Value address, int64_t arrivals) {
-  run("mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", {address, t.constant(arrivals)});
+  run("mbarrier.init.shared.b64 [$0], $1;", "r,r", {address, t.constant(arrivals)});
 }
 
-void WarpgroupCode::arrive(Value address) { run("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", address); }
+void WarpgroupCode::arrive(Value address) { run("mbarrier.arrive.shared.b64 _, [$0];", "r", address); }
 
 void WarpgroupCode::wait(Value address, Value parity) {
+  if (!t.gpu.waitsAtBarriers)
+    return run("{\n.reg .pred p;\nagain:\nmbarrier.test_wait.parity.shared.b64 p, [$0], $1;\n@p bra done;\n"
+               "nanosleep.u32 20;\nbra again;\ndone:\n}",
+               "r,r", {address, parity}),
+           void();
   run("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra done;\nbra again;\n"
       "done:\n}",
       "r,r", {address, parity});
 }
 
-void WarpgroupCode::fence() { run("fence.proxy.async.shared::cta;", "", {}); }
+void WarpgroupCode::fence() {
+  if (t.gpu.hasWarpgroupProducts || t.gpu.hasCopyUnit)
+    run("fence.proxy.async.shared::cta;", "", {});
+}
 
 void WarpgroupCode::syncWarp() { NVVM::SyncWarpOp::create(t.builder, t.loc, t.constant(-1)); }
 
@@ -125,7 +133,7 @@ void WarpgroupCode::expectBytes(Value barrier, int64_t bytes) {
 }
 
 void WarpgroupCode::arriveWithCopies(Value address) {
-  run("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", address);
+  run("cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r", address);
 }
 
 void WarpgroupCode::waitForCopies() { run("cp.async.wait_all;", "", {}); }
@@ -139,6 +147,8 @@ SmallVector<Value> WarpgroupCode::loadMatrices(Value address, bool isAcross) {
 }
 
 void WarpgroupCode::storeMatrices(Value address, ArrayRef<Value> four, bool isAcross) {
+  if (!t.gpu.storesMatrices)
+    return storeMatricesByLanes(address, four, isAcross);
   std::string text =
       llvm::formatv("stmatrix.sync.aligned.m8n8.x4{0}.shared.b16 [$0], {{$1, $2, $3, $4};", isAcross ? ".trans" : "");
   run(text, "r,r,r,r,r", {address, four[0], four[1], four[2], four[3]});
@@ -181,28 +191,35 @@ Value WarpgroupCode::placeInPanels(Value tile, int64_t rows, Value row, Value pi
   return t.add(tile, t.add(inPanel, t.multiply(t.divide(piece, panelPieces), rows * rowBytes)));
 }
 
-Value WarpgroupCode::describe(Value address, int64_t panelBytes) {
-  Value place = arith::ShRUIOp::create(t.builder, t.loc, address, t.constant(4));
-  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(panelBytes / 16 << 16));
+/// The lower half of its descriptor.
+static Value describe(TeamCode &t, RightFactor right) {
+  Value place = arith::ShRUIOp::create(t.builder, t.loc, right.address, t.constant(4));
+  return arith::OrIOp::create(t.builder, t.loc, place, t.constant(right.panelBytes / 16 << 16));
 }
 
-SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, Value descriptor, ArrayRef<int64_t> places,
+SmallVector<Value> WarpgroupCode::multiply(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
                                            int64_t columns, bool isAcross, ValueRange sums) {
-  return beginProduct("k16.f32.bf16.bf16", isAcross ? ", 1, 1, 1" : ", 1, 1, 0", left, descriptor, places, columns,
-                      sums);
+  return begin({left, right, places, columns, isAcross, /*isPrecise=*/false, sums});
 }
 
-SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, Value descriptor, ArrayRef<int64_t> places,
+SmallVector<Value> WarpgroupCode::multiplyPrecise(ArrayRef<Value> left, RightFactor right, ArrayRef<int64_t> places,
                                                   int64_t columns, ValueRange sums) {
   SmallVector<Value> factor;
   for (size_t eight = 0; eight < left.size(); eight += 4)
     for (size_t i : {0, 2, 1, 3}) // the upper and the lower row of columns n, then of n + 4
       factor.push_back(LLVM::BitcastOp::create(t.builder, t.loc, t.builder.getI32Type(), left[eight + i]));
-  return beginProduct("k8.f32.tf32.tf32", ", 1, 1", factor, descriptor, places, columns, sums);
+  return begin({factor, right, places, columns, /*isAcross=*/false, /*isPrecise=*/true, sums});
 }
 
-SmallVector<Value> WarpgroupCode::beginProduct(StringRef types, StringRef last, ArrayRef<Value> left, Value descriptor,
-                                               ArrayRef<int64_t> places, int64_t columns, ValueRange sums) {
+SmallVector<Value> WarpgroupCode::begin(const Product &product) {
+  return t.gpu.hasWarpgroupProducts ? beginByWarpgroup(product) : multiplyByWarps(product);
+}
+
+SmallVector<Value> WarpgroupCode::beginByWarpgroup(const Product &product) {
+  auto [left, right, places, columns, isAcross, isPrecise, sums] = product;
+  StringRef types = isPrecise ? "k8.f32.tf32.tf32" : "k16.f32.bf16.bf16";
+  StringRef last = isPrecise ? ", 1, 1" : isAcross ? ", 1, 1, 1" : ", 1, 1, 0";
+  Value descriptor = describe(t, right);
   // Groups of eight rows are 1024 bytes apart, and pieces are permuted by 128 bytes.
   constexpr unsigned upper = 1 << 30 | 1024 / 16;
   int64_t count = columns / 2; // of a thread's sums
@@ -238,6 +255,8 @@ SmallVector<Value> WarpgroupCode::beginProduct(StringRef types, StringRef last, 
 }
 
 SmallVector<Value> WarpgroupCode::settle(ValueRange sums, int64_t running) {
+  if (!t.gpu.hasWarpgroupProducts)
+    return llvm::to_vector_of<Value>(sums);
   std::string results, inputs;
   for (size_t i = 0; i < sums.size(); ++i) {
     results += "=f,";

@@ -1,8 +1,17 @@
-// Instructions of Hopper that NVVM has no operations for, or none that fits: inline PTX.
+// What a warpgroup does together: barriers with phases, copies, and products. On Hopper its matrix units read shared
+// memory themselves; elsewhere each warp has its 16 rows of a product by itself. Who asks for a product does not see
+// which. Instructions that NVVM has no operations for, or none that fits, are inline PTX.
 #pragma once
 #include "Conversion/TileToNVVM/Team.h"
 
 namespace recur::conversion::nvvm {
+
+/// The right factor of a product: a tile in shared memory, in panels of 64 columns so many bytes apart, which are
+/// swizzled by 128 bytes and begin at multiples of 1024.
+struct RightFactor {
+  mlir::Value address;
+  int64_t panelBytes;
+};
 
 /// Addresses in shared memory are of 32 bits here.
 class WarpgroupCode {
@@ -59,29 +68,37 @@ public:
   Split split(llvm::ArrayRef<mlir::Value> numbers);
 
   /// Begins a product of a warpgroup: a left factor of bf16 with 64 rows in registers, four for 16 inner indices, and a
-  /// right one in shared memory with so many columns, swizzled by 128 bytes; `places` is where, from the descriptor on,
-  /// its inner indices begin, 16 by 16, in bytes. Across, its columns and not its inner indices lie side by side. Adds
+  /// right one with so many columns; `places` is where, from its beginning on, its inner indices begin, 16 by 16, in
+  /// bytes. Across, its columns and not its inner indices lie side by side. Adds
   /// to `sums`, if there are any. Nothing may be done with what it gives before it is settled.
-  llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
+  llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> left, RightFactor right,
                                           llvm::ArrayRef<int64_t> places, int64_t columns, bool isAcross,
                                           mlir::ValueRange sums = {});
   /// The same of tf32, eight inner indices at a time, which lie side by side. A thread's sums, of f32, are its left
   /// factor if the right one's inner indices are exchanged as `tile.invert` says.
-  llvm::SmallVector<mlir::Value> multiplyPrecise(llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
+  llvm::SmallVector<mlir::Value> multiplyPrecise(llvm::ArrayRef<mlir::Value> left, RightFactor right,
                                                  llvm::ArrayRef<int64_t> places, int64_t columns,
                                                  mlir::ValueRange sums = {});
   /// Stops until all products have ended but the last so many, which are still `running`.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange sums, int64_t running);
   /// Where a piece of 16 bytes of a row lies in a tile of so many rows, in panels of 64 columns that are permuted so.
   mlir::Value placeInPanels(mlir::Value tile, int64_t rows, mlir::Value row, mlir::Value piece);
-  /// The lower half of the descriptor of a tile, whose panels are so many bytes apart.
-  mlir::Value describe(mlir::Value address, int64_t panelBytes);
 
 private:
-  /// Such a product of numbers that the instruction's name says, its last operands included.
-  llvm::SmallVector<mlir::Value> beginProduct(llvm::StringRef types, llvm::StringRef last,
-                                              llvm::ArrayRef<mlir::Value> left, mlir::Value descriptor,
-                                              llvm::ArrayRef<int64_t> places, int64_t columns, mlir::ValueRange sums);
+  /// What is the same of both products.
+  struct Product {
+    llvm::ArrayRef<mlir::Value> left;
+    RightFactor right;
+    llvm::ArrayRef<int64_t> places;
+    int64_t columns;
+    bool isAcross, isPrecise;
+    mlir::ValueRange sums;
+  };
+  llvm::SmallVector<mlir::Value> begin(const Product &product);
+  llvm::SmallVector<mlir::Value> beginByWarpgroup(const Product &product);
+  /// WarpProducts.cpp: it is done when this returns.
+  llvm::SmallVector<mlir::Value> multiplyByWarps(const Product &product);
+  void storeMatricesByLanes(mlir::Value address, llvm::ArrayRef<mlir::Value> four, bool isAcross);
   mlir::Value run(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands, mlir::Type result = {});
   llvm::SmallVector<mlir::Value> takeApart(mlir::Value all, int64_t count);
   mlir::Type structOf(mlir::Type element, int64_t count);

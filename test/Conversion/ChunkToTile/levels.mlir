@@ -2,7 +2,7 @@
 
 // Both interactions come first, for they need nothing but what is loaded. Then the place of keys and queries is free, and
 // a fourth CTA has room on a multiprocessor. Decays between tokens, up to each and of all are made of one running sum.
-// CHECK-LABEL: tile.kernel @rule required 4 workspace 0 threads 128 shared 36224 {
+// CHECK-LABEL: tile.kernel @rule required 4 workspace 0 threads 128 shared 36224 gpu "sm_90a" {
 // CHECK: scf.parallel
 // CHECK-COUNT-4: tile.load
 // CHECK-NOT: tile.load

@@ -15,7 +15,7 @@
 // CHECK-NOT: cp.async.bulk.tensor
 // CHECK: cp.async.ca.shared.global
 // CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+// CHECK: cp.async.mbarrier.arrive.noinc.shared.b64
 // CHECK: scf.yield %[[NOW]] : i32
 // The kernel ends behind the one that leaves chunks.
 // CHECK: nvvm.griddepcontrol wait

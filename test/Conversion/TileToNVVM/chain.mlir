@@ -8,7 +8,7 @@
 // the product that advances it.
 // CHECK: llvm.mlir.global external @chain_shared() {addr_space = 3 : i32, alignment = 1024 : i64
 // CHECK-LABEL: llvm.func @chain
-// CHECK-COUNT-12: mbarrier.init.shared::cta.b64
+// CHECK-COUNT-12: mbarrier.init.shared.b64
 // CHECK-NOT: mbarrier.init
 // CHECK: nvvm.barrier0
 // CHECK-COUNT-16: llvm.load %{{.*}} : !llvm.ptr<1> -> f32
@@ -28,7 +28,7 @@
 // CHECK: scf.yield
 // CHECK: cp.async.ca.shared.global
 // CHECK: cp.async.cg.shared.global
-// CHECK: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+// CHECK: cp.async.mbarrier.arrive.noinc.shared.b64
 // CHECK: fence.proxy.async.shared::cta
 // CHECK: llvm.return
 
@@ -86,7 +86,7 @@
 // MEETING: "bar.arrive 4, 192;"
 // MEETING: fence.proxy.async.shared::cta
 // MEETING-NOT: scf.if
-// MEETING: mbarrier.arrive.shared::cta.b64
+// MEETING: mbarrier.arrive.shared.b64
 // MEETING: %[[ANOTHER:.*]] = arith.cmpi slt, {{.*}} : i64
 // MEETING: "bar.sync 2, 192;"
 // MEETING: scf.if %[[ANOTHER]] {
@@ -142,7 +142,7 @@ chunk.program @unrounded {} chunk 16 {
 // STRIPS-LABEL: llvm.func @strips
 // STRIPS-COUNT-32: cp.async.cg.shared.global
 // STRIPS-NOT: cp.async.cg.shared.global
-// STRIPS: cp.async.mbarrier.arrive.noinc.shared::cta.b64
+// STRIPS: cp.async.mbarrier.arrive.noinc.shared.b64
 chunk.program @strips {} chunk 64 {
   %y = chunk.take "y" rounded : tensor<64x64xf32>
   %w = chunk.take "w" rounded : tensor<64x96xf32>

@@ -7,6 +7,20 @@ tile.kernel @core required 0 workspace 0 {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op cannot be lowered: it takes 101384 bytes of shared memory, and a CTA of 'sm_86' has 101376}}
+tile.kernel @large required 0 workspace 0 threads 32 shared 101384 gpu "sm_86" {
+^bb0(%n: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op cannot be lowered: there is no GPU 'sm_75'}}
+tile.kernel @early required 0 workspace 0 threads 32 shared 0 gpu "sm_75" {
+^bb0(%n: i64):
+}
+
+// -----
+
 tile.kernel @unplaced required 0 workspace 0 threads 32 shared 64 {
 ^bb0(%n: i64):
   // expected-error @below {{'tile.alloc' op has not been placed; choose an offset for it first}}

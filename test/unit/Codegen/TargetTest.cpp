@@ -100,9 +100,62 @@ TEST(Target, SaysWhatItsMachineHas) {
   EXPECT_FALSE(findTarget("x86-64-v4")->vectors.hasBF16);
   Target gpu = *findTarget("sm_90a");
   EXPECT_FALSE(gpu.isCPU());
-  EXPECT_EQ(gpu.cta.threads, 1024);
-  EXPECT_EQ(gpu.cta.sharedBytes, 232448);
-  EXPECT_EQ(gpu.cta.capability, 90);
+  EXPECT_EQ(gpu.gpu->threads, 1024);
+  EXPECT_EQ(gpu.gpu->sharedBytes, 232448);
+  EXPECT_EQ(gpu.gpu->capability, 90);
+}
+
+/// Shared memory of a CTA as CUDA's programming guide has it.
+TEST(GPUProfile, SaysWhatTheGPUsOfATargetHave) {
+  for (auto [name, capability, kibibytes, multiply, store] : {std::tuple("sm_80+", 80, 99, false, false),
+                                                              {"sm_80", 80, 163, false, false},
+                                                              {"sm_86", 86, 99, false, false},
+                                                              {"sm_89", 89, 99, false, false},
+                                                              {"sm_90", 90, 227, false, true},
+                                                              {"sm_90a", 90, 227, true, true},
+                                                              {"sm_100", 100, 227, false, true},
+                                                              {"sm_103", 103, 227, false, true},
+                                                              {"sm_120", 120, 99, false, true},
+                                                              {"sm_121", 121, 99, false, true}}) {
+    const GPUProfile *gpu = findGPUProfile(name);
+    ASSERT_TRUE(gpu) << name;
+    EXPECT_EQ(gpu->capability, capability) << name;
+    EXPECT_EQ(gpu->sharedBytes, kibibytes * 1024) << name;
+    EXPECT_EQ(gpu->sharedOfMultiprocessor, gpu->sharedBytes + gpu->reservedSharedBytes) << name;
+    EXPECT_EQ(gpu->hasWarpgroupProducts, multiply) << name;
+    EXPECT_EQ(gpu->storesMatrices, store) << name;
+    EXPECT_EQ(gpu->isExact, multiply) << name;
+  }
+  EXPECT_EQ(findGPUProfile("sm_75"), nullptr);
+}
+
+/// What runs on every GPU has no more of anything than the one that has least.
+TEST(GPUProfile, ThePortableOneHasWhatAllHave) {
+  const GPUProfile &portable = *findGPUProfile("sm_80+");
+  EXPECT_TRUE(portable.isPortable);
+  for (const GPUProfile &gpu : getGPUProfiles()) {
+    EXPECT_LE(portable.capability, gpu.capability);
+    EXPECT_LE(portable.sharedBytes, gpu.sharedBytes);
+    EXPECT_LE(portable.sharedOfMultiprocessor, gpu.sharedOfMultiprocessor);
+    EXPECT_LE(portable.threadsOfMultiprocessor, gpu.threadsOfMultiprocessor);
+    EXPECT_LE(portable.hasCopyUnit, gpu.hasCopyUnit);
+    EXPECT_LE(portable.storesMatrices, gpu.storesMatrices);
+    EXPECT_LE(portable.startsEarly, gpu.startsEarly);
+  }
+}
+
+/// Every model has a target, and every target a model that times are estimated for.
+TEST(GPUProfile, ModelsAndTargetsBelongTogether) {
+  for (const GPUModel &model : getGPUModels())
+    EXPECT_TRUE(llvm::any_of(getGPUProfiles(), [&](const GPUProfile &gpu) {
+      return gpu.capability == model.capability;
+    })) << model.name.str();
+  for (const GPUProfile &gpu : getGPUProfiles()) {
+    EXPECT_EQ(gpu.getModel().name, gpu.typical);
+    if (!gpu.isPortable)
+      EXPECT_EQ(gpu.getModel().capability, gpu.capability) << gpu.name.str();
+    EXPECT_GT(gpu.getRates().products16, gpu.getRates().products32);
+  }
 }
 
 TEST(DataType, HasANameASizeAndItsRounding) {

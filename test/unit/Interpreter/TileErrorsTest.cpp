@@ -22,6 +22,21 @@ tile.kernel @plan required 1 workspace 0 {
             "tile.kernel (plan:2:1): requires array 0, which is absent");
 }
 
+TEST_F(TileTest, KernelsThatHaveNoRoomOnTheirGPU) {
+  auto run = [&](llvm::StringRef gpu, int64_t shared) {
+    parse(("tile.kernel @plan required 0 workspace 0 threads 32 shared " + llvm::Twine(shared) + " gpu \"" + gpu +
+           "\" {\n^bb0(%tokens: i64):\n}")
+              .str());
+    std::vector<Rows> none;
+    return runKernel(none, 1);
+  };
+  EXPECT_EQ(run("sm_86", 101376), "");
+  EXPECT_THAT(run("sm_86", 101377), testing::HasSubstr("has no room: it takes 101377 bytes of shared memory, and a CTA "
+                                                       "of 'sm_86' has 101376"));
+  EXPECT_EQ(run("sm_90", 232448), "");
+  EXPECT_THAT(run("sm_75", 0), testing::HasSubstr("is for 'sm_75', which is no GPU"));
+}
+
 TEST_F(TileTest, DataThatDoesNotFit) {
   parse(R"(
 tile.kernel @plan required 1 workspace 0 {
