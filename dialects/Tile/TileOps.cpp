@@ -72,6 +72,11 @@ static LogicalResult checkNeighbours(KernelOp kernel) {
   if (std::optional<ArrayRef<int64_t>> channels = kernel.getChannels();
       channels && (int64_t(channels->size()) != arrays || llvm::any_of(*channels, [](int64_t own) { return own < 0; })))
     return kernel.emitOpError("says of each of its ") << arrays << " arrays how many channels it has, or 0";
+  constexpr uint64_t mostNeighbours = 32; // CTAs of a multiprocessor
+  if (kernel.getOccupancy() && (*kernel.getOccupancy() < 1 || *kernel.getOccupancy() > mostNeighbours))
+    return kernel.emitOpError("has an occupancy of 1 to ") << mostNeighbours << " CTAs, not " << *kernel.getOccupancy();
+  if (kernel.getOccupancy() && (kernel.getTeams() || !kernel.getThreads()))
+    return kernel.emitOpError("has an occupancy, which is of a kernel whose CTA is one team");
   if (!kernel.getTeams())
     return success();
   constexpr int64_t mostTeams = 15, mostThreads = 1024; // a barrier each, and one of all of them

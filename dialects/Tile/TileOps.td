@@ -36,13 +36,18 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     all parts have together where the last part has fewer, and 0 of others: what it lacks is zero where it would be loaded, and
     is not stored.
 
+    At least `occupancy` CTAs share a multiprocessor, so a thread has no more registers than leaves room for them; without
+    it, as many as the lowering finds worth it. A kernel `in_turn` asks for a chunk only when it comes to it, and has no registers
+    for what the next one begins with. One that is `unlisted` has no form beside it that goes by a list of packed
+    sequences from one to the next.
+
     `gpu` names the target for which a CTA is planned, whose limits it keeps to and whose instructions it takes; `sm_90a` where
     none is named.
 
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
     most what a CTA of any GPU has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
     together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist;
-    `channels` are none or more, of each array.
+    `channels` are none or more, of each array; an `occupancy` is 1 to 32 CTAs of a kernel of one team.
 
     Example:
     ```mlir
@@ -54,11 +59,12 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$required, I64Attr:$workspace, OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<I64Attr>:$shared, OptionalAttr<I64Attr>:$teams,
                        OptionalAttr<DenseI64ArrayAttr>:$awaits, OptionalAttr<DenseI64ArrayAttr>:$channels,
+                       OptionalAttr<I64Attr>:$occupancy, UnitAttr:$in_turn, UnitAttr:$unlisted,
                        OptionalAttr<StrAttr>:$gpu);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `required` $required `workspace` $workspace (`threads` $threads^)? (`shared` $shared^)? (`teams` $teams^)? (`awaits` $awaits^)?
-    (`channels` $channels^)? (`gpu` $gpu^)? attr-dict-with-keyword $body
+    (`channels` $channels^)? (`occupancy` $occupancy^)? (`in_turn` $in_turn^)? (`unlisted` $unlisted^)? (`gpu` $gpu^)? attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

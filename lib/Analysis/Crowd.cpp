@@ -32,3 +32,7 @@ int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
   return std::max<int64_t>(
       1, countCTAs(gpuOf(kernel), int64_t(*kernel.getShared()), int64_t(*kernel.getThreads()), enoughRegisters));
 }
+
+int64_t analysis::getOccupancy(tile::KernelOp kernel) {
+  return kernel.getOccupancy() ? int64_t(*kernel.getOccupancy()) : countNeighbourCTAs(kernel);
+}

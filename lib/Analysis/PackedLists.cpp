@@ -26,6 +26,8 @@ bool analysis::goesByList(KernelOp kernel) {
     return false;
   if (listsChunks(kernel))
     return true;
+  if (kernel.getUnlisted())
+    return false;
   std::optional<StateChain> chain = findStateChain(kernel);
   if (!chain || chain->threads() != int64_t(*kernel.getThreads()) || chain->sharedBytes > int64_t(*kernel.getShared()))
     return false;

@@ -97,6 +97,12 @@ public:
   /// `objectName` is that of the object with the descriptors.
   virtual std::unique_ptr<KernelMaker> start(const PipelineOptions &pipeline, const std::string &objectName,
                                              Listings &listings) const = 0;
+  /// The kernels of stage `tile` that a build makes of a program of the stage `chunk`, in a module of their own; null
+  /// where they are what the passes of that stage make.
+  virtual llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> planTiles(chunk::ProgramOp program,
+                                                                      const PipelineOptions &pipeline) const {
+    return mlir::OwningOpRef<mlir::ModuleOp>();
+  }
   /// What generateCode makes, by the names of --emit, the usual first.
   virtual llvm::ArrayRef<llvm::StringRef> getCodeForms() const = 0;
   /// The code of a module of the last stage of modules, with `--stop-after=binary`.

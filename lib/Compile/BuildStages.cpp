@@ -58,15 +58,53 @@ static Error checkStages(const PipelineOptions &pipeline, const StageOutput &out
   return Error::success();
 }
 
+/// The passes from one stage to another, where the second is below.
+static Error runPasses(mlir::ModuleOp module, const Stage *from, const Stage &to, const PipelineOptions &pipeline,
+                       function_ref<void(const Stage &)> after) {
+  if (mlir::failed(runStages(module, from, to, pipeline, after)))
+    return make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
+  return Error::success();
+}
+
+/// From stage `chunk` to `tile`, with the plan that a build takes for each program.
+static Error runToTiles(mlir::ModuleOp module, const PipelineOptions &pipeline,
+                        function_ref<void(const Stage &)> after) {
+  const Stage &chunk = *findStage("chunk"), &tile = *findStage("tile");
+  SmallVector<chunk::ProgramOp> programs(module.getOps<chunk::ProgramOp>());
+  for (chunk::ProgramOp program : programs) {
+    auto tiles = getBackend(pipeline.target).planTiles(program, pipeline);
+    if (!tiles)
+      return tiles.takeError();
+    if (!*tiles)
+      return runPasses(module, &chunk, tile, pipeline, after);
+    module->setAttrs((**tiles)->getAttrDictionary());
+    module.getBody()->getOperations().splice(program->getIterator(), (**tiles).getBody()->getOperations());
+    program.erase();
+  }
+  after(tile);
+  return Error::success();
+}
+
 /// The stages that there are for the plan.
-static mlir::LogicalResult runOwnStages(mlir::ModuleOp module, const StageOutput &output,
-                                        const PipelineOptions &pipeline, function_ref<void(const Stage &)> after) {
-  const Stage *recurrence = findStage("recurrence");
-  if (!lowersTokens(pipeline) || (output.from && output.from != recurrence) || output.to == recurrence)
-    return runStages(module, output.from, *output.to, pipeline, after);
-  if (!output.from && mlir::failed(runStages(module, nullptr, *recurrence, pipeline, after)))
-    return mlir::failure();
-  return runStages(module, findStage("tile"), *output.to, pipeline, after);
+static Error runOwnStages(mlir::ModuleOp module, const StageOutput &output, const PipelineOptions &pipeline,
+                          function_ref<void(const Stage &)> after) {
+  const Stage *recurrence = findStage("recurrence"), *chunk = findStage("chunk"), *tile = findStage("tile");
+  if (lowersTokens(pipeline) && (!output.from || output.from == recurrence) && output.to != recurrence) {
+    if (!output.from)
+      if (Error error = runPasses(module, nullptr, *recurrence, pipeline, after))
+        return error;
+    return runPasses(module, tile, *output.to, pipeline, after);
+  }
+  const Stage *from = output.from;
+  if (output.to >= tile && (!from || from <= chunk)) {
+    if (from != chunk)
+      if (Error error = runPasses(module, from, *chunk, pipeline, after))
+        return error;
+    if (Error error = runToTiles(module, pipeline, after))
+      return error;
+    from = tile;
+  }
+  return from == output.to ? Error::success() : runPasses(module, from, *output.to, pipeline, after);
 }
 
 Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &given, const StageOutput &output,
@@ -92,11 +130,12 @@ Error compile::runStagesToFiles(mlir::ModuleOp module, const PipelineOptions &gi
       error = write(stage, getStageForms(stage, pipeline.target).front(),
                     getDumpPath(output.dumpFolder, stage, pipeline.target));
   };
-  if (mlir::failed(runOwnStages(module, output, pipeline, dump))) {
+  if (Error failed = runOwnStages(module, output, pipeline, dump)) {
     // A file that somebody else wrote may hold ops that this target has no form of.
-    Error failed = output.from
-                       ? makeError("--start-from: what the file holds cannot be lowered to stage '" + to.name + "'")
-                       : make_error<InternalError>("the passes down to stage '" + to.name + "' failed");
+    if (output.from) {
+      consumeError(std::move(failed));
+      failed = makeError("--start-from: what the file holds cannot be lowered to stage '" + to.name + "'");
+    }
     return joinErrors(std::move(error), std::move(failed));
   }
   if (!to.populate)

@@ -44,18 +44,26 @@ public:
     CUDAPlan plan;
     mlir::OwningOpRef<mlir::ModuleOp> source; // with the program
     PipelineOptions pipeline;
+    mlir::OwningOpRef<mlir::ModuleOp> tiles; // the kernels of the plan, from which the code is made
     std::unique_ptr<Module> code;
     bool isStep = false;
+    bool isInTurn = false;      // it has no registers for the next chunk's numbers
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
     bool isOfGradient = false;  // which has no other kernel: a slow one is kept
     bool isSlow = false;        // the assembler finds it at fault in its last plan
     StringSet<> spilling = {};  // launches that keep a few numbers in memory
   };
   ArrayRef<Made> getMade() const { return made; }
+  MutableArrayRef<Made> getMade() { return made; }
 
 private:
   Expected<KernelResources> add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel);
+  /// Plans the kernel in this form, or in the next one that can be lowered.
   Error compile(Made &kernel, CUDAForm form);
+  /// Makes the code anew of the kernel's tiles.
+  Error lower(Made &kernel);
+  /// Lowers the occupancy of what the faults are of, or leaves kernels out that calls can do without. Whether it did.
+  Expected<bool> relieve(Made &kernel, ArrayRef<Fault> faults);
   /// PTX, or an error where the kernels do not link.
   Expected<std::string> emitAll();
   /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
@@ -103,6 +111,8 @@ public:
                                      Listings &listings) const override {
     return std::make_unique<CUDAKernelMaker>(pipeline, objectName, listings);
   }
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> planTiles(chunk::ProgramOp program,
+                                                        const PipelineOptions &pipeline) const override;
   ArrayRef<StringRef> getCodeForms() const override {
     static constexpr StringRef forms[] = {"ptx", "cubin"};
     return forms;
@@ -351,6 +361,17 @@ Expected<std::vector<Remark>> CUDABackend::explainGradient(dgps::RecurrenceOp re
   return remarks;
 }
 
+Expected<mlir::OwningOpRef<mlir::ModuleOp>> CUDABackend::planTiles(chunk::ProgramOp program,
+                                                                   const PipelineOptions &pipeline) const {
+  Listings listings;
+  CUDAKernelMaker maker(pipeline, "", listings);
+  if (Error error = maker.addProgram(program, program.getSymName()).takeError())
+    return std::move(error);
+  // Where the assembler refuses the last plan too, that is the one to look at; whoever makes code of it is told.
+  consumeError(maker.makeImage().takeError());
+  return std::move(maker.getMade().front().tiles);
+}
+
 static Expected<std::string> emitPTX(Module &module, const Target &target) {
   return codegen::emitCode(module, target, CodeForm::Assembly, cudaEffort);
 }
@@ -380,50 +401,85 @@ Expected<std::string> CUDABackend::generateCode(mlir::ModuleOp lowered, const Pi
 //===----------------------------------------------------------------------===//
 
 /// How many CTAs of a kernel that waits for memory a multiprocessor may have, which is worth a few registers.
-static int64_t findCrowd(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch) {
+static int64_t findOccupancy(const GPUProfile &gpu, const codegen::InterfaceLaunch &launch) {
   constexpr int64_t fewRegisters = 80;
   return std::max<int64_t>(1, analysis::countCTAs(gpu, launch.sharedBytes, launch.threads, fewRegisters));
 }
 
-static constexpr StringRef crowdAttribute = "nvvm.minctasm";
-
-static void setCrowd(Module &module, int64_t crowd) {
-  for (Function &function : module)
-    if (function.hasFnAttribute(crowdAttribute))
-      function.addFnAttr(crowdAttribute, std::to_string(crowd));
-}
-
 /// Lowers the occupancy by one, in CTAs or in teams of a CTA, for each kernel that ptxas found fault with, so that it
 /// gets more registers. Returns whether any changed.
-static bool thinOut(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
+static bool thinOut(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
   bool any = false;
-  for (Function &function : module) {
-    uint64_t crowd = function.getFnAttributeAsParsedInteger(crowdAttribute, 1);
-    auto launch = find_if(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
-      return launch.symbol == function.getName() && launch.teams > 1;
-    });
-    bool isFaulty =
-        any_of(faults, [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == function.getName(); });
-    if (!isFaulty || (crowd <= 1 && launch == plan.launches.end()))
+  for (auto kernel : tiles.getOps<tile::KernelOp>()) {
+    if (none_of(faults,
+                [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == kernel.getSymName(); }))
       continue;
-    if (launch != plan.launches.end()) {
-      --launch->teams;
-      function.addFnAttr("nvvm.maxntid", std::to_string(launch->threads * launch->teams));
-    } else {
-      function.addFnAttr(crowdAttribute, std::to_string(crowd - 1));
+    if (uint64_t teams = kernel.getTeams().value_or(0); teams > 1) {
+      kernel.setTeams(teams - 1);
+      find_if(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+        return launch.symbol == kernel.getSymName();
+      })->teams = int64_t(teams) - 1;
+      any = true;
+      continue;
     }
+    uint64_t occupancy = kernel.getTeams() ? 1 : analysis::getOccupancy(kernel);
+    if (occupancy <= 1)
+      continue;
+    kernel.setOccupancy(occupancy - 1);
     any = true;
   }
   return any;
 }
 
-Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
-  Expected<std::unique_ptr<Module>> code = compileCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form,
-                                                              context, kernel.plan, kernel.whyNoSummaries.empty());
+/// Leaves out kernels with faults that go from sequence to sequence: calls of packed sequences do without them. Returns
+/// whether any was left out.
+static bool leaveOutListed(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults) {
+  bool any = false;
+  for (codegen::InterfaceLaunch &launch : plan.launches) {
+    bool isOther = !launch.listed.empty() && launch.listed != launch.symbol;
+    if (!isOther || none_of(faults, [&](const Fault &fault) { return fault.kernel == launch.listed; }))
+      continue;
+    tiles.lookupSymbol<tile::KernelOp>(launch.symbol).setUnlisted(true);
+    launch.listed.clear();
+    any = true;
+  }
+  return any;
+}
+
+Error CUDAKernelMaker::lower(Made &kernel) {
+  Expected<std::unique_ptr<Module>> code = compileCUDAKernels(*kernel.tiles, kernel.pipeline, context);
   if (!code)
     return code.takeError();
   kernel.code = std::move(*code);
   return Error::success();
+}
+
+Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
+  std::string whyPlain;
+  while (true) {
+    Expected<CUDAKernels> kernels =
+        planCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form, kernel.whyNoSummaries.empty());
+    if (!kernels)
+      return kernels.takeError();
+    kernel.plan = std::move(kernels->plan);
+    kernel.tiles = kernels->lowering->takeModule();
+    kernels->lowering.reset(); // which takes what lowering says for itself
+    for (auto [tiles, launch] : zip(kernel.tiles->getOps<tile::KernelOp>(), kernel.plan.launches)) {
+      tiles.setInTurn(kernel.isInTurn);
+      if (kernel.isStep)
+        tiles.setOccupancy(findOccupancy(*pipeline.target.gpu, launch));
+    }
+    Error error = lower(kernel);
+    bool isPlain = kernel.plan.form == CUDAForm::Plain;
+    if (isPlain && !whyPlain.empty())
+      kernel.plan.whyPlain = whyPlain;
+    if (!error || isPlain)
+      return error;
+    std::string why = toString(std::move(error));
+    if (whyPlain.empty())
+      whyPlain = std::move(why);
+    form = getNext(kernel.plan.form);
+  }
 }
 
 Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp> source, CUDAForm form, Made kernel) {
@@ -431,8 +487,6 @@ Expected<KernelResources> CUDAKernelMaker::add(mlir::OwningOpRef<mlir::ModuleOp>
   kernel.pipeline.symbol = kernel.symbol;
   if (Error error = compile(kernel, form))
     return std::move(error);
-  if (kernel.isStep)
-    setCrowd(*kernel.code, findCrowd(*pipeline.target.gpu, kernel.plan.launches.front()));
   made.push_back(std::move(kernel));
   return toResources(made.back().plan);
 }
@@ -442,13 +496,19 @@ Expected<KernelResources> CUDAKernelMaker::addStep(dgps::RecurrenceOp recurrence
   auto module = makeStepProgram(recurrence, options);
   if (!module)
     return module.takeError();
-  return add(std::move(*module), CUDAForm::Plain, {symbol.str(), {}, {}, options, nullptr, /*isStep=*/true, {}});
+  Made kernel;
+  kernel.symbol = symbol.str();
+  kernel.pipeline = options;
+  kernel.isStep = true;
+  return add(std::move(*module), CUDAForm::Plain, std::move(kernel));
 }
 
 Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, StringRef symbol) {
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(program.getLoc());
   module->push_back(program->clone());
-  Made kernel{symbol.str(), {}, {}, pipeline, nullptr, /*isStep=*/false, {}};
+  Made kernel;
+  kernel.symbol = symbol.str();
+  kernel.pipeline = pipeline;
   kernel.isOfGradient = program.getBackward() || program.getKeeps();
   return add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
 }
@@ -487,19 +547,12 @@ static bool isOfSummaries(const CUDAPlan &plan, ArrayRef<Fault> faults) {
   });
 }
 
-/// Leaves out kernels with faults that go from sequence to sequence: calls of packed sequences do without them. Returns
-/// whether any was left out.
-static bool leaveOutListed(Module &module, CUDAPlan &plan, ArrayRef<Fault> faults) {
-  bool any = false;
-  for (codegen::InterfaceLaunch &launch : plan.launches) {
-    bool isOther = !launch.listed.empty() && launch.listed != launch.symbol;
-    if (!isOther || none_of(faults, [&](const Fault &fault) { return fault.kernel == launch.listed; }))
-      continue;
-    module.getFunction(launch.listed)->eraseFromParent();
-    launch.listed.clear();
-    any = true;
-  }
-  return any;
+Expected<bool> CUDAKernelMaker::relieve(Made &kernel, ArrayRef<Fault> faults) {
+  if (!leaveOutListed(*kernel.tiles, kernel.plan, faults) && !thinOut(*kernel.tiles, kernel.plan, faults))
+    return false;
+  if (Error error = lower(kernel))
+    return std::move(error);
+  return true;
 }
 
 bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
@@ -515,8 +568,9 @@ bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
 
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   for (Made &kernel : made) {
-    if (leaveOutListed(*kernel.code, kernel.plan, faults))
-      return true;
+    Expected<bool> isRelieved = relieve(kernel, faults);
+    if (!isRelieved || *isRelieved)
+      return isRelieved;
     std::vector<Fault> own;
     for (const Fault &fault : faults)
       if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
@@ -524,9 +578,9 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
           }))
         own.push_back(fault);
     bool isInPhases = kernel.plan.isInPhases(), isSpare = kernel.isStep && made.size() > 1;
-    if (thinOut(*kernel.code, kernel.plan, own) || allowSpills(kernel, own))
+    if (allowSpills(kernel, own))
       return true;
-    bool couldWait = !isInPhases && !isSpare && kernel.pipeline.loadsAhead;
+    bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
     bool staysSlow = kernel.isOfGradient || (pipeline.target.gpu->spilledBytes && !isSpare);
     if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
       continue;
@@ -551,7 +605,7 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
     }
     if (couldWait) {
       listings.notes.push_back("'" + kernel.symbol + "' asks for a chunk only when it comes to it: " + why);
-      kernel.pipeline.loadsAhead = false;
+      kernel.isInTurn = true;
       std::string whyPlain = kernel.plan.whyPlain;
       if (Error error = compile(kernel, CUDAForm::Plain))
         return std::move(error);
@@ -578,15 +632,16 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
 
 /// Whether a gradient's kernel keeps a second CTA on a multiprocessor for a few numbers of a thread, which it stores
 /// elsewhere: among thousands of instructions they cost less than the CTA hides.
-static bool keepsSecondCTA(const Module &module, const Fault &fault) {
+static bool keepsSecondCTA(mlir::ModuleOp tiles, const Fault &fault) {
   constexpr int64_t fewBytes = 32;
-  const Function *function = fault.kernel.empty() ? nullptr : module.getFunction(fault.kernel);
-  return function && fault.spilledBytes && fault.spilledBytes <= fewBytes && function->getFnAttributeAsParsedInteger(crowdAttribute, 1) == 2;
+  auto kernel = fault.kernel.empty() ? tile::KernelOp() : tiles.lookupSymbol<tile::KernelOp>(fault.kernel);
+  return kernel && fault.spilledBytes && fault.spilledBytes <= fewBytes && !kernel.getTeams() &&
+         analysis::getOccupancy(kernel) == 2;
 }
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
-    if (one.isOfGradient && keepsSecondCTA(*one.code, fault))
+    if (one.isOfGradient && keepsSecondCTA(one.tiles.get(), fault))
       return true;
     if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
         one.spilling.contains(fault.kernel))

@@ -485,30 +485,14 @@ Expected<CUDAKernels> compile::planCUDAKernels(chunk::ProgramOp program, const P
   return made;
 }
 
-static Expected<std::unique_ptr<Module>> translate(CUDAKernels &kernels, const PipelineOptions &pipeline,
-                                                   LLVMContext &context) {
-  if (Error error = kernels.lowering->run("tile", "lowered", pipeline))
-    return std::move(error);
-  return kernels.lowering->translate(context, pipeline.target, cudaEffort);
-}
-
 CUDAForm compile::getNext(CUDAForm form) { return form == CUDAForm::Plain ? form : CUDAForm(int(form) + 1); }
 
-Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline,
-                                                              CUDAForm form, LLVMContext &context, CUDAPlan &plan,
-                                                              bool summaries) {
-  Expected<CUDAKernels> made = planCUDAKernels(program, pipeline, form, summaries);
-  if (!made)
-    return made.takeError();
-  plan = made->plan;
-  Expected<std::unique_ptr<Module>> module = translate(*made, pipeline, context);
-  if (module || !made->phases)
-    return module;
-  std::string why = toString(module.takeError());
-  module = compileCUDAKernels(program, pipeline, getNext(plan.form), context, plan, summaries);
-  if (plan.form == CUDAForm::Plain)
-    plan.whyPlain = std::move(why);
-  return module;
+Expected<std::unique_ptr<Module>> compile::compileCUDAKernels(mlir::ModuleOp tiles, const PipelineOptions &pipeline,
+                                                              LLVMContext &context) {
+  ProgramLowering lowering(tiles);
+  if (Error error = lowering.run("tile", "lowered", pipeline))
+    return std::move(error);
+  return lowering.translate(context, pipeline.target, cudaEffort);
 }
 
 /// Whether a smaller chunk may be better than one whose tiles fit: one chain over the chunks then makes the outputs,

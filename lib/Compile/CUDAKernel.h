@@ -63,11 +63,9 @@ struct CUDAKernels {
 llvm::Expected<CUDAKernels> planCUDAKernels(chunk::ProgramOp program, const PipelineOptions &pipeline, CUDAForm form,
                                             bool summaries = true);
 
-/// The same as LLVM IR, optimised. `plan` receives what it asks.
-llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(chunk::ProgramOp program,
-                                                                 const PipelineOptions &pipeline, CUDAForm form,
-                                                                 llvm::LLVMContext &context, CUDAPlan &plan,
-                                                                 bool summaries = true);
+/// Kernels of the stage `tile`, which stay as they are, as LLVM IR, optimised.
+llvm::Expected<std::unique_ptr<llvm::Module>> compileCUDAKernels(mlir::ModuleOp tiles, const PipelineOptions &pipeline,
+                                                                 llvm::LLVMContext &context);
 
 /// The recurrence as the program of the plan `step`, on its own in a module, and the options for it: chunks of one
 /// token, which leave besides the states that they begin with, where the caller has arrays for them.

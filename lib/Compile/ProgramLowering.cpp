@@ -6,15 +6,20 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::compile;
 
-ProgramLowering::ProgramLowering(mlir::Operation *program)
-    : module(mlir::ModuleOp::create(program->getLoc())),
-      handler(program->getContext(), [this](mlir::Diagnostic &diagnostic) {
+ProgramLowering::ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp> own)
+    : module(std::move(own)), handler(module->getContext(), [this](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           (message.empty() ? message : message += "; ") += diagnostic.str();
         return mlir::success();
-      }) {
+      }) {}
+
+ProgramLowering::ProgramLowering(mlir::Operation *program)
+    : ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp>(mlir::ModuleOp::create(program->getLoc()))) {
   mlir::OpBuilder::atBlockEnd(module->getBody()).clone(*program);
 }
+
+ProgramLowering::ProgramLowering(mlir::ModuleOp programs)
+    : ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp>(programs.clone())) {}
 
 Error ProgramLowering::run(StringRef from, StringRef to, const PipelineOptions &pipeline) {
   if (failed(runStages(*module, findStage(from), *findStage(to), pipeline)))

@@ -9,6 +9,8 @@ namespace recur::compile {
 class ProgramLowering {
 public:
   explicit ProgramLowering(mlir::Operation *program);
+  /// Of all programs of a module.
+  explicit ProgramLowering(mlir::ModuleOp programs);
 
   /// Runs the passes from one stage to another. The error is what they said.
   llvm::Error run(llvm::StringRef from, llvm::StringRef to, const PipelineOptions &pipeline);
@@ -19,11 +21,14 @@ public:
                                                           Effort effort);
 
   mlir::ModuleOp getModule() { return *module; }
+  mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
   /// What passes said of the program that could not be run on it; empty where none did.
   const std::string &getMessage() const { return message; }
   std::string print();
 
 private:
+  ProgramLowering(mlir::OwningOpRef<mlir::ModuleOp> module);
+
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string message; // what passes said when one failed
   mlir::ScopedDiagnosticHandler handler;

@@ -128,7 +128,7 @@ static void populateTile(mlir::OpPassManager &passes, const PipelineOptions &opt
 
 static void populateLowered(mlir::OpPassManager &passes, const PipelineOptions &options) {
   if (!options.target.isCPU()) {
-    passes.addPass(createConvertTileToNVVMPass({options.loadsAhead, /*lists=*/true}));
+    passes.addPass(createConvertTileToNVVMPass({/*lists=*/true}));
   } else {
     passes.addPass(createConvertDGPSToLLVMPass({options.symbol}));
     ConvertTileToLLVMPassOptions conversion;

@@ -20,7 +20,6 @@ struct PipelineOptions {
   Plan plan = Plan::Auto;
   std::optional<int64_t> chunk;       // the backend chooses when left out
   Effort effort = Effort::Full;       // of the compiler for the code
-  bool loadsAhead = true;             // a kernel of a GPU has registers for what its next chunk begins with
   bool backward = false;              // kernels of the gradient are made too
   std::vector<std::string> gradients; // of these inputs, params and states alone; none named: of all
   std::string symbol;                 // of the kernel of a module with one program; the program's name if empty

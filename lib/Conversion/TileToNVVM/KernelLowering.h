@@ -44,8 +44,8 @@ struct Dealt {
 class KernelLowering {
 public:
   /// With `fromUnitToUnit` a chain's CTAs go over one head of a packed sequence after another.
-  KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool loadsAhead, bool fromUnitToUnit = false)
-      : kernel(kernel), builder(builder), loadsAhead(loadsAhead), goesFromUnitToUnit(fromUnitToUnit),
+  KernelLowering(tile::KernelOp kernel, mlir::OpBuilder &builder, bool fromUnitToUnit = false)
+      : kernel(kernel), builder(builder), goesFromUnitToUnit(fromUnitToUnit),
         team(builder, kernel.getLoc(), kernel.getThreads().value_or(0), analysis::gpuOf(kernel)),
         chain(analysis::findStateChain(kernel)), carry(analysis::findChannelCarry(kernel)),
         rowPass(analysis::takesRowsApart(kernel) ? analysis::findRowPass(kernel) : std::nullopt),
@@ -250,7 +250,6 @@ private:
 
   tile::KernelOp kernel;
   mlir::OpBuilder &builder;
-  bool loadsAhead; // of a loop over the chunks, into registers
   bool goesFromUnitToUnit;
   TeamCode team;
   std::optional<analysis::StateChain> chain;      // if that is all that the kernel is

@@ -399,7 +399,7 @@ LogicalResult KernelLowering::lowerBody(Block &body, std::vector<Ahead> &ahead, 
 /// The loop over chunks. What the next chunk begins with is on its way while this one is computed.
 LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
   std::vector<Ahead> ahead;
-  if (loadsAhead)
+  if (!kernel.getInTurn())
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/false);
   if (ahead.empty())
     return lowerLoop(op);

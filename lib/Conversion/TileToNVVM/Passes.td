@@ -16,7 +16,7 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
     has one of a list of all that there are. With `lists` a kernel of one CTA makes that list (`NAME_listing`, of the first kernel's
     name), and a kernel whose state goes from chunk to chunk in registers has another beside it, whose CTAs go from one head of a
     sequence to the next (`NAME_listed`). Of a loop over the chunks,
-    what the next iteration begins to load is on its way to registers while this one is computed; what an iteration of a parallel
+    what the next iteration begins to load is on its way to registers while this one is computed, unless the kernel is `in_turn`; what an iteration of a parallel
     loop begins with goes past the registers (`cp.async`), and is waited for where it is needed. Tiles in `registers` are a block
     of each warp, known by name from the op that makes them on.
 
@@ -37,9 +37,7 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
     llvm.func @twice(%words: !llvm.ptr {llvm.align = 8 : i64, llvm.byval = !llvm.array<46 x i64>}) attributes {nvvm.kernel, nvvm.minctasm = 1 : i32, nvvm.reqntid = array<i32: 128, 1, 1>}
     ```
   }];
-  let options = [Option<"loadsAhead", "loads-ahead", "bool", "true",
-                        "registers hold what the next iteration of a loop over the chunks begins with">,
-                 Option<"lists", "lists", "bool", "false",
+  let options = [Option<"lists", "lists", "bool", "false",
                         "a kernel makes the list of the chunks of packed sequences, and chains go from sequence to sequence">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];

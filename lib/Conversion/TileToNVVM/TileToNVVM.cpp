@@ -67,7 +67,7 @@ struct ConvertTileToNVVMPass : recur::conversion::impl::ConvertTileToNVVMPassBas
         return signalPassFailure();
       }
       builder.setInsertionPoint(kernel);
-      if (failed(KernelLowering(kernel, builder, loadsAhead).run()))
+      if (failed(KernelLowering(kernel, builder).run()))
         return signalPassFailure();
     }
     if (lists && !kernels.empty())
@@ -87,7 +87,7 @@ private:
         chunkTokens = findListedChunk(kernel);
       builder.setInsertionPoint(kernel);
       if (!recur::analysis::listsChunks(kernel) &&
-          failed(KernelLowering(kernel, builder, loadsAhead, /*fromUnitToUnit=*/true).run()))
+          failed(KernelLowering(kernel, builder, /*fromUnitToUnit=*/true).run()))
         return signalPassFailure();
     }
     KernelOp first = kernels.front();
@@ -121,7 +121,7 @@ static void addSizes(LLVM::LLVMFuncOp function, KernelOp kernel, OpBuilder &buil
     return;
   }
   function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({threads, 1, 1}));
-  auto neighbours = int32_t(recur::analysis::countNeighbourCTAs(kernel));
+  auto neighbours = int32_t(recur::analysis::getOccupancy(kernel));
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(neighbours));
 }
 

@@ -117,6 +117,20 @@ tile.kernel @k required 1 workspace 0 threads 64 shared 46592 teams 5 {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op has an occupancy of 1 to 32 CTAs, not 33}}
+tile.kernel @k required 1 workspace 0 threads 32 shared 0 occupancy 33 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %tokens: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has an occupancy, which is of a kernel whose CTA is one team}}
+tile.kernel @k required 1 workspace 0 threads 32 shared 128 teams 2 occupancy 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %tokens: i64):
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op has teams that would share their local tiles}}
 tile.kernel @k required 1 workspace 128 threads 64 shared 128 teams 2 {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %n: i64):

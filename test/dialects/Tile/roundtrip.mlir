@@ -109,6 +109,12 @@ tile.kernel @everything required 1 workspace 4096 {
   tile.store %b rows %tokens to %y[%zero] : !rows to !global
 }
 
+// What is decided once registers are counted.
+// CHECK-LABEL: tile.kernel @relieved required 0 workspace 0 threads 128 shared 1024 occupancy 2 in_turn unlisted {
+tile.kernel @relieved required 0 workspace 0 threads 128 shared 1024 occupancy 2 in_turn unlisted {
+^bb0(%x: !tile.tile<?x16xf32, global>, %n: i64):
+}
+
 // Two kernels side by side: the second awaits what the first leaves.
 // CHECK-LABEL: tile.kernel @leaves required 0 workspace 0 threads 128 shared 1024 teams 3 {
 tile.kernel @leaves required 0 workspace 0 threads 128 shared 1024 teams 3 {
