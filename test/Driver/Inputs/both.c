@@ -10,7 +10,7 @@ int main(void) {
   for (one = &gated_delta_net_recurrence; one; one = one->next) {
     printf("%s %s", one->target, one->device == RECUR_CUDA ? "gpu" : "cpu");
     if (one->device == RECUR_CUDA)
-      printf(" %d", (int)one->features & ~RECUR_EXACT_CAPABILITY);
+      printf(" %d", (int)(one->features & ~RECUR_EXACT_CAPABILITY));
     printf("\n");
   }
   memset(&args, 0, sizeof args);
