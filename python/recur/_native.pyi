@@ -55,9 +55,9 @@ class Signature:
         self,
         name: str,
         dims: list[str],
-        inputs: list[tuple[str, bool, tuple[int | str, ...]]],
-        params: list[tuple[str, bool, tuple[int | str, ...]]],
-        states: list[tuple[str, bool, tuple[int | str, ...]]],
+        inputs: list[tuple[str, bool, tuple[int | str, ...], bool]],
+        params: list[tuple[str, bool, tuple[int | str, ...], bool]],
+        states: list[tuple[str, bool, tuple[int | str, ...], bool]],
     ) -> None: ...
     def name_types(self, given: list[str | None], states: list[str | None] | None) -> str: ...
 

@@ -344,7 +344,7 @@ def lambda_of(function):
     "function, message",
     [
         (lambda s, x: s if x > 0 else x, "an 'if', 'while', 'and', 'or' or 'not' asks for the value of a symbol"),
-        (lambda s, x: 0 < x < 1, "choose by recur.where"),
+        (lambda s, x: 0 < x < 1, "an 'if', 'while', 'and', 'or' or 'not' asks for the value of a symbol"),
         (lambda s, x: s if x else x, "an 'if', 'while', 'and', 'or' or 'not' asks for the value of a symbol"),
         (lambda s, x: [y for y in x], "a symbol is not looped over"),
         (lambda s, x: x[:2], "a slice names both of its ends, and no step"),
