@@ -6,6 +6,7 @@
 // had the least in use at once. A tile is in use from the first op that touches it to the last. In the end loads begin
 // as much earlier as there is room.
 #include "Analysis/Crowd.h"
+#include "Analysis/KernelGPU.h"
 #include "Conversion/ChunkToTile/Planner.h"
 #include "Conversion/ChunkToTile/Uses.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -42,7 +43,7 @@ struct Begun {
 
 class RoomOrder {
 public:
-  RoomOrder(Block &chunk, int64_t mostNumbers);
+  RoomOrder(KernelOp kernel, Block &chunk, int64_t mostNumbers);
   /// The best order that was found; none where ops cannot change places.
   std::optional<SmallVector<Operation *>> find();
 
@@ -56,6 +57,7 @@ private:
 
   SmallVector<Node> nodes;
   SmallVector<Room> rooms;
+  const recur::GPUProfile &gpu;
   int64_t mostNumbers;
   bool isStraight = true;
 };
@@ -75,7 +77,8 @@ static bool isAdding(Operation *op, Value tile) {
   return sum && own.hasOneUse() && (sum.getLhs() == own || sum.getRhs() == own);
 }
 
-RoomOrder::RoomOrder(Block &chunk, int64_t mostNumbers) : mostNumbers(mostNumbers) {
+RoomOrder::RoomOrder(KernelOp kernel, Block &chunk, int64_t mostNumbers)
+    : gpu(analysis::gpuOf(kernel)), mostNumbers(mostNumbers) {
   SmallVector<SmallVector<TileUse>> uses;
   llvm::DenseMap<Value, unsigned> numbers;
   for (Operation &op : chunk.without_terminator()) {
@@ -232,7 +235,8 @@ SmallVector<int64_t> RoomOrder::countBytes(ArrayRef<unsigned> order) const {
 void RoomOrder::loadEarly(SmallVectorImpl<unsigned> &order) const {
   constexpr int64_t step = 1024, apart = 4 * step; // tiles do not fill all that lies between others
   int64_t most = *llvm::max_element(countBytes(order)), allowed = most;
-  while (allowed < mostSharedBytes && analysis::countCTAs(allowed + step + apart) == analysis::countCTAs(most + apart))
+  int64_t together = analysis::countCTAs(gpu, most + apart);
+  while (allowed < gpu.sharedBytes && analysis::countCTAs(gpu, allowed + step + apart) == together)
     allowed += step;
   for (size_t from = 0; from < order.size(); ++from) {
     unsigned load = order[from];
@@ -251,7 +255,7 @@ void RoomOrder::loadEarly(SmallVectorImpl<unsigned> &order) const {
 void conversion::orderByRoom(KernelOp kernel, Block &chunk) {
   constexpr int64_t numbersOfThread = 64;
   std::optional<SmallVector<Operation *>> order =
-      RoomOrder(chunk, numbersOfThread * int64_t(*kernel.getThreads())).find();
+      RoomOrder(kernel, chunk, numbersOfThread * int64_t(*kernel.getThreads())).find();
   if (!order)
     return;
   SmallVector<Operation *> numbers, views; // which no thread waits for

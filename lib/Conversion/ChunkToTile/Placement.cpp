@@ -166,7 +166,7 @@ static int64_t searchOrder(SmallVector<Placed> &tiles, Memory memory, int64_t en
   return end;
 }
 
-static int64_t packBest(SmallVector<Placed> &tiles, Memory memory) {
+static int64_t packBest(SmallVector<Placed> &tiles, Memory memory, const GPUProfile &gpu) {
   auto sorted = [&](llvm::function_ref<int64_t(const Placed &)> keyOf) {
     SmallVector<Placed> order = tiles;
     llvm::sort(order, [&](const Placed &a, const Placed &b) {
@@ -183,9 +183,9 @@ static int64_t packBest(SmallVector<Placed> &tiles, Memory memory) {
   tiles = orders[best];
   // Where the places between tiles cost a CTA its room, orders are searched.
   int64_t wanted = ends[best], least = memory == Memory::Shared ? countMostInUse(tiles, memory) : wanted;
-  while (wanted > least && analysis::countCTAs(wanted) == analysis::countCTAs(ends[best]))
+  while (wanted > least && analysis::countCTAs(gpu, wanted) == analysis::countCTAs(gpu, ends[best]))
     wanted -= 128;
-  if (analysis::countCTAs(least) > analysis::countCTAs(ends[best]))
+  if (analysis::countCTAs(gpu, least) > analysis::countCTAs(gpu, ends[best]))
     searchOrder(tiles, memory, ends[best], wanted);
   return pack(tiles, memory);
 }
@@ -229,8 +229,8 @@ static void keepLoaded(KernelOp kernel, SmallVector<Placed> &tiles, int64_t &end
       if (load && load.getTile() == place.tile.getResult() && place.tile.getType().getRank() == 2)
         place.last = last;
   }
-  int64_t with = packBest(kept, Memory::Shared);
   const GPUProfile &gpu = analysis::gpuOf(kernel);
+  int64_t with = packBest(kept, Memory::Shared, gpu);
   if (analysis::countCTAs(gpu, with) < analysis::countCTAs(gpu, end)) {
     pack(tiles, Memory::Shared);
     return;
@@ -250,7 +250,7 @@ static bool mayLieInDeviceMemory(Placed &place) {
 void conversion::placeTiles(KernelOp kernel, int64_t sharedBytes) {
   SmallVector<Placed> tiles = findLifetimes(kernel, countBytes);
   int64_t end;
-  while ((end = packBest(tiles, Memory::Shared)) > sharedBytes) {
+  while ((end = packBest(tiles, Memory::Shared, analysis::gpuOf(kernel))) > sharedBytes) {
     Placed *largest = nullptr;
     for (Placed &place : tiles)
       if (place.tile.getType().getMemory() == Memory::Shared && mayLieInDeviceMemory(place) &&
