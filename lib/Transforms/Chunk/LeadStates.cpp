@@ -67,7 +67,7 @@ private:
 struct LeadStatesPass : recur::chunk::impl::LeadStatesPassBase<LeadStatesPass> {
   void runOnOperation() override {
     for (auto program : llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
-      if (!program.getSummaryOf() && !program.getBackward() && !program.getKeeps())
+      if (!program.getBackward() && !program.getKeeps())
         LeadSplitter(program).split();
   }
 };
@@ -313,6 +313,10 @@ void LeadSplitter::takeStates() {
     state.erase();
   }
   eraseUnused<InputOp, ParamOp, StateOp>(program.getBody().front());
+  if (program.getSummaryOf() && program.getStates().size() < 2) { // the parts that lead are not there any more
+    program.removeSummaryOfAttr();
+    program.removeSummaryKindAttr();
+  }
 }
 
 /// Its chunk has as many tokens as the oldest row is old. So the last two chunks have all rows, however few tokens the

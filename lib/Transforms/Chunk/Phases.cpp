@@ -83,7 +83,7 @@ struct PhasesPass : recur::chunk::impl::PhasesPassBase<PhasesPass> {
       // It has what others leave of whole chunks alone, or has been made for the ends of sequences.
       bool isPhase = program.getInputs().empty() &&
                      llvm::none_of(program.getTaken(), [](TakeOp take) { return areInArray(take.getResult()); });
-      if (program.getSummaryOf() || isPhase || holdsLastTokens(program))
+      if (isPhase || holdsLastTokens(program))
         continue;
       if (program.getBackward())
         sumRanges(program);
@@ -468,8 +468,11 @@ bool PhaseSplitter::isRounded(Value value) {
   });
 }
 
+/// Whether it has the shape of a state, and no rows of tokens.
 static bool isWhole(const llvm::DenseSet<Operation *> &path, Value value) {
   Operation *maker = value.getDefiningOp();
+  if (llvm::any_of(value.getUsers(), llvm::IsaPred<NextOp>)) // whatever the state was before
+    return true;
   return isa<StateOp, AdvanceOp, ReshapeStateOp>(maker) && (isa<StateOp>(maker) || path.contains(maker));
 }
 
@@ -559,7 +562,7 @@ bool PhaseSplitter::split(OpBuilder &builder) {
       continue;
     ProgramOp made = build(builder, phase);
     builder.setInsertionPointAfter(made);
-    if (solvesApart && phase == Chain)
+    if ((solvesApart || program.getSummaryOf()) && phase == Chain)
       separateChains(made);
   }
   return true;

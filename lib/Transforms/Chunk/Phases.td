@@ -152,7 +152,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
     state has its phase. With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how
     they are rounded, where nothing else of the program cancels. Then the other phases are rounded like those of any program,
     but for the states that systems are solved with: what is added to them is a product of keys as they came and of two parts
-    of the scaled ones, and they are left as they are. Each state has a chain of its own, `_chain_` and its name.
+    of the scaled ones, and they are left as they are. Each state has a chain of its own, `_chain_` and its name; so have the
+    parts of a program that summarises a state.
 
     Before:
     ```mlir

@@ -111,6 +111,7 @@ ProgramOp Summarizer::build(OpBuilder &builder) {
   if (firstOther)
     copy->moveBefore(firstOther);
   copy.setName((state.getName() + ".offset").str());
+  copy.removeStoredAttr(); // whatever the caller's states are, summaries are float32
   OpBuilder inside(copy);
   StatePath path(copy);
   std::optional<SideDecay> decay = findScales(path);
