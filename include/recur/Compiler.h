@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. */
-#define RECUR_COMPILER_VERSION 6
+#define RECUR_COMPILER_VERSION 7
 
 typedef struct recur_dim {
   const char *name;
@@ -58,6 +58,7 @@ typedef struct recur_compile_options {
    * as heads; whether initial states are left out; and whether final states are, whose cotangents are zero then. */
   int64_t batch, heads, groups;
   int32_t starts_anew, forgets_final;
+  int32_t summaries; /* not 0: for a GPU, kernels too that recur_summarise and its like call; processors have them */
 } recur_compile_options;
 
 typedef enum recur_compile_status {

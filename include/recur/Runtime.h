@@ -73,6 +73,17 @@ typedef struct recur_array_info {
   int64_t shape[2]; /* of one token, or of one head for params and states */
 } recur_array_info;
 
+/* What becomes of a state by the parts of its summary: the sum of what the map makes of it and of the offset; or one of
+ * these of the offset and of the sum of the state and the map. The soft ones are log(exp(a) + exp(b)) and
+ * -log(exp(-a) + exp(-b)). */
+typedef enum recur_extremum {
+  RECUR_NO_EXTREMUM = 0,
+  RECUR_MAX = 1,
+  RECUR_MIN = 2,
+  RECUR_SOFT_MAX = 3,
+  RECUR_SOFT_MIN = 4
+} recur_extremum;
+
 /* What a segment of tokens makes of one state, as a map that is computed without knowing the state: the kernels `run`,
  * which gives the map's parts, and `apply`, which takes a state from before the segment to after it. */
 typedef struct recur_summary_info {
@@ -89,6 +100,10 @@ typedef struct recur_summary_info {
   int32_t scale_size;  /* not 0: a part before the first, of so many factors that start as ones: they scale the state's
                         * rows or columns, on the side that the matrix is not on */
   int32_t map_is_left; /* not 0: the matrix multiplies the state from the left, and else from the right */
+  int32_t extremum;    /* recur_extremum */
+  /* For a GPU, where the functions above are null: the same as `run`, with its arrays, in launches. States go through
+   * the parts by the recurrence's `compose`. */
+  const struct recur_kernel_info *launches;
 } recur_summary_info;
 
 /* An array of a launch: its number among the arguments (inputs, params, initial states, outputs, final states) and,
@@ -201,7 +216,15 @@ typedef struct recur_gradient_info {
   const recur_kernel_info *states_launches; /* null: `kept` is empty */
   const recur_kernel_info *run_launches;
   const recur_launch_info *sum;
+  const recur_kernel_info *chain_launches; /* null: built without summaries, or as `chain` is */
 } recur_gradient_info;
+
+/* Summaries of parts of sequences on a GPU; on processors they are those of the plan `segment`. */
+typedef struct recur_parts_info {
+  const recur_summary_info *summaries; /* of each state, after those of the states that it needs */
+  const recur_launch_info *compose;    /* products of maps with maps and with states */
+  int32_t summary_count;
+} recur_parts_info;
 
 /* Bits of `recur_recurrence.features`. */
 #define RECUR_FEATURE_AVX2 1u
@@ -242,6 +265,7 @@ typedef struct recur_recurrence {
    * outputs, with the same params, and with those states that do not start as zero, by their names. It makes them as
    * its final states after one token. Calls run it by themselves. Null: all states start as zero. */
   const struct recur_recurrence *start;
+  const recur_parts_info *parts; /* for a GPU; null: built without summaries, or there are none */
 } recur_recurrence;
 
 /* ---- Calls ---- */
@@ -384,8 +408,10 @@ recur_status recur_backward(const recur_recurrence *recurrence, const recur_call
  * come first. Calls backward go the other way with cotangents of states in place of states: from the last summary to
  * the first, and from the last part to the first. Who exchanges summaries, and how, is up to the caller.
  *
- * Summaries and states are dense float32 in the processor's memory: [sequences, H, ...], states as declared. The device
- * is RECUR_CPU. */
+ * Summaries and states are dense float32 in the device's memory: [sequences, H, ...], states as declared. Kernels for
+ * processors have them, those for a GPU where they were built with --summaries. On a GPU the work is put into the
+ * call's stream, as recur_forward does, and the workspace lies in the GPU's memory; of calls backward its states are
+ * float32. */
 typedef struct recur_summary {
   float *maps;    /* [sequences, H, map_size] */
   float *offsets; /* [sequences, H, offset_size]; as many numbers as the state has */
@@ -401,8 +427,8 @@ typedef struct recur_summary_shape {
 } recur_summary_shape;
 
 /* How many summaries the recurrence has: one for each state. Less than 0 where it has none, because a state's update
- * has no such map or because the recurrence was built with another plan alone: recur_message says so, and `recurc
- * explain` says which state it is. */
+ * has no such map or because the recurrence was built with another plan alone, or for a GPU without summaries:
+ * recur_message says so, and `recurc explain` says which state it is. */
 int32_t recur_summary_count(const recur_recurrence *recurrence);
 recur_status recur_describe_summary(const recur_recurrence *recurrence, int32_t summary, recur_summary_shape *shape);
 
@@ -422,8 +448,8 @@ recur_status recur_summarise_backward(const recur_recurrence *recurrence, const 
                                       recur_summary result);
 
 /* One summary for two parts, `first` with the earlier tokens. Products of matrices are summed in double precision, and
- * rounded to float32. Of the call B or sequence_count, H and the threads are used. The result may lie where either of
- * the two lies. `backward` is not 0 for summaries of cotangents. */
+ * rounded to float32. Of the call B or sequence_count, H, the threads and the stream are used. The result may lie where
+ * either of the two lies. `backward` is not 0 for summaries of cotangents. */
 recur_status recur_combine_summaries(const recur_recurrence *recurrence, const recur_call *call, int32_t summary,
                                      int32_t backward, recur_summary first, recur_summary second, recur_summary result);
 

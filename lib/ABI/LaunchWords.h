@@ -91,6 +91,53 @@ enum SumWord {
   sumWords
 };
 
+/// What the launch is given that puts summaries of parts of sequences together. Units, which are heads of sequences,
+/// have matrices of so many rows and columns; an element of the result is at a unit, a row and a column, and so is that
+/// of `add`, each with rows one behind another. Elsewhere strides say where things lie: of a product, left has rows and
+/// the inner side, right the inner side and columns, and scale rows and columns; where each element goes by itself,
+/// left and right have rows alone. Strides are in elements. What is null is not there. Threads share out all elements.
+enum ComposeWord {
+  ComposeOperationWord, // a ComposeOperation
+  ComposeValueWord,     // the bits of a float32
+  ComposeResultWord,
+  ComposeLeftWord,
+  ComposeRightWord,
+  ComposeScaleWord,
+  ComposeAddWord,
+  ComposeUnitsWord, // sizes
+  ComposeRowsWord,
+  ComposeColumnsWord,
+  ComposeInnerWord,
+  ComposeResultUnitWord, // strides over units
+  ComposeLeftUnitWord,
+  ComposeRightUnitWord,
+  ComposeScaleUnitWord,
+  ComposeAddUnitWord,
+  ComposeLeftRowWord,
+  ComposeLeftInnerWord,
+  ComposeRightRowWord,
+  ComposeRightInnerWord,
+  ComposeRightColumnWord,
+  ComposeScaleRowWord,
+  ComposeScaleColumnWord,
+  composeWords
+};
+
+enum ComposeOperation {
+  FillOperation,     // the value
+  IdentityOperation, // the value where row and column are the same, else zero
+  ScaledOperation,   // left * right + add, in which what is null counts for nothing
+  KeptOperation,     // the same, but add alone where left is zero
+  MaxOperation,      // of left + right, and of add
+  MinOperation,
+  SoftMaxOperation,
+  SoftMinOperation,
+  SumOperation,            // left + right
+  ProductOperation,        // scale * (left times right) + add, summed in float32
+  PreciseProductOperation, // the same without scale and add, summed in float64
+  composeOperations
+};
+
 /// A CTA whose launch runs beside another has so many teams at most, though it may have room for more: a fourth made
 /// less of each and the second launch waited, as measured with 128 keys, and with 64, where five have room.
 constexpr int mostTeams = 3;

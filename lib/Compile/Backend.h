@@ -45,6 +45,9 @@ public:
   /// The kernel that adds up what heads and sequences have of gradients, under this name if there is none yet. Nothing
   /// where the runtime adds them up itself.
   virtual std::optional<codegen::InterfaceLaunch> addSums(llvm::StringRef symbol) { return std::nullopt; }
+  /// The kernel that puts summaries of parts of sequences together, under this name if there is none yet. Nothing where
+  /// the summaries are those of the plan `segment`, and the runtime puts them together itself.
+  virtual std::optional<codegen::InterfaceLaunch> addCompositions(llvm::StringRef symbol) { return std::nullopt; }
   /// The objects, with the descriptors of these interfaces, which name the kernels by their symbols. Where the code
   /// made in the end is that of another plan than was measured, the interfaces have its resources afterwards.
   virtual llvm::Expected<std::vector<codegen::ObjectFile>>

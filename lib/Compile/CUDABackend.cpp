@@ -4,6 +4,7 @@
 #include "Codegen/LLVM/MachineCode.h"
 #include "Codegen/LLVM/Translate.h"
 #include "Codegen/NVPTX/Assembler.h"
+#include "Codegen/NVPTX/Compositions.h"
 #include "Codegen/NVPTX/GradientSums.h"
 #include "Compile/Backend.h"
 #include "Compile/CUDAKernel.h"
@@ -31,6 +32,7 @@ public:
   Expected<KernelResources> addStep(dgps::RecurrenceOp recurrence, StringRef symbol) override;
   Expected<KernelResources> addProgram(chunk::ProgramOp program, StringRef symbol) override;
   std::optional<codegen::InterfaceLaunch> addSums(StringRef symbol) override;
+  std::optional<codegen::InterfaceLaunch> addCompositions(StringRef symbol) override;
   Expected<std::vector<ObjectFile>> finish(MutableArrayRef<codegen::KernelInterface> interfaces) override;
 
   /// The image of all kernels. Where the assembler finds fault with a chain that takes summaries of segments, it does
@@ -49,7 +51,7 @@ public:
     bool isStep = false;
     bool isInTurn = false;      // it has no registers for the next chunk's numbers
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
-    bool isOfGradient = false;  // which has no other kernel: a slow one is kept
+    bool isOnly = false;        // of a gradient or a summary, which has no other kernel: a slow one is kept
     bool isSlow = false;        // the assembler finds it at fault in its last plan
     StringSet<> spilling = {};  // launches that keep a few numbers in memory
   };
@@ -80,7 +82,8 @@ private:
   Listings &listings;
   LLVMContext context;
   std::vector<Made> made;
-  std::unique_ptr<Module> sums; // of gradients; null where there are none
+  std::unique_ptr<Module> sums;         // of gradients; null where there are none
+  std::unique_ptr<Module> compositions; // of summaries; the same
 };
 
 class CUDABackend : public Backend {
@@ -457,8 +460,10 @@ Error CUDAKernelMaker::lower(Made &kernel) {
 Error CUDAKernelMaker::compile(Made &kernel, CUDAForm form) {
   std::string whyPlain;
   while (true) {
-    Expected<CUDAKernels> kernels =
-        planCUDAKernels(getProgram(*kernel.source), kernel.pipeline, form, kernel.whyNoSummaries.empty());
+    chunk::ProgramOp program = getProgram(*kernel.source);
+    // What a part makes of a state is not cut into segments.
+    bool summarises = kernel.whyNoSummaries.empty() && !program.getSummaryOf();
+    Expected<CUDAKernels> kernels = planCUDAKernels(program, kernel.pipeline, form, summarises);
     if (!kernels)
       return kernels.takeError();
     kernel.plan = std::move(kernels->plan);
@@ -509,7 +514,7 @@ Expected<KernelResources> CUDAKernelMaker::addProgram(chunk::ProgramOp program, 
   Made kernel;
   kernel.symbol = symbol.str();
   kernel.pipeline = pipeline;
-  kernel.isOfGradient = program.getBackward() || program.getKeeps();
+  kernel.isOnly = program.getBackward() || program.getKeeps() || program.getSummaryOf();
   return add(std::move(module), CUDAForm::AllInChain, std::move(kernel));
 }
 
@@ -517,6 +522,12 @@ std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addSums(StringRef symbo
   if (!sums)
     sums = codegen::makeGradientSums(context, symbol);
   return codegen::InterfaceLaunch{sums->getModuleIdentifier(), codegen::sumThreads, 0};
+}
+
+std::optional<codegen::InterfaceLaunch> CUDAKernelMaker::addCompositions(StringRef symbol) {
+  if (!compositions)
+    compositions = codegen::makeCompositions(context, symbol);
+  return codegen::InterfaceLaunch{compositions->getModuleIdentifier(), codegen::compositionThreads, 0};
 }
 
 Expected<std::string> CUDAKernelMaker::emitAll() {
@@ -528,8 +539,10 @@ Expected<std::string> CUDAKernelMaker::emitAll() {
     else if (Linker::linkModules(*all, std::move(copy)))
       return make_error<InternalError>("the kernels do not link");
   }
-  if (sums) {
-    std::unique_ptr<Module> copy = CloneModule(*sums);
+  for (const std::unique_ptr<Module> *common : {&sums, &compositions}) {
+    if (!*common)
+      continue;
+    std::unique_ptr<Module> copy = CloneModule(**common);
     if (Error error = codegen::optimize(*copy, pipeline.target, cudaEffort))
       return std::move(error);
     if (Linker::linkModules(*all, std::move(copy)))
@@ -581,7 +594,7 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
     if (allowSpills(kernel, own))
       return true;
     bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
-    bool staysSlow = kernel.isOfGradient || (pipeline.target.gpu->spilledBytes && !isSpare);
+    bool staysSlow = kernel.isOnly || (pipeline.target.gpu->spilledBytes && !isSpare);
     if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
       continue;
     std::string why = toString(refuseFaults(own));
@@ -641,7 +654,7 @@ static bool keepsSecondCTA(mlir::ModuleOp tiles, const Fault &fault) {
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
-    if (one.isOfGradient && keepsSecondCTA(one.tiles.get(), fault))
+    if (one.isOnly && keepsSecondCTA(one.tiles.get(), fault))
       return true;
     if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
         one.spilling.contains(fault.kernel))
@@ -701,10 +714,12 @@ void CUDAKernelMaker::complete(codegen::KernelInterface &interface) {
   erase_if(interface.kernels, [](const codegen::InterfaceKernel &kernel) {
     return kernel.plan == RECUR_PLAN_SEGMENT && !isCut(kernel.launches);
   });
+  if (interface.parts)
+    for_each(interface.parts->kernels, completeKernel);
   if (!interface.gradient)
     return;
   for (std::optional<codegen::InterfaceKernel> *kernel :
-       {&interface.gradient->statesLaunches, &interface.gradient->runLaunches})
+       {&interface.gradient->statesLaunches, &interface.gradient->runLaunches, &interface.gradient->chainLaunches})
     if (*kernel)
       completeKernel(**kernel);
 }

@@ -70,7 +70,9 @@ static Expected<std::optional<chunk::Phases>> splitIntoPhases(mlir::ModuleOp mod
     return createStringError("what one of its chains over the chunks leaves to another is cut into parts");
   StringRef name = pipeline.symbol.empty() ? program.getSymName() : StringRef(pipeline.symbol);
   for (chunk::ProgramOp phase : phases) {
-    StringRef suffix = phase.getSymName().drop_front(program.getSymName().size());
+    std::string suffix = phase.getSymName().drop_front(program.getSymName().size()).str();
+    std::replace(suffix.begin(), suffix.end(), '.',
+                 '$'); // a part of a summary has the one in its name, and PTX the other
     phase.setSymName((name + suffix).str());
     phase->moveBefore(program);
   }

@@ -4,6 +4,7 @@
 #include "Compile/KernelPlans.h"
 #include "Compile/Starts.h"
 #include "Support/Errors.h"
+#include "Transforms/Chunk/StatePath.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -151,9 +152,10 @@ static codegen::InterfaceKernel toLaunches(StringRef symbol, int64_t chunk, Kern
   return kernel;
 }
 
-/// The kernels of the gradient on a GPU, which sums what heads and sequences have by a kernel of its own.
-static Error addLaunches(GradientPrograms &programs, const KernelInterface &interface, KernelMaker &maker,
-                         codegen::InterfaceGradient &gradient) {
+/// The kernels of the gradient on a GPU, which sums what heads and sequences have by a kernel of its own. That of the
+/// cotangents of states alone is for summaries.
+static Error addLaunches(GradientPrograms &programs, chunk::ProgramOp chain, const KernelInterface &interface,
+                         KernelMaker &maker, codegen::InterfaceGradient &gradient) {
   std::string run = interface.getSymbol() + "_gradient", states = interface.getSymbol() + "_states";
   Expected<KernelResources> resources = maker.addProgram(programs.gradient, run);
   if (!resources)
@@ -164,6 +166,13 @@ static Error addLaunches(GradientPrograms &programs, const KernelInterface &inte
     if (!resources)
       return resources.takeError();
     gradient.statesLaunches = toLaunches(states, gradient.chunk, std::move(*resources));
+  }
+  if (chain) {
+    std::string symbol = interface.getSymbol() + "_chain";
+    resources = maker.addProgram(chain, symbol);
+    if (!resources)
+      return resources.takeError();
+    gradient.chainLaunches = toLaunches(symbol, gradient.chunk, std::move(*resources));
   }
   gradient.sum = maker.addSums(interface.getSymbol() + "_sums");
   return Error::success();
@@ -196,7 +205,8 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   Expected<GradientPrograms> programs = makeGradientPrograms(recurrence, *completed);
   if (!programs)
     return programs.takeError();
-  Expected<chunk::ProgramOp> chain = makeChainProgram(*programs);
+  bool wantsChain = pipeline.target.isCPU() || pipeline.summaries;
+  Expected<chunk::ProgramOp> chain = wantsChain ? makeChainProgram(*programs) : chunk::ProgramOp();
   if (!chain)
     return chain.takeError();
   codegen::InterfaceGradient gradient;
@@ -206,7 +216,7 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   gradient.chainCost = *chain ? float(estimateCost(*chain) / cost) : 0;
   gradient.forwardCost = float(estimateCost(programs->program) / cost);
   Error error = pipeline.target.isCPU() ? addFunctions(*programs, *chain, interface, maker, gradient)
-                                        : addLaunches(*programs, interface, maker, gradient);
+                                        : addLaunches(*programs, *chain, interface, maker, gradient);
   if (error)
     return error;
   SmallVector<StringRef> states, params;
@@ -232,6 +242,42 @@ static Error addGradient(dgps::RecurrenceOp recurrence, const PipelineOptions &p
   return Error::success();
 }
 
+/// Summaries of parts of sequences, where the target's plans have none of their own. A note says so if there are none.
+static Error addParts(RecurrencePlans &decided, KernelMaker &maker, KernelInterface &interface,
+                      std::vector<std::string> &notes) {
+  std::optional<codegen::InterfaceLaunch> compose = maker.addCompositions(interface.getSymbol() + "_compose");
+  if (!compose)
+    return Error::success();
+  chunk::ProgramOp program = decided.getProgram();
+  std::optional<std::string> obstacle = program.getStates().empty() ? "it has no state" : chunk::findObstacle(program);
+  if (obstacle) {
+    notes.push_back("'" + interface.name + "' has no summaries of parts of a sequence: " + *obstacle);
+    return Error::success();
+  }
+  Expected<SegmentPrograms> programs = makeSegmentPrograms(program);
+  if (!programs)
+    return programs.takeError();
+  for (SegmentProgram &state : programs->states)
+    if (state.facts.mapSide && state.facts.mapIsLeft) {
+      notes.push_back("'" + interface.name + "' has no summaries of parts of a sequence: what a part makes of state '" +
+                      state.summary.getSummaryOf()->str() +
+                      "' multiplies it from the left, for which there are none on a GPU yet");
+      return Error::success();
+    }
+  codegen::InterfaceParts parts;
+  parts.compose = *compose;
+  for (SegmentProgram &state : programs->states) {
+    std::string symbol = interface.getSymbol() + "_summary_" + state.summary.getSummaryOf()->str();
+    Expected<KernelResources> resources = maker.addProgram(state.summary, symbol);
+    if (!resources)
+      return resources.takeError();
+    parts.kernels.push_back(toLaunches(symbol, int64_t(program.getChunk()), std::move(*resources)));
+    parts.summaries.push_back(state.facts);
+  }
+  interface.parts = std::move(parts);
+  return Error::success();
+}
+
 /// The kernels that make what states start as. They need not be fast: there is one token of each sequence.
 static Error addStarts(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline, KernelMaker &maker,
                        KernelInterface &interface, const KernelNames &names) {
@@ -252,8 +298,10 @@ static Error addStarts(dgps::RecurrenceOp recurrence, const PipelineOptions &pip
   kernel.launches = std::move(step->launches);
   own.kernels.push_back(std::move(kernel));
   bool isTrained = pipeline.gradients.empty() || !restrictGradients(starts, pipeline).gradients.empty();
+  PipelineOptions options = restrictGradients(starts, pipeline);
+  options.summaries = false; // they are of one token
   if (pipeline.backward && isTrained && !starts.getParams().empty())
-    if (Error error = addGradient(starts, restrictGradients(starts, pipeline), maker, own))
+    if (Error error = addGradient(starts, options, maker, own))
       return error;
   interface.start.push_back(std::move(own));
   return Error::success();
@@ -282,6 +330,9 @@ static Expected<Kernels> compileForTarget(ArrayRef<dgps::RecurrenceOp> recurrenc
       return std::move(error);
     if (pipeline.backward)
       if (Error error = addGradient(recurrence, completeGradients(recurrence, pipeline), *maker, interface))
+        return std::move(error);
+    if (pipeline.summaries)
+      if (Error error = addParts(*decided, *maker, interface, kernels.notes))
         return std::move(error);
     if (Error error = addStarts(recurrence, pipeline, *maker, interface, names))
       return std::move(error);

@@ -31,6 +31,20 @@ static int64_t countKeptBytes(mlir::Value value) {
   return alignTo(chunk::tensorOf(value).getNumElements() * int64_t(sizeof(float)), 64);
 }
 
+static recur_extremum getRuntimeExtremum(chunk::Extremum extremum) {
+  switch (extremum) {
+  case chunk::Extremum::Max:
+    return RECUR_MAX;
+  case chunk::Extremum::Min:
+    return RECUR_MIN;
+  case chunk::Extremum::SoftMax:
+    return RECUR_SOFT_MAX;
+  case chunk::Extremum::SoftMin:
+    return RECUR_SOFT_MIN;
+  }
+  llvm_unreachable("an extremum");
+}
+
 static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::ProgramOp summary) {
   codegen::InterfaceSummary facts;
   SmallVector<StringRef> names;
@@ -57,6 +71,7 @@ static codegen::InterfaceSummary describe(chunk::ProgramOp program, chunk::Progr
   case SummaryKind::SoftMax:
   case SummaryKind::SoftMin:
     facts.offsetStart = float(chunk::neutralOf(*chunk::extremumOf(*summary.getSummaryKind())));
+    facts.extremum = getRuntimeExtremum(*chunk::extremumOf(*summary.getSummaryKind()));
     break;
   }
   return facts;

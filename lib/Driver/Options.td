@@ -61,6 +61,7 @@ defm engine : Valued<"engine", "NAME", "what runs it: interpreter (default), chu
 def backward : Switch<"backward", "of the gradient: make its kernels too, check it, run it or explain it", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 def backward_of : Joined<["--"], "backward=">, MetaVarName<"LIST">, Group<PlanGroup>, Visibility<[BuildVerb, ExplainVerb, CheckVerb, RunVerb]>,
                   HelpText<"as --backward, of these inputs, params and initial states alone: what only others need is not computed">;
+def summaries : Switch<"summaries", "of parts of sequences, for several GPUs: make their kernels too, as processors have them", PlanGroup, [BuildVerb]>;
 defm plan : Valued<"plan", "NAME", "auto (default), step, chunk, segment, scan or token-loop", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb, RunVerb]>;
 defm chunk : Valued<"chunk", "N", "tokens in a chunk: 16, 32, 64 or 128 (default: by the target)", PlanGroup, [BuildVerb, ExplainVerb, CheckVerb]>;
 

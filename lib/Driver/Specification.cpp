@@ -87,6 +87,7 @@ Expected<PipelineOptions> driver::parsePipelineOptionsOfTargets(const opt::Input
   if (!options)
     return options.takeError();
   options->effort = *effort;
+  options->summaries = args.hasArg(OPT_summaries);
   if (Error error = parseBackward(args, *options))
     return std::move(error);
   return options;

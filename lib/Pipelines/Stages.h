@@ -21,6 +21,7 @@ struct PipelineOptions {
   std::optional<int64_t> chunk;       // the backend chooses when left out
   Effort effort = Effort::Full;       // of the compiler for the code
   bool backward = false;              // kernels of the gradient are made too
+  bool summaries = false;             // of parts of sequences, also where no plan for a target takes them
   std::vector<std::string> gradients; // of these inputs, params and states alone; none named: of all
   std::string symbol;                 // of the kernel of a module with one program; the program's name if empty
 };

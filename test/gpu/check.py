@@ -54,7 +54,8 @@ class Recurrence(ctypes.Structure):
                 ("kernel_count", ctypes.c_int32), ("arrays", ctypes.POINTER(ArrayInfo)),
                 ("kernels", ctypes.POINTER(KernelInfo)), ("name", ctypes.c_char_p), ("target", ctypes.c_char_p),
                 ("compiler", ctypes.c_char_p), ("next", ctypes.c_void_p), ("image", ctypes.c_char_p),
-                ("device", ctypes.c_int32), ("gradient", ctypes.c_void_p), ("start", ctypes.c_void_p)]
+                ("device", ctypes.c_int32), ("gradient", ctypes.c_void_p), ("start", ctypes.c_void_p),
+                ("parts", ctypes.c_void_p)]
 
 
 class Argument(ctypes.Structure):

@@ -1,5 +1,6 @@
 // The descriptor that lies beside the kernels: constant data with the layout of recur_recurrence.
 #include "Codegen/Embed/KernelInterface.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
@@ -28,19 +29,23 @@ static_assert(offsetof(recur_left_info, element_bytes) == 8 && offsetof(recur_le
 static_assert(offsetof(recur_summary_info, needs) == 16 && offsetof(recur_summary_info, need_count) == 24 &&
               offsetof(recur_summary_info, map_side) == 32 && offsetof(recur_summary_info, map_start) == 36 &&
               offsetof(recur_summary_info, apply_cost) == 48 && offsetof(recur_summary_info, scale_size) == 52 &&
-              offsetof(recur_summary_info, map_is_left) == 56 && sizeof(recur_summary_info) == 64);
+              offsetof(recur_summary_info, map_is_left) == 56 && offsetof(recur_summary_info, extremum) == 60 &&
+              offsetof(recur_summary_info, launches) == 64 && sizeof(recur_summary_info) == 72);
+static_assert(offsetof(recur_parts_info, compose) == 8 && offsetof(recur_parts_info, summary_count) == 16 &&
+              sizeof(recur_parts_info) == 24);
 static_assert(offsetof(recur_recurrence, array_count) == 8 && offsetof(recur_recurrence, arrays) == 16 &&
               offsetof(recur_recurrence, kernels) == 24 && offsetof(recur_recurrence, name) == 32 &&
               offsetof(recur_recurrence, compiler) == 48 && offsetof(recur_recurrence, next) == 56 &&
               offsetof(recur_recurrence, image) == 64 && offsetof(recur_recurrence, device) == 72 &&
               offsetof(recur_recurrence, gradient) == 80 && offsetof(recur_recurrence, start) == 88 &&
-              sizeof(recur_recurrence) == 96);
+              offsetof(recur_recurrence, parts) == 96 && sizeof(recur_recurrence) == 104);
 static_assert(offsetof(recur_gradient_info, workspace_bytes) == 16 && offsetof(recur_gradient_info, carried) == 24 &&
               offsetof(recur_gradient_info, kept) == 32 && offsetof(recur_gradient_info, carried_count) == 40 &&
               offsetof(recur_gradient_info, chunk) == 48 && offsetof(recur_gradient_info, without) == 56 &&
               offsetof(recur_gradient_info, chain) == 64 && offsetof(recur_gradient_info, chain_kept_count) == 80 &&
               offsetof(recur_gradient_info, chain_cost) == 88 && offsetof(recur_gradient_info, states_launches) == 96 &&
-              offsetof(recur_gradient_info, sum) == 112 && sizeof(recur_gradient_info) == 120);
+              offsetof(recur_gradient_info, sum) == 112 && offsetof(recur_gradient_info, chain_launches) == 120 &&
+              sizeof(recur_gradient_info) == 128);
 
 uint32_t recur::codegen::getFeatureBit(StringRef feature) {
   return StringSwitch<uint32_t>(feature)
@@ -95,7 +100,8 @@ private:
 
   Constant *null() { return ConstantPointerNull::get(PointerType::getUnqual(context)); }
   Constant *getKernel(StringRef symbol);
-  Constant *makeSummary(const InterfaceSummary &summary);
+  Constant *makeSummary(const InterfaceSummary &summary, const InterfaceKernel *ofGPU);
+  Constant *makeParts(const InterfaceParts &parts);
   Constant *makeSides(ArrayRef<int64_t> shape);
   Constant *makeLaunch(const InterfaceLaunch &launch);
   Constant *makeKernel(const InterfaceKernel &kernel);
@@ -124,14 +130,23 @@ Constant *DescriptorWriter::getKernel(StringRef symbol) {
   return cast<Constant>(module.getOrInsertFunction(symbol, type).getCallee());
 }
 
-Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary) {
+/// On a GPU it has a kernel of launches in place of functions.
+Constant *DescriptorWriter::makeSummary(const InterfaceSummary &summary, const InterfaceKernel *ofGPU) {
   std::vector<Constant *> needs;
   for (int32_t state : summary.needs)
     needs.push_back(int32(state));
-  return makeStruct({getKernel(summary.symbol), getKernel(summary.applySymbol), makeTable(needs), int32(needs.size()),
-                     int32(summary.state), int32(summary.mapSide), float32(summary.mapStart),
-                     float32(summary.offsetStart), float32(summary.cost), float32(summary.applyCost),
-                     int32(summary.scaleSize), int32(summary.mapIsLeft)});
+  return makeStruct({ofGPU ? null() : getKernel(summary.symbol), ofGPU ? null() : getKernel(summary.applySymbol),
+                     makeTable(needs), int32(needs.size()), int32(summary.state), int32(summary.mapSide),
+                     float32(summary.mapStart), float32(summary.offsetStart), float32(summary.cost),
+                     float32(summary.applyCost), int32(summary.scaleSize), int32(summary.mapIsLeft),
+                     int32(summary.extremum), ofGPU ? makeData(makeKernel(*ofGPU)) : null()});
+}
+
+Constant *DescriptorWriter::makeParts(const InterfaceParts &parts) {
+  std::vector<Constant *> summaries;
+  for (auto [summary, kernel] : zip_equal(parts.summaries, parts.kernels))
+    summaries.push_back(makeSummary(summary, &kernel));
+  return makeData(makeStruct({makeTable(summaries), makeData(makeLaunch(parts.compose)), int32(summaries.size())}));
 }
 
 Constant *DescriptorWriter::makeSides(ArrayRef<int64_t> shape) {
@@ -154,7 +169,7 @@ Constant *DescriptorWriter::makeLaunch(const InterfaceLaunch &launch) {
 Constant *DescriptorWriter::makeKernel(const InterfaceKernel &kernel) {
   std::vector<Constant *> summaries, launches, left;
   for (const InterfaceSummary &summary : kernel.summaries)
-    summaries.push_back(makeSummary(summary));
+    summaries.push_back(makeSummary(summary, nullptr));
   for (const InterfaceLaunch &launch : kernel.launches)
     launches.push_back(makeLaunch(launch));
   for (const InterfaceLeft &array : kernel.left)
@@ -177,14 +192,26 @@ Constant *DescriptorWriter::makeGradient(const InterfaceGradient &gradient) {
   auto makeLaunches = [&](const std::optional<InterfaceKernel> &kernel) {
     return kernel ? makeData(makeKernel(*kernel)) : null();
   };
-  return makeData(
-      makeStruct({getFunction(gradient.states), getFunction(gradient.run), int64(gradient.workspaceBytes),
-                  makePlaces(gradient.carried), makePlaces(gradient.kept), int32(gradient.carried.size()),
-                  int32(gradient.kept.size()), int32(gradient.chunk), int32(gradient.without.size()),
-                  makePlaces(gradient.without), getFunction(gradient.chain), makePlaces(gradient.chainKept),
-                  int32(gradient.chainKept.size()), float32(gradient.statesCost), float32(gradient.chainCost),
-                  float32(gradient.forwardCost), makeLaunches(gradient.statesLaunches),
-                  makeLaunches(gradient.runLaunches), gradient.sum ? makeData(makeLaunch(*gradient.sum)) : null()}));
+  return makeData(makeStruct({getFunction(gradient.states),
+                              getFunction(gradient.run),
+                              int64(gradient.workspaceBytes),
+                              makePlaces(gradient.carried),
+                              makePlaces(gradient.kept),
+                              int32(gradient.carried.size()),
+                              int32(gradient.kept.size()),
+                              int32(gradient.chunk),
+                              int32(gradient.without.size()),
+                              makePlaces(gradient.without),
+                              getFunction(gradient.chain),
+                              makePlaces(gradient.chainKept),
+                              int32(gradient.chainKept.size()),
+                              float32(gradient.statesCost),
+                              float32(gradient.chainCost),
+                              float32(gradient.forwardCost),
+                              makeLaunches(gradient.statesLaunches),
+                              makeLaunches(gradient.runLaunches),
+                              gradient.sum ? makeData(makeLaunch(*gradient.sum)) : null(),
+                              makeLaunches(gradient.chainLaunches)}));
 }
 
 Constant *DescriptorWriter::write(const KernelInterface &interface) {
@@ -204,7 +231,8 @@ Constant *DescriptorWriter::write(const KernelInterface &interface) {
   Constant *descriptor = makeStruct(
       {int32(RECUR_ABI_VERSION), int32(features), int32(arrays.size()), int32(kernels.size()), makeTable(arrays),
        makeTable(kernels), makeString(interface.name), makeString(interface.target), makeString(interface.compiler),
-       next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null(), start});
+       next, image, int32(interface.device), interface.gradient ? makeGradient(*interface.gradient) : null(), start,
+       interface.parts ? makeParts(*interface.parts) : null()});
   auto *global = new GlobalVariable(module, descriptor->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage,
                                     descriptor, interface.getDescriptorSymbol());
   if (interface.variant.empty()) // the one that the header is for

@@ -29,8 +29,9 @@ struct InterfaceSummary {
   std::vector<int32_t> needs; // the places of the states that must be known
   int64_t mapSide = 0;        // of a square matrix; 0 where the map is as the state
   float mapStart = 0, offsetStart = 0;
-  int64_t scaleSize = 0;         // of a vector of factors besides; 0 where there is none
-  bool mapIsLeft = false;        // the matrix multiplies the state from the left
+  int64_t scaleSize = 0;  // of a vector of factors besides; 0 where there is none
+  bool mapIsLeft = false; // the matrix multiplies the state from the left
+  recur_extremum extremum = RECUR_NO_EXTREMUM;
   float cost = 0, applyCost = 0; // over a chunk of the recurrence's kernel
 };
 
@@ -84,9 +85,17 @@ struct InterfaceGradient {
   std::vector<int32_t> without; // arrays of the interface whose gradients were left out
   std::vector<int32_t> chainKept;
   float statesCost = 0, chainCost = 0, forwardCost = 0; // over a chunk of `run`
-  // Of a GPU, in place of the symbols; `statesLaunches` is left out where nothing is kept.
-  std::optional<InterfaceKernel> statesLaunches = {}, runLaunches = {};
+  // Of a GPU, in place of the symbols; `statesLaunches` is left out where nothing is kept, `chainLaunches` as `chain`
+  // is and where there are no summaries.
+  std::optional<InterfaceKernel> statesLaunches = {}, runLaunches = {}, chainLaunches = {};
   std::optional<InterfaceLaunch> sum = {};
+};
+
+/// A recur_parts_info: summaries on a GPU, each with its kernel.
+struct InterfaceParts {
+  std::vector<InterfaceSummary> summaries;
+  std::vector<InterfaceKernel> kernels;
+  InterfaceLaunch compose;
 };
 
 struct KernelInterface {
@@ -99,6 +108,7 @@ struct KernelInterface {
   std::vector<InterfaceArray> arrays; // inputs, params, states, outputs, each in the order of declaration
   std::vector<InterfaceKernel> kernels;
   std::optional<InterfaceGradient> gradient;
+  std::optional<InterfaceParts> parts; // of a GPU
   std::string target, triple, cpu;
   recur_device device = RECUR_CPU;
   std::vector<std::string> features;     // of the processor, by LLVM's names

@@ -78,17 +78,16 @@ static json::Array printPlans(const KernelInterface &interface) {
 /// What a part of a sequence makes of states: the float32 numbers of a head that each summary has.
 static json::Array printSummaries(const KernelInterface &interface) {
   json::Array summaries;
-  for (const InterfaceKernel &kernel : interface.kernels)
-    for (const InterfaceSummary &summary : kernel.summaries) {
-      json::Array needs;
-      for (int32_t need : summary.needs)
-        needs.push_back(need);
-      summaries.push_back(json::Object{{"state", getStateName(interface, summary)},
-                                       {"map_size", countMapNumbers(interface, summary)},
-                                       {"offset_size", countStateNumbers(interface, summary)},
-                                       {"dtype", "f32"},
-                                       {"needs", std::move(needs)}});
-    }
+  for (const InterfaceSummary &summary : findSummaries(interface)) {
+    json::Array needs;
+    for (int32_t need : summary.needs)
+      needs.push_back(need);
+    summaries.push_back(json::Object{{"state", getStateName(interface, summary)},
+                                     {"map_size", countMapNumbers(interface, summary)},
+                                     {"offset_size", countStateNumbers(interface, summary)},
+                                     {"dtype", "f32"},
+                                     {"needs", std::move(needs)}});
+  }
   return summaries;
 }
 

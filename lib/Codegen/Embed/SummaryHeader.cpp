@@ -6,11 +6,11 @@ using namespace llvm;
 using namespace recur;
 using namespace recur::codegen;
 
-static const InterfaceKernel *findSummaries(const KernelInterface &interface) {
+ArrayRef<InterfaceSummary> recur::codegen::findSummaries(const KernelInterface &interface) {
   for (const InterfaceKernel &kernel : interface.kernels)
     if (kernel.plan == RECUR_PLAN_SEGMENT && !kernel.summaries.empty())
-      return &kernel;
-  return nullptr;
+      return kernel.summaries;
+  return interface.parts ? ArrayRef(interface.parts->summaries) : ArrayRef<InterfaceSummary>();
 }
 
 int64_t recur::codegen::countMapNumbers(const KernelInterface &interface, const InterfaceSummary &summary) {
@@ -84,16 +84,16 @@ static inline recur_status {0}_apply(const {0}_args *args, int32_t summary, int3
 
 void recur::codegen::printSummaryCalls(raw_ostream &os, const KernelInterface &interface, StringRef name,
                                        bool isBackward) {
-  const InterfaceKernel *kernel = findSummaries(interface);
-  if (!kernel)
+  ArrayRef<InterfaceSummary> summaries = findSummaries(interface);
+  if (summaries.empty())
     return;
   std::string upper = name.upper();
   if (!isBackward) {
     os << "\n/* What a part of a sequence makes of the states, for parts that lie on several machines: see "
           "recur_summary.\n"
           " * The number of each state's summary, and how many floats of a head its map and its offset have. */\n"
-       << "#define " << upper << "_SUMMARIES " << kernel->summaries.size() << "\n";
-    for (auto [i, summary] : enumerate(kernel->summaries)) {
+       << "#define " << upper << "_SUMMARIES " << summaries.size() << "\n";
+    for (auto [i, summary] : enumerate(summaries)) {
       StringRef state = getStateName(interface, summary);
       os << "#define " << upper << "_SUMMARY_" << state << " " << i << "\n"
          << "#define " << upper << "_MAP_SIZE_" << state << " " << countMapNumbers(interface, summary) << "\n"

@@ -222,7 +222,7 @@ bool Unit::isReady(int64_t number) const {
       if (plan.isCarried[i] && plan.level[i] < summary && !isCotangentKnown(i, step.segment))
         return false;
       // What the segment makes of the state's cotangent takes the place of what it makes of the state.
-      if (plan.level[i] == summary && GradientTask::isTropical(plan.getSummary(i)) &&
+      if (plan.level[i] == summary && isExtremum(plan.getSummary(i)) &&
           !(isDone({Step::Summary, i, step.segment}) && isDone({Step::Apply, i, step.segment})))
         return false;
     }

@@ -357,9 +357,6 @@ void GradientTask::apply(const recur_summary_info &summary, GradientTask &next) 
                  next.getStateBefore(head, summary.state), kernels);
 }
 
-/// A running extremum, whose cotangent goes to the tokens that won: the map of a state is none of its cotangent.
-bool GradientTask::isTropical(const recur_summary_info &summary) { return __builtin_isinf(summary.offset_start); }
-
 void GradientTask::chain(const bool *isSought, const bool *isKnown) {
   char *chained = getChained(call, layout, kernels);
   // Sets what is carried: to what is known, or else to `one` for one state.
@@ -393,7 +390,7 @@ void GradientTask::chain(const bool *isSought, const bool *isKnown) {
         take(state, getBackOffset(head, state));
     for (int32_t i = 0; i < call.segmented->summary_count; ++i) {
       const recur_summary_info &summary = call.segmented->summaries[i];
-      if (!isSought[summary.state] || !isTropical(summary))
+      if (!isSought[summary.state] || !isExtremum(summary))
         continue;
       set(head, summary.state);
       runChain(head, chained, /*hasCotangents=*/false);
@@ -462,7 +459,7 @@ void GradientTask::applyBack(const recur_summary_info &summary, GradientTask &be
     char *behind = getCarriedState(head, summary.state), *ahead = before.getCarriedState(head, summary.state);
     char *mapBytes = getMap(head, summary), *offset = getBackOffset(head, summary.state);
     float *map = reinterpret_cast<float *>(mapBytes);
-    if (isTropical(summary)) {
+    if (isExtremum(summary)) {
       const float *from = reinterpret_cast<float *>(behind), *rest = reinterpret_cast<float *>(offset);
       for (int64_t i = 0; i < arguments.initial[summary.state].elements; ++i)
         reinterpret_cast<float *>(ahead)[i] = map[i] == 0 ? rest[i] : map[i] * from[i] + rest[i];

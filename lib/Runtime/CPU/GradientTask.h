@@ -33,8 +33,6 @@ public:
   /// of states whose summaries come later are the final ones. `map` is of an extremum alone, and else null.
   void summariseBack(const recur_summary_info &summary, float *map, float *offset);
 
-  static bool isTropical(const recur_summary_info &summary);
-
 private:
   int64_t getPartTokens(int64_t part) const;
   int64_t getPartBegin(int64_t part) const { return segment.begin + part * partTokens; }

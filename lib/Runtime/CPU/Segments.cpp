@@ -86,13 +86,6 @@ Segment recur::runtime::getSegment(Cut cut, int64_t tokens, int64_t index) {
 // What is kept of segments
 //===----------------------------------------------------------------------===//
 
-const recur_array_info &recur::runtime::getStateInfo(const recur_recurrence *recurrence, int64_t state) {
-  const recur_array_info *info = recurrence->arrays;
-  for (;; ++info)
-    if (info->kind == RECUR_STATE && state-- == 0)
-      return *info;
-}
-
 int64_t recur::runtime::countStateBytes(const Call &call, int64_t state) {
   return countFloatBytes(getStateInfo(call.recurrence, state));
 }
@@ -112,11 +105,6 @@ static int64_t countStatesBytes(const Call &call) {
 }
 
 char *recur::runtime::getSummaryMap(const Call &call, char *record) { return record + countStatesBytes(call); }
-
-int64_t recur::runtime::countMapNumbers(const recur_recurrence *recurrence, const recur_summary_info &summary) {
-  int64_t side = summary.map_side;
-  return side ? side * side + summary.scale_size : countElements(getStateInfo(recurrence, summary.state));
-}
 
 int64_t recur::runtime::countMapBytes(const Call &call, const recur_summary_info &summary) {
   return roundUp(countMapNumbers(call.recurrence, summary) * int64_t(sizeof(float)));

@@ -8,7 +8,7 @@
 // s b chunks, so that it takes as long as a summary does. A sequence of N chunks on m processors then takes the time of
 // N (1 + s) / (m + s) chunks: for one head and s = 1.3 it is 0.7 N with two processors and N / 4 with eight.
 #pragma once
-#include "Runtime/Common/Call.h"
+#include "Runtime/Common/Summaries.h"
 
 namespace recur::runtime {
 
@@ -41,11 +41,6 @@ void resolveSegments(Call &resolved);
 const recur_kernel_info *findSegmentKernel(const recur_recurrence *recurrence);
 /// What a step of the plan waits until other processors have begun with it, over the time of a chunk.
 double estimateWaiting(int64_t chunk, int64_t stateElements);
-
-/// The declaration of a state, by its place among the states.
-const recur_array_info &getStateInfo(const recur_recurrence *recurrence, int64_t state);
-/// The float32 numbers of a summary's map. Right behind a matrix lie the scales, which are counted too.
-int64_t countMapNumbers(const recur_recurrence *recurrence, const recur_summary_info &summary);
 
 /// What is kept of a segment: all states before it, and the parts of the summary that is being computed.
 char *getStateBefore(const Call &call, char *record, int64_t state);

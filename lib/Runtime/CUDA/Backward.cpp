@@ -1,6 +1,7 @@
 // Gradients on a GPU. Of the sequences that go together: forward over all parts but the last, for the states at the
 // start of each; then from the last part to the first, where the states at the start of each of its chunks are found,
 // and the gradient's launches go back over them. What came out for each head and each sequence is summed behind that.
+#include "Runtime/CUDA/ChainSummaries.h"
 #include "Runtime/CUDA/GradientSpace.h"
 #include "Runtime/CUDA/Launch.h"
 #include "Runtime/CUDA/Sums.h"
@@ -14,7 +15,8 @@ namespace {
 /// A call backward of sequences that go together.
 class Backward {
 public:
-  Backward(const Device &device, const Call &resolved);
+  /// With a chain what is wanted is that, and no gradient.
+  Backward(const Device &device, const Call &resolved, const ChainCall *chain = nullptr);
   recur_status run();
 
 private:
@@ -33,6 +35,9 @@ private:
   Argument getStart(int32_t state, int64_t part, Role role) const;
   Argument getKept(int32_t index, Role role) const;
   Argument getCarried(int32_t index, int64_t part, bool isBehind) const;
+  Argument getChained(int32_t state, bool isBehind) const;
+  int32_t findKept(int32_t state) const;
+  bool hasParams() const { return &kernel == gradient.run_launches; }
   Argument getInputGradient(int32_t input) const;
   Argument getCotangent(int32_t output) const;
   int64_t getKeptRow(int64_t token) const { return firstRow + token / resolved.call->kept_interval; }
@@ -40,6 +45,10 @@ private:
   const Device &device;
   const Call &resolved;
   const recur_gradient_info &gradient;
+  const ChainCall *chain;          // null: of all gradients
+  const recur_kernel_info &kernel; // that goes back
+  const int32_t *kept;             // states that it takes
+  int32_t keptCount;
   GradientArguments arguments;
   GradientSpace space;
   char *workspace;
@@ -57,8 +66,11 @@ private:
 
 } // namespace
 
-Backward::Backward(const Device &device, const Call &resolved)
-    : device(device), resolved(resolved), gradient(*resolved.recurrence->gradient), arguments(resolved),
+Backward::Backward(const Device &device, const Call &resolved, const ChainCall *chain)
+    : device(device), resolved(resolved), gradient(*resolved.recurrence->gradient), chain(chain),
+      kernel(chain && gradient.chain_launches ? *gradient.chain_launches : *gradient.run_launches),
+      kept(hasParams() ? gradient.kept : gradient.chain_kept),
+      keptCount(hasParams() ? gradient.kept_count : gradient.chain_kept_count), arguments(resolved),
       space(arrangeGradient(resolved, resolved.keptChunks)), workspace(static_cast<char *>(resolved.call->workspace)),
       arePacked(isPacked(*resolved.call) && !goOneByOne(resolved)), call(*resolved.call) {
   for (int32_t i = 0; i < arguments.inputs; ++i) {
@@ -134,10 +146,18 @@ Argument Backward::getStart(int32_t state, int64_t part, Role role) const {
   return inWorkspace(*initial.info, role, space.starts[state], (part - 1) * count);
 }
 
+/// The place of a state among those that are kept for the gradient.
+int32_t Backward::findKept(int32_t state) const {
+  int32_t place = 0;
+  while (gradient.kept[place] != state)
+    ++place;
+  return place;
+}
+
 /// A state at the start of each chunk of the part.
 Argument Backward::getKept(int32_t index, Role role) const {
-  int32_t state = gradient.kept[index];
-  Argument argument = inWorkspace(*arguments.initial[state].info, role, space.kept[index], 0);
+  int32_t state = kept[index];
+  Argument argument = inWorkspace(*arguments.initial[state].info, role, space.kept[findKept(state)], 0);
   int64_t row = argument.strides[1], chunks = countPartChunks(resolved, tokens), rows = chunks;
   if (hasAllKept(resolved)) {
     argument.data = resolved.arguments[resolved.argumentCount + state].data;
@@ -146,6 +166,19 @@ Argument Backward::getKept(int32_t index, Role role) const {
   }
   argument.strides[0] = arePacked ? row : rows * row;
   argument.spanBytes = chunks * row * argument.elementBytes; // none of no tokens
+  return argument;
+}
+
+/// The cotangent of a state from behind all tokens or before them, where a chain is wanted.
+Argument Backward::getChained(int32_t state, bool isBehind) const {
+  const float *data = state != chain->state ? nullptr : isBehind ? chain->behind : chain->before;
+  if (isBehind && chain->isKnown && chain->isKnown[state])
+    return ofSequences(arguments.finalCotangent[state]);
+  Argument argument = inWorkspace(*arguments.initial[state].info, Role::Initial, 0, first);
+  argument.data = nullptr;
+  if (data)
+    argument.data = reinterpret_cast<char *>(const_cast<float *>(data)) + // which is only read behind the tokens
+                    first * argument.strides[0] * argument.elementBytes;
   return argument;
 }
 
@@ -159,7 +192,8 @@ Argument Backward::getCarried(int32_t index, int64_t part, bool isBehind) const 
     if (isBehind && part + 1 == parts)
       argument.data = nullptr;
   } else if (isBehind ? part + 1 == parts : part == 0) {
-    argument = ofSequences(isBehind ? arguments.finalCotangent[what] : arguments.initialGradient[what]);
+    argument = chain ? getChained(what, isBehind)
+                     : ofSequences(isBehind ? arguments.finalCotangent[what] : arguments.initialGradient[what]);
     argument.role = role;
   } else {
     argument = inWorkspace(*arguments.initial[what].info, role, space.carried[index], 0);
@@ -187,7 +221,7 @@ Argument Backward::getInputGradient(int32_t input) const {
 /// The caller's, or a token's zeros for all tokens.
 Argument Backward::getCotangent(int32_t output) const {
   Argument argument = ofTokens(arguments.outputCotangent[output]);
-  if (argument.data)
+  if (argument.data && (!chain || chain->isKnown))
     return argument;
   argument.data = workspace + space.zeros;
   argument.strides[0] = argument.strides[1] = argument.strides[2] = 0;
@@ -232,8 +266,8 @@ recur_status Backward::runStates(int64_t part, bool keeps) {
   }
   for (int32_t i = 0; i < arguments.states; ++i) {
     Argument kept = {arguments.initial[i].info, Role::KeptOut, nullptr, sizeof(float), 0, {}, {}, 0};
-    for (int32_t j = 0; keeps && j < gradient.kept_count; ++j)
-      if (gradient.kept[j] == i)
+    for (int32_t j = 0; keeps && j < keptCount; ++j)
+      if (this->kept[j] == i)
         kept = getKept(j, Role::KeptOut);
     add(kept);
   }
@@ -241,23 +275,26 @@ recur_status Backward::runStates(int64_t part, bool keeps) {
 }
 
 recur_status Backward::runGradient(int64_t part) {
-  beginPart(part, *gradient.run_launches);
+  beginPart(part, kernel);
   for (int32_t i = 0; i < arguments.inputs; ++i)
     add(ofTokens(arguments.input[i]));
   for (int32_t i = 0; i < arguments.outputs; ++i)
     add(getCotangent(i));
   for (int32_t i = 0; i < arguments.params; ++i)
     add(arguments.param[i]);
-  for (int32_t i = 0; i < gradient.carried_count; ++i)
-    add(getCarried(i, part, /*isBehind=*/true));
-  for (int32_t i = 0; i < arguments.inputs; ++i)
+  auto addCarried = [&](bool isBehind) {
+    for (int32_t i = 0; i < gradient.carried_count; ++i)
+      if (gradient.carried[i] >= 0 || hasParams())
+        add(getCarried(i, part, isBehind));
+  };
+  addCarried(/*isBehind=*/true);
+  for (int32_t i = 0; i < arguments.inputs && hasParams(); ++i)
     if (!isLeftOut(resolved.recurrence, arguments.input[i].info))
       add(getInputGradient(i));
-  for (int32_t i = 0; i < gradient.carried_count; ++i)
-    add(getCarried(i, part, /*isBehind=*/false));
-  for (int32_t i = 0; i < gradient.kept_count; ++i)
+  addCarried(/*isBehind=*/false);
+  for (int32_t i = 0; i < keptCount; ++i)
     add(getKept(i, Role::KeptIn));
-  return launchKernel(device, piece, *gradient.run_launches);
+  return launchKernel(device, piece, kernel);
 }
 
 /// The gradients of shared inputs, which came out for each head.
@@ -292,7 +329,7 @@ recur_status Backward::runTogether(int64_t firstSequence, int64_t sequences) {
     firstRow = arePacked ? 0 : countKeptRows(resolved, first);
     rowsOfSequence = (sequence.tokens + interval - 1) / interval;
   }
-  bool takesStates = gradient.kept_count && !hasAllKept(resolved) && sequence.tokens;
+  bool takesStates = keptCount && !hasAllKept(resolved) && sequence.tokens;
   for (int64_t part = 0; takesStates && needsStates(resolved) && part + 1 < parts; ++part)
     if (recur_status status = runStates(part, /*keeps=*/false))
       return status;
@@ -334,7 +371,7 @@ recur_status Backward::addParams() {
 recur_status Backward::fillZeros() {
   int64_t bytes = 0;
   for (int32_t i = 0; i < arguments.outputs; ++i)
-    if (const Argument &argument = arguments.outputCotangent[i]; !argument.data)
+    if (const Argument &argument = arguments.outputCotangent[i]; !argument.data || (chain && !chain->isKnown))
       bytes = argument.elements * argument.elementBytes > bytes ? argument.elements * argument.elementBytes : bytes;
   return putZeros(device, resolved, workspace + space.zeros, (bytes + 3) / 4);
 }
@@ -352,7 +389,15 @@ recur_status Backward::run() {
           return status;
     }
   }
-  return addParams();
+  return chain ? RECUR_OK : addParams();
+}
+
+bool recur::runtime::isCarried(const recur_recurrence *recurrence, int32_t state) {
+  const recur_gradient_info &gradient = *recurrence->gradient;
+  for (int32_t i = 0; i < gradient.carried_count; ++i)
+    if (gradient.carried[i] == state)
+      return true;
+  return false;
 }
 
 static bool canRun(const recur_recurrence *recurrence) { return cudaDevice.canRun(recurrence); }
@@ -377,6 +422,12 @@ static recur_status execute(const Call &resolved) {
   if (recur_status status = checkMemory(*device.cuda, resolved))
     return status;
   return Backward(device, resolved).run();
+}
+
+recur_status recur::runtime::runChain(const Device &device, const Call &resolved, const ChainCall &chain) {
+  if (recur_status status = checkStates(resolved.recurrence))
+    return status;
+  return Backward(device, resolved, &chain).run();
 }
 
 static recur_status addTo(const Call &resolved, const Argument &gradient, const char *more) {

@@ -76,7 +76,9 @@ GradientSpace recur::runtime::arrangeGradient(const Call &resolved, int64_t kept
   int64_t together = goOneByOne(resolved) ? 1 : resolved.sequences;
   __int128 units = __int128(together) * resolved.heads;
   int64_t states = countLaunchBytes(resolved, gradient.states_launches, space.partTokens),
-          run = countLaunchBytes(resolved, gradient.run_launches, space.partTokens);
+          run = countLaunchBytes(resolved, gradient.run_launches, space.partTokens),
+          chain = countLaunchBytes(resolved, gradient.chain_launches, space.partTokens);
+  run = chain > run ? chain : run;
   space.launches = places.take(states > run ? states : run, 1);
   __int128 chunks =
       __int128(countPartChunks(resolved, space.partTokens)) * (areTogether(resolved) ? 1 : together) * resolved.heads;

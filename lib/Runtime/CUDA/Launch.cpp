@@ -134,22 +134,23 @@ static void plan(Call &resolved) {
     resolved.recordBytes = INT64_MAX;
 }
 
+bool recur::runtime::isOnDevice(const CUDALibrary &cuda, const void *data) {
+  unsigned type = 0;
+  return cuda.getPointerAttribute(&type, memoryTypeAttribute, reinterpret_cast<unsigned long long>(data)) == 0 &&
+         type == deviceMemory;
+}
+
 recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &resolved) {
   const char *name = resolved.recurrence->name;
   if (int64_t units = resolved.sequences * resolved.heads; units > INT32_MAX)
     return fail(RECUR_BAD_SIZE, "%s: %lld heads of sequences are more than a launch takes", name, (long long)units);
-  auto isOnDevice = [&](const void *data) {
-    unsigned type = 0;
-    return cuda.getPointerAttribute(&type, memoryTypeAttribute, reinterpret_cast<unsigned long long>(data)) == 0 &&
-           type == deviceMemory;
-  };
   for (int32_t i = 0; i < resolved.argumentCount + resolved.keptCount; ++i) {
     const Argument &argument = resolved.arguments[i];
-    if (argument.spanBytes && !isOnDevice(argument.data))
+    if (argument.spanBytes && !isOnDevice(cuda, argument.data))
       return fail(RECUR_BAD_POINTER, "%s: the %s '%s' is not memory of a GPU", name, argument.getWord(),
                   argument.info->name);
   }
-  if (countWorkspaceBytes(resolved) && !isOnDevice(resolved.call->workspace))
+  if (countWorkspaceBytes(resolved) && !isOnDevice(cuda, resolved.call->workspace))
     return fail(RECUR_BAD_POINTER, "%s: the workspace is not memory of a GPU", name);
   const int64_t *offsets = resolved.call->device_offsets;
   if (!offsets && resolved.call->sequence_offsets)
@@ -163,7 +164,7 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
                 {"state_indices", resolved.call->state_indices},
                 {"final_indices", resolved.call->final_indices}};
   for (auto [table, data] : tables)
-    if (data && !isOnDevice(data))
+    if (data && !isOnDevice(cuda, data))
       return fail(RECUR_BAD_POINTER, "%s: %s is not memory of a GPU", name, table);
   return RECUR_OK;
 }

@@ -14,6 +14,8 @@ struct Device {
 /// That of the current context.
 recur_status findDevice(const Call &resolved, Device &device);
 
+bool isOnDevice(const CUDALibrary &cuda, const void *data);
+
 /// An error where the call has more heads of sequences than a launch takes, or memory that is not a GPU's.
 recur_status checkMemory(const CUDALibrary &cuda, const Call &resolved);
 

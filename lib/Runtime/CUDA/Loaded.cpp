@@ -101,10 +101,18 @@ recur_status recur_load(const recur_recurrence *recurrence, int32_t device) {
     if (recur_status status = findAll(recurrence->kernels[i]))
       return status;
   if (const recur_gradient_info *gradient = recurrence->gradient) {
-    for (const recur_kernel_info *kernel : {gradient->states_launches, gradient->run_launches})
+    for (const recur_kernel_info *kernel :
+         {gradient->states_launches, gradient->run_launches, gradient->chain_launches})
       if (recur_status status = kernel ? findAll(*kernel) : RECUR_OK)
         return status;
     if (recur_status status = find(gradient->sum, false))
+      return status;
+  }
+  if (const recur_parts_info *parts = recurrence->parts) {
+    for (int32_t i = 0; i < parts->summary_count; ++i)
+      if (recur_status status = findAll(*parts->summaries[i].launches))
+        return status;
+    if (recur_status status = find(parts->compose, false))
       return status;
   }
   return recurrence->start ? recur_load(recurrence->start, device) : RECUR_OK;

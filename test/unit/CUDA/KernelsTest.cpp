@@ -135,6 +135,31 @@ TEST_P(CUDAKernels, OfGradientsAreAssembledWithoutFaults) {
     RecordProperty("note", note);
 }
 
+/// Summaries of parts of sequences, with the chain of the gradient.
+TEST(CUDASummaries, AreAssembledWithoutFaults) {
+  for (auto [name, backward] : {std::pair("gla", true), {"mlstm", false}}) {
+    auto specification = openExample(std::string(RECUR_SOURCE_DIR "/examples/") + name + ".recur", {16, 16});
+    ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+    PipelineOptions pipeline;
+    pipeline.target = *findTarget("sm_90a");
+    pipeline.dataTypes = DataType::BF16;
+    pipeline.summaries = true;
+    pipeline.backward = backward;
+    pipeline.plan = Plan::Step;
+    compile::Listings listings;
+    listings.wantsCubin = true;
+    auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
+    ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+    const codegen::KernelInterface &interface = kernels->interfaces.front();
+    ASSERT_TRUE(interface.parts) << name;
+    EXPECT_EQ(interface.parts->summaries.size(), interface.parts->kernels.size());
+    for (const codegen::InterfaceKernel &kernel : interface.parts->kernels)
+      EXPECT_GE(kernel.launches.size(), 1u);
+    EXPECT_FALSE(interface.parts->compose.symbol.empty());
+    EXPECT_TRUE(kernels->notes.empty()) << name << ": " << llvm::join(kernels->notes, "; ");
+  }
+}
+
 TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
   auto specification = openExample(GetParam().path, GetParam().dims);
   ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());

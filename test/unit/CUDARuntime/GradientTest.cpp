@@ -88,9 +88,10 @@ protected:
   int32_t carried[2] = {0, -1}, kept[1] = {0};
   recur_gradient_info gradient = {nullptr, nullptr, 0,       carried, kept, 2, 1, chunk,         0,
                                   nullptr, nullptr, nullptr, 0,       0,    0, 0, &statesKernel, &runKernel,
-                                  &sum};
-  recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    5,       1,       arrays,     &forwardKernel, "gdn",
-                                 "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, &gradient,      nullptr};
+                                  &sum,    nullptr};
+  recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,         5,         1,       arrays,
+                                 &forwardKernel,    "gdn",      "sm_90a",  "0.1",   nullptr,
+                                 "image",           RECUR_CUDA, &gradient, nullptr, nullptr};
   recur_call call = {};
   recur_argument given[argumentCount] = {};
   int64_t offsets[4] = {0, 100, 100, 300}, onDevice[4];

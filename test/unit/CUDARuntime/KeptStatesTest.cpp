@@ -63,8 +63,9 @@ protected:
   recur_launch_info chunk = {"gdn_chunk", 256, 1000, 0, 0, 0, nullptr, 0, 0, 0, 0, 0, 0, nullptr};
   recur_kernel_info kernels[2] = {{nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr},
                                   {nullptr, 64, 2, RECUR_PLAN_CHUNK, 64, nullptr, 0, 1, &chunk, nullptr, 0, nullptr}};
-  recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,    3,       2,       arrays,     kernels, "gdn",
-                                 "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr, nullptr};
+  recur_recurrence recurrence = {RECUR_ABI_VERSION, 90,         3,        2,       arrays,
+                                 kernels,           "gdn",      "sm_90a", "0.1",   nullptr,
+                                 "image",           RECUR_CUDA, nullptr,  nullptr, nullptr};
   recur_call call = {};
   recur_argument given[arguments] = {};
   int64_t offsets[4] = {0, 3, 3, 7}, onDevice[4];

@@ -75,8 +75,9 @@ protected:
                                  {"gdn_late", 128, 2000, 100, 1, 1, lateArrays, 4, 0, 0, 0, 0, 0, nullptr}};
   recur_left_info left[2] = {{1, 2, 2, {6, 8}}, {64, 4, 0, {0, 0}}};
   recur_kernel_info phasedKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 2, nullptr};
-  recur_recurrence phased = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &phasedKernel, "gdn",
-                             "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,       nullptr};
+  recur_recurrence phased = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,
+                             &phasedKernel,     "gdn",      "sm_90a", "0.1",   nullptr,
+                             "image",           RECUR_CUDA, nullptr,  nullptr, nullptr};
   alignas(64) char larger[200000];
 };
 

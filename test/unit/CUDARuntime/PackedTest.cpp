@@ -50,8 +50,8 @@ protected:
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
   recur_kernel_info kernels[2] = {{nullptr, 0, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 1, &step, nullptr, 0, nullptr},
                                   {nullptr, 0, 8, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, phases, left, 1, &listing}};
-  recur_recurrence both = {RECUR_ABI_VERSION, 90,    4,       2,       arrays,     kernels, "gdn",
-                           "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr, nullptr};
+  recur_recurrence both = {RECUR_ABI_VERSION, 90,      4,          2,       arrays,  kernels, "gdn", "sm_90a", "0.1",
+                           nullptr,           "image", RECUR_CUDA, nullptr, nullptr, nullptr};
   alignas(64) char q[tokens * 2 * 8 * 2], o[tokens * 2 * 6 * 2], states[sequences * 2 * 48 * 4], space[200000];
 };
 

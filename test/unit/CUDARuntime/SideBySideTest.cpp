@@ -29,8 +29,9 @@ protected:
                                      {"gdn_chain", 256, 1000, 0, 2, 0, secondArrays, 2, 0, 1, 0, 0, 0, nullptr}};
   recur_left_info left[1] = {{64, 4, 0, {0, 0}}};
   recur_kernel_info pairKernel = {nullptr, 0, 0, RECUR_PLAN_CHUNK, 64, nullptr, 0, 2, launchPair, left, 1, nullptr};
-  recur_recurrence pair = {RECUR_ABI_VERSION, 90,    4,       1,       arrays,     &pairKernel, "gdn",
-                           "sm_90a",          "0.1", nullptr, "image", RECUR_CUDA, nullptr,     nullptr};
+  recur_recurrence pair = {RECUR_ABI_VERSION, 90,         4,        1,       arrays,
+                           &pairKernel,       "gdn",      "sm_90a", "0.1",   nullptr,
+                           "image",           RECUR_CUDA, nullptr,  nullptr, nullptr};
   alignas(64) char q[640 * 2 * 8 * 2], o[640 * 2 * 6 * 2], larger[100000];
   static constexpr int64_t leftBytes = 2 * 10 * 64 * 4;
 };

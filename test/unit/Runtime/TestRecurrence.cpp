@@ -77,9 +77,9 @@ static const recur_kernel_info kernels[] = {
     {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
     {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 64, nullptr, 0, 0, nullptr, nullptr, 0, nullptr}};
 
-extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,       2,      arrays,
-                                                        kernels,           "attention", "host",  "test", nullptr,
-                                                        nullptr,           RECUR_CPU,   nullptr, nullptr};
+extern const recur_recurrence recur::test::attention = {RECUR_ABI_VERSION, 0,           9,       2,       arrays,
+                                                        kernels,           "attention", "host",  "test",  nullptr,
+                                                        nullptr,           RECUR_CPU,   nullptr, nullptr, nullptr};
 
 static float *getFloats(const recur_array &array) { return static_cast<float *>(array.data); }
 
@@ -116,15 +116,16 @@ static void applyS(const recur_array *arrays, int64_t, void *) { apply(arrays, K
 static void applyN(const recur_array *arrays, int64_t, void *) { apply(arrays, 1); }
 
 static const int32_t needs[] = {0};
-static const recur_summary_info summaries[] = {{summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f, 0, 0},
-                                               {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f, 0, 0}};
+static const recur_summary_info summaries[] = {
+    {summariseS, applyS, nullptr, 0, 0, 0, 1, 0, 0.3f, 0.1f, 0, 0, RECUR_NO_EXTREMUM, nullptr},
+    {summariseN, applyN, needs, 1, 1, 0, 1, 0, 0.1f, 0.1f, 0, 0, RECUR_NO_EXTREMUM, nullptr}};
 static const recur_kernel_info segmentedKernels[] = {
     {runStep, workspaceBytes, 0, RECUR_PLAN_STEP, 0, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
     {runChunk, workspaceBytes, 3, RECUR_PLAN_CHUNK, 4, nullptr, 0, 0, nullptr, nullptr, 0, nullptr},
     {runChunk, workspaceBytes, 0, RECUR_PLAN_SEGMENT, 4, summaries, 2, 0, nullptr, nullptr, 0, nullptr}};
-extern const recur_recurrence recur::test::segmented = {RECUR_ABI_VERSION, 0,           9,       3,      arrays,
-                                                        segmentedKernels,  "attention", "host",  "test", nullptr,
-                                                        nullptr,           RECUR_CPU,   nullptr, nullptr};
+extern const recur_recurrence recur::test::segmented = {RECUR_ABI_VERSION, 0,           9,       3,       arrays,
+                                                        segmentedKernels,  "attention", "host",  "test",  nullptr,
+                                                        nullptr,           RECUR_CPU,   nullptr, nullptr, nullptr};
 
 Problem::Problem(int64_t B, int64_t T, int64_t H, int64_t Hq, int64_t sequences)
     : B(B), T(T), H(H), Hq(Hq), sequences(sequences < 0 ? B : sequences) {

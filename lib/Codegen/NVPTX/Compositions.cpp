@@ -1,0 +1,232 @@
+#include "Codegen/NVPTX/Compositions.h"
+#include "ABI/LaunchWords.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace llvm;
+using namespace recur;
+
+namespace {
+
+class CompositionWriter {
+public:
+  explicit CompositionWriter(Module &module) : module(module), builder(module.getContext()) {}
+  void write(StringRef name);
+
+private:
+  /// The words of the launch, as 64-bit numbers.
+  Value *word(int index) {
+    Type *type = builder.getInt64Ty();
+    return builder.CreateAlignedLoad(type, builder.CreateConstGEP1_64(type, arguments, uint64_t(index)), Align(8));
+  }
+  Value *pointer(int index) { return builder.CreateIntToPtr(word(index), builder.getPtrTy(globalSpace)); }
+  Value *special(Intrinsic::ID id) { return builder.CreateZExt(builder.CreateIntrinsic(id, {}), builder.getInt64Ty()); }
+  Value *number(double value) { return ConstantFP::get(builder.getFloatTy(), value); }
+  BasicBlock *block(StringRef name) { return BasicBlock::Create(module.getContext(), name, function); }
+  /// Sums up places, each of them an index and the word of its stride; the unit's is always there.
+  Value *place(int unitStride, ArrayRef<std::pair<Value *, int>> sides);
+  Value *load(Value *array, Value *index) {
+    return builder.CreateLoad(builder.getFloatTy(), builder.CreateGEP(builder.getFloatTy(), array, index));
+  }
+  /// An element of an array that may be null, and counts as `neutral` then.
+  Value *loadIfThere(int array, Value *index, double neutral);
+  Value *choose(Value *condition, function_ref<Value *()> make, Value *other);
+  Value *makeElementwise(abi::ComposeOperation operation);
+  Value *makeProduct(Type *type);
+  Value *make(abi::ComposeOperation operation);
+  Value *makeElement();
+
+  static constexpr unsigned globalSpace = 1;
+  Module &module;
+  IRBuilder<> builder;
+  Function *function = nullptr;
+  Value *arguments = nullptr;
+  Value *unit = nullptr, *row = nullptr, *column = nullptr, *columns = nullptr; // of what a thread has
+};
+
+} // namespace
+
+Value *CompositionWriter::place(int unitStride, ArrayRef<std::pair<Value *, int>> sides) {
+  Value *sum = builder.CreateMul(unit, word(unitStride));
+  for (auto [index, stride] : sides)
+    sum = builder.CreateAdd(sum, builder.CreateMul(index, word(stride)));
+  return sum;
+}
+
+Value *CompositionWriter::choose(Value *condition, function_ref<Value *()> make, Value *other) {
+  BasicBlock *before = builder.GetInsertBlock(), *own = block("there"), *end = block("chosen");
+  builder.CreateCondBr(condition, own, end);
+  builder.SetInsertPoint(own);
+  Value *made = make();
+  BasicBlock *last = builder.GetInsertBlock();
+  builder.CreateBr(end);
+  builder.SetInsertPoint(end);
+  PHINode *chosen = builder.CreatePHI(other->getType(), 2);
+  chosen->addIncoming(other, before);
+  chosen->addIncoming(made, last);
+  return chosen;
+}
+
+Value *CompositionWriter::loadIfThere(int array, Value *index, double neutral) {
+  Value *data = pointer(array);
+  return choose(builder.CreateIsNotNull(data), [&] { return load(data, index); }, number(neutral));
+}
+
+/// The element of the result, or of `add`, which has its shape.
+static Value *getOwnPlace(IRBuilder<> &builder, Value *unitPlace, Value *row, Value *columns, Value *column) {
+  return builder.CreateAdd(unitPlace, builder.CreateAdd(builder.CreateMul(row, columns), column));
+}
+
+Value *CompositionWriter::makeElementwise(abi::ComposeOperation operation) {
+  Value *left = load(pointer(abi::ComposeLeftWord), place(abi::ComposeLeftUnitWord, {{row, abi::ComposeLeftRowWord}}));
+  bool isProduct = operation == abi::ScaledOperation || operation == abi::KeptOperation;
+  Value *right = loadIfThere(abi::ComposeRightWord, place(abi::ComposeRightUnitWord, {{row, abi::ComposeRightRowWord}}),
+                             isProduct ? 1 : 0);
+  if (operation == abi::SumOperation)
+    return builder.CreateFAdd(left, right);
+  Value *add = loadIfThere(abi::ComposeAddWord,
+                           getOwnPlace(builder, place(abi::ComposeAddUnitWord, {}), row, columns, column), 0);
+  Type *type = builder.getFloatTy();
+  if (isProduct) {
+    Value *sum = builder.CreateIntrinsic(Intrinsic::fma, {type}, {left, right, add});
+    return operation == abi::ScaledOperation ? sum
+                                             : builder.CreateSelect(builder.CreateFCmpOEQ(left, number(0)), add, sum);
+  }
+  Value *moved = builder.CreateFAdd(left, right);
+  auto larger = [&] { return builder.CreateIntrinsic(Intrinsic::maxnum, {type}, {moved, add}); };
+  auto smaller = [&] { return builder.CreateIntrinsic(Intrinsic::minnum, {type}, {moved, add}); };
+  if (operation == abi::MaxOperation)
+    return larger();
+  if (operation == abi::MinOperation)
+    return smaller();
+  // log(exp(a) + exp(b)) is the larger one and log(1 + exp(-|a - b|)). Where one is not bounded it is the other.
+  bool isMax = operation == abi::SoftMaxOperation;
+  Value *extremum = isMax ? larger() : smaller();
+  Value *apart = builder.CreateUnaryIntrinsic(Intrinsic::fabs, builder.CreateFSub(moved, add));
+  constexpr double log2e = 1.4426950408889634, ln2 = 0.6931471805599453;
+  Value *power =
+      builder.CreateIntrinsic(Intrinsic::nvvm_ex2_approx, {type}, {builder.CreateFMul(apart, number(-log2e))});
+  Value *log = builder.CreateFMul(
+      builder.CreateIntrinsic(Intrinsic::nvvm_lg2_approx_f, {}, {builder.CreateFAdd(number(1), power)}), number(ln2));
+  Value *soft = isMax ? builder.CreateFAdd(extremum, log) : builder.CreateFSub(extremum, log);
+  return builder.CreateSelect(builder.CreateFCmpUEQ(apart, number(std::numeric_limits<double>::infinity())), extremum,
+                              soft);
+}
+
+/// A row times a column, summed in the type; of float32 with scale and add.
+Value *CompositionWriter::makeProduct(Type *type) {
+  Value *left = pointer(abi::ComposeLeftWord), *right = pointer(abi::ComposeRightWord);
+  Value *firstLeft = place(abi::ComposeLeftUnitWord, {{row, abi::ComposeLeftRowWord}});
+  Value *firstRight = place(abi::ComposeRightUnitWord, {{column, abi::ComposeRightColumnWord}});
+  Value *leftInner = word(abi::ComposeLeftInnerWord), *rightInner = word(abi::ComposeRightInnerWord),
+        *count = word(abi::ComposeInnerWord);
+  BasicBlock *before = builder.GetInsertBlock(), *test = block("inner"), *body = block("step"), *end = block("summed");
+  builder.CreateBr(test);
+  builder.SetInsertPoint(test);
+  PHINode *step = builder.CreatePHI(builder.getInt64Ty(), 2), *sum = builder.CreatePHI(type, 2);
+  builder.CreateCondBr(builder.CreateICmpSLT(step, count), body, end);
+  builder.SetInsertPoint(body);
+  auto take = [&](Value *array, Value *first, Value *stride) {
+    Value *one = load(array, builder.CreateAdd(first, builder.CreateMul(step, stride)));
+    return type->isFloatTy() ? one : builder.CreateFPExt(one, type);
+  };
+  Value *next = builder.CreateIntrinsic(Intrinsic::fma, {type},
+                                        {take(left, firstLeft, leftInner), take(right, firstRight, rightInner), sum});
+  step->addIncoming(builder.getInt64(0), before);
+  step->addIncoming(builder.CreateAdd(step, builder.getInt64(1)), body);
+  sum->addIncoming(ConstantFP::get(type, 0), before);
+  sum->addIncoming(next, body);
+  builder.CreateBr(test);
+  builder.SetInsertPoint(end);
+  if (!type->isFloatTy())
+    return builder.CreateFPTrunc(sum, builder.getFloatTy());
+  Value *scale = loadIfThere(
+      abi::ComposeScaleWord,
+      place(abi::ComposeScaleUnitWord, {{row, abi::ComposeScaleRowWord}, {column, abi::ComposeScaleColumnWord}}), 1);
+  Value *add = loadIfThere(abi::ComposeAddWord,
+                           getOwnPlace(builder, place(abi::ComposeAddUnitWord, {}), row, columns, column), 0);
+  return builder.CreateIntrinsic(Intrinsic::fma, {type}, {scale, sum, add});
+}
+
+Value *CompositionWriter::make(abi::ComposeOperation operation) {
+  switch (operation) {
+  case abi::FillOperation:
+  case abi::IdentityOperation: {
+    Value *bits = builder.CreateTrunc(word(abi::ComposeValueWord), builder.getInt32Ty());
+    Value *value = builder.CreateBitCast(bits, builder.getFloatTy());
+    return operation == abi::FillOperation ? value
+                                           : builder.CreateSelect(builder.CreateICmpEQ(row, column), value, number(0));
+  }
+  case abi::ProductOperation:
+    return makeProduct(builder.getFloatTy());
+  case abi::PreciseProductOperation:
+    return makeProduct(builder.getDoubleTy());
+  default:
+    return makeElementwise(operation);
+  }
+}
+
+/// What the launch's operation makes at a place.
+Value *CompositionWriter::makeElement() {
+  BasicBlock *unknown = block("operations"), *end = block("made");
+  SwitchInst *choice = builder.CreateSwitch(word(abi::ComposeOperationWord), unknown);
+  SmallVector<std::pair<Value *, BasicBlock *>> made;
+  for (int operation = 0; operation < abi::composeOperations; ++operation) {
+    BasicBlock *own = block("operation");
+    choice->addCase(builder.getInt64(uint64_t(operation)), own);
+    builder.SetInsertPoint(own);
+    Value *value = make(abi::ComposeOperation(operation));
+    made.push_back({value, builder.GetInsertBlock()});
+    builder.CreateBr(end);
+  }
+  builder.SetInsertPoint(unknown);
+  builder.CreateUnreachable();
+  builder.SetInsertPoint(end);
+  PHINode *value = builder.CreatePHI(builder.getFloatTy(), unsigned(made.size()));
+  for (auto [one, own] : made)
+    value->addIncoming(one, own);
+  return value;
+}
+
+void CompositionWriter::write(StringRef name) {
+  Type *type = builder.getInt64Ty();
+  function = Function::Create(FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false),
+                              GlobalValue::ExternalLinkage, name, module);
+  function->setCallingConv(CallingConv::PTX_Kernel);
+  function->addFnAttr("nvvm.reqntid", std::to_string(codegen::compositionThreads));
+  function->addParamAttr(0, Attribute::getWithByValType(module.getContext(), ArrayType::get(type, abi::composeWords)));
+  function->addParamAttr(0, Attribute::getWithAlignment(module.getContext(), Align(8)));
+  arguments = function->getArg(0);
+  builder.SetInsertPoint(block("entry"));
+  columns = word(abi::ComposeColumnsWord);
+  Value *rows = word(abi::ComposeRowsWord), *ofUnit = builder.CreateMul(rows, columns);
+  Value *count = builder.CreateMul(word(abi::ComposeUnitsWord), ofUnit);
+  Value *threads = special(Intrinsic::nvvm_read_ptx_sreg_ntid_x);
+  Value *own = builder.CreateAdd(builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_ctaid_x), threads),
+                                 special(Intrinsic::nvvm_read_ptx_sreg_tid_x));
+  Value *step = builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_nctaid_x), threads);
+  BasicBlock *begin = builder.GetInsertBlock(), *test = block("test"), *give = block("give"), *end = block("end");
+  builder.CreateBr(test);
+  builder.SetInsertPoint(test);
+  PHINode *index = builder.CreatePHI(type, 2);
+  index->addIncoming(own, begin);
+  builder.CreateCondBr(builder.CreateICmpULT(index, count), give, end);
+  builder.SetInsertPoint(give);
+  unit = builder.CreateUDiv(index, ofUnit);
+  Value *rest = builder.CreateURem(index, ofUnit);
+  row = builder.CreateUDiv(rest, columns), column = builder.CreateURem(rest, columns);
+  Value *value = makeElement();
+  Value *to = getOwnPlace(builder, place(abi::ComposeResultUnitWord, {}), row, columns, column);
+  builder.CreateStore(value, builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
+  index->addIncoming(builder.CreateAdd(index, step), builder.GetInsertBlock());
+  builder.CreateBr(test);
+  builder.SetInsertPoint(end);
+  builder.CreateRetVoid();
+}
+
+std::unique_ptr<Module> codegen::makeCompositions(LLVMContext &context, StringRef name) {
+  auto module = std::make_unique<Module>(name, context);
+  CompositionWriter(*module).write(name);
+  return module;
+}
