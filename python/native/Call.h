@@ -94,6 +94,9 @@ public:
   void runBackward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals, nanobind::list gradients,
                    nanobind::list initials, int32_t threads, nanobind::list kept, int64_t keptInterval);
 
+  /// Memory and stream of a GPU for what follows of summaries there; the processor's memory is found as it is needed.
+  void useSpace(uintptr_t workspace, int64_t bytes, uintptr_t stream) { summarySpace = {workspace, bytes, stream}; }
+  int64_t countSummaryBytes(const Kernel &kernel, bool backward) const;
   /// Makes the kernel's summary of a state into float32 arrays of `[sequences, H, ...]`; see recur_summarise. Initial
   /// states are those before the part.
   void summarise(const Kernel &kernel, int32_t summary, nanobind::object maps, nanobind::object offsets);
@@ -154,6 +157,7 @@ private:
   recur_summary readSummary(nanobind::tuple given, const recur_summary_shape &shape, const char *what, bool isWritten,
                             bool hasMaps = true);
   recur_summary_shape describe(const Kernel &kernel, int32_t summary) const;
+  recur_call makeSummaryCall() const;
   std::vector<recur_argument> listForward(const Kernel &kernel, nanobind::list outputs, nanobind::list finals);
   /// The states that are kept: where they lie, and how many tokens are between them; 0 where none are.
   struct Kept {
@@ -165,13 +169,14 @@ private:
                int32_t threads, const Kept &kept) const;
   /// Puts a call with all but its arguments and its workspace into a stream.
   struct Space {
-    uintptr_t workspace;
-    int64_t bytes;
-    uintptr_t stream;
+    uintptr_t workspace = 0;
+    int64_t bytes = 0;
+    uintptr_t stream = 0;
   };
   void performOnGPU(const Kernel &kernel, recur_call &call, const std::vector<recur_argument> &arguments, Space space,
                     bool backward) const;
 
+  Space summarySpace;
   std::vector<recur_argument> bound; // as they were last used forward
   const Kernel *boundKernel = nullptr;
   std::string copiedName; // of an array that was copied

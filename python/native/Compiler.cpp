@@ -47,6 +47,8 @@ struct Options {
         options.chunk = nb::cast<int32_t>(value);
       else if (name == "backward")
         options.backward = nb::cast<bool>(value);
+      else if (name == "summaries")
+        options.summaries = nb::cast<bool>(value);
       else if (name == "quick")
         options.quick = nb::cast<bool>(value);
       else if (name == "seed")

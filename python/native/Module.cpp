@@ -79,6 +79,8 @@ NB_MODULE(_native, module) {
            "threads"_a = 0, "kept"_a = nb::list(), "kept_interval"_a = 0)
       .def("run_backward_on_gpu", &Call::runBackwardOnGPU, "kernel"_a, "outputs"_a, "finals"_a, "gradients"_a,
            "initials"_a, "workspace"_a, "workspace_bytes"_a, "stream"_a)
+      .def("use_space", &Call::useSpace, "workspace"_a, "workspace_bytes"_a, "stream"_a)
+      .def("count_summary_bytes", &Call::countSummaryBytes, "kernel"_a, "backward"_a)
       .def("summarise", &Call::summarise, "kernel"_a, "summary"_a, "maps"_a, "offsets"_a)
       .def("summarise_backward", &Call::summariseBackward, "kernel"_a, "summary"_a, "outputs"_a, "finals"_a,
            "maps"_a.none(), "offsets"_a)

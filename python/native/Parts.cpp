@@ -41,13 +41,34 @@ recur_summary_shape Call::describe(const Kernel &kernel, int32_t summary) const 
   return shape;
 }
 
-/// Runs `compute` with the thread's own workspace.
+recur_call Call::makeSummaryCall() const {
+  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  if (gpu < 0)
+    return call;
+  call.device = RECUR_CUDA;
+  call.workspace = reinterpret_cast<void *>(summarySpace.workspace);
+  call.workspace_bytes = summarySpace.bytes;
+  call.stream = reinterpret_cast<void *>(summarySpace.stream);
+  return call;
+}
+
+int64_t Call::countSummaryBytes(const Kernel &kernel, bool backward) const {
+  recur_call call = makeSummaryCall();
+  call.workspace_bytes = 0;
+  int64_t bytes = recur_summary_workspace_size(&kernel.getRecurrence(), &call, backward);
+  if (bytes < 0)
+    raiseArgument(recur_message());
+  return bytes;
+}
+
+/// Runs `compute`, on a processor with the thread's own workspace.
 template <typename Compute>
 static void perform(const Kernel &kernel, recur_call &call, bool backward, Compute compute) {
   std::string problem;
   {
     nb::gil_scoped_release released;
-    problem = kernel.provideSummarySpace(call, backward);
+    if (call.device == RECUR_CPU)
+      problem = kernel.provideSummarySpace(call, backward);
     if (problem.empty() && compute() != RECUR_OK)
       problem = recur_message();
   }
@@ -60,7 +81,7 @@ void Call::summarise(const Kernel &kernel, int32_t summary, nb::object maps, nb:
   std::vector<recur_argument> arguments;
   listGiven(kernel, arguments);
   arguments.resize(arguments.size() + size_t(kernel.count(RECUR_OUTPUT) + kernel.count(RECUR_STATE)));
-  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_call call = makeSummaryCall();
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   recur_summary result = readSummary(nb::make_tuple(maps, offsetArray), shape, "parts of the summary", true);
@@ -73,7 +94,7 @@ void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list out
   std::vector<recur_argument> arguments = listCotangents(kernel, outputs, finals);
   arguments.resize(arguments.size() +
                    size_t(kernel.count(RECUR_INPUT) + kernel.count(RECUR_PARAM) + kernel.count(RECUR_STATE)));
-  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_call call = makeSummaryCall();
   call.arguments = arguments.data();
   call.argument_count = int64_t(arguments.size());
   recur_summary result =
@@ -85,7 +106,7 @@ void Call::summariseBackward(const Kernel &kernel, int32_t summary, nb::list out
 void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward, nb::tuple first, nb::tuple second,
                             nb::tuple result) {
   recur_summary_shape shape = describe(kernel, summary);
-  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_call call = makeSummaryCall();
   recur_summary one = readSummary(first, shape, "parts of the first summary", false),
                 other = readSummary(second, shape, "parts of the second summary", false),
                 both = readSummary(result, shape, "parts of the result", true,
@@ -98,7 +119,7 @@ void Call::combineSummaries(const Kernel &kernel, int32_t summary, bool backward
 void Call::applySummary(const Kernel &kernel, int32_t summary, bool backward, nb::tuple given, nb::object states,
                         nb::object result) {
   recur_summary_shape shape = describe(kernel, summary);
-  recur_call call = makeCall(RECUR_PLAN_AUTO);
+  recur_call call = makeSummaryCall();
   recur_summary applied = readSummary(given, shape, "parts of the summary", false);
   float *from = readFloats(states, shape.offset_size, "states", false),
         *to = readFloats(result, shape.offset_size, "states of the result", true);

@@ -181,12 +181,16 @@ def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
     return Recurrence(loaded.declaration, None, path, chosen, loaded=loaded)
 
 
+#: What is compiled besides, where it is asked for.
+_FLAGS = ("backward", "summaries")
+
+
 def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Request:
     if not isinstance(recurrence, Recurrence):
         raise ArgumentError(f"a recurrence is compiled, not {recurrence!r}")
-    dims = options.read_dims(recurrence.name, {name: size for name, size in sizes.items() if name not in ("dtype", "backward")})
-    backward = options.read_flag(recurrence.name, "backward", sizes.get("backward", False))
-    return recurrence.request(dims, str(sizes.get("dtype", "float32")), backward)
+    dims = options.read_dims(recurrence.name, {name: size for name, size in sizes.items() if name not in ("dtype", *_FLAGS)})
+    backward, summaries = (options.read_flag(recurrence.name, flag, sizes.get(flag, False)) for flag in _FLAGS)
+    return recurrence.request(dims, str(sizes.get("dtype", "float32")), backward, summaries=summaries)
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
@@ -201,12 +205,19 @@ def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recur
 
 
 def save(
-    recurrence: Recurrence, path: str | os.PathLike[str], *, dtype: str = "float32", backward: bool = False, **dims: int
+    recurrence: Recurrence,
+    path: str | os.PathLike[str],
+    *,
+    dtype: str = "float32",
+    backward: bool = False,
+    summaries: bool = False,
+    **dims: int,
 ) -> None:
-    """Writes a shared object with the kernels for these sizes and types, with ``backward`` of the gradient too: :func:`load`
-    takes it where there is no compiler, and C programs can load it, for it has ``NAME_recurrence`` and the functions of
-    ``recur/Runtime.h``."""
-    kernels.save(_read_sizes(recurrence, {**dims, "dtype": dtype, "backward": backward}), os.fspath(path))
+    """Writes a shared object with the kernels for these sizes and types, with ``backward`` of the gradient too, and with ``summaries``
+    those that calls with ``group=`` need on GPUs: :func:`load` takes it where there is no compiler, and C programs can load it, for
+    it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
+    asked = {**dims, "dtype": dtype, "backward": backward, "summaries": summaries}
+    kernels.save(_read_sizes(recurrence, asked), os.fspath(path))
 
 
 def threads() -> int:

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 import torch
 import torch.distributed as dist
 
-from . import _native, scale, summaries, torch as tensors
+from . import scale, summaries, torch as tensors
 from .errors import ArgumentError, ExchangeError
 from .recurrence import REGISTRY, read_types
+from .summary_calls import PartCall, obtain
 
 if TYPE_CHECKING:
     from .call_options import CallOptions
@@ -134,8 +135,27 @@ class Processes:
             f"({str(error).strip().splitlines()[0]})"
         ) from error
 
+    def find_place(self, device: torch.device) -> torch.device:
+        """Where processes compare what they give: in the processor's memory where the group can exchange that, so that a GPU is not
+        waited for; else on the device of the tensors."""
+        place = torch.device("cpu")
+        return place if self._has_backend(place) else device
+
+    def _has_backend(self, device: torch.device) -> bool:
+        try:
+            self.group._get_backend(device)
+        except RuntimeError:
+            return False
+        return True
+
+    def _goes_by_host(self, tensor: torch.Tensor) -> bool:
+        """Whether a GPU's tensor is exchanged through the processor's memory, since gloo is all there is."""
+        return bool(tensor.is_cuda) and str(self.group._get_backend(tensor.device).name()) == "gloo"
+
     def gather(self, own: torch.Tensor) -> torch.Tensor:
         """The tensors of all processes, `[processes, ...]`."""
+        if self._goes_by_host(own):
+            return self.gather(own.cpu()).to(own.device)
         own = own.contiguous()
         everyone = own.new_empty((self.count, *own.shape))
         try:
@@ -146,6 +166,9 @@ class Processes:
 
     def pass_on(self, own: torch.Tensor, target: int | None, source: int | None) -> torch.Tensor | None:
         """Gives a tensor to one process, and gets another's of the same shape, where there are such."""
+        if self._goes_by_host(own):
+            passed = self.pass_on(own.cpu(), target, source)
+            return None if passed is None else passed.to(own.device)
         own = own.contiguous()
         got = None if source is None else torch.empty_like(own)
         work = []
@@ -162,6 +185,8 @@ class Processes:
 
     def share(self, own: torch.Tensor, given: Sequence[int], got: Sequence[int]) -> torch.Tensor:
         """Gives each process so many rows, in order, and gets so many rows from each."""
+        if self._goes_by_host(own):
+            return self.share(own.cpu(), given, got).to(own.device)
         own = own.contiguous()
         found = own.new_empty((sum(got), *own.shape[1:]))
         try:
@@ -303,13 +328,8 @@ class _Run:
         self.given = list(given)
         self.inputs = len(recurrence.declaration.inputs)
         self.is_dense = not part.is_packed
-        call = tensors.read(recurrence, given, None, None, False)
-        key = call.key
-        self.heads = int(call.heads[0])
-        sizes = recurrence.name_sizes(key[0])
-        obtain = recurrence.obtain_gradient if backward else recurrence.obtain_for
-        loaded = obtain(sizes, key[1])
-        self.kernel, self.output_types = loaded.kernel, loaded.output_types
+        self.loaded, self.heads = obtain(recurrence, given, backward)
+        self.kernel, self.output_types = self.loaded.kernel, self.loaded.output_types
         self.shapes = summaries.list_shapes(recurrence, self.kernel)
         self.state_shapes = [shape for _, kind, _, _, shape in self.kernel.arrays if kind == "state"]
         self.states_before: list[torch.Tensor | None] = []  # of the sequence that begins elsewhere
@@ -333,8 +353,12 @@ class _Run:
     def _units(self) -> int:
         return self.given[0].shape[0] if self.is_dense else 1
 
-    def _call(self, piece: _Piece, initials: Sequence[Any]) -> _native.Call:
-        return tensors.read(self.recurrence, piece.cut(self.given, self.inputs), initials, piece.offsets, False)
+    def _call(self, piece: _Piece, initials: Sequence[Any]) -> PartCall:
+        return PartCall(self.recurrence, self.loaded, piece.cut(self.given, self.inputs), initials, piece.offsets)
+
+    def _call_of_none(self, given: Sequence[Any]) -> PartCall:
+        """A call that says of how many heads summaries are put together."""
+        return PartCall(self.recurrence, self.loaded, given, None, None)
 
     # Forward
 
@@ -395,7 +419,7 @@ class _Run:
                 maps = like.new_zeros((units, heads, shape.map_size), dtype=torch.float32)
                 offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
                 if call:
-                    call.summarise(self.kernel, i, tensors.show(maps), tensors.show(offsets))
+                    call.summarise(i, maps, offsets)
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
@@ -413,12 +437,11 @@ class _Run:
 
     def _walk(self, i: int, ranks: range, maps: torch.Tensor, offsets: torch.Tensor, backward: bool) -> torch.Tensor:
         """The state that the first of the processes knows, taken through what the others make of it."""
-        call = tensors.read(self.recurrence, self._crossing(), None, None, False)
+        call = self._call_of_none(self._crossing())
         first, *others = ranks
         state = offsets[first].clone()
         for rank in others:
-            given = (tensors.show(maps[rank]), tensors.show(offsets[rank]))
-            call.apply_summary(self.kernel, i, backward, given, tensors.show(state), tensors.show(state))
+            call.apply(i, backward, maps[rank], offsets[rank], state, state)
         return state.reshape(*state.shape[:2], *self.state_shapes[self.shapes[i].state])
 
     def _choose_exchange(self, level: Sequence[int]) -> str:
@@ -464,12 +487,11 @@ class _Run:
         if heads == 0:
             return found
         few = [x[:1, :0, :1].expand(heads, 0, 1, *x.shape[3:]) if at < self.inputs else x[:1] for at, x in enumerate(self.given)]
-        call = tensors.read(self.recurrence, few, None, None, False)
+        call = self._call_of_none(few)
         order = range(count - 1, -1, -1) if backward else range(count)
         for number, following in itertools.pairwise(order):
             if self.part.shares[number].is_inside:
-                given = (tensors.show(maps[number]), tensors.show(offsets[number]))
-                call.apply_summary(self.kernel, i, backward, given, tensors.show(found[number]), tensors.show(found[following]))
+                call.apply(i, backward, maps[number], offsets[number], found[number], found[following])
             else:
                 found[following].copy_(offsets[number])
         return found
@@ -482,7 +504,7 @@ class _Run:
         place = self.part.number
         sizes = [buffer.shape[2] for buffer in buffers]
         own = torch.cat(buffers, dim=2)
-        call = tensors.read(self.recurrence, self._crossing(), None, None, False)
+        call = self._call_of_none(self._crossing())
 
         def knows(number: int, reach: int) -> bool:
             """Whether so many parts, of which this is the last that a state goes through, have one that knows its state."""
@@ -505,13 +527,13 @@ class _Run:
                 for i in level:
                     own_maps, own_offsets = next(own_parts), next(own_parts)
                     maps, offsets = next(got_parts), next(got_parts)
-                    mine, theirs = (tensors.show(own_maps), tensors.show(own_offsets)), (tensors.show(maps), tensors.show(offsets))
+                    mine, theirs = (own_maps, own_offsets), (maps, offsets)
                     new_maps, new_offsets = torch.zeros_like(own_maps), torch.empty_like(own_offsets)
                     if is_known:  # its offsets are a state
-                        call.apply_summary(self.kernel, i, backward, mine, tensors.show(offsets), tensors.show(new_offsets))
+                        call.apply(i, backward, *mine, offsets, new_offsets)
                     else:
-                        result = (tensors.show(new_maps), tensors.show(new_offsets))
-                        call.combine_summaries(self.kernel, i, backward, *((mine, theirs) if backward else (theirs, mine)), result)
+                        result = (new_maps, new_offsets)
+                        call.combine(i, backward, *((mine, theirs) if backward else (theirs, mine)), result)
                     joined += [new_maps, new_offsets]
                 own = torch.cat(joined, dim=2)
             reach *= 2
@@ -600,7 +622,7 @@ class _Run:
         units, heads = self._units(), self.heads
         like = self.given[0]
         piece = self._piece(0, 1) if own.is_inside else None
-        outputs = [tensors.show(x) for x in cotangents]
+        outputs = [None if x is None else x.contiguous() for x in cotangents]
         for level in summaries.list_backward_levels(self.shapes):
             buffers = []
             call = self._call(piece, self.states_before) if piece else None
@@ -609,8 +631,7 @@ class _Run:
                 maps = like.new_zeros((units, heads, shape.map_size if shape.has_backward_map else 0), dtype=torch.float32)
                 offsets = like.new_zeros((units, heads, shape.offset_size), dtype=torch.float32)
                 if call:
-                    parts = (tensors.show(maps) if shape.has_backward_map else None, tensors.show(offsets))
-                    call.summarise_backward(self.kernel, i, outputs, [tensors.show(x) for x in after], *parts)
+                    call.summarise_backward(i, outputs, after, maps if shape.has_backward_map else None, offsets)
                 elif known is not None:
                     offsets.copy_(known[shape.state].reshape(offsets.shape))
                 buffers += [maps, offsets]
@@ -746,11 +767,11 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: A
             raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
         prepared = _prepare(recurrence, given, chosen)
         whole, arrays, states, ends = prepared
-        device = arrays[0].device
+        device = processes.find_place(arrays[0].device)
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
         shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
         kernel = repr((is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes))
-        heads = tensors.read(whole, arrays, None, None, False).heads
+        heads = PartCall(whole, None, arrays, None, None).call.heads
         if layout == "zigzag" and arrays[0].shape[1] % 2:
             raise ArgumentError(f"{name}: with layout='zigzag' a process has two parts of as many tokens each, and T is {arrays[0].shape[1]}")
         facts = Facts(arrays[0].shape[0], heads[0], layout, repr(ends), kernel, arrays[0].shape[1])
@@ -808,18 +829,18 @@ def _prepare(
     for tensor in given:
         if not isinstance(tensor, torch.Tensor):
             raise ArgumentError(f"{name}: with group= all inputs and params are PyTorch's tensors, and one is a {type(tensor).__name__}")
-    if given[0].device.type != "cpu":
-        raise ArgumentError(
-            f"{name}: a tensor is on {given[0].device}; sequences are shared out over processes whose tensors are in the processor's memory: "
-            "write .cpu()"
-        )
+        if tensor.device != given[0].device:
+            raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {tensor.device}; a call has all on one device")
+    if given[0].device.type not in ("cpu", "cuda"):
+        raise ArgumentError(f"{name}: a tensor is on {given[0].device}; there are kernels for processors and for NVIDIA's GPUs")
     if chosen.writes:
         raise ArgumentError(f"{name}: with group= results are new tensors: final is True or False, and out is left out")
     if chosen.states_transposed:
         raise ArgumentError(f"{name}: with group= states are as declared; states_transposed is left out")
     whole = recurrence
     if recurrence.declaration.has_implicit_states:
-        whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), None)]
+        target = tensors.find_target(recurrence, given[0])
+        whole = REGISTRY[tensors.complete(recurrence.handle, recurrence.read_dims(given), read_types(given), target)]
     initials = whole.list_initials(chosen.initial)
     states: list[Any] = list(initials or [])
     states += [None] * (len(whole.declaration.states) - len(states))
@@ -833,7 +854,10 @@ def _prepare(
             )
     ends = None
     if chosen.offsets is not None:
-        ends = [int(offset) for offset in torch.as_tensor(chosen.offsets).tolist()]
+        offsets = chosen.offsets
+        if isinstance(offsets, tuple) and len(offsets) == 2 and all(isinstance(part, torch.Tensor) for part in offsets):
+            offsets = offsets[0]  # the second has the same numbers in a GPU's memory
+        ends = [int(offset) for offset in torch.as_tensor(offsets).tolist()]
         if len(ends) < 1 or any(a > b for a, b in itertools.pairwise(ends)):
             raise ArgumentError(f"{name}: the offsets decrease, or there are none")
         if given[0].shape[0] != 1:

@@ -59,6 +59,7 @@ class Request:
     chunk: int
     backward: bool = False
     quick: bool = False
+    summaries: bool = False  #: of parts of sequences, on a GPU too
     gradients: tuple[str, ...] = ()  #: of which inputs, params and states; none named: of all
 
     def to_key(self) -> dict[str, Any]:
@@ -121,6 +122,7 @@ def _compile(request: Request) -> bytes:
         chunk=request.chunk or None,
         backward=request.backward,
         gradients=",".join(request.gradients) or None,
+        summaries=request.summaries,
         quick=request.quick,
         emit="so,manifest",
     ).artifacts
@@ -138,11 +140,17 @@ def _compile(request: Request) -> bytes:
     )
 
 
+def _list_covering(request: Request) -> list[Request]:
+    """The request, and those whose kernels have its own among them."""
+    backward, summaries = (1,) if request.backward else (0, 1), (1,) if request.summaries else (0, 1)
+    return [replace(request, backward=bool(b), summaries=bool(s)) for b in backward for s in summaries]
+
+
 def get(request: Request) -> Loaded:
     """The kernel, compiled where neither this process nor the cache has it. Safe from several threads."""
-    found = _loaded.get(request) or _loaded.get(replace(request, backward=True))  # which has the kernels forward too
-    if found:
-        return found
+    for asked in _list_covering(request):
+        if found := _loaded.get(asked):
+            return found
     with _locks.setdefault(request, threading.Lock()):  # one step under the interpreter's lock
         found = _loaded.get(request)
         if not found:

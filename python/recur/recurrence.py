@@ -296,10 +296,17 @@ class Recurrence:
         return debug.warn_of_copy if debug.copies else None
 
     def request(
-        self, sizes: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
+        self,
+        sizes: Mapping[str, int],
+        dtype: str,
+        backward: bool = False,
+        target: str | None = None,
+        gradients: Sequence[str] = (),
+        summaries: bool = False,
     ) -> kernels.Request:
         """What to compile for these sizes of dims and types (:mod:`recur.dtypes`); with ``backward`` kernels of the gradient too,
-        of all or of what ``gradients`` names. A target takes the place of the recurrence's own."""
+        of all or of what ``gradients`` names, and with ``summaries`` those of parts of sequences on a GPU. A target takes the place
+        of the recurrence's own."""
         if self.source is None:
             raise ArgumentError(f"{self.name}: a saved kernel cannot be compiled for anything else")
         dtype = dtypes.check(self.declaration, dtype)
@@ -326,6 +333,7 @@ class Recurrence:
             self.chunk,
             backward,
             self.quick,
+            summaries and (target or self.target) != "host",  # a processor's kernels have them anyway
             tuple(gradients),
         )
 
@@ -349,10 +357,10 @@ class Recurrence:
         return {name: size for name, size in zip(self._sizes, sizes) if size is not None}
 
     def obtain_gradient(
-        self, known: Mapping[str, int], dtype: str, gradients: Sequence[str] = (), target: str | None = None
+        self, known: Mapping[str, int], dtype: str, gradients: Sequence[str] = (), target: str | None = None, summaries: bool = False
     ) -> kernels.Loaded:
         """The kernel of the gradient, of all or of what is named; raises :class:`recur.NoGradientError` where there is none."""
-        loaded = self.obtain_for(known, dtype, backward=True, target=target, gradients=gradients)
+        loaded = self.obtain_for(known, dtype, backward=True, target=target, gradients=gradients, summaries=summaries)
         if not loaded.kernel.has_gradient:
             raise NoGradientError(f"{self.name}: the saved kernel has no gradient; save it with backward=True")
         return loaded
@@ -387,7 +395,13 @@ class Recurrence:
         return tuple(name for name, is_wanted in zip(names, wanted) if is_wanted)
 
     def obtain_for(
-        self, known: Mapping[str, int], dtype: str, backward: bool = False, target: str | None = None, gradients: Sequence[str] = ()
+        self,
+        known: Mapping[str, int],
+        dtype: str,
+        backward: bool = False,
+        target: str | None = None,
+        gradients: Sequence[str] = (),
+        summaries: bool = False,
     ) -> kernels.Loaded:
         """The kernel for these sizes, which arrays have, and their types."""
         if self._only:
@@ -399,7 +413,7 @@ class Recurrence:
                     raise ArgumentError(f"{self.name}: {name} is {size} in the arrays, but {self._dims[name]} in the saved kernel")
             return self._only
         dims = {name: size for name, size in known.items() if name in self.declaration.dims}
-        return kernels.get(self.request(dims, dtype, backward, target, gradients))
+        return kernels.get(self.request(dims, dtype, backward, target, gradients, summaries))
 
     def __call__(
         self,

@@ -33,17 +33,21 @@ def list_shapes(recurrence: Recurrence, kernel: _native.Kernel) -> list[Shape]:
     found = kernel.summaries
     if found is None:
         raise ArgumentError(
-            f"{recurrence.name}: a sequence of it cannot be shared out: {_find_reason(recurrence)}; give whole sequences, and leave out group="
+            f"{recurrence.name}: a sequence of it cannot be shared out: {_find_reason(recurrence, kernel)}; give whole sequences, and leave out group="
         )
     return [Shape(*facts) for facts in found]
 
 
-def _find_reason(recurrence: Recurrence) -> str:
+def _find_reason(recurrence: Recurrence, kernel: _native.Kernel) -> str:
     """Why there are no summaries: what the plan that is made of them is refused for."""
+    if recurrence.source is None and not kernel.is_for_cpu:
+        return "its saved kernel has no summaries; save it with summaries=True"
     if recurrence.source is not None:
         for plan in recurrence.explain_json(target="host")["kernels"]["plans"]:
             if plan["plan"] == "segment" and not plan["available"]:
                 return str(plan["reason"])
+    if not kernel.is_for_cpu:
+        return "what its tokens make of a state multiplies it from the left, and on a GPU there are no such summaries yet"
     return "what its tokens make of a state is no map that is found without knowing the state"
 
 

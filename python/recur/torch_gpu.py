@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -202,6 +202,27 @@ def _check(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device)
     if not loaded.kernel.is_for_gpu:
         raise ArgumentError(f"{recurrence.name}: a tensor is on {device}, and the saved kernel is for '{recurrence.target}'")
     _prepare(loaded, device.index, recurrence.name)
+
+
+def read(
+    recurrence: Recurrence, given: Sequence[Any], initials: Sequence[Any] | None, offsets: Any, transposed: bool
+) -> tuple[_native.Call, Any]:
+    """A call on the tensors' GPU, and what must stay until its work is in the stream."""
+    with _enter(given[0].device.index):
+        return _read(recurrence, given, initials, offsets, None, transposed)
+
+
+@contextlib.contextmanager
+def enter(recurrence: Recurrence, loaded: kernels.Loaded, device: torch.device) -> Iterator[None]:
+    """Makes a GPU the current one for a while, with the kernels loaded there."""
+    with _enter(device.index):
+        _check(recurrence, loaded, device)
+        yield
+
+
+def get_stream(device: torch.device) -> int:
+    """The address of PyTorch's current stream on a GPU."""
+    return _get_stream(device.index)
 
 
 def run(
