@@ -7,7 +7,8 @@ and as a dry run on the processor, by gloo:
     python bench/python/several.py /tmp/several --device cpu --ranks 1,2,4 --tokens 512 --heads 2 --dim 16 --repeats 1
 
 Each row is a call of some recurrence on so many processes: its time, the time without the exchange (each process's tokens by
-themselves), what was sent, and what `recur.scale` predicts from the time on one process. Efficiency is the time of one process over
+themselves), the time where all-to-all gives each process all tokens of some heads, what was sent, and what `recur.scale` predicts
+from the time on one process. Efficiency is the time of one process over
 that of all and their number. On processors that all processes share, look at the processor seconds: `work` is those of one process
 over those of all together, which is what summaries add.
 """
@@ -27,32 +28,15 @@ import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
 
 import recur
-from recur import scale, summaries
+from parts import as_list, compile_all, draw, fix
+from recur import scale, summaries, summary_calls
 
 NAMES = ["gated_delta_net", "kda", "mamba2", "pgdn"]
 FIELDS = [
-    "recurrence", "direction", "ranks", "tokens", "heads", "dim", "ms", "ms alone", "cpu ms", "sent bytes", "predicted bytes",
+    "recurrence", "direction", "ranks", "tokens", "heads", "dim", "ms", "ms alone", "ms all-to-all", "cpu ms", "sent bytes", "predicted bytes",
     "exchange", "efficiency", "work", "predicted efficiency",
 ]  # fmt: skip
 COLORS = ["#cc2233", "#3366cc", "#118855", "#aa7711"]
-
-
-def draw(recurrence, tokens, heads, dtype, device, seed=0):
-    """Inputs and params, the same on each process: of moderate size, and scalars that are gates never grow."""
-    declared = recurrence.explain_json()
-    random = torch.Generator().manual_seed(seed)
-    arrays = []
-    for kind in ("inputs", "params"):
-        for one in declared[kind]:
-            leading = (1, tokens, heads) if kind == "inputs" else (heads,)
-            array = torch.randn((*leading, *one["shape"]), generator=random) / max(1, *one["shape"], 1) ** 0.5
-            if one["name"][0] in "agfw" or one["name"].startswith(("log", "decay")):
-                array = -0.1 * array.abs()
-            elif not one["shape"]:
-                array = array.sigmoid()
-            is_gate = not one["shape"] or one["name"][0] in "agfw"
-            arrays.append(array.to(device, torch.float32 if is_gate or kind == "params" else dtype))
-    return arrays
 
 
 @contextlib.contextmanager
@@ -102,15 +86,60 @@ def measure(compute, repeats, device):
     return statistics.median(walls[1:] or walls), statistics.median(works[1:] or works)  # the first one loads
 
 
-def call(recurrence, arrays, is_derived, **options):
-    def compute():
-        output = recurrence(*arrays, **options)
+def call(compute, arrays, is_derived):
+    def run():
+        outputs = compute()
         if is_derived:
             for array in arrays:
                 array.grad = None
-            (output if isinstance(output, torch.Tensor) else output[0]).float().sum().backward()
+            torch.autograd.backward(outputs, [torch.ones_like(x) for x in outputs])
 
-    return compute
+    return run
+
+
+class Exchange(torch.autograd.Function):
+    """From each process's tokens of all heads to all tokens of its heads, `[1, T, H, ...]`, and back."""
+
+    @staticmethod
+    def forward(ctx, x, takes_tokens):
+        ctx.takes_tokens = takes_tokens
+        ranks = dist.get_world_size()
+        if takes_tokens:
+            given = torch.stack(x[0].chunk(ranks, dim=1))  # the heads of each process
+            got = torch.empty_like(given)
+            dist.all_to_all_single(got, given)
+            return got.flatten(0, 1)[None]
+        given = torch.stack(x[0].chunk(ranks, dim=0))  # the tokens of each process
+        got = torch.empty_like(given)
+        dist.all_to_all_single(got, given)
+        return torch.cat(got.unbind(0), dim=1)[None]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return Exchange.apply(gradient.contiguous(), not ctx.takes_tokens), None
+
+
+def compute_by_heads(recurrence, arrays, rank, ranks):
+    """The same outputs by all-to-all."""
+    inputs = len(recurrence.declaration.inputs)
+    given = [Exchange.apply(x, True) if i < inputs else x.chunk(ranks)[rank].contiguous() for i, x in enumerate(arrays)]
+    return [Exchange.apply(x, False) for x in as_list(recurrence(*given))]
+
+
+def draw_own(recurrence, tokens, heads, dtype, device, rank, ranks, is_derived):
+    """The tokens of a process, drawn where they are wanted: there may be a million."""
+    first = draw(recurrence, 1, heads, dtype, device)
+    random = torch.Generator(device).manual_seed(rank)
+    own = tokens * (rank + 1) // ranks - tokens * rank // ranks
+    arrays = []
+    for i, x in enumerate(first):
+        if i < len(recurrence.declaration.inputs):
+            shape = (1, own, *x.shape[2:])
+            is_gate, is_gain = bool((x <= 0).all()), x.ndim == 3
+            x = torch.randn(shape, generator=random, device=device, dtype=x.dtype).mul_(max(1, *x.shape[3:], 1) ** -0.5)
+            x = x.abs_().mul_(-0.1) if is_gate else x.sigmoid_() if is_gain else x
+        arrays.append(x.requires_grad_(is_derived))
+    return arrays
 
 
 def cut(recurrence, arrays, rank, ranks, is_derived):
@@ -121,11 +150,9 @@ def cut(recurrence, arrays, rank, ranks, is_derived):
     return [x.contiguous().detach().requires_grad_(is_derived) for x in parts]
 
 
-def check(name, rank, ranks, device, options):
+def check(name, rank, ranks, device, quick):
     """The largest relative error of outputs and gradients against one process, on a small size; None where it has no summaries."""
-    recurrence = getattr(recur.library, name).with_options(**options)
-    free = {dim: 8 for dim, size in recurrence.declaration.dims.items() if size is None}
-    recurrence = recurrence.with_options(dims=free)
+    recurrence = fix(name, CHECKED_DIM[device.type], device, quick, "step" if device.type == "cuda" else "auto")
     whole = [x.requires_grad_() for x in draw(recurrence, 101, 2, torch.float32, device)]
     parts = cut(recurrence, whole, rank, ranks, True)
     try:
@@ -156,41 +183,66 @@ def run(rank, ranks, port, asked, queue):
     if device.type == "cuda":
         torch.cuda.set_device(device)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // ranks) if device.type == "cpu" else 1)
-    backend = "gloo" if device.type == "cpu" else "nccl"
+    backend = "gloo" if device.type == "cpu" else "cpu:gloo,cuda:nccl"
     dist.init_process_group(
         backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=ranks, timeout=datetime.timedelta(seconds=120)
     )
-    options = {"quick": True} if asked.quick else {}
     dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
-    for name in asked.check:
-        error = check(name, rank, ranks, device, options)
+    for name in asked.check if ranks > 1 else ():
+        error = check(name, rank, ranks, device, asked.quick)
         if rank == 0:
             queue.put(("check", name, ranks, error))
     for name in asked.names:
-        recurrence = getattr(recur.library, name).with_options(**options)
-        sizes = {dim: asked.dim for dim, size in recurrence.declaration.dims.items() if size is None}
-        recurrence = recurrence.with_options(dims=sizes)
-        for tokens in asked.tokens:
-            for heads in asked.heads:
-                arrays = draw(recurrence, tokens, heads, dtype, device)
-                for direction in ("forward", "with gradients"):
-                    is_derived = direction != "forward"
-                    own = cut(recurrence, arrays, rank, ranks, is_derived)
+        recurrence = fix(name, asked.dim, device, asked.quick)
+        for heads in asked.heads:
+            for direction in ("forward", "with gradients"):
+                for tokens in sorted(asked.tokens):
                     row = {"recurrence": name, "direction": direction, "ranks": ranks, "tokens": tokens, "heads": heads, "dim": asked.dim}
-                    sent = [0]
-                    with counting(sent):
-                        call(recurrence, own, is_derived, group=True)()
-                    wall, work = measure(call(recurrence, own, is_derived, group=True), asked.repeats, device)
-                    alone, _ = measure(call(recurrence, own, is_derived), asked.repeats, device)
-                    most = torch.tensor([float(sent[0])], device=device)
-                    dist.all_reduce(most, dist.ReduceOp.MAX)
-                    kernel = recurrence.obtain_for(sizes, "float32").kernel
-                    shapes = summaries.list_shapes(recurrence, kernel)
-                    row |= {"ms": 1e3 * wall, "ms alone": 1e3 * alone, "cpu ms": 1e3 * work, "sent bytes": int(most)}
-                    row |= predict_bytes(shapes, ranks, heads, is_derived)
+                    arrays = tokens * heads * asked.dim * ARRAYS[direction] * dtype.itemsize / ranks
+                    if device.type == "cuda" and arrays > torch.cuda.get_device_properties(device).total_memory:
+                        note(rank, queue, row, "does not fit")
+                        continue
+                    own = draw_own(recurrence, tokens, heads, dtype, device, rank, ranks, direction != "forward")
+                    row |= time_row(recurrence, own, rank, ranks, heads, direction != "forward", asked.repeats, device)
                     if rank == 0:
                         queue.put(("time", row))
+                        print(", ".join(f"{x:.4g}" if isinstance(x, float) else str(x) for x in row.values()), flush=True)
+                    del own
+                    if device.type == "cuda":
+                        torch.cuda.empty_cache()
+                    if row["ms"] * 4 > 1e3 * asked.most_seconds:  # a larger size takes longer
+                        break
     dist.destroy_process_group()
+
+
+#: How many arrays as large as the keys a call has at the same time, of its own and in its workspace.
+ARRAYS = {"forward": 7, "with gradients": 14}
+#: Each dim that a recurrence leaves open, where results are compared.
+CHECKED_DIM = {"cpu": 8, "cuda": 16}
+
+
+def note(rank, queue, row, what):
+    if rank == 0:
+        queue.put(("note", ", ".join(str(x) for x in row.values()), what))
+
+
+def time_row(recurrence, own, rank, ranks, heads, is_derived, repeats, device):
+    """The times of one call on all processes, and what each sends."""
+    shared = call(lambda: as_list(recurrence(*own, group=True)), own, is_derived)
+    sent = [0]
+    with counting(sent):
+        shared()
+    wall, work = measure(shared, repeats, device)
+    alone, _ = measure(call(lambda: as_list(recurrence(*own)), own, is_derived), repeats, device)
+    has_heads = ranks > 1 and heads % ranks == 0
+    by_heads = call(lambda: compute_by_heads(recurrence, own, rank, ranks), own, is_derived)
+    by_heads_wall = measure(by_heads, repeats, device)[0] if has_heads else alone if ranks == 1 else float("nan")
+    most = torch.tensor([float(sent[0])], device=device)
+    dist.all_reduce(most, dist.ReduceOp.MAX)
+    loaded, _ = summary_calls.obtain(recurrence, own, is_derived)
+    shapes = summaries.list_shapes(recurrence, loaded.kernel)
+    row = {"ms": 1e3 * wall, "ms alone": 1e3 * alone, "ms all-to-all": 1e3 * by_heads_wall, "cpu ms": 1e3 * work, "sent bytes": int(most)}
+    return row | predict_bytes(shapes, ranks, heads, is_derived)
 
 
 def predict_bytes(shapes, ranks, heads, is_derived):
@@ -267,14 +319,25 @@ def main():
     parser.add_argument("--tokens", type=split, default=[32768, 131072, 1048576])
     parser.add_argument("--heads", type=split, default=[32, 64])
     parser.add_argument("--dim", type=int, default=128, help="each dim that a recurrence leaves open")
-    parser.add_argument("--names", type=words, default=NAMES)
+    parser.add_argument("--names", type=words, default=list(NAMES))
     parser.add_argument("--check", type=words, default=None, help="recurrences to hold against one process; all, where left out")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--compile-seconds", type=float, default=240, help="after which nothing more is compiled for a GPU")
+    parser.add_argument("--most-seconds", type=float, default=20, help="no size whose calls would take longer")
     parser.add_argument("--quick", action="store_true", help="compile in less time, to slower kernels")
     asked = parser.parse_args()
     if asked.check is None:
         asked.check = [name for name in dir(recur.library) if not name.startswith("_")]
     there = torch.cuda.device_count() if asked.device == "cuda" else max(asked.ranks)
+    if asked.device == "cuda":
+        begin = time.perf_counter()
+        jobs = [(name, asked.dim, torch.bfloat16, "auto") for name in asked.names]
+        jobs += [(name, CHECKED_DIM["cuda"], torch.float32, "step") for name in asked.check]
+        for job, problem in compile_all(jobs, asked.compile_seconds):
+            if problem:
+                print(problem, flush=True)
+                (asked.check if job[3] == "step" else asked.names).remove(job[0])
+        print(f"compiled in {time.perf_counter() - begin:.0f} s", flush=True)
     rows, fails = [], 0
     for ranks in asked.ranks:
         if ranks > there:
@@ -294,10 +357,12 @@ def main():
             kind, *what = queue.get()
             if kind == "time":
                 rows.append(what[0])
+            elif kind == "note":
+                print(": ".join(what))
             else:
                 name, count, error = what
                 fails += error is not None and not error <= 1e-4
-                print(f"{name} on {count}: " + ("no summaries" if error is None else f"{error:.1e}"))
+                print(f"{name} on {count}: " + ("no summaries" if error is None else f"{error:.1e}"), flush=True)
     complete(rows, asked.device)
     base = pathlib.Path(asked.base)
     with base.with_suffix(".csv").open("w", newline="") as file:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 #: Up to so many bytes that a process would get of all others, what counts is how often it waits.
 _FEW_BYTES = 1 << 20
 
-#: What making summaries adds to a call, as a part of it: supposed, as a bound that kernels of summaries must keep.
-SUMMARY_SHARE = 0.12
+#: What parts take more than the whole, with their summaries and their own launches: forward, and with gradients, of gated_delta_net
+#: in parts of 8,192 tokens of 32 heads on one H200 (`bench/results/parts.csv`). Forward it is the host's time for launches above all.
+SUMMARY_SHARES = (2.10, 0.505)
 
 
 def count_steps(ranks: int) -> int:
@@ -131,11 +132,19 @@ def choose(work: Work, ranks: int, link: Link, flops_per_second: float, backward
 
 
 def predict_efficiency(
-    work: Work, ranks: int, seconds: float, link: Link, flops_per_second: float, backward: bool = False
+    work: Work,
+    ranks: int,
+    seconds: float,
+    link: Link,
+    flops_per_second: float,
+    backward: bool = False,
+    summary_share: float | None = None,
 ) -> float:
-    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process."""
+    """The time of one process over that of all, and over how many there are. `seconds`: of the whole call on one process.
+    `summary_share`: what making summaries adds to that; left out, what was measured."""
     if ranks == 1:
         return 1.0
     own = seconds / ranks
     exchange = choose(work, ranks, link, flops_per_second, backward)
-    return own / (own * (1 + SUMMARY_SHARE) + exchange.count_seconds(link, flops_per_second))
+    share = SUMMARY_SHARES[backward] if summary_share is None else summary_share
+    return own / (own * (1 + share) + exchange.count_seconds(link, flops_per_second))
