@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 18
+#define RECUR_ABI_VERSION 19
 
 typedef enum recur_status {
   RECUR_OK = 0,

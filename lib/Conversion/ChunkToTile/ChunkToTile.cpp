@@ -293,7 +293,7 @@ FailureOr<KernelOp> Planner::plan(StringRef symbol) {
   int64_t required = inputs.size() - cotangents + (cotangents ? 0 : params.size());
   auto kernel = KernelOp::create(builder, loc, symbol, required, 0, threads, shared, /*teams=*/IntegerAttr(),
                                  /*awaits=*/DenseI64ArrayAttr(), /*channels=*/DenseI64ArrayAttr(),
-                                 /*occupancy=*/IntegerAttr(), /*in_turn=*/UnitAttr(), /*unlisted=*/UnitAttr(),
+                                 /*occupancy=*/IntegerAttr(), /*in_turn=*/false, /*unlisted=*/false,
                                  machine.gpu.empty() ? StringAttr() : builder.getStringAttr(machine.gpu));
   Block &body = kernel.getBody().emplaceBlock();
   auto addArray = [&](ArrayRef<int64_t> perToken, Type element, bool isTransposed = false) -> Value {
