@@ -16,9 +16,9 @@ TEST(Faults, AKernelThatKeepsAllInRegistersHasNone) {
 
 TEST(Faults, SpillsAndStackFramesAreSome) {
   EXPECT_THAT(findFaults("    32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads\n"),
-              ElementsAre(FieldsAre("", "32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads")));
+              ElementsAre(FieldsAre("", "32 bytes stack frame, 32 bytes spill stores, 0 bytes spill loads", 32)));
   EXPECT_THAT(findFaults("    0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads\n"),
-              ElementsAre(FieldsAre("", "0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads")));
+              ElementsAre(FieldsAre("", "0 bytes stack frame, 0 bytes spill stores, 8 bytes spill loads", 8)));
 }
 
 TEST(Faults, AreOfTheKernelThatTheReportNames) {
@@ -27,9 +27,9 @@ TEST(Faults, AreOfTheKernelThatTheReportNames) {
                          "ptxas info    : Function properties for kda_late\n"
                          "    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
                          "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'\n"),
-              ElementsAre(FieldsAre("kda_late", "8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"),
+              ElementsAre(FieldsAre("kda_late", "8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", 8),
                           FieldsAre("kda_chain",
-                                    "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'")));
+                                    "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'", 0)));
 }
 
 TEST(Faults, ProductsOneAfterAnotherAreSome) {
@@ -37,5 +37,5 @@ TEST(Faults, ProductsOneAfterAnotherAreSome) {
       findFaults("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
                  "ptxas info    : (C7600) something else\n"),
       ElementsAre(FieldsAre(
-          "", "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized")));
+          "", "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized", 0)));
 }
