@@ -75,8 +75,11 @@ static LogicalResult checkNeighbours(KernelOp kernel) {
   constexpr uint64_t mostNeighbours = 32; // CTAs of a multiprocessor
   if (kernel.getOccupancy() && (*kernel.getOccupancy() < 1 || *kernel.getOccupancy() > mostNeighbours))
     return kernel.emitOpError("has an occupancy of 1 to ") << mostNeighbours << " CTAs, not " << *kernel.getOccupancy();
-  if (kernel.getOccupancy() && (kernel.getTeams() || !kernel.getThreads()))
-    return kernel.emitOpError("has an occupancy, which is of a kernel whose CTA is one team");
+  if (kernel.getOccupancy() && !kernel.getThreads())
+    return kernel.emitOpError("has an occupancy, but no threads of a team");
+  if (kernel.getOccupancy() && kernel.getTeams() && *kernel.getOccupancy() > *kernel.getTeams())
+    return kernel.emitOpError("has an occupancy of ")
+           << *kernel.getOccupancy() << " of its " << *kernel.getTeams() << " teams";
   if (!kernel.getTeams())
     return success();
   constexpr int64_t mostTeams = 15, mostThreads = 1024; // a barrier each, and one of all of them

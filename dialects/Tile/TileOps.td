@@ -36,8 +36,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     all parts have together where the last part has fewer, and 0 of others: what it lacks is zero where it would be loaded, and
     is not stored.
 
-    At least `occupancy` CTAs share a multiprocessor, so a thread has no more registers than leaves room for them; without
-    it, as many as the lowering finds worth it. A kernel `in_turn` asks for a chunk only when it comes to it, and has no registers
+    At least `occupancy` CTAs share a multiprocessor, or so many of a CTA's teams, so a thread has no more registers than leaves
+    room for them; without it, as many as the lowering finds worth it, or all teams. A kernel `in_turn` asks for a chunk only when it comes to it, and has no registers
     for what the next one begins with. One that is `unlisted` has no form beside it that goes by a list of packed
     sequences from one to the next.
 
@@ -47,7 +47,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     Verified: the arguments' types; where roles may stand; `threads` are 1 to 32 warps, and come with `shared`, which is at
     most what a CTA of any GPU has; they have no roles; `teams` are 1 to 15 of at most 1024 threads and the CTA's shared memory
     together, share no local tiles, and have one loop over chunks that go in any order; arrays that are awaited exist;
-    `channels` are none or more, of each array; an `occupancy` is 1 to 32 CTAs of a kernel of one team.
+    `channels` are none or more, of each array; an `occupancy` is 1 to 32 CTAs, or at most all teams.
 
     Example:
     ```mlir

@@ -34,5 +34,7 @@ int64_t analysis::countNeighbourCTAs(tile::KernelOp kernel) {
 }
 
 int64_t analysis::getOccupancy(tile::KernelOp kernel) {
-  return kernel.getOccupancy() ? int64_t(*kernel.getOccupancy()) : countNeighbourCTAs(kernel);
+  if (kernel.getOccupancy())
+    return int64_t(*kernel.getOccupancy());
+  return kernel.getTeams() ? int64_t(*kernel.getTeams()) : countNeighbourCTAs(kernel);
 }

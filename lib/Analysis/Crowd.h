@@ -14,7 +14,8 @@ int64_t countCTAs(const GPUProfile &gpu, int64_t sharedBytes, int64_t threads, i
 /// which has all registers that there are.
 int64_t countNeighbourCTAs(tile::KernelOp kernel);
 
-/// As many CTAs as share a multiprocessor: those that the kernel says, or else as many as have room.
+/// As many CTAs as share a multiprocessor, or teams of one CTA: those that the kernel says, or else as many as have
+/// room.
 int64_t getOccupancy(tile::KernelOp kernel);
 
 } // namespace recur::analysis

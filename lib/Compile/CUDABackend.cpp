@@ -417,18 +417,13 @@ static bool thinOut(mlir::ModuleOp tiles, CUDAPlan &plan, ArrayRef<Fault> faults
     if (none_of(faults,
                 [&](const Fault &fault) { return fault.kernel.empty() || fault.kernel == kernel.getSymName(); }))
       continue;
-    if (uint64_t teams = kernel.getTeams().value_or(0); teams > 1) {
-      kernel.setTeams(teams - 1);
-      find_if(plan.launches, [&](const codegen::InterfaceLaunch &launch) {
-        return launch.symbol == kernel.getSymName();
-      })->teams = int64_t(teams) - 1;
-      any = true;
-      continue;
-    }
-    uint64_t occupancy = kernel.getTeams() ? 1 : analysis::getOccupancy(kernel);
+    int64_t occupancy = analysis::getOccupancy(kernel);
     if (occupancy <= 1)
       continue;
-    kernel.setOccupancy(occupancy - 1);
+    kernel.setOccupancy(uint64_t(occupancy) - 1);
+    for (codegen::InterfaceLaunch &launch : plan.launches)
+      if (launch.symbol == kernel.getSymName() && launch.teams)
+        launch.teams = occupancy - 1;
     any = true;
   }
   return any;

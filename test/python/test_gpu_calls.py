@@ -16,7 +16,7 @@ from recur import _native
 
 class Fake(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("context", "host_memory")]
-    _fields_ += [(name, ctypes.c_int) for name in ("loads", "unloads", "launches", "capability", "multiprocessors", "shared_bytes", "error_of_load")]
+    _fields_ += [(name, ctypes.c_int) for name in ("loads", "unloads", "launches", "capability", "multiprocessors", "most_shared_bytes", "shared_bytes", "error_of_load")]
     _fields_ += [(name, ctypes.c_uint) for name in ("grid", "threads", "launch_shared")] + [("stream", ctypes.c_void_p)]
 
 library = ctypes.CDLL({path!r})

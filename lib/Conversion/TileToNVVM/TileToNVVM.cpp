@@ -115,8 +115,9 @@ Value KernelLowering::word(int64_t index, Type type) {
 static void addSizes(LLVM::LLVMFuncOp function, KernelOp kernel, OpBuilder &builder) {
   auto threads = int32_t(*kernel.getThreads());
   if (auto teams = kernel.getTeams()) {
+    auto resident = int32_t(kernel.getOccupancy().value_or(*teams));
     function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                      builder.getDenseI32ArrayAttr({threads * int32_t(*teams), 1, 1}));
+                      builder.getDenseI32ArrayAttr({threads * resident, 1, 1}));
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(1));
     return;
   }

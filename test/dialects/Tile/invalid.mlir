@@ -124,8 +124,15 @@ tile.kernel @k required 1 workspace 0 threads 32 shared 0 occupancy 33 {
 
 // -----
 
-// expected-error @below {{'tile.kernel' op has an occupancy, which is of a kernel whose CTA is one team}}
-tile.kernel @k required 1 workspace 0 threads 32 shared 128 teams 2 occupancy 2 {
+// expected-error @below {{'tile.kernel' op has an occupancy, but no threads of a team}}
+tile.kernel @k required 1 workspace 0 occupancy 2 {
+^bb0(%x: !tile.tile<?x4xf32, global>, %tokens: i64):
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has an occupancy of 3 of its 2 teams}}
+tile.kernel @k required 1 workspace 0 threads 32 shared 128 teams 2 occupancy 3 {
 ^bb0(%x: !tile.tile<?x4xf32, global>, %tokens: i64):
 }
 
