@@ -647,8 +647,19 @@ static bool keepsSecondCTA(mlir::ModuleOp tiles, const Fault &fault) {
          analysis::getOccupancy(kernel) == 2;
 }
 
+/// Whether a kernel of conjugate gradients, which take all registers that a thread has, stores a few numbers elsewhere:
+/// the plain plan, which would take its place, is many times slower.
+static bool fillsRegisters(mlir::ModuleOp tiles, const Fault &fault) {
+  constexpr int64_t fewBytes = 32;
+  auto kernel = fault.kernel.empty() ? tile::KernelOp() : tiles.lookupSymbol<tile::KernelOp>(fault.kernel);
+  return kernel && fault.spilledBytes && fault.spilledBytes <= fewBytes &&
+         kernel.walk([](tile::ConjugateGradientsOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+}
+
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
+    if (fillsRegisters(one.tiles.get(), fault))
+      return true;
     if (one.isOnly && keepsSecondCTA(one.tiles.get(), fault))
       return true;
     if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
