@@ -111,12 +111,11 @@ def _serve(
     recurrence: Recurrence, arrays: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, offsets: Any, transposed: bool
 ) -> tuple[Any, Mapping[str, Any]]:
     """The output, and the pools by their names."""
-    if isinstance(offsets, Context):
-        raise ArgumentError(f"{recurrence.name}: with cp_context there are no pools of states")
     given = {state: array for state, array in pools.items() if array is not None}
     own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
     if rows.states is not None:
         return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
+    recurrence.list_pools(given)  # none is missing here either
     return recurrence(**arrays, initial=given, final=given, **own)[0], given
 
 

@@ -35,15 +35,35 @@ __all__ = [
 ]
 
 
-def _find_rows(call: str, pool: Any, indices: Any, in_place: bool, accepted: Any = None, out: Any = None) -> fla.Rows:
+#: How servers call the pool, and the rows of sequences in it.
+_WORDS = ("initial_state", "ssm_state_indices")
+_OTHER_WORDS = ("initial_state_source", "initial_state_indices")
+
+
+def _find_rows(
+    call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS
+) -> fla.Rows:
     """Which rows of the pool the call's sequences have."""
     if pool is None or isinstance(pool, tuple) and any(one is None for one in pool):
-        raise ArgumentError(f"{call} reads and writes states in a pool, which initial_state is; recur.fla.{call} begins without one")
+        raise ArgumentError(f"{call} reads and writes states in a pool: give it as {words[0]}; the calls of recur.fla begin without one")
     if not in_place:
         raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
-    if accepted is not None or (indices is not None and indices.ndim != 1):
-        raise ArgumentError(f"{call}: a sequence has one row, which ssm_state_indices [sequences] says; num_accepted_tokens is not taken")
+    if accepted is not None or getattr(indices, "ndim", 1) != 1:
+        raise ArgumentError(f"{call}: a sequence has one row, which {words[1]} [sequences] says; num_accepted_tokens is not taken")
     return fla.Rows(indices, out=out)
+
+
+def _run(q: Any, k: Any, v: Any, g: Any, beta: Any, pool: Any, rows: fla.Rows, **options: Any) -> tuple[Any, Any]:
+    """The gated delta rule on a pool."""
+    return fla.fused_recurrent_gated_delta_rule(
+        q, k, v, g, beta=beta, initial_state=pool, output_final_state=rows, **options  # type: ignore[arg-type]
+    )
+
+
+def _run_with_gates(q: Any, k: Any, v: Any, a: Any, b: Any, pool: Any, rows: fla.Rows, **options: Any) -> tuple[Any, Any]:
+    """The same with what its gates are made of, which models have as ``[tokens, H]``."""
+    a, b = (x.reshape(*v.shape[:2], x.shape[-1]) if x.ndim == 2 else x for x in (a, b))
+    return _run(q, k, v, a, b, pool, rows, use_gate_in_kernel=True, use_beta_sigmoid_in_kernel=True, **options)
 
 
 def fused_recurrent_gated_delta_rule(
@@ -65,9 +85,9 @@ def fused_recurrent_gated_delta_rule(
     """Gated DeltaNet, with vLLM's arguments: a decay ``g``, in log space, and a strength ``beta``, or one of 1, per token and head. Gives
     the output, and the pool."""
     rows = _find_rows("fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens)
-    return fla.fused_recurrent_gated_delta_rule(
-        q, k, v, g, beta=beta, scale=scale, initial_state=initial_state, output_final_state=rows,  # type: ignore[arg-type]
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    return _run(
+        q, k, v, g, beta, initial_state, rows, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
+        state_v_first=state_v_first, cu_seqlens=cu_seqlens,
     )  # fmt: skip
 
 
@@ -87,21 +107,16 @@ def fused_recurrent_gated_delta_rule_update(
     state_v_first: bool = False,
 ) -> Any:
     """The same with SGLang's arguments: gives the output alone. With ``disable_state_update`` nothing is written."""
-    rows = _find_rows("fused_recurrent_gated_delta_rule_update", initial_state_source, initial_state_indices, True)
+    rows = _find_rows("fused_recurrent_gated_delta_rule_update", initial_state_source, initial_state_indices, words=_OTHER_WORDS)
     if disable_state_update:
         if initial_state_indices is None:
             raise ArgumentError("fused_recurrent_gated_delta_rule_update: disable_state_update needs initial_state_indices")
         rows = rows._replace(finals=initial_state_indices * 0 - 1)
-    o, _ = fla.fused_recurrent_gated_delta_rule(
-        q, k, v, g, beta=beta, scale=scale, initial_state=initial_state_source, output_final_state=rows,  # type: ignore[arg-type]
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    o, _ = _run(
+        q, k, v, g, beta, initial_state_source, rows, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
+        state_v_first=state_v_first, cu_seqlens=cu_seqlens,
     )  # fmt: skip
     return o
-
-
-def _by_token(array: Any, v: Any) -> Any:
-    """Gates ``[tokens, H]``, as models have them, as ``[B, T, H]``."""
-    return array.reshape(v.shape[0], v.shape[1], *array.shape[-1:]) if array.ndim == 2 else array
 
 
 def _check_softplus(call: str, slope: float, threshold: float) -> None:
@@ -143,10 +158,9 @@ def fused_sigmoid_gating_delta_rule_update(
     pool = initial_state if initial_state_source is None else initial_state_source
     indices = ssm_state_indices if initial_state_indices is None else initial_state_indices
     rows = _find_rows(call, pool, indices, inplace_final_state, num_accepted_tokens)
-    results = fla.fused_recurrent_gated_delta_rule(
-        q, k, v, _by_token(a, v), beta=_by_token(b, v), scale=scale, initial_state=pool, output_final_state=rows,  # type: ignore[arg-type]
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=True, A_log=A_log, dt_bias=dt_bias,
-        use_beta_sigmoid_in_kernel=True, state_v_first=state_v_first, cu_seqlens=cu_seqlens,
+    results = _run_with_gates(
+        q, k, v, a, b, pool, rows, A_log=A_log, dt_bias=dt_bias, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
+        state_v_first=state_v_first, cu_seqlens=cu_seqlens,
     )  # fmt: skip
     return results if initial_state_source is None else results[0]
 
@@ -168,7 +182,7 @@ def fused_recurrent_gated_delta_rule_packed_decode(
     """One token of each sequence, with queries, keys and values as the projection leaves them, ``[B, 2 * H * K + HV * V]``, and the
     gates of :func:`fused_sigmoid_gating_delta_rule_update`. ``out`` is ``[B, 1, HV, V]``. Gives it, and the pool."""
     call = "fused_recurrent_gated_delta_rule_packed_decode"
-    rows = _find_rows(call, initial_state, ssm_state_indices, True, out=out)
+    rows = _find_rows(call, initial_state, ssm_state_indices, out=out)
     heads, first, second = initial_state.shape[1:]
     K, V = (second, first) if state_v_first else (first, second)
     B, width = mixed_qkv.shape
@@ -182,10 +196,9 @@ def fused_recurrent_gated_delta_rule_packed_decode(
         mixed_qkv[:, begin : begin + count * size].reshape(B, 1, count, size)
         for begin, count, size in ((0, groups, K), (groups * K, groups, K), (2 * groups * K, heads, V))
     )
-    return fla.fused_recurrent_gated_delta_rule(
-        q, k, v, _by_token(a, v), beta=_by_token(b, v), scale=scale, initial_state=initial_state, output_final_state=rows,  # type: ignore[arg-type]
-        use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel, use_gate_in_kernel=True, A_log=A_log, dt_bias=dt_bias,
-        use_beta_sigmoid_in_kernel=True, state_v_first=state_v_first,
+    return _run_with_gates(
+        q, k, v, a, b, initial_state, rows, A_log=A_log, dt_bias=dt_bias, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
+        state_v_first=state_v_first,
     )  # fmt: skip
 
 
@@ -255,27 +268,34 @@ def selective_state_update(
     return y if has_heads else y[:, 0]
 
 
+#: What calls of :mod:`recur.fla` take, and the same on a pool do not; and what these take besides.
+_LEFT_OUT = {
+    "output_final_state": "states stay in the pool",
+    "return_intermediate_states": "of states on the way there are none with a pool",
+    "cp_context": "sequences that are shared out over processes have no pool",
+}
+_ADDED = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None}
+
+
 def _make(name: str) -> Callable[..., Any]:
     """A call of :mod:`recur.fla` on a pool: with what says its rows in place of whether the final state is given."""
     function = getattr(fla, name)
-    known = inspect.signature(function)
-    extras = {"inplace_final_state": True, "ssm_state_indices": None, "num_accepted_tokens": None}
+    kept = [parameter for word, parameter in inspect.signature(function).parameters.items() if word not in _LEFT_OUT]
+    added = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default) for word, default in _ADDED.items()]
+    signature = inspect.Signature([*kept, *added])
 
     def call(*arrays: Any, **named: Any) -> Any:
-        chosen = {word: named.pop(word, default) for word, default in extras.items()}
-        if "output_final_state" in named:
-            raise ArgumentError(f"{name}: states stay in the pool; leave output_final_state out")
-        bound = known.bind(*arrays, **named)
-        bound.arguments["output_final_state"] = _find_rows(
-            name, bound.arguments.get("initial_state"), chosen["ssm_state_indices"], chosen["inplace_final_state"], chosen["num_accepted_tokens"]
-        )
-        return function(*bound.args, **bound.kwargs)
+        for word, why in _LEFT_OUT.items():
+            if word in named:
+                raise ArgumentError(f"{name}: {why}; leave {word} out")
+        given = signature.bind(*arrays, **named).arguments
+        in_place, indices, accepted = (given.pop(word, default) for word, default in _ADDED.items())
+        rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted)
+        return function(**given, output_final_state=rows)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"""As :func:`recur.fla.{name}`, on the pool ``initial_state``, at the rows ``ssm_state_indices``. Gives the output, and the pool."""
-    parameters = [parameter for word, parameter in known.parameters.items() if word != "output_final_state"]
-    added = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default) for word, default in extras.items()]
-    call.__signature__ = known.replace(parameters=[*parameters, *added])  # type: ignore[attr-defined]
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
 

@@ -147,6 +147,21 @@ def test_each_recurrence_of_the_family(name):
     assert got[1] is pool
 
 
+@pytest.mark.parametrize("indices", [ROW, None])
+def test_a_preconditioner_has_a_pool_of_its_own(indices):
+    name = "fused_recurrent_precond_gated_delta_rule"
+    given = {"q": unit(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V)}
+    given |= {"g_atk": gate(N, T, H), "g": gate(N, T, H), "beta_atk": share(N, T, H), "beta": share(N, T, H)}
+    rows = numpy.arange(N) if indices is None else indices
+    S, A = (array[:N] if indices is None else array for array in (normal(ROWS, H, K, V), share(ROWS, H, K)))
+    with pytest.raises(recur.ArgumentError, match="the pool of the state 'A' is missing"):
+        getattr(serving, name)(**given, initial_state=S, ssm_state_indices=indices)
+    o, *last = getattr(fla, name)(**given, initial_state=S[rows], initial_A_state=A[rows], output_final_state=True)
+    got, *pools = getattr(serving, name)(**given, initial_state=S, initial_A_state=A, ssm_state_indices=indices)
+    assert pools[0] is S and pools[1] is A
+    assert error_of(got, o) < 1e-6 and all(error_of(pool[rows], state) < 1e-6 for pool, state in zip(pools, last))
+
+
 def test_two_states_are_two_pools():
     given = {"q": unit(N, T, H, K), "k": unit(N, T, H, K), "v": normal(N, T, H, V), "log_alpha": gate(N, T, H), "log_mu": gate(N, T, H), "beta": share(N, T, H)}
     pools = normal(ROWS, H, K, V), normal(ROWS, H, K, V)
@@ -211,14 +226,19 @@ def test_mistakes():
         with pytest.raises(recur.ArgumentError, match=match):
             call(**{**given, "initial_state": pool, "ssm_state_indices": ROW, **options})
 
-    refuse("reads and writes states in a pool, which initial_state is", initial_state=None)
+    refuse("reads and writes states in a pool: give it as initial_state; ", initial_state=None)
     refuse("states are written in place; for others gather the rows", inplace_final_state=False)
     refuse("num_accepted_tokens is not taken", num_accepted_tokens=ROW)
     refuse("a sequence has one row, which ssm_state_indices .sequences. says", ssm_state_indices=ROW[:, None])
     refuse("state_indices.2. is 9, and the pools have 9 rows", ssm_state_indices=numpy.array([0, 1, 9], numpy.int32))
+    refuse(r"state_indices is no array: a list; write numpy.array\(state_indices, 'int32'\)", ssm_state_indices=[0, 1, 2])
+    with pytest.raises(recur.ArgumentError, match="give it as initial_state_source"):
+        serving.fused_recurrent_gated_delta_rule_update(**given, initial_state_indices=ROW)
     kda = FAMILY["kda"]()
-    with pytest.raises(recur.ArgumentError, match="leave output_final_state out"):
-        serving.fused_recurrent_kda(**kda, initial_state=pool, ssm_state_indices=ROW, output_final_state=True)
+    for word in ("output_final_state", "return_intermediate_states", "cp_context"):
+        with pytest.raises(recur.ArgumentError, match=f"leave {word} out"):
+            serving.fused_recurrent_kda(**kda, initial_state=pool, ssm_state_indices=ROW, **{word: True})
+        assert word not in inspect.signature(serving.fused_recurrent_kda).parameters
     with pytest.raises(recur.ArgumentError, match="a negative index has no row, and pad_slot_id is 0"):
         serving.selective_state_update(pool, *[None] * 5, pad_slot_id=0)
     assert "ssm_state_indices" in inspect.signature(serving.fused_recurrent_kda).parameters
