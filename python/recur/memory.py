@@ -23,12 +23,15 @@ def refuse_masked(where: str, name: str, array: Any) -> None:
 
 def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
     """The call itself."""
-    if chosen.pool is not None:
-        return _serve(recurrence, given, chosen)
     final = chosen.final
     initials = recurrence.list_initials(chosen.initial)
     finals = None if isinstance(final, bool) or final is None else recurrence.list_finals(final)
-    call = _native.Call(recurrence.signature, given, initials, chosen.offsets, chosen.states_transposed, recurrence.notice(), finals=finals)
+    if chosen.pool is not None:  # which has both; see `recur.pools`
+        initials = finals = recurrence.list_pools(chosen.pool)
+    call = _native.Call(
+        recurrence.signature, given, initials, chosen.offsets, chosen.states_transposed, recurrence.notice(), finals=finals,
+        state_indices=chosen.state_indices, final_indices=chosen.final_indices,
+    )  # fmt: skip
     loaded = recurrence.obtain(call.key)
     output_shapes, state_shapes = call.shapes(loaded.kernel)
     wanted = recurrence.list_outputs(chosen.out) or [None] * len(output_shapes)
@@ -42,22 +45,6 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
 
 def _allocate(shapes: Sequence[Any], types: Sequence[str], given: Sequence[Any]) -> list[Any]:
     return [numpy.empty(shape, find_type(dtype, given)) for shape, dtype in zip(shapes, types)]
-
-
-def _serve(recurrence: Recurrence, given: list[Any], chosen: CallOptions) -> Any:
-    """The call whose states are rows of pools; see :mod:`recur.pools`."""
-    rows = recurrence.list_pools(chosen.pool)
-    call = _native.Call(
-        recurrence.signature, given, rows, chosen.offsets, chosen.states_transposed, recurrence.notice(), finals=rows,
-        state_indices=chosen.state_indices, final_indices=chosen.final_indices,
-    )  # fmt: skip
-    loaded = recurrence.obtain(call.key)
-    output_shapes, _ = call.shapes(loaded.kernel)
-    wanted = recurrence.list_outputs(chosen.out) or [None] * len(output_shapes)
-    made = zip(wanted, output_shapes, loaded.output_types)
-    outputs = [numpy.empty(shape, find_type(dtype, given)) if array is None else array for array, shape, dtype in made]
-    call.run(loaded.kernel, outputs, rows)
-    return recurrence.arrange(outputs, (), False)
 
 
 def keep(recurrence: Recurrence, given: list[Any], initial: Any, offsets: Any, every: int) -> Any:

@@ -229,20 +229,17 @@ class Layout:
         finals = _Written(f"{self.name}: final", chosen.final, self.states, self.has_others, "float32")
         result = "float32" if chosen.out is None else recurrence.find_result_type(given)
         outputs = _Written(f"{self.name}: out", chosen.out, self.outputs, False, result)
-        results = recurrence.repeat((), given, initial, finals.arrays, outputs.arrays, chosen.offsets, chosen.states_transposed)
-        if results is None:
-            results = recurrence.compute((), given, chosen._replace(initial=initial, final=finals.arrays, out=outputs.arrays))
+        chosen = chosen._replace(initial=initial, final=finals.arrays, out=outputs.arrays)
+        if chosen.pool is not None:  # which lies in memory as the kernel has it: the parts of a complex state are two arrays
+            self.refuse_wholes((), {}, chosen.pool)
+            results = pools.perform(recurrence, (), given, chosen)
+        else:
+            results = recurrence.repeat((), given, chosen.initial, chosen.final, chosen.out, chosen.offsets, chosen.states_transposed)
+            if results is None:
+                results = recurrence.compute((), given, chosen)
         finals.finish()
         outputs.finish()
         return self._join_results(recurrence, results, finals, outputs)
-
-    def serve(self, recurrence: Recurrence, arrays: Sequence[Any], named: Mapping[str, Any], chosen: CallOptions) -> Any:
-        """The same with states in pools, which lie in memory as the kernel has them: the parts of a complex one are two arrays."""
-        self.refuse_wholes((), {}, chosen.pool)
-        outputs = _Written(f"{self.name}: out", chosen.out, self.outputs, False, "float32")
-        results = pools.perform(recurrence, (), self.split_given(arrays, named), chosen._replace(out=outputs.arrays))
-        outputs.finish()
-        return self._join_results(recurrence, results, _Written(f"{self.name}: final", None, self.states, self.has_others, ""), outputs)
 
     def _join_results(self, recurrence: Recurrence, results: Any, finals: _Written, outputs: _Written) -> Any:
         with_states = finals.arrays is not False and finals.arrays is not None

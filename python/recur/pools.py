@@ -48,7 +48,7 @@ def call(
     _check(recurrence, chosen, group, layout)
     chosen = chosen._replace(states_transposed=options.read_flag(recurrence.name, "states_transposed", chosen.states_transposed))
     if recurrence.layout is not None:
-        return recurrence.layout.serve(recurrence, arrays, named, chosen)
+        return recurrence.layout.call(recurrence, arrays, named, chosen)
     return perform(recurrence, tuple(arrays), dict(named), chosen)
 
 

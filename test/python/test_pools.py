@@ -73,11 +73,11 @@ def test_states_that_start_otherwise_than_as_zero():
     before = {name: pool.copy() for name, pool in pools.items()}
     rows = numpy.array([4, -1], numpy.int32)
     o = mlstm(**given, pool=pools, state_indices=rows)
-    continued = mlstm(**given, initial=states, final=True)
-    started = mlstm(**given)
-    assert numpy.array_equal(o[0], mlstm(**given, initial={n: p[[4, 4]] for n, p in before.items()})[0])
-    assert numpy.array_equal(o[1], started[1])
-    assert len(continued) == 2
+    want, last = mlstm(**given, initial={name: pool[[4, 4]] for name, pool in before.items()}, final=True)
+    assert numpy.array_equal(o[0], want[0]) and numpy.array_equal(o[1], mlstm(**given)[1])
+    for name, state in last.items():
+        before[name][4] = state[0]
+        assert numpy.array_equal(pools[name], before[name]), name
 
 
 def test_lines_of_delays_are_states_like_others():
@@ -87,10 +87,9 @@ def test_lines_of_delays_are_states_like_others():
     params = {v.name: random.standard_normal((2, 4, 4)[: 1 + len(v.shape)], dtype=FLOAT) for v in layer.declaration.params}
     *_, states = layer(**given, **params, final=True)
     pools = {name: numpy.concatenate([state] * 4) for name, state in states.items()}
-    want = layer(**given, **params, initial={name: pool[ROWS] for name, pool in pools.items()}, final=True)
-    o = layer(**given, **params, pool=pools, state_indices=ROWS)
-    assert numpy.array_equal(o, want[0]) if not isinstance(o, tuple) else all(map(numpy.array_equal, o, want))
-    for name, state in want[-1].items():
+    o, last = layer(**given, **params, initial={name: pool[ROWS] for name, pool in pools.items()}, final=True)
+    assert numpy.array_equal(layer(**given, **params, pool=pools, state_indices=ROWS), o)
+    for name, state in last.items():
         assert numpy.array_equal(pools[name][ROWS], state), name
 
 
@@ -111,6 +110,9 @@ def test_pools_of_complex_states_are_their_parts():
     got = turn(x, a, pool=pools, state_indices=ROWS)
     assert got.dtype == numpy.complex64 and numpy.array_equal(got, y)
     assert numpy.array_equal(pools["h_re"][ROWS] + 1j * pools["h_im"][ROWS], last)
+    halves = {f"{name}_{part}": getattr(array, of).astype(numpy.float16) for name, array in (("x", x), ("a", a)) for part, of in (("re", "real"), ("im", "imag"))}
+    out = numpy.zeros_like(y)
+    assert turn(**halves, pool=pools, state_indices=ROWS, out=out) is out and out.all()
     with pytest.raises(recur.ArgumentError, match="give the parts of a complex value as two arrays"):
         turn(x, a, pool=start, state_indices=ROWS)
 
