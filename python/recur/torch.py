@@ -690,9 +690,10 @@ def _call_on_pools(
         raise ArgumentError(f"{recurrence.name}: what reads and writes a pool has no gradient; detach() what requires one")
     rows = [None if rows is None else torch.as_tensor(rows) for rows in (chosen.state_indices, chosen.final_indices)]
     wanted = recurrence.list_outputs(chosen.out)
-    if wanted is None and not _is_quiet(tensors):
+    is_whole = wanted is None or all(isinstance(output, torch.Tensor) for output in wanted)
+    if is_whole and not _is_quiet([*tensors, *(wanted or ())]):
         offsets = twin if twin is not None and given[0].is_cuda else offsets
-        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle)
+        outputs = _allocate_outputs(given, pools, offsets, recurrence.handle) if wanted is None else wanted
         _serve(given, pools, outputs, rows[0], rows[1], offsets, recurrence.handle, chosen.states_transposed)
         return recurrence.arrange(outputs, (), False)
     outputs, _, _ = run_keeping(

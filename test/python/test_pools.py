@@ -225,16 +225,17 @@ def test_tensors(gdn, inputs):
         gdn(**given, pool=pool, state_indices=torch.tensor(ROWS))
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_compiled_model(gdn, inputs, packed):
-    """torch.compile sees one operator that writes the pool."""
+@pytest.mark.parametrize("packed, gives_out", [(False, False), (True, False), (False, True)])
+def test_a_compiled_model(gdn, inputs, packed, gives_out):
+    """torch.compile sees one operator that writes the pool, and the output where it is given."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     given = {name: torch.tensor(array[:1] if packed else array) for name, array in inputs.items()}
     offsets = torch.tensor([0, 30, 70]) if packed else None
     rows = torch.tensor(ROWS)
 
     def model(pool, q, k, v, g, beta):
-        return gdn(2 * q, k, v, g, beta, pool=pool, state_indices=rows, offsets=offsets) + 1
+        out = torch.empty_like(v) if gives_out else None
+        return gdn(2 * q, k, v, g, beta, pool=pool, state_indices=rows, offsets=offsets, out=out) + 1
 
     start = torch.tensor(draw_pool(gdn))
     pool, own = start.clone(), start.clone()
