@@ -30,10 +30,10 @@ def test_a_call_has_the_bits_of_one_whose_states_are_its_own(gdn, pool, tokens):
     given, rows = put(draw(T=tokens)), rows_of(5, 0)
     own = pool[rows.long()].clone()
     o, S = gdn(**given, initial=own, final=own)
-    for rows in (rows, rows.long()):  # those of 64 bits are converted
+    for own_rows in (rows, rows.long(), rows.cpu()):  # those of 64 bits are converted, and others brought to the GPU
         for _ in range(2):  # the later ones as calls that were made before
             states = pool.clone()
-            assert torch.equal(gdn(**given, pool=states, state_indices=rows), o)
+            assert torch.equal(gdn(**given, pool=states, state_indices=own_rows), o)
             assert torch.equal(states[rows.long()], S) and torch.equal(states[1:5], pool[1:5])
 
 
@@ -68,6 +68,10 @@ def test_rows_are_checked_where_that_is_wanted(gdn, pool, monkeypatch):
         with pytest.raises(recur.ArgumentError, match=match):
             gdn(**given, pool=pool, state_indices=rows)
         assert torch.equal(pool, before)
+    others = put(draw(T=3))  # such a call is made for the first time while rows are checked, and then without
+    gdn(**others, pool=pool, state_indices=rows_of(0, 1))
+    monkeypatch.setattr(debug, "indices", False)
+    gdn(**others, pool=pool, state_indices=rows_of(0, 7))
 
 
 def test_lines_of_delays_in_place():
