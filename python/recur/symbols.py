@@ -102,7 +102,7 @@ class Symbol:
 
     def __getitem__(self, place: Any) -> Symbol:
         places = place if isinstance(place, tuple) else (place,)
-        if len(places) == 2 and places[0] == slice(None):
+        if len(places) == 2 and isinstance(places[0], slice) and places[0] == slice(None):
             return Symbol("column", "[]", (self, _read_index(places[1])))
         found = self
         for one in places:
@@ -159,8 +159,14 @@ class Symbol:
     def __mod__(self, other: Any) -> Symbol:
         return Symbol("call", "mod", (self, read(other)))
 
+    def __rmod__(self, other: Any) -> Symbol:
+        return read(other) % self
+
     def __floordiv__(self, other: Any) -> Symbol:
         return Symbol("call", "floor", (self / other,))
+
+    def __rfloordiv__(self, other: Any) -> Symbol:
+        return read(other) // self
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
         if method != "__call__" or options:

@@ -115,16 +115,20 @@ def test_pytorch(documents, given):
 
 def test_written_in_python():
     @recur.recurrence
-    def every_fourth(S: recur.State["V", "K"], position: recur.Input[int], k: recur.Input["K"], v: recur.Input["V"]):
+    def every_fourth(S: recur.State["V", "K"], position: recur.Input[int], k: recur.Input["K"], v: recur.Input["V"], row: recur.Const = 1):
         S = recur.where(position % 4 == 0, S + recur.outer(v, k), S)
         late = (position // 2 >= 3) * ((0 < position) * (position != 7))
-        return S, {"o": S @ k, "column": S[:, 1], "late": recur.gelu(0 * position) + late, "signs": recur.sign(position - 4) + recur.erf(0 * position)}
+        signs = recur.sign(position - 4) + recur.erf(0 * position)
+        parts = 7 % (position + 1) + 10 * (7 // (position + 1))
+        return S, {"o": S @ k, "column": S[:, 1], "late": recur.gelu(0 * position) + late, "signs": signs, "parts": parts, "one": S[row, 0]}
 
-    assert "int input position" in every_fourth.text and "S[:, 1]" in every_fourth.text
+    assert "int input position" in every_fourth.text and "S[:, 1]" in every_fourth.text and "S[row][0]" in every_fourth.text
     k, v = numpy.ones((1, 9, 1, 3), FLOAT), numpy.ones((1, 9, 1, 2), FLOAT)
-    o, column, late, signs = every_fourth(numpy.arange(9, dtype=numpy.int32).reshape(1, 9, 1), k, v)
+    o, column, late, signs, parts, one = every_fourth(numpy.arange(9, dtype=numpy.int32).reshape(1, 9, 1), k, v)
     assert o[0, :, 0, 0].tolist() == [3, 3, 3, 3, 6, 6, 6, 6, 9] and column[0, :, 0, 1].tolist() == [1, 1, 1, 1, 2, 2, 2, 2, 3]
     assert late[0, :, 0].tolist() == [0, 0, 0, 0, 0, 0, 1, 0, 1] and signs[0, :, 0].tolist() == [-1] * 4 + [0] + [1] * 4
+    assert one[0, :, 0].tolist() == column[0, :, 0, 1].tolist()
+    assert parts[0, :, 0].tolist() == [7 % n + 10 * (7 // n) for n in range(1, 10)]
     assert "only inputs are integers: leave int out of recur.State[...]" in message_of(lambda: recur.State[int])
 
 
