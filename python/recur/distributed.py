@@ -135,13 +135,16 @@ class Processes:
             f"({str(error).strip().splitlines()[0]})"
         ) from error
 
-    def find_place(self, device: torch.device) -> torch.device:
-        """Where processes compare what they give: in the processor's memory where the group can exchange that, so that a GPU is not
-        waited for; else on the device of the tensors."""
-        place = torch.device("cpu")
-        return place if self._has_backend(place) else device
+    def find_place(self, given: Sequence[Any]) -> torch.device:
+        """Where processes compare what they give, and say that they refuse it: in the processor's memory where the group can exchange
+        that, so that a GPU is not waited for; else on a GPU, that of the tensors where they are on one."""
+        host, gpu = torch.device("cpu"), torch.device("cuda")
+        if self.can_exchange(host) or not self.can_exchange(gpu):
+            return host
+        return next((tensor.device for tensor in given if isinstance(tensor, torch.Tensor) and tensor.is_cuda), gpu)
 
-    def _has_backend(self, device: torch.device) -> bool:
+    def can_exchange(self, device: torch.device) -> bool:
+        """Whether the group exchanges what lies there."""
         try:
             self.group._get_backend(device)
         except RuntimeError:
@@ -760,14 +763,17 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: A
     processes = Processes(name, group)
     if processes.rank < 0:
         raise ArgumentError(f"{name}: this process is not in the group")
-    problem, device = None, torch.device("cpu")
-    facts, prepared = None, None
+    problem, facts, prepared = None, None, None
     try:
         if layout not in LAYOUTS:
             raise ArgumentError(f"{name}: layout is one of {', '.join(LAYOUTS)}, and not {layout!r}")
         prepared = _prepare(recurrence, given, chosen)
         whole, arrays, states, ends = prepared
-        device = processes.find_place(arrays[0].device)
+        if not processes.can_exchange(arrays[0].device):
+            raise ArgumentError(
+                f"{name}: a tensor is on {arrays[0].device}, and the group exchanges nothing that lies there; "
+                'init_process_group("cpu:gloo,cuda:nccl") makes one that does'
+            )
         is_derived = torch.is_grad_enabled() and any(x.requires_grad for x in (*arrays, *states) if x is not None)
         shapes = [tuple(x.shape[3:]) for x in arrays[: len(whole.declaration.inputs)]]
         kernel = repr((is_derived, whole.handle, [str(x.dtype) for x in arrays], shapes))
@@ -778,7 +784,7 @@ def call(recurrence: Recurrence, given: list[Any], chosen: CallOptions, group: A
     except (ArgumentError, ValueError) as error:
         problem = error
     processes.begin()
-    tokens = processes.agree(facts, problem, device)
+    tokens = processes.agree(facts, problem, processes.find_place(given))
     assert prepared is not None
     whole, arrays, states, ends = prepared
     if ends is not None and (ends[-1] != sum(tokens) or ends[0] != 0):
@@ -847,6 +853,8 @@ def _prepare(
     for value, state in zip(whole.declaration.states, states):
         if state is not None and not isinstance(state, torch.Tensor):
             raise ArgumentError(f"{name}: the initial state '{value.name}' is no tensor, but a {type(state).__name__}")
+        if state is not None and state.device != given[0].device:
+            raise ArgumentError(f"{name}: a tensor is on {given[0].device}, and another on {state.device}; a call has all on one device")
         if state is not None and state.dtype != torch.float32:
             raise ArgumentError(
                 f"{name}: with group= states are float32, as processes exchange them, and '{value.name}' is {state.dtype}; "

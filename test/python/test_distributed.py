@@ -418,6 +418,8 @@ def hold_refusals(rank, count):
     expect("layout is one of contiguous, zigzag", lambda: recurrence(*cut, group=True, layout="striped"))
     odd = [x[:, :9] for x in cut]
     expect("two parts of as many tokens each, and T is 9", lambda: recurrence(*odd, group=True, layout="zigzag"))
+    elsewhere = torch.zeros(1, device="meta")
+    expect("a tensor is on cpu, and another on meta", lambda: recurrence(*cut, initial=elsewhere, group=True))
     expect("the offsets decrease", lambda: recurrence(*cut, offsets=[0, 30, 20], group=True))
     result = recurrence(*cut, group=True)  # after all that it still works
     assert result.shape[1] == 10
@@ -425,6 +427,25 @@ def hold_refusals(rank, count):
 
 def test_misuse_is_refused_by_all():
     run_processes(2, hold_refusals)
+
+
+class Group:
+    """One that exchanges what lies on these devices."""
+
+    def __init__(self, *devices):
+        self.devices = devices
+
+    def _get_backend(self, device):
+        if device.type not in self.devices:
+            raise RuntimeError(f"No backend type associated with device type {device.type}")
+
+
+@pytest.mark.parametrize("devices, place", [(("cpu",), "cpu"), (("cpu", "cuda"), "cpu"), (("cuda",), "cuda"), ((), "cpu")])
+def test_processes_compare_what_they_give_where_the_group_can(devices, place):
+    """Also those of a call that is refused: the others would wait for them in vain."""
+    processes = object.__new__(distributed.Processes)
+    processes.group = Group(*devices)
+    assert processes.find_place([None, torch.zeros(1)]) == torch.device(place)
 
 
 def leave_early(rank, count):
