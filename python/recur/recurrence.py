@@ -333,7 +333,7 @@ class Recurrence:
             self.chunk,
             backward,
             self.quick,
-            summaries and (target or self.target) != "host",  # a processor's kernels have them anyway
+            summaries and any(map(kernels.is_for_gpus, (target or self.target).split(","))),  # a processor's kernels have them anyway
             tuple(gradients),
         )
 

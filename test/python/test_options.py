@@ -248,3 +248,11 @@ def test_jax_says_what_the_package_says(gdn, inputs):
 def test_a_gpu_takes_what_is_for_the_fewest_others(capability, targets):
     assert kernels.find_gpu_targets(capability) == targets
     assert all(kernels.is_for_gpus(name) for name in targets)
+
+
+@pytest.mark.parametrize("target, is_asked", [("host", False), ("x86-64-v3", False), ("sm_90a", True), ("x86-64-v3,sm_90a", True)])
+def test_summaries_are_compiled_apart_for_gpus_alone(gdn, target, is_asked):
+    """A processor's kernels have them anyway, and need not be compiled again."""
+    chosen = gdn.with_options(target=target)
+    plain, asked = (chosen.request({"K": 8, "V": 8}, "float32", summaries=summaries) for summaries in (False, True))
+    assert asked.summaries == is_asked and (asked == plain) == (not is_asked)
