@@ -184,6 +184,8 @@ def main():
     parser.add_argument("--requests", type=int, default=24, help="how many there are")
     parser.add_argument("--rows", type=int, default=9, help="of the pools, one of which has the words that all begin with")
     options = parser.parse_args()
+    if options.requests < 1 or options.rows < 2:
+        parser.error("there is a request at least, and a row for it beside the one of the words that all begin with: --requests 1 --rows 2")
     prefix, requests = list(range(20)), draw_requests(options.requests)
     server = Server(options.rows, prefix)
     server.serve([requests[i : i + 2] for i in range(0, len(requests), 2)])
