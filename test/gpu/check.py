@@ -96,10 +96,13 @@ class Device:
     def upload(self, array):
         array = np.ascontiguousarray(array)
         pointer = self.allocate(array.nbytes)
+        self.write(pointer, array)
+        return pointer
+
+    def write(self, pointer, array):
         if array.nbytes:
             self.check(self.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(pointer), array.ctypes.data_as(ctypes.c_void_p),
                                                  ctypes.c_size_t(array.nbytes)))
-        return pointer
 
     def download(self, pointer, shape, dtype):
         array = np.empty(shape, dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from check import Argument, ArrayInfo, Call, Device
 
 INPUT, PARAM, STATE, OUTPUT = range(4)
-AUTO, STEP, CHUNK, SEGMENT = range(4)
+AUTO, STEP, CHUNK, SEGMENT, SCAN = range(5)
 
 
 class Head(ctypes.Structure):
@@ -192,8 +192,7 @@ def check_sizes(library, T, N, H, seed):
         if not same(data.download(pointers), want):
             yield f"{kind}: a graph gives something else"
         others = np.sort(random.integers(0, T + 1, N + 1)).astype(np.int64)
-        device.check(device.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(place), others.ctypes.data_as(ctypes.c_void_p),
-                                                 ctypes.c_size_t(others.nbytes)))
+        device.write(place, others)
         graph.run()
         outputs = [(j, data.library.arrays[j][0].kind) for j, given in enumerate(data.given) if given is None]
         for (j, kind_of), got, again in zip(outputs, data.download(pointers), packed(CHUNK, others)):
@@ -202,8 +201,7 @@ def check_sizes(library, T, N, H, seed):
                                   again[first * data.strides[j]: end * data.strides[j]]):
                 yield f"{kind}: a graph that is replayed with other offsets gives something else"
         senseless = random.integers(-T, 2 * T, N + 1).astype(np.int64)
-        device.check(device.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(place), senseless.ctypes.data_as(ctypes.c_void_p),
-                                                 ctypes.c_size_t(senseless.nbytes)))
+        device.write(place, senseless)
         graph.run()
         library.run(pointers, T, H, AUTO, offsets=(place, N))
         data.free(pointers)
@@ -211,11 +209,11 @@ def check_sizes(library, T, N, H, seed):
     data.close()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def check_libraries(description, check_sizes, sizes):
+    """Checks the libraries and sizes that the command line names; gives the exit code."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("libraries", nargs="+", metavar="NAME=FILE")
-    parser.add_argument("--sizes", default="3000,40,4;9000,300,2;5000,3,2;600,9,3",
-                        help="tokens, sequences and heads, of which there may be several")
+    parser.add_argument("--sizes", default=sizes, help="tokens, sequences and heads, of which there may be several")
     arguments = parser.parse_args()
     device, faults, checked = Device(), 0, 0
     for word in arguments.libraries:
@@ -232,4 +230,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_libraries(__doc__, check_sizes, "3000,40,4;9000,300,2;5000,3,2;600,9,3"))

@@ -5,16 +5,14 @@ anywhere in the pool and some sequences have none; what is not a sequence's row 
 touch nothing, which compute-sanitizer sees too. A graph goes by the indices that are there when it is replayed.
 """
 
-import argparse
 import ctypes
 import sys
 
 import numpy as np
 
-from check import Argument, Call, Device
-from packed import OUTPUT, STATE, Data, Graph, Library, same
+from check import Argument, Call
+from packed import AUTO, CHUNK, OUTPUT, SCAN, SEGMENT, STATE, STEP, Data, Graph, check_libraries, same
 
-AUTO, STEP, CHUNK, SEGMENT, SCAN = range(5)
 BAD_INDEX, NO_PLAN = 12, 8
 
 
@@ -36,11 +34,6 @@ class Pools:
             return drawn.astype(np.float16).view(np.uint8)
         return drawn.view(np.uint8) if info.dtype == 0 else (drawn.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
 
-    def write(self, place, array):
-        self.device.check(
-            self.device.cuda.cuMemcpyHtoD_v2(ctypes.c_uint64(place), array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes))
-        )
-
     def call(self, pointers, plan, indices=None, finals=None, stream=None, check=0, offsets=None):
         """Gives the status and the workspace, which must stay until the work is done."""
         T, N, H = self.sizes
@@ -53,7 +46,7 @@ class Pools:
         handle, recurrence = self.library.handle, self.library.recurrence
         size = handle.recur_workspace_size(recurrence, ctypes.byref(call))
         if size < 0:
-            return NO_PLAN, 0
+            return handle.recur_forward(recurrence, ctypes.byref(call)), 0  # which says why
         call.workspace, call.workspace_bytes = self.device.allocate(size), size
         return handle.recur_forward(recurrence, ctypes.byref(call)), call.workspace
 
@@ -91,6 +84,7 @@ class Pools:
             gathered[states < 0] = start[states < 0]
             made[place] = made[end] = self.device.upload(gathered.reshape(-1))
         status = self.run(made, plan, offsets=offsets)
+        assert status in (0, NO_PLAN), self.library.handle.recur_message().decode()
         found = None
         if not status:
             found = self.outputs(made), [
@@ -167,7 +161,7 @@ def check_sizes(library, T, N, H, seed):
             again = pools.pooled()
             graph = Graph(device, lambda stream: pools.call(again, plan, indices=indices, finals=ends, stream=stream, offsets=offsets))
             turned = np.roll(states, 1)
-            pools.write(indices, turned)
+            device.write(indices, turned)
             graph.run()
             others = pools.own(turned, plan, offsets)
             if not same(pools.outputs(again), others[0]):
@@ -177,7 +171,7 @@ def check_sizes(library, T, N, H, seed):
             # Beyond the pool there is nothing.
             wild = turned.copy()
             wild[:: 2] = rows + random.integers(0, 1 << 30, len(wild[::2]))
-            pools.write(indices, wild)
+            device.write(indices, wild)
             pools.free(again)
             again = pools.pooled()
             pools.run(again, plan, indices=indices, offsets=offsets)
@@ -193,24 +187,5 @@ def check_sizes(library, T, N, H, seed):
     pools.close()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("libraries", nargs="+", metavar="NAME=FILE")
-    parser.add_argument("--sizes", default="1,40,4;4,9,3;70,5,2;300,2,2", help="tokens, sequences and heads, of which there may be several")
-    arguments = parser.parse_args()
-    device, faults, checked = Device(), 0, 0
-    for word in arguments.libraries:
-        name, path = word.split("=")
-        library = Library(name, path, device)
-        for sizes in arguments.sizes.split(";"):
-            checked += 1
-            for fault in check_sizes(library, *map(int, sizes.split(",")), seed=checked):
-                faults += 1
-                print(f"{name}, {sizes}: {fault}", flush=True)
-        print(f"{name}: done", flush=True)
-    print(f"{checked} cases, {faults} faults")
-    return 1 if faults or not checked else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check_libraries(__doc__, check_sizes, "1,40,4;4,9,3;70,5,2;300,2,2"))
