@@ -8,43 +8,38 @@ using namespace mlir;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
 
-/// The array that has what belongs to a head of the sequence, and where in it, in elements. Of a pool that is the row
-/// which the index says, or what stands for one that there is not: memory beyond the pool is never touched. Calls
+/// The array that has a sequence's state, where in it, and how far heads are apart, in elements. Of a pool that is the
+/// row which the index says, or what stands for one that there is not: memory beyond the pool is never touched. Calls
 /// without pools read no word of theirs.
-std::pair<Value, Value> KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, Value own) {
+KernelLowering::Row KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool) {
   Location loc = kernel.getLoc();
   Type word64 = builder.getI64Type(), word32 = builder.getI32Type();
-  auto inRow = [&](Value row) {
-    return team.addWide(team.multiplyWide(row, array(abi::SequenceStrideWord)),
-                        team.multiplyWide(own, array(abi::HeadStrideWord)));
-  };
-  if (!pool)
-    return {array(abi::DataWord), inRow(sequence)};
+  auto inArray = [&](Value row) { return team.multiplyWide(row, array(abi::SequenceStrideWord)); };
+  auto findOwn = [&]() -> Row { return {array(abi::DataWord), inArray(sequence), array(abi::HeadStrideWord)}; };
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
-  auto isSet = [&](Value given) -> Value {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, given, none);
-  };
-  // Two values where the condition holds, and those of the sequence's own row elsewhere.
-  auto choose = [&](Value condition, llvm::function_ref<std::pair<Value, Value>()> make) -> std::pair<Value, Value> {
-    auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64}, condition, /*withElseRegion=*/true);
+  // What is made where the number is not zero, and the sequence's own row elsewhere.
+  auto choose = [&](Value given, llvm::function_ref<Row()> make) -> Row {
+    Value isSet = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, given, none);
+    auto choice = scf::IfOp::create(builder, loc, TypeRange{word64, word64, word64}, isSet, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard inside(builder);
-    builder.setInsertionPointToEnd(choice.thenBlock());
-    auto [data, offset] = make();
-    scf::YieldOp::create(builder, loc, ValueRange{data, offset});
-    builder.setInsertionPointToEnd(choice.elseBlock());
-    scf::YieldOp::create(builder, loc, ValueRange{array(abi::DataWord), inRow(sequence)});
-    return {choice.getResult(0), choice.getResult(1)};
+    for (auto [block, find] : {std::pair(choice.thenBlock(), make), {choice.elseBlock(), findOwn}}) {
+      builder.setInsertionPointToEnd(block);
+      Row row = find();
+      scf::YieldOp::create(builder, loc, ValueRange{row.data, row.offset, row.headStride});
+    }
+    return {choice.getResult(0), choice.getResult(1), choice.getResult(2)};
   };
-  return choose(isSet(word(abi::PoolsWord, word64)), [&] {
+  return choose(word(abi::PoolsWord, word64), [&] {
     Value rows = pool(abi::RowsWord);
-    return choose(isSet(rows), [&]() -> std::pair<Value, Value> {
+    return choose(rows, [&]() -> Row {
       auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
       Value row =
           team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), sequence, word32), word32);
       Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
                                             team.narrow(pool(abi::RowCountWord))); // a negative one is large then
       return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
-              team.select(isThere, inRow(team.widen(row)), team.multiplyWide(own, pool(abi::AbsentHeadStrideWord)))};
+              team.select(isThere, inArray(team.widen(row)), none),
+              team.select(isThere, array(abi::HeadStrideWord), pool(abi::AbsentHeadStrideWord))};
     });
   });
 }
@@ -53,12 +48,14 @@ std::pair<Value, Value> KernelLowering::findRow(WordOf<abi::ArrayWord> array, Wo
 Value KernelLowering::findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, Value elementBytes,
                                   bool isState) {
   Location loc = kernel.getLoc();
+  // Without a pool words are read where they are needed: what is known early takes registers.
+  Row row = pool ? findRow(array, pool) : Row{array(abi::DataWord), {}, {}};
   Value group = team.narrow(array(abi::GroupWord));
   // Divisions take long, and most calls need none.
   Value own = team.choose(
       team.below(team.constant(1), group), [&]() -> Value { return arith::DivUIOp::create(builder, loc, head, group); },
       head);
-  auto [data, offset] = findRow(array, pool, team.widen(own));
+  Value offset = pool ? row.offset : team.multiplyWide(sequence, array(abi::SequenceStrideWord));
   if (!isState) {
     Value first = team.choose(
         isPacked,
@@ -70,20 +67,26 @@ Value KernelLowering::findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::Pool
     offset = team.addWide(offset, first);
   }
   offset = team.addWide(offset, team.multiplyWide(team.widen(part), array(abi::PartStrideWord)));
+  offset = team.addWide(offset, team.multiplyWide(team.widen(own), pool ? row.headStride : array(abi::HeadStrideWord)));
   Value none = arith::ConstantIntOp::create(builder, loc, 0, 64);
-  Value isAbsent = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, data, none);
-  return team.select(isAbsent, none, team.addWide(data, team.multiplyWide(offset, elementBytes)));
+  Value isAbsent = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, row.data, none);
+  return team.select(isAbsent, none, team.addWide(row.data, team.multiplyWide(offset, elementBytes)));
 }
 
-/// States are read and written at once; an array of which other rows than the first are touched has none.
+/// A state may be absent, and is read and written at once, or where segments begin and end. An array that is required,
+/// or of which other rows than the first are touched, is none.
 bool KernelLowering::mayBeInPool(int number) {
-  if (number + 1 >= int(kernel.getBody().getNumArguments()))
-    return false; // flags
-  return llvm::none_of(kernel.getBody().getArgument(unsigned(number)).getUsers(), [](Operation *user) {
+  bool isOfFlags = number + 1 >= int(kernel.getBody().getNumArguments());
+  if (isOfFlags || number < int(kernel.getRequired()))
+    return false;
+  BlockArgument array = kernel.getBody().getArgument(unsigned(number));
+  return !array.use_empty() && llvm::all_of(array.getUsers(), [&](Operation *user) {
     if (auto load = dyn_cast<LoadOp>(user))
-      return !matchPattern(load.getFirst(), m_Zero());
-    auto store = dyn_cast<StoreOp>(user);
-    return store && !matchPattern(store.getFirst(), m_Zero());
+      return matchPattern(load.getFirst(), m_Zero());
+    if (auto store = dyn_cast<StoreOp>(user))
+      return matchPattern(store.getFirst(), m_Zero());
+    auto segment = dyn_cast<SegmentOp>(user);
+    return segment && segment.getRemains() != array;
   });
 }
 

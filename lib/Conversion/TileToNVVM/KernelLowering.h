@@ -108,11 +108,13 @@ private:
   /// Where what the CTA has of an array begins; null where the array is absent. States are of no tokens.
   mlir::Value findFirst(int number, mlir::Type element, bool isState = false);
   template <typename Word> using WordOf = llvm::function_ref<mlir::Value(Word)>;
+  /// With `pool` the array may be a state in one.
   mlir::Value findAddress(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool, mlir::Value elementBytes,
                           bool isState);
-  /// With `pool` the array may be a state in one.
-  std::pair<mlir::Value, mlir::Value> findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool,
-                                              mlir::Value own);
+  struct Row {
+    mlir::Value data, offset, headStride;
+  };
+  Row findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool);
   bool mayBeInPool(int number);
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
