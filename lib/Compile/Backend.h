@@ -16,6 +16,7 @@ struct Listings {
   std::string assembly, llvmIR;
   std::string ptx, cubin;         // of GPUs, where there is one among the targets
   int64_t registers = 0;          // of a GPU's thread, at most; 0 where not known
+  int64_t spilledBytes = 0;       // that a thread of a GPU keeps in memory for want of registers, at most
   std::vector<std::string> notes; // what the caller should know
   /// Adds the listings of another target behind those of this one.
   void append(Listings other);

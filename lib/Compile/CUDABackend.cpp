@@ -72,6 +72,7 @@ private:
   Expected<bool> avoid(ArrayRef<Fault> faults);
   /// Keeps launches as they are that spill no more than the GPU's profile allows. Whether there were such.
   bool allowSpills(Made &kernel, ArrayRef<Fault> faults);
+  int64_t countAllowedSpills(const Made &kernel, StringRef symbol) const;
   /// Whether it is of a kernel that is kept all the same.
   bool isKept(const Fault &fault) const;
   /// Gives the kernels of the interface what their code in the end needs; those that were left out are not there.
@@ -300,6 +301,10 @@ static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &targe
       remarks.push_back({"segments", launch.bounds ? describeSummaries(launch) : describeCut(launch)});
 }
 
+static std::string printSpilled(int64_t bytes) {
+  return bytes ? fmt::format("and at most {} bytes of a thread", bytes) : "none of them";
+}
+
 /// What came of the image of all kernels: the same as a build says.
 static void explainImage(const Listings &listings, const Target &target, Error refused, std::vector<Remark> &remarks) {
   if (refused) {
@@ -307,8 +312,8 @@ static void explainImage(const Listings &listings, const Target &target, Error r
     return;
   }
   if (listings.registers)
-    remarks.push_back({"registers", fmt::format("{} of {} a thread, none of them kept in memory", listings.registers,
-                                                target.gpu->registersPerThread)});
+    remarks.push_back({"registers", fmt::format("{} of {} a thread, {} kept in memory", listings.registers,
+                                                target.gpu->registersPerThread, printSpilled(listings.spilledBytes))});
   for (const std::string &note : listings.notes)
     remarks.push_back({"note", note});
 }
@@ -638,34 +643,22 @@ Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
   return false;
 }
 
-/// Whether a gradient's kernel keeps a second CTA on a multiprocessor for a few numbers of a thread, which it stores
-/// elsewhere: among thousands of instructions they cost less than the CTA hides.
-static bool keepsSecondCTA(mlir::ModuleOp tiles, const Fault &fault) {
-  constexpr int64_t fewBytes = 32;
-  auto kernel = fault.kernel.empty() ? tile::KernelOp() : tiles.lookupSymbol<tile::KernelOp>(fault.kernel);
-  return kernel && fault.spilledBytes && fault.spilledBytes <= fewBytes && !kernel.getTeams() &&
-         analysis::getOccupancy(kernel) == 2;
-}
-
-/// Whether a kernel of conjugate gradients, which take all registers that a thread has, stores a few numbers elsewhere:
-/// the plain plan, which would take its place, is many times slower.
-static bool fillsRegisters(mlir::ModuleOp tiles, const Fault &fault) {
-  constexpr int64_t fewBytes = 32;
-  auto kernel = fault.kernel.empty() ? tile::KernelOp() : tiles.lookupSymbol<tile::KernelOp>(fault.kernel);
-  return kernel && fault.spilledBytes && fault.spilledBytes <= fewBytes &&
-         kernel.walk([](tile::ConjugateGradientsOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+/// How many bytes of a thread a launch may keep in memory and its plan all the same. Every other plan of such a GPU
+/// would spill as well. A second CTA of a gradient hides more than a few numbers cost among thousands of instructions.
+int64_t CUDAKernelMaker::countAllowedSpills(const Made &kernel, StringRef symbol) const {
+  constexpr int64_t few = 32;
+  if (kernel.spilling.contains(symbol))
+    return pipeline.target.gpu->spilledBytes;
+  auto tiles = kernel.tiles.get().lookupSymbol<tile::KernelOp>(symbol);
+  return tiles && kernel.isOnly && !tiles.getTeams() && analysis::getOccupancy(tiles) == 2 ? few : 0;
 }
 
 bool CUDAKernelMaker::isKept(const Fault &fault) const {
   return any_of(made, [&](const Made &one) {
-    if (fillsRegisters(one.tiles.get(), fault))
-      return true;
-    if (one.isOnly && keepsSecondCTA(one.tiles.get(), fault))
-      return true;
-    if (fault.spilledBytes && fault.spilledBytes <= pipeline.target.gpu->spilledBytes &&
-        one.spilling.contains(fault.kernel))
-      return true;
-    return one.isSlow && any_of(one.plan.launches, [&](const auto &launch) { return launch.symbol == fault.kernel; });
+    auto isFaulty = [&](const codegen::InterfaceLaunch &launch) { return launch.symbol == fault.kernel; };
+    if (!any_of(one.plan.launches, isFaulty))
+      return false;
+    return one.isSlow || (fault.spilledBytes && fault.spilledBytes <= countAllowedSpills(one, fault.kernel));
   });
 }
 
@@ -688,10 +681,16 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
     Expected<Cubin> cubin = assemble(*ptx, pipeline.target.cpu);
     if (!cubin)
       return cubin.takeError();
-    erase_if(cubin->faults, [&](const Fault &fault) { return isKept(fault); });
+    int64_t spilled = 0;
+    erase_if(cubin->faults, [&](const Fault &fault) {
+      bool isKept = this->isKept(fault);
+      spilled = isKept ? std::max(spilled, fault.spilledBytes) : spilled;
+      return isKept;
+    });
     if (cubin->faults.empty()) {
       listings.cubin = cubin->bytes;
       listings.registers = cubin->registers;
+      listings.spilledBytes = spilled;
       return std::move(keepsPTX(*pipeline.target.gpu) ? *ptx : cubin->bytes);
     }
     Expected<bool> isBetter = avoid(cubin->faults);
