@@ -1,29 +1,19 @@
 #include "Codegen/NVPTX/Compositions.h"
 #include "ABI/LaunchWords.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "Codegen/NVPTX/ElementKernel.h"
 
 using namespace llvm;
 using namespace recur;
 
 namespace {
 
-class CompositionWriter {
+class CompositionWriter : codegen::ElementKernel {
 public:
-  explicit CompositionWriter(Module &module) : module(module), builder(module.getContext()) {}
+  explicit CompositionWriter(Module &module) : ElementKernel(module) {}
   void write(StringRef name);
 
 private:
-  /// The words of the launch, as 64-bit numbers.
-  Value *word(int index) {
-    Type *type = builder.getInt64Ty();
-    return builder.CreateAlignedLoad(type, builder.CreateConstGEP1_64(type, arguments, uint64_t(index)), Align(8));
-  }
-  Value *pointer(int index) { return builder.CreateIntToPtr(word(index), builder.getPtrTy(globalSpace)); }
-  Value *special(Intrinsic::ID id) { return builder.CreateZExt(builder.CreateIntrinsic(id, {}), builder.getInt64Ty()); }
   Value *number(double value) { return ConstantFP::get(builder.getFloatTy(), value); }
-  BasicBlock *block(StringRef name) { return BasicBlock::Create(module.getContext(), name, function); }
   /// Sums up places, each of them an index and the word of its stride; the unit's is always there.
   Value *place(int unitStride, ArrayRef<std::pair<Value *, int>> sides);
   Value *load(Value *array, Value *index) {
@@ -37,11 +27,6 @@ private:
   Value *make(abi::ComposeOperation operation);
   Value *makeElement();
 
-  static constexpr unsigned globalSpace = 1;
-  Module &module;
-  IRBuilder<> builder;
-  Function *function = nullptr;
-  Value *arguments = nullptr;
   Value *unit = nullptr, *row = nullptr, *column = nullptr, *columns = nullptr; // of what a thread has
 };
 
@@ -190,39 +175,17 @@ Value *CompositionWriter::makeElement() {
 }
 
 void CompositionWriter::write(StringRef name) {
-  Type *type = builder.getInt64Ty();
-  function = Function::Create(FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false),
-                              GlobalValue::ExternalLinkage, name, module);
-  function->setCallingConv(CallingConv::PTX_Kernel);
-  function->addFnAttr("nvvm.reqntid", std::to_string(codegen::compositionThreads));
-  function->addParamAttr(0, Attribute::getWithByValType(module.getContext(), ArrayType::get(type, abi::composeWords)));
-  function->addParamAttr(0, Attribute::getWithAlignment(module.getContext(), Align(8)));
-  arguments = function->getArg(0);
-  builder.SetInsertPoint(block("entry"));
+  begin(name, codegen::compositionThreads, abi::composeWords);
   columns = word(abi::ComposeColumnsWord);
   Value *rows = word(abi::ComposeRowsWord), *ofUnit = builder.CreateMul(rows, columns);
-  Value *count = builder.CreateMul(word(abi::ComposeUnitsWord), ofUnit);
-  Value *threads = special(Intrinsic::nvvm_read_ptx_sreg_ntid_x);
-  Value *own = builder.CreateAdd(builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_ctaid_x), threads),
-                                 special(Intrinsic::nvvm_read_ptx_sreg_tid_x));
-  Value *step = builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_nctaid_x), threads);
-  BasicBlock *begin = builder.GetInsertBlock(), *test = block("test"), *give = block("give"), *end = block("end");
-  builder.CreateBr(test);
-  builder.SetInsertPoint(test);
-  PHINode *index = builder.CreatePHI(type, 2);
-  index->addIncoming(own, begin);
-  builder.CreateCondBr(builder.CreateICmpULT(index, count), give, end);
-  builder.SetInsertPoint(give);
-  unit = builder.CreateUDiv(index, ofUnit);
-  Value *rest = builder.CreateURem(index, ofUnit);
-  row = builder.CreateUDiv(rest, columns), column = builder.CreateURem(rest, columns);
-  Value *value = makeElement();
-  Value *to = getOwnPlace(builder, place(abi::ComposeResultUnitWord, {}), row, columns, column);
-  builder.CreateStore(value, builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
-  index->addIncoming(builder.CreateAdd(index, step), builder.GetInsertBlock());
-  builder.CreateBr(test);
-  builder.SetInsertPoint(end);
-  builder.CreateRetVoid();
+  shareOut(builder.CreateMul(word(abi::ComposeUnitsWord), ofUnit), [&](Value *index) {
+    unit = builder.CreateUDiv(index, ofUnit);
+    Value *rest = builder.CreateURem(index, ofUnit);
+    row = builder.CreateUDiv(rest, columns), column = builder.CreateURem(rest, columns);
+    Value *value = makeElement();
+    Value *to = getOwnPlace(builder, place(abi::ComposeResultUnitWord, {}), row, columns, column);
+    builder.CreateStore(value, builder.CreateGEP(builder.getFloatTy(), pointer(abi::ComposeResultWord), to));
+  });
 }
 
 std::unique_ptr<Module> codegen::makeCompositions(LLVMContext &context, StringRef name) {

@@ -1,28 +1,19 @@
 #include "Codegen/NVPTX/GradientSums.h"
 #include "ABI/LaunchWords.h"
+#include "Codegen/NVPTX/ElementKernel.h"
 #include "recur/Runtime.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 
 using namespace llvm;
 using namespace recur;
 
 namespace {
 
-class SumsWriter {
+class SumsWriter : codegen::ElementKernel {
 public:
-  explicit SumsWriter(Module &module) : module(module), builder(module.getContext()) {}
+  explicit SumsWriter(Module &module) : ElementKernel(module) {}
   void write(StringRef name);
 
 private:
-  /// The words of the launch, as 64-bit numbers.
-  Value *word(int index) {
-    Type *type = builder.getInt64Ty();
-    return builder.CreateAlignedLoad(type, builder.CreateConstGEP1_64(type, arguments, uint64_t(index)), Align(8));
-  }
-  Value *pointer(int index) { return builder.CreateIntToPtr(word(index), builder.getPtrTy(globalSpace)); }
-  Value *special(Intrinsic::ID id) { return builder.CreateZExt(builder.CreateIntrinsic(id, {}), builder.getInt64Ty()); }
-  BasicBlock *block(StringRef name) { return BasicBlock::Create(module.getContext(), name, function); }
   /// Where an element lies whose place is known, by the three strides from this word on.
   Value *offset(int strides);
   Value *load(Value *array, Value *index, Value *type);
@@ -30,11 +21,6 @@ private:
   Value *sumOfSlices(Value *start, Value *first);
   void giveElement();
 
-  static constexpr unsigned globalSpace = 1;
-  Module &module;
-  IRBuilder<> builder;
-  Function *function = nullptr;
-  Value *arguments = nullptr;
   Value *from = nullptr, *to = nullptr, *fromType = nullptr, *toType = nullptr, *slices = nullptr,
         *sliceStride = nullptr, *adds = nullptr;
   Value *sequence = nullptr, *token = nullptr, *head = nullptr, *element = nullptr; // of what a thread has
@@ -129,15 +115,8 @@ void SumsWriter::giveElement() {
 }
 
 void SumsWriter::write(StringRef name) {
+  begin(name, codegen::sumThreads, abi::sumWords);
   Type *number = builder.getInt64Ty();
-  function = Function::Create(FunctionType::get(builder.getVoidTy(), {builder.getPtrTy()}, false),
-                              GlobalValue::ExternalLinkage, name, module);
-  function->setCallingConv(CallingConv::PTX_Kernel);
-  function->addFnAttr("nvvm.reqntid", std::to_string(codegen::sumThreads));
-  function->addParamAttr(0, Attribute::getWithByValType(module.getContext(), ArrayType::get(number, abi::sumWords)));
-  function->addParamAttr(0, Attribute::getWithAlignment(module.getContext(), Align(8)));
-  arguments = function->getArg(0);
-  builder.SetInsertPoint(block("entry"));
   from = pointer(abi::SumFromWord), to = pointer(abi::SumToWord);
   fromType = word(abi::SumFromTypeWord), toType = word(abi::SumToTypeWord);
   slices = word(abi::SumSlicesWord), sliceStride = word(abi::SumSliceStrideWord), adds = word(abi::SumAddsWord);
@@ -161,36 +140,23 @@ void SumsWriter::write(StringRef name) {
     return chosen;
   };
   Value *firstToken = choose(zero, firstOffset), *endToken = choose(tokens, lastOffset);
-  Value *threads = special(Intrinsic::nvvm_read_ptx_sreg_ntid_x);
-  Value *own = builder.CreateAdd(builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_ctaid_x), threads),
-                                 special(Intrinsic::nvvm_read_ptx_sreg_tid_x));
-  Value *step = builder.CreateMul(special(Intrinsic::nvvm_read_ptx_sreg_nctaid_x), threads);
-
-  BasicBlock *test = block("test"), *find = block("find"), *give = block("give"), *next = block("next"),
-             *end = block("end");
-  builder.CreateBr(test);
-  builder.SetInsertPoint(test);
-  PHINode *index = builder.CreatePHI(number, 2);
-  index->addIncoming(own, begin);
-  builder.CreateCondBr(builder.CreateICmpULT(index, count), find, end);
-  builder.SetInsertPoint(find);
-  Value *rest = index;
-  auto takeApart = [&](Value *size) {
-    Value *place = builder.CreateURem(rest, size);
-    rest = builder.CreateUDiv(rest, size);
-    return place;
-  };
-  element = takeApart(elements), head = takeApart(heads), token = takeApart(tokens), sequence = rest;
-  Value *isThere = builder.CreateAnd(builder.CreateICmpSGE(token, firstToken), builder.CreateICmpSLT(token, endToken));
-  builder.CreateCondBr(isThere, give, next);
-  builder.SetInsertPoint(give);
-  giveElement();
-  builder.CreateBr(next);
-  builder.SetInsertPoint(next);
-  index->addIncoming(builder.CreateAdd(index, step), next);
-  builder.CreateBr(test);
-  builder.SetInsertPoint(end);
-  builder.CreateRetVoid();
+  shareOut(count, [&](Value *index) {
+    Value *rest = index;
+    auto takeApart = [&](Value *size) {
+      Value *place = builder.CreateURem(rest, size);
+      rest = builder.CreateUDiv(rest, size);
+      return place;
+    };
+    element = takeApart(elements), head = takeApart(heads), token = takeApart(tokens), sequence = rest;
+    Value *isThere =
+        builder.CreateAnd(builder.CreateICmpSGE(token, firstToken), builder.CreateICmpSLT(token, endToken));
+    BasicBlock *give = block("give"), *next = block("next");
+    builder.CreateCondBr(isThere, give, next);
+    builder.SetInsertPoint(give);
+    giveElement();
+    builder.CreateBr(next);
+    builder.SetInsertPoint(next);
+  });
 }
 
 std::unique_ptr<Module> codegen::makeGradientSums(LLVMContext &context, StringRef name) {
