@@ -26,8 +26,8 @@ bool recur::runtime::mayOverwrite(const recur_kernel_info &kernel, int32_t initi
   return false;
 }
 
-/// The place of a state among the arguments, before and after.
 namespace {
+/// The place of a state among the arguments, before and after.
 struct State {
   int32_t initial, final;
   const recur_array_info *info;

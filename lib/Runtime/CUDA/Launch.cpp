@@ -424,6 +424,23 @@ recur_status recur::runtime::putLaunch(const Device &device, const recur_recurre
   return RECUR_OK;
 }
 
+recur_status recur::runtime::putOverElements(const Device &device, const recur_recurrence *recurrence,
+                                             const recur_launch_info &launch, int64_t elements, void *stream,
+                                             int64_t *words) {
+  constexpr int64_t ctasOfEach = 16; // multiprocessor: enough that memory is what they wait for
+  if (elements == 0)
+    return RECUR_OK;
+  int64_t wanted = (elements + launch.threads - 1) / launch.threads;
+  int64_t most = ctasOfEach * larger(1, device.multiprocessors);
+  LaunchConfig config = {{unsigned(smaller(wanted, most)), 1, 1},
+                         {unsigned(launch.threads), 1, 1},
+                         unsigned(launch.shared_bytes),
+                         stream,
+                         nullptr,
+                         0};
+  return putLaunch(device, recurrence, launch, /*isListed=*/false, config, words);
+}
+
 recur_status Launcher::put(const recur_launch_info &launch, bool isListed, LaunchConfig &config, int64_t *words) {
   return putLaunch(device, resolved.recurrence, launch, isListed, config, words);
 }

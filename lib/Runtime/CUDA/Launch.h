@@ -26,4 +26,8 @@ recur_status launchKernel(const Device &device, const Call &resolved, const recu
 recur_status putLaunch(const Device &device, const recur_recurrence *recurrence, const recur_launch_info &launch,
                        bool isListed, LaunchConfig &config, int64_t *words);
 
+/// The same of a kernel whose threads share out so many elements; nothing where there are none.
+recur_status putOverElements(const Device &device, const recur_recurrence *recurrence, const recur_launch_info &launch,
+                             int64_t elements, void *stream, int64_t *words);
+
 } // namespace recur::runtime

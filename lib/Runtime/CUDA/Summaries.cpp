@@ -126,20 +126,9 @@ public:
   }
 
   recur_status run(const Device &device, const SummaryCall &call) {
-    constexpr int64_t ctasOfEach = 16; // multiprocessor
-    const recur_launch_info &launch = *call.resolved.recurrence->parts->compose;
     int64_t elements = words[abi::ComposeUnitsWord] * words[abi::ComposeRowsWord] * words[abi::ComposeColumnsWord];
-    if (elements == 0)
-      return RECUR_OK;
-    int64_t wanted = (elements + launch.threads - 1) / launch.threads;
-    int64_t most = ctasOfEach * (device.multiprocessors > 0 ? device.multiprocessors : 1);
-    LaunchConfig config = {{unsigned(wanted < most ? wanted : most), 1, 1},
-                           {unsigned(launch.threads), 1, 1},
-                           unsigned(launch.shared_bytes),
-                           call.own.stream,
-                           nullptr,
-                           0};
-    return putLaunch(device, call.resolved.recurrence, launch, /*isListed=*/false, config, words);
+    return putOverElements(device, call.resolved.recurrence, *call.resolved.recurrence->parts->compose, elements,
+                           call.own.stream, words);
   }
 
 private:
@@ -155,8 +144,7 @@ private:
 
 static bool overlaps(const float *a, const float *b, int64_t count) { return a && b && a < b + count && b < a + count; }
 
-/// The product, where its result may lie where either factor does. `count`: of the result, which the factors are no
-/// larger than.
+/// The product, where its result may lie where either factor does: then it is made in the workspace, and copied.
 static recur_status multiply(const Device &device, const SummaryCall &call, Composition product, Composition inSpace,
                              float *result, int64_t unit, int64_t size, bool isInPlace) {
   if (!isInPlace)

@@ -5,21 +5,10 @@ using namespace recur::runtime;
 namespace abi = recur::abi;
 
 static recur_status put(const Device &device, const Call &resolved, int64_t *words) {
-  constexpr int64_t ctasOfEach = 16; // multiprocessor: enough that memory is what they wait for
-  const recur_launch_info &launch = *resolved.recurrence->gradient->sum;
   int64_t elements =
       words[abi::SumSequencesWord] * words[abi::SumTokensWord] * words[abi::SumHeadsWord] * words[abi::SumElementsWord];
-  if (elements == 0)
-    return RECUR_OK;
-  int64_t wanted = (elements + launch.threads - 1) / launch.threads;
-  int64_t most = ctasOfEach * (device.multiprocessors > 0 ? device.multiprocessors : 1);
-  LaunchConfig config = {{unsigned(wanted < most ? wanted : most), 1, 1},
-                         {unsigned(launch.threads), 1, 1},
-                         unsigned(launch.shared_bytes),
-                         resolved.call->stream,
-                         nullptr,
-                         0};
-  return putLaunch(device, resolved.recurrence, launch, /*isListed=*/false, config, words);
+  return putOverElements(device, resolved.recurrence, *resolved.recurrence->gradient->sum, elements,
+                         resolved.call->stream, words);
 }
 
 recur_status recur::runtime::putSum(const Device &device, const Call &resolved, const Argument &sum,
