@@ -94,14 +94,13 @@ void Planner::plan(chunk::ApplyTransposedOp op) {
   if (takesPairs(op)) {
     // A triangle of ones is made in no time: again for each product, so that none keeps room for it.
     auto made = op.getMatrix().getDefiningOp<chunk::InteractionOp>();
-    bool isOfOnes = made && !made.getDecay() && chunk::constantNumber(made.getRows()) == 1.0 &&
-                    chunk::constantNumber(made.getColumns()) == 1.0 && isFactorOnly(made);
-    if (isOfOnes && !tiles.contains(made))
+    bool isMadeAgain = made && !made.getDecay() && isOfOnes(made) && isFactorOnly(made);
+    if (isMadeAgain && !tiles.contains(made))
       plan(made);
     Value result = makeResult(op), rows = rowsOf(chunk::tensorOf(op.getValues()).getShape()[0]);
     product(rounded(op.getMatrix()), true, rounded(op.getValues()), result, rowsOf(result), rows)
         .setLeftTriangle(ArrayRef<int64_t>{triangle->rowsPerToken, triangle->columnsPerToken});
-    if (isOfOnes) {
+    if (isMadeAgain) {
       tiles.erase(made);
       shared.rounded.erase(made);
     }

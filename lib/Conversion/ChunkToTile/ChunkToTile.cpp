@@ -7,7 +7,6 @@
 #include "Analysis/StoredTypes.h"
 #include "Conversion/ChunkToTile/Passes.h"
 #include "Conversion/ChunkToTile/Planner.h"
-#include "Conversion/ChunkToTile/Uses.h"
 #include "dialects/Chunk/ChunkPhases.h"
 #include "dialects/Tile/RegisterTiles.h"
 #include "llvm/ADT/TypeSwitch.h"

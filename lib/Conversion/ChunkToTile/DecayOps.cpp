@@ -234,8 +234,7 @@ Value Planner::buildSees(Scalars &s, chunk::InteractionOp op) {
   return s.below(s.index(1), end);
 }
 
-/// Whether it says no more than which rows see which writes, and how decayed.
-static bool isOfOnes(chunk::InteractionOp op) {
+bool Planner::isOfOnes(chunk::InteractionOp op) {
   auto areOnes = [](Value value) {
     return chunk::constantNumber(value) == 1.0 && chunk::tensorOf(value).getDimSize(1) == 1;
   };

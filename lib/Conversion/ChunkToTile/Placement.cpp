@@ -131,8 +131,6 @@ static int64_t pack(MutableArrayRef<Placed> tiles, Memory memory) {
   return end;
 }
 
-/// The same, in the order of those tried that takes the least memory: as they stand, the largest first, and as they
-/// come into use.
 /// What tiles in use at once have together: no order takes less.
 static int64_t countMostInUse(ArrayRef<Placed> tiles, Memory memory) {
   int64_t most = 0;
@@ -148,7 +146,7 @@ static int64_t countMostInUse(ArrayRef<Placed> tiles, Memory memory) {
 
 /// Looks for an order that takes no more than so many bytes, from the best one on: tiles change places two by two, and
 /// stay where that takes no more.
-static int64_t searchOrder(SmallVector<Placed> &tiles, Memory memory, int64_t end, int64_t wanted) {
+static void searchOrder(SmallVector<Placed> &tiles, Memory memory, int64_t end, int64_t wanted) {
   constexpr int64_t most = 4000;
   uint32_t state = 1; // the same places every time
   auto draw = [&] {
@@ -163,9 +161,10 @@ static int64_t searchOrder(SmallVector<Placed> &tiles, Memory memory, int64_t en
       tiles = std::move(order);
     }
   }
-  return end;
 }
 
+/// The same as `pack`, in the order of those tried that takes the least memory: as they stand, the largest first, and
+/// as they come into use.
 static int64_t packBest(SmallVector<Placed> &tiles, Memory memory, const GPUProfile &gpu) {
   auto sorted = [&](llvm::function_ref<int64_t(const Placed &)> keyOf) {
     SmallVector<Placed> order = tiles;

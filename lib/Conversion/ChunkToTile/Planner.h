@@ -241,7 +241,9 @@ private:
   bool planOfLogarithms(chunk::CumulativeDecayOp op);
   mlir::Value logarithms(mlir::Value decay, bool before);
   mlir::Value repeat(llvm::ArrayRef<mlir::Value> ofRows);
-  /// An interaction that says no more than which rows see which writes, and whose readers make it element by element.
+  /// Whether it says no more than which rows see which writes, and how decayed.
+  static bool isOfOnes(chunk::InteractionOp op);
+  /// An interaction without decay that is of ones, and whose readers make it element by element.
   chunk::InteractionOp findMask(mlir::Value value) const;
   static mlir::Value buildSees(Scalars &scalars, chunk::InteractionOp op);
   void maskDifferences(mlir::Value dots, mlir::Value result, chunk::InteractionOp op);
@@ -451,6 +453,8 @@ void orderByRoom(tile::KernelOp kernel, mlir::Block &chunk);
 /// Keeps sums of products that nothing but passes over their elements take in registers, where each thread has its own
 /// of them. The second counts the most that are in use at once, as numbers of all threads.
 void keepInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
+/// The same, and puts the ops in the order in which all that takes the least room.
+void keepInLeastRoom(tile::KernelOp kernel, mlir::Block &chunk);
 int64_t countInRegisters(tile::KernelOp kernel, mlir::Block &chunk);
 
 /// Chooses where each tile of a kernel lies, so that tiles in use at once do not overlap, and says how much scratch

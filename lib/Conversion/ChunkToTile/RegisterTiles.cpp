@@ -2,7 +2,6 @@
 // next product or for the caller. They need neither shared memory nor barriers.
 #include "dialects/Tile/RegisterTiles.h"
 #include "Conversion/ChunkToTile/Planner.h"
-#include "Conversion/ChunkToTile/Uses.h"
 #include "llvm/ADT/SetVector.h"
 #include <limits>
 
@@ -205,8 +204,16 @@ static bool startFromOther(MapOp map, BlockArgument sum) {
   return true;
 }
 
+/// Whether the sums of a product lie in the tile.
+static bool hasProduct(Value tile) {
+  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
+    auto product = dyn_cast<ProductOp>(user);
+    return product && product.getResult() == tile;
+  });
+}
+
 /// Lets passes over elements write what they make in the place of what nobody reads behind them.
-static void writeInPlace(KernelOp kernel, Block &chunk) {
+static void writeInPlace(Block &chunk) {
   auto isOfChunk = [&](Operation *user) { return user->getBlock() == &chunk && !isa<ViewOp>(user); };
   for (MapOp map : chunk.getOps<MapOp>()) {
     auto isLastUser = [&](Operation *user) { return user == map || user->isBeforeInBlock(map); };
@@ -216,10 +223,6 @@ static void writeInPlace(KernelOp kernel, Block &chunk) {
         !llvm::all_of(result.getUsers(), isFirstUser) || llvm::is_contained(map.getInputs(), result))
       continue;
     for (Value input : map.getInputs()) {
-      auto isSum = [&](Operation *user) {
-        auto product = dyn_cast<ProductOp>(user);
-        return product && product.getResult() == input;
-      };
       auto stays = [&](Value tile) {
         return llvm::all_of(tile.getUsers(), [&](Operation *user) { return canTake(user, tile); });
       };
@@ -227,7 +230,7 @@ static void writeInPlace(KernelOp kernel, Block &chunk) {
       if (input.getType() != result.getType() || !stays(input) || !stays(result) || !input.getDefiningOp<AllocOp>() ||
           !canTake(map, input) || llvm::count(map.getInputs(), input) != 1 ||
           !llvm::all_of(input.getUsers(), isOfChunk) || !llvm::all_of(input.getUsers(), isLastUser) ||
-          llvm::none_of(input.getUsers(), isSum))
+          !hasProduct(input))
         continue;
       result.replaceAllUsesWith(input);
       result.getDefiningOp()->erase();
@@ -249,22 +252,13 @@ static void addApart(Block &chunk) {
       auto isOther = [&](Operation *user) {
         return user != map && (user->getBlock() != &chunk || !user->isBeforeInBlock(map) || !canTake(user, tile));
       };
-      auto isMade = [&](Operation *user) {
-        auto product = dyn_cast<ProductOp>(user);
-        return product && product.getResult() == tile;
-      };
       return tile && tile != map.getResult() && tile.getDefiningOp<AllocOp>() && argument.hasOneUse() &&
              llvm::count(map.getInputs(), tile) == 1 && tileOf(tile).getElementType().isF32() && canTake(map, tile) &&
-             llvm::none_of(tile.getUsers(), isOther) && llvm::any_of(tile.getUsers(), isMade);
+             llvm::none_of(tile.getUsers(), isOther) && hasProduct(tile);
     };
     // More than one of its inputs are sums, or there is nothing to be gained.
     Value own = isSum(sum.getLhs()) ? sum.getLhs() : isSum(sum.getRhs()) ? sum.getRhs() : Value();
-    auto isProduct = [](Value tile) {
-      return tileOf(tile).getElementType().isF32() && llvm::any_of(tile.getUsers(), [&](Operation *user) {
-               auto product = dyn_cast<ProductOp>(user);
-               return product && product.getResult() == tile;
-             });
-    };
+    auto isProduct = [](Value tile) { return tileOf(tile).getElementType().isF32() && hasProduct(tile); };
     if (!own || llvm::count_if(map.getInputs(), isProduct) < 2)
       continue;
     Value tile = map.getInputs()[cast<BlockArgument>(own).getArgNumber()], result = map.getResult();
@@ -319,13 +313,16 @@ static void reduceInParts(KernelOp kernel, Block &chunk) {
   }
 }
 
-void conversion::prepareSums(KernelOp kernel, Block &chunk) {
-  writeInPlace(kernel, chunk);
+/// Brings sums into the form in which they can stay in registers: what passes make lies where sums were, and sums go on
+/// from each other.
+static void prepareSums(Block &chunk) {
+  writeInPlace(chunk);
   startSums(chunk);
   addApart(chunk);
 }
 
-void conversion::chooseRegisters(KernelOp kernel, Block &chunk, bool limited) {
+/// Puts sums into registers; `limited`: as many as have room at once as the ops stand.
+static void chooseRegisters(KernelOp kernel, Block &chunk, bool limited) {
   llvm::DenseMap<Operation *, int64_t> positions;
   for (auto [position, op] : llvm::enumerate(chunk))
     positions[&op] = int64_t(position);
@@ -356,7 +353,7 @@ void conversion::chooseRegisters(KernelOp kernel, Block &chunk, bool limited) {
 }
 
 void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
-  prepareSums(kernel, chunk);
+  prepareSums(chunk);
   chooseRegisters(kernel, chunk, /*limited=*/true);
   reduceInParts(kernel, chunk);
 }
@@ -365,7 +362,7 @@ void conversion::keepInRegisters(KernelOp kernel, Block &chunk) {
 /// or those do that have it there.
 void conversion::keepInLeastRoom(KernelOp kernel, Block &chunk) {
   orderByRoom(kernel, chunk);
-  prepareSums(kernel, chunk);
+  prepareSums(chunk);
   llvm::DenseMap<AllocOp, TileType> before;
   for (AllocOp tile : kernel.getBody().front().getOps<AllocOp>())
     before[tile] = tile.getType();

@@ -17,12 +17,4 @@ llvm::SmallVector<TileUse> findUses(mlir::Operation *op);
 /// twice.
 bool conflict(const TileUse &one, const TileUse &other);
 
-/// Brings sums into the form in which they can stay in registers: what passes make lies where sums were, and sums go on
-/// from each other.
-void prepareSums(tile::KernelOp kernel, mlir::Block &chunk);
-/// Puts sums into registers; `limited`: as many as have room at once as the ops stand.
-void chooseRegisters(tile::KernelOp kernel, mlir::Block &chunk, bool limited);
-/// Both, and puts the ops in the order in which all that takes the least room.
-void keepInLeastRoom(tile::KernelOp kernel, mlir::Block &chunk);
-
 } // namespace recur::conversion
