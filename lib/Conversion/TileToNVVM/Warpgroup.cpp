@@ -41,14 +41,11 @@ void WarpgroupCode::makeBarrier(Value address, int64_t arrivals) {
 void WarpgroupCode::arrive(Value address) { run("mbarrier.arrive.shared.b64 _, [$0];", "r", address); }
 
 void WarpgroupCode::wait(Value address, Value parity) {
-  if (!t.gpu.waitsAtBarriers)
-    return run("{\n.reg .pred p;\nagain:\nmbarrier.test_wait.parity.shared.b64 p, [$0], $1;\n@p bra done;\n"
-               "nanosleep.u32 20;\nbra again;\ndone:\n}",
-               "r,r", {address, parity}),
-           void();
-  run("{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra done;\nbra again;\n"
-      "done:\n}",
-      "r,r", {address, parity});
+  StringRef sleeping = "{\n.reg .pred p;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1;\n@p bra done;\n"
+                       "bra again;\ndone:\n}",
+            asking = "{\n.reg .pred p;\nagain:\nmbarrier.test_wait.parity.shared.b64 p, [$0], $1;\n@p bra done;\n"
+                     "nanosleep.u32 20;\nbra again;\ndone:\n}";
+  run(t.gpu.waitsAtBarriers ? sleeping : asking, "r,r", {address, parity});
 }
 
 void WarpgroupCode::fence() {
