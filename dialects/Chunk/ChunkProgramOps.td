@@ -110,6 +110,8 @@ def Chunk_InputOp : Chunk_DeclarationOp<"input"> {
   let extraClassDeclaration = [{
     /// Whether it is the cotangent of an output of the program that this one is the gradient of.
     bool isCotangent() { return getName().starts_with("cotangent."); }
+    /// Whether its numbers are integers in memory. Nothing has a gradient with respect to them.
+    bool isInteger() { return getStored() && getStored()->isInteger(32); }
   }];
 }
 

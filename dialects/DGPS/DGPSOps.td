@@ -74,6 +74,10 @@ def DGPS_InputOp : DGPS_DeclarationOp<"input"> {
   }];
   let arguments = (ins StrAttr:$name, UnitAttr:$shared, OptionalAttr<Recur_StoredInputType>:$stored);
   let assemblyFormat = "$name (`shared` $shared^)? (`stored` $stored^)? attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// Whether its numbers are integers in memory. Nothing has a gradient with respect to them.
+    bool isInteger() { return getStored() && getStored()->isInteger(32); }
+  }];
 }
 
 def DGPS_ParamOp : DGPS_DeclarationOp<"param"> {

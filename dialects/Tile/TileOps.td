@@ -37,9 +37,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [IsolatedFromAbove, SingleBlock, NoTermina
     is not stored.
 
     At least `occupancy` CTAs share a multiprocessor, or so many of a CTA's teams, so a thread has no more registers than leaves
-    room for them; without it, as many as the lowering finds worth it, or all teams. A kernel `in_turn` asks for a chunk only when it comes to it, and has no registers
-    for what the next one begins with. One that is `unlisted` has no form beside it that goes by a list of packed
-    sequences from one to the next.
+    room for them; without it, as many as the lowering finds worth it, or all teams. A kernel `in_turn` asks for a chunk
+    only when it comes to it, and has no registers for what the next one begins with. One that is `unlisted` has no form beside
+    it that goes by a list of packed sequences from one to the next.
 
     `gpu` names the target for which a CTA is planned, whose limits it keeps to and whose instructions it takes; `sm_90a` where
     none is named.

@@ -17,9 +17,6 @@ inline DataType getStoredDataType(std::optional<mlir::Type> stored) {
                                                   : DataType::I32;
 }
 
-/// Whether an input's numbers are integers in memory. Nothing has a gradient with respect to them.
-inline bool isInteger(std::optional<mlir::Type> stored) { return stored && stored->isInteger(32); }
-
 inline mlir::TypeAttr makeStored(DataType type, mlir::MLIRContext *context) {
   if (type == DataType::F32)
     return {};

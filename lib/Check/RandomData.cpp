@@ -1,5 +1,4 @@
 #include "Check/RandomData.h"
-#include "Analysis/StoredTypes.h"
 #include "Engine/HostEngine.h"
 #include "Interpreter/DGPSInterpreter.h"
 
@@ -33,8 +32,8 @@ static Data makeData(RecurrenceOp recurrence, const Demands &demands, const Size
   Data data;
   data.sizes = sizes;
   for (InputOp input : recurrence.getInputs())
-    data.inputs[input.getName().str()] = make(input.getShared() ? Role::SharedInput : Role::Input, input.getName(),
-                                              input, analysis::isInteger(input.getStored()));
+    data.inputs[input.getName().str()] =
+        make(input.getShared() ? Role::SharedInput : Role::Input, input.getName(), input, input.isInteger());
   for (ParamOp param : recurrence.getParams())
     data.params[param.getName().str()] = make(Role::Param, param.getName(), param);
   for (auto [i, state] : enumerate(recurrence.getStates())) {
@@ -56,7 +55,7 @@ Data check::makeRandomData(RecurrenceOp recurrence, const Sizes &sizes, uint64_t
 Data check::nudge(RecurrenceOp recurrence, Data data) {
   NamedArrays integers;
   for (InputOp input : recurrence.getInputs())
-    if (analysis::isInteger(input.getStored()))
+    if (input.isInteger())
       integers.insert(data.inputs.extract(input.getName().str()));
   uint64_t bits = 0x9e3779b97f4a7c15;
   for (NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})

@@ -1,5 +1,4 @@
 #include "Compile/ArrayTypes.h"
-#include "Analysis/StoredTypes.h"
 #include "Support/Errors.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -48,7 +47,7 @@ Error compile::checkArrayTypes(ArrayRef<dgps::RecurrenceOp> recurrences, const D
     }
     for (dgps::RecurrenceOp recurrence : recurrences)
       for (dgps::InputOp input : recurrence.getInputs())
-        if (input.getName() == name && analysis::isInteger(input.getStored()))
+        if (input.getName() == name && input.isInteger())
           return makeError("--dtype: '" + name + "' is declared as integers of 32 bits, which have no other type");
     for (dgps::RecurrenceOp recurrence : recurrences)
       for (dgps::OutputOp output : recurrence.getOutputs())

@@ -1,5 +1,4 @@
 #include "Compile/GradientPrograms.h"
-#include "Analysis/StoredTypes.h"
 #include "Support/Errors.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -12,7 +11,7 @@ using namespace recur::compile;
 Error compile::checkGradientNames(dgps::RecurrenceOp recurrence, const PipelineOptions &options) {
   SmallVector<StringRef> known;
   for (dgps::InputOp input : recurrence.getInputs()) {
-    if (!analysis::isInteger(input.getStored()))
+    if (!input.isInteger())
       known.push_back(input.getName());
     else if (is_contained(options.gradients, input.getName()))
       return makeError("--backward: '" + input.getName() +

@@ -224,7 +224,7 @@ Error data::checkData(dgps::RecurrenceOp recurrence, const Data &data) {
     if (!data.inputs.count(input.getName().str()))
       return makeError("input '" + input.getName() + "' is missing");
   for (dgps::InputOp input : recurrence.getInputs())
-    if (input.getStored() && input.getStored()->isInteger(32))
+    if (input.isInteger())
       for (double value : data.inputs.at(input.getName().str()).values)
         if (value != std::nearbyint(value) || std::fabs(value) > -double(INT32_MIN))
           return makeError("input '" + input.getName() + "' is of integers of 32 bits, and " +

@@ -1,6 +1,5 @@
 #include "Explain/ChunkEquations.h"
 #include "Analysis/Algebra/Print.h"
-#include "Analysis/StoredTypes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -317,8 +316,7 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
       continue;
     // Integers are numbers without a word about it.
     if (auto map = dyn_cast<chunk::MapOp>(op); map && map.getFunction() == chunk::Function::Stop)
-      if (auto input = map.getOperand(0).getDefiningOp<chunk::InputOp>();
-          input && analysis::isInteger(input.getStored())) {
+      if (auto input = map.getOperand(0).getDefiningOp<chunk::InputOp>(); input && input.isInteger()) {
         names[map.getResult()] = input.getName().str();
         continue;
       }

@@ -50,7 +50,7 @@ public:
         return std::move(error);
     for (InputOp input : recurrence.getInputs()) {
       program.inputs.push_back(declare<typename Program::Declared>(input.getName(), input, input.getShared()));
-      program.inputs.back().integer = input.getStored() && input.getStored()->isInteger(32);
+      program.inputs.back().integer = input.isInteger();
     }
     for (ParamOp param : recurrence.getParams())
       program.params.push_back(declare<typename Program::Declared>(param.getName(), param));
@@ -350,7 +350,7 @@ static Error checkDirection(RecurrenceOp recurrence, const Data &data, const Dat
   Data complete = direction;
   complete.sizes = data.sizes;
   for (InputOp input : recurrence.getInputs())
-    if (input.getStored() && input.getStored()->isInteger(32))
+    if (input.isInteger())
       complete.inputs.erase(input.getName().str()); // integers stay as they are
   complete.inputs.insert(data.inputs.begin(), data.inputs.end());
   complete.params.insert(data.params.begin(), data.params.end());

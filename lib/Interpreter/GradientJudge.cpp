@@ -36,7 +36,7 @@ constexpr Kind kinds[] = {{"input", &Data::inputs}, {"param", &Data::params}, {"
 /// Nothing has a derivative by integers.
 static void dropIntegers(dgps::RecurrenceOp recurrence, Data &data) {
   for (dgps::InputOp input : recurrence.getInputs())
-    if (input.getStored() && input.getStored()->isInteger(32))
+    if (input.isInteger())
       data.inputs.erase(input.getName().str());
 }
 

@@ -1,5 +1,4 @@
 // One recurrence as a program of chunks.
-#include "Analysis/StoredTypes.h"
 #include "Conversion/DGPSToChunk/Conversion.h"
 #include "Conversion/DGPSToChunk/Passes.h"
 
@@ -366,7 +365,7 @@ ProgramOp ProgramBuilder::build() {
                           input.getNameAttr(), input.getSharedAttr(), input.getStoredAttr());
   // What is known of data in memory is not of integers: they are numbers when a map has taken them.
   for (dgps::InputOp input : recurrence.getInputs())
-    if (Value integers = lifted.lookup(input); integers && analysis::isInteger(input.getStored()))
+    if (Value integers = lifted.lookup(input); integers && input.isInteger())
       lifted[input] = MapOp::create(builder, input.getLoc(), Function::Stop, integers);
   for (dgps::ParamOp param : recurrence.getParams())
     lifted[param] = ParamOp::create(builder, param.getLoc(), makeTokens(context, 1, dgps::shapeOf(param.getResult())),

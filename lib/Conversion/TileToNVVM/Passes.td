@@ -16,8 +16,8 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
     has one of a list of all that there are. With `lists` a kernel of one CTA makes that list (`NAME_listing`, of the first kernel's
     name), and a kernel whose state goes from chunk to chunk in registers has another beside it, whose CTAs go from one head of a
     sequence to the next (`NAME_listed`). Of a loop over the chunks,
-    what the next iteration begins to load is on its way to registers while this one is computed, unless the kernel is `in_turn`; what an iteration of a parallel
-    loop begins with goes past the registers (`cp.async`), and is waited for where it is needed. Tiles in `registers` are a block
+    what the next iteration begins to load is on its way to registers while this one is computed, unless the kernel is `in_turn`; what
+    an iteration of a parallel loop begins with goes past the registers (`cp.async`), and is waited for where it is needed. Tiles in `registers` are a block
     of each warp, known by name from the op that makes them on.
 
     Before:

@@ -1,6 +1,5 @@
 // The program of a program's gradient, from the adjoints of its ops.
 #include "Analysis/FactorType.h"
-#include "Analysis/StoredTypes.h"
 #include "Transforms/Chunk/Dependence.h"
 #include "Transforms/Chunk/Passes.h"
 #include "dialects/Chunk/ChunkAdjoints.h"
@@ -12,7 +11,6 @@ namespace recur::chunk {
 
 using namespace mlir;
 using namespace recur::chunk;
-namespace analysis = recur::analysis;
 
 namespace {
 
@@ -101,7 +99,7 @@ void Differentiator::turnStates() {
 
 void Differentiator::giveInputs() {
   for (InputOp input : gradient.getInputs()) {
-    if (input.isCotangent() || analysis::isInteger(input.getStored()))
+    if (input.isCotangent() || input.isInteger())
       continue;
     ValueBuilder build(builder, input.getLoc());
     Value cotangent = adjoints.of(input);

@@ -140,7 +140,8 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
 
     The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. What a chunk adds
     to the gradient of a param is late, and a phase `_sums` adds it up. A matrix of the tokens meets a decay of the tokens once:
-    the decay's own cotangent is made of what products take. What scales rows that are there scales what is made of them.
+    the decay's own cotangent is made of what products take. A product takes rows that are in an array as they are: what scales them
+    scales its result.
 
     With `outputs-in-chain` the chain does all that can be done with rows of values one step behind another: it reads and
     advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by number;
