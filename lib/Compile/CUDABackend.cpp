@@ -664,6 +664,8 @@ bool CUDAKernelMaker::isKept(const Fault &fault) const {
 
 /// The cubin; or PTX, which the driver compiles, where nobody asked for a cubin and there is no assembler.
 Expected<std::string> CUDAKernelMaker::makeImage() {
+  if (Error error = checkImageVariable())
+    return std::move(error);
   Expected<std::string> assembler = findAssembler();
   while (true) {
     Expected<std::string> ptx = emitAll();

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import CacheWarning, LoadError, warn
+from .errors import CacheWarning, EnvironmentWarning, LoadError, warn
 
 _MAGIC = b"RECURPY1"
 _TRAILER = struct.Struct("<32sQ8s")
@@ -51,7 +51,7 @@ def get_limit() -> int:
     except ValueError:
         limit = -1
     if limit < 0:
-        _warn_once(written, f"recur: RECUR_CACHE_LIMIT is a number of bytes, not '{written}'; the limit is 512 MiB")
+        _warn_once(written, f"recur: RECUR_CACHE_LIMIT is a number of bytes, not '{written}'; the limit is 512 MiB", EnvironmentWarning)
         return 512 << 20
     return limit
 
@@ -137,10 +137,10 @@ def _check_trusted(path: str, facts: os.stat_result) -> None:
         raise _UntrustedError(0, f"others may write {path}, and what they write would run: chmod go-w {path}")
 
 
-def _warn_once(about: str, message: str) -> None:
+def _warn_once(about: str, message: str, category: type[Warning] = CacheWarning) -> None:
     if about not in _warned:
         _warned.add(about)
-        warn(message, CacheWarning)
+        warn(message, category)
 
 
 def _find(path: str) -> bytes | None:

@@ -20,7 +20,12 @@ _PATH = os.environ.get("RECUR_COMPILER") or os.path.join(os.path.dirname(__file_
 @functools.cache
 def load() -> _native.Compiler:
     """The compiler's library; raises :class:`recur.LoadError` where it is not there."""
-    return _native.Compiler(_PATH)
+    try:
+        return _native.Compiler(_PATH)
+    except LoadError as error:
+        if not os.environ.get("RECUR_COMPILER"):
+            raise
+        raise LoadError(f"{error} (RECUR_COMPILER names it; unset, the package's own compiler is loaded)") from None
 
 
 @functools.cache

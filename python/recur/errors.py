@@ -50,6 +50,10 @@ class CacheWarning(UserWarning):
     """Compiled kernels cannot be kept on disk, or those that lie there are not to be trusted."""
 
 
+class EnvironmentWarning(UserWarning):
+    """An environment variable of the package has a value that it cannot have, which is ignored."""
+
+
 class CopyWarning(UserWarning):
     """Under ``recur.debug.copies``: an array was copied, for kernels cannot read it where it lies."""
 
@@ -109,8 +113,13 @@ class CompileError(Error):
 def warn(message: str, category: type[Warning]) -> None:
     """Warns whoever called this package, at the line that did."""
     folder, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
-    while frame and os.path.dirname(frame.f_code.co_filename).startswith(folder):
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    while frame:
+        file = frame.f_code.co_filename
+        if os.path.dirname(file).startswith(folder):
+            level += 1
+        elif not file.startswith("<frozen importlib"):  # which `warnings` does not count either
+            break
+        frame = frame.f_back  # type: ignore[assignment]
     warnings.warn(message, category, stacklevel=level + 1)
 
 

@@ -12,7 +12,13 @@ using namespace recur::property;
 static uint64_t readEnvironment(const char *variable, uint64_t otherwise) {
   uint64_t value;
   const char *text = std::getenv(variable);
-  return text && !llvm::StringRef(text).getAsInteger(10, value) ? value : otherwise;
+  if (!text || !*text)
+    return otherwise;
+  if (llvm::StringRef(text).getAsInteger(10, value)) {
+    fmt::print(stderr, "{} is '{}'; it takes a whole number\n", variable, text);
+    std::exit(1);
+  }
+  return value;
 }
 
 Seeds property::pickSeeds(uint64_t first, uint64_t count) {

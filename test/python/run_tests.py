@@ -160,6 +160,8 @@ def main():
     )  # fmt: skip
     parser.add_argument("--only", choices=["all", "torch", "rest"], default="all", help="the tests that need PyTorch as a whole, or the rest")
     arguments, rest = parser.parse_known_args()
+    if os.environ.get("RECUR_TEST_TORCH", "") not in ("", "0", "1"):
+        parser.error(f"RECUR_TEST_TORCH is '{os.environ['RECUR_TEST_TORCH']}'; it may be 0, which leaves PyTorch out, or 1")
     started = time.monotonic()
     try:
         python, folder, without_torch = prepare(arguments.build.resolve(), not arguments.no_torch)

@@ -197,7 +197,9 @@ def test_a_compiler_that_is_not_there(tmp_path):
     message = run_python(
         "import recur\ntry: recur.define('')\nexcept recur.LoadError as error: print(error)", RECUR_COMPILER=str(tmp_path / "no")
     )
-    assert message == f"{tmp_path / 'no'}: cannot open shared object file: No such file or directory\n"
+    assert message == (
+        f"{tmp_path / 'no'}: cannot open shared object file: No such file or directory (RECUR_COMPILER names it; unset, the package's own compiler is loaded)\n"
+    )
 
 
 def test_the_library_is_the_examples(gdn):

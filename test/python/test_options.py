@@ -3,6 +3,7 @@
 import inspect
 import os
 import stat
+import subprocess
 import sys
 
 import numpy
@@ -210,8 +211,22 @@ def test_a_kernel_of_another_user_is_not_loaded(tmp_path, call_anew):
 
 def test_a_limit_that_is_no_number(call_anew, monkeypatch):
     monkeypatch.setenv("RECUR_CACHE_LIMIT", "much")
-    with pytest.warns(recur.CacheWarning, match="^recur: RECUR_CACHE_LIMIT is a number of bytes, not 'much'; the limit is 512 MiB$"):
+    with pytest.warns(recur.EnvironmentWarning, match="^recur: RECUR_CACHE_LIMIT is a number of bytes, not 'much'; the limit is 512 MiB$"):
         assert call_anew() == 122
+
+
+def test_switches_that_there_are_not(tmp_path):
+    code = "import warnings\nwarnings.simplefilter('error')\n"
+    code += "try: import recur\nexcept UserWarning as warning: print(type(warning).__name__, warning)"
+    message = "EnvironmentWarning recur: RECUR_DEBUG is 'copies,index', and 'index' is ignored: it may list copies and indices, separated by commas\n"
+    assert run_python(code, RECUR_DEBUG="copies,index") == message
+    code = "import recur\nprint(recur.debug.copies, recur.debug.indices)"
+    assert run_python(code, RECUR_DEBUG="copies, index") == "True False\n"
+    assert run_python(code, RECUR_DEBUG="indices,copies") == "True True\n"
+    script = tmp_path / "script.py"
+    script.write_text("pass\nimport recur\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env={**os.environ, "RECUR_DEBUG": "x"}, timeout=300)
+    assert done.stderr.startswith(f"{script}:2: EnvironmentWarning: recur: RECUR_DEBUG is 'x', and 'x' is ignored"), done.stderr
 
 
 def test_jax_says_what_the_package_says(gdn, inputs):

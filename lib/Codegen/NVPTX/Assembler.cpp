@@ -36,6 +36,13 @@ Expected<std::string> recur::findAssembler() {
                            "RECUR_PTXAS");
 }
 
+Error recur::checkImageVariable() {
+  std::string wanted = sys::Process::GetEnv("RECUR_GPU_IMAGE").value_or("");
+  if (wanted.empty() || wanted == "ptx")
+    return Error::success();
+  return createStringError("RECUR_GPU_IMAGE is '" + wanted + "'; it may be ptx, or be unset");
+}
+
 bool recur::keepsPTX(const GPUProfile &gpu) {
   if (gpu.isPortable || sys::Process::GetEnv("RECUR_GPU_IMAGE") == "ptx")
     return true;

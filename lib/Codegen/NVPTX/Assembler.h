@@ -27,6 +27,9 @@ struct Cubin {
 /// error says how to get one.
 llvm::Expected<std::string> findAssembler();
 
+/// An error where RECUR_GPU_IMAGE has a value that it cannot have.
+llvm::Error checkImageVariable();
+
 /// Whether kernels for the GPU stay PTX, which the driver compiles when they are loaded: those of a portable target;
 /// with RECUR_GPU_IMAGE=ptx all, to run the plans of one GPU on a later one; and where there is no assembler.
 bool keepsPTX(const GPUProfile &gpu);
