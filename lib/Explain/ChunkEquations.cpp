@@ -1,5 +1,6 @@
 #include "Explain/ChunkEquations.h"
 #include "Analysis/Algebra/Print.h"
+#include "Analysis/Spelling.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -14,7 +15,7 @@ using namespace recur::explain;
 namespace {
 
 /// How tightly the outermost operator of a text binds.
-enum class Level { Sum, Product, Operand };
+enum class Level { Comparison, Sum, Product, Operand };
 struct Text {
   std::string text;
   Level level = Level::Operand;
@@ -36,7 +37,7 @@ private:
     return text;
   }
   std::string visibility(ArrayRef<int64_t> points, ArrayRef<int64_t> steps);
-  std::string in(mlir::Value value, Level level = Level::Sum) {
+  std::string in(mlir::Value value, Level level = Level::Comparison) {
     Text text = of(value);
     return text.level < level ? "(" + text.text + ")" : text.text;
   }
@@ -44,12 +45,15 @@ private:
   std::string transpose(mlir::Value matrix);
   Text expression(mlir::Operation *op, unsigned result);
   Text map(chunk::MapOp map);
+  Text spell(const analysis::Spelling &spelling);
+  void countUses(chunk::ProgramOp program);
   std::string decay(chunk::DecayedOpInterface op) { return decayFactor(op.getDecaySteps(), !op.inLogSpace()); }
   std::string decayFactor(mlir::Value steps, bool linear);
   std::string nameFor(mlir::Operation *op);
 
   DenseMap<mlir::Value, std::string> names;
-  DenseMap<mlir::Value, Text> inlined; ///< of values that are used once and are short
+  DenseMap<mlir::Value, Text> inlined;  ///< of values that are used once and are short
+  DenseMap<mlir::Value, unsigned> uses; ///< in what is written; many, if what goes on inside of a region is one
   StringMap<unsigned> counters;
   StringSet<> declared; // by the author
   StringSet<> used;     // of the report's own words
@@ -91,8 +95,34 @@ Text EquationWriter::map(chunk::MapOp map) {
   SmallVector<std::string, 2> arguments;
   for (mlir::Value operand : operands)
     arguments.push_back(in(operand));
-  StringRef name = map.getFunction() == chunk::Function::Select ? "where" : function; // as the language calls it
-  return {name.str() + "(" + join(arguments, ", ") + ")"};
+  return {function.str() + "(" + join(arguments, ", ") + ")"};
+}
+
+Text EquationWriter::spell(const analysis::Spelling &spelling) {
+  std::string written = spelling.write(
+      [&](mlir::Value value, bool isCompared) { return in(value, isCompared ? Level::Sum : Level::Comparison); });
+  return {written, spelling.kind == analysis::Spelling::Kind::Comparison ? Level::Comparison : Level::Operand};
+}
+
+/// What only the parts of a comparison or a mod use is not written.
+void EquationWriter::countUses(chunk::ProgramOp program) {
+  for (mlir::Operation &op : reverse(program.getBody().front())) {
+    if (op.getNumResults() && all_of(op.getResults(), [&](mlir::Value result) { return uses.lookup(result) == 0; }))
+      continue;
+    std::optional<analysis::Spelling> spelling;
+    if (op.getNumResults() == 1)
+      spelling = analysis::findSpelling(op.getResult(0));
+    if (spelling) {
+      for (const analysis::Spelling::Operand &operand : spelling->operands)
+        if (operand.value)
+          ++uses[operand.value];
+      continue;
+    }
+    op.walk([&](mlir::Operation *inner) {
+      for (mlir::Value operand : inner->getOperands())
+        uses[operand] += inner == &op ? 1 : 2;
+    });
+  }
 }
 
 /// The first of many, and how many there are more.
@@ -149,7 +179,10 @@ Text EquationWriter::expression(mlir::Operation *op, unsigned result) {
         return Text{algebra::Printer::number(constant.getNumber()),
                     constant.getNumber() < 0 ? Level::Sum : Level::Operand};
       })
-      .Case([&](chunk::MapOp op) { return map(op); })
+      .Case([&](chunk::MapOp op) {
+        std::optional<analysis::Spelling> spelling = analysis::findSpelling(op);
+        return spelling ? spell(*spelling) : map(op);
+      })
       .Case([&](chunk::BroadcastOp op) { return of(op.getOperand()); })
       .Case([&](chunk::ExtractOp op) {
         return Text{fmt::format("{}[{}]", in(op.getOperand(), Level::Operand), op.getIndex())};
@@ -301,6 +334,7 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
     mlir::TypeSwitch<mlir::Operation *>(&op)
         .Case<chunk::InputOp, chunk::ParamOp, chunk::StateOp, chunk::KeptOp, chunk::OutputOp>(
             [&](auto one) { declared.insert(one.getName()); });
+  countUses(program);
   std::vector<std::string> equations;
   for (mlir::Operation &op : program.getBody().front()) {
     if (auto output = dyn_cast<chunk::OutputOp>(op)) {
@@ -341,13 +375,11 @@ std::vector<std::string> EquationWriter::write(chunk::ProgramOp program) {
       continue;
     }
     for (mlir::OpResult result : op.getResults()) {
-      // What goes on inside of a region uses the value too.
-      bool usedOnce = result.hasOneUse() && result.use_begin()->getOwner()->getBlock() == op.getBlock();
-      if (result.use_empty())
+      if (uses.lookup(result) == 0)
         continue;
       constexpr size_t longest = 120;
       Text text = expression(&op, result.getResultNumber());
-      if (usedOnce && text.text.size() <= longest) {
+      if (uses.lookup(result) == 1 && text.text.size() <= longest) {
         inlined[result] = text;
         continue;
       }

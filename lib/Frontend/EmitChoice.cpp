@@ -237,7 +237,9 @@ Value Emitter::emitMod(mlir::Location loc, Value a, Value b) {
   rest = dgps::AddOp::create(builder, loc, rest, emitSelect(loc, isOpposite, b, zero));
   Value isWhole = emitComparison(loc, BinaryOperator::AtLeast, dgps::AbsOp::create(builder, loc, rest),
                                  dgps::AbsOp::create(builder, loc, b));
-  return dgps::SubOp::create(builder, loc, rest, emitSelect(loc, isWhole, b, zero));
+  // A sum, for a difference that is subtracted is turned around, and a report would not find the function again.
+  Value minus = dgps::NegOp::create(builder, loc, b);
+  return dgps::AddOp::create(builder, loc, rest, emitSelect(loc, isWhole, minus, zero));
 }
 
 /// Column j of a matrix: its product with a vector of zeros and one one.

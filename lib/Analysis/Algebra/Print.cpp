@@ -111,7 +111,16 @@ Printer::Text Printer::text(mlir::Value value) const {
   return shortened(value.getAsOpaquePointer(), [&] { return textOfOp(value.getDefiningOp()); });
 }
 
+Printer::Text Printer::textOf(const analysis::Spelling &spelling) const {
+  std::string written = spelling.write([&](mlir::Value value, bool isCompared) {
+    return within(text(value), isCompared ? Level::Sum : Level::Comparison);
+  });
+  return {written, spelling.kind == analysis::Spelling::Kind::Comparison ? Level::Comparison : Level::Operand};
+}
+
 Printer::Text Printer::textOfOp(mlir::Operation *op) const {
+  if (std::optional<analysis::Spelling> spelling = analysis::findSpelling(op->getResult(0)))
+    return textOf(*spelling);
   auto operand = [&](unsigned i, Level level) { return within(text(op->getOperand(i)), level); };
   auto call = [&](StringRef name) {
     SmallVector<std::string, 2> arguments;
@@ -151,7 +160,6 @@ Printer::Text Printer::textOfOp(mlir::Operation *op) const {
                     ", ridge = " + text(cg.getRidge()).text + ", iterations = " + std::to_string(cg.getIterations()) +
                     (cg.getBySteps() ? ", gradient = steps)" : ")")};
       })
-      .Case([&](dgps::SelectOp) { return call("where"); })
       .Default([&](mlir::Operation *function) { return call(function->getName().stripDialect()); });
 }
 
@@ -245,6 +253,9 @@ Printer::Text Printer::text(const Atom *atom) const {
   SmallVector<std::string, 3> arguments;
   for (const Poly *argument : atom->arguments)
     arguments.push_back(print(argument));
+  if (atom->name == "select")
+    return {"where(" + within(text(atom->arguments[0]), Level::Sum) + " > 0, " + arguments[1] + ", " + arguments[2] +
+            ")"};
   return {atom->name + "(" + join(arguments, ", ") + ")"};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Analysis/Algebra/Evaluate.h"
+#include "Analysis/Spelling.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <utility>
@@ -40,7 +41,7 @@ public:
 
 private:
   /// How tightly the outermost operator of a text binds.
-  enum class Level { Sum, Product, Operand };
+  enum class Level { Comparison, Sum, Product, Operand };
   struct Text {
     std::string text;
     Level level = Level::Operand;
@@ -58,6 +59,7 @@ private:
   Text text(mlir::Value value) const;
   mlir::Value valueOf(const Poly *poly, unsigned rank) const;
   Text textOfOp(mlir::Operation *op) const;
+  Text textOf(const analysis::Spelling &spelling) const;
 
   Algebra &algebra;
   const Expressions &expressions;
