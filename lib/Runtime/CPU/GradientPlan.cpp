@@ -150,17 +150,14 @@ static double estimateTime(const CutCosts &costs, double first, double count, do
   return time;
 }
 
-/// How sequences of so many tokens are cut; not at all where that is no clear gain and is not forced.
-static Cut chooseGradientCut(const Call &call, int64_t tokens, bool isForced) {
+/// How sequences of so many chunks are cut, each of which has so many tokens; not at all where that is no clear gain
+/// and is not forced. Not part of another function, whose compiler may put arithmetic before or behind a change of the
+/// mode.
+[[gnu::noinline]] static Cut findGradientCut(const Call &call, int64_t units, int64_t chunks, int64_t step,
+                                             bool isForced) {
   const recur_gradient_info &gradient = *call.recurrence->gradient;
-  int64_t step = call.call->kept_interval ? call.call->kept_interval : gradient.chunk; // between cuts
-  int64_t chunks = divideUp(tokens, step);
   double scale = double(step / gradient.chunk);
-  CutCosts costs = {double(call.sequences * (call.heads / countHeadsPerTask(call))), double(getProcessors()), 0, 0, 0};
-  if (call.heads == 0 || call.sequences == 0 || chunks < 2 || (carriesStates(call.recurrence) && !gradient.chain) ||
-      (!isForced && costs.units >= costs.processors))
-    return {};
-  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+  CutCosts costs = {double(units), double(getProcessors()), 0, 0, 0};
   bool takesStates = gradient.kept_count && !hasAllKept(call);
   // Cotangents of states that take states wait for these, from one end of the sequence to the other: a loss of a fifth
   // to a third on two processors, as measured, where the estimate says a gain.
@@ -199,6 +196,17 @@ static Cut chooseGradientCut(const Call &call, int64_t tokens, bool isForced) {
   }
   double whole = divideUp(costs.units, costs.processors) * (1 + costs.states) * double(chunks);
   return isForced || least < clearGain * whole ? best : Cut();
+}
+
+static Cut chooseGradientCut(const Call &call, int64_t tokens, bool isForced) {
+  const recur_gradient_info &gradient = *call.recurrence->gradient;
+  int64_t step = call.call->kept_interval ? call.call->kept_interval : gradient.chunk; // between cuts
+  int64_t chunks = divideUp(tokens, step), units = call.sequences * (call.heads / countHeadsPerTask(call));
+  if (call.heads == 0 || call.sequences == 0 || chunks < 2 || (carriesStates(call.recurrence) && !gradient.chain) ||
+      (!isForced && units >= getProcessors()))
+    return {};
+  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+  return findGradientCut(call, units, chunks, step, isForced);
 }
 
 //===----------------------------------------------------------------------===//

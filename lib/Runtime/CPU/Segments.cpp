@@ -42,12 +42,9 @@ static double estimateTime(const recur_kernel_info &kernel, double units, double
   return kernel.summary_count ? time : time + parallel * first;
 }
 
-Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors,
-                              int64_t stateElements, bool isForced, double uncut) {
-  int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
-  if (tokens < kernel.tokens_from || units < 1 || (!isForced && units >= processors))
-    return {};
-  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+/// Not part of another function, whose compiler may put arithmetic before or behind a change of the mode.
+[[gnu::noinline]] static Cut findCut(const recur_kernel_info &kernel, int64_t units, int64_t chunks, int32_t processors,
+                                     int64_t stateElements, bool isForced, double uncut) {
   double waiting = estimateWaiting(kernel.chunk, stateElements);
   double cost = kernel.summary_count ? kernel.summaries[0].cost : 0, least = 0;
   Cut best;
@@ -67,6 +64,15 @@ Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, in
   }
   bool isGain = least < clearGain * uncut * divideUp(double(units), double(processors)) * double(chunks);
   return isForced || isGain ? best : Cut();
+}
+
+Cut recur::runtime::chooseCut(const recur_kernel_info &kernel, int64_t units, int64_t tokens, int32_t processors,
+                              int64_t stateElements, bool isForced, double uncut) {
+  int64_t chunks = (tokens + kernel.chunk - 1) / kernel.chunk;
+  if (tokens < kernel.tokens_from || units < 1 || (!isForced && units >= processors))
+    return {};
+  KernelFloatMode mode; // so that the cut is the same, and no trap is sprung, in any mode of the caller's
+  return findCut(kernel, units, chunks, processors, stateElements, isForced, uncut);
 }
 
 int64_t recur::runtime::countSegments(Cut cut, int64_t tokens) {
