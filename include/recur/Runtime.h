@@ -242,6 +242,8 @@ typedef struct recur_parts_info {
 #define RECUR_FEATURE_AVX512CD 4096u
 #define RECUR_FEATURE_AMX_TILE 8192u
 #define RECUR_FEATURE_AMX_BF16 16384u /* both: when the system lets the program use it, which a call asks it for */
+#define RECUR_FEATURE_NEON 32768u     /* Arm's, and that which follows */
+#define RECUR_FEATURE_ARM_BF16 65536u
 
 /* Of a GPU, whose `features` are the least compute capability, 90 for 9.0: there is code for this one alone. */
 #define RECUR_EXACT_CAPABILITY 65536u

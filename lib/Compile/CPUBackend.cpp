@@ -97,7 +97,7 @@ const Backend &compile::getCPUBackend() {
 /// Code for f16 would call a compiler's library where the processor has no instructions for it.
 Error CPUBackend::check(const PipelineOptions &pipeline) const {
   const Target &target = pipeline.target;
-  if (!pipeline.dataTypes.contain(DataType::F16) || is_contained(target.features, "f16c"))
+  if (!pipeline.dataTypes.contain(DataType::F16) || target.vectors.hasF16)
     return Error::success();
   return makeError("--dtype: target '" + target.name + "' has no instructions for f16 (F16C); take bf16 or f32" +
                    (target.isHost() ? "" : ", or another --target"));
@@ -111,7 +111,7 @@ Target CPUBackend::makePortable(const Target &target) const {
   for (StringRef feature : target.features)
     if (codegen::getFeatureBit(feature))
       features[feature] = true;
-  return makeHostTarget("x86-64", features, /*tuning=*/target.cpu);
+  return makePortableHost(target, features);
 }
 
 /// How many tokens a chunk has. The work inside of a chunk grows with them, and a processor that multiplies vectors

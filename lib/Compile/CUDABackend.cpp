@@ -746,8 +746,8 @@ Expected<std::vector<ObjectFile>> CUDAKernelMaker::finish(MutableArrayRef<codege
         return makeError("'" + interface.name + "': what its states start as takes more registers than there are");
     }
   }
-  // Data alone, for whatever processor is beside the GPU.
-  Target beside = *findTarget("x86-64");
+  // Data alone, for the processor that is beside the GPU.
+  Target beside = *findTarget(pipeline.target.beside);
   Module descriptors(objectName, context);
   codegen::addDescriptors(descriptors, interfaces, *image);
   if (Error error = codegen::optimize(descriptors, beside, pipeline.effort))

@@ -82,6 +82,8 @@ static Expected<std::vector<Target>> parseTargets(StringRef list) {
       return isNarrower(*a.gpu, *b.gpu);
     return a.features.size() != b.features.size() ? a.features.size() > b.features.size() : a.name < b.name;
   });
+  if (std::optional<std::string> reason = joinTargets(found))
+    return makeError("--target: " + *reason);
   return found;
 }
 

@@ -51,11 +51,16 @@ std::optional<std::string> engine::explainNoDevice(const Target &target) {
     return CUDADriver::get().explainNoDevice(target);
   if (target.runsHere)
     return std::nullopt;
+  if (target.getArchitecture() != getHostTarget().getArchitecture())
+    return "'" + target.name + "' is of " + target.getArchitecture() + ", and this processor of " +
+           getHostTarget().getArchitecture();
   return "this processor lacks instructions of '" + target.name + "'";
 }
 
 Expected<std::unique_ptr<Memory>> engine::openMemory(const Target &target) {
-  if (target.isCPU())
+  if (target.isCPU() && target.getArchitecture() != getHostTarget().getArchitecture())
+    return makeError("--target: kernels for '" + target.name + "' cannot run here: " + *explainNoDevice(target));
+  if (target.isCPU()) // the runtime says which instructions are missing
     return std::make_unique<OwnMemory>();
   const CUDADriver &driver = CUDADriver::get();
   if (std::optional<std::string> reason = driver.explainNoDevice(target))

@@ -1,6 +1,8 @@
 #include "Target/Target.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/TargetParser/AArch64TargetParser.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 using namespace recur;
@@ -16,12 +18,15 @@ static constexpr StringRef amxFeatures[] = {"avx2",     "fma",      "f16c",     
                                             "lzcnt",    "movbe",    "avx512f",    "avx512bw", "avx512cd",
                                             "avx512dq", "avx512vl", "avx512bf16", "amx-tile", "amx-bf16"};
 static constexpr StringRef x86Triple = "x86_64-unknown-linux-gnu";
+// Of Arm processors, all of which have NEON.
+static constexpr StringRef armFeatures[] = {"neon", "bf16"};
+static constexpr StringRef armTriple = "aarch64-unknown-linux-gnu";
 
 StringRef recur::getName(TargetKind kind) { return kind == TargetKind::CPU ? "cpu" : "gpu"; }
 
 ArrayRef<StringRef> recur::getTargetNames() {
   static const std::vector<StringRef> names = [] {
-    std::vector<StringRef> all{"host", "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx"};
+    std::vector<StringRef> all{"host", "x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx", "aarch64", "aarch64-bf16"};
     for (const GPUProfile &profile : getGPUProfiles())
       all.push_back(profile.name);
     return all;
@@ -46,8 +51,9 @@ static bool isWideIntel(StringRef cpu) {
   return is_contained(wide, cpu);
 }
 
-static VectorUnit makeVectorUnit(StringRef cpu, const StringMap<bool> &features) {
+static VectorUnit makeX86Vectors(StringRef cpu, const StringMap<bool> &features) {
   VectorUnit vectors;
+  vectors.hasF16 = features.lookup("f16c");
   if (features.lookup("avx2") && features.lookup("fma"))
     vectors.lanes = 8;
   if (vectors.lanes < 8 || !features.lookup("avx512f") || !features.lookup("avx512vl") || !features.lookup("avx512dq"))
@@ -63,50 +69,92 @@ static VectorUnit makeVectorUnit(StringRef cpu, const StringMap<bool> &features)
   return vectors;
 }
 
-Target recur::makeHostTarget(StringRef cpu, const StringMap<bool> &features, StringRef tuning) {
+/// NEON's 32 registers of four numbers, in pairs: vectors of eight, of which there is room for as many as with AVX2.
+/// Instructions of two registers do not depend on each other, which hides that each takes four cycles.
+static VectorUnit makeArmVectors(const StringMap<bool> &features) {
+  VectorUnit vectors;
+  vectors.lanes = 8;
+  vectors.registers = 16;
+  vectors.hasF16 = true;
+  vectors.hasBF16 = features.lookup("bf16");
+  return vectors;
+}
+
+/// What the CPU has: what the system says, and for Arm's, of which it says less, what LLVM knows of the CPU besides.
+static StringMap<bool> completeFeatures(StringRef cpu, const StringMap<bool> &features) {
+  StringMap<bool> all = features;
+  all.try_emplace("neon", true);
+  if (std::optional<AArch64::CpuInfo> known = AArch64::parseCpu(cpu))
+    if (known->getImpliedExtensions().test(AArch64::AEK_BF16))
+      all.try_emplace("bf16", true);
+  return all;
+}
+
+Target recur::makeHostTarget(StringRef cpu, const StringMap<bool> &features, StringRef tuning, StringRef triple) {
   Target target;
   target.name = "host";
-  target.triple = sys::getProcessTriple();
+  target.triple = triple.empty() ? sys::getProcessTriple() : triple.str();
   target.cpu = cpu.str();
   target.tuning = tuning.str();
   target.runsHere = true;
-  for (StringRef feature : x86Features)
-    if (features.lookup(feature))
+  bool isArm = Triple(target.triple).isAArch64();
+  StringMap<bool> has = isArm ? completeFeatures(cpu, features) : features;
+  for (StringRef feature : isArm ? ArrayRef(armFeatures) : ArrayRef(x86Features))
+    if (has.lookup(feature))
       target.features.push_back(feature.str());
-  SmallVector<StringRef> sorted(features.keys());
+  SmallVector<StringRef> sorted(has.keys());
   llvm::sort(sorted);
   for (StringRef feature : sorted)
     target.codeFeatures +=
-        (target.codeFeatures.empty() ? "" : ",") + std::string(features.lookup(feature) ? "+" : "-") + feature.str();
-  target.vectors = makeVectorUnit(tuning.empty() ? cpu : tuning, features);
+        (target.codeFeatures.empty() ? "" : ",") + std::string(has.lookup(feature) ? "+" : "-") + feature.str();
+  target.vectors = isArm ? makeArmVectors(has) : makeX86Vectors(tuning.empty() ? cpu : tuning, has);
   return target;
 }
+
+Target recur::makePortableHost(const Target &host, const StringMap<bool> &features) {
+  bool isArm = Triple(host.triple).isAArch64();
+  return makeHostTarget(isArm ? "generic" : "x86-64", features, /*tuning=*/host.cpu, host.triple);
+}
+
+std::string Target::getArchitecture() const { return Triple::getArchTypeName(Triple(triple).getArch()).str(); }
 
 const Target &recur::getHostTarget() {
   static const Target host = makeHostTarget(sys::getHostCPUName(), sys::getHostCPUFeatures());
   return host;
 }
 
-static Target makeX86Level(StringRef name, ArrayRef<StringRef> features, const StringMap<bool> &machine) {
+/// A target that is no `host`: with these features of those that the processor may have, if it is one like this
+/// machine's.
+static Target makeLevel(StringRef name, StringRef triple, ArrayRef<StringRef> features,
+                        const StringMap<bool> &machine) {
   Target target;
   target.name = target.cpu = name.str();
-  target.triple = x86Triple;
-  target.runsHere = true;
+  target.triple = triple.str();
+  target.runsHere = Triple(triple).getArch() == Triple(sys::getProcessTriple()).getArch();
   StringMap<bool> has;
   for (StringRef feature : features) {
     target.features.push_back(feature.str());
     target.runsHere &= machine.lookup(feature);
     has[feature] = true;
   }
-  target.vectors = makeVectorUnit(name, has);
+  target.vectors = Triple(triple).isAArch64() ? makeArmVectors(has) : makeX86Vectors(name, has);
   return target;
 }
 
 static Target makeAMX(const StringMap<bool> &machine) {
-  Target target = makeX86Level("x86-64-v4-amx", amxFeatures, machine);
+  Target target = makeLevel("x86-64-v4-amx", x86Triple, amxFeatures, machine);
   target.cpu = "x86-64-v4";
   target.tuning = "sapphirerapids"; // the first that had it
   target.codeFeatures = "+avx512bf16,+amx-tile,+amx-bf16";
+  return target;
+}
+
+static Target makeArm(StringRef name, size_t features, StringRef tuning, const StringMap<bool> &machine) {
+  Target target = makeLevel(name, armTriple, ArrayRef(armFeatures).take_front(features), machine);
+  target.cpu = "generic";
+  target.tuning = tuning.str();
+  for (StringRef feature : target.features)
+    target.codeFeatures += (target.codeFeatures.empty() ? "+" : ",+") + feature.str();
   return target;
 }
 
@@ -118,14 +166,22 @@ static Target makeGPU(const GPUProfile &profile) {
   target.triple = "nvptx64-nvidia-cuda";
   target.codeFeatures = profile.features.str();
   target.gpu = &profile;
+  target.beside = Triple(sys::getProcessTriple()).isAArch64() ? "aarch64" : "x86-64";
   return target;
 }
 
 std::vector<Target> recur::getTargets() {
+  const Target &host = getHostTarget();
   StringMap<bool> machine = sys::getHostCPUFeatures();
-  std::vector<Target> targets{getHostTarget(), makeX86Level("x86-64", {}, machine),
-                              makeX86Level("x86-64-v3", v3Features, machine),
-                              makeX86Level("x86-64-v4", v4Features, machine), makeAMX(machine)};
+  for (StringRef feature : host.features)
+    machine[feature] = true;
+  std::vector<Target> targets{host,
+                              makeLevel("x86-64", x86Triple, {}, machine),
+                              makeLevel("x86-64-v3", x86Triple, v3Features, machine),
+                              makeLevel("x86-64-v4", x86Triple, v4Features, machine),
+                              makeAMX(machine),
+                              makeArm("aarch64", 1, "", machine),
+                              makeArm("aarch64-bf16", 2, "neoverse-v1", machine)}; // the first that had it
   for (const GPUProfile &profile : getGPUProfiles())
     targets.push_back(makeGPU(profile));
   return targets;
@@ -137,6 +193,20 @@ std::optional<Target> recur::findTarget(StringRef name) {
   for (const Target &target : getTargets())
     if (target.name == name)
       return target;
+  return std::nullopt;
+}
+
+std::optional<std::string> recur::joinTargets(MutableArrayRef<Target> targets) {
+  const Target *processor = find_if(targets, [](const Target &target) { return target.isCPU(); });
+  if (processor == targets.end())
+    return std::nullopt;
+  for (Target &target : targets) {
+    if (!target.isCPU())
+      target.beside = Triple(processor->triple).isAArch64() ? "aarch64" : "x86-64";
+    else if (target.getArchitecture() != processor->getArchitecture())
+      return "'" + processor->name + "' is of " + processor->getArchitecture() + " and '" + target.name + "' of " +
+             target.getArchitecture() + ", which no program is at once; build for each by itself";
+  }
   return std::nullopt;
 }
 

@@ -64,6 +64,8 @@ uint32_t recur::codegen::getFeatureBit(StringRef feature) {
       .Case("lzcnt", RECUR_FEATURE_LZCNT)
       .Case("movbe", RECUR_FEATURE_MOVBE)
       .Case("avx512cd", RECUR_FEATURE_AVX512CD)
+      .Case("neon", RECUR_FEATURE_NEON)
+      .Case("bf16", RECUR_FEATURE_ARM_BF16)
       .Default(0);
 }
 

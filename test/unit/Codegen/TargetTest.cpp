@@ -172,4 +172,46 @@ TEST(DataType, HasANameASizeAndItsRounding) {
   EXPECT_EQ(roundTo(65520, DataType::F16), std::numeric_limits<double>::infinity());
 }
 
+constexpr const char *armTriple = "aarch64-unknown-linux-gnu";
+
+/// Of an Arm machine the system says little: what LLVM knows of its CPU comes to that.
+TEST(ArmHost, HasWhatTheSystemAndItsCPUSay) {
+  llvm::StringMap<bool> said{{"fp-armv8", true}, {"lse", true}, {"neon", true}};
+  Target graviton2 = makeHostTarget("neoverse-n1", said, {}, armTriple);
+  EXPECT_EQ(graviton2.features, std::vector<std::string>{"neon"});
+  EXPECT_EQ(graviton2.codeFeatures, "+fp-armv8,+lse,+neon");
+  EXPECT_EQ(graviton2.getArchitecture(), "aarch64");
+  EXPECT_FALSE(graviton2.vectors.hasBF16);
+  EXPECT_TRUE(graviton2.vectors.hasF16);
+  EXPECT_EQ(explainNoVectorKernels(graviton2), std::nullopt);
+  for (const char *cpu : {"neoverse-v1", "neoverse-v2", "neoverse-n2", "apple-m2", "grace"}) {
+    Target wide = makeHostTarget(cpu, said, {}, armTriple);
+    EXPECT_EQ(wide.features, (std::vector<std::string>{"neon", "bf16"})) << cpu;
+    EXPECT_EQ(wide.codeFeatures, "+bf16,+fp-armv8,+lse,+neon") << cpu;
+    EXPECT_TRUE(wide.vectors.hasBF16) << cpu;
+  }
+  said["bf16"] = false; // as an emulator or a guest may say of the same CPU
+  EXPECT_FALSE(makeHostTarget("neoverse-v1", said, {}, armTriple).vectors.hasBF16);
+  EXPECT_TRUE(makeHostTarget("generic", {{"bf16", true}}, {}, armTriple).vectors.hasBF16);
+}
+
+TEST(ArmHost, IsGenericWhereAProgramMayRunElsewhere) {
+  Target host = makeHostTarget("neoverse-v2", {{"neon", true}, {"sve", true}}, {}, armTriple);
+  Target part = makePortableHost(host, {{"neon", true}, {"bf16", true}});
+  EXPECT_EQ(part.triple, armTriple);
+  EXPECT_EQ(part.cpu, "generic");
+  EXPECT_EQ(part.tuning, "neoverse-v2");
+  EXPECT_EQ(part.codeFeatures, "+bf16,+neon");
+  EXPECT_EQ(makePortableHost(makeHostTarget("haswell", {}, {}, "x86_64-unknown-linux-gnu"), {}).cpu, "x86-64");
+}
+
+TEST(Targets, OfOneProgramAreOfOneArchitecture) {
+  std::vector<Target> mixed{*findTarget("aarch64"), *findTarget("x86-64-v3")};
+  EXPECT_EQ(joinTargets(mixed), "'aarch64' is of aarch64 and 'x86-64-v3' of x86_64, which no program is at once; build "
+                                "for each by itself");
+  std::vector<Target> arm{*findTarget("aarch64-bf16"), *findTarget("aarch64"), *findTarget("sm_90a")};
+  EXPECT_EQ(joinTargets(arm), std::nullopt);
+  EXPECT_EQ(arm[2].beside, "aarch64");
+}
+
 } // namespace

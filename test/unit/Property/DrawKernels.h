@@ -13,7 +13,7 @@ inline void drawKernelOptions(data::Random &random, PipelineOptions &options) {
   std::vector<Target> targets;
   for (const Target &target : getTargets())
     if (target.runsHere && !explainNoVectorKernels(target) &&
-        (options.dataTypes.all != DataType::F16 || llvm::is_contained(target.features, "f16c")))
+        (options.dataTypes.all != DataType::F16 || target.vectors.hasF16))
       targets.push_back(target);
   if (targets.empty())
     return;
@@ -30,9 +30,9 @@ inline void drawKernelOptions(data::Random &random, PipelineOptions &options) {
 inline void drawArrayTypes(dgps::RecurrenceOp recurrence, uint64_t seed, PipelineOptions &options) {
   if (data::Random(seed).chance(0.5))
     return;
-  bool hasF16 = !options.target.isCPU() || llvm::is_contained(options.target.features, "f16c");
+  bool hasF16 = !options.target.isCPU() || options.target.vectors.hasF16;
   for (const Target &lower : options.lowerTargets)
-    hasF16 &= llvm::is_contained(lower.features, "f16c");
+    hasF16 &= lower.vectors.hasF16;
   auto draw = [&](auto arrays) {
     for (auto array : arrays) {
       uint64_t hash = seed;
