@@ -11,7 +11,12 @@
   extern "C" void LLVMInitialize##NAME##TargetMC() {}                                                                  \
   extern "C" void LLVMInitialize##NAME##AsmPrinter() {}                                                                \
   extern "C" void LLVMInitialize##NAME##AsmParser() {}
+// Of the two kinds of processors that kernels are made for, the one that this is not.
+#if defined(__aarch64__)
+RECUR_WITHOUT(X86)
+#else
 RECUR_WITHOUT(AArch64)
+#endif
 RECUR_WITHOUT(AMDGPU)
 RECUR_WITHOUT(ARM)
 RECUR_WITHOUT(AVR)
@@ -44,7 +49,11 @@ extern "C" unsigned ZSTD_isError(size_t) { return 1; }
 extern "C" const char *ZSTD_getErrorName(size_t) { return "this program was linked without zstd"; }
 
 // No text of this processor's assembly is read either.
+#if defined(__aarch64__)
+extern "C" void LLVMInitializeAArch64AsmParser() {}
+#else
 extern "C" void LLVMInitializeX86AsmParser() {}
+#endif
 
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "Polly", "none", [](llvm::PassBuilder &) {}};

@@ -49,6 +49,11 @@ for name, value in [
 if not any(name == "%python" for name, _ in config.substitutions):
     config.substitutions.append(("%python", config.python_executable))
 
+# Programs for Arm processors are made here, and run under an emulator.
+if config.recur_qemu:
+    config.available_features.add("arm")
+    config.substitutions.append(("%qemu", config.recur_qemu + " -L /usr/aarch64-linux-gnu"))
+
 if shutil.which("pkg-config"):
     config.available_features.add("pkg-config")
 

@@ -3,10 +3,13 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <dlfcn.h>
 
 LLD_HAS_DRIVER(elf)
@@ -126,7 +129,39 @@ static std::string findLibraryOf(const char *function) {
   return info.dli_fname;
 }
 
+/// The C library's files that an object for the architecture is linked with.
+static Expected<std::vector<std::string>> findSystemLibraries(Triple::ArchType architecture) {
+  std::vector<std::string> found;
+  if (architecture == Triple(sys::getProcessTriple()).getArch()) {
+    for (const char *function : {"getpid", "__tls_get_addr"}) // the C library, and the loader
+      found.push_back(findLibraryOf(function));
+    if (is_contained(found, ""))
+      return createStringError("'so' needs the C library as a shared object, and this process has none");
+    return found;
+  }
+  // Where Debian's cross libraries, and those of a foreign architecture, lie.
+  std::string name = Triple::getArchTypeName(architecture).str() + "-linux-gnu";
+  std::vector<std::string> places = {"/usr/" + name + "/lib/libc.so.6", "/usr/lib/" + name + "/libc.so.6",
+                                     "/lib/" + name + "/libc.so.6"};
+  for (const std::string &place : places)
+    if (sys::fs::exists(place))
+      return std::vector<std::string>{place};
+  return createStringError("'so' for %s is linked with its C library, which is not installed here: there is no %s; "
+                           "install Debian's libc6-arm64-cross, or take 'obj' or 'lib'",
+                           name.c_str(), join(places, ", no ").c_str());
+}
+
 Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects, ArrayRef<std::string> symbols) {
+  auto first = object::ObjectFile::createELFObjectFile(MemoryBufferRef(objects.front().bytes, objects.front().name));
+  if (!first)
+    return first.takeError();
+  Triple::ArchType architecture = (*first)->getArch();
+  Expected<RuntimeArchives> archives = getRuntimeArchives(Triple::getArchTypeName(architecture));
+  if (!archives)
+    return archives.takeError();
+  Expected<std::vector<std::string>> libraries = findSystemLibraries(architecture);
+  if (!libraries)
+    return libraries.takeError();
   Link link;
   // Symbols that are left open are an error: what is linked here must run wherever the C library is.
 #ifdef RECUR_SANITIZED
@@ -144,21 +179,15 @@ Expected<std::string> recur::codegen::linkShared(ArrayRef<ObjectFile> objects, A
     if (Error error = link.add(object.bytes, ".o"))
       return std::move(error);
   link.addWord("--whole-archive"); // all of the runtime: programs call it through this object
-  Expected<RuntimeArchives> archives = getRuntimeArchives();
-  if (!archives)
-    return archives.takeError();
   for (const std::string *archive : {&archives->start, &archives->runtime})
     if (Error error = link.add(*archive, ".a"))
       return std::move(error);
   link.addWord("--no-whole-archive");
-  if (Error error = link.add(archives->builtins, ".a"))
-    return std::move(error);
+  if (!archives->builtins.empty())
+    if (Error error = link.add(archives->builtins, ".a"))
+      return std::move(error);
   link.addWord("--as-needed");
-  for (const char *function : {"getpid", "__tls_get_addr"}) { // the C library, and the loader
-    std::string library = findLibraryOf(function);
-    if (library.empty())
-      return createStringError("'so' needs the C library as a shared object, and this process has none");
+  for (const std::string &library : *libraries)
     link.addWord(library);
-  }
   return link.run();
 }

@@ -19,8 +19,9 @@ llvm::Expected<std::string> makeArchive(llvm::ArrayRef<ObjectFile> objects);
 /// One relocatable object.
 llvm::Expected<std::string> linkRelocatable(llvm::ArrayRef<ObjectFile> objects);
 
-/// A shared object with the runtime in it, which needs nothing but the C library that this process has. It shows these
-/// symbols, the descriptors, and what recur/Runtime.h declares.
+/// A shared object with the runtime in it, which needs nothing but the C library: the one that this process has, or of
+/// other processors the one for them that is installed here. It shows these symbols, the descriptors, and what
+/// recur/Runtime.h declares.
 llvm::Expected<std::string> linkShared(llvm::ArrayRef<ObjectFile> objects, llvm::ArrayRef<std::string> symbols);
 
 /// Held by the linker alone, and shared by whoever else uses LLVM at the same time: lld has globals, and sets LLVM's
@@ -33,6 +34,7 @@ struct RuntimeArchives {
   std::string runtime;  // all that recur/Runtime.h declares
   std::string builtins; // functions of the compiler that compiled the runtime, as far as they are called
 };
-llvm::Expected<RuntimeArchives> getRuntimeArchives();
+/// Those for an architecture, by LLVM's name.
+llvm::Expected<RuntimeArchives> getRuntimeArchives(llvm::StringRef architecture);
 
 } // namespace recur::codegen

@@ -2,6 +2,8 @@
 #include "Codegen/Embed/Combine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Compression.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 #define RECUR_EMBED(NAME, PATH, SIZE)                                                                                  \
   asm(".pushsection .rodata\n.balign 16\n.hidden recur_" #NAME "_begin\n.hidden recur_" #NAME "_end\n"                 \
@@ -23,15 +25,23 @@ static Expected<std::string> unpack(const char *begin, const char *end, size_t s
   return toStringRef(bytes).str();
 }
 
-Expected<RuntimeArchives> recur::codegen::getRuntimeArchives() {
-  Expected<std::string> start = unpack(recur_start_begin, recur_start_end, startSize);
-  if (!start)
-    return start.takeError();
-  Expected<std::string> runtime = unpack(recur_runtime_begin, recur_runtime_end, runtimeSize);
-  if (!runtime)
-    return runtime.takeError();
-  Expected<std::string> builtins = unpack(recur_builtins_begin, recur_builtins_end, builtinsSize);
-  if (!builtins)
-    return builtins.takeError();
-  return RuntimeArchives{std::move(*start), std::move(*runtime), std::move(*builtins)};
+Expected<RuntimeArchives> recur::codegen::getRuntimeArchives(StringRef architecture) {
+  std::array<Expected<std::string>, 3> parts = {"", "", ""};
+  if (architecture == Triple::getArchTypeName(Triple(sys::getProcessTriple()).getArch()))
+    parts = {unpack(recur_start_begin, recur_start_end, startSize),
+             unpack(recur_runtime_begin, recur_runtime_end, runtimeSize),
+             unpack(recur_builtins_begin, recur_builtins_end, builtinsSize)};
+#ifdef RECUR_HAS_ARM_RUNTIME
+  else if (architecture == "aarch64") // it calls no functions of its compiler
+    parts = {unpack(recur_arm_start_begin, recur_arm_start_end, arm_startSize),
+             unpack(recur_arm_runtime_begin, recur_arm_runtime_end, arm_runtimeSize), std::string()};
+#endif
+  else
+    return createStringError("'so' has the runtime in it, and this compiler was built without that for %s; take 'obj' "
+                             "or 'lib' and link it where that is",
+                             architecture.str().c_str());
+  for (Expected<std::string> &part : parts)
+    if (!part)
+      return part.takeError();
+  return RuntimeArchives{std::move(*parts[0]), std::move(*parts[1]), std::move(*parts[2])};
 }

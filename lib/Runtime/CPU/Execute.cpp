@@ -193,8 +193,8 @@ static recur_status refuse(const recur_recurrence *recurrence) {
                 recurrence->name, recurrence->target);
   return fail(RECUR_WRONG_MACHINE,
               "%s was compiled for '%s', and this processor lacks instructions of it; build with a lower --target, "
-              "such as x86-64-v3",
-              recurrence->name, recurrence->target);
+              "such as %s",
+              recurrence->name, recurrence->target, lowerTarget);
 }
 
 static void plan(Call &resolved) {

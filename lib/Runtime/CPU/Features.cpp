@@ -1,10 +1,31 @@
 #include "Runtime/CPU/Features.h"
 #include "recur/Runtime.h"
 #include <cerrno>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace recur::runtime;
+
+#if defined(__aarch64__)
+
+const char *const recur::runtime::lowerTarget = "aarch64";
+
+bool recur::runtime::hasFeatures(uint32_t features) {
+  constexpr unsigned long neon = 1ul << 1, bf16 = 1ul << 14; // HWCAP_ASIMD, HWCAP2_BF16
+  uint32_t all = 0;
+  if (getauxval(AT_HWCAP) & neon)
+    all |= RECUR_FEATURE_NEON;
+  if (getauxval(AT_HWCAP2) & bf16)
+    all |= RECUR_FEATURE_ARM_BF16;
+  return (features & ~all) == 0;
+}
+
+bool recur::runtime::isAMXRefused(uint32_t) { return false; }
+
+#else
+
+const char *const recur::runtime::lowerTarget = "x86-64-v3";
 
 static constexpr uint32_t amxFeatures = RECUR_FEATURE_AMX_TILE | RECUR_FEATURE_AMX_BF16;
 
@@ -58,3 +79,5 @@ bool recur::runtime::hasFeatures(uint32_t features) {
 bool recur::runtime::isAMXRefused(uint32_t features) {
   return (features & amxFeatures) && (features & ~findFeatures()) == 0 && !isAMXGranted();
 }
+
+#endif

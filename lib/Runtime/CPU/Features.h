@@ -11,4 +11,7 @@ bool hasFeatures(uint32_t features);
 /// Whether all that is missing of the bits is the system's permission to use AMX.
 bool isAMXRefused(uint32_t features);
 
+/// A target for every processor that kernels are made in vectors for, of this one's architecture.
+extern const char *const lowerTarget;
+
 } // namespace recur::runtime
