@@ -1,6 +1,5 @@
 // Kernels of gradients against dual numbers, and that what they compute does not depend on how they are called.
-#include "Check/GradientStages.h"
-#include "Engine/HostEngine.h"
+#include "GradientJudging.h"
 #include "Judging.h"
 
 using namespace recur;
@@ -36,9 +35,7 @@ void expectWhatDualNumbersSay(const std::string &example, llvm::StringRef name, 
         continue;
       auto gradient = prepared->run(drawn->data, drawn->cotangents);
       ASSERT_TRUE(bool(gradient)) << llvm::toString(gradient.takeError());
-      auto comparison = check::compareGradient(recurrence, *prepared, *drawn, *gradient);
-      ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
-      EXPECT_LE(comparison->error, comparison->limit) << "along " << comparison->array << ", T = " << tokens;
+      expectNearDualNumbers(recurrence, *prepared, *drawn, *gradient);
     }
 }
 
@@ -50,11 +47,6 @@ TEST_P(GradientKernels, BySegmentsAreWhatDualNumbersSay) {
 
 INSTANTIATE_TEST_SUITE_P(All, GradientKernels, ::testing::ValuesIn(test::listExamples()), nameOf);
 
-/// Kernels of 16 bits on tame data, each gradient by itself against that of the program in float64 on the same numbers.
-/// Little may be left of a sum whose terms are rounded. The gradient of an angle is the difference of two such sums at
-/// each token: it may be off by as much as the largest errors of rounding make in the program, by the same share of
-/// them as outputs may (0.95). That of a param, or of a state before the first token, is a single sum over all tokens,
-/// and not many numbers to take a mean of: it may be off by a few times as much (four, as in check).
 TEST_P(GradientKernels, OfSixteenBitsAreNear) {
   auto spec = openExample(GetParam(), {20, 12});
   ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
@@ -72,14 +64,7 @@ TEST_P(GradientKernels, OfSixteenBitsAreNear) {
     ASSERT_TRUE(bool(drawn)) << llvm::toString(drawn.takeError());
     ASSERT_LE(drawn->largest, *prepared->largest);
     Data got = llvm::cantFail(prepared->run(drawn->data, drawn->cotangents));
-    Data want = llvm::cantFail(prepared->runExact(drawn->data, drawn->cotangents));
-    Data disturbed = llvm::cantFail(prepared->runDisturbed(drawn->data, drawn->cotangents));
-    for (auto arrays : {&Data::inputs, &Data::params, &Data::initial})
-      for (const auto &[name, array] : want.*arrays) {
-        double share = arrays == &Data::inputs ? 0.95 : 4;
-        double limit = std::max(1e-2, share * data::relativeRms((disturbed.*arrays).at(name), array));
-        EXPECT_LE(data::relativeRms((got.*arrays).at(name), array), limit) << name << ", " << getName(type).str();
-      }
+    expectNearOfSixteenBits(*prepared, *drawn, got, type);
   }
 }
 
