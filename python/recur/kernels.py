@@ -77,11 +77,18 @@ def identify_processor() -> str:
     """The processor's name and what it can do, for kernels of the target `host`."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
-            facts = dict(line.split(":", 1) for line in file.read(1 << 14).split("\n\n")[0].splitlines() if ":" in line)
+            return describe_processor(file.read(1 << 14)) or platform.processor()
     except OSError:
         return platform.processor()
+
+
+def describe_processor(cpuinfo: str) -> str:
+    """The same of Linux's text on x86-64 and Arm processors, which has a paragraph for each core."""
+    facts = dict(line.split(":", 1) for line in cpuinfo.split("\n\n")[0].splitlines() if ":" in line)
     facts = {name.strip(): value.strip() for name, value in facts.items()}
-    return "; ".join(facts.get(name, "") for name in ("vendor_id", "cpu family", "model", "stepping", "flags"))
+    x86 = ("vendor_id", "cpu family", "model", "stepping", "flags")
+    arm = ("CPU implementer", "CPU variant", "CPU part", "CPU revision", "Features")
+    return "; ".join(facts[name] for name in x86 + arm if name in facts)
 
 
 @dataclass(frozen=True)

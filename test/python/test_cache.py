@@ -79,6 +79,15 @@ def test_what_a_kernel_depends_on_is_in_its_key():
     assert "host" not in gdn.with_options(target="x86-64-v3").request(sizes, "float32").to_key()
 
 
+def test_processors_have_names():
+    """A folder that machines share has kernels of each."""
+    arm = "processor\t: 0\nBogoMIPS\t: 2100.00\nFeatures\t: fp asimd bf16\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: 0xd40\nCPU revision\t: 1\n\nprocessor\t: 1\n"
+    assert kernels.describe_processor(arm) == "0x41; 0x1; 0xd40; 1; fp asimd bf16"
+    assert kernels.describe_processor(arm.replace(" bf16", "")) != kernels.describe_processor(arm)
+    x86 = "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nstepping\t: 1\nflags\t\t: avx avx2\n\n"
+    assert kernels.describe_processor(x86) == "AuthenticAMD; 25; 17; 1; avx avx2"
+
+
 def test_writers_at_once(folder):
     code = CALL % small(7)
     started = [
