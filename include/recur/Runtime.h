@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 19
+#define RECUR_ABI_VERSION 20
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -354,7 +354,24 @@ typedef struct recur_call {
   const int32_t *final_indices;
   int64_t pool_rows;
   int32_t check_indices;
+
+  /* Of pools, where some tokens of each sequence are only tried: the state after its token t goes to the row
+   * token_indices[i * token_columns + t], a negative one: nowhere. Sequences have token_columns tokens at most, and
+   * that is from 1 to RECUR_MOST_KEPT_TOKENS. States go from token to token in float32, as those of a call of one token
+   * do, whatever the pool has of them. A sequence may write the row that it begins with, and no row is written twice.
+   * final_indices is null then. Null: only the states after all tokens are kept.
+   *
+   * accepted: so many of the tokens that were tried last were taken, from 1 to state_columns: sequence i begins with
+   * the row state_indices[i * state_columns + accepted[i] - 1], so that the token_indices of that call are the
+   * state_indices of this one. Null: state_indices has one row for each sequence. On a GPU both lie in its memory, and
+   * what lies beyond the columns counts as no row. */
+  const int32_t *token_indices;
+  int64_t token_columns;
+  const int32_t *accepted;
+  int64_t state_columns;
 } recur_call;
+
+#define RECUR_MOST_KEPT_TOKENS 16
 
 /* How many rows the arrays in `kept_states` have. Less than 0 when the sizes are not valid: see recur_message. */
 int64_t recur_kept_rows(const recur_recurrence *recurrence, const recur_call *call);

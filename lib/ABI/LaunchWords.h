@@ -10,8 +10,7 @@ namespace recur::abi {
 /// of chunks. The four behind that are for a launch that announces its chunks: there are so many units, which are heads
 /// of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and from
 /// then on to the first of these alone, those that last. Of packed sequences, where there is no list, a team has chunks
-/// of one unit: their numbers are multiples of that of units. The last one is not zero where the call has pools of
-/// states.
+/// of one unit: their numbers are multiples of that of units. The last one is a PoolUse.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -160,10 +159,15 @@ enum ArrayWord {
   arrayWords
 };
 
+/// What PoolsWord says: whether the call has pools of states, and whether the states after all tokens go to their rows.
+enum PoolUse { NoPools, Pools, PoolsOfTokens };
+
 /// Behind these of all arrays come, of each, those that are read where the call has pools of states: where the
 /// sequences' rows are, of 32 bits each, null where the array is in no pool; how many rows there are; and for a row
-/// that there is not, null or what all sequences have in common in its place, with a head's stride.
-enum PoolWord { RowsWord, RowCountWord, AbsentWord, AbsentHeadStrideWord, poolWords };
+/// that there is not, null or what all sequences have in common in its place, with a head's stride. Then how many rows
+/// each sequence has, 0 for one, of which the state has the one that is counted to, from 1 on: where the counts of
+/// sequences are, of 32 bits each, or null: the number of tokens before the state.
+enum PoolWord { RowsWord, RowCountWord, AbsentWord, AbsentHeadStrideWord, ColumnsWord, CountsWord, poolWords };
 
 constexpr int getWord(int array, ArrayWord word) { return launchWords + arrayWords * array + word; }
 constexpr int getPoolWord(int arrays, int array, PoolWord word) {

@@ -302,13 +302,17 @@ static Expected<std::optional<PreparedStage>> prepareKernels(dgps::RecurrenceOp 
   Expected<std::shared_ptr<HostEngine>> engine = HostEngine::create(recurrence, options);
   if (!engine)
     return engine.takeError();
-  std::vector<std::string> states; // that are kept too, by the plan that leaves those before every token
+  std::vector<std::string> states;
+  bool isHost = options.target.isCPU();
   for (dgps::StateOp state : recurrence.getStates())
-    if (options.plan == Plan::Step)
+    if (isHost || options.plan == Plan::Step) // which keeps them on a GPU
       states.push_back(state.getName().str());
-  auto run = [engine = *engine, states, types = options.dataTypes,
-              isHost = options.target.isCPU()](const data::Data &data) {
-    return isHost ? engine->run(data) : runInEveryWay(*engine, data, states, types);
+  auto run = [engine = *engine, states, types = options.dataTypes, isHost](const data::Data &data) {
+    Expected<data::Results> results = isHost ? engine->run(data) : runInEveryWay(*engine, data, states, types);
+    if (results && isHost)
+      if (Error error = checkTried(*engine, data, states, types))
+        return Expected<data::Results>(std::move(error));
+    return results;
   };
   return makeKernelStage(recurrence, options, std::move(run));
 }

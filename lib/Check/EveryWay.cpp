@@ -31,8 +31,8 @@ static bool haveSameNumbers(const data::Results &a, const data::Results &b) {
   return same(a.outputs, b.outputs) && same(a.final, b.final);
 }
 
-/// The first tokens of every sequence.
-static data::Data takeFirst(const data::Data &data, int64_t tokens) {
+/// Some tokens of every sequence, from one on.
+static data::Data takeTokens(const data::Data &data, int64_t from, int64_t tokens) {
   data::Data first = data;
   first.sizes.tokens = tokens;
   for (auto &[name, array] : first.inputs) {
@@ -40,13 +40,14 @@ static data::Data takeFirst(const data::Data &data, int64_t tokens) {
     int64_t sequences = array.shape[0], width = int64_t(all.size()) / std::max<int64_t>(sequences * array.shape[1], 1);
     array.values.clear();
     for (int64_t i = 0; i < sequences; ++i) {
-      auto begin = all.begin() + i * array.shape[1] * width;
+      auto begin = all.begin() + (i * array.shape[1] + from) * width;
       array.values.insert(array.values.end(), begin, begin + tokens * width);
     }
     array.shape[1] = tokens;
   }
   return first;
 }
+static data::Data takeFirst(const data::Data &data, int64_t tokens) { return takeTokens(data, 0, tokens); }
 
 using KeptStates = std::vector<std::vector<float>>;
 
@@ -113,6 +114,49 @@ static Error checkKept(const HostEngine &engine, ArrayRef<std::string> states, c
   return Error::success();
 }
 
+/// The numbers of one token among those of several.
+static bool areOfToken(const Array &all, const Array &own, int64_t token, int64_t tokens, int64_t sequences) {
+  int64_t width = int64_t(own.values.size()) / std::max<int64_t>(sequences, 1);
+  for (int64_t i = 0; i < sequences; ++i)
+    if (std::memcmp(all.values.data() + (i * tokens + token) * width, own.values.data() + i * width,
+                    size_t(width) * sizeof(double)) != 0)
+      return false;
+  return true;
+}
+
+Error check::checkTried(const HostEngine &engine, const data::Data &data, ArrayRef<std::string> states,
+                        const DataTypes &types) {
+  constexpr int64_t most = 3;
+  int64_t tokens = std::min(data.sizes.tokens, most), sequences = data.sizes.batch;
+  bool areWide = all_of(states, [&](const std::string &state) { return types.of(state, true) == DataType::F32; });
+  if (states.empty() || tokens < 1 || !areWide || !engine.canKeepTokens())
+    return Error::success();
+  HostCall how;
+  how.keepsTokens = true;
+  data::Data tried = takeFirst(data, tokens);
+  Expected<data::Results> all = engine.run(tried, how);
+  if (!all)
+    return all.takeError();
+  data::NamedArrays before = data.initial;
+  for (int64_t token = 0; token < tokens; ++token) {
+    data::Data one = takeTokens(data, token, 1);
+    one.initial = before;
+    Expected<data::Results> own = engine.run(one);
+    if (!own)
+      return own.takeError();
+    auto fits = [&](const data::NamedArrays &many, const data::NamedArrays &few) {
+      return all_of(few, [&](const auto &array) {
+        return areOfToken(many.at(array.first), array.second, token, tokens, sequences);
+      });
+    };
+    if (!fits(all->outputs, own->outputs) || !fits(all->final, own->final))
+      return makeError("token " + Twine(token) + " of " + Twine(tokens) +
+                       " that are tried gives other numbers, or keeps another state, than a call of this token");
+    before = own->final;
+  }
+  return Error::success();
+}
+
 Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const data::Data &data,
                                              ArrayRef<std::string> states, const DataTypes &types) {
   Expected<data::Results> first = engine.run(data);
@@ -142,6 +186,8 @@ Expected<data::Results> check::runInEveryWay(const HostEngine &engine, const dat
                        Twine(data.sizes.tokens));
   }
   if (Error error = checkKept(engine, states, types, data, *first))
+    return std::move(error);
+  if (Error error = checkTried(engine, data, states, types))
     return std::move(error);
   return first;
 }

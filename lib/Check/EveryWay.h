@@ -6,9 +6,14 @@ namespace recur::check {
 
 /// What kernels make of the data. They run twice, since a GPU's threads run in another order each time; with packed
 /// sequences, for kernels find out themselves where these begin, also where the GPU alone knows; and leaving the states
-/// on the way, those named here in the order of their declaration, or none. Final states have the types. An error says
-/// which ways differ.
+/// on the way, those named here in the order of their declaration, or none, and those after tokens that are tried.
+/// Final states have the types. An error says which ways differ.
 llvm::Expected<data::Results> runInEveryWay(const engine::HostEngine &engine, const data::Data &data,
                                             llvm::ArrayRef<std::string> states, const DataTypes &types);
+
+/// Tokens that are only tried are those of calls of one token each, and the states after each are kept: of states in
+/// float32, for between tokens they are that. Nothing is done where there are none, or no plan for it.
+llvm::Error checkTried(const engine::HostEngine &engine, const data::Data &data, llvm::ArrayRef<std::string> states,
+                       const DataTypes &types);
 
 } // namespace recur::check

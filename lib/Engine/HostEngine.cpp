@@ -6,6 +6,7 @@
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
+#include <numeric>
 
 using namespace llvm;
 using namespace recur;
@@ -117,7 +118,10 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
   std::vector<KernelArray> arrays;
   std::vector<recur_argument> arguments;
   for (const codegen::ArgumentField &field : fields) {
-    shapes.push_back(data::getFullShape(getRole(field), field.isState() ? stateSizes : sizes, field.array->shape));
+    data::Sizes own = field.isState() ? stateSizes : sizes;
+    if (how.keepsTokens && field.role == abi::Role::Final)
+      own.batch *= sizes.tokens;
+    shapes.push_back(data::getFullShape(getRole(field), own, field.array->shape));
     std::optional<int64_t> count = countElements(shapes.back());
     if (!count || *count > (int64_t(1) << 33))
       return makeError(abi::getFacts(field.role).word + Twine(" '") + field.array->name + "' of shape " +
@@ -162,6 +166,16 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
       if (how.areOnDeviceAlone)
         call.sequence_offsets = nullptr;
     }
+  }
+  std::vector<int32_t> rows(how.keepsTokens ? size_t(stateSizes.batch * sizes.tokens) : 0);
+  if (how.keepsTokens) {
+    std::iota(rows.begin(), rows.end(), 0);
+    Expected<void *> place = memory.give(rows.data(), int64_t(rows.size() * sizeof(int32_t)));
+    if (!place)
+      return place.takeError();
+    call.token_indices = static_cast<const int32_t *>(*place);
+    call.token_columns = sizes.tokens;
+    call.pool_rows = int64_t(rows.size());
   }
   SmallVector<float *> kept;
   if (how.keptInterval) {
@@ -211,6 +225,12 @@ HostEngine::call(const Entries &entries, const std::vector<codegen::ArgumentFiel
     written.emplace_back(field, Array{{shape.begin(), shape.end()}, array.read()});
   }
   return written;
+}
+
+bool HostEngine::canKeepTokens() const {
+  return !isOnGPU() || ((plan == RECUR_PLAN_AUTO || plan == RECUR_PLAN_STEP) &&
+                        any_of(interface.kernels,
+                               [](const codegen::InterfaceKernel &kernel) { return kernel.plan == RECUR_PLAN_STEP; }));
 }
 
 Expected<data::Results> HostEngine::run(const data::Data &data, const HostCall &how) const {

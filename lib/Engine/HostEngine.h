@@ -22,6 +22,9 @@ struct HostCall {
   /// States at multiples of so many tokens, which a call forward leaves here and one backward takes from here.
   int64_t keptInterval = 0;
   std::vector<std::vector<float>> *kept = nullptr;
+  /// Final states are those after every token, `[sequences * tokens, H, ...]`: rows of a pool, of tokens that are
+  /// tried.
+  bool keepsTokens = false;
   Memory *memory = nullptr; // where arrays lie; null: in memory of the target's
 };
 
@@ -39,6 +42,8 @@ public:
   /// What a call of the gradient writes, by the fields: `d_q`, `d_initial_S`.
   std::vector<std::string> listGradients() const;
   bool isOnGPU() const { return interface.device == RECUR_CUDA; }
+  /// Whether a call can keep the states after every token in rows of a pool, which takes the plan step on a GPU.
+  bool canKeepTokens() const;
   /// Which plans the recurrence does not get, and why.
   llvm::ArrayRef<std::string> getNotes() const { return notes; }
   ~HostEngine();

@@ -70,7 +70,9 @@ class Call(ctypes.Structure):
                 ("parallel_context", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64),
                 ("stream", ctypes.c_void_p), ("device_offsets", ctypes.c_void_p), ("device", ctypes.c_int32),
                 ("kept_interval", ctypes.c_int64), ("kept_states", ctypes.c_void_p), ("state_indices", ctypes.c_void_p),
-                ("final_indices", ctypes.c_void_p), ("pool_rows", ctypes.c_int64), ("check_indices", ctypes.c_int32)]
+                ("final_indices", ctypes.c_void_p), ("pool_rows", ctypes.c_int64), ("check_indices", ctypes.c_int32),
+                ("token_indices", ctypes.c_void_p), ("token_columns", ctypes.c_int64), ("accepted", ctypes.c_void_p),
+                ("state_columns", ctypes.c_int64)]
 
 
 class Device:

@@ -118,6 +118,13 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   const int32_t *final_indices;
   int64_t pool_rows;
   int32_t check_indices; /* not 0: on a GPU too an index beyond the pool is an error, for which the call waits */
+  /* Of pools, where tokens are only tried: the state after each goes to its row in token_indices [sequences,
+   * token_columns], of at most RECUR_MOST_KEPT_TOKENS columns; and a sequence begins with the row that accepted counts
+   * to, from 1 on, in state_indices [sequences, state_columns]. Null: neither. See recur_call. */
+  const int32_t *token_indices;
+  int64_t token_columns;
+  const int32_t *accepted;
+  int64_t state_columns;
 )" << "} "
      << name << "_args;\n\n";
 }

@@ -153,9 +153,10 @@ std::vector<ArgumentField> getGradientFields(const KernelInterface &interface);
 
 /// What follows the arrays in the struct of arguments, beside the sizes: the fields of recur_call by the same names.
 inline constexpr llvm::StringLiteral callFields[] = {
-    "states_transposed", "plan",        "sequence_offsets", "sequence_count", "threads",   "parallel_for",
-    "parallel_context",  "workspace",   "workspace_bytes",  "device",         "stream",    "device_offsets",
-    "kept_interval",     "kept_states", "state_indices",    "final_indices",  "pool_rows", "check_indices"};
+    "states_transposed", "plan",          "sequence_offsets", "sequence_count", "threads",   "parallel_for",
+    "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
+    "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
+    "token_indices",     "token_columns", "accepted",         "state_columns"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -5,8 +5,34 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using namespace recur;
 using namespace recur::tile;
 using namespace recur::conversion::nvvm;
+
+/// Which of all rows of sequences the state has; less than 0: none.
+Value KernelLowering::findRowNumber(WordOf<abi::PoolWord> pool) {
+  Location loc = kernel.getLoc();
+  Value none = arith::ConstantIntOp::create(builder, loc, 0, 64), columns = pool(abi::ColumnsWord);
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value b) -> Value {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  };
+  auto findCounted = [&]() -> Value {
+    Value counts = pool(abi::CountsWord);
+    auto load = [&] {
+      auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+      Type word32 = builder.getI32Type();
+      Value own = team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, counts), sequence, word32);
+      return team.widen(team.load(own, word32));
+    };
+    Value count =
+        team.choose(compare(arith::CmpIPredicate::ne, counts, none), load, tokensBefore ? tokensBefore : none);
+    Value before = team.addWide(count, arith::ConstantIntOp::create(builder, loc, -1, 64));
+    Value isThere = compare(arith::CmpIPredicate::ult, before, columns); // none is large then
+    return team.select(isThere, team.addWide(team.multiplyWide(sequence, columns), before),
+                       arith::ConstantIntOp::create(builder, loc, -1, 64));
+  };
+  return team.choose(compare(arith::CmpIPredicate::ne, columns, none), findCounted, sequence);
+}
 
 /// The array that has a sequence's state, where in it, and how far heads are apart, in elements. Of a pool that is the
 /// row which the index says, or what stands for one that there is not: memory beyond the pool is never touched. Calls
@@ -33,8 +59,12 @@ KernelLowering::Row KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf
     Value rows = pool(abi::RowsWord);
     return choose(rows, [&]() -> Row {
       auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-      Value row =
-          team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), sequence, word32), word32);
+      Value number = findRowNumber(pool);
+      auto load = [&] {
+        return team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), number, word32), word32);
+      };
+      Value row = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number, none), load,
+                              team.constant(-1));
       Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
                                             team.narrow(pool(abi::RowCountWord))); // a negative one is large then
       return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
@@ -198,4 +228,35 @@ ArrayMap KernelLowering::findMap(int number, int map, Value head, Value sequence
   Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), place);
   return {address, arith::MulIOp::create(builder, loc, part, array(abi::PartStrideWord)),
           arith::DivUIOp::create(builder, loc, head, array(abi::GroupWord)), team.narrow(sequence)};
+}
+
+/// A kernel that keeps its states stores them before each token, and behind the last one, of one tile. The arrays of
+/// those that are kept come behind all others.
+Value KernelLowering::findFinalOfKept(StoreOp kept) {
+  Block &body = kernel.getBody().front();
+  auto array = dyn_cast<BlockArgument>(kept.getArray());
+  auto loop = dyn_cast<scf::ForOp>(kept->getParentOp());
+  if (!array || !loop || !matchPattern(loop.getStep(), m_One()))
+    return {};
+  for (StoreOp final : body.getOps<StoreOp>()) {
+    auto segment = final.getArray().getDefiningOp<SegmentOp>();
+    auto own = dyn_cast<BlockArgument>(segment ? segment.getFinal() : final.getArray());
+    bool isSame = analysis::getWholeTile(final.getTile()) == analysis::getWholeTile(kept.getTile());
+    if (own && isSame && own.getArgNumber() < array.getArgNumber() && mayBeInPool(int(own.getArgNumber())))
+      return own;
+  }
+  return {};
+}
+
+Value KernelLowering::keepsTokens() {
+  Value use = word(abi::PoolsWord, builder.getI64Type());
+  return arith::CmpIOp::create(builder, kernel.getLoc(), arith::CmpIPredicate::eq, use,
+                               arith::ConstantIntOp::create(builder, kernel.getLoc(), abi::PoolsOfTokens, 64));
+}
+
+CallerArray KernelLowering::findAfterTokens(Value final, Value tokens) {
+  Value before = std::exchange(tokensBefore, tokens);
+  CallerArray found = findArray(cast<BlockArgument>(final), /*isState=*/true);
+  tokensBefore = before;
+  return found;
 }

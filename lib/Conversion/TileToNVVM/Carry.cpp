@@ -13,9 +13,10 @@ namespace {
 
 class CarryCode {
 public:
+  using FindKept = llvm::function_ref<std::optional<KeptPlace>(StoreOp, Value)>;
   CarryCode(TeamCode &team, const ChannelCarry &carry, const llvm::DenseMap<Value, CallerArray> &arrays,
-            const IRMapping &values)
-      : t(team), carry(carry), arrays(arrays), values(values) {}
+            const IRMapping &values, FindKept findKept)
+      : t(team), carry(carry), arrays(arrays), values(values), findKept(findKept) {}
   void emit(Block &body);
 
 private:
@@ -25,6 +26,7 @@ private:
   SmallVector<Value> loadChunks(Value first);
   Value load(LoadOp op, const IRMapping &scalars);
   void store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
+  void store(StoreOp op, const CallerArray &array, Value row, Value number, Value isThere);
   Value placeOf(const CallerArray &array, Value row, Value tile);
   Value rounded(Value number, Value tile) {
     return t.convert(t.convert(number, tileOf(tile).getElementType()), t.builder.getF32Type());
@@ -36,6 +38,7 @@ private:
   const ChannelCarry &carry;
   const llvm::DenseMap<Value, CallerArray> &arrays;
   IRMapping values;
+  FindKept findKept;
 };
 
 } // namespace
@@ -54,18 +57,27 @@ Value CarryCode::load(LoadOp op, const IRMapping &scalars) {
   return rounded(number, op.getTile());
 }
 
-/// A number of all channels is stored by one thread.
 void CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value isThere) {
   const CallerArray &array = arrays.find(op.getArray())->second;
+  Value row = scalars.lookup(op.getFirst());
+  auto usual = [&] { store(op, array, row, number, isThere); };
+  std::optional<KeptPlace> kept = findKept(op, row);
+  if (!kept)
+    return usual();
+  auto elsewhere = [&] {
+    store(op, kept->find(), arith::ConstantIntOp::create(t.builder, t.loc, 0, 64), number, isThere);
+  };
+  t.either(kept->isElsewhere, elsewhere, usual);
+}
+
+/// A number of all channels is stored by one thread.
+void CarryCode::store(StoreOp op, const CallerArray &array, Value row, Value number, Value isThere) {
   Value stores = isPresent(t, array);
   if (isThere)
     stores = arith::AndIOp::create(t.builder, t.loc, stores, isThere);
   if (llvm::product_of(tileOf(op.getTile()).getShape()) == 1)
     stores = arith::AndIOp::create(t.builder, t.loc, stores, t.below(t.thread, t.constant(1)));
-  t.when(stores, [&] {
-    t.store(t.convert(number, array.type.getElementType()),
-            placeOf(array, scalars.lookup(op.getFirst()), op.getTile()));
-  });
+  t.when(stores, [&] { t.store(t.convert(number, array.type.getElementType()), placeOf(array, row, op.getTile())); });
 }
 
 /// One op for the thread's channel. Where `isThere` is given and does not hold, nothing is stored.
@@ -186,6 +198,7 @@ void CarryCode::emit(Block &body) {
 }
 
 void nvvm::emitChannelCarry(TeamCode &team, KernelOp kernel, const ChannelCarry &carry,
-                            const llvm::DenseMap<Value, CallerArray> &arrays, const IRMapping &values) {
-  CarryCode(team, carry, arrays, values).emit(kernel.getBody().front());
+                            const llvm::DenseMap<Value, CallerArray> &arrays, const IRMapping &values,
+                            llvm::function_ref<std::optional<KeptPlace>(StoreOp, Value)> findKept) {
+  CarryCode(team, carry, arrays, values, findKept).emit(kernel.getBody().front());
 }

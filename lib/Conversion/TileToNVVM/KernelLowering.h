@@ -115,6 +115,12 @@ private:
     mlir::Value data, offset, headStride;
   };
   Row findRow(WordOf<abi::ArrayWord> array, WordOf<abi::PoolWord> pool);
+  mlir::Value findRowNumber(WordOf<abi::PoolWord> pool);
+  /// The final state's array where a store keeps that state before each token; null for other stores. Where the call
+  /// keeps the states after all tokens it goes there instead: to the row after so many tokens.
+  mlir::Value findFinalOfKept(tile::StoreOp kept);
+  mlir::Value keepsTokens();
+  CallerArray findAfterTokens(mlir::Value final, mlir::Value tokens);
   bool mayBeInPool(int number);
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
@@ -222,6 +228,7 @@ private:
   void view(tile::ViewOp op);
   void emit(tile::ProductOp op);
   void emit(tile::ScanOp op);
+  void emit(tile::StoreOp op);
 
   /// Whether the op right behind the last of `together` is made together with these.
   bool isNextTogether();
@@ -278,6 +285,7 @@ private:
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   mlir::Value unitTokens;                      // of the unit that was set last
+  mlir::Value tokensBefore;                    // the state whose row is found; null where no row goes by them
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier

@@ -249,6 +249,7 @@ LogicalResult KernelLowering::run() {
   Type word64 = builder.getI64Type();
   Tokens tokens = findTokens(sequence);
   firstToken = tokens.first;
+  tokensBefore = tokens.count; // final states
   // Teams of sequences that are not meant have no chunks, and neither have crowded CTAs, to which another end is dear.
   bool hasNoChunks = kernel.getTeams() || isCrowded();
   if (!hasNoChunks)
@@ -293,7 +294,11 @@ LogicalResult KernelLowering::run() {
         team, *chain,
         {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, areMapped, findMapOf});
   } else if (carry) {
-    emitChannelCarry(team, kernel, *carry, arrays, values);
+    emitChannelCarry(team, kernel, *carry, arrays, values, [&](StoreOp kept, Value tokens) -> std::optional<KeptPlace> {
+      Value final = findFinalOfKept(kept);
+      return final ? std::optional(KeptPlace{keepsTokens(), [=, this] { return findAfterTokens(final, tokens); }})
+                   : std::nullopt;
+    });
   } else if (rowPass) {
     lowerRowPass();
   } else if (kernel.getChannels()) {
@@ -494,6 +499,20 @@ bool KernelLowering::isNextTogether() {
   });
 }
 
+void KernelLowering::emit(StoreOp op) {
+  CallerArray array = arrayOf(op.getArray());
+  Value count = rows(op.getRows());
+  auto store = [&] { emitStore(team, place(op.getTile()), count, array, value(op.getFirst())); };
+  Value final = findFinalOfKept(op);
+  if (!final)
+    return store();
+  auto storeInRow = [&] {
+    Value zero = arith::ConstantIntOp::create(builder, op.getLoc(), 0, 64);
+    emitStore(team, place(op.getTile()), count, findAfterTokens(final, value(op.getFirst())), zero);
+  };
+  team.either(keepsTokens(), storeInRow, store);
+}
+
 void KernelLowering::emit(ScanOp op) {
   SmallVector<PlacedScan> scans;
   for (Operation *each : together) {
@@ -519,7 +538,7 @@ LogicalResult KernelLowering::emit(Operation *op) {
         return success();
       })
       .Case([&](StoreOp op) {
-        emitStore(team, place(op.getTile()), rows(op.getRows()), arrayOf(op.getArray()), value(op.getFirst()));
+        emit(op);
         return success();
       })
       .Case([&](MapOp op) -> LogicalResult {

@@ -4,6 +4,7 @@
 #include "Runtime/CPU/Parts.h"
 #include "Runtime/CPU/Segments.h"
 #include "Runtime/CPU/ThreadPool.h"
+#include "Runtime/CPU/Tokens.h"
 #include "Runtime/Common/Machine.h"
 #include "Runtime/Common/Message.h"
 
@@ -68,6 +69,8 @@ static int64_t getTokens(const Call &call, int64_t unit) { return getSequence(ca
 static void runUnit(const Tasks &tasks, int64_t unit, char *workspace) {
   const Call &call = *tasks.call;
   int64_t tokens = getTokens(call, unit);
+  if (call.call->token_indices)
+    return runTokens(call, unit, tokens, workspace);
   runPart(call, {unit, 0, tokens}, *chooseKernel(call.recurrence, call.plan, tokens), workspace);
 }
 
@@ -202,7 +205,8 @@ static void plan(Call &resolved) {
   const recur_call *call = resolved.call;
   int64_t units = resolved.sequences * resolved.heads;
   int64_t threads = call->threads ? call->threads : recur_thread_count();
-  resolveSegments(resolved);
+  if (!call->token_indices)
+    resolveSegments(resolved);
   if (resolved.segmented && units) // every segment may be worked on by itself
     units = units < INT64_MAX / (mostSegments + 1) ? units * (mostSegments + 1) : INT64_MAX;
   resolved.slots = units < threads ? units : threads;
@@ -212,6 +216,8 @@ static void plan(Call &resolved) {
     if (info.kind == RECUR_STATE && ((call->states_transposed && info.rank == 2) || info.dtype != RECUR_F32))
       resolved.slotBytes += countFloatBytes(info);
   }
+  if (call->token_indices)
+    resolved.slotBytes += countTokenBytes(resolved);
 }
 
 static recur_status execute(const Call &resolved) {
@@ -230,7 +236,8 @@ static recur_status execute(const Call &resolved) {
 
 static recur_status checkPools(const Call &resolved) {
   const recur_call &call = *resolved.call;
-  return checkIndices(resolved, call.state_indices, call.final_indices);
+  return checkIndices(
+      resolved, {call.state_indices, call.final_indices, call.token_indices, call.accepted, call.sequence_offsets});
 }
 
 const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr, checkPools};

@@ -5,8 +5,7 @@
 
 using namespace recur::runtime;
 
-/// The first element of the part in an array of the caller.
-static char *getData(const Call &call, const Part &part, const Argument &argument) {
+char *recur::runtime::getData(const Call &call, const Part &part, const Argument &argument) {
   if (!argument.data)
     return nullptr;
   int64_t index = part.unit / call.heads, head = part.unit % call.heads;
@@ -49,8 +48,7 @@ static void takeState(const Argument &argument, const char *from, float *to) {
     forEachElement(argument, [&](int64_t own, int64_t given) { to[own] = readNumber(from, given, type()); });
   });
 }
-/// And back, rounded once.
-static void giveState(const Argument &argument, const float *from, char *to) {
+void recur::runtime::giveState(const Argument &argument, const float *from, char *to) {
   if (!argument.isConverted()) {
     memcpy(to, from, size_t(argument.elements) * sizeof(float));
     return;

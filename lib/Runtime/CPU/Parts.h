@@ -22,6 +22,9 @@ inline void transpose(const float *from, float *to, int64_t rows, int64_t column
       to[column * rows + row] = from[row * columns + column];
 }
 
+/// The first element of the part in an array of the caller.
+char *getData(const Call &call, const Part &part, const Argument &argument);
+
 /// Runs a kernel of the recurrence on the part, in the workspace of a slot, and keeps the states that the call wants.
 void runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace);
 
@@ -34,6 +37,8 @@ void beginSummary(const Call &call, const recur_summary_info &summary, char *map
 /// A state of the caller's, or zeros, as kernels have it; and back.
 void readState(const Argument &argument, int64_t sequence, int64_t head, char *to);
 void writeState(const Argument &argument, int64_t sequence, int64_t head, const char *from);
+/// The same to where the caller has the state, rounded once.
+void giveState(const Argument &argument, const float *from, char *to);
 
 /// Computes what the part makes of a state, where `before` has all states before it, of which those that are needed are
 /// known.

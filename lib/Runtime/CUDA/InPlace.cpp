@@ -101,7 +101,7 @@ const Call &Staged::getCopies() {
     bool isStaged = isInPlace(staged, state);
     final.data = nullptr;
     final.spanBytes = 0;
-    final.rows = nullptr;
+    final.rows = final.accepted = nullptr;
     if (!hasRoom(staged.recurrence, state))
       return;
     if (isStaged) {
@@ -110,7 +110,7 @@ const Call &Staged::getCopies() {
       final.strides[1] = final.strides[0] = final.elements * final.counts[2];
       final.spanBytes = countBytes(staged, *state.info);
       initial.data = place;
-      initial.rows = nullptr;
+      initial.rows = initial.accepted = nullptr;
       for (int i = 0; i < 3; ++i)
         initial.strides[i] = final.strides[i];
     }

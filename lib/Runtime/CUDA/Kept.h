@@ -5,8 +5,8 @@
 
 namespace recur::runtime {
 
-/// The kernel that leaves the states before every token, in one launch; null where the call asks for something else, or
-/// for a plan that has none.
+/// The kernel that leaves the states before every token, or after each in its row of a pool, in one launch; null where
+/// the call asks for something else, or for a plan that has none.
 const recur_kernel_info *findKeeper(const Call &resolved);
 
 /// The words of such a kernel's array for a state; zeros where the call keeps none.

@@ -162,7 +162,9 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
     const void *data;
   } tables[] = {{"device_offsets", offsets},
                 {"state_indices", resolved.call->state_indices},
-                {"final_indices", resolved.call->final_indices}};
+                {"final_indices", resolved.call->final_indices},
+                {"token_indices", resolved.call->token_indices},
+                {"accepted", resolved.call->accepted}};
   for (auto [table, data] : tables)
     if (data && !isOnDevice(cuda, data))
       return fail(RECUR_BAD_POINTER, "%s: %s is not memory of a GPU", name, table);
@@ -383,7 +385,7 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   memcpy(words + abi::CutsWord, planCuts(number).ofClass, sizeof cuts.ofClass);
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
-  words[abi::PoolsWord] = pools;
+  words[abi::PoolsWord] = resolved.call->token_indices ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
   for (int32_t i = 0; pools && i < count + hasFlags && i < abi::mostLaunchArrays; ++i) // flags are in none
@@ -593,6 +595,12 @@ static recur_status execute(const Call &resolved) {
     return RECUR_OK;
   if (recur_status status = checkMemory(*getCUDALibrary(), resolved))
     return status;
+  if (resolved.call->token_indices && !findKeeper(resolved))
+    return fail(
+        RECUR_NO_PLAN,
+        "%s: on a GPU the plan step keeps the states after tokens in their rows, and there is no such kernel among "
+        "those that the call may take; build with plan auto",
+        resolved.recurrence->name);
   bool goesByRows = resolved.keptCount && !findKeeper(resolved);
   if (goesByRows && isPacked(*resolved.call) && !resolved.call->sequence_offsets)
     return fail(RECUR_NULL_POINTER,

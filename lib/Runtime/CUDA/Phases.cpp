@@ -129,6 +129,8 @@ void recur::runtime::fillPool(int64_t *words, const Argument *state) {
   words[abi::RowCountWord] = isInPool ? state->counts[0] : 0;
   words[abi::AbsentWord] = isInPool ? reinterpret_cast<int64_t>(state->absent) : 0;
   words[abi::AbsentHeadStrideWord] = isInPool ? state->elements : 0;
+  words[abi::ColumnsWord] = isInPool ? state->rowColumns : 0;
+  words[abi::CountsWord] = isInPool ? reinterpret_cast<int64_t>(state->accepted) : 0;
 }
 
 void recur::runtime::fillFlags(int64_t *words, const Call &resolved, const recur_kernel_info &kernel,

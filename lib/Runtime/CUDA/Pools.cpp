@@ -7,23 +7,23 @@ using namespace recur::runtime;
 
 /// Indices brought to this machine. Whoever asks for checks has the time for an allocation.
 namespace {
-class HostIndices {
+template <typename Number> class HostNumbers {
 public:
-  HostIndices(const CUDALibrary &cuda, const Call &resolved, const int32_t *indices) {
-    if (!indices || !resolved.sequences)
+  HostNumbers(const CUDALibrary &cuda, const Call &resolved, const Number *indices, int64_t count) {
+    if (!indices || !count)
       return;
-    size_t bytes = size_t(resolved.sequences) * sizeof(int32_t);
-    numbers = static_cast<int32_t *>(malloc(bytes));
+    size_t bytes = size_t(count) * sizeof(Number);
+    numbers = static_cast<Number *>(malloc(bytes));
     void *stream = resolved.call->stream;
     error =
         numbers ? cuda.copyToHost(numbers, reinterpret_cast<unsigned long long>(indices), bytes, stream) : outOfMemory;
     if (!error)
       error = cuda.synchronize(stream);
   }
-  ~HostIndices() { free(numbers); }
-  HostIndices(const HostIndices &) = delete;
+  ~HostNumbers() { free(numbers); }
+  HostNumbers(const HostNumbers &) = delete;
 
-  int32_t *numbers = nullptr;
+  Number *numbers = nullptr;
   CUresult error = 0;
 
 private:
@@ -35,9 +35,15 @@ recur_status recur::runtime::checkPools(const Call &resolved) {
   if (!resolved.call->check_indices)
     return RECUR_OK;
   const CUDALibrary &cuda = *getCUDALibrary(); // for the recurrence was selected
-  HostIndices states(cuda, resolved, resolved.call->state_indices),
-      finals(cuda, resolved, resolved.call->final_indices);
-  if (CUresult error = states.error ? states.error : finals.error)
-    return failOf(cuda, resolved.recurrence->name, "the indices of a pool cannot be read", error);
-  return checkIndices(resolved, states.numbers, finals.numbers);
+  const recur_call &call = *resolved.call;
+  int64_t sequences = resolved.sequences;
+  HostNumbers<int32_t> states(cuda, resolved, call.state_indices, sequences * (call.accepted ? call.state_columns : 1)),
+      finals(cuda, resolved, call.final_indices, sequences),
+      tokens(cuda, resolved, call.token_indices, sequences * call.token_columns),
+      accepted(cuda, resolved, call.accepted, sequences);
+  HostNumbers<int64_t> offsets(cuda, resolved, call.token_indices ? call.device_offsets : nullptr, sequences + 1);
+  for (CUresult error : {states.error, finals.error, tokens.error, accepted.error, offsets.error})
+    if (error)
+      return failOf(cuda, resolved.recurrence->name, "the indices of a pool cannot be read", error);
+  return checkIndices(resolved, {states.numbers, finals.numbers, tokens.numbers, accepted.numbers, offsets.numbers});
 }

@@ -122,12 +122,23 @@ static recur_status checkLeftOut(const Argument &argument, const Call &resolved)
   return RECUR_OK;
 }
 
-/// Which row of a pool each sequence has; null where states are those of the sequences in their order.
-static const int32_t *findRows(const Argument &argument, const recur_call &call) {
+/// Which rows of a pool each sequence has; none where states are those of the sequences in their order.
+static void findRows(Argument &argument, const recur_call &call) {
   bool isFinal = argument.role == Role::Final;
+  argument.rows = argument.accepted = nullptr;
+  argument.rowColumns = 0;
   if (!argument.data || (!isFinal && argument.role != Role::Initial))
-    return nullptr;
-  return isFinal && call.final_indices ? call.final_indices : call.state_indices;
+    return;
+  if (isFinal && call.token_indices) {
+    argument.rows = call.token_indices;
+    argument.rowColumns = call.token_columns;
+  } else if (isFinal && call.final_indices) {
+    argument.rows = call.final_indices;
+  } else {
+    argument.rows = call.state_indices;
+    argument.accepted = call.accepted;
+    argument.rowColumns = call.accepted ? call.state_columns : 0;
+  }
 }
 
 /// The arrays of states at multiples of a length, behind the arguments.
@@ -178,7 +189,7 @@ recur_status recur::runtime::resolveArguments(Call &resolved) {
     argument.strides[0] = given.strides.b;
     argument.strides[1] = given.strides.t;
     argument.strides[2] = given.strides.h;
-    argument.rows = findRows(argument, *call);
+    findRows(argument, *call);
     if (recur_status status = checkLeftOut(argument, resolved))
       return status;
     if (recur_status status = resolveArgument(argument, resolved))

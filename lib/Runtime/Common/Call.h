@@ -23,8 +23,11 @@ struct Argument {
   bool isTransposed = false; // a state that the caller has with its sides swapped
   /// Of a state in a pool: the row of each sequence, where the machine has it. For a row that there is not stands
   /// `absent`, which all sequences have in common, dense; null: zeros, or nowhere. Null: sequences have rows in their
-  /// order.
+  /// order. With columns a sequence has so many rows, of which it begins with the one that `accepted` counts to; final
+  /// states have one for each token.
   const int32_t *rows = nullptr;
+  int64_t rowColumns = 0;
+  const int32_t *accepted = nullptr;
   char *absent = nullptr;
 
   bool isState() const { return info->kind == RECUR_STATE; }
@@ -36,18 +39,26 @@ struct Argument {
   char *at(int64_t sequence, int64_t token, int64_t head) const {
     return data + (sequence * strides[0] + token * strides[1] + head * strides[2]) * elementBytes;
   }
-  /// The state of a head of a sequence, where rows are in this machine's memory; null where there is none.
-  char *getState(int64_t sequence, int64_t head) const {
-    if (!data || !rows || rows[sequence] >= 0)
-      return data ? at(rows ? rows[sequence] : sequence, 0, head) : nullptr;
+  /// The row of a pool that a sequence has, or the one after a token of it, where rows are in this machine's memory.
+  int32_t getRow(int64_t sequence, int64_t token = 0) const {
+    return rowColumns ? rows[sequence * rowColumns + (accepted ? accepted[sequence] - 1 : token)] : rows[sequence];
+  }
+  /// The state of a head of a sequence, or after a token of it; null where there is none.
+  char *getState(int64_t sequence, int64_t head, int64_t token = 0) const {
+    if (!data || !rows)
+      return data ? at(sequence, 0, head) : nullptr;
+    if (int32_t row = getRow(sequence, token); row >= 0)
+      return at(row, 0, head);
     return absent ? absent + head * elements * elementBytes : nullptr;
   }
   /// The state as a call has it that begins with this sequence.
   Argument from(int64_t sequence) const {
     Argument rest = *this;
     if (rows)
-      rest.rows += sequence;
-    else if (data)
+      rest.rows += sequence * (rowColumns ? rowColumns : 1);
+    if (accepted)
+      rest.accepted += sequence;
+    if (!rows && data)
       rest.data = at(sequence, 0, 0);
     return rest;
   }
@@ -111,7 +122,7 @@ inline int64_t countFloatBytes(const recur_array_info &info) {
 }
 
 /// Whether states are rows of pools.
-inline bool hasPools(const recur_call &call) { return call.state_indices || call.final_indices; }
+inline bool hasPools(const recur_call &call) { return call.state_indices || call.final_indices || call.token_indices; }
 
 /// Whether the call has packed sequences; their offsets may be known to the GPU alone.
 inline bool isPacked(const recur_call &call) {
@@ -146,7 +157,13 @@ int64_t countWorkspaceBytes(const Call &resolved);
 recur_status resolveArguments(Call &resolved);
 /// Then whether anything that is written shares memory with anything else.
 recur_status checkOverlaps(const Call &resolved);
-/// Then the rows of pools, of indices that are in this machine's memory.
-recur_status checkIndices(const Call &resolved, const int32_t *states, const int32_t *finals);
+/// The indices of a call on pools, in this machine's memory; null: the call has none. `offsets` are those of packed
+/// sequences.
+struct PoolIndices {
+  const int32_t *states, *finals, *tokens, *accepted;
+  const int64_t *offsets;
+};
+/// Then the rows of pools.
+recur_status checkIndices(const Call &resolved, const PoolIndices &indices);
 
 } // namespace recur::runtime

@@ -77,8 +77,8 @@ static Argument makeBlock(const void *data, int64_t bytes) {
   return block;
 }
 
-static Argument makeIndices(const int32_t *indices, const Call &resolved) {
-  return makeBlock(indices, indices ? resolved.sequences * int64_t(sizeof(int32_t)) : 0);
+static Argument makeIndices(const int32_t *indices, const Call &resolved, int64_t columns = 1) {
+  return makeBlock(indices, indices ? resolved.sequences * columns * int64_t(sizeof(int32_t)) : 0);
 }
 
 /// What the caller describes the call with is read while it runs: it may lie in nothing that is written.
@@ -97,8 +97,10 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
                  call->sequence_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
       {"'device_offsets'", makeBlock(call->device_offsets,
                                      call->device_offsets ? (call->sequence_count + 1) * int64_t(sizeof(int64_t)) : 0)},
-      {"'state_indices'", makeIndices(call->state_indices, resolved)},
-      {"'final_indices'", makeIndices(call->final_indices, resolved)}};
+      {"'state_indices'", makeIndices(call->state_indices, resolved, call->accepted ? call->state_columns : 1)},
+      {"'final_indices'", makeIndices(call->final_indices, resolved)},
+      {"'token_indices'", makeIndices(call->token_indices, resolved, call->token_columns)},
+      {"'accepted'", makeIndices(call->accepted, resolved)}};
   const char *name = resolved.recurrence->name;
   for (const auto &[table, block] : tables) {
     if (!block.spanBytes)

@@ -1,6 +1,8 @@
-// The rows of pools: that each is there, and that none is written while another sequence reads or writes it.
+// The rows of pools: that each is there, and that none is written twice, or while another sequence reads it.
 #include "Runtime/Common/Call.h"
 #include "Runtime/Common/Message.h"
+#include <cstdio>
+#include <cstring>
 
 using namespace recur::runtime;
 
@@ -12,18 +14,68 @@ static bool contains(const int32_t *numbers, int64_t count, int32_t number) {
   return found;
 }
 
-static int64_t find(const int32_t *numbers, int32_t number) {
-  int64_t i = 0;
-  while (numbers[i] != number)
-    ++i;
-  return i;
-}
-
 namespace {
 /// What the call does with the rows of its pools.
 struct Use {
   bool reads = false, writes = false;
   bool isInPlace = false; // what is written is what is read
+};
+
+/// A row of the indices: of a sequence, or of a token of it.
+struct Place {
+  int64_t sequence, column;
+};
+
+/// The rows that a call reads and writes.
+class Rows {
+public:
+  Rows(const Call &resolved, const PoolIndices &given)
+      : resolved(resolved), given(given), stateColumns(given.accepted ? resolved.call->state_columns : 1),
+        tokenColumns(resolved.call->token_columns) {}
+
+  int64_t countTokens(int64_t sequence) const {
+    return given.offsets ? given.offsets[sequence + 1] - given.offsets[sequence] : resolved.call->T;
+  }
+  Place getRead(int64_t sequence) const { return {sequence, given.accepted ? given.accepted[sequence] - 1 : 0}; }
+  int32_t read(int64_t sequence) const { return given.states[sequence * stateColumns + getRead(sequence).column]; }
+  /// How many rows are written for a sequence: its tokens', or one.
+  int64_t countWritten(int64_t sequence) const { return given.tokens ? countTokens(sequence) : 1; }
+  int32_t written(Place place) const {
+    if (given.tokens)
+      return given.tokens[place.sequence * tokenColumns + place.column];
+    return given.finals ? given.finals[place.sequence] : read(place.sequence);
+  }
+  /// A place before this one where the row is written; false where there is none.
+  bool findWritten(int32_t row, Place before, Place &found) const {
+    const int32_t *all = given.tokens ? given.tokens : given.finals;
+    int64_t count = given.tokens ? before.sequence * tokenColumns + before.column : before.sequence;
+    if (all && !contains(all, count, row)) // as nearly always, which is found out at once
+      return false;
+    for (int64_t sequence = 0; sequence <= before.sequence; ++sequence) {
+      int64_t columns = sequence == before.sequence ? before.column : countWritten(sequence);
+      for (int64_t column = 0; column < columns; ++column)
+        if (found = {sequence, column}; written(found) == row)
+          return true;
+    }
+    return false;
+  }
+  /// `token_indices[1][2]`, as it is called.
+  void print(char (&text)[64], Place place, bool isRead = false) const {
+    bool isOfState = isRead || (!given.tokens && !given.finals);
+    const char *field = isOfState ? "state_indices" : given.tokens ? "token_indices" : "final_indices";
+    bool hasColumns = isOfState ? given.accepted != nullptr : given.tokens != nullptr;
+    if (isOfState && hasColumns)
+      place = getRead(place.sequence);
+    if (hasColumns)
+      snprintf(text, sizeof text, "%s[%lld][%lld]", field, (long long)place.sequence, (long long)place.column);
+    else
+      snprintf(text, sizeof text, "%s[%lld]", field, (long long)place.sequence);
+  }
+
+private:
+  const Call &resolved;
+  const PoolIndices &given;
+  int64_t stateColumns, tokenColumns;
 };
 } // namespace
 
@@ -40,35 +92,72 @@ static Use findUse(const Call &resolved) {
   return use;
 }
 
-static recur_status checkRange(const Call &resolved, const char *field, const int32_t *indices) {
-  for (int64_t i = 0; indices && i < resolved.sequences; ++i)
-    if (indices[i] >= resolved.call->pool_rows)
-      return fail(RECUR_BAD_INDEX, "%s: %s[%lld] is %d, and the pools have %lld rows; a negative index stands for none",
-                  resolved.recurrence->name, field, (long long)i, int(indices[i]), (long long)resolved.call->pool_rows);
+/// That sequences have as many tokens as there are rows for, and took as many as they had.
+static recur_status checkCounts(const Call &resolved, const PoolIndices &given, const Rows &rows) {
+  const char *name = resolved.recurrence->name;
+  const recur_call &call = *resolved.call;
+  for (int64_t i = 0; i < resolved.sequences; ++i) {
+    if (given.tokens && (rows.countTokens(i) < 0 || rows.countTokens(i) > call.token_columns))
+      return fail(RECUR_BAD_SIZE, "%s: sequence %lld has %lld tokens, and token_indices has rows for %lld", name,
+                  (long long)i, (long long)rows.countTokens(i), (long long)call.token_columns);
+    if (given.accepted && (given.accepted[i] < 1 || given.accepted[i] > call.state_columns))
+      return fail(RECUR_BAD_INDEX,
+                  "%s: accepted[%lld] is %d; it counts along the rows of state_indices, from 1 to %lld", name,
+                  (long long)i, int(given.accepted[i]), (long long)call.state_columns);
+  }
   return RECUR_OK;
 }
 
-recur_status recur::runtime::checkIndices(const Call &resolved, const int32_t *states, const int32_t *finals) {
-  const char *name = resolved.recurrence->name, *field = finals ? "final_indices" : "state_indices";
-  if (recur_status status = checkRange(resolved, "state_indices", states))
+static recur_status checkRange(const Call &resolved, const Rows &rows, Place place, int32_t row, bool isRead) {
+  if (row < resolved.call->pool_rows)
+    return RECUR_OK;
+  char text[64];
+  rows.print(text, place, isRead);
+  return fail(RECUR_BAD_INDEX, "%s: %s is %d, and the pools have %lld rows; a negative index stands for none",
+              resolved.recurrence->name, text, int(row), (long long)resolved.call->pool_rows);
+}
+
+/// That the row of a place is written at no other.
+static recur_status checkOnce(const Call &resolved, const Rows &rows, Place place, int32_t row, bool areTokens) {
+  Place other;
+  if (!rows.findWritten(row, place, other))
+    return RECUR_OK;
+  char text[64], before[64];
+  rows.print(text, place);
+  rows.print(before, other);
+  return fail(RECUR_BAD_INDEX, "%s: %s is %d, and so is %s; no row is written %s", resolved.recurrence->name, text,
+              int(row), strchr(before, '['), areTokens ? "twice" : "for two sequences");
+}
+
+recur_status recur::runtime::checkIndices(const Call &resolved, const PoolIndices &given) {
+  Rows rows(resolved, given);
+  if (recur_status status = checkCounts(resolved, given, rows))
     return status;
-  if (recur_status status = checkRange(resolved, "final_indices", finals))
-    return status;
+  for (int64_t i = 0; given.states && i < resolved.sequences; ++i)
+    if (recur_status status = checkRange(resolved, rows, {i, 0}, rows.read(i), /*isRead=*/true))
+      return status;
+  bool hasOwn = given.finals || given.tokens; // rows that are written and not read
+  for (int64_t i = 0; hasOwn && i < resolved.sequences; ++i)
+    for (int64_t j = 0; j < rows.countWritten(i); ++j)
+      if (recur_status status = checkRange(resolved, rows, {i, j}, rows.written({i, j}), /*isRead=*/false))
+        return status;
   Use use = findUse(resolved);
-  const int32_t *written = finals ? finals : states;
   for (int64_t i = 0; use.writes && i < resolved.sequences; ++i)
-    if (written[i] >= 0 && contains(written, i, written[i]))
-      return fail(RECUR_BAD_INDEX, "%s: %s[%lld] is %d, and so is [%lld]; no row is written for two sequences", name,
-                  field, (long long)i, int(written[i]), (long long)find(written, written[i]));
-  if (!use.isInPlace || !states || !finals)
+    for (int64_t j = 0; j < rows.countWritten(i); ++j)
+      if (int32_t row = rows.written({i, j}); row >= 0)
+        if (recur_status status = checkOnce(resolved, rows, {i, j}, row, given.tokens))
+          return status;
+  if (!use.isInPlace || !given.states || !hasOwn)
     return RECUR_OK;
   for (int64_t i = 0; i < resolved.sequences; ++i) {
-    if (states[i] < 0 || finals[i] == states[i] || !contains(finals, resolved.sequences, states[i]))
+    Place other; // the only one, for no row is written twice
+    if (rows.read(i) < 0 || !rows.findWritten(rows.read(i), {resolved.sequences, 0}, other) || other.sequence == i)
       continue;
-    return fail(RECUR_BAD_INDEX,
-                "%s: state_indices[%lld] is %d, and so is final_indices[%lld]; no row is read for one sequence and "
-                "written for another",
-                name, (long long)i, int(states[i]), (long long)find(finals, states[i]));
+    char text[64], written[64];
+    rows.print(text, {i, 0}, /*isRead=*/true);
+    rows.print(written, other);
+    return fail(RECUR_BAD_INDEX, "%s: %s is %d, and so is %s; no row is read for one sequence and written for another",
+                resolved.recurrence->name, text, int(rows.read(i)), written);
   }
   return RECUR_OK;
 }

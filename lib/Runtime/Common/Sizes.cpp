@@ -54,8 +54,41 @@ static recur_status checkKept(const recur_recurrence *recurrence, const recur_ca
   return RECUR_OK;
 }
 
+/// Of the rows of tokens that are tried, and of those of which some were taken.
+static recur_status checkTokens(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  if (!call->token_indices && call->token_columns)
+    return fail(RECUR_NULL_POINTER, "%s: token_columns is %lld, but token_indices is null", name,
+                (long long)call->token_columns);
+  if (!call->accepted && call->state_columns)
+    return fail(RECUR_NULL_POINTER, "%s: state_columns is %lld, but accepted is null", name,
+                (long long)call->state_columns);
+  if (call->accepted && !call->state_indices)
+    return fail(RECUR_NULL_POINTER, "%s: accepted counts along the rows of state_indices, which is null", name);
+  if (call->accepted && (call->state_columns < 1 || call->state_columns > INT32_MAX))
+    return fail(RECUR_BAD_SIZE, "%s: state_columns is %lld; accepted counts along these rows, from 1 on", name,
+                (long long)call->state_columns);
+  if (!call->token_indices)
+    return RECUR_OK;
+  if (call->final_indices)
+    return fail(RECUR_BAD_INDEX,
+                "%s: token_indices and final_indices are given; the row after the last token is one of token_indices",
+                name);
+  if (call->kept_interval)
+    return fail(RECUR_NO_PLAN, "%s: states go to token_indices, or to kept_states, not to both", name);
+  if (call->token_columns < 1 || call->token_columns > RECUR_MOST_KEPT_TOKENS)
+    return fail(RECUR_BAD_SIZE, "%s: token_columns is %lld; the states after 1 to %d tokens are kept", name,
+                (long long)call->token_columns, RECUR_MOST_KEPT_TOKENS);
+  if (!isPacked(*call) && call->T > call->token_columns)
+    return fail(RECUR_BAD_SIZE, "%s: T is %lld, and token_indices has rows for %lld tokens of a sequence", name,
+                (long long)call->T, (long long)call->token_columns);
+  return RECUR_OK;
+}
+
 static recur_status checkPools(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
   const char *name = recurrence->name;
+  if (recur_status status = checkTokens(recurrence, call))
+    return status;
   if (!hasPools(*call)) {
     if (call->pool_rows)
       return fail(RECUR_NULL_POINTER, "%s: pool_rows is %lld, but state_indices and final_indices are null", name,

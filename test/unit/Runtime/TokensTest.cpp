@@ -1,0 +1,292 @@
+// Tokens that are only tried: the bits of calls of one token each, with the state after every token in its row of a
+// pool and nothing else of the pool touched.
+#include "Runtime/CPU/Segments.h"
+#include "TestRecurrence.h"
+#include <cstring>
+#include <gmock/gmock.h>
+
+using namespace recur::test;
+using namespace recur::runtime;
+using testing::StartsWith;
+
+namespace {
+
+constexpr int64_t poolRows = 19;
+constexpr int pairs[][2] = {{initialS, finalS}, {initialN, finalN}};
+
+int64_t countNumbers(int argument) { return argument == initialS || argument == finalS ? V * K : 1; }
+
+/// How a call is made.
+struct How {
+  int32_t plan = RECUR_PLAN_AUTO;
+  bool isTransposed = false;
+  bool isInPlace = true; // else the states after tokens go to pools of their own
+};
+
+const How everyWay[] = {{},
+                        {RECUR_PLAN_STEP, true},
+                        {RECUR_PLAN_CHUNK},
+                        {RECUR_PLAN_SEGMENT},
+                        {RECUR_PLAN_AUTO, false, false},
+                        {RECUR_PLAN_AUTO, true, false}};
+
+/// What a call has of a sequence's rows.
+struct Tries {
+  std::vector<int32_t> tokens;           // [sequences, columns]
+  int64_t columns;                       // the most tokens of a sequence
+  std::vector<int32_t> states, accepted; // [sequences, of which several where some were accepted], [sequences]
+  int64_t stateColumns = 0;
+  int32_t begin(int64_t sequence) const {
+    return accepted.empty() ? states[size_t(sequence)]
+                            : states[size_t(sequence * stateColumns + accepted[size_t(sequence)] - 1)];
+  }
+};
+
+/// Where a token of a sequence lies among all of an array.
+char *findToken(Problem &problem, int argument, int64_t token) {
+  int64_t elements = argument == q || argument == k   ? problem.Hq * K
+                     : argument == v || argument == o ? problem.H * V
+                                                      : problem.H;
+  return reinterpret_cast<char *>(problem.arrays[argument].data() + token * elements);
+}
+
+/// Goes over the tokens of each sequence by calls of one token, and keeps what is kept in the pools.
+void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int64_t *offsets,
+                 std::vector<float> (&pools)[argumentCount]) {
+  const std::vector<float> start[argumentCount] = {{}, {}, {}, {}, {}, pools[initialS], pools[initialN]};
+  for (int64_t i = 0; i < problem.sequences; ++i) {
+    int64_t first = offsets ? offsets[i] : i * problem.T, end = offsets ? offsets[i + 1] : first + problem.T;
+    std::vector<float> states[argumentCount];
+    for (auto [initial, final] : pairs) {
+      int64_t row = problem.H * countNumbers(initial);
+      states[initial].resize(size_t(row));
+      if (tries.begin(i) >= 0)
+        std::memcpy(states[initial].data(), start[initial].data() + tries.begin(i) * row, size_t(row) * sizeof(float));
+    }
+    for (int64_t token = first; token < end; ++token) {
+      Problem one(1, 1, problem.H, problem.Hq);
+      recur_argument arguments[argumentCount];
+      recur_call call = one.makeCall(arguments, nullptr, 1, &segmented);
+      call.plan = how.plan;
+      call.states_transposed = how.isTransposed;
+      for (int argument : {q, k, v, g, o, seen})
+        arguments[argument].data = findToken(problem, argument, token);
+      arguments[mu].data = problem.arrays[mu].data();
+      for (auto [initial, final] : pairs)
+        arguments[initial].data = arguments[final].data = states[initial].data();
+      one.makeSpace(call, &segmented);
+      ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
+      int32_t to = tries.tokens[size_t(i * tries.columns + token - first)];
+      for (auto [initial, final] : pairs)
+        if (int64_t row = problem.H * countNumbers(initial); to >= 0)
+          std::memcpy(pools[how.isInPlace ? initial : final].data() + to * row, states[initial].data(),
+                      size_t(row) * sizeof(float));
+    }
+  }
+}
+
+void expectSame(const Problem &given, const How &how, const Tries &tries, const int64_t *offsets = nullptr) {
+  Problem own = given, tried = given;
+  std::vector<float> pools[argumentCount], expected[argumentCount];
+  for (auto [initial, final] : pairs)
+    for (int i : {initial, final}) {
+      for (int64_t j = 0; j < poolRows * given.H * countNumbers(initial); ++j)
+        pools[i].push_back(float(j % 97) / 64 + float(i));
+      expected[i] = pools[i];
+    }
+  runOneByOne(own, how, tries, offsets, expected);
+  recur_argument arguments[argumentCount];
+  recur_call call = tried.makeCall(arguments, offsets, 3, &segmented);
+  call.plan = how.plan;
+  call.states_transposed = how.isTransposed;
+  call.state_indices = tries.states.data();
+  call.token_indices = tries.tokens.data();
+  call.token_columns = tries.columns;
+  call.accepted = tries.accepted.empty() ? nullptr : tries.accepted.data();
+  call.state_columns = tries.stateColumns;
+  call.pool_rows = poolRows;
+  for (auto [initial, final] : pairs) {
+    arguments[initial].data = pools[initial].data();
+    arguments[final].data = pools[how.isInPlace ? initial : final].data();
+  }
+  tried.makeSpace(call, &segmented);
+  ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
+  for (int argument : {o, seen})
+    EXPECT_EQ(tried.arrays[argument], own.arrays[argument]);
+  for (auto [initial, final] : pairs)
+    for (int i : {initial, final})
+      EXPECT_EQ(pools[i], expected[i]) << "of the pool " << i;
+}
+
+struct TokenMisuse : testing::Test {
+  Problem problem{2, 3, 2, 1};
+  std::vector<float> pool = std::vector<float>(poolRows * 2 * V * K), counts = std::vector<float>(poolRows * 2);
+  recur_argument arguments[argumentCount];
+  recur_call call = problem.makeCall(arguments);
+  std::vector<int32_t> tokens{2, 0, 5, 6, -1, 8}, states{1, 7}, accepted{1, 3};
+
+  TokenMisuse() {
+    arguments[initialS].data = arguments[finalS].data = pool.data();
+    arguments[initialN].data = arguments[finalN].data = counts.data();
+    call.state_indices = states.data();
+    call.token_indices = tokens.data();
+    call.token_columns = 3;
+    call.pool_rows = poolRows;
+    problem.makeSpace(call, &attention);
+  }
+  void expectRefused(recur_status status, const std::string &message) {
+    std::vector<float> before = pool, outputs = problem.arrays[o];
+    EXPECT_EQ(recur_forward(&attention, &call), status);
+    EXPECT_THAT(recur_message(), StartsWith("attention: " + message));
+    EXPECT_EQ(pool, before);
+    EXPECT_EQ(problem.arrays[o], outputs);
+  }
+  void expectTaken() { EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message(); }
+};
+
+} // namespace
+
+TEST(Tokens, HaveTheBitsOfCallsOfOneToken) {
+  for (const How &how : everyWay) {
+    expectSame(Problem(2, 3, 4, 2), how, {{4, 0, 6, 1, 2, 3}, 3, {5, 7}, {}});
+    expectSame(Problem(2, 3, 4, 2), how, {{4, 0, 6, 1, 2, 3}, 3, {5, -1}, {}}); // which begins anew
+    expectSame(Problem(2, 3, 4, 2), how, {{-1, 0, 6, 1, -4, -1}, 3, {5, 7}, {}});
+    expectSame(Problem(2, 1, 4, 2), how, {{4, -1, 9, -1}, 2, {5, 7}, {}}); // with room for one more
+    expectSame(Problem(2, 0, 4, 2), how, {{4, 0}, 1, {5, 7}, {}});
+  }
+}
+
+TEST(Tokens, AreUpToSixteen) {
+  Tries tries{{}, 16, {17}, {}};
+  for (int32_t row = 0; row < 16; ++row)
+    tries.tokens.push_back(row);
+  expectSame(Problem(1, 16, 2, 1), {}, tries);
+}
+
+/// The rows of this call's tokens may be those of the one before: each token reads what the one before it wrote.
+TEST(Tokens, BeginBehindThoseThatWereAccepted) {
+  const std::vector<int32_t> rows{4, 0, 6, 1, 2, 3};
+  for (const How &how : everyWay)
+    for (const std::vector<int32_t> &accepted : {std::vector<int32_t>{1, 1}, {2, 3}, {3, 2}})
+      expectSame(Problem(2, 3, 4, 2), how, {rows, 3, rows, accepted, 3});
+  expectSame(Problem(2, 2, 4, 2), {}, {{7, 8, 9, 10}, 2, rows, {3, 1}, 3});
+}
+
+TEST(Tokens, AreOfPackedSequences) {
+  const int64_t offsets[] = {1, 3, 3, 6, 7};
+  for (const How &how : everyWay)
+    expectSame(Problem(1, 8, 2, 1, 4), how, {{4, 0, 99, 77, 77, 77, 5, -1, 6, 7, 7, 7}, 3, {1, 2, 3, -1}, {}}, offsets);
+}
+
+/// Which go to the row that the same count says where there are no rows of tokens.
+TEST(Tokens, MayBeAcceptedWithoutTryingOthers) {
+  Problem tried(2, 3, 2, 1), plain = tried;
+  const int32_t columns[] = {4, 0, 6, 1, 2, 3}, accepted[] = {2, 3}, rows[] = {0, 3};
+  std::vector<float> pools[2][2];
+  for (bool counts : {false, true}) {
+    Problem &problem = counts ? tried : plain;
+    recur_argument arguments[argumentCount];
+    recur_call call = problem.makeCall(arguments);
+    call.pool_rows = poolRows;
+    call.state_indices = counts ? columns : rows;
+    call.accepted = counts ? accepted : nullptr;
+    call.state_columns = counts ? 3 : 0;
+    for (auto [initial, final] : pairs) {
+      std::vector<float> &pool = pools[counts][initial == initialN];
+      for (int64_t i = 0; i < poolRows * 2 * countNumbers(initial); ++i)
+        pool.push_back(float(i % 31));
+      arguments[initial].data = arguments[final].data = pool.data();
+    }
+    ASSERT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();
+  }
+  EXPECT_EQ(tried.arrays[o], plain.arrays[o]);
+  EXPECT_EQ(pools[1][0], pools[0][0]);
+  EXPECT_EQ(pools[1][1], pools[0][1]);
+}
+
+TEST_F(TokenMisuse, RowsBeyondThePool) {
+  expectTaken();
+  tokens[4] = poolRows;
+  expectRefused(RECUR_BAD_INDEX,
+                "token_indices[1][1] is 19, and the pools have 19 rows; a negative index stands for none");
+  call.T = 1; // whose row is not there is not looked at
+  expectTaken();
+}
+
+TEST_F(TokenMisuse, RowsThatAreWrittenTwice) {
+  tokens[5] = 0;
+  expectRefused(RECUR_BAD_INDEX, "token_indices[1][2] is 0, and so is [0][1]; no row is written twice");
+  tokens[5] = 6;
+  expectRefused(RECUR_BAD_INDEX, "token_indices[1][2] is 6, and so is [1][0]; no row is written twice");
+  call.T = 2; // then nobody writes it
+  expectTaken();
+}
+
+TEST_F(TokenMisuse, RowsThatAreReadForOneAndWrittenForAnother) {
+  states[0] = 5; // a row of its own
+  expectTaken();
+  states[0] = 8;
+  expectRefused(RECUR_BAD_INDEX,
+                "state_indices[0] is 8, and so is token_indices[1][2]; no row is read for one sequence "
+                "and written for another");
+}
+
+TEST_F(TokenMisuse, CountsOfAcceptedTokens) {
+  call.accepted = accepted.data();
+  expectRefused(RECUR_BAD_SIZE, "state_columns is 0; accepted counts along these rows, from 1 on");
+  call.state_columns = 3;
+  call.state_indices = tokens.data();
+  expectTaken();
+  accepted[1] = 4;
+  expectRefused(RECUR_BAD_INDEX, "accepted[1] is 4; it counts along the rows of state_indices, from 1 to 3");
+  accepted[1] = 0;
+  expectRefused(RECUR_BAD_INDEX, "accepted[1] is 0; it counts along the rows of state_indices, from 1 to 3");
+  accepted[1] = 3;
+  states = {3, 9, 11, 4, 10, 2};
+  call.state_indices = states.data();
+  expectRefused(RECUR_BAD_INDEX, "state_indices[1][2] is 2, and so is token_indices[0][0]; no row is read for one "
+                                 "sequence and written for another");
+  call.token_indices = nullptr;
+  call.token_columns = 0;
+  states = {2, 9, 11, 4, 10, 2};
+  expectRefused(RECUR_BAD_INDEX, "state_indices[1][2] is 2, and so is [0][0]; no row is written for two sequences");
+  call.accepted = nullptr;
+  expectRefused(RECUR_NULL_POINTER, "state_columns is 3, but accepted is null");
+  call.accepted = accepted.data();
+  call.state_indices = nullptr;
+  expectRefused(RECUR_NULL_POINTER, "accepted counts along the rows of state_indices, which is null");
+}
+
+TEST_F(TokenMisuse, NumbersOfTokens) {
+  call.token_columns = 2;
+  expectRefused(RECUR_BAD_SIZE, "T is 3, and token_indices has rows for 2 tokens of a sequence");
+  for (int64_t columns : {0, 17}) {
+    call.token_columns = columns;
+    expectRefused(RECUR_BAD_SIZE,
+                  "token_columns is " + std::to_string(columns) + "; the states after 1 to 16 tokens are kept");
+  }
+  call.token_columns = 1;
+  const int64_t offsets[] = {0, 1, 3};
+  Problem packed(1, 3, 2, 1, 2);
+  call = packed.makeCall(arguments, offsets);
+  call.token_indices = tokens.data();
+  call.token_columns = 1;
+  call.state_indices = states.data();
+  call.pool_rows = 2;
+  packed.makeSpace(call, &attention);
+  expectRefused(RECUR_BAD_SIZE, "sequence 1 has 2 tokens, and token_indices has rows for 1");
+}
+
+TEST_F(TokenMisuse, WhatTheyDoNotGoWith) {
+  call.final_indices = states.data();
+  expectRefused(RECUR_BAD_INDEX,
+                "token_indices and final_indices are given; the row after the last token is one of token_indices");
+  call.final_indices = nullptr;
+  call.kept_interval = 1;
+  expectRefused(RECUR_NO_PLAN, "states go to token_indices, or to kept_states, not to both");
+  call.kept_interval = 0;
+  call.token_indices = reinterpret_cast<int32_t *>(pool.data());
+  expectRefused(RECUR_OVERLAP, "'token_indices' lies in the final state 'S'");
+  call.token_indices = nullptr;
+  expectRefused(RECUR_NULL_POINTER, "token_columns is 3, but token_indices is null");
+}
