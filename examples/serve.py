@@ -6,7 +6,11 @@ request. Every step is one call on packed sequences: new requests bring their wh
 same words, whose states are computed once: a new request reads their row, and writes its own. Where others wait, a request that has
 had its turn gives its row back, and comes in again later with all that it has so far.
 
-    python examples/serve.py [--requests N] [--rows N]
+With --tries the words that come next are guessed: those that came the first time after the same word. The model goes over a word and the
+guesses behind it at once, and takes those that it would have said itself. The state after each of them has a row of its own, and the
+next step begins with that of the last word that was taken.
+
+    python examples/serve.py [--requests N] [--rows N] [--tries N]
 
 Prints what the steps did, and holds every answer against that of the request decoded alone. It needs NumPy alone.
 """
@@ -38,25 +42,32 @@ def sigmoid(x):
 class Memory:
     """The gated delta rule, with the states of all requests in a pool."""
 
-    def __init__(self, random, rows):
+    def __init__(self, random, rows, tries):
         self.given = random.standard_normal((WIDTH, HEADS * (3 * SIZE + 2))).astype(numpy.float32) / WIDTH**0.5
         self.back = random.standard_normal((HEADS * SIZE, WIDTH)).astype(numpy.float32) / WIDTH**0.5
-        self.pool = numpy.zeros((rows, HEADS, SIZE, SIZE), numpy.float32)
+        self.places = numpy.arange(rows * (1 + tries), dtype=numpy.int32).reshape(rows, 1 + tries)  # of a row: one for each token
+        self.pool = numpy.zeros((self.places.size, HEADS, SIZE, SIZE), numpy.float32)
+
+    def find_states(self, batch):
+        """Where a call reads and writes states: those of prompts are the first of their rows."""
+        if batch.accepted is None:
+            reads = numpy.where(batch.reads < 0, -1, self.places[batch.reads, 0])
+            return {"state_indices": reads, "final_indices": self.places[batch.writes, 0]}
+        places = self.places[batch.writes]
+        return {"state_indices": places, "accepted": batch.accepted, "token_indices": places}
 
     def __call__(self, x, batch):
         parts = (norm(x) @ self.given).reshape(1, len(x), HEADS, -1)
         q, k, v = (parts[..., i * SIZE : (i + 1) * SIZE].copy() for i in range(3))
         g, beta = -numpy.log1p(numpy.exp(parts[..., -2])) / 4, sigmoid(parts[..., -1])
-        o = GDN(
-            unit(q), unit(k), v, g, beta, offsets=batch.offsets, pool=self.pool, state_indices=batch.reads, final_indices=batch.writes
-        )
+        o = GDN(unit(q), unit(k), v, g, beta, offsets=batch.offsets, pool=self.pool, **self.find_states(batch))
         return x + o.reshape(len(x), -1) @ self.back
 
 
 class Attention:
     """What softmax attention keeps of each request grows with it: keys and values of all its tokens, in its row."""
 
-    def __init__(self, random, rows):
+    def __init__(self, random, rows, tries):
         self.given = random.standard_normal((WIDTH, 3 * WIDTH)).astype(numpy.float32) / WIDTH**0.5
         self.back = random.standard_normal((WIDTH, WIDTH)).astype(numpy.float32) / WIDTH**0.5
         self.kept = numpy.zeros((rows, MOST, 2, HEADS, SIZE), numpy.float32)
@@ -83,26 +94,31 @@ class Batch:
     reads: numpy.ndarray  # the row that a sequence begins with, less than 0: with nothing
     writes: numpy.ndarray
     before: list[int]  # how many tokens the row that it reads has seen
+    accepted: numpy.ndarray | None = None  # of words that are tried: how many were taken in the step before
 
     def sequences(self):
         return zip(self.offsets[:-1], self.offsets[1:], self.reads, self.writes, self.before)
 
 
 class Model:
-    def __init__(self, rows, seed=0):
+    def __init__(self, rows, tries=0, seed=0):
         random = numpy.random.default_rng(seed)
         self.words = random.standard_normal((WORDS, WIDTH)).astype(numpy.float32)
-        self.layers = [Memory(random, rows), Attention(random, rows), Memory(random, rows)]
+        self.layers = [layer(random, rows, tries) for layer in (Memory, Attention, Memory)]
 
-    def __call__(self, pieces):
-        """The next word of each sequence. A piece has its tokens, the rows that it reads and writes, and what it has seen before."""
+    def __call__(self, pieces, accepted=None):
+        """The word behind each token of each sequence. A piece has its tokens, the rows that it reads and writes, and what it has seen before."""
+        if not pieces:
+            return []
         tokens, reads, writes, before = zip(*pieces)
         offsets = numpy.concatenate([[0], numpy.cumsum([len(own) for own in tokens])])
-        batch = Batch(offsets, numpy.array(reads, numpy.int32), numpy.array(writes, numpy.int32), list(before))
+        counts = None if accepted is None else numpy.array(accepted, numpy.int32)
+        batch = Batch(offsets, numpy.array(reads, numpy.int32), numpy.array(writes, numpy.int32), list(before), counts)
         x = self.words[numpy.concatenate(tokens)]
         for layer in self.layers:
             x = layer(x, batch)
-        return [int(word) for word in (norm(x[offsets[1:] - 1]) @ self.words.T).argmax(-1)]
+        words = (norm(x) @ self.words.T).argmax(-1)
+        return [words[first:end].tolist() for first, end in zip(offsets[:-1], offsets[1:])]
 
 
 @dataclasses.dataclass
@@ -112,15 +128,30 @@ class Request:
     answer: list[int] = dataclasses.field(default_factory=list)
     row: int = -1
     turn: int = 0  # steps since it came in
+    accepted: int = 1  # of the tokens of the last step, the first of which was said before
+
+    def say(self, words, guessed):
+        """Takes the words of a step as far as what was guessed is what the model says. Gives how many these are."""
+        self.accepted = 1
+        while self.accepted <= len(guessed) and guessed[self.accepted - 1] == words[self.accepted - 1]:
+            self.accepted += 1
+        self.answer += words[: self.accepted]
+        return self.accepted
+
+
+def guess(said, most):
+    """What came the first time after the word that was said last."""
+    begin = said.index(said[-1]) + 1
+    return said[begin : begin + most] if begin < len(said) else []
 
 
 class Server:
     """Row 0 of the pools has the words that all requests begin with."""
 
-    def __init__(self, rows, prefix, quantum=8, seed=0):
-        self.model, self.prefix, self.quantum = Model(rows, seed), list(prefix), quantum
+    def __init__(self, rows, prefix, quantum=8, tries=0, seed=0):
+        self.model, self.prefix, self.quantum, self.tries = Model(rows, tries, seed), list(prefix), quantum, tries
         self.free, self.running, self.waiting = list(range(1, rows)), [], collections.deque()
-        self.steps = self.words = self.evictions = 0
+        self.steps = self.words = self.evictions = self.guesses = self.taken = 0
         self.model([(self.prefix, -1, 0, 0)])
 
     def admit(self):
@@ -140,19 +171,23 @@ class Server:
         request.row = -1
 
     def step(self):
-        """A word more for each request that has a row."""
+        """A word more for each request that has a row, and with luck some that were guessed."""
         self.admit()
-        pieces, seen = [], len(self.prefix)
+        prompts, tries, seen = [], [], len(self.prefix)
         for request in self.running:
             said = request.prompt + request.answer
             if request.turn == 0:
-                pieces.append((said, 0, request.row, seen))
+                prompts.append((request, [], (said, 0, request.row, seen)))
             else:
-                pieces.append((said[-1:], request.row, request.row, seen + len(said) - 1))
-        for request, word in zip(self.running, self.model(pieces)):
-            request.answer.append(word)
+                guessed = guess(said, min(self.tries, request.wanted - len(request.answer) - 1))
+                tries.append((request, guessed, (said[-1:] + guessed, request.row, request.row, seen + len(said) - 1)))
+        words = [own[-1:] for own in self.model([piece for *_, piece in prompts])]
+        words += self.model([piece for *_, piece in tries], [request.accepted for request, *_ in tries])
+        for (request, guessed, _), own in zip(prompts + tries, words):
+            self.words += request.say(own, guessed)
+            self.guesses += len(guessed)
+            self.taken += request.accepted - 1
             request.turn += 1
-            self.words += 1
         for request in [r for r in self.running if len(r.answer) == r.wanted]:
             self.running.remove(request)
             self.release(request)
@@ -175,7 +210,7 @@ def draw_requests(count, seed=1):
 def answer_alone(request, prefix, seed=0):
     """The same request on a server that has no other."""
     own = Request(request.prompt, request.wanted)
-    Server(2, prefix, seed=seed).serve([[own]])
+    Server(2, prefix, seed=seed).serve([[own]])  # which guesses nothing
     return own.answer
 
 
@@ -183,14 +218,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=24, help="how many there are")
     parser.add_argument("--rows", type=int, default=9, help="of the pools, one of which has the words that all begin with")
+    parser.add_argument("--tries", type=int, default=0, help="words that are guessed at once, at most 15")
     options = parser.parse_args()
     if options.requests < 1 or options.rows < 2:
         parser.error("there is a request at least, and a row for it beside the one of the words that all begin with: --requests 1 --rows 2")
+    if not 0 <= options.tries <= 15:
+        parser.error("the states after a word and at most 15 more are kept: --tries 15")
     prefix, requests = list(range(20)), draw_requests(options.requests)
-    server = Server(options.rows, prefix)
+    server = Server(options.rows, prefix, tries=options.tries)
     server.serve([requests[i : i + 2] for i in range(0, len(requests), 2)])
     same = sum(request.answer == answer_alone(request, prefix) for request in requests)
     print(f"{server.words} words in {server.steps} steps, {server.words / server.steps:.1f} a step; {server.evictions} times a request gave its row back")
+    if server.tries:
+        print(f"{server.taken} of {server.guesses} guesses were taken")
     print(f"{same} of {len(requests)} requests have the answer that they have alone")
     return 0 if same == len(requests) else 1
 

@@ -328,27 +328,33 @@ void Call::readDeviceOffsets(nb::handle object) {
 
 /// Those of 64 bits are copied in the processor's memory; in a GPU's they are refused, for whoever has them there can
 /// convert them in the stream.
-const int32_t *Call::readIndices(nb::handle object, const std::string &name) {
+const int32_t *Call::readIndices(nb::handle object, const std::string &name, int64_t *columns) {
   View &view = views.emplace_back();
   if (!view.open(object))
     refuse(name + " is no array: a " + printType(object) + "; write numpy.array(" + name + ", 'int32')");
   checkPlace(view, name);
   if (view.type != Type::I32 && (view.type != Type::I64 || gpu >= 0))
     refuse(name + " has elements of " + printType(object) + "; rows of pools are int32");
-  if (view.sides != 1)
-    refuse(name + " has the shape " + ::printShape(view) + "; it is [sequences], a row of the pools for each");
+  if (view.sides != (columns ? 2 : 1))
+    refuse(name + " has the shape " + ::printShape(view) +
+           (columns ? "; it is [sequences, tokens], a row of the pools for each"
+                    : "; it is [sequences], a row of the pools for each"));
+  int64_t width = columns ? view.shape[1] : 1;
+  if (columns)
+    *columns = width;
   indexCounts.push_back({name, view.shape[0]});
   if (view.type == Type::I32 && view.isAligned && isDenseFrom(view, 0))
     return static_cast<const int32_t *>(view.data);
   if (gpu >= 0)
     refuse(name + " would have to be copied, which is not done in memory of a GPU: it is not dense");
-  std::vector<int32_t> &copy = copiedIndices.emplace_back(size_t(view.shape[0]) + 1);
-  for (int64_t i = 0; i < view.shape[0]; ++i) {
-    int64_t at = i * view.strides[0];
+  std::vector<int32_t> &copy = copiedIndices.emplace_back(size_t(view.shape[0] * width) + 1);
+  for (int64_t i = 0; i < view.shape[0] * width; ++i) {
+    int64_t at = i / width * view.strides[0] + (columns ? i % width * view.strides[1] : 0);
     int64_t index = view.type == Type::I64 ? static_cast<const int64_t *>(view.data)[at]
                                            : int64_t(static_cast<const int32_t *>(view.data)[at]);
     if (index > INT32_MAX)
-      refuse(name + "[" + std::to_string(i) + "] is " + std::to_string(index) + ", which is no row of a pool");
+      refuse(name + "[" + std::to_string(i / width) + "]" + (columns ? "[" + std::to_string(i % width) + "]" : "") +
+             " is " + std::to_string(index) + ", which is no row of a pool");
     copy[size_t(i)] = index < 0 ? -1 : int32_t(index);
   }
   return copy.data();
@@ -377,7 +383,7 @@ void Call::nameTypes(nb::handle finals) {
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
            nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals, nb::object stateRows,
-           nb::object finalRows)
+           nb::object finalRows, nb::object tokenRows, nb::object accepted)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -396,9 +402,13 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
     refuse("B is " + std::to_string(*batch.value) + " in '" + batch.from +
            "'; with offsets it is 1, and sequences lie along T");
   if (!stateRows.is_none())
-    stateIndices = readIndices(stateRows, "state_indices");
+    stateIndices = readIndices(stateRows, "state_indices", accepted.is_none() ? nullptr : &stateColumns);
   if (!finalRows.is_none())
     finalIndices = readIndices(finalRows, "final_indices");
+  if (!tokenRows.is_none())
+    tokenIndices = readIndices(tokenRows, "token_indices", &tokenColumns);
+  if (!accepted.is_none())
+    acceptedCounts = readIndices(accepted, "accepted");
   checkIndexCounts();
   for (size_t state = 0; state < signature.states.size(); ++state) {
     nb::object array = initial.is_none() ? nb::none() : nb::object(initial[state]);
@@ -518,6 +528,10 @@ recur_call Call::makeCall(int32_t plan) const {
   if (hasPools()) {
     call.state_indices = stateIndices;
     call.final_indices = finalIndices;
+    call.token_indices = tokenIndices;
+    call.token_columns = tokenColumns;
+    call.accepted = acceptedCounts;
+    call.state_columns = stateColumns;
     call.pool_rows = poolRows.value.value_or(0);
     call.check_indices = checksIndices;
   }

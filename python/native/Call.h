@@ -58,9 +58,13 @@ public:
   /// `finals`: arrays that final states will be written to, or None: they have the type of the initial state, and where
   /// there is none that of this array. With `stateIndices`, a row for each sequence, states are pools `[N, H, ...]`,
   /// which are read and written where they lie; final states go to the rows of `finalIndices`, or None: the same ones.
+  /// With `tokenIndices`, `[sequences, tokens]`, the state after each token goes to its row. With `accepted`, a count
+  /// for each sequence, `stateIndices` is `[sequences, tokens]`, and a sequence begins with the row of the last one
+  /// counted.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
        bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
-       nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices);
+       nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices,
+       nanobind::object tokenIndices, nanobind::object accepted);
   Call(const Call &) = delete;
 
   /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
@@ -129,7 +133,8 @@ private:
   void readSizes(const View &view, const Declared &declared, Kind kind);
   bool isPacked() const { return sequences >= 0; }
   bool hasPools() const { return stateIndices != nullptr; }
-  const int32_t *readIndices(nanobind::handle object, const std::string &name);
+  /// Rows of sequences, or with `columns` those of their tokens.
+  const int32_t *readIndices(nanobind::handle object, const std::string &name, int64_t *columns = nullptr);
   void checkIndexCounts();
   void readSide(Size &size, const std::string &what, int64_t value, const std::string &from, const std::string &hint);
   bool looksTransposed(const View &view, const Declared &declared, int leading) const;
@@ -187,7 +192,8 @@ private:
   std::vector<int64_t> offsets;
   const int64_t *deviceOffsets = nullptr;
   int64_t sequences = -1; // where they are packed
-  const int32_t *stateIndices = nullptr, *finalIndices = nullptr;
+  const int32_t *stateIndices = nullptr, *finalIndices = nullptr, *tokenIndices = nullptr, *acceptedCounts = nullptr;
+  int64_t tokenColumns = 0, stateColumns = 0;
   struct IndexCount {
     std::string name;
     int64_t count;

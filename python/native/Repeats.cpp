@@ -229,20 +229,27 @@ bool Repeats::addIndices(Key &key, Indices &indices, PyObject *object) {
   key.add(object != Py_None);
   if (object == Py_None)
     return true;
-  if (!PyTuple_CheckExact(object) || PyTuple_Size(object) > 2)
+  if (!PyTuple_Check(object) || PyTuple_Size(object) != Indices::most)
     return false;
-  for (Py_ssize_t i = 0; i < PyTuple_Size(object); ++i) {
+  for (int i = 0; i < Indices::most; ++i) {
     PyObject *one = PyTuple_GetItem(object, i);
     nb::dlpack::dltensor tensor = {};
+    key.add(one != Py_None);
     if (one == Py_None)
-      break;
+      continue;
     if (Py_TYPE(one) != reinterpret_cast<PyTypeObject *>(torch->tensor.ptr()) || !describe(one, tensor) ||
-        tensor.ndim != 1 || !tensor.strides || getTypeOfDLPack(tensor.dtype) != Type::I32 ||
-        (tensor.strides[0] != 1 && tensor.shape[0] != 1))
+        tensor.ndim < 1 || tensor.ndim > 2 || !tensor.strides || getTypeOfDLPack(tensor.dtype) != Type::I32)
       return false;
-    for (int64_t word : {int64_t(tensor.device.device_type), int64_t(tensor.device.device_id), tensor.shape[0]})
+    for (int64_t word : {int64_t(tensor.device.device_type), int64_t(tensor.device.device_id), int64_t(tensor.ndim)})
       key.add(word);
-    indices.data[indices.count++] = static_cast<const int32_t *>(getData(tensor));
+    int64_t dense = 1;
+    for (int side = tensor.ndim; side-- > 0; dense *= tensor.shape[side]) {
+      if (tensor.strides[side] != dense && tensor.shape[side] != 1)
+        return false;
+      key.add(tensor.shape[side]);
+    }
+    indices.data[i] = static_cast<const int32_t *>(getData(tensor));
+    ++indices.count;
   }
   return key.add(indices.count);
 }
@@ -379,6 +386,8 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   recur_call call = plan->call;
   call.state_indices = indices.data[0];
   call.final_indices = indices.data[1];
+  call.token_indices = indices.data[2];
+  call.accepted = indices.data[3];
   if (gpu >= 0) {
     nb::object current = own(PyObject_Vectorcall(torch->getDevice.ptr(), nullptr, 0, nullptr));
     if (PyLong_AsLong(current.ptr()) != gpu || !hasCUDAContext())
@@ -502,6 +511,7 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   plan->call.argument_count = int64_t(arguments.size());
   plan->call.sequence_offsets = plan->call.device_offsets = nullptr; // these are the next call's own
   plan->call.state_indices = plan->call.final_indices = nullptr;     // and so are these
+  plan->call.token_indices = plan->call.accepted = nullptr;
   plan->gpuNumber = nb::int_(plan->gpu);
   if (workspaceBytes) {
     plan->workspace =

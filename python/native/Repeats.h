@@ -33,8 +33,8 @@ public:
 
   /// Makes the call and gives its results; NotImplemented where it is like none before, or somebody looks on: a
   /// gradient, a trace, a mode. The arguments are those of `recur.Recurrence.__call__`.
-  /// Where `indices` are given, of a pool, initial and final states are the pool, and nothing is given of them: a
-  /// tensor for each sequence's row, and perhaps another for where its states go.
+  /// Where `indices` are given, of a pool, initial and final states are the pool, and nothing is given of them: what
+  /// `recur.call_options.Indices` has, each a tensor or None.
   nanobind::object call(nanobind::tuple arrays, nanobind::dict named, nanobind::object initial, nanobind::object final,
                         nanobind::object out, nanobind::object offsets, bool transposed, nanobind::object indices);
   /// Remembers a call that was made. `wanted` and `finals` are arrays each of which may be None, or `finals` whether
@@ -68,10 +68,12 @@ private:
     nanobind::dlpack::dltensor tensors[2] = {};
     int count = 0;
   };
-  /// The rows of pools, as kernels read them: dense, of 32 bits, where the arrays are.
+  /// The rows of pools, as kernels read them: dense, of 32 bits, where the arrays are. Those of sequences, those that
+  /// states go to, those of tokens, and how many tokens were accepted.
   struct Indices {
-    const int32_t *data[2] = {};
-    int count = 0;
+    static constexpr int most = 4;
+    const int32_t *data[most] = {};
+    int count = 0; // of those that there are
   };
   struct Plan;
 

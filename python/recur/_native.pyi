@@ -75,6 +75,8 @@ class Call:
         finals: Sequence[Any] | None = None,
         state_indices: Any = None,
         final_indices: Any = None,
+        token_indices: Any = None,
+        accepted: Any = None,
     ) -> None: ...
     @property
     def key(self) -> tuple[tuple[int | None, ...], str]: ...

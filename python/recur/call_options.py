@@ -5,6 +5,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
+class Indices(NamedTuple):
+    """Rows of pools, as arrays or None: those of sequences, those that their states go to, those of tokens; and how many tokens were
+    accepted."""
+
+    states: Any = None
+    finals: Any = None
+    tokens: Any = None
+    accepted: Any = None
+
+    def name(self) -> dict[str, Any]:
+        """By the names that calls have for them."""
+        return dict(zip(("state_indices", "final_indices", "token_indices", "accepted"), self))
+
+
 class CallOptions(NamedTuple):
     """The options of :meth:`recur.Recurrence.__call__`, which says what each is."""
 
@@ -15,8 +29,7 @@ class CallOptions(NamedTuple):
     states_transposed: bool = False
     kept_bytes: int | None = None
     pool: Any = None
-    state_indices: Any = None
-    final_indices: Any = None
+    indices: Indices = Indices()
 
     @property
     def wants_final(self) -> bool:

@@ -105,6 +105,8 @@ class Rows(NamedTuple):
     states: Any = None
     finals: Any = None
     out: Any = None  # an array that the output is written to
+    tokens: Any = None  # the rows of the states after tokens that are tried, and how many were accepted of those before
+    accepted: Any = None
 
 
 def _serve(
@@ -114,6 +116,7 @@ def _serve(
     given = {state: array for state, array in pools.items() if array is not None}
     own: dict[str, Any] = {"offsets": offsets, "states_transposed": transposed, "out": rows.out}
     if rows.states is not None:
+        own |= {"token_indices": rows.tokens, "accepted": rows.accepted}
         return recurrence(**arrays, pool=given, state_indices=rows.states, final_indices=rows.finals, **own), given
     recurrence.list_pools(given)  # none is missing here either
     return recurrence(**arrays, initial=given, final=given, **own)[0], given

@@ -11,6 +11,15 @@ padded to a fixed number of sequences. No row is written for two sequences, nor 
 the same one. On the processor that is checked, and that each index lies in the pool. On a GPU indices are read by the kernels alone, so
 that a CUDA graph can hold the call: an index beyond the pool counts as a negative one there, and ``RECUR_DEBUG=indices`` or
 ``recur.debug.indices = True`` has all of it checked, for which each call waits.
+
+Of tokens that are only tried, as in speculative decoding, ``token_indices`` ``[sequences, tokens]`` says where the state after each of
+them goes, and the call after that how many were taken:
+
+>>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, token_indices=tried)
+>>> o = gdn(q, k, v, g, beta, pool=states, state_indices=tried, accepted=counts, token_indices=tried)
+
+Sequence ``i`` of the second call begins with the row ``tried[i, counts[i] - 1]``; it may write the row that it begins with. There are at
+most 16 tokens of a sequence. Outputs and states have the bits of calls of one token each, with states in float32 between them.
 """
 
 from __future__ import annotations
@@ -30,8 +39,9 @@ def _check(recurrence: Recurrence, chosen: CallOptions, group: Any, layout: Any)
     """That what the call is given goes together."""
     name = recurrence.name
     if chosen.pool is None:
-        raise ArgumentError(f"{name}: state_indices and final_indices are rows of pool=, which is left out")
-    if chosen.state_indices is None:
+        words = ", ".join(word for word, rows in chosen.indices.name().items() if rows is not None)
+        raise ArgumentError(f"{name}: without pool= there are no rows; give it, or leave {words} out")
+    if chosen.indices.states is None:
         raise ArgumentError(f"{name}: pool= has states of all requests; say by state_indices= which row is whose")
     if chosen.initial is not None or chosen.wants_final:
         raise ArgumentError(f"{name}: with pool= states are read from its rows and written there; leave initial= and final= out")
@@ -55,9 +65,8 @@ def call(
 def perform(recurrence: Recurrence, arrays: tuple[Any, ...], named: dict[str, Any], chosen: CallOptions) -> Any:
     """The call on the arrays that a kernel has: as one that was made before, where there was one."""
     if not debug.indices:
-        indices = (chosen.state_indices, chosen.final_indices)
         known = recurrence.repeat(
-            arrays, named, chosen.pool, chosen.pool, chosen.out, chosen.offsets, chosen.states_transposed, indices
+            arrays, named, chosen.pool, chosen.pool, chosen.out, chosen.offsets, chosen.states_transposed, chosen.indices
         )
         if known is not None:
             return known

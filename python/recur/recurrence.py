@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from . import _native, bound, debug, definition, dtypes, gradient, kept, kernels, memory, options, orientation, parts, pools, reports
-from .call_options import CallOptions
+from .call_options import CallOptions, Indices
 from .declaration import Declaration, Value
 from .errors import ArgumentError, CompileError, NoGradientError, suggest
 from .options import Options
@@ -33,6 +33,7 @@ def follow_traces(is_tracing: Callable[[], bool]) -> None:
 
 _KEYWORDS = (
     "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
+    "token_indices", "accepted",
 )  # fmt: skip
 
 #: What completion shows; the rest is for the package's other modules.
@@ -430,6 +431,8 @@ class Recurrence:
         pool: Any = None,
         state_indices: Any = None,
         final_indices: Any = None,
+        token_indices: Any = None,
+        accepted: Any = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -457,6 +460,10 @@ class Recurrence:
         state_indices: the row of each sequence in the pool, int32: it begins with that, and its states go there after the last
             token. A negative one has no row: the sequence begins as the recurrence says, and its states are written nowhere.
         final_indices: the rows that states go to, where these are others.
+        token_indices: of tokens that are only tried, ``[sequences, tokens]``, at most 16 of a sequence: the row that the state after
+            each of them goes to; a negative one, and it is not kept.
+        accepted: how many of the tokens that were tried last were taken, at least 1 of each sequence: ``state_indices`` is then the
+            ``token_indices`` of that call, ``[sequences, tokens]``, and the sequence begins with the state after the last one taken.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
@@ -466,8 +473,9 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
-        if pool is not None or state_indices is not None or final_indices is not None:
-            chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, state_indices, final_indices)
+        if any(one is not None for one in (pool, state_indices, final_indices, token_indices, accepted)):
+            indices = Indices(state_indices, final_indices, token_indices, accepted)
+            chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)
         if group is None and layout is None and self.layout is None:
             repeated = self.repeat(arrays, named, initial, final, out, offsets, states_transposed)

@@ -5,6 +5,10 @@ each sequence: states are read and written there. A negative index has no row: t
 nowhere. Without indices the rows are the sequences', in their order. Inputs are ``[B, T, H, ...]``, or ``[1, T, H, ...]`` with ``cu_seqlens``; so these
 calls take prompts, single tokens, and both in one.
 
+For tokens that are only tried ``ssm_state_indices`` is ``[N, tokens]``, of at most 16: the state after each token goes to its row. With
+``num_accepted_tokens`` ``[N]``, from 1 on, a sequence begins with the row of the last token that was accepted, and else with its first
+row.
+
 Each ``fused_recurrent_*`` of :mod:`recur.fla` is here, on a pool: the recurrences are the same. See :mod:`recur.pools` for what is checked
 and what may be relied on.
 """
@@ -48,8 +52,10 @@ def _find_rows(
         raise ArgumentError(f"{call} reads and writes states in a pool: give it as {words[0]}; the calls of recur.fla begin without one")
     if not in_place:
         raise ArgumentError(f"{call}: states are written in place; for others gather the rows, and call recur.fla")
-    if accepted is not None or getattr(indices, "ndim", 1) != 1:
-        raise ArgumentError(f"{call}: a sequence has one row, which {words[1]} [sequences] says; num_accepted_tokens is not taken")
+    if getattr(indices, "ndim", 1) == 2:
+        return fla.Rows(indices[:, 0] if accepted is None else indices, out=out, tokens=indices, accepted=accepted)
+    if accepted is not None:
+        raise ArgumentError(f"{call}: num_accepted_tokens counts along {words[1]}, which is [sequences, tokens] then")
     return fla.Rows(indices, out=out)
 
 
@@ -111,7 +117,8 @@ def fused_recurrent_gated_delta_rule_update(
     if disable_state_update:
         if initial_state_indices is None:
             raise ArgumentError("fused_recurrent_gated_delta_rule_update: disable_state_update needs initial_state_indices")
-        rows = rows._replace(finals=initial_state_indices * 0 - 1)
+        none = initial_state_indices * 0 - 1
+        rows = rows._replace(finals=none) if rows.tokens is None else rows._replace(tokens=none)
     o, _ = _run(
         q, k, v, g, beta, initial_state_source, rows, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
         state_v_first=state_v_first, cu_seqlens=cu_seqlens,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _native, kept as keeping, parts
+from .call_options import Indices
 from .errors import ArgumentError, CompileError, NoGradientError
 from .recurrence import REGISTRY, follow_traces, read_types
 
@@ -165,7 +166,7 @@ def read(
     offsets: Any,
     transposed: bool,
     finals: Any = None,
-    indices: tuple[Any, Any] = (None, None),
+    indices: Indices | None = None,
 ) -> _native.Call:
     """A call on these tensors, whose types and shapes are checked."""
     call = _native.Call(
@@ -176,8 +177,7 @@ def read(
         transposed,
         recurrence.notice(),
         finals=None if finals is None or isinstance(finals, bool) else [show(state) for state in finals],
-        state_indices=show(indices[0]),
-        final_indices=show(indices[1]),
+        **{word: show(rows) for word, rows in (indices or Indices()).name().items()},
     )
     call.run_on_torchs_threads()
     return call
@@ -210,7 +210,7 @@ def run_keeping(
     gradients: Sequence[str] | None = None,
     kept_bytes: int | None = None,
     every: int = 0,
-    indices: tuple[Any, Any] | None = None,
+    indices: Indices | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The same with the states that are kept for these gradients, where any are wanted, or for the caller before every so many
     tokens. With ``indices`` initial and final states are pools. On a GPU none are kept for gradients."""
@@ -228,7 +228,7 @@ def run_keeping(
         computed = torch_gpu.run(recurrence, given, initials, outputs, finals, offsets, twin, transposed, every, names, indices)
         note_written(written)
         return computed
-    call = read(recurrence, given, initials, offsets, transposed, finals, indices or (None, None))
+    call = read(recurrence, given, initials, offsets, transposed, finals, indices)
     loaded, interval, kept_shapes = None, 0, []
     if gradients is not None:
         B, T = given[0].shape[:2]
@@ -667,12 +667,14 @@ def _serve(
     outputs: Sequence[torch.Tensor],
     state_indices: torch.Tensor,
     final_indices: torch.Tensor | None,
+    token_indices: torch.Tensor | None,
+    accepted: torch.Tensor | None,
     offsets: torch.Tensor | None,
     name: str,
     transposed: bool,
 ) -> None:
     """The call whose states are rows of the pools."""
-    indices = (state_indices, final_indices)
+    indices = Indices(state_indices, final_indices, token_indices, accepted)
     run_keeping(REGISTRY[name], tensors, pools, list(outputs), list(pools), offsets, transposed, indices=indices)
 
 
@@ -688,17 +690,15 @@ def _call_on_pools(
     tensors = [tensor for tensor in (*given, *pools) if isinstance(tensor, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise ArgumentError(f"{recurrence.name}: what reads and writes a pool has no gradient; detach() what requires one")
-    rows = [None if rows is None else torch.as_tensor(rows) for rows in (chosen.state_indices, chosen.final_indices)]
+    indices = Indices(*(None if rows is None else torch.as_tensor(rows) for rows in chosen.indices))
     wanted = recurrence.list_outputs(chosen.out)
     is_whole = wanted is None or all(isinstance(output, torch.Tensor) for output in wanted)
     if is_whole and not _is_quiet([*tensors, *(wanted or ())]):
         offsets = twin if twin is not None and given[0].is_cuda else offsets
         outputs = _allocate_outputs(given, pools, offsets, recurrence.handle) if wanted is None else wanted
-        _serve(given, pools, outputs, rows[0], rows[1], offsets, recurrence.handle, chosen.states_transposed)
+        _serve(given, pools, outputs, *indices, offsets, recurrence.handle, chosen.states_transposed)
         return recurrence.arrange(outputs, (), False)
-    outputs, _, _ = run_keeping(
-        recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=(rows[0], rows[1])
-    )
+    outputs, _, _ = run_keeping(recurrence, given, pools, wanted, pools, offsets, chosen.states_transposed, twin, indices=indices)
     return recurrence.arrange(outputs, (), False)
 
 

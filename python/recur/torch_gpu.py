@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import _native, debug, kernels
+from .call_options import Indices
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -120,14 +121,14 @@ def _place(numbers: torch.Tensor, index: int, dtype: torch.dtype, what: str, or_
     return numbers.to(torch.device("cuda", index), dtype, non_blocking=True).contiguous()
 
 
-def _place_rows(indices: tuple[Any, Any], index: int, name: str) -> tuple[Any, Any]:
+def _place_rows(indices: Indices, index: int, name: str) -> Indices:
     """Rows of pools as kernels read them."""
     placed = []
-    for what, rows in zip(("state_indices", "final_indices"), indices):
+    for what, rows in indices.name().items():
         if rows is not None and rows.dtype not in (torch.int32, torch.int64):
             raise ArgumentError(f"{name}: {what} has elements of {str(rows.dtype).removeprefix('torch.')}; rows of pools are int32")
         placed.append(None if rows is None else _place(rows, index, torch.int32, what))
-    return placed[0], placed[1]
+    return Indices(*placed)
 
 
 def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
@@ -164,7 +165,7 @@ def _read(
     twin: Any,
     transposed: bool,
     finals: Sequence[Any] | bool = False,
-    indices: tuple[Any, Any] | None = None,
+    indices: Indices | None = None,
 ) -> tuple[_native.Call, Any]:
     """A call on the current GPU; and what it reads, which must stay until the work is in the stream: copies whose memory PyTorch would
     give to what is made next."""
@@ -175,7 +176,7 @@ def _read(
     if not all(tensor.is_contiguous() for tensor in given):
         values = (*declaration.inputs, *declaration.params)
         given = [_lay_out(recurrence, x, 3 if i < inputs else 1, values[i].name) for i, x in enumerate(given)]
-    rows = (None, None) if indices is None else _place_rows(indices, device.index, recurrence.name)
+    rows = Indices() if indices is None else _place_rows(indices, device.index, recurrence.name)
     starts = initials if indices else initials and [_lay_out(recurrence, x, 2, v.name) for x, v in zip(initials, declaration.states)]
     on_host, on_gpu = _split_offsets(offsets, twin, device, recurrence.name)
     placed = None if on_gpu is None else place_offsets(on_gpu, device.index)
@@ -189,8 +190,7 @@ def _read(
         device.index,
         show(placed),
         None if isinstance(finals, bool) else [show(state) for state in finals],
-        show(rows[0]),
-        show(rows[1]),
+        **{word: show(one) for word, one in rows.name().items()},
     )
     if debug.indices:
         call.check_indices()
@@ -236,7 +236,7 @@ def run(
     transposed: bool,
     every: int = 0,
     gradients: tuple[str, ...] | None = None,
-    indices: tuple[Any, Any] | None = None,
+    indices: Indices | None = None,
 ) -> tuple[list[torch.Tensor], list[Any], list[torch.Tensor]]:
     """The call itself. What of outputs and final states is not given is made here, and so are the states before every so many
     tokens, where they are wanted. With ``indices`` initial and final states are pools. For ``gradients`` nothing is kept: they find states again."""

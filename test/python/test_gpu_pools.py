@@ -93,3 +93,52 @@ def test_lines_of_delays_in_place():
     assert torch.equal(got, o)
     for name, state in last.items():
         assert torch.equal(pools[name][[4, 1]], state), name
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_tokens_that_are_tried_are_kept_and_accepted(gdn, pool, kind):
+    """As by calls of one token each, with states in float32 between them."""
+    tried, counts, given = rows_of(5, 2, 3, 0, 1, 6).reshape(2, 3), rows_of(3, 1), draw(T=3)
+    states, begin = pool.to(kind), tried[[0, 1], (counts - 1).long()].long()
+    before, own = states.clone(), states[begin].float()
+    for _ in range(2):  # the later one as a call that was made before
+        states.copy_(before)
+        o = gdn(**put(given), pool=states, state_indices=tried, accepted=counts, token_indices=tried)
+        S, after = own.clone(), before.clone()
+        for token in range(3):
+            one = {name: array[:, token : token + 1] for name, array in given.items()}
+            want, S = gdn(**put(one), initial=S, final=True)
+            assert torch.equal(o[:, token : token + 1], want)
+            after[tried[:, token].long()] = S.to(kind)
+        assert torch.equal(states, after)
+
+
+def test_a_graph_goes_by_the_counts_that_are_there_when_it_is_replayed(gdn, pool):
+    given, tried, counts = put(draw(T=3)), rows_of(5, 2, 3, 0, 1, 6).reshape(2, 3), rows_of(1, 1)
+    states = pool.clone()
+
+    def call(own):
+        return gdn(**given, pool=own, state_indices=tried, accepted=counts, token_indices=tried)
+
+    call(states)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        o = call(states)
+    for chosen in ((2, 3), (1, 0), (4, 2)):  # the later ones count beyond the rows of a sequence: it begins anew
+        states.copy_(pool)
+        counts.copy_(rows_of(*chosen))
+        graph.replay()
+        places = [tried[i, count - 1] if 0 < count < 4 else -1 for i, count in enumerate(chosen)]
+        own = pool.clone()
+        want = gdn(**given, pool=own, state_indices=rows_of(*map(int, places)), token_indices=tried)
+        assert torch.equal(o, want) and torch.equal(states, own)
+
+
+def test_bad_rows_of_tokens_are_found_where_that_is_asked_for(gdn, pool, monkeypatch):
+    given, rows = put(draw(T=2)), rows_of(5, 0)
+    for wrong in (rows_of(1, 2, 2, 3), rows_of(1, 2, 3, 7)):
+        gdn(**given, pool=pool.clone(), state_indices=rows, token_indices=rows_of(1, 2, 3, 4).reshape(2, 2))
+        with monkeypatch.context() as patch:
+            patch.setattr(debug, "indices", True)
+            with pytest.raises(recur.ArgumentError, match=r"token_indices\[1\]"):
+                gdn(**given, pool=pool.clone(), state_indices=rows, token_indices=wrong.reshape(2, 2))

@@ -168,7 +168,7 @@ def test_mistakes(gdn, inputs):
     def of(*rows):
         return numpy.array(rows, numpy.int32)
 
-    refuse("state_indices and final_indices are rows of pool=, which is left out", state_indices=ROWS)
+    refuse("without pool= there are no rows; give it, or leave state_indices out", state_indices=ROWS)
     refuse("say by state_indices= which row is whose", pool=pool)
     refuse("leave initial= and final= out", pool=pool, state_indices=ROWS, final=True)
     refuse("leave initial= and final= out", pool=pool, state_indices=ROWS, initial=pool[ROWS])

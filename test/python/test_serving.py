@@ -212,6 +212,47 @@ def test_the_update_of_mamba_without_heads():
     assert error_of(pool[ROW], state) < 1e-5
 
 
+TRIED = numpy.array([[7, 1, 5], [0, 2, 3], [4, 6, 8]], numpy.int32)
+
+
+@pytest.mark.parametrize("name", ["gated_delta_rule", *FAMILY])
+@pytest.mark.parametrize("accepted", [None, numpy.array([2, 3, 1], numpy.int32)])
+def test_tokens_that_are_only_tried(name, accepted):
+    """The state after each is in its row, and the next call begins with that of the last one that was accepted."""
+    pool = normal(ROWS, H, K, V)
+    start = pool.copy()
+    given = {word: array[:, :3] for word, array in (draw() if name == "gated_delta_rule" else FAMILY[name]()).items()}
+    served, own = (getattr(module, f"fused_recurrent_{name}") for module in (serving, fla))
+    got, same = served(**given, initial_state=pool, ssm_state_indices=TRIED, num_accepted_tokens=accepted)
+    S = start[TRIED[:, 0] if accepted is None else TRIED[range(N), accepted - 1]]
+    for token in range(3):
+        o, S = own(**{word: array[:, token : token + 1] for word, array in given.items()}, initial_state=S, output_final_state=True)
+        assert error_of(got[:, token : token + 1], o) < 1e-6
+        start[TRIED[:, token]] = S
+    assert same is pool and error_of(pool, start) < 1e-6
+
+
+def test_tokens_that_are_tried_by_the_other_calls():
+    A_log, dt_bias, a, b, pool, given = normal(H) / 4, normal(H), normal(N, T, H), normal(N, T, H), normal(ROWS, H, K, V), draw()
+    given = {word: given[word] for word in ("q", "k", "v")}
+    parts = [{word: array[:, first : first + 1] for word, array in {**given, "a": a, "b": b}.items()} for first in range(3)]
+    many = {word: array[:, :3] for word, array in {**given, "a": a, "b": b}.items()}
+    own, counts = pool.copy(), numpy.array([1, 2, 3], numpy.int32)
+    got, _ = serving.fused_sigmoid_gating_delta_rule_update(
+        **many, A_log=A_log, dt_bias=dt_bias, initial_state=own, ssm_state_indices=TRIED, num_accepted_tokens=counts
+    )
+    row, before = TRIED[range(N), counts - 1], pool.copy()
+    for token, part in enumerate(parts):
+        o, _ = serving.fused_sigmoid_gating_delta_rule_update(**part, A_log=A_log, dt_bias=dt_bias, initial_state=before, ssm_state_indices=row)
+        assert error_of(got[:, token : token + 1], o) < 1e-6 and error_of(own[TRIED[:, token]], before[row]) < 1e-6
+    update = serving.fused_recurrent_gated_delta_rule_update
+    given = {word: array[:, :3] for word, array in draw().items()}
+    before = own.copy()
+    tried = update(**given, initial_state_source=own, initial_state_indices=TRIED, disable_state_update=True)
+    assert numpy.array_equal(own, before)
+    assert numpy.array_equal(update(**given, initial_state_source=own, initial_state_indices=TRIED), tried) and not numpy.array_equal(own, before)
+
+
 def test_a_negative_index_has_no_row():
     pool, given = normal(ROWS, H, K, V), draw(1)
     before = pool.copy()
@@ -228,8 +269,8 @@ def test_mistakes():
 
     refuse("reads and writes states in a pool: give it as initial_state; ", initial_state=None)
     refuse("states are written in place; for others gather the rows", inplace_final_state=False)
-    refuse("num_accepted_tokens is not taken", num_accepted_tokens=ROW)
-    refuse("a sequence has one row, which ssm_state_indices .sequences. says", ssm_state_indices=ROW[:, None])
+    refuse("num_accepted_tokens counts along ssm_state_indices, which is .sequences, tokens. then", num_accepted_tokens=ROW)
+    refuse("accepted.0. is 7; it counts along", num_accepted_tokens=ROW, ssm_state_indices=ROW[:, None])
     refuse("state_indices.2. is 9, and the pools have 9 rows", ssm_state_indices=numpy.array([0, 1, 9], numpy.int32))
     refuse(r"state_indices is no array: a list; write numpy.array\(state_indices, 'int32'\)", ssm_state_indices=[0, 1, 2])
     with pytest.raises(recur.ArgumentError, match="give it as initial_state_source"):
@@ -244,15 +285,16 @@ def test_mistakes():
     assert "ssm_state_indices" in inspect.signature(serving.fused_recurrent_kda).parameters
 
 
-@pytest.mark.parametrize("rows, quantum", [(2, 3), (4, 2), (9, 8)])
-def test_a_server_gives_each_request_the_answer_that_it_has_alone(monkeypatch, rows, quantum):
-    """Of examples/serve.py: whatever else is in its batches, and however often it gives its row back."""
+@pytest.mark.parametrize("rows, quantum, tries", [(2, 3, 0), (4, 2, 0), (9, 8, 0), (4, 2, 3), (9, 8, 7)])
+def test_a_server_gives_each_request_the_answer_that_it_has_alone(monkeypatch, rows, quantum, tries):
+    """Of examples/serve.py: whatever else is in its batches, however often it gives its row back, and whether words are guessed."""
     monkeypatch.syspath_prepend(ROOT / "examples")
     import serve
 
-    prefix, requests = [5, 3, 8], serve.draw_requests(7)
-    server = serve.Server(rows, prefix, quantum)
+    prefix, requests = [5, 3, 8], serve.draw_requests(7, seed=3)
+    server = serve.Server(rows, prefix, quantum, tries)
     server.serve([requests[:4], [], requests[4:]])
     assert (server.evictions > 0) == (rows < 9) and sorted(server.free) == list(range(1, rows))
+    assert (0 < server.taken < server.guesses) == (tries > 0)
     for request in requests:
         assert len(request.answer) == request.wanted and request.answer == serve.answer_alone(request, prefix)
