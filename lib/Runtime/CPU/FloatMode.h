@@ -23,6 +23,7 @@ constexpr FloatMode kernelFloatMode = 0x1F80 | 0x8000 | 0x0040;
 /// How a thread rounds, traps and flushes (FPCR), and its sticky flags (FPSR).
 struct FloatMode {
   uint64_t control, status;
+  bool operator==(const FloatMode &other) const = default;
 };
 inline FloatMode getFloatMode() {
   FloatMode mode;

@@ -23,6 +23,21 @@ TEST(Features, AreNoneThatTheRuntimeDoesNotKnow) {
   EXPECT_FALSE(hasFeatures(1u << 31));
 }
 
+#if defined(__aarch64__)
+
+TEST(Features, OfArmAreNoneOfOthers) {
+  EXPECT_TRUE(hasFeatures(RECUR_FEATURE_NEON));
+  EXPECT_FALSE(hasFeatures(RECUR_FEATURE_AVX2));
+  EXPECT_FALSE(hasFeatures(RECUR_FEATURE_NEON | amx));
+}
+
+#else
+
+TEST(Features, OfArmAreNotHere) {
+  EXPECT_FALSE(hasFeatures(RECUR_FEATURE_NEON));
+  EXPECT_FALSE(hasFeatures(RECUR_FEATURE_ARM_BF16));
+}
+
 /// Every arch_prctl fails from here on, as in a container that forbids it.
 static bool forbidPermissions() {
   sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -71,3 +86,5 @@ TEST(Features, OfAMXAreTheSystemsToGrant) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
   EXPECT_TRUE(hasFeatures(amx));
 }
+
+#endif

@@ -1,29 +1,36 @@
 // The floating-point mode that kernels run in, and that their caller, and every thread that they run on, has back.
+#include "Runtime/CPU/FloatMode.h"
 #include "Runtime/CPU/Segments.h"
 #include "TestRecurrence.h"
 #include <gtest/gtest.h>
-#include <pmmintrin.h>
 #include <thread>
 
 using namespace recur::test;
+using recur::runtime::FloatMode;
+using recur::runtime::getFloatMode;
+using recur::runtime::setFloatMode;
 
 namespace {
 
 /// Modes that a caller may have: the usual one, one with a flag that has stuck, one that rounds otherwise and traps,
 /// one that flushes already.
-constexpr unsigned modes[] = {0x1F80, 0x1F80 | _MM_EXCEPT_INEXACT,
-                              (0x1F80 & ~_MM_MASK_DIV_ZERO) | _MM_ROUND_TOWARD_ZERO,
-                              0x1F80 | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON};
+#if defined(__x86_64__)
+constexpr FloatMode modes[] = {0x1F80, 0x1F80 | _MM_EXCEPT_INEXACT,
+                               (0x1F80 & ~_MM_MASK_DIV_ZERO) | _MM_ROUND_TOWARD_ZERO,
+                               0x1F80 | _MM_FLUSH_ZERO_ON | 0x40};
+#else // which need not have traps
+constexpr FloatMode modes[] = {{0, 0}, {0, 1 << 4}, {uint64_t(3) << 22, 0}, {uint64_t(1) << 24, 0}};
+#endif
 
 /// Calls `test` in each of the modes, on a thread of its own, and expects that it leaves the mode as it was.
 template <typename Test> void inEachMode(Test test) {
-  for (unsigned mode : modes) {
-    SCOPED_TRACE(testing::Message() << "mode " << std::hex << mode);
-    unsigned after = 0;
+  for (const FloatMode &mode : modes) {
+    SCOPED_TRACE(testing::Message() << "mode " << &mode - modes);
+    FloatMode after = {};
     std::thread([&] {
-      _mm_setcsr(mode);
+      setFloatMode(mode);
       test();
-      after = _mm_getcsr();
+      after = getFloatMode();
     }).join();
     EXPECT_EQ(after, mode);
   }
@@ -71,11 +78,11 @@ TEST(FloatMode, OfTheThreadsOfTheCallersParallelFor) {
     recur_call call = problem.makeCall(arguments, nullptr, 3);
     call.parallel_for = [](void *, int64_t count, void (*body)(void *, int64_t), void *context) {
       for (int64_t i = 0; i < count; ++i)
-        for (unsigned mode : modes) // of which the first does all that there is
+        for (FloatMode mode : modes) // of which the first does all that there is
           std::thread([=] {
-            _mm_setcsr(mode);
+            setFloatMode(mode);
             body(context, i);
-            EXPECT_EQ(_mm_getcsr(), mode);
+            EXPECT_EQ(getFloatMode(), mode);
           }).join();
     };
     EXPECT_EQ(recur_forward(&attention, &call), RECUR_OK) << recur_message();

@@ -1,17 +1,25 @@
 #include "TestRecurrence.h"
+#include "Runtime/CPU/FloatMode.h"
 #include <cstdlib>
 #include <cstring>
-#include <pmmintrin.h>
 
 using namespace recur::test;
 
 int64_t recur::test::stepRuns = 0, recur::test::chunkRuns = 0, recur::test::allRuns = 0, recur::test::flushingRuns = 0;
 
+/// Nothing but the flags of exceptions may differ: all masked, rounding to nearest, flushing, subnormals are zero.
+static bool isFlushing(recur::runtime::FloatMode mode) {
+#if defined(__x86_64__)
+  constexpr unsigned flags = 0x3F, wanted = 0x1F80 | _MM_FLUSH_ZERO_ON | 0x40;
+  return (mode & ~flags) == wanted;
+#else
+  return mode.control == uint64_t(1) << 24;
+#endif
+}
+
 static void countRun() {
-  // Nothing but the flags of exceptions may differ: all masked, rounding to nearest, flushing, subnormals are zero.
-  constexpr unsigned flags = 0x3F, wanted = 0x1F80 | _MM_FLUSH_ZERO_ON | _MM_DENORMALS_ZERO_ON;
   __atomic_fetch_add(&allRuns, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&flushingRuns, (_mm_getcsr() & ~flags) == wanted, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&flushingRuns, isFlushing(recur::runtime::getFloatMode()), __ATOMIC_RELAXED);
 }
 
 /// N counts tokens (a state of rank 0); S = exp-free decay g * S + outer(v, k); o = mu * S q; seen = N.
