@@ -138,7 +138,23 @@ static SmallVector<int64_t> getPlaces(ConcatOp concat) {
   return places;
 }
 
+/// An element or row of what is itself a part, or is put together of several, is one of the whole, or of the one that
+/// has it.
 OpFoldResult ExtractOp::fold(FoldAdaptor adaptor) {
+  auto takeFrom = [&](Value whole, int64_t index) {
+    getOperandMutable().assign(whole);
+    setIndex(index);
+    return getResult();
+  };
+  if (auto slice = getOperand().getDefiningOp<SliceOp>())
+    return takeFrom(slice.getOperand(), slice.getBegin() + getIndex());
+  if (auto concat = getOperand().getDefiningOp<ConcatOp>()) {
+    SmallVector<int64_t> places = getPlaces(concat);
+    size_t part = llvm::upper_bound(places, int64_t(getIndex())) - places.begin() - 1;
+    Value operand = concat.getOperands()[part];
+    if (real(operand).getShape().size() == real(concat).getShape().size())
+      return takeFrom(operand, getIndex() - places[part]);
+  }
   return foldPart<ConcatOp>(getOperand(), adaptor.getOperand(), getIndex(), 1, getType(), getPlaces);
 }
 

@@ -169,6 +169,16 @@ dgps.recurrence @parts {} {
   %twos = dgps.constant 2.0 : <4>
   %g = dgps.concat %twos, %two : !dgps.real<4>, !dgps.real<scalar> to <5>
   dgps.output "g" %g : <5>
+  // An element of a part is one of the whole, and one of the whole is one of a part.
+  // CHECK: %[[H:.*]] = dgps.extract %x[3] : <4>
+  // CHECK: dgps.output "h" %[[H]] : <scalar>
+  %end = dgps.slice %x[1 for 3] : <4>
+  %h = dgps.extract %end[2] : <3>
+  dgps.output "h" %h : <scalar>
+  // CHECK: %[[I:.*]] = dgps.extract %y[2] : <4>
+  // CHECK: dgps.output "i" %[[I]] : <scalar>
+  %i = dgps.extract %xsy[7] : <9>
+  dgps.output "i" %i : <scalar>
 }
 
 // Numbers of a token scale products of vectors, and none of their factors.
