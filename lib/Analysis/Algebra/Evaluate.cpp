@@ -1,5 +1,6 @@
 #include "Analysis/Algebra/Evaluate.h"
 #include "Analysis/Algebra/Division.h"
+#include "Analysis/Spelling.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -35,6 +36,38 @@ const Poly *Expressions::opaque(Operation *op) {
   for (Value operand : op->getOperands())
     dependencies |= of(operand)->states;
   return algebra.leaf(op->getResult(0), positions[op], dependencies);
+}
+
+/// A choice is not taken apart, and equal ones are one. They are equal by what is compared: the sum in which float32's
+/// least number tells `>=` from `>` is no polynomial's.
+const Poly *Expressions::choice(dgps::SelectOp op) {
+  using Spelling = analysis::Spelling;
+  Spelling spelling = *analysis::findSpelling(op.getResult());
+  auto polyOf = [&](const Spelling::Operand &operand) {
+    return operand.value ? of(operand.value) : algebra.number(operand.number);
+  };
+  const Poly *a = polyOf(spelling.operands[0]), *b = polyOf(spelling.operands[1]);
+  bool isOrder = spelling.word != "==" && spelling.word != "!=";
+  if (isOrder ? spelling.word.starts_with("<") : compare(a, b) > 0)
+    std::swap(a, b);
+  Choice key{isOrder ? spelling.word.ends_with("=") ? ">=" : ">" : spelling.word.str(), {a, b}};
+  if (key.first == ">") {
+    const Poly *difference = algebra.sub(a, b);
+    auto known = comparisons.find(difference); // what holds where a comparison is above zero is the comparison
+    key = known != comparisons.end() ? known->second : Choice{">", {difference}};
+  }
+  bool isComparison = spelling.kind == Spelling::Kind::Comparison;
+  Choice whole = key;
+  whole.second.push_back(isComparison ? algebra.one() : polyOf(spelling.operands[2]));
+  whole.second.push_back(isComparison ? algebra.zero() : polyOf(spelling.operands[3]));
+  for (int64_t size : dgps::shapeOf(op.getResult()))
+    whole.first += " " + std::to_string(size);
+  const Poly *&known = choices[whole];
+  if (!known)
+    known = opaque(op);
+  if (isComparison)
+    comparisons[known] = std::move(key);
+  return known;
 }
 
 /// Whether a factor is a state, or a stage of one, in the rows and columns that it has by itself.
@@ -179,6 +212,7 @@ const Poly *Expressions::expand(Operation *op) {
       })
       .Case([&](dgps::ScaleColsOp) { return product(op, transposed); })
       .Case([&](dgps::ScaleRowsOp) { return product(op, same); })
+      .Case([&](dgps::SelectOp op) { return choice(op); })
       .Case([&](dgps::CgOp cg) {
         return algebra.function(cg.getBySteps() ? "cg by steps" : "cg", 1, {operand(0), operand(1), operand(2)},
                                 cg.getIterations());

@@ -4,6 +4,9 @@
 #include "Analysis/Algebra/Expression.h"
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/ADT/DenseMap.h"
+#include <map>
+#include <string>
+#include <vector>
 
 namespace recur::algebra {
 
@@ -34,6 +37,7 @@ private:
   const Poly *expand(mlir::Operation *op);
   const Poly *product(mlir::Operation *op, llvm::function_ref<const Poly *(const Poly *)> asFactor);
   const Poly *opaque(mlir::Operation *op);
+  const Poly *choice(dgps::SelectOp op);
   const Poly *stageOf(const Poly *value, mlir::Value result);
 
   Algebra &algebra;
@@ -41,7 +45,11 @@ private:
   llvm::DenseMap<mlir::Value, const Poly *> polys;
   llvm::DenseMap<std::pair<const Poly *, unsigned>, mlir::Value> values;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;
-  size_t numTerms = 0; ///< of all values so far
+  /// What is compared and how, and what is taken.
+  using Choice = std::pair<std::string, std::vector<const Poly *>>;
+  std::map<Choice, const Poly *> choices;
+  llvm::DenseMap<const Poly *, Choice> comparisons; ///< values that are 1 or 0
+  size_t numTerms = 0;                              ///< of all values so far
 };
 
 } // namespace recur::algebra

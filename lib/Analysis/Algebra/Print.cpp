@@ -253,9 +253,6 @@ Printer::Text Printer::text(const Atom *atom) const {
   SmallVector<std::string, 3> arguments;
   for (const Poly *argument : atom->arguments)
     arguments.push_back(print(argument));
-  if (atom->name == "select")
-    return {"where(" + within(text(atom->arguments[0]), Level::Sum) + " > 0, " + arguments[1] + ", " + arguments[2] +
-            ")"};
   return {atom->name + "(" + join(arguments, ", ") + ")"};
 }
 

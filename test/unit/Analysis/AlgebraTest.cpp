@@ -57,6 +57,22 @@ TEST_F(AlgebraLaws, Differences) {
   EXPECT_FALSE(equal("a / a", "1"));
 }
 
+// Equal choices are one value, and `>=` is not `>`, though only a number that no sum keeps tells them apart.
+TEST_F(AlgebraLaws, Choices) {
+  EXPECT_TRUE(equal("where(a > b, c + b, a)", "where(b < a, b + c, a)"));
+  EXPECT_TRUE(equal("where(a > b, x, y)", "where(a - b > 0, x, y)"));
+  EXPECT_TRUE(equal("where(a + b > b, x, y)", "where(a, x, y)"));
+  EXPECT_TRUE(equal("where(a >= b, a * (b + c), y)", "where(b <= a, c * a + a * b, y)"));
+  EXPECT_TRUE(equal("c * (a == b)", "(b == a) * c"));
+  EXPECT_TRUE(equal("where(1 * (a < b), c, 1)", "where(a < b, c, 1)"));
+  EXPECT_TRUE(equal("mod(a + b, 3)", "mod(b + a, 3)"));
+  EXPECT_FALSE(equal("where(a > 1, b, c)", "where(a >= 1, b, c)"));
+  EXPECT_FALSE(equal("where(a > b, c, 0)", "where(b > a, c, 0)"));
+  EXPECT_FALSE(equal("where(a > b, x, y)", "where(a > b, y, x)"));
+  EXPECT_FALSE(equal("(a == 1) * b", "(a != 1) * b"));
+  EXPECT_FALSE(equal("where(x > 0, a, b)", "where(y > 0, a, b)"));
+}
+
 TEST_F(AlgebraLaws, Quotients) {
   const Poly *product = expression("a * b * exp(a) + a * c * exp(a)");
   const Poly *common = algebra().poly(commonFactor(algebra(), product));
