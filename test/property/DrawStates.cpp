@@ -498,6 +498,7 @@ DrawnRecurrence Drawer::draw() {
     const DrawnState &state = recurrence.states[0];
     addOutput(name(state.name, state.shape));
   }
+  drawChoices();
   dropUnused();
   drawStarts();
   return std::move(recurrence);
@@ -515,6 +516,55 @@ void Drawer::drawStarts() {
     if (kind == 3)
       state.start = mul(state.start, applied("sigmoid", param("much", {}, Fill::Logit)));
   }
+}
+
+/// Integers choose what the last output is, or a function that has a kink or a step takes it, for every fourth seed;
+/// for every sixth a column of a state is an output. That depends on the seed alone, so that all else is drawn as ever.
+void Drawer::drawChoices() {
+  if (recurrence.seed % 6 == 5)
+    for (const DrawnState &state : recurrence.states)
+      if (state.shape.size() == 2) {
+        addOutput(column(name(state.name, state.shape), number(0)));
+        break;
+      }
+  if (recurrence.seed % 4 != 3)
+    return;
+  Stage &stage = recurrence.stages.back();
+  for (std::vector<reduce::Item> &form : stage.forms)
+    if (form.back().kind != reduce::Item::Kind::Output)
+      return;
+  bool ofElements = recurrence.seed / 4 % 2;
+  Term last = stage.forms[0].back().value, n = wholeOf(ofElements ? last->shape : Shape{});
+  uint64_t kind = recurrence.seed / 8 % 8;
+  // A Moebius state forgets so fast that the derivative by its start is rounded away unless early tokens are read.
+  bool isForgotten =
+      llvm::any_of(recurrence.states, [](const DrawnState &state) { return state.stateClass == StateClass::Moebius; });
+  if (isForgotten && (kind == 3 || kind == 6))
+    kind = 2;
+  recurrence.choosesReads = kind == 2 || kind >= 6;
+  auto change = [&](const Term &value) -> Term {
+    switch (kind) {
+    case 0:
+      return applied("erf", value);
+    case 1:
+      return applied("gelu", value);
+    case 2:
+      return where(compared("<", applied("mod", n, number(3)), number(1.5)), value, mul(number(0.5), value));
+    case 3:
+      return mul(value, compared("<=", n, number(3.5)));
+    case 4:
+      return add(value, mul(number(0.1), applied("floor", add(div(n, number(3)), number(0.5)))));
+    case 5:
+      return add(value, applied("sign", sub(n, number(3.5))));
+    case 6:
+      return where(compared("==", n, number(4)), value, number(0));
+    default: // numbers that are no integers, and a name of pi
+      return where(compared("!=", applied("max", value, number(0)), number(0)), value,
+                   mul(value, applied("cos", div(name("pi", {}), number(3)))));
+    }
+  };
+  for (std::vector<reduce::Item> &form : stage.forms)
+    form.back().value = change(form.back().value);
 }
 
 /// Terms are drawn before it is known whether they are taken.
@@ -538,8 +588,10 @@ reduce::Spec property::makeSpec(const DrawnRecurrence &recurrence, std::vector<r
   for (const auto &[size, value] : recurrence.dims)
     items.push_back({.kind = Kind::Dim, .name = size, .value = number(value)});
   items.insert(items.end(), recurrence.constants.begin(), recurrence.constants.end());
-  for (const DrawnArray &input : recurrence.inputs)
+  for (const DrawnArray &input : recurrence.inputs) {
     items.push_back(declare(Kind::Input, input.name, input.shape, input.shared));
+    items.back().integer = input.isInteger();
+  }
   for (const DrawnArray &param : recurrence.params)
     items.push_back(declare(Kind::Param, param.name, param.shape));
   for (const DrawnState &state : recurrence.states) {

@@ -28,6 +28,15 @@ Term Drawer::inputOf(llvm::StringRef base, Shape shape, Fill fill) {
   return input(base, std::move(shape), fill);
 }
 
+Term Drawer::wholeOf(Shape shape) {
+  for (const DrawnArray &old : recurrence.inputs)
+    if (old.isInteger() && old.shape == shape)
+      return name(old.name, std::move(shape));
+  std::string own = fresh("n");
+  recurrence.inputs.push_back({own, shape, Fill::Whole, recurrence.seed % 5 == 2});
+  return name(own, std::move(shape));
+}
+
 Term Drawer::param(llvm::StringRef base, Shape shape, Fill fill) {
   std::string own = fresh(base);
   recurrence.params.push_back({own, shape, fill});
@@ -74,7 +83,15 @@ Term Drawer::drawDecay(const Shape &shape) {
   }
 }
 
+/// For every fifth seed integers say which tokens write.
 Term Drawer::drawGain(bool strong) {
+  Term gain = drawAnyGain(strong);
+  if (!gain || recurrence.seed % 5 != 4)
+    return gain;
+  return where(compared("<", wholeOf({}), number(3.5)), gain, number(0));
+}
+
+Term Drawer::drawAnyGain(bool strong) {
   switch (random.below(6)) {
   case 0:
     return nullptr;

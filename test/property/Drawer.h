@@ -13,6 +13,7 @@ public:
 private:
   void dropUnused();
   void drawStarts();
+  void drawChoices();
 
   // Declarations. `base` is the name if it is free, else a number is appended.
   std::string fresh(llvm::StringRef base);
@@ -26,11 +27,15 @@ private:
   /// An input that earlier states used, sometimes, so that states share keys and values.
   Term inputOf(llvm::StringRef base, Shape shape, Fill fill);
 
+  /// An input of integers.
+  Term wholeOf(Shape shape);
+
   // Terms (DrawTerms.cpp).
   /// At most 1 in magnitude; in log space, of unknown sign, constant.
   Term drawDecay(const Shape &shape);
   /// Null is one. `strong`: up to 2, for exact unit keys.
   Term drawGain(bool strong);
+  Term drawAnyGain(bool strong);
   struct Key {
     Term term;
     bool unit; // exactly of length one

@@ -24,6 +24,7 @@ struct DrawnArray {
   Shape shape;
   Fill fill;
   bool shared = false;
+  bool isInteger() const { return fill == Fill::Whole; }
 };
 
 struct DrawnState {
@@ -50,6 +51,9 @@ struct DrawnRecurrence {
   std::vector<DrawnState> states;
   std::vector<std::string> outputs;
   std::vector<Stage> stages;
+  /// Whether `where` chooses between values of states. What it does not take is masked factor by factor, for it may be
+  /// infinite; so the normal form is then that of the factors as they are spelled.
+  bool choosesReads = false;
 };
 
 DrawnRecurrence drawRecurrence(uint64_t seed);

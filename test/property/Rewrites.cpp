@@ -263,6 +263,10 @@ static void rewriteCalls(const Term &e, Law law, Terms &out) {
     out.push_back(applied("sigmoid", first(a)));
   if (isCall(e, "silu"))
     out.push_back(mul(a, applied("sigmoid", a)));
+  if (isCall(e, "gelu"))
+    out.push_back(mul(mul(number(0.5), a), add(number(1), applied("erf", div(a, applied("sqrt", number(2)))))));
+  if (isCall(e, "where") && isComparison(a) && isNumber(e->operands[2]) && e->operands[2]->text == "0")
+    out.push_back(mul(a, second(e)));
   if (isCall(e, "relu"))
     out.push_back(applied("max", a, number(0)));
   if (isCall(e, "abs"))

@@ -41,6 +41,11 @@ Term property::applied(llvm::StringRef function, Term a, Term b) {
   Shape shape = isScalar(a) ? b->shape : a->shape;
   return makeExpr(Kind::Call, function, {std::move(a), std::move(b)}, std::move(shape));
 }
+Term property::compared(llvm::StringRef op, Term a, Term b) { return elementwise(op, std::move(a), std::move(b)); }
+Term property::where(Term condition, Term a, Term b) {
+  Shape shape = !isScalar(a) ? a->shape : !isScalar(b) ? b->shape : condition->shape;
+  return makeExpr(Kind::Call, "where", {std::move(condition), std::move(a), std::move(b)}, std::move(shape));
+}
 Term property::softmax(Term a) { return applied("softmax", std::move(a)); }
 Term property::l2norm(Term a) { return applied("l2norm", std::move(a)); }
 Term property::sum(Term a) { return makeExpr(Kind::Call, "sum", {std::move(a)}); }
@@ -59,6 +64,12 @@ Term property::ones(llvm::StringRef size) { return makeExpr(Kind::Call, "ones", 
 Term property::index(Term a, Term i) {
   Shape shape(a->shape.begin() + 1, a->shape.end());
   return makeExpr(Kind::Index, "", {std::move(a), std::move(i)}, std::move(shape));
+}
+
+Term property::column(Term matrix, Term i) {
+  assert(isMatrix(matrix));
+  Shape shape = {matrix->shape[0]};
+  return makeExpr(Kind::Index, ":, ", {std::move(matrix), std::move(i)}, std::move(shape));
 }
 
 Term property::times(Term a, Term b) {
@@ -98,6 +109,8 @@ Term property::call(llvm::StringRef function, std::vector<Term> positional, std:
 
 bool property::isFixed(const Term &parent, unsigned operand) {
   if (isCall(parent, "ones") || parent->is(Kind::Index) || (isCall(parent, "dgps") && operand == 0))
+    return true;
+  if (isComparison(parent) || isCall(parent, "mod") || isCall(parent, "floor") || isCall(parent, "sign"))
     return true;
   const std::string &label = parent->labels[operand];
   return label == "solve" || label == "iterations" || label == "gradient";

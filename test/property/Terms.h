@@ -23,6 +23,10 @@ Term neg(Term a);
 /// An elementwise function.
 Term applied(llvm::StringRef function, Term a);
 Term applied(llvm::StringRef function, Term a, Term b);
+/// `< <= > >= == !=`
+Term compared(llvm::StringRef op, Term a, Term b);
+/// `a` where the condition holds, `b` elsewhere.
+Term where(Term condition, Term a, Term b);
 Term softmax(Term a);
 Term l2norm(Term a);
 Term sum(Term a);
@@ -30,6 +34,7 @@ Term dot(Term a, Term b);
 Term outer(Term a, Term b);
 Term ones(llvm::StringRef size);
 Term index(Term a, Term i);
+Term column(Term matrix, Term i);
 
 /// Matrix times vector, or vector times matrix.
 Term times(Term a, Term b);
@@ -58,7 +63,12 @@ inline bool isRightRead(const Term &t) { return isBinary(t, "@") && isVector(t) 
 inline bool isLeftRead(const Term &t) { return isBinary(t, "@") && isVector(t) && isMatrix(second(t)); }
 inline bool isSumOrDifference(const Term &t) { return isBinary(t, "+") || isBinary(t, "-"); }
 
-/// Operands that are not terms of their own: sizes, indices, words, and the state that a dgps(…) updates.
+inline bool isComparison(const Term &t) {
+  return t->is(reduce::Expr::Kind::Binary) && (t->text[0] == '<' || t->text[0] == '>' || t->text[1] == '=');
+}
+
+/// Operands that are not terms of their own: sizes, indices, words, the state that a dgps(…) updates, and what would be
+/// another number for the least rounding, as before a comparison.
 bool isFixed(const Term &parent, unsigned operand);
 /// Replaces every `old` that is a term of its own.
 Term replaceTerm(const Term &inside, const Term &old, const Term &by);

@@ -34,12 +34,17 @@ static void redraw(data::NamedArrays &arrays, Random &random) {
       value = random.uniform(-1, 1);
 }
 
-/// The data with each number changed by so much of itself.
-static data::Data nudge(data::Data data, double size) {
+/// The data with each number that is no integer changed by so much of itself.
+static data::Data nudge(dgps::RecurrenceOp recurrence, data::Data data, double size) {
+  llvm::StringSet<> integers;
+  for (dgps::InputOp input : recurrence.getBody().front().getOps<dgps::InputOp>())
+    if (input.isInteger())
+      integers.insert(input.getName());
   unsigned number = 0;
   for (data::NamedArrays *arrays : {&data.inputs, &data.params, &data.initial})
     for (auto &[name, array] : *arrays)
-      for (double &value : array.values)
+      for (double &value :
+           integers.contains(name) ? llvm::MutableArrayRef<double>() : llvm::MutableArrayRef(array.values))
         value *= 1 + (++number % 3 == 0 ? -size : size);
   return data;
 }
@@ -141,7 +146,8 @@ static Mistake findMistake(llvm::StringRef text, int64_t chunk, const data::Data
   auto judgeOf = [&](const data::Data &at) {
     return interpreter::GradientJudge::create(compiled->recurrence, at, cotangents, direction);
   };
-  llvm::Expected<interpreter::GradientJudge> judge = judgeOf(data), nudged = judgeOf(nudge(data, step));
+  llvm::Expected<interpreter::GradientJudge> judge = judgeOf(data),
+                                             nudged = judgeOf(nudge(compiled->recurrence, data, step));
   if (!judge || !nudged)
     return {Mistake::Crashed, llvm::toString(llvm::joinErrors(judge.takeError(), nudged.takeError()))};
 

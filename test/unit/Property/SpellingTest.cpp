@@ -133,7 +133,8 @@ TEST_P(Spellings, OfExamplesHaveOnePlan) {
 TEST_P(Spellings, OfRandomRecurrencesHaveOnePlan) {
   Seeds seeds = pickSeeds(113000, 40);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed)
-    expectOnePlan(drawRecurrence(seed), seed);
+    if (DrawnRecurrence drawn = drawRecurrence(seed); !drawn.choosesReads)
+      expectOnePlan(drawn, seed);
   EXPECT_GE(compared, seeds.count / 2);
 }
 
