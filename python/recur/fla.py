@@ -174,10 +174,10 @@ def _call(
 
 
 def run_on_rows(
-    name: str, given: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, options: Mapping[str, bool]
+    name: str, given: Mapping[str, Any], pools: Mapping[str, Any], rows: Rows, offsets: Any, options: Mapping[str, bool]
 ) -> tuple[Any, Mapping[str, Any]]:
-    """The call of that text on pools, of sequences of as many tokens each."""
-    return _run(name, given, pools, rows, None, options=options)
+    """The call of that text on pools."""
+    return _run(name, given, pools, rows, offsets, options=options)
 
 
 _CHUNK = 64  # tokens between the states on the way, as that library has them

@@ -239,13 +239,15 @@ def selective_state_update(
     num_accepted_tokens: Any = None,
     cu_seqlens: Any = None,
 ) -> Any:
-    """One token of each sequence of Mamba or Mamba-2, with the arguments of its package and of vLLM: ``state`` is the pool ``[N, H, P, S]``,
+    """Tokens of Mamba or Mamba-2, one of each sequence, with the arguments of its package and of vLLM: ``state`` is the pool ``[N, H, P, S]``,
     ``x``, ``dt`` and ``z`` are ``[B, H, P]``, ``A`` is ``[H, P, S]``, ``B`` and ``C`` are ``[B, G, S]``, ``D`` and ``dt_bias`` are ``[H, P]``; without heads all of it
     lacks the side ``H``. Where ``A``, ``dt`` and ``dt_bias`` are expanded from one number of each head it is Mamba-2, whose kernel is the
-    faster one. A state goes to the row ``dst_state_batch_indices``, where that is given. Gives the output."""
+    faster one. A state goes to the row ``dst_state_batch_indices``, where that is given. With ``cu_seqlens`` sequences have any number of tokens,
+    which lie one behind another in place of ``B``. With ``num_accepted_tokens`` both kinds of rows are ``[N, tokens]``: a sequence begins with
+    the row of the last token that was accepted, and the state after each token goes to its own. Gives the output."""
     call = "selective_state_update"
-    if num_accepted_tokens is not None or cu_seqlens is not None:
-        raise ArgumentError(f"{call}: it is one token of each sequence; num_accepted_tokens and cu_seqlens are not taken")
+    if num_accepted_tokens is not None and getattr(state_batch_indices, "ndim", 1) != 2:
+        raise ArgumentError(f"{call}: num_accepted_tokens counts along state_batch_indices, which is [sequences, tokens] then")
     if pad_slot_id >= 0:
         raise ArgumentError(f"{call}: a negative index has no row, and pad_slot_id is {pad_slot_id}")
     if state_batch_indices is None and dst_state_batch_indices is not None:
@@ -256,22 +258,31 @@ def selective_state_update(
         return array if array is None or has_heads else array[(slice(None),) * side + (None,)]
 
     def of_token(array: Any) -> Any:
-        return None if array is None else array[:, None]
+        return None if array is None else array[:, None] if cu_seqlens is None else array[None]
+
+    def find_first(rows: Any) -> Any:
+        return rows if getattr(rows, "ndim", 1) == 1 else rows[:, 0]
 
     pool = with_heads(state, 1)
     x, dt, z, B, C = (with_heads(array, 1) for array in (x, dt, z, B, C))
     A, D, dt_bias = (with_heads(array, 0) for array in (A, D, dt_bias))
-    rows = fla.Rows(state_batch_indices, dst_state_batch_indices, None if out is None else of_token(with_heads(out, 1)))
+    written = None if out is None else of_token(with_heads(out, 1))
+    if num_accepted_tokens is None:
+        rows = fla.Rows(find_first(state_batch_indices), find_first(dst_state_batch_indices), written)
+    else:
+        tokens = state_batch_indices if dst_state_batch_indices is None else dst_state_batch_indices
+        rows = fla.Rows(state_batch_indices, out=written, tokens=tokens, accepted=num_accepted_tokens)
     given = {"B": of_token(B), "C": of_token(C), "x": of_token(x), "dt": of_token(dt), "z": of_token(z), "A": A, "dt_bias": dt_bias, "D": D}
     options = {"softplus": dt_softplus}
     if _is_one(A, 2) and _is_one(dt, 1) and _is_one(dt_bias, 1):
         given |= {"dt": of_token(dt[..., 0]), "A": A[:, 0, 0], "dt_bias": None if dt_bias is None else dt_bias[:, 0]}
         if D is not None and _is_one(D, 1):
             given["D"] = D[:, 0]
-        y, _ = fla.run_on_rows("mamba_scan", given, {"S": pool}, rows, {**options, "channels": given["D"] is not None and given["D"].ndim == 2})
+        options["channels"] = given["D"] is not None and given["D"].ndim == 2
+        y, _ = fla.run_on_rows("mamba_scan", given, {"S": pool}, rows, cu_seqlens, options)
     else:
-        y, _ = fla.run_on_rows("selective_state", given, {"S": pool}, rows, options)
-    y = y[:, 0]
+        y, _ = fla.run_on_rows("selective_state", given, {"S": pool}, rows, cu_seqlens, options)
+    y = y[:, 0] if cu_seqlens is None else y[0]
     return y if has_heads else y[:, 0]
 
 

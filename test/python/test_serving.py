@@ -202,6 +202,51 @@ def test_the_update_of_mamba(tied):
         assert error_of(own[ROW if finals is None else finals], last) < 2e-5
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_tokens_of_mamba_that_are_tried(tied):
+    """Of packed sequences, each of which begins behind the tokens that it accepted, against calls of one token each."""
+    P, S, offsets, counts = 6, 8, numpy.array([0, 2, 3, 6]), numpy.array([2, 1, 3], numpy.int32)
+    total = int(offsets[-1])
+    x, z, B, C = normal(total, H, P), normal(total, H, P), normal(total, 2, S), normal(total, 2, S)
+
+    def spread(array, *sides):
+        return numpy.broadcast_to(array[(...,) + (None,) * len(sides)], (*array.shape, *sides))
+
+    dt, A, D, dt_bias = normal(total, H, P), -share(H, P, S), normal(H, P), normal(H, P)
+    if tied:
+        dt, A, dt_bias = spread(dt[..., 0], P), spread(A[:, 0, 0], P, S), spread(dt_bias[:, 0], P)
+    pool = normal(ROWS, H, P, S)
+    before, states = pool.copy(), pool[TRIED[range(N), counts - 1]]
+    got = serving.selective_state_update(
+        pool, x, dt, A, B, C, D, z, dt_bias, dt_softplus=True, state_batch_indices=TRIED, num_accepted_tokens=counts, cu_seqlens=offsets
+    )
+    for sequence, (first, end) in enumerate(zip(offsets[:-1], offsets[1:])):
+        state = states[sequence : sequence + 1]
+        for token in range(first, end):
+            own = slice(token, token + 1)
+            y, state = loop_over_channels(state, x[own], dt[own], A, B[own], C[own], D, z[own], dt_bias)
+            assert error_of(got[own], y) < 2e-5
+            before[TRIED[sequence, token - first]] = state[0]
+    assert error_of(pool, before) < 2e-5
+    with pytest.raises(recur.ArgumentError, match="num_accepted_tokens counts along state_batch_indices, which is .sequences, tokens. then"):
+        serving.selective_state_update(pool, x, dt, A, B, C, state_batch_indices=ROW, num_accepted_tokens=counts)
+
+
+def test_prompts_of_mamba():
+    """One row each, and the state after the last token."""
+    P, S, offsets = 6, 8, numpy.array([0, 2, 3, 6])
+    x, dt, B, C, A, D = normal(6, H, P), normal(6, H, P), normal(6, 2, S), normal(6, 2, S), -share(H, P, S), normal(H, P)
+    pool = normal(ROWS, H, P, S)
+    own = pool.copy()
+    got = serving.selective_state_update(pool, x, dt, A, B, C, D, state_batch_indices=ROW, cu_seqlens=offsets)
+    for row, first, end in zip(ROW, offsets[:-1], offsets[1:]):
+        for token in range(first, end):
+            one = slice(token, token + 1)
+            y = serving.selective_state_update(own, x[one], dt[one], A, B[one], C[one], D, state_batch_indices=ROW[ROW == row])
+            assert error_of(got[one], y) < 1e-5
+    assert error_of(pool, own) < 1e-5
+
+
 def test_the_update_of_mamba_without_heads():
     P, S = 6, 8
     x, dt, B, C, A, D = normal(N, P), normal(N, P), normal(N, S), normal(N, S), -share(P, S), normal(P)
