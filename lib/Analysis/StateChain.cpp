@@ -506,14 +506,15 @@ bool ChainFinder::fitsRegisters() const {
          chain.keys / 2 + rounded + largest + forAddresses <= chain.registers();
 }
 
-/// Two warps store a state where that leaves registers enough, for it is more than some values.
+/// Two warps store a state where that leaves registers enough, for it is more than some values. ptxas makes products
+/// wait for each other where it runs out of them.
 bool ChainFinder::chooseThreads() {
   if (!chain.interactions.empty()) { // all roles are three warpgroups
     chain.storeThreads = 32;
     return !chain.kept && fitsRegisters();
   }
   chain.storeThreads = chain.keepsRounded() ? 64 : 32;
-  if (fitsRegisters())
+  if (fitsRegisters() && chain.countLiveRegisters() <= chain.registers())
     return true;
   chain.storeThreads = 32;
   return fitsRegisters();
@@ -566,9 +567,12 @@ std::optional<StateChain> ChainFinder::find() {
   auto isFinished = [](const StateChain::Interaction &interaction) { return interaction.result.has_value(); };
   bool isWhole = chain.final && chain.loop && advances && last && last->number == advances &&
                  llvm::all_of(chain.interactions, isFinished);
-  if (!isWhole || !chooseThreads() || !place())
+  if (!isWhole)
     return std::nullopt;
   orderSteps(chain);
+  if (!chooseThreads() || !place())
+    return std::nullopt;
+  chain.readsAhead = chain.hasRoomToReadAhead();
   return chain;
 }
 

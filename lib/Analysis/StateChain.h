@@ -100,6 +100,12 @@ struct StateChain {
   bool dealsRegisters() const { return !interactions.empty() && gpu->hasWarpgroupProducts; }
   /// Of a thread that has the state.
   int64_t registers() const;
+  /// Of a thread that has the state, at least so many are in use at once where steps are done in their order: for the
+  /// state and for values, and not for addresses and what passes over sums read.
+  int64_t countLiveRegisters() const;
+  /// Whether they have room for the state, for what is rounded of it while rows read it, for the sums of these
+  /// products, and for all that passes over these sums take besides.
+  bool hasRoomToReadAhead() const;
   int64_t interactionThreads() const { return interactions.empty() ? 0 : 128; }
 
   const GPUProfile *gpu = nullptr;

@@ -19,17 +19,6 @@ bool Step::isPrecise() const {
   return kind == StepKind::Apply && llvm::cast<recur::tile::ProductOp>(op).getLeftExchanged();
 }
 
-/// The most that a thread can have where a CTA has so many, if roles do not give some to it: each of the four
-/// schedulers of a multiprocessor has a quarter of the registers, for a quarter of the warps.
-int64_t StateChain::registers() const {
-  constexpr int64_t warpThreads = 32, schedulers = 4, unit = 8;
-  const int64_t registersOfScheduler = gpu->registers / schedulers, most = gpu->registersPerThread;
-  if (dealsRegisters())
-    return stateRegisters;
-  int64_t warps = llvm::divideCeil(threads(), warpThreads * schedulers);
-  return std::min(most, registersOfScheduler / (warps * warpThreads) / unit * unit);
-}
-
 bool Step::takes(unsigned value) const {
   return llvm::any_of(operands, [&](const StateChain::Operand &operand) {
     return operand.kind == StateChain::Operand::Value && operand.number == value;
@@ -145,29 +134,4 @@ void Orderer::run() {
   }
 }
 
-/// Whether registers have room for the state, for what is rounded of it while rows read it, for the sums of these
-/// products, and for all that passes over these sums take besides.
-static bool hasRoomToReadAhead(const StateChain &chain) {
-  constexpr int64_t forAddresses = 16;
-  llvm::SmallDenseSet<unsigned> ahead; // loads
-  int64_t sums = 0, fetched = 0, most = 0;
-  for (const Action &action : chain.order) {
-    const Step &product = chain.steps[action.step];
-    if (action.kind == Action::Do || !product.value)
-      continue;
-    sums += (action.kind == Action::Begin ? 1 : -1) * chain.values[*product.value].rows / 2;
-    for (const Step &step : chain.steps)
-      if (step.kind == StepKind::Map && step.takes(*product.value))
-        for (const StateChain::Operand &operand : step.operands)
-          if (operand.kind == StateChain::Operand::Load && ahead.insert(operand.number).second)
-            fetched += chain.values[*step.value].rows / 4;
-    if (product.kind == StepKind::Read)
-      most = std::max(most, sums + fetched);
-  }
-  return chain.keys / 2 + chain.keys / 4 + most + forAddresses <= chain.registers();
-}
-
-void recur::analysis::orderSteps(StateChain &chain) {
-  Orderer(chain).run();
-  chain.readsAhead = hasRoomToReadAhead(chain);
-}
+void recur::analysis::orderSteps(StateChain &chain) { Orderer(chain).run(); }

@@ -52,6 +52,7 @@ public:
     bool isInTurn = false;      // it has no registers for the next chunk's numbers
     std::string whyNoSummaries; // of segments, where the assembler finds those kernels at fault
     bool isOnly = false;        // of a gradient or a summary, which has no other kernel: a slow one is kept
+    bool isLeftOut = false;     // of plan `step`, for its faults
     bool isSlow = false;        // the assembler finds it at fault in its last plan
     StringSet<> spilling = {};  // launches that keep a few numbers in memory
   };
@@ -68,8 +69,10 @@ private:
   Expected<bool> relieve(Made &kernel, ArrayRef<Fault> faults);
   /// PTX, or an error where the kernels do not link.
   Expected<std::string> emitAll();
-  /// Takes another plan for a kernel at fault. False: there is none, and the faults stay.
+  /// Takes other plans for kernels at fault. False: there are none, and the faults stay.
   Expected<bool> avoid(ArrayRef<Fault> faults);
+  /// The same of one kernel, if it has some of the faults.
+  Expected<bool> avoid(Made &kernel, ArrayRef<Fault> faults);
   /// Keeps launches as they are that spill no more than the GPU's profile allows. Whether there were such.
   bool allowSpills(Made &kernel, ArrayRef<Fault> faults);
   int64_t countAllowedSpills(const Made &kernel, StringRef symbol) const;
@@ -579,68 +582,84 @@ bool CUDAKernelMaker::allowSpills(Made &kernel, ArrayRef<Fault> faults) {
   return any;
 }
 
+/// All kernels at fault in one go: what takes time is to assemble them again.
 Expected<bool> CUDAKernelMaker::avoid(ArrayRef<Fault> faults) {
+  // A fault of no kernel in particular may be any one's: it is seen which by taking one after another.
+  bool oneByOne = any_of(faults, [](const Fault &fault) { return fault.kernel.empty(); }), any = false;
   for (Made &kernel : made) {
-    Expected<bool> isRelieved = relieve(kernel, faults);
-    if (!isRelieved || *isRelieved)
-      return isRelieved;
-    std::vector<Fault> own;
-    for (const Fault &fault : faults)
-      if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
-            return launch.symbol == fault.kernel;
-          }))
-        own.push_back(fault);
-    bool isInPhases = kernel.plan.isInPhases(), isSpare = kernel.isStep && made.size() > 1;
-    if (allowSpills(kernel, own))
-      return true;
-    bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
-    bool staysSlow = kernel.isOnly || (pipeline.target.gpu->spilledBytes && !isSpare);
-    if (own.empty() || kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
-      continue;
-    std::string why = toString(refuseFaults(own));
-    if (!isInPhases && !couldWait && staysSlow) {
-      listings.notes.push_back("'" + kernel.symbol + "' has more numbers than registers: " + why);
-      kernel.isSlow = true;
-      return true;
-    }
-    if (isOfSummaries(kernel.plan, own)) {
-      if (pipeline.plan == Plan::Segment)
-        listings.notes.push_back("'" + kernel.symbol + "' does not summarise segments: " + why);
-      kernel.whyNoSummaries = std::move(why);
-      if (Error error = compile(kernel, kernel.plan.form))
-        return std::move(error);
-      return true;
-    }
-    if (isSpare) {
-      listings.notes.push_back("'" + kernel.symbol + "' is left out: " + why);
-      made.erase(made.begin() + (&kernel - made.data()));
-      return true;
-    }
-    if (couldWait) {
-      listings.notes.push_back("'" + kernel.symbol + "' asks for a chunk only when it comes to it: " + why);
-      kernel.isInTurn = true;
-      std::string whyPlain = kernel.plan.whyPlain;
-      if (Error error = compile(kernel, CUDAForm::Plain))
-        return std::move(error);
-      kernel.plan.whyPlain = std::move(whyPlain);
-      return true;
-    }
-    CUDAForm form = kernel.plan.form;
-    listings.notes.push_back("'" + kernel.symbol +
-                             (form == CUDAForm::AllInChain       ? "' makes its interactions in a phase of their own: "
-                              : form == CUDAForm::PreciseInChain ? "' rounds inverses to the type of the data: "
-                              : form == CUDAForm::OutputsInChain
-                                  ? "' makes its outputs in a phase of their own: "
-                                  : "' has the plain plan, and not the one in phases: ") +
-                             why);
-    kernel.whyNoSummaries.clear(); // those of another form
-    if (Error error = compile(kernel, getNext(kernel.plan.form)))
-      return std::move(error);
-    if (kernel.plan.form == CUDAForm::Plain)
-      kernel.plan.whyPlain = std::move(why);
+    Expected<bool> isBetter = avoid(kernel, faults);
+    if (!isBetter)
+      return isBetter;
+    any |= *isBetter;
+    if (any && oneByOne)
+      break;
+  }
+  erase_if(made, [](const Made &kernel) { return kernel.isLeftOut; });
+  return any;
+}
+
+Expected<bool> CUDAKernelMaker::avoid(Made &kernel, ArrayRef<Fault> faults) {
+  Expected<bool> isRelieved = relieve(kernel, faults);
+  if (!isRelieved || *isRelieved)
+    return isRelieved;
+  std::vector<Fault> own;
+  for (const Fault &fault : faults)
+    if (fault.kernel.empty() || any_of(kernel.plan.launches, [&](const codegen::InterfaceLaunch &launch) {
+          return launch.symbol == fault.kernel;
+        }))
+      own.push_back(fault);
+  if (own.empty())
+    return false;
+  if (allowSpills(kernel, own))
+    return true;
+  bool isInPhases = kernel.plan.isInPhases();
+  bool isSpare =
+      kernel.isStep && any_of(made, [&](const Made &other) { return &other != &kernel && !other.isLeftOut; });
+  bool couldWait = !isInPhases && !isSpare && !kernel.isInTurn;
+  bool staysSlow = kernel.isOnly || (pipeline.target.gpu->spilledBytes && !isSpare);
+  if (kernel.isSlow || (!isInPhases && !isSpare && !couldWait && !staysSlow))
+    return false;
+  std::string why = toString(refuseFaults(own));
+  if (!isInPhases && !couldWait && staysSlow) {
+    listings.notes.push_back("'" + kernel.symbol + "' has more numbers than registers: " + why);
+    kernel.isSlow = true;
     return true;
   }
-  return false;
+  if (isOfSummaries(kernel.plan, own)) {
+    if (pipeline.plan == Plan::Segment)
+      listings.notes.push_back("'" + kernel.symbol + "' does not summarise segments: " + why);
+    kernel.whyNoSummaries = std::move(why);
+    if (Error error = compile(kernel, kernel.plan.form))
+      return std::move(error);
+    return true;
+  }
+  if (isSpare) {
+    listings.notes.push_back("'" + kernel.symbol + "' is left out: " + why);
+    kernel.isLeftOut = true;
+    return true;
+  }
+  if (couldWait) {
+    listings.notes.push_back("'" + kernel.symbol + "' asks for a chunk only when it comes to it: " + why);
+    kernel.isInTurn = true;
+    std::string whyPlain = kernel.plan.whyPlain;
+    if (Error error = compile(kernel, CUDAForm::Plain))
+      return std::move(error);
+    kernel.plan.whyPlain = std::move(whyPlain);
+    return true;
+  }
+  CUDAForm form = kernel.plan.form;
+  listings.notes.push_back("'" + kernel.symbol +
+                           (form == CUDAForm::AllInChain       ? "' makes its interactions in a phase of their own: "
+                            : form == CUDAForm::PreciseInChain ? "' rounds inverses to the type of the data: "
+                            : form == CUDAForm::OutputsInChain ? "' makes its outputs in a phase of their own: "
+                                                               : "' has the plain plan, and not the one in phases: ") +
+                           why);
+  kernel.whyNoSummaries.clear(); // those of another form
+  if (Error error = compile(kernel, getNext(kernel.plan.form)))
+    return std::move(error);
+  if (kernel.plan.form == CUDAForm::Plain)
+    kernel.plan.whyPlain = std::move(why);
+  return true;
 }
 
 /// How many bytes of a thread a launch may keep in memory and its plan all the same. Every other plan of such a GPU
@@ -667,10 +686,14 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
   if (Error error = checkImageVariable())
     return std::move(error);
   Expected<std::string> assembler = findAssembler();
+  std::optional<Cubin> assembled; // of listings.ptx
   while (true) {
     Expected<std::string> ptx = emitAll();
     if (!ptx)
       return ptx.takeError();
+    // A kernel that is kept with its faults has the same code as before.
+    if (*ptx != listings.ptx)
+      assembled.reset();
     listings.ptx = *ptx;
     if (!assembler) {
       if (listings.wantsCubin)
@@ -680,26 +703,30 @@ Expected<std::string> CUDAKernelMaker::makeImage() {
           "' are PTX, which the GPU's driver compiles when they are loaded: " + toString(assembler.takeError()));
       return *ptx;
     }
-    Expected<Cubin> cubin = assemble(*ptx, pipeline.target.cpu);
-    if (!cubin)
-      return cubin.takeError();
-    int64_t spilled = 0;
-    erase_if(cubin->faults, [&](const Fault &fault) {
-      bool isKept = this->isKept(fault);
-      spilled = isKept ? std::max(spilled, fault.spilledBytes) : spilled;
-      return isKept;
-    });
-    if (cubin->faults.empty()) {
-      listings.cubin = cubin->bytes;
-      listings.registers = cubin->registers;
-      listings.spilledBytes = spilled;
-      return std::move(keepsPTX(*pipeline.target.gpu) ? *ptx : cubin->bytes);
+    if (!assembled) {
+      Expected<Cubin> cubin = assemble(*ptx, pipeline.target.cpu);
+      if (!cubin)
+        return cubin.takeError();
+      assembled = std::move(*cubin);
     }
-    Expected<bool> isBetter = avoid(cubin->faults);
+    int64_t spilled = 0;
+    std::vector<Fault> faults;
+    for (const Fault &fault : assembled->faults)
+      if (isKept(fault))
+        spilled = std::max(spilled, fault.spilledBytes);
+      else
+        faults.push_back(fault);
+    if (faults.empty()) {
+      listings.cubin = assembled->bytes;
+      listings.registers = assembled->registers;
+      listings.spilledBytes = spilled;
+      return std::move(keepsPTX(*pipeline.target.gpu) ? *ptx : assembled->bytes);
+    }
+    Expected<bool> isBetter = avoid(faults);
     if (!isBetter)
       return isBetter.takeError();
     if (!*isBetter) // no plan is left, so it is for the author to change something
-      return makeError(toString(refuseFaults(cubin->faults)) +
+      return makeError(toString(refuseFaults(faults)) +
                        "; smaller dims, and shorter windows of conv and delay, take fewer registers");
   }
 }

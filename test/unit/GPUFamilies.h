@@ -1,4 +1,5 @@
-// The targets that are not Hopper's own, whose kernels other tests have.
+// Examples that take turns, for what takes too long with all of them; and the targets that are not Hopper's own, whose
+// kernels other tests have.
 #pragma once
 #include "Examples.h"
 #include "Target/GPUProfile.h"

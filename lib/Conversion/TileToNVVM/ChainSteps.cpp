@@ -42,6 +42,7 @@ private:
   void map(const Step &step);
   void store(const Step &step);
   void keepState();
+  bool changesStateBesideProducts() const;
 
   SmallVector<Value> pack(ValueRange numbers, Type element = {});
   Known &known(const Operand &operand);
@@ -397,7 +398,23 @@ void StepsCode::keepState() {
   });
 }
 
+/// Whether the state's numbers are first changed while a product runs that this chunk has begun.
+bool StepsCode::changesStateBesideProducts() const {
+  bool isRunning = false;
+  for (const Action &action : chain.order) {
+    if (action.kind == Action::Begin && chain.steps[action.step].kind == StepKind::Advance)
+      return isRunning;
+    if (action.kind != Action::Do)
+      isRunning = action.kind == Action::Begin || action.running > 0;
+  }
+  return false;
+}
+
 SmallVector<Value> StepsCode::emit() {
+  // The chunk before has waited for its products, but ptxas does not see that past the beginning of a loop that it
+  // takes for divergent, and would wait where the state is changed, for this chunk's products as well.
+  if (changesStateBesideProducts())
+    state = code.settle(state, 0);
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   if (isRead)
     rounded = pack(state);

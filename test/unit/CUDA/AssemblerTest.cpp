@@ -32,6 +32,19 @@ TEST(Faults, AreOfTheKernelThatTheReportNames) {
                                     "ptxas info    : (C7510) Potential Performance Loss in function 'kda_chain'", 0)));
 }
 
+/// Of a chain, whatever is the reason.
+TEST(Faults, ProductsThatWaitForEachOtherAreSome) {
+  for (std::string text :
+       {"(C7512) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register "
+        "resources for the function 'kda_chain'",
+        "(C7518) Potential Performance Loss: wgmma.mma_async instructions are serialized due to program dependence on "
+        "compiler-inserted WG.DP in divergent path in the function 'kda_chain'",
+        "(C7517) warpgroup.wait is injected in around line 29 by compiler to allow use of registers defined by GMMA in "
+        "function 'kda_chain'"})
+    EXPECT_THAT(findFaults("ptxas info    : " + text + "\n"),
+                ElementsAre(FieldsAre("kda_chain", "ptxas info    : " + text, 0)));
+}
+
 TEST(Faults, ProductsOneAfterAnotherAreSome) {
   EXPECT_THAT(
       findFaults("ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
