@@ -489,7 +489,6 @@ bool ChainFinder::take(StoreOp op) {
 /// Of a thread that has a state, the state rounded where rows read it, and the values that are there at the same time.
 /// The rest of what a thread of so many can have is for addresses.
 bool ChainFinder::fitsRegisters() const {
-  constexpr int64_t forAddresses = 16;
   int64_t largest = 0;
   for (const Step &step : chain.steps)
     if (step.isProduct()) {
@@ -503,7 +502,7 @@ bool ChainFinder::fitsRegisters() const {
   bool isRead = llvm::any_of(chain.steps, [](const Step &step) { return step.kind == StepKind::Read; });
   int64_t rounded = isRead ? chain.keys / 4 : 0;
   return chain.keys % 16 == 0 && chain.keys <= StateChain::mostKeys &&
-         chain.keys / 2 + rounded + largest + forAddresses <= chain.registers();
+         chain.keys / 2 + rounded + largest + StateChain::forAddresses <= chain.registers();
 }
 
 /// Two warps store a state where that leaves registers enough, for it is more than some values. ptxas makes products
@@ -514,7 +513,7 @@ bool ChainFinder::chooseThreads() {
     return !chain.kept && fitsRegisters();
   }
   chain.storeThreads = chain.keepsRounded() ? 64 : 32;
-  if (fitsRegisters() && chain.countLiveRegisters() <= chain.registers())
+  if (fitsRegisters() && chain.countLiveRegisters() + StateChain::forAddresses <= chain.registers())
     return true;
   chain.storeThreads = 32;
   return fitsRegisters();

@@ -92,6 +92,8 @@ struct StateChain {
   /// Registers of a thread where a second warpgroup makes interactions. They are dealt out evenly at first, and the
   /// warps of the other roles, a third warpgroup, give some to the one that has the state.
   static constexpr int64_t stateRegisters = 232, loadRegisters = 104;
+  /// Registers of a thread that are not for numbers.
+  static constexpr int64_t forAddresses = 16;
   /// Whether the state at a chunk's beginning is rounded, and goes through shared memory; else threads store what they
   /// have of it.
   bool keepsRounded() const { return kept && tile::StoreOp(kept).getArray().getType().getElementType().isBF16(); }

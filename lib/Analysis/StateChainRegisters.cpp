@@ -19,7 +19,6 @@ int64_t StateChain::registers() const {
 }
 
 bool StateChain::hasRoomToReadAhead() const {
-  constexpr int64_t forAddresses = 16;
   llvm::SmallDenseSet<unsigned> ahead; // loads
   int64_t sums = 0, fetched = 0, most = 0;
   for (const Action &action : order) {

@@ -23,6 +23,8 @@ private:
   using Numbers = llvm::DenseMap<Value, Value>; // of the thread, by tile
   void emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value isThere);
   void emitLoop(Numbers &numbers);
+  void loadForAll(Block &body, Numbers &numbers);
+  void loadInitial(LoadOp op, Numbers &numbers);
   SmallVector<Value> loadChunks(Value first);
   Value load(LoadOp op, const IRMapping &scalars);
   void store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
@@ -181,15 +183,32 @@ void CarryCode::emitLoop(Numbers &numbers) {
     numbers[tile] = number;
 }
 
+/// What all threads begin with, such as a state of one number, which one thread stores in the end, perhaps where it
+/// was: all have read it before one goes on.
+void CarryCode::loadForAll(Block &body, Numbers &numbers) {
+  auto isOne = [](auto op) { return llvm::product_of(tileOf(op.getTile()).getShape()) == 1; };
+  for (LoadOp op : body.getOps<LoadOp>())
+    if (isOne(op))
+      loadInitial(op, numbers);
+  if (!numbers.empty() && carry.channels > warpThreads && llvm::any_of(body.getOps<StoreOp>(), isOne))
+    t.barrier();
+}
+
+void CarryCode::loadInitial(LoadOp op, Numbers &numbers) {
+  Value isThere = isPresent(t, arrays.find(op.getArray())->second);
+  numbers[getWholeTile(op.getTile())] = t.choose(isThere, [&] { return load(op, values); }, t.number(0));
+}
+
 void CarryCode::emit(Block &body) {
+  Numbers numbers;
+  loadForAll(body, numbers);
   t.when(t.below(t.thread, t.constant(carry.channels)), [&] {
-    Numbers numbers;
     for (Operation &op : body) {
       if (isa<scf::ForOp>(op)) {
         emitLoop(numbers);
       } else if (auto given = dyn_cast<LoadOp>(op)) {
-        Value isThere = isPresent(t, arrays.find(given.getArray())->second);
-        numbers[getWholeTile(given.getTile())] = t.choose(isThere, [&] { return load(given, values); }, t.number(0));
+        if (!numbers.contains(getWholeTile(given.getTile())))
+          loadInitial(given, numbers);
       } else {
         emit(op, values, numbers, {});
       }

@@ -26,6 +26,26 @@ chunk.program @carry {} chunk 16 {
   chunk.give "S" whole %S : tensor<128xf32>
 }
 
+// A state of one number is read by all threads and stored by one, perhaps where it was: all have read it before.
+// CHECK-LABEL: llvm.func @counted
+// CHECK: llvm.load
+// CHECK: nvvm.barrier0
+// CHECK: arith.cmpi slt, %{{.*}}, %[[CHANNELS]] : i32
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+chunk.program @counted {} chunk 16 {
+  %S = chunk.state "S" : tensor<128xf32>
+  %n = chunk.state "n" : tensor<f32>
+  %b = chunk.take "b" : tensor<1x128xf32>
+  %a = chunk.take "a" : tensor<1xf32>
+  %all, %last = chunk.scan %S, %b : tensor<128xf32>, tensor<1x128xf32>
+  %some, %count = chunk.scan %n, %a : tensor<f32>, tensor<1xf32>
+  chunk.next %S, %last : tensor<128xf32>
+  chunk.next %n, %count : tensor<f32>
+  chunk.give "S" whole %S : tensor<128xf32>
+  chunk.give "n" whole %n : tensor<f32>
+}
+
 // Where tokens follow one another in a chunk, or there are more channels than a CTA has threads with registers for
 // them, it is the plan of a team.
 // CHECK-LABEL: llvm.func @tokens
