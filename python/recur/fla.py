@@ -31,6 +31,7 @@ __all__ = [
     "chunk_gated_delta_rule",
     "chunk_gdn2",
     "chunk_gla",
+    "chunk_gsa",
     "chunk_kda",
     "chunk_lightnet",
     "chunk_linear_attn",
@@ -45,6 +46,7 @@ __all__ = [
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn2",
     "fused_recurrent_gla",
+    "fused_recurrent_gsa",
     "fused_recurrent_kda",
     "fused_recurrent_lightnet",
     "fused_recurrent_momentum_delta_rule",
@@ -541,6 +543,41 @@ def chunk_lightnet(
 
 
 fused_recurrent_lightnet = chunk_lightnet
+
+
+def chunk_gsa(
+    q: Any,
+    k: Any,
+    v: Any,
+    s: Any,
+    g: Any = None,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    checkpoint_level: int = 2,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+) -> tuple[Any, tuple[Any, Any]]:
+    """Gated slot attention, the operator of Raven too: ``s`` says what a token writes to each slot, and ``g`` is a decay for each, in log
+    space. Without ``g`` it is ABC, whose writes are weights of a softmax over all tokens so far. The states are a pair, ``[N, H, K, M]``
+    and ``[N, H, M, V]``. Keys and values may have fewer heads than queries. ``checkpoint_level`` is taken and has no meaning here."""
+    if g is None and initial_state is not None:
+        raise ArgumentError("chunk_gsa: without gates there is no state to go on from, for the weights of its tokens are not known; give g")
+    groups = q.shape[2] // k.shape[2]
+
+    def spread(state: Any) -> Any:
+        """A state of each query's head."""
+        if groups == 1:
+            return state
+        return state[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2) if hasattr(state, "expand") else state.repeat(groups, 1)
+
+    states = {} if initial_state is None else {"hk": spread(initial_state[0]), "hv": spread(initial_state[1])}
+    given = {"q": q, "k": k, "v": v, "s": s, "g": g}
+    o, last = _run("gsa", given, states, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
+    return o, (last["hk"][:, ::groups], last["hv"][:, ::groups]) if output_final_state else (None, None)
+
+
+fused_recurrent_gsa = chunk_gsa
 
 
 def chunk_gla(

@@ -295,6 +295,26 @@ recurrence lightnet {
   output o: [V] = scale * (q @ S)
 }
 """,
+    "gsa": """
+recurrence gsa {
+  dim K, V, M
+  const scale = 1 / sqrt(K)
+  input q: [K]
+  shared input k: [K], v: [V], s: [M]
+  shared input g: [M]                                   # with g
+  state z: [M] at start -1e30 * ones(M)                 # without g
+  state hk: [K, M], hv: [M, V]
+  let before = z                                        # without g
+  z = logaddexp(before, s)                              # without g
+  let decay = before - z                                # without g
+  let written = exp(s - z)                              # without g
+  let decay = g                                         # with g
+  let written = s                                       # with g
+  hk = hk @ diag(exp(decay)) + outer(k, written)
+  hv = diag(exp(decay)) @ hv + outer(written, v)
+  output o: [V] = softmax(scale * (q @ hk)) @ hv
+}
+""",
     "mesa_net": """
 recurrence mesa_net {
   dim K, V

@@ -292,6 +292,43 @@ def test_lightnet(data):
     assert rest[1][0] is None and error_of(rest[1][1], z) < 2e-5
 
 
+@pytest.mark.parametrize("is_gated", [True, False])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_gsa(data, groups, is_gated):
+    """With and without gates, and with fewer heads of keys than of queries."""
+    slots, heads = 5, H // groups
+    given = {"q": data["q"], "k": data["k"][:, :, :heads], "v": data["v"][:, :, :heads], "s": normal(B, T, heads, slots)}
+    starts = None
+    if is_gated:
+        given["g"] = -abs(normal(B, T, heads, slots))
+        starts = (normal(B, heads, K, slots), normal(B, heads, slots, V))
+    q, k, v, s = ((array if name == "q" else array.repeat(groups, 2)).astype(float) for name, array in list(given.items())[:4])
+    if is_gated:
+        decay, written = numpy.exp(given["g"].repeat(groups, 2).astype(float)), s
+    else:
+        total = numpy.logaddexp.accumulate(s, 1)
+        written, decay = numpy.exp(s - total), numpy.exp(numpy.concatenate([total[:, :1], total[:, :-1]], 1) - total)
+    hk, hv = (state.repeat(groups, 1).astype(float) for state in starts or (numpy.zeros((B, heads, K, slots)), numpy.zeros((B, heads, slots, V))))
+    o = numpy.zeros((B, T, H, V))
+    for t in range(T):
+        hk = hk * decay[:, t, :, None, :] + k[:, t, :, :, None] * written[:, t, :, None, :]
+        hv = hv * decay[:, t, :, :, None] + written[:, t, :, :, None] * v[:, t, :, None, :]
+        scores = numpy.exp(K**-0.5 * numpy.einsum("bhk,bhkm->bhm", q[:, t], hk))
+        o[:, t] = numpy.einsum("bhm,bhmv->bhv", scores / scores.sum(-1, keepdims=True), hv)
+    result, states = fla.chunk_gsa(**given, initial_state=starts, output_final_state=True)
+    agrees((result, *states), (o, hk[:, ::groups], hv[:, ::groups]))
+    assert fla.fused_recurrent_gsa(**given)[1] == (None, None)
+    torch = pytest.importorskip("torch")
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in given.items()}
+    again, _ = fla.chunk_gsa(**tensors, initial_state=starts and tuple(map(torch.from_numpy, starts)))
+    agrees((again.numpy(),), (o,))
+
+
+def test_gsa_goes_on_from_gated_states_alone(data):
+    with pytest.raises(recur.ArgumentError, match="give g"):
+        fla.chunk_gsa(data["q"], data["k"], data["v"], data["k"], initial_state=(H0, H0))
+
+
 def test_gla(data):
     del data["beta"]
     data["g"] = -abs(normal(B, T, H, K))
@@ -519,6 +556,7 @@ TRACED = {
     "gdn2": lambda d, _: fla.chunk_gdn2(d["q"], d["k"], d["v"], -d["k"].abs(), d["k"].abs(), d["v"].abs(), output_final_state=True),
     "precond_gated_delta_rule": lambda d, _: fla.chunk_precond_gated_delta_rule(d["q"], d["k"], d["v"], d["g"], d["g"], d["beta"], d["beta"]),
     "precond_kda": lambda d, _: fla.chunk_precond_kda(d["q"], d["k"], d["v"], -d["k"].abs(), d["g"], d["beta"], d["beta"]),
+    "gsa": lambda d, _: fla.chunk_gsa(d["q"], d["k"], d["v"], d["k"].abs(), -d["k"].abs(), output_final_state=True)[0],
     "momentum": lambda d, _: fla.chunk_momentum_delta_rule(d["q"], d["k"], d["v"], d["g"], d["g"]),
     "gated_delta_product": with_triples,
     "comba": lambda d, _: fla.chunk_comba(**d, p=0.5 * d["k"], output_final_state=True),
