@@ -32,19 +32,20 @@ def _mark(array: Any) -> Any:
 
 
 def _is_square(array: Any) -> bool:
-    shape = tuple(getattr(array, "shape", ()))
+    shape = getattr(array, "shape", ())
     return len(shape) >= 4 and shape[-1] == shape[-2] > 1 and 0 not in shape
 
 
 def _pair(recurrence: Recurrence, arrays: Any, transposed: bool) -> list[tuple[str, _Sides, Any]]:
     """States with two sides of different names, with the sides as these arrays have them."""
-    declared = {state.name: state.shape or () for state in recurrence.declaration.states}
-    if not isinstance(arrays, Mapping):
-        arrays = dict.fromkeys(declared, arrays) if len(declared) == 1 else {}
     found: list[tuple[str, _Sides, Any]] = []
+    if not recurrence.sides:
+        return found
+    if not isinstance(arrays, Mapping):
+        arrays = dict.fromkeys(recurrence.sides, arrays) if len(recurrence.declaration.states) == 1 else {}
     for name, array in arrays.items():
-        sides = declared.get(name, ())
-        if len(sides) == 2 and sides[0] != sides[1] and _is_square(array):
+        sides = recurrence.sides.get(name)
+        if sides and _is_square(array):
             found.append((name, sides[::-1] if transposed else sides, array))
     return found
 

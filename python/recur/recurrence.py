@@ -98,6 +98,8 @@ class Recurrence:
         self._given = [v.name for v in (*declaration.inputs, *declaration.params)]
         self._places = {name: place for place, name in enumerate(self._given)}
         self._states = [v.name for v in declaration.states]
+        #: Of states with two sides of different names these, by the states' names.
+        self.sides = {v.name: v.shape for v in declaration.states if v.shape and len(v.shape) == 2 and v.shape[0] != v.shape[1]}
         self._outputs = [v.name for v in declaration.outputs]
         layout = parts.Layout(self)
         self.layout = layout if layout else None  # None where all is real
@@ -473,7 +475,7 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
-        if any(one is not None for one in (pool, state_indices, final_indices, token_indices, accepted)):
+        if not (pool is state_indices is final_indices is token_indices is accepted is None):
             indices = Indices(state_indices, final_indices, token_indices, accepted)
             chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)

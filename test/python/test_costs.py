@@ -1,5 +1,5 @@
-"""What a call costs beside its kernel. The least of many rounds is taken, and of a compilation the processor's time: other programs run
-beside the tests."""
+"""What a call costs beside its kernel. Other programs run beside the tests, and machines differ: so a call is held against one of
+NumPy's, which takes .376 us where 20 us are allowed, by turns, the least of many rounds; of a compilation the processor's time counts."""
 
 import tempfile
 import time
@@ -9,15 +9,21 @@ import pytest
 from conftest import draw, run_python
 
 
+NUMPYS = 0.376  # microseconds of the machine that the limits are of
+
+
 def measure(function):
-    """Microseconds."""
-    best = float("inf")
+    """Microseconds of that machine."""
+    numbers = numpy.zeros(16, numpy.float32)
+    best = {function: float("inf"), lambda: numpy.add(numbers, numbers, out=numbers): float("inf")}
     for _ in range(300):
-        start = time.perf_counter()
-        for _ in range(20):
-            function()
-        best = min(best, (time.perf_counter() - start) / 20)
-    return best * 1e6
+        for one in best:
+            start = time.perf_counter()
+            for _ in range(20):
+                one()
+            best[one] = min(best[one], (time.perf_counter() - start) / 20)
+    own, numpys = best.values()
+    return own / numpys * NUMPYS
 
 
 def test_a_call_of_one_token_on_numpys_arrays(gdn):

@@ -1,6 +1,6 @@
-// Every specification of examples/ becomes a kernel that the assembler has nothing against, and a gradient. On a machine
-// without a GPU that is all; with RECUR_GPU_CASES=DIR the kernels are left there with data and what must come out, for
-// test/gpu/check.py on one that has a GPU.
+// Every specification of examples/ becomes a kernel that the assembler has nothing against, and a gradient. On a
+// machine without a GPU that is all; with RECUR_GPU_CASES=DIR the kernels are left there with data and what must come
+// out, for test/gpu/check.py on one that has a GPU.
 #include "Compile/Kernels.h"
 #include "../Codegen/Judging.h"
 #include "../GPUFamilies.h"
