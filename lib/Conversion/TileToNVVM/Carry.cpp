@@ -23,7 +23,7 @@ private:
   using Numbers = llvm::DenseMap<Value, Value>; // of the thread, by tile
   void emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value isThere);
   void emitLoop(Numbers &numbers);
-  void loadForAll(Block &body, Numbers &numbers);
+  void beginForAll(Block &body, Numbers &numbers);
   void loadInitial(LoadOp op, Numbers &numbers);
   SmallVector<Value> loadChunks(Value first);
   Value load(LoadOp op, const IRMapping &scalars);
@@ -183,13 +183,15 @@ void CarryCode::emitLoop(Numbers &numbers) {
     numbers[tile] = number;
 }
 
-/// What all threads begin with, such as a state of one number, which one thread stores in the end, perhaps where it
-/// was: all have read it before one goes on.
-void CarryCode::loadForAll(Block &body, Numbers &numbers) {
+/// What all threads begin with: places in arrays, and states of one number, which one thread stores in the end, perhaps
+/// where they were. All have read them before one goes on.
+void CarryCode::beginForAll(Block &body, Numbers &numbers) {
   auto isOne = [](auto op) { return llvm::product_of(tileOf(op.getTile()).getShape()) == 1; };
-  for (LoadOp op : body.getOps<LoadOp>())
-    if (isOne(op))
-      loadInitial(op, numbers);
+  for (Operation &op : body)
+    if (isa<arith::ArithDialect>(op.getDialect()))
+      t.builder.clone(op, values);
+    else if (auto given = dyn_cast<LoadOp>(op); given && isOne(given))
+      loadInitial(given, numbers);
   if (!numbers.empty() && carry.channels > warpThreads && llvm::any_of(body.getOps<StoreOp>(), isOne))
     t.barrier();
 }
@@ -201,7 +203,7 @@ void CarryCode::loadInitial(LoadOp op, Numbers &numbers) {
 
 void CarryCode::emit(Block &body) {
   Numbers numbers;
-  loadForAll(body, numbers);
+  beginForAll(body, numbers);
   t.when(t.below(t.thread, t.constant(carry.channels)), [&] {
     for (Operation &op : body) {
       if (isa<scf::ForOp>(op)) {
@@ -209,7 +211,7 @@ void CarryCode::emit(Block &body) {
       } else if (auto given = dyn_cast<LoadOp>(op)) {
         if (!numbers.contains(getWholeTile(given.getTile())))
           loadInitial(given, numbers);
-      } else {
+      } else if (!isa<arith::ArithDialect>(op.getDialect())) {
         emit(op, values, numbers, {});
       }
     }

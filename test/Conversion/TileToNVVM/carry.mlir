@@ -28,9 +28,9 @@ chunk.program @carry {} chunk 16 {
 
 // A state of one number is read by all threads and stored by one, perhaps where it was: all have read it before.
 // CHECK-LABEL: llvm.func @counted
-// CHECK: llvm.load
+// CHECK: scf.if {{.*}} -> (f32)
 // CHECK: nvvm.barrier0
-// CHECK: arith.cmpi slt, %{{.*}}, %[[CHANNELS]] : i32
+// CHECK: scf.for
 // CHECK-NOT: nvvm.barrier
 // CHECK: llvm.return
 chunk.program @counted {} chunk 16 {
