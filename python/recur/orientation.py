@@ -32,7 +32,7 @@ def _mark(array: Any) -> Any:
 
 
 def _is_square(array: Any) -> bool:
-    shape = getattr(array, "shape", ())
+    shape: tuple[int, ...] = getattr(array, "shape", ())
     return len(shape) >= 4 and shape[-1] == shape[-2] > 1 and 0 not in shape
 
 
