@@ -513,7 +513,7 @@ bool ChainFinder::chooseThreads() {
     return !chain.kept && fitsRegisters();
   }
   chain.storeThreads = chain.keepsRounded() ? 64 : 32;
-  if (fitsRegisters() && chain.countLiveRegisters() + StateChain::forAddresses <= chain.registers())
+  if (fitsRegisters() && chain.countLiveRegisters() + 2 * StateChain::forAddresses <= chain.registers())
     return true;
   chain.storeThreads = 32;
   return fitsRegisters();
