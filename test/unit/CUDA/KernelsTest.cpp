@@ -32,9 +32,11 @@ struct Case {
 
 std::vector<Case> listCases() {
   std::vector<Case> cases;
-  for (const std::string &path : test::listExamples())
-    for (auto [type, dims] : {std::pair(DataType::F32, Dims{16, 10}), {DataType::BF16, Dims{128, 128}}})
-      cases.push_back({path, type, dims});
+  for (const test::NumberedExample &example : test::listNumberedExamples()) {
+    if (std::getenv("RECUR_GPU_CASES") || test::takesTurn(example, 1, 2))
+      cases.push_back({example.path, DataType::F32, Dims{16, 10}});
+    cases.push_back({example.path, DataType::BF16, {128, 128}});
+  }
   // With twice as many keys as dims say, which are more than a product of a warpgroup has columns.
   for (const std::string &path : test::listExamples())
     if (std::string name = std::filesystem::path(path).stem(); name == "hedgehog" || name == "gateloop")
@@ -174,41 +176,47 @@ TEST_P(CUDAKernels, AreAssembledWithoutFaults) {
     leaveData(recurrence, GetParam().type, tokens, base + "/" + std::to_string(tokens));
 }
 
-class CUDAGradients : public ::testing::TestWithParam<test::NumberedExample> {
-protected:
-  /// Where the assembler finds fault with phases, a gradient has a plainer plan, as notes say. Products that wait for
-  /// each other are no reason for that: they are for the compiler to mend.
-  void expectAssembled(DataType type, Dims dims) {
-    auto specification = openExample(GetParam().path, dims);
-    ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
-    PipelineOptions pipeline;
-    pipeline.target = *findTarget("sm_90a");
-    pipeline.dataTypes = type;
-    pipeline.backward = true;
-    pipeline.plan = Plan::Step;
-    compile::Listings listings;
-    listings.wantsCubin = true;
-    auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
-    ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
-    EXPECT_FALSE(listings.cubin.empty());
-    const std::optional<codegen::InterfaceGradient> &gradient = kernels->interfaces.front().gradient;
-    ASSERT_TRUE(gradient && gradient->runLaunches && gradient->sum);
-    EXPECT_GE(gradient->runLaunches->launches.size(), 1u);
-    EXPECT_EQ(gradient->statesLaunches.has_value(), !gradient->kept.empty());
-    for (const std::string &note : kernels->notes) {
-      EXPECT_THAT(note, Not(AnyOf(HasSubstr("wgmma"), HasSubstr("warpgroup"))));
-      RecordProperty("note", note);
-    }
+/// In an ordinary run every second example in bf16 and every eighth in f32.
+std::vector<Case> listGradients() {
+  std::vector<Case> cases;
+  for (const test::NumberedExample &example : test::listNumberedExamples()) {
+    if (test::takesTurn(example, 0, 2))
+      cases.push_back({example.path, DataType::BF16, {128, 128}});
+    if (test::takesTurn(example, 1, 8))
+      cases.push_back({example.path, DataType::F32, {16, 10}});
   }
-};
-
-TEST_P(CUDAGradients, AreAssembled) {
-  expectAssembled(DataType::BF16, {128, 128});
-  if (test::takesTurn(GetParam(), 0, 4))
-    expectAssembled(DataType::F32, {16, 10});
+  return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CUDAGradients, ::testing::ValuesIn(test::listNumberedExamples()), test::nameOfNumbered);
+class CUDAGradients : public ::testing::TestWithParam<Case> {};
+
+/// Where the assembler finds fault with phases, a gradient has a plainer plan, as notes say. Products that wait for
+/// each other are no reason for that: they are for the compiler to mend.
+TEST_P(CUDAGradients, AreAssembled) {
+  auto specification = openExample(GetParam().path, GetParam().dims);
+  ASSERT_TRUE(bool(specification)) << llvm::toString(specification.takeError());
+  PipelineOptions pipeline;
+  pipeline.target = *findTarget("sm_90a");
+  pipeline.dataTypes = GetParam().type;
+  pipeline.backward = true;
+  pipeline.plan = Plan::Step;
+  compile::Listings listings;
+  listings.wantsCubin = true;
+  auto kernels = compile::compileKernels((*specification)->getRecurrences().front(), pipeline, {}, listings);
+  ASSERT_TRUE(bool(kernels)) << llvm::toString(kernels.takeError());
+  EXPECT_FALSE(listings.cubin.empty());
+  const std::optional<codegen::InterfaceGradient> &gradient = kernels->interfaces.front().gradient;
+  ASSERT_TRUE(gradient && gradient->runLaunches && gradient->sum);
+  EXPECT_GE(gradient->runLaunches->launches.size(), 1u);
+  EXPECT_EQ(gradient->statesLaunches.has_value(), !gradient->kept.empty());
+  for (const std::string &note : kernels->notes) {
+    EXPECT_THAT(note, Not(AnyOf(HasSubstr("wgmma"), HasSubstr("warpgroup"))));
+    RecordProperty("note", note);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CUDAGradients, ::testing::ValuesIn(listGradients()),
+                         [](const auto &info) { return info.param.getName(); });
 INSTANTIATE_TEST_SUITE_P(All, CUDAKernels, ::testing::ValuesIn(listCases()),
                          [](const auto &info) { return info.param.getName(); });
 
