@@ -33,6 +33,7 @@ SHAPES = {
     "small": (1, 100, 2, 4, 16, 16),
 }
 REPLAYS, CALLS, FLUSHED_BYTES = 30, 300, 256 << 20
+SLOTS = 64  # of gated slot attention
 BF16 = torch.bfloat16
 
 
@@ -72,6 +73,8 @@ class Data:
         self.packed = {name: getattr(self, name).flatten(0, 1)[None] for name in names}
         tokens = B * T
         self.cu_seqlens = torch.tensor([0, tokens // 7, tokens // 2, tokens - 3, tokens], dtype=torch.int32, device=device)
+        self.slots = normal(B, T, H, SLOTS)
+        self.slot_gates, self.slot_writes = torch.nn.functional.logsigmoid(self.slots), torch.sigmoid(-self.slots).to(BF16)
 
     def by_token(self, array: torch.Tensor) -> torch.Tensor:
         """Two steps a token, as the library's recurrence has them."""
@@ -221,6 +224,10 @@ CASES = [
         "chunk_momentum_delta_rule", "float32 gates",
         lambda x: fla.chunk_momentum_delta_rule(x.wide_q, x.wide_k, x.v, x.g, x.log_mu, beta=x.beta), "titans",
         lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, alpha=x.g + 3, eta=x.g + 2, theta=x.g),
+    ),
+    Case(
+        "chunk_gsa", "float32 gates", lambda x: fla.chunk_gsa(x.wide_q, x.wide_k, x.v, x.slot_writes, x.slot_gates), "gsa",
+        lambda x: narrow(q=x.wide_q, k=x.wide_k, v=x.v, f=x.slots),
     ),
     Case("chunk_lightnet", "as it is", lambda x: fla.chunk_lightnet(x.q, x.k, x.v), "gla", gla),
     Case(
