@@ -12,9 +12,6 @@ using testing::StartsWith;
 namespace {
 
 constexpr int64_t poolRows = 7;
-constexpr int pairs[][2] = {{initialS, finalS}, {initialN, finalN}};
-
-int64_t countNumbers(int argument) { return argument == initialS || argument == finalS ? V * K : 1; }
 
 /// How a call is made.
 struct How {
@@ -32,8 +29,8 @@ void expectSame(const Problem &given, const recur_recurrence &recurrence, const 
   const std::vector<int32_t> &written = finals ? *finals : states;
   std::vector<float> pools[argumentCount];
   int64_t sequences = given.sequences, heads = given.H;
-  for (auto [initial, final] : pairs) {
-    int64_t row = heads * countNumbers(initial);
+  for (auto [initial, final] : statePairs) {
+    int64_t row = heads * countStateNumbers(initial);
     for (int i : {initial, final})
       for (int64_t j = 0; j < poolRows * row; ++j)
         pools[i].push_back(float(j % 97) / 64 + float(i));
@@ -58,7 +55,7 @@ void expectSame(const Problem &given, const recur_recurrence &recurrence, const 
       call.final_indices = finals ? finals->data() : nullptr;
       call.pool_rows = poolRows;
     }
-    for (auto [initial, final] : pairs) {
+    for (auto [initial, final] : statePairs) {
       if (isPooled) {
         arguments[initial].data = pools[initial].data();
         arguments[final].data = pools[how.isInPlace ? initial : final].data();
@@ -71,8 +68,8 @@ void expectSame(const Problem &given, const recur_recurrence &recurrence, const 
   }
   EXPECT_EQ(pooled.arrays[o], own.arrays[o]);
   EXPECT_EQ(pooled.arrays[seen], own.arrays[seen]);
-  for (auto [initial, final] : pairs) {
-    int64_t row = heads * countNumbers(initial);
+  for (auto [initial, final] : statePairs) {
+    int64_t row = heads * countStateNumbers(initial);
     int place = how.isInPlace ? initial : final;
     for (int64_t i = 0; i < sequences; ++i)
       if (int32_t to = written[size_t(i)]; to >= 0)

@@ -12,6 +12,10 @@ constexpr int64_t K = 3, V = 5;
 // The place of each argument.
 enum { q, k, v, g, mu, initialS, initialN, o, seen, finalS, finalN, argumentCount };
 
+/// The states, as a call begins with them and as it leaves them; and the numbers of one for a head.
+constexpr int statePairs[][2] = {{initialS, finalS}, {initialN, finalN}};
+constexpr int64_t countStateNumbers(int argument) { return argument == initialS || argument == finalS ? V * K : 1; }
+
 /// Two kernels of the same results: `step` for up to 2 tokens and `chunk`.
 extern const recur_recurrence attention;
 /// The same with the plan `segment` besides, of chunks of 4 tokens.

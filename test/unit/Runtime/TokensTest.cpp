@@ -12,9 +12,6 @@ using testing::StartsWith;
 namespace {
 
 constexpr int64_t poolRows = 19;
-constexpr int pairs[][2] = {{initialS, finalS}, {initialN, finalN}};
-
-int64_t countNumbers(int argument) { return argument == initialS || argument == finalS ? V * K : 1; }
 
 /// How a call is made.
 struct How {
@@ -57,8 +54,8 @@ void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int
   for (int64_t i = 0; i < problem.sequences; ++i) {
     int64_t first = offsets ? offsets[i] : i * problem.T, end = offsets ? offsets[i + 1] : first + problem.T;
     std::vector<float> states[argumentCount];
-    for (auto [initial, final] : pairs) {
-      int64_t row = problem.H * countNumbers(initial);
+    for (auto [initial, final] : statePairs) {
+      int64_t row = problem.H * countStateNumbers(initial);
       states[initial].resize(size_t(row));
       if (tries.begin(i) >= 0)
         std::memcpy(states[initial].data(), start[initial].data() + tries.begin(i) * row, size_t(row) * sizeof(float));
@@ -72,13 +69,13 @@ void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int
       for (int argument : {q, k, v, g, o, seen})
         arguments[argument].data = findToken(problem, argument, token);
       arguments[mu].data = problem.arrays[mu].data();
-      for (auto [initial, final] : pairs)
+      for (auto [initial, final] : statePairs)
         arguments[initial].data = arguments[final].data = states[initial].data();
       one.makeSpace(call, &segmented);
       ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
       int32_t to = tries.tokens[size_t(i * tries.columns + token - first)];
-      for (auto [initial, final] : pairs)
-        if (int64_t row = problem.H * countNumbers(initial); to >= 0)
+      for (auto [initial, final] : statePairs)
+        if (int64_t row = problem.H * countStateNumbers(initial); to >= 0)
           std::memcpy(pools[how.isInPlace ? initial : final].data() + to * row, states[initial].data(),
                       size_t(row) * sizeof(float));
     }
@@ -88,9 +85,9 @@ void runOneByOne(Problem &problem, const How &how, const Tries &tries, const int
 void expectSame(const Problem &given, const How &how, const Tries &tries, const int64_t *offsets = nullptr) {
   Problem own = given, tried = given;
   std::vector<float> pools[argumentCount], expected[argumentCount];
-  for (auto [initial, final] : pairs)
+  for (auto [initial, final] : statePairs)
     for (int i : {initial, final}) {
-      for (int64_t j = 0; j < poolRows * given.H * countNumbers(initial); ++j)
+      for (int64_t j = 0; j < poolRows * given.H * countStateNumbers(initial); ++j)
         pools[i].push_back(float(j % 97) / 64 + float(i));
       expected[i] = pools[i];
     }
@@ -105,7 +102,7 @@ void expectSame(const Problem &given, const How &how, const Tries &tries, const 
   call.accepted = tries.accepted.empty() ? nullptr : tries.accepted.data();
   call.state_columns = tries.stateColumns;
   call.pool_rows = poolRows;
-  for (auto [initial, final] : pairs) {
+  for (auto [initial, final] : statePairs) {
     arguments[initial].data = pools[initial].data();
     arguments[final].data = pools[how.isInPlace ? initial : final].data();
   }
@@ -113,7 +110,7 @@ void expectSame(const Problem &given, const How &how, const Tries &tries, const 
   ASSERT_EQ(recur_forward(&segmented, &call), RECUR_OK) << recur_message();
   for (int argument : {o, seen})
     EXPECT_EQ(tried.arrays[argument], own.arrays[argument]);
-  for (auto [initial, final] : pairs)
+  for (auto [initial, final] : statePairs)
     for (int i : {initial, final})
       EXPECT_EQ(pools[i], expected[i]) << "of the pool " << i;
 }
@@ -191,9 +188,9 @@ TEST(Tokens, MayBeAcceptedWithoutTryingOthers) {
     call.state_indices = counts ? columns : rows;
     call.accepted = counts ? accepted : nullptr;
     call.state_columns = counts ? 3 : 0;
-    for (auto [initial, final] : pairs) {
+    for (auto [initial, final] : statePairs) {
       std::vector<float> &pool = pools[counts][initial == initialN];
-      for (int64_t i = 0; i < poolRows * 2 * countNumbers(initial); ++i)
+      for (int64_t i = 0; i < poolRows * 2 * countStateNumbers(initial); ++i)
         pool.push_back(float(i % 31));
       arguments[initial].data = arguments[final].data = pool.data();
     }
