@@ -1,5 +1,6 @@
 // Rewrites that are right over the reals and better in floating point or simpler to read.
 #include "dialects/DGPS/DGPS.h"
+#include "dialects/DGPS/DGPSSumOfRows.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -513,6 +514,7 @@ struct ExpOfSoftplusIsSigmoid : OpRewritePattern<ExpOp> {
 void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<AddOfNegative, AddOfExpAndMinusOne, CommonFactors<AddOp>, SumOfOuters<AddOp>,
                SumOfReads<AddOp, MatvecOp>, SumOfReads<AddOp, VecmatOp>>(context);
+  populateSumOfRowsPatterns(patterns);
 }
 void SubOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<SimplifySub, SubOfDifference, NegOfDifference, MaxOfBothSigns, ExpOfSoftplusIsSigmoid,

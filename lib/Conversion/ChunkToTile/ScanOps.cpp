@@ -199,37 +199,84 @@ Value Planner::partOf(Value tile, int64_t first, int64_t count, Value row) {
   return view(tile, shape, type.getStrides(), first * type.getStride(0), row);
 }
 
-/// The last rows that a stream had. `places`: which row of the state, before the token, each result is.
+/// The last rows that a stream had, and what each result is of them, as a token finds them.
 struct Planner::Window {
-  SmallVector<int64_t, 2> places;
+  struct Result {
+    int64_t first, count;       // of the rows
+    Value weights;              // that they are added up with; null where the result is the one row
+    int64_t firstWeight = 0;    // among those
+    bool areOfElements = false; // one for each element of each row
+  };
+  unsigned stream = 0;
+  SmallVector<Result, 2> results;
 };
 
+/// Which rows of a loop's state the value is: all, or some that lie one behind another.
+static std::optional<std::pair<int64_t, int64_t>> findRows(Value value, Value state) {
+  auto part = value.getDefiningOp<chunk::SliceOp>();
+  if (value != state && (!part || part.getOperand() != state))
+    return std::nullopt;
+  return std::pair(part ? int64_t(part.getBegin()) : 0, chunk::tensorOf(value).getDimSize(1));
+}
+
+/// A sum of such rows, each times a weight that the loop does not compute.
+template <typename Result> static std::optional<Result> findSumOfRows(Value value, Value state) {
+  auto sum = value.getDefiningOp<chunk::MapOp>();
+  if (!sum || sum.getFunction() != chunk::Function::Vecmat)
+    return std::nullopt;
+  auto weigh = [&](Value rows, Value weights, bool areOfElements) -> std::optional<Result> {
+    auto found = findRows(rows, state);
+    auto part = weights.getDefiningOp<chunk::SliceOp>();
+    Value whole = part ? part.getOperand() : weights;
+    bool isKnown = isa<BlockArgument>(whole) || whole.getParentBlock() != state.getParentBlock();
+    if (!found || !isKnown || whole == state)
+      return std::nullopt;
+    return Result{found->first, found->second, whole, part ? int64_t(part.getBegin()) : 0, areOfElements};
+  };
+  Value weights = sum.getOperands()[0], matrix = sum.getOperands()[1];
+  if (auto found = weigh(matrix, weights, false))
+    return found;
+  auto scaled = matrix.getDefiningOp<chunk::MapOp>();
+  if (!scaled || scaled.getFunction() != chunk::Function::Mul || chunk::constantNumber(weights) != 1)
+    return std::nullopt;
+  for (unsigned side : {0u, 1u})
+    if (chunk::tensorOf(scaled.getOperands()[1 - side]).getRank() == 3)
+      if (auto found = weigh(scaled.getOperands()[side], scaled.getOperands()[1 - side], true))
+        return found;
+  return std::nullopt;
+}
+
 std::optional<Planner::Window> Planner::findWindow(chunk::TokenLoopOp op) {
-  if (op.getReverse() || op.getStreams().size() != 1 || op.getStates().size() != 1)
+  if (op.getReverse() || op.getStates().size() != 1)
     return std::nullopt;
   Block &body = op.getBody().front();
-  Value row = body.getArgument(0), state = body.getArgument(1);
+  Value state = body.getArguments().back();
   Operation *yield = body.getTerminator();
   auto moved = yield->getOperands().back().getDefiningOp<chunk::ConcatOp>();
   auto kept = moved && moved.getOperands().size() == 2 ? moved.getOperands()[0].getDefiningOp<chunk::SliceOp>()
                                                        : chunk::SliceOp();
-  if (!kept || kept.getOperand() != state || kept.getBegin() != 1 || moved.getOperands()[1] != row ||
+  auto row = kept ? dyn_cast<BlockArgument>(moved.getOperands()[1]) : BlockArgument();
+  if (!row || row.getOwner() != &body || row == state || kept.getOperand() != state || kept.getBegin() != 1 ||
       int64_t(kept.getSize()) + 1 != chunk::tensorOf(op.getStates()[0]).getDimSize(0))
     return std::nullopt;
-  Window window;
+  Window window{row.getArgNumber(), {}};
   for (Value given : yield->getOperands().drop_back()) {
     auto found = given.getDefiningOp<chunk::ExtractOp>();
-    if (!found || found.getOperand() != state)
+    if (found && found.getOperand() == state)
+      window.results.push_back({int64_t(found.getIndex()), 1, {}});
+    else if (auto sum = findSumOfRows<Window::Result>(given, state))
+      window.results.push_back(*sum);
+    else
       return std::nullopt;
-    window.places.push_back(found.getIndex());
   }
   return window;
 }
 
 /// The chunk's rows lie behind those that the state had. So a row that a token finds is one of these, and the state
-/// becomes the last of them.
+/// becomes the last of them. The rows that a token finds one behind another begin one row behind those of the token
+/// before, so those of all tokens are a view of these rows too.
 void Planner::planWindow(chunk::TokenLoopOp op, const Window &window) {
-  Value state = get(op.getStates()[0]), rows = get(op.getStreams()[0]);
+  Value state = get(op.getStates()[0]), rows = get(op.getStreams()[window.stream]);
   SmallVector<int64_t> shape(tileOf(state).getShape());
   int64_t size = shape[0], chunk = tileOf(rows).getSize(0);
   shape[0] = size + chunk;
@@ -237,8 +284,24 @@ void Planner::planWindow(chunk::TokenLoopOp op, const Window &window) {
   auto part = [&](int64_t first, int64_t count, Value row = {}) { return partOf(whole, first, count, row); };
   copy(state, part(0, size), constant(size));
   copy(rows, part(size, chunk), rowsOf(rows));
-  for (auto [result, place] : llvm::zip(op.getStreamResults(), window.places))
-    set(result, part(place, chunk));
+  Block &body = op.getBody().front();
+  for (auto [result, found] : llvm::zip(op.getStreamResults(), window.results)) {
+    if (!found.weights) {
+      set(result, part(found.first, chunk));
+      continue;
+    }
+    auto stream = dyn_cast<BlockArgument>(found.weights);
+    Value all = get(stream && stream.getOwner() == &body ? op.getStreams()[stream.getArgNumber()] : found.weights);
+    SmallVector<int64_t> sizes(tileOf(all).getShape());
+    sizes[1] = found.count;
+    Value weights = view(all, sizes, tileOf(all).getStrides(), found.firstWeight * tileOf(all).getStride(1));
+    int64_t columns = shape[1], stride = tileOf(whole).getStride(0);
+    Value ofTokens = view(whole, {chunk, found.count, columns}, {stride, stride, 1}, found.first * stride);
+    Input factors = found.areOfElements ? Input(weights, {0, 1, 2}) : Input(weights, {0, 1});
+    Value sum = make(result);
+    reduce(Reduction::Sum, {factors, ofTokens}, sum, {1}, {chunk, found.count, columns},
+           [](Scalars &s, ValueRange x) { return s.mul(x[0], x[1]); });
+  }
   copy(part(0, size, tokens), make(op.getStateResults()[0]), constant(size));
 }
 

@@ -408,3 +408,103 @@ dgps.recurrence @reads {} {
   dgps.output "c" %c : <2>
   dgps.next %S, %S : <2x3>
 }
+
+// Many rows of a state, each times a weight, are added up by one product; what else is in the sum stays.
+// CHECK-LABEL: @sum_of_rows
+dgps.recurrence @sum_of_rows {} {
+  // CHECK: %[[ONES:.*]] = dgps.constant 1.000000e+00 : <10>
+  %S = dgps.state "S" : <10x3>
+  %w = dgps.param "w" : <12x3>
+  %u = dgps.param "u" : <10>
+  %x = dgps.input "x" : <3>
+  %w0 = dgps.extract %w[1] : <12x3>
+  %s0 = dgps.extract %S[0] : <10x3>
+  %p0 = dgps.mul %w0, %s0 : <3>, <3>
+  %a0 = dgps.add %x, %p0 : <3>, <3>
+  %w1 = dgps.extract %w[2] : <12x3>
+  %s1 = dgps.extract %S[1] : <10x3>
+  %p1 = dgps.mul %w1, %s1 : <3>, <3>
+  %a1 = dgps.add %a0, %p1 : <3>, <3>
+  %w2 = dgps.extract %w[3] : <12x3>
+  %s2 = dgps.extract %S[2] : <10x3>
+  %p2 = dgps.mul %w2, %s2 : <3>, <3>
+  %a2 = dgps.add %a1, %p2 : <3>, <3>
+  %w3 = dgps.extract %w[4] : <12x3>
+  %s3 = dgps.extract %S[3] : <10x3>
+  %p3 = dgps.mul %w3, %s3 : <3>, <3>
+  %a3 = dgps.add %a2, %p3 : <3>, <3>
+  %w4 = dgps.extract %w[5] : <12x3>
+  %s4 = dgps.extract %S[4] : <10x3>
+  %p4 = dgps.mul %w4, %s4 : <3>, <3>
+  %a4 = dgps.add %a3, %p4 : <3>, <3>
+  %w5 = dgps.extract %w[6] : <12x3>
+  %s5 = dgps.extract %S[5] : <10x3>
+  %p5 = dgps.mul %w5, %s5 : <3>, <3>
+  %a5 = dgps.add %a4, %p5 : <3>, <3>
+  %w6 = dgps.extract %w[7] : <12x3>
+  %s6 = dgps.extract %S[6] : <10x3>
+  %p6 = dgps.mul %w6, %s6 : <3>, <3>
+  %a6 = dgps.add %a5, %p6 : <3>, <3>
+  %w7 = dgps.extract %w[8] : <12x3>
+  %s7 = dgps.extract %S[7] : <10x3>
+  %p7 = dgps.mul %w7, %s7 : <3>, <3>
+  %a7 = dgps.add %a6, %p7 : <3>, <3>
+  %w8 = dgps.extract %w[9] : <12x3>
+  %s8 = dgps.extract %S[8] : <10x3>
+  %p8 = dgps.mul %w8, %s8 : <3>, <3>
+  %a8 = dgps.add %a7, %p8 : <3>, <3>
+  %w9 = dgps.extract %w[10] : <12x3>
+  %s9 = dgps.extract %S[9] : <10x3>
+  %p9 = dgps.mul %w9, %s9 : <3>, <3>
+  %a9 = dgps.add %a8, %p9 : <3>, <3>
+  // CHECK: %[[W:.*]] = dgps.slice %w[1 for 10] : <12x3>
+  // CHECK: %[[TERMS:.*]] = dgps.mul %[[W]], %S : <10x3>, <10x3>
+  // CHECK: %[[SUM:.*]] = dgps.vecmat %[[ONES]], %[[TERMS]] : <10>, <10x3>
+  // CHECK: %[[ALL:.*]] = dgps.add %x, %[[SUM]] : <3>, <3>
+  // CHECK: dgps.output "a" %[[ALL]] : <3>
+  dgps.output "a" %a9 : <3>
+  %u0 = dgps.extract %u[0] : <10>
+  %q0 = dgps.mul %s0, %u0 : <3>, <scalar>
+  %u1 = dgps.extract %u[1] : <10>
+  %q1 = dgps.mul %s1, %u1 : <3>, <scalar>
+  %b1 = dgps.add %q0, %q1 : <3>, <3>
+  %u2 = dgps.extract %u[2] : <10>
+  %q2 = dgps.mul %s2, %u2 : <3>, <scalar>
+  %b2 = dgps.add %b1, %q2 : <3>, <3>
+  %u3 = dgps.extract %u[3] : <10>
+  %q3 = dgps.mul %s3, %u3 : <3>, <scalar>
+  %b3 = dgps.add %b2, %q3 : <3>, <3>
+  %u4 = dgps.extract %u[4] : <10>
+  %q4 = dgps.mul %s4, %u4 : <3>, <scalar>
+  %b4 = dgps.add %b3, %q4 : <3>, <3>
+  %u5 = dgps.extract %u[5] : <10>
+  %q5 = dgps.mul %s5, %u5 : <3>, <scalar>
+  %b5 = dgps.add %b4, %q5 : <3>, <3>
+  %u6 = dgps.extract %u[6] : <10>
+  %q6 = dgps.mul %s6, %u6 : <3>, <scalar>
+  %b6 = dgps.add %b5, %q6 : <3>, <3>
+  %u7 = dgps.extract %u[7] : <10>
+  %q7 = dgps.mul %s7, %u7 : <3>, <scalar>
+  %b7 = dgps.add %b6, %q7 : <3>, <3>
+  %u8 = dgps.extract %u[8] : <10>
+  %q8 = dgps.mul %s8, %u8 : <3>, <scalar>
+  %b8 = dgps.add %b7, %q8 : <3>, <3>
+  %u9 = dgps.extract %u[9] : <10>
+  %q9 = dgps.mul %s9, %u9 : <3>, <scalar>
+  %b9 = dgps.add %b8, %q9 : <3>, <3>
+  // CHECK: %[[PLAIN:.*]] = dgps.vecmat %u, %S : <10>, <10x3>
+  // CHECK: dgps.output "b" %[[PLAIN]] : <3>
+  dgps.output "b" %b9 : <3>
+  // Few of them, or with a gap between, stay as they are.
+  // CHECK-NOT: dgps.vecmat
+  %c1 = dgps.add %p0, %p1 : <3>, <3>
+  %c2 = dgps.add %c1, %p2 : <3>, <3>
+  %c3 = dgps.add %c2, %p3 : <3>, <3>
+  %c4 = dgps.add %c3, %p4 : <3>, <3>
+  %c6 = dgps.add %c4, %p6 : <3>, <3>
+  %c7 = dgps.add %c6, %p7 : <3>, <3>
+  %c8 = dgps.add %c7, %p8 : <3>, <3>
+  %c9 = dgps.add %c8, %p9 : <3>, <3>
+  dgps.output "c" %c9 : <3>
+  dgps.next %S, %S : <10x3>
+}
