@@ -4,6 +4,7 @@
 #include "dialects/DGPS/DGPS.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <limits>
 
 using namespace llvm;
@@ -153,6 +154,32 @@ static std::optional<Spelling> findSign(mlir::Value value) {
   return Spelling{Kind::Call, "sign", {a}};
 }
 
+/// What a product or a sum has beside the number.
+static mlir::Value findBeside(mlir::Value value, StringRef function, double number) {
+  auto operands = findCall(value, function);
+  for (unsigned i = 0; operands && i < 2; ++i)
+    if (isNumber((*operands)[i], number))
+      return (*operands)[1 - i];
+  return {};
+}
+
+/// a * (0.5 erf(a / sqrt(2)) + 0.5), or with the halves in front of it all.
+static std::optional<Spelling> findGelu(mlir::Value value) {
+  mlir::Value twice = findBeside(value, "mul", 0.5);
+  auto product = findCall(twice ? twice : value, "mul");
+  for (unsigned i = 0; product && i < 2; ++i) {
+    mlir::Value gate = findBeside((*product)[i], "add", twice ? 1 : 0.5);
+    if (gate && !twice)
+      gate = findBeside(gate, "mul", 0.5);
+    auto erf = gate ? findCall(gate, "erf") : std::nullopt;
+    mlir::Value scaled = erf ? findBeside((*erf)[0], "mul", std::sqrt(0.5)) : mlir::Value();
+    Operand a = toOperand((*product)[1 - i]);
+    if (scaled && areSame(a, toOperand(scaled)))
+      return Spelling{Kind::Call, "gelu", {a}};
+  }
+  return std::nullopt;
+}
+
 std::optional<Spelling> analysis::findSpelling(mlir::Value value) {
   if (std::optional<Spelling> found = findComparison(value))
     return found;
@@ -163,6 +190,8 @@ std::optional<Spelling> analysis::findSpelling(mlir::Value value) {
     return spelling;
   }
   if (std::optional<Spelling> found = findMod(value))
+    return found;
+  if (std::optional<Spelling> found = findGelu(value))
     return found;
   return findSign(value);
 }

@@ -563,7 +563,9 @@ def chunk_gsa(
     and ``[N, H, M, V]``. Keys and values may have fewer heads than queries. ``checkpoint_level`` is taken and has no meaning here."""
     if g is None and initial_state is not None:
         raise ArgumentError("chunk_gsa: without gates there is no state to go on from, for the weights of its tokens are not known; give g")
-    groups = q.shape[2] // k.shape[2]
+    groups, rest = divmod(q.shape[2], k.shape[2])
+    if not groups or rest:
+        raise ArgumentError(f"chunk_gsa: q has {q.shape[2]} heads, but k has {k.shape[2]}; queries have as many as keys, or some times as many")
 
     def spread(state: Any) -> Any:
         """A state of each query's head."""

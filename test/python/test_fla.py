@@ -329,6 +329,11 @@ def test_gsa_goes_on_from_gated_states_alone(data):
         fla.chunk_gsa(data["q"], data["k"], data["v"], data["k"], initial_state=(H0, H0))
 
 
+def test_gsa_has_no_fewer_heads_of_queries_than_of_keys(data):
+    with pytest.raises(recur.ArgumentError, match="q has 1 heads, but k has 2; queries have as many as keys"):
+        fla.chunk_gsa(data["q"][:, :, :1], data["k"][:, :, :2], data["v"][:, :, :2], data["k"][:, :, :2], -abs(data["k"][:, :, :2]))
+
+
 def test_gla(data):
     del data["beta"]
     data["g"] = -abs(normal(B, T, H, K))

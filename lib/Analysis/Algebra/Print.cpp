@@ -224,8 +224,9 @@ Printer::Text Printer::text(const Monomial *monomial) const {
     for (unsigned i = 0; i < factor.power; ++i)
       (inverse ? below : above).push_back(one);
   }
-  if (below.empty() && above.size() == 1)
-    return {above.front(), monomial->exponent ? Level::Operand : text(monomial->factors[0].atom).level};
+  if (below.empty() && above.size() == 1) // which is set apart already, where it must be
+    return {above.front(),
+            monomial->exponent ? Level::Operand : std::max(text(monomial->factors[0].atom).level, Level::Product)};
   std::string result = above.empty() ? "1" : join(above, " * ");
   for (const std::string &divisor : below)
     result += " / " + divisor;
