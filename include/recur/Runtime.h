@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* Changes whenever a struct below does. A kernel that was compiled for another one is refused, not misread. */
-#define RECUR_ABI_VERSION 20
+#define RECUR_ABI_VERSION 21
 
 typedef enum recur_status {
   RECUR_OK = 0,
@@ -369,6 +369,20 @@ typedef struct recur_call {
   int64_t token_columns;
   const int32_t *accepted;
   int64_t state_columns;
+
+  /* Of pools, for a cache of prefixes: the state after every `interval` tokens of sequence i goes to a row, beside the
+   * final state: the first time to interval_indices[i * interval_columns], then to the one behind it; a negative one:
+   * nowhere. Tokens are counted from positions[i] on, the number of tokens that the sequence had in calls before this
+   * one; null: from 0. interval is a multiple of each plan's chunk, and so are positions. The call is not cut for it,
+   * and gives the bits that it gives without, but that on a GPU it does not go over segments of a sequence at the same
+   * time. No row is written twice, and none is written that the call reads. On a GPU interval_indices and positions lie
+   * in its memory: nobody checks them unless check_indices is not 0; without it a position that is no multiple of the
+   * chunk has no such tokens, and what lies beyond the columns is not kept. token_indices are null then. 0: no state is
+   * kept so. */
+  int64_t interval;
+  const int32_t *interval_indices;
+  int64_t interval_columns;
+  const int32_t *positions;
 } recur_call;
 
 #define RECUR_MOST_KEPT_TOKENS 16

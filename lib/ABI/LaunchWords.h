@@ -10,7 +10,9 @@ namespace recur::abi {
 /// of chunks. The four behind that are for a launch that announces its chunks: there are so many units, which are heads
 /// of sequences, whose first chunks, then second ones and so on are dealt out to so many teams in some rounds, and from
 /// then on to the first of these alone, those that last. Of packed sequences, where there is no list, a team has chunks
-/// of one unit: their numbers are multiples of that of units. The last one is a PoolUse.
+/// of one unit: their numbers are multiples of that of units. Then comes a PoolUse, and where the call has pools: every
+/// how many tokens states go to rows, or 0; and then where these rows are and how many of them each sequence has, and
+/// how many tokens it had before, or null, of 32 bits each.
 enum LaunchWord {
   TokensWord,
   HeadsWord,
@@ -29,6 +31,10 @@ enum LaunchWord {
   LastingTeamsWord,
   SharedRoundsWord,
   PoolsWord,
+  IntervalWord,
+  IntervalRowsWord,
+  IntervalColumnsWord,
+  PositionsWord,
   launchWords
 };
 

@@ -125,6 +125,13 @@ static void printArguments(raw_ostream &os, const KernelInterface &interface, co
   int64_t token_columns;
   const int32_t *accepted;
   int64_t state_columns;
+  /* Of pools: the state after every `interval` tokens of a sequence, which had as many before as positions says (null:
+   * none), goes to the next of its rows in interval_indices [sequences, interval_columns]. 0: none does. See recur_call.
+   */
+  int64_t interval;
+  const int32_t *interval_indices;
+  int64_t interval_columns;
+  const int32_t *positions;
 )" << "} "
      << name << "_args;\n\n";
 }

@@ -156,7 +156,8 @@ inline constexpr llvm::StringLiteral callFields[] = {
     "states_transposed", "plan",          "sequence_offsets", "sequence_count", "threads",   "parallel_for",
     "parallel_context",  "workspace",     "workspace_bytes",  "device",         "stream",    "device_offsets",
     "kept_interval",     "kept_states",   "state_indices",    "final_indices",  "pool_rows", "check_indices",
-    "token_indices",     "token_columns", "accepted",         "state_columns"};
+    "token_indices",     "token_columns", "accepted",         "state_columns",  "interval",  "interval_indices",
+    "interval_columns",  "positions"};
 
 /// `[B, T, Hq, 128]`
 std::string printFullShape(const ArgumentField &field);

@@ -55,22 +55,24 @@ KernelLowering::Row KernelLowering::findRow(WordOf<abi::ArrayWord> array, WordOf
     }
     return {choice.getResult(0), choice.getResult(1), choice.getResult(2)};
   };
+  auto findInPool = [&](Value rows, Value number) -> Row {
+    auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
+    auto load = [&] {
+      return team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), number, word32), word32);
+    };
+    Value row = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number, none), load,
+                            team.constant(-1));
+    Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
+                                          team.narrow(pool(abi::RowCountWord))); // a negative one is large then
+    return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
+            team.select(isThere, inArray(team.widen(row)), none),
+            team.select(isThere, array(abi::HeadStrideWord), pool(abi::AbsentHeadStrideWord))};
+  };
+  if (multiple)
+    return findInPool(word(abi::IntervalRowsWord, word64), multiple);
   return choose(word(abi::PoolsWord, word64), [&] {
     Value rows = pool(abi::RowsWord);
-    return choose(rows, [&]() -> Row {
-      auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), globalSpace);
-      Value number = findRowNumber(pool);
-      auto load = [&] {
-        return team.load(team.offset(LLVM::IntToPtrOp::create(builder, loc, pointer, rows), number, word32), word32);
-      };
-      Value row = team.choose(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, number, none), load,
-                              team.constant(-1));
-      Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row,
-                                            team.narrow(pool(abi::RowCountWord))); // a negative one is large then
-      return {team.select(isThere, array(abi::DataWord), pool(abi::AbsentWord)),
-              team.select(isThere, inArray(team.widen(row)), none),
-              team.select(isThere, array(abi::HeadStrideWord), pool(abi::AbsentHeadStrideWord))};
-    });
+    return choose(rows, [&] { return findInPool(rows, findRowNumber(pool)); });
   });
 }
 

@@ -13,10 +13,8 @@ namespace {
 
 class CarryCode {
 public:
-  using FindKept = llvm::function_ref<std::optional<KeptPlace>(StoreOp, Value)>;
-  CarryCode(TeamCode &team, const ChannelCarry &carry, const llvm::DenseMap<Value, CallerArray> &arrays,
-            const IRMapping &values, FindKept findKept)
-      : t(team), carry(carry), arrays(arrays), values(values), findKept(findKept) {}
+  CarryCode(TeamCode &team, const ChannelCarry &carry, const CarryKernel &known)
+      : t(team), carry(carry), known(known), arrays(known.arrays), values(known.values) {}
   void emit(Block &body);
 
 private:
@@ -29,6 +27,7 @@ private:
   Value load(LoadOp op, const IRMapping &scalars);
   void store(StoreOp op, const IRMapping &scalars, Value number, Value isThere);
   void store(StoreOp op, const CallerArray &array, Value row, Value number, Value isThere);
+  void storeAtMultiple(Value tokens, Value end, const Numbers &numbers);
   Value placeOf(const CallerArray &array, Value row, Value tile);
   Value rounded(Value number, Value tile) {
     return t.convert(t.convert(number, tileOf(tile).getElementType()), t.builder.getF32Type());
@@ -38,9 +37,9 @@ private:
 
   TeamCode &t;
   const ChannelCarry &carry;
+  const CarryKernel &known;
   const llvm::DenseMap<Value, CallerArray> &arrays;
   IRMapping values;
-  FindKept findKept;
 };
 
 } // namespace
@@ -63,7 +62,7 @@ void CarryCode::store(StoreOp op, const IRMapping &scalars, Value number, Value 
   const CallerArray &array = arrays.find(op.getArray())->second;
   Value row = scalars.lookup(op.getFirst());
   auto usual = [&] { store(op, array, row, number, isThere); };
-  std::optional<KeptPlace> kept = findKept(op, row);
+  std::optional<KeptPlace> kept = known.findKept(op, row);
   if (!kept)
     return usual();
   auto elsewhere = [&] {
@@ -108,7 +107,7 @@ void CarryCode::emit(Operation &op, IRMapping &scalars, Numbers &numbers, Value 
 /// are absent zeros.
 SmallVector<Value> CarryCode::loadChunks(Value first) {
   scf::ForOp loop = carry.loop;
-  Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound()), at = first;
+  Value begin = known.findBegin(loop, bound(loop.getLowerBound())), end = bound(loop.getUpperBound()), at = first;
   SmallVector<IRMapping> scalars;
   for (int64_t chunk = 0; chunk < carry.depth; ++chunk) {
     IRMapping &own = scalars.emplace_back(values);
@@ -142,7 +141,8 @@ SmallVector<Value> CarryCode::loadChunks(Value first) {
 
 void CarryCode::emitLoop(Numbers &numbers) {
   scf::ForOp loop = carry.loop;
-  Value begin = bound(loop.getLowerBound()), end = bound(loop.getUpperBound()), step = bound(loop.getStep());
+  Value begin = known.findBegin(loop, bound(loop.getLowerBound())), end = bound(loop.getUpperBound()),
+        step = bound(loop.getStep());
   Value wholeStep = t.multiplyWide(step, arith::ConstantIntOp::create(t.builder, t.loc, carry.depth, 64).getResult());
   SmallVector<Value> initial;
   for (Value tile : carry.carried)
@@ -172,6 +172,7 @@ void CarryCode::emitLoop(Numbers &numbers) {
       for (Value tile : carry.carried)
         own[tile] = t.select(isThere, made.lookup(tile), own.lookup(tile));
       at = t.addWide(at, step);
+      storeAtMultiple(at, end, own);
     }
     SmallVector<Value> left;
     for (Value tile : carry.carried)
@@ -181,6 +182,13 @@ void CarryCode::emitLoop(Numbers &numbers) {
   }
   for (auto [tile, number] : llvm::zip(carry.carried, steps.getResults()))
     numbers[tile] = number;
+}
+
+void CarryCode::storeAtMultiple(Value tokens, Value end, const Numbers &numbers) {
+  known.atMultiple(tokens, end, [&](StoreOp op, const CallerArray &array) {
+    Value row = arith::ConstantIntOp::create(t.builder, t.loc, 0, 64);
+    store(op, array, row, numbers.lookup(getWholeTile(op.getTile())), {});
+  });
 }
 
 /// What all threads begin with: places in arrays, and states of one number, which one thread stores in the end, perhaps
@@ -218,8 +226,6 @@ void CarryCode::emit(Block &body) {
   });
 }
 
-void nvvm::emitChannelCarry(TeamCode &team, KernelOp kernel, const ChannelCarry &carry,
-                            const llvm::DenseMap<Value, CallerArray> &arrays, const IRMapping &values,
-                            llvm::function_ref<std::optional<KeptPlace>(StoreOp, Value)> findKept) {
-  CarryCode(team, carry, arrays, values, findKept).emit(kernel.getBody().front());
+void nvvm::emitChannelCarry(TeamCode &team, KernelOp kernel, const ChannelCarry &carry, const CarryKernel &known) {
+  CarryCode(team, carry, known).emit(kernel.getBody().front());
 }

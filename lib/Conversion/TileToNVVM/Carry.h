@@ -14,10 +14,22 @@ struct KeptPlace {
   std::function<CallerArray()> find;
 };
 
-/// Emits the kernel's ops for the running thread's channel; `values` are the scalars around the ops. `findKept` is
-/// asked of each store in a loop, with the number of tokens before it.
+/// What of a kernel the code of its channels does not know itself.
+struct CarryKernel {
+  const llvm::DenseMap<mlir::Value, CallerArray> &arrays;
+  const mlir::IRMapping &values; // the scalars around the ops
+  /// Of a store in a loop, with the number of tokens before it.
+  llvm::function_ref<std::optional<KeptPlace>(tile::StoreOp, mlir::Value)> findKept;
+  /// The first token of the loop, which by the loop itself is this one.
+  llvm::function_ref<mlir::Value(mlir::scf::ForOp loop, mlir::Value begin)> findBegin;
+  /// Has final states stored where the first so many tokens, of all, end at a multiple at which the call keeps states.
+  llvm::function_ref<void(mlir::Value tokens, mlir::Value allTokens,
+                          llvm::function_ref<void(tile::StoreOp, const CallerArray &)> store)>
+      atMultiple;
+};
+
+/// Emits the kernel's ops for the running thread's channel.
 void emitChannelCarry(TeamCode &team, tile::KernelOp kernel, const analysis::ChannelCarry &carry,
-                      const llvm::DenseMap<mlir::Value, CallerArray> &arrays, const mlir::IRMapping &values,
-                      llvm::function_ref<std::optional<KeptPlace>(tile::StoreOp, mlir::Value)> findKept);
+                      const CarryKernel &known);
 
 } // namespace recur::conversion::nvvm

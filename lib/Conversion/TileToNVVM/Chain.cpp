@@ -80,6 +80,8 @@ private:
   SmallVector<Value> loadState();
   SmallVector<Value> beginState();
   void storeState(ValueRange state);
+  void storeOnTheWay(ValueRange state, const CallerArray &array);
+  void storeAtMultiple(ValueRange state, Value first);
   void leaveState(ValueRange state, const Chunk &chunk);
   /// The channel of one of a thread's numbers of the state.
   Value channelOf(int64_t index) {
@@ -415,7 +417,41 @@ void ChainCode::storeState(ValueRange state) {
   });
 }
 
-/// Two numbers at a time to where the chunk has its state at the beginning, if columns lie side by side.
+/// Two numbers at a time, if columns lie side by side. Places are found anew each time: registers are for the state.
+void ChainCode::storeOnTheWay(ValueRange state, const CallerArray &array) {
+  Type element = array.type.getElementType();
+  Value lane = std::exchange(t.lane, code.forget(t.lane)), warp = std::exchange(t.warp, code.forget(t.warp));
+  auto inPairs = [&] {
+    CallerArray sideBySide = array;
+    sideBySide.innerStrides[1] = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
+    forPlacesInState(sideBySide, [&](int64_t index, Value place) {
+      if (index % 2)
+        return;
+      Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, element));
+      for (int64_t i : {0, 1})
+        both = LLVM::InsertElementOp::create(t.builder, t.loc, both, t.convert(state[size_t(index + i)], element),
+                                             t.constant(i));
+      storeInState(array, index, both, place);
+    });
+  };
+  auto oneByOne = [&] {
+    forPlacesInState(array, [&](int64_t index, Value place) {
+      storeInState(array, index, t.convert(state[size_t(index)], element), place);
+    });
+  };
+  t.either(isAligned(t, array, 2 * array.type.getElementBytes()), inPairs, oneByOne);
+  t.lane = lane;
+  t.warp = warp;
+}
+
+void ChainCode::storeAtMultiple(ValueRange state, Value first) {
+  Value end = t.addWide(first, values.lookup(scf::ForOp(chain.loop).getStep()));
+  kernel.atMultiple(end, values.lookup(scf::ForOp(chain.loop).getUpperBound()), [&](const CallerArray &array) {
+    t.when(isPresent(t, array), [&] { storeOnTheWay(state, array); });
+  });
+}
+
+/// To where the chunk has its state at the beginning.
 void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
   StoreOp kept = chain.kept;
   CallerArray array = arrays.lookup(kept.getArray());
@@ -424,27 +460,7 @@ void ChainCode::leaveState(ValueRange state, const Chunk &chunk) {
   if (chain.segment) // of a chunk that is another CTA's, nothing
     isThere = arith::AndIOp::create(t.builder, t.loc, isThere, t.below(t.constant(0), narrow(chunk, kept.getRows())));
   array.pointer = t.offset(array.pointer, first, array.type.getElementType());
-  // Places are found anew in each chunk: registers are for the state.
-  Value lane = std::exchange(t.lane, code.forget(t.lane)), warp = std::exchange(t.warp, code.forget(t.warp));
-  auto inPairs = [&] {
-    CallerArray sideBySide = array;
-    sideBySide.innerStrides[1] = arith::ConstantIntOp::create(t.builder, t.loc, 1, 64);
-    forPlacesInState(sideBySide, [&](int64_t index, Value place) {
-      if (index % 2)
-        return;
-      Value both = LLVM::UndefOp::create(t.builder, t.loc, VectorType::get(2, t.builder.getF32Type()));
-      for (int64_t i : {0, 1})
-        both = LLVM::InsertElementOp::create(t.builder, t.loc, both, state[size_t(index + i)], t.constant(i));
-      storeInState(array, index, both, place);
-    });
-  };
-  auto oneByOne = [&] {
-    forPlacesInState(array,
-                     [&](int64_t index, Value place) { storeInState(array, index, state[size_t(index)], place); });
-  };
-  t.when(isThere, [&] { t.either(isAligned(t, array, 8), inPairs, oneByOne); });
-  t.lane = lane;
-  t.warp = warp;
+  t.when(isThere, [&] { storeOnTheWay(state, array); });
 }
 
 SmallVector<Value> ChainCode::beginState() {
@@ -484,6 +500,8 @@ void ChainCode::keep() {
     SmallVector<Value> state = emitChainSteps(
         t, chain, {base, stageOf(chunk), numbersOf(chunk), waitForLoads, narrowed, leave}, chunks.getRegionIterArgs());
     code.arrive(empty(chunk.stage));
+    if (!makesSummaries() && !chain.kept) // those that keep states of all chunks have no pools
+      storeAtMultiple(state, chunks.getInductionVar());
     scf::YieldOp::create(t.builder, t.loc, state);
   }
   if (makesSummaries())

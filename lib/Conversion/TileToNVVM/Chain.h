@@ -24,7 +24,11 @@ struct ChainKernel {
   llvm::DenseSet<mlir::Value> awaited;
   std::optional<SegmentSummaries> summaries;
   llvm::function_ref<CallerArray()> findFinal; // where the final state goes
-  mlir::Value areMapped = {};                  // whether the copy unit brings rows; null where it never does
+  /// Has the state stored where the first so many tokens, of all, end at a multiple at which the call keeps states.
+  llvm::function_ref<void(mlir::Value tokens, mlir::Value allTokens,
+                          llvm::function_ref<void(const CallerArray &array)> store)>
+      atMultiple;
+  mlir::Value areMapped = {}; // whether the copy unit brings rows; null where it never does
   llvm::function_ref<ArrayMap(mlir::Value array)> findMap = nullptr;
   /// Of a CTA that goes over one head of a sequence after another: how many it has; what must be read of one, which is
   /// asked for while another is gone over; and what makes arrays and scalars those of one, which each role does where

@@ -122,6 +122,27 @@ private:
   mlir::Value keepsTokens();
   CallerArray findAfterTokens(mlir::Value final, mlir::Value tokens);
   bool mayBeInPool(int number);
+  /// Intervals.cpp: whether the call keeps the states after every so many tokens.
+  mlir::Value keepsIntervals();
+  /// Calls `store` where the sequence's first so many tokens, of all that it has, end at a multiple of these at which
+  /// the call keeps states. What is found of final states in it is that multiple's.
+  void atMultiple(mlir::Value tokens, mlir::Value allTokens, llvm::function_ref<void()> store);
+  /// The same for the state of a chain.
+  void storeChainAt(mlir::Value tokens, mlir::Value allTokens,
+                    llvm::function_ref<void(const CallerArray &array)> store);
+  /// The same for those of channels.
+  void storeCarriedAt(mlir::Value tokens, mlir::Value allTokens,
+                      llvm::function_ref<void(tile::StoreOp final, const CallerArray &array)> store);
+  /// The same for every chunk of the kernel's loop, from the end of its body.
+  void keepAtMultiples(mlir::scf::ForOp loop);
+  /// The array of a final state that may lie in a pool, by the store behind all chunks; null where it may not.
+  mlir::BlockArgument findPooledFinal(tile::StoreOp final);
+  llvm::SmallVector<tile::StoreOp> listPooledFinals();
+  CallerArray findAtMultiple(tile::StoreOp final) { return findArray(findPooledFinal(final), /*isState=*/true); }
+  /// The first token of the kernel's loop, which skips chunks that only states on the way would need.
+  mlir::Value findBegin(mlir::scf::ForOp loop, mlir::Value begin);
+  /// The unit of a CTA, found anew where it is seldom asked for: it would take registers of loops.
+  void findUnitAnew();
   void findFirstsByLanes();
   /// Where the array begins that the lane has, of so many from one on, and its stride; lanes beyond have the last one.
   struct ArrayOfLane {
@@ -286,6 +307,7 @@ private:
   llvm::DenseMap<mlir::Value, CallerArray> arrays;
   mlir::Value unitTokens;                      // of the unit that was set last
   mlir::Value tokensBefore;                    // the state whose row is found; null where no row goes by them
+  mlir::Value multiple;                        // the place of its row among all of multiples; null where it is of none
   mlir::Value keptArrays, chunksOfUnit;        // of the team's round, in shared memory; how many chunks a unit has
   llvm::DenseMap<mlir::Value, Access> extents; // of tiles, as reads
   llvm::SmallVector<Access> pending;           // since the last barrier

@@ -13,6 +13,12 @@ static constexpr int64_t mostAccessesAhead = 16;
 LogicalResult KernelLowering::lowerLoop(Operation *op) {
   Operation *shell = op->cloneWithoutRegions(values);
   builder.insert(shell);
+  auto chunks = isa<KernelOp>(op->getParentOp()) ? dyn_cast<scf::ForOp>(op) : scf::ForOp();
+  if (chunks) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(shell);
+    cast<scf::ForOp>(shell).setLowerBound(findBegin(chunks, value(chunks.getLowerBound())));
+  }
   SmallVector<Access> before = pending;
   for (auto [from, to] : llvm::zip(op->getRegions(), shell->getRegions())) {
     if (from.empty())
@@ -23,8 +29,11 @@ LogicalResult KernelLowering::lowerLoop(Operation *op) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&block);
     for (Operation &op : from.front()) {
-      if (op.hasTrait<OpTrait::IsTerminator>())
+      if (op.hasTrait<OpTrait::IsTerminator>()) {
         orderAll(); // what comes next may be the first op of the block again
+        if (chunks)
+          keepAtMultiples(chunks);
+      }
       if (failed(lower(&op)))
         return failure();
     }
@@ -403,7 +412,7 @@ LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
     ahead = findLoadsAhead(*op.getBody(), /*areFree=*/false);
   if (ahead.empty())
     return lowerLoop(op);
-  Value begin = value(op.getLowerBound()), end = value(op.getUpperBound()), step = value(op.getStep());
+  Value begin = findBegin(op, value(op.getLowerBound())), end = value(op.getUpperBound()), step = value(op.getStep());
   auto startAt = [&](Value induction) {
     Value isThere = arith::CmpIOp::create(builder, team.loc, arith::CmpIPredicate::slt, induction, end);
     return startLoads(ahead, *op.getBody(), induction, isThere);
@@ -417,6 +426,7 @@ LogicalResult KernelLowering::lowerChunks(scf::ForOp op) {
   auto startNext = [&] { next = startAt(team.addWide(loop.getInductionVar(), step)); };
   if (failed(lowerBody(*op.getBody(), ahead, loop.getRegionIterArgs(), startNext)))
     return failure();
+  keepAtMultiples(op);
   scf::YieldOp::create(builder, op.getLoc(), next);
   pending = before;
   return success();

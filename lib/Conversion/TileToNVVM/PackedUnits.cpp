@@ -211,7 +211,10 @@ void KernelLowering::enterUnit(Value round, ValueRange found) {
 void KernelLowering::emitFromUnitToUnit() {
   findList();
   auto findFinalOfUnit = [&] { return findFinal(); };
-  ChainKernel whole{arrays, values, shared, {}, part, {}, std::nullopt, findFinalOfUnit};
+  auto storeAt = [&](Value tokens, Value all, llvm::function_ref<void(const CallerArray &)> store) {
+    storeChainAt(tokens, all, store);
+  };
+  ChainKernel whole{arrays, values, shared, {}, part, {}, std::nullopt, findFinalOfUnit, storeAt};
   whole.countUnits = [&] { return countUnits(); };
   whole.findUnit = [&](Value round) { return findUnit(round); };
   whole.enterUnit = [&](Value round, ValueRange found) { enterUnit(round, found); };

@@ -216,10 +216,7 @@ CallerArray KernelLowering::arrayOf(Value array) {
 }
 
 CallerArray KernelLowering::findFinal() {
-  if (goesFromUnitToUnit)
-    setUnitAgain();
-  else
-    setUnit(forget(NVVM::BlockIdXOp::create(builder, kernel.getLoc(), builder.getI32Type())));
+  findUnitAnew();
   SegmentOp segment = chain->segment;
   if (goesFromUnitToUnit && segment)
     return findArray(cast<BlockArgument>(segment.getFinal()), /*isState=*/true);
@@ -290,15 +287,23 @@ LogicalResult KernelLowering::run() {
       auto *own = llvm::find_if(copied, [&](const analysis::CopiedRows &rows) { return rows.array == number; });
       return findMap(int(number), int(own - copied.begin()), ownHead, ownSequence);
     };
-    emitStateChain(
-        team, *chain,
-        {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, areMapped, findMapOf});
+    auto storeAt = [&](Value count, Value all, llvm::function_ref<void(const CallerArray &)> store) {
+      storeChainAt(count, all, store);
+    };
+    emitStateChain(team, *chain,
+                   {arrays, values, shared, flags, part, awaited, summaries, [&] { return findFinal(); }, storeAt,
+                    areMapped, findMapOf});
   } else if (carry) {
-    emitChannelCarry(team, kernel, *carry, arrays, values, [&](StoreOp kept, Value tokens) -> std::optional<KeptPlace> {
+    auto findKept = [&](StoreOp kept, Value tokens) -> std::optional<KeptPlace> {
       Value final = findFinalOfKept(kept);
       return final ? std::optional(KeptPlace{keepsTokens(), [=, this] { return findAfterTokens(final, tokens); }})
                    : std::nullopt;
-    });
+    };
+    auto findFirst = [&](scf::ForOp loop, Value begin) { return findBegin(loop, begin); };
+    auto storeAt = [&](Value count, Value all, llvm::function_ref<void(StoreOp, const CallerArray &)> store) {
+      storeCarriedAt(count, all, store);
+    };
+    emitChannelCarry(team, kernel, *carry, {arrays, values, findKept, findFirst, storeAt});
   } else if (rowPass) {
     lowerRowPass();
   } else if (kernel.getChannels()) {

@@ -216,7 +216,7 @@ static void plan(Call &resolved) {
     if (info.kind == RECUR_STATE && ((call->states_transposed && info.rank == 2) || info.dtype != RECUR_F32))
       resolved.slotBytes += countFloatBytes(info);
   }
-  if (call->token_indices)
+  if (call->token_indices || call->interval)
     resolved.slotBytes += countTokenBytes(resolved);
 }
 
@@ -236,8 +236,8 @@ static recur_status execute(const Call &resolved) {
 
 static recur_status checkPools(const Call &resolved) {
   const recur_call &call = *resolved.call;
-  return checkIndices(
-      resolved, {call.state_indices, call.final_indices, call.token_indices, call.accepted, call.sequence_offsets});
+  return checkIndices(resolved, {call.state_indices, call.final_indices, call.token_indices, call.accepted,
+                                 call.interval_indices, call.positions, call.sequence_offsets});
 }
 
 const Machine recur::runtime::processors = {canRun, refuse, plan, execute, nullptr, checkPools};

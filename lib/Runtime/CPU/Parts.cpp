@@ -140,7 +140,46 @@ static void runPiece(const Call &call, const Part &part, bool isFirst, const rec
   }
 }
 
+/// The states in a record go to the rows of the call's pools that are those after so many tokens of a sequence.
+static void keepAtMultiple(const Call &call, const Part &part, int64_t row, char *record) {
+  int64_t sequence = part.unit / call.heads, head = part.unit % call.heads;
+  int32_t index = call.call->interval_indices[sequence * call.call->interval_columns + row];
+  for (int32_t i = 0, state = 0; index >= 0 && i < call.argumentCount; ++i)
+    if (const Argument &argument = call.arguments[i]; argument.role == Role::Final) {
+      const char *from = getStateBefore(call, record, state++);
+      if (argument.data && argument.elements)
+        giveState(argument, reinterpret_cast<const float *>(from), argument.at(index, 0, head));
+    }
+}
+
+/// Pieces that end at multiples of the call's interval, with the states between them in the slot's workspace; what is
+/// left behind the last of these, if only that it takes the states to where they are wanted.
+static void runByIntervals(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace) {
+  int64_t interval = call.call->interval, sequence = part.unit / call.heads,
+          position = call.call->positions ? call.call->positions[sequence] : 0;
+  char *record = workspace + getKernelBytes(call.recurrence, call.plan, call.segmented);
+  Part piece = part;
+  for (int64_t end = part.begin + part.tokens;;) {
+    int64_t multiple = (position + piece.begin) / interval + 1, next = multiple * interval - position;
+    if (part.tokens == 0 || next > end) {
+      piece.tokens = end - piece.begin;
+      piece.after = part.after;
+      piece.isLast = part.isLast;
+      return runPiece(call, piece, /*isFirst=*/true, kernel, workspace);
+    }
+    piece.tokens = next - piece.begin;
+    piece.after = record;
+    piece.isLast = false;
+    runPiece(call, piece, /*isFirst=*/true, kernel, workspace);
+    keepAtMultiple(call, part, multiple - position / interval - 1, record);
+    piece.begin = next;
+    piece.before = record;
+  }
+}
+
 void recur::runtime::runPart(const Call &call, const Part &part, const recur_kernel_info &kernel, char *workspace) {
+  if (call.call->interval && !call.isBackward)
+    return runByIntervals(call, part, kernel, workspace);
   int64_t interval = call.keptCount ? call.call->kept_interval : 0;
   if (!interval || part.tokens == 0)
     return runPiece(call, part, /*isFirst=*/true, kernel, workspace);

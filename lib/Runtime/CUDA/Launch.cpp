@@ -164,7 +164,9 @@ recur_status recur::runtime::checkMemory(const CUDALibrary &cuda, const Call &re
                 {"state_indices", resolved.call->state_indices},
                 {"final_indices", resolved.call->final_indices},
                 {"token_indices", resolved.call->token_indices},
-                {"accepted", resolved.call->accepted}};
+                {"accepted", resolved.call->accepted},
+                {"interval_indices", resolved.call->interval_indices},
+                {"positions", resolved.call->positions}};
   for (auto [table, data] : tables)
     if (data && !isOnDevice(cuda, data))
       return fail(RECUR_BAD_POINTER, "%s: %s is not memory of a GPU", name, table);
@@ -293,9 +295,11 @@ bool Launcher::areStatesInPlace() const {
 
 /// Into how many segments the launch cuts a sequence of so many chunks. Where they are cut no launch runs beside it.
 /// The last segment's CTA may end before another of the sequence reads the initial state: states in place are not cut.
+/// Neither is a sequence whose states are kept on the way: a segment may begin without knowing what was before it.
 int64_t Launcher::countSegments(int32_t number, int64_t chunks) const {
   const recur_launch_info &launch = kernel.launches[number];
-  if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK || areStatesInPlace())
+  if (!launch.cuts || !multiprocessors || chunks < 2 || resolved.plan == RECUR_PLAN_CHUNK || areStatesInPlace() ||
+      resolved.call->interval)
     return 1;
   Cuttable cuttable{resolved.sequences * resolved.heads, chunks, launch.parts, 0, double(chunks)};
   if (launch.workspace_bytes) {
@@ -386,6 +390,7 @@ void Launcher::fill(int64_t *words, int32_t number, int64_t rows, const SideBySi
   int32_t count = launch.arrays ? launch.array_count : resolved.argumentCount;
   bool hasFlags = launch.teams || launch.awaits, pools = hasPools(*resolved.call);
   words[abi::PoolsWord] = resolved.call->token_indices ? abi::PoolsOfTokens : pools ? abi::Pools : abi::NoPools;
+  fillInterval(words, *resolved.call);
   for (int32_t i = 0; i < count && i < abi::mostLaunchArrays; ++i)
     fillWords(words + abi::getWord(i, abi::DataWord), getArray(launch, i), resolved, kernel, space, behind);
   for (int32_t i = 0; pools && i < count + hasFlags && i < abi::mostLaunchArrays; ++i) // flags are in none

@@ -123,6 +123,13 @@ void recur::runtime::fillWords(int64_t *words, const recur_launch_array &array, 
     fillLeft(words, array, resolved, kernel, space, kernel.left[left], workspace + space.leftOffsets[left]);
 }
 
+void recur::runtime::fillInterval(int64_t *words, const recur_call &call) {
+  words[abi::IntervalWord] = call.interval;
+  words[abi::IntervalRowsWord] = reinterpret_cast<int64_t>(call.interval_indices);
+  words[abi::IntervalColumnsWord] = call.interval_columns;
+  words[abi::PositionsWord] = reinterpret_cast<int64_t>(call.positions);
+}
+
 void recur::runtime::fillPool(int64_t *words, const Argument *state) {
   bool isInPool = state && state->rows;
   words[abi::RowsWord] = isInPool ? reinterpret_cast<int64_t>(state->rows) : 0;

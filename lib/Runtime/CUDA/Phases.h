@@ -42,4 +42,7 @@ void fillWords(int64_t *words, const recur_launch_array &array, const Call &reso
 /// Those of a pool, of an argument that may be a state in one, or null of an array that is none.
 void fillPool(int64_t *words, const Argument *state);
 
+/// A launch's words of states that the call keeps at multiples of a number of tokens.
+void fillInterval(int64_t *words, const recur_call &call);
+
 } // namespace recur::runtime

@@ -40,10 +40,15 @@ recur_status recur::runtime::checkPools(const Call &resolved) {
   HostNumbers<int32_t> states(cuda, resolved, call.state_indices, sequences * (call.accepted ? call.state_columns : 1)),
       finals(cuda, resolved, call.final_indices, sequences),
       tokens(cuda, resolved, call.token_indices, sequences * call.token_columns),
-      accepted(cuda, resolved, call.accepted, sequences);
-  HostNumbers<int64_t> offsets(cuda, resolved, call.token_indices ? call.device_offsets : nullptr, sequences + 1);
-  for (CUresult error : {states.error, finals.error, tokens.error, accepted.error, offsets.error})
+      accepted(cuda, resolved, call.accepted, sequences),
+      intervals(cuda, resolved, call.interval_indices, sequences * call.interval_columns),
+      positions(cuda, resolved, call.positions, sequences);
+  bool countsTokens = call.token_indices || call.interval;
+  HostNumbers<int64_t> offsets(cuda, resolved, countsTokens ? call.device_offsets : nullptr, sequences + 1);
+  for (CUresult error :
+       {states.error, finals.error, tokens.error, accepted.error, intervals.error, positions.error, offsets.error})
     if (error)
       return failOf(cuda, resolved.recurrence->name, "the indices of a pool cannot be read", error);
-  return checkIndices(resolved, {states.numbers, finals.numbers, tokens.numbers, accepted.numbers, offsets.numbers});
+  return checkIndices(resolved, {states.numbers, finals.numbers, tokens.numbers, accepted.numbers, intervals.numbers,
+                                 positions.numbers, offsets.numbers});
 }

@@ -160,7 +160,7 @@ recur_status checkOverlaps(const Call &resolved);
 /// The indices of a call on pools, in this machine's memory; null: the call has none. `offsets` are those of packed
 /// sequences.
 struct PoolIndices {
-  const int32_t *states, *finals, *tokens, *accepted;
+  const int32_t *states, *finals, *tokens, *accepted, *intervals, *positions;
   const int64_t *offsets;
 };
 /// Then the rows of pools.

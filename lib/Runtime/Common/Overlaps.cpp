@@ -100,7 +100,9 @@ static recur_status checkTables(const Call &resolved, const Argument &workspace)
       {"'state_indices'", makeIndices(call->state_indices, resolved, call->accepted ? call->state_columns : 1)},
       {"'final_indices'", makeIndices(call->final_indices, resolved)},
       {"'token_indices'", makeIndices(call->token_indices, resolved, call->token_columns)},
-      {"'accepted'", makeIndices(call->accepted, resolved)}};
+      {"'accepted'", makeIndices(call->accepted, resolved)},
+      {"'interval_indices'", makeIndices(call->interval_indices, resolved, call->interval_columns)},
+      {"'positions'", makeIndices(call->positions, resolved)}};
   const char *name = resolved.recurrence->name;
   for (const auto &[table, block] : tables) {
     if (!block.spanBytes)

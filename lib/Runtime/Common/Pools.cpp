@@ -21,7 +21,7 @@ struct Use {
   bool isInPlace = false; // what is written is what is read
 };
 
-/// A row of the indices: of a sequence, or of a token of it.
+/// A row of the indices: of a sequence, or of a token or a multiple of it.
 struct Place {
   int64_t sequence, column;
 };
@@ -129,6 +129,102 @@ static recur_status checkOnce(const Call &resolved, const Rows &rows, Place plac
               int(row), strchr(before, '['), areTokens ? "twice" : "for two sequences");
 }
 
+namespace {
+/// The rows that a call writes at multiples of a number of tokens.
+class IntervalRows {
+public:
+  IntervalRows(const Call &resolved, const PoolIndices &given, const Rows &rows, Use use)
+      : resolved(resolved), call(*resolved.call), given(given), rows(rows), use(use) {}
+  recur_status check() const;
+
+private:
+  int64_t getPosition(int64_t sequence) const { return given.positions ? given.positions[sequence] : 0; }
+  int64_t count(int64_t sequence) const {
+    int64_t position = getPosition(sequence);
+    return (position + rows.countTokens(sequence)) / call.interval - position / call.interval;
+  }
+  int32_t written(int64_t sequence, int64_t column) const {
+    return given.intervals[sequence * call.interval_columns + column];
+  }
+  recur_status checkCount(int64_t sequence) const;
+  recur_status checkRow(int64_t sequence, int64_t column) const;
+  recur_status failOf(int64_t sequence, int64_t column, const char *other, const char *rule) const;
+
+  const Call &resolved;
+  const recur_call &call;
+  const PoolIndices &given;
+  const Rows &rows;
+  Use use;
+};
+} // namespace
+
+recur_status IntervalRows::checkCount(int64_t sequence) const {
+  const char *name = resolved.recurrence->name;
+  int64_t position = getPosition(sequence);
+  if (position < 0)
+    return fail(RECUR_BAD_SIZE, "%s: positions[%lld] is %lld; it must be at least 0", name, (long long)sequence,
+                (long long)position);
+  for (int32_t i = 0; i < resolved.recurrence->kernel_count; ++i)
+    if (const recur_kernel_info &kernel = resolved.recurrence->kernels[i];
+        (resolved.plan == RECUR_PLAN_AUTO || resolved.plan == kernel.plan) && kernel.chunk > 1 &&
+        position % kernel.chunk)
+      return fail(RECUR_BAD_SIZE,
+                  "%s: positions[%lld] is %lld; with interval it must be a multiple of a chunk's %d tokens", name,
+                  (long long)sequence, (long long)position, int(kernel.chunk));
+  if (count(sequence) > call.interval_columns)
+    return fail(RECUR_BAD_SIZE,
+                "%s: sequence %lld comes to %lld multiples of %lld tokens, and interval_indices has rows for %lld",
+                name, (long long)sequence, (long long)count(sequence), (long long)call.interval,
+                (long long)call.interval_columns);
+  return RECUR_OK;
+}
+
+recur_status IntervalRows::failOf(int64_t sequence, int64_t column, const char *other, const char *rule) const {
+  return fail(RECUR_BAD_INDEX, "%s: interval_indices[%lld][%lld] is %d, and so is %s; no row is %s",
+              resolved.recurrence->name, (long long)sequence, (long long)column, int(written(sequence, column)), other,
+              rule);
+}
+
+recur_status IntervalRows::checkRow(int64_t sequence, int64_t column) const {
+  int32_t row = written(sequence, column);
+  char other[64];
+  if (row >= call.pool_rows)
+    return fail(
+        RECUR_BAD_INDEX,
+        "%s: interval_indices[%lld][%lld] is %d, and the pools have %lld rows; a negative index stands for none",
+        resolved.recurrence->name, (long long)sequence, (long long)column, int(row), (long long)call.pool_rows);
+  // Most rows are nowhere else, which is found out at once.
+  if (contains(given.intervals, sequence * call.interval_columns + column, row))
+    for (int64_t i = 0; i <= sequence; ++i)
+      for (int64_t j = 0; j < (i == sequence ? column : count(i)); ++j)
+        if (written(i, j) == row) {
+          snprintf(other, sizeof other, "[%lld][%lld]", (long long)i, (long long)j);
+          return failOf(sequence, column, other, "written twice");
+        }
+  if (Place place; rows.findWritten(row, {resolved.sequences, 0}, place)) {
+    rows.print(other, place);
+    return failOf(sequence, column, other, given.finals ? "written twice" : "read, and written at a multiple");
+  }
+  for (int64_t i = 0; use.isInPlace && given.states && i < resolved.sequences; ++i)
+    if (rows.read(i) == row) {
+      rows.print(other, {i, 0}, /*isRead=*/true);
+      return failOf(sequence, column, other, "read, and written at a multiple");
+    }
+  return RECUR_OK;
+}
+
+recur_status IntervalRows::check() const {
+  for (int64_t i = 0; i < resolved.sequences; ++i)
+    if (recur_status status = checkCount(i))
+      return status;
+  for (int64_t i = 0; use.writes && i < resolved.sequences; ++i)
+    for (int64_t j = 0; j < count(i); ++j)
+      if (written(i, j) >= 0)
+        if (recur_status status = checkRow(i, j))
+          return status;
+  return RECUR_OK;
+}
+
 recur_status recur::runtime::checkIndices(const Call &resolved, const PoolIndices &given) {
   Rows rows(resolved, given);
   if (recur_status status = checkCounts(resolved, given, rows))
@@ -147,6 +243,9 @@ recur_status recur::runtime::checkIndices(const Call &resolved, const PoolIndice
       if (int32_t row = rows.written({i, j}); row >= 0)
         if (recur_status status = checkOnce(resolved, rows, {i, j}, row, given.tokens))
           return status;
+  if (given.intervals)
+    if (recur_status status = IntervalRows(resolved, given, rows, use).check())
+      return status;
   if (!use.isInPlace || !given.states || !hasOwn)
     return RECUR_OK;
   for (int64_t i = 0; i < resolved.sequences; ++i) {

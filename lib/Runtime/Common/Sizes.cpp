@@ -85,9 +85,50 @@ static recur_status checkTokens(const recur_recurrence *recurrence, const recur_
   return RECUR_OK;
 }
 
+/// Of the rows of states at multiples of a number of tokens.
+static recur_status checkInterval(const recur_recurrence *recurrence, const recur_call *call) {
+  const char *name = recurrence->name;
+  if (call->interval < 0 || call->interval > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: interval is %lld; it must be at least 0, and at most %d", name,
+                (long long)call->interval, int(INT32_MAX));
+  if (!call->interval && (call->interval_indices || call->interval_columns || call->positions))
+    return fail(RECUR_BAD_SIZE, "%s: %s is given, but interval is 0", name,
+                call->interval_indices   ? "interval_indices"
+                : call->interval_columns ? "interval_columns"
+                                         : "positions");
+  if (!call->interval)
+    return RECUR_OK;
+  if (!call->interval_indices)
+    return fail(RECUR_NULL_POINTER, "%s: interval is %lld, but interval_indices is null", name,
+                (long long)call->interval);
+  if (!call->state_indices && !call->final_indices)
+    return fail(
+        RECUR_NULL_POINTER,
+        "%s: states go to interval_indices beside the final ones, for which state_indices or final_indices must "
+        "be given",
+        name);
+  if (call->token_indices)
+    return fail(RECUR_NO_PLAN, "%s: states go to token_indices, or to interval_indices, not to both", name);
+  if (call->kept_interval)
+    return fail(RECUR_NO_PLAN, "%s: states go to interval_indices, or to kept_states, not to both", name);
+  if (call->T > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: T is %lld; with interval it is at most %d", name, (long long)call->T,
+                int(INT32_MAX));
+  if (call->interval_columns < 1 || call->interval_columns > INT32_MAX)
+    return fail(RECUR_BAD_SIZE, "%s: interval_columns is %lld; it must be at least 1, and at most %d", name,
+                (long long)call->interval_columns, int(INT32_MAX));
+  if (int64_t count = call->T / call->interval; !isPacked(*call) && !call->positions && count > call->interval_columns)
+    return fail(RECUR_BAD_SIZE,
+                "%s: sequences come to %lld multiples of %lld tokens, and interval_indices has rows for %lld", name,
+                (long long)count, (long long)call->interval, (long long)call->interval_columns);
+  return RECUR_OK;
+}
+
 static recur_status checkPools(const recur_recurrence *recurrence, const recur_call *call, bool isBackward) {
   const char *name = recurrence->name;
   if (recur_status status = checkTokens(recurrence, call))
+    return status;
+  if (recur_status status = checkInterval(recurrence, call))
     return status;
   if (!hasPools(*call)) {
     if (call->pool_rows)
@@ -209,6 +250,18 @@ int64_t recur::runtime::getKernelBytes(const recur_recurrence *recurrence, int32
   return roundUp(bytes);
 }
 
+/// States are kept between chunks, of whichever kernel a sequence has.
+static recur_status checkChunks(const recur_recurrence *recurrence, int32_t plan, int64_t interval) {
+  for (int32_t i = 0; interval && i < recurrence->kernel_count; ++i) {
+    const recur_kernel_info &kernel = recurrence->kernels[i];
+    if ((plan == RECUR_PLAN_AUTO || plan == kernel.plan) && kernel.chunk > 1 && interval % kernel.chunk)
+      return fail(RECUR_BAD_SIZE,
+                  "%s: interval is %lld; it must be a multiple of %d, the tokens in a chunk of plan '%s'",
+                  recurrence->name, (long long)interval, int(kernel.chunk), planNames[kernel.plan]);
+  }
+  return RECUR_OK;
+}
+
 recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence *recurrence, const recur_call *call) {
   if (recur_status status = checkRecurrence(recurrence))
     return status;
@@ -240,6 +293,8 @@ recur_status recur::runtime::resolveSizes(Call &resolved, const recur_recurrence
   if (!resolved.isBackward && !chooseKernel(recurrence, resolved.plan, 0))
     return fail(RECUR_NO_PLAN, "%s has no kernel of plan '%s', only of %s", recurrence->name, planNames[call->plan],
                 listPlans(recurrence, plans, sizeof plans));
+  if (recur_status status = checkChunks(recurrence, resolved.plan, call->interval))
+    return status;
   resolved.recurrence = recurrence;
   resolved.call = call;
   resolved.sequences = isPacked(*call) ? call->sequence_count : call->B;

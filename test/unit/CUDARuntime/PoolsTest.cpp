@@ -65,6 +65,32 @@ TEST_F(Pools, AreCheckedWhereTheCallAsksForIt) {
   EXPECT_EQ(fakeCUDA.launches, 2);
 }
 
+TEST_F(Pools, AlsoHaveStatesAtMultiples) {
+  const int32_t kept[] = {3, -1}, before[] = {64, 0};
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.words[recur::abi::IntervalWord], 0);
+  call.interval = 64;
+  call.interval_indices = kept;
+  call.interval_columns = 1;
+  call.positions = before;
+  ASSERT_EQ(forward(), RECUR_OK) << recur_message();
+  EXPECT_EQ(fakeCUDA.words[recur::abi::IntervalWord], 64);
+  EXPECT_EQ(fakeCUDA.words[recur::abi::IntervalRowsWord], at(kept));
+  EXPECT_EQ(fakeCUDA.words[recur::abi::IntervalColumnsWord], 1);
+  EXPECT_EQ(fakeCUDA.words[recur::abi::PositionsWord], at(before));
+  EXPECT_THAT(rowsOf(final), ElementsAre(at(rows), 5, 0, 48, 0, 0));
+  EXPECT_EQ(fakeCUDA.synchronized, 0);
+  call.interval = 63;
+  EXPECT_EQ(forward(), RECUR_BAD_SIZE);
+  call.interval = 64;
+  fakeCUDA.hostMemory = kept;
+  EXPECT_EQ(forward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: interval_indices is not memory of a GPU");
+  fakeCUDA.hostMemory = before;
+  EXPECT_EQ(forward(), RECUR_BAD_POINTER);
+  EXPECT_STREQ(recur_message(), "gdn: positions is not memory of a GPU");
+}
+
 TEST_F(Pools, IndicesOfTheHostAreRefused) {
   fakeCUDA.hostMemory = rows;
   EXPECT_EQ(forward(), RECUR_BAD_POINTER);
