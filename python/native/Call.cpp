@@ -328,7 +328,7 @@ void Call::readDeviceOffsets(nb::handle object) {
 
 /// Those of 64 bits are copied in the processor's memory; in a GPU's they are refused, for whoever has them there can
 /// convert them in the stream.
-const int32_t *Call::readIndices(nb::handle object, const std::string &name, int64_t *columns) {
+const int32_t *Call::readIndices(nb::handle object, const std::string &name, int64_t *columns, const char *ofEach) {
   View &view = views.emplace_back();
   if (!view.open(object))
     refuse(name + " is no array: a " + printType(object) + "; write numpy.array(" + name + ", 'int32')");
@@ -337,7 +337,7 @@ const int32_t *Call::readIndices(nb::handle object, const std::string &name, int
     refuse(name + " has elements of " + printType(object) + "; rows of pools are int32");
   if (view.sides != (columns ? 2 : 1))
     refuse(name + " has the shape " + ::printShape(view) +
-           (columns ? "; it is [sequences, tokens], a row of the pools for each"
+           (columns ? std::string("; it is [sequences, ") + ofEach + "], a row of the pools for each"
                     : "; it is [sequences], a row of the pools for each"));
   int64_t width = columns ? view.shape[1] : 1;
   if (columns)
@@ -383,7 +383,8 @@ void Call::nameTypes(nb::handle finals) {
 
 Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::object offsets, bool statesTransposed,
            nb::object notice, int32_t gpu, nb::object deviceOffsets, nb::object finals, nb::object stateRows,
-           nb::object finalRows, nb::object tokenRows, nb::object accepted)
+           nb::object finalRows, nb::object tokenRows, nb::object accepted, nb::object intervalRows,
+           nb::object givenPositions, int64_t every)
     : signature(signature), notice(std::move(notice)), statesTransposed(statesTransposed), gpu(gpu),
       dims(signature.dims.size()) {
   if (given.size() != signature.inputs.size() + signature.params.size())
@@ -409,6 +410,11 @@ Call::Call(const Signature &signature, nb::list given, nb::object initial, nb::o
     tokenIndices = readIndices(tokenRows, "token_indices", &tokenColumns);
   if (!accepted.is_none())
     acceptedCounts = readIndices(accepted, "accepted");
+  if (!intervalRows.is_none())
+    intervalIndices = readIndices(intervalRows, "interval_indices", &intervalColumns, "multiples");
+  interval = every;
+  if (!givenPositions.is_none())
+    positions = readIndices(givenPositions, "positions");
   checkIndexCounts();
   for (size_t state = 0; state < signature.states.size(); ++state) {
     nb::object array = initial.is_none() ? nb::none() : nb::object(initial[state]);
@@ -532,6 +538,10 @@ recur_call Call::makeCall(int32_t plan) const {
     call.token_columns = tokenColumns;
     call.accepted = acceptedCounts;
     call.state_columns = stateColumns;
+    call.interval = interval;
+    call.interval_indices = intervalIndices;
+    call.interval_columns = intervalColumns;
+    call.positions = positions;
     call.pool_rows = poolRows.value.value_or(0);
     call.check_indices = checksIndices;
   }

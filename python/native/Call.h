@@ -60,11 +60,13 @@ public:
   /// which are read and written where they lie; final states go to the rows of `finalIndices`, or None: the same ones.
   /// With `tokenIndices`, `[sequences, tokens]`, the state after each token goes to its row. With `accepted`, a count
   /// for each sequence, `stateIndices` is `[sequences, tokens]`, and a sequence begins with the row of the last one
-  /// counted.
+  /// counted. With `interval`, the states after every so many tokens go to the rows of `intervalIndices`, `[sequences,
+  /// multiples]`, of tokens that are counted from `positions` on, or None: from 0.
   Call(const Signature &signature, nanobind::list given, nanobind::object initial, nanobind::object offsets,
        bool statesTransposed, nanobind::object notice, int32_t gpu, nanobind::object deviceOffsets,
        nanobind::object finals, nanobind::object stateIndices, nanobind::object finalIndices,
-       nanobind::object tokenIndices, nanobind::object accepted);
+       nanobind::object tokenIndices, nanobind::object accepted, nanobind::object intervalIndices,
+       nanobind::object positions, int64_t interval);
   Call(const Call &) = delete;
 
   /// What the kernel is known by: the sizes of the dims that arrays have, and `Signature::nameTypes`.
@@ -133,8 +135,9 @@ private:
   void readSizes(const View &view, const Declared &declared, Kind kind);
   bool isPacked() const { return sequences >= 0; }
   bool hasPools() const { return stateIndices != nullptr; }
-  /// Rows of sequences, or with `columns` those of their tokens.
-  const int32_t *readIndices(nanobind::handle object, const std::string &name, int64_t *columns = nullptr);
+  /// Rows of sequences, or with `columns` those of their tokens, or of what else there is of each.
+  const int32_t *readIndices(nanobind::handle object, const std::string &name, int64_t *columns = nullptr,
+                             const char *ofEach = "tokens");
   void checkIndexCounts();
   void readSide(Size &size, const std::string &what, int64_t value, const std::string &from, const std::string &hint);
   bool looksTransposed(const View &view, const Declared &declared, int leading) const;
@@ -192,7 +195,9 @@ private:
   std::vector<int64_t> offsets;
   const int64_t *deviceOffsets = nullptr;
   int64_t sequences = -1; // where they are packed
-  const int32_t *stateIndices = nullptr, *finalIndices = nullptr, *tokenIndices = nullptr, *acceptedCounts = nullptr;
+  const int32_t *stateIndices = nullptr, *finalIndices = nullptr, *tokenIndices = nullptr, *acceptedCounts = nullptr,
+                *intervalIndices = nullptr, *positions = nullptr;
+  int64_t interval = 0, intervalColumns = 0;
   int64_t tokenColumns = 0, stateColumns = 0;
   struct IndexCount {
     std::string name;

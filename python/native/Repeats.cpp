@@ -229,8 +229,12 @@ bool Repeats::addIndices(Key &key, Indices &indices, PyObject *object) {
   key.add(object != Py_None);
   if (object == Py_None)
     return true;
-  if (!PyTuple_Check(object) || PyTuple_Size(object) != Indices::most)
+  if (!PyTuple_Check(object) || PyTuple_Size(object) != Indices::most + 1)
     return false;
+  PyObject *interval = PyTuple_GetItem(object, Indices::most);
+  if (!PyLong_Check(interval))
+    return false;
+  key.add(PyLong_AsLongLong(interval)); // which a call like this one has been found to be fit for
   for (int i = 0; i < Indices::most; ++i) {
     PyObject *one = PyTuple_GetItem(object, i);
     nb::dlpack::dltensor tensor = {};
@@ -388,6 +392,8 @@ nb::object Repeats::call(nb::tuple arrays, nb::dict named, nb::object initial, n
   call.final_indices = indices.data[1];
   call.token_indices = indices.data[2];
   call.accepted = indices.data[3];
+  call.interval_indices = indices.data[4];
+  call.positions = indices.data[5];
   if (gpu >= 0) {
     nb::object current = own(PyObject_Vectorcall(torch->getDevice.ptr(), nullptr, 0, nullptr));
     if (PyLong_AsLong(current.ptr()) != gpu || !hasCUDAContext())
@@ -512,6 +518,7 @@ void Repeats::learn(const Call &call, nb::object kernelObject, nb::list givenArr
   plan->call.sequence_offsets = plan->call.device_offsets = nullptr; // these are the next call's own
   plan->call.state_indices = plan->call.final_indices = nullptr;     // and so are these
   plan->call.token_indices = plan->call.accepted = nullptr;
+  plan->call.interval_indices = plan->call.positions = nullptr;
   plan->gpuNumber = nb::int_(plan->gpu);
   if (workspaceBytes) {
     plan->workspace =

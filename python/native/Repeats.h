@@ -69,9 +69,10 @@ private:
     int count = 0;
   };
   /// The rows of pools, as kernels read them: dense, of 32 bits, where the arrays are. Those of sequences, those that
-  /// states go to, those of tokens, and how many tokens were accepted.
+  /// states go to, those of tokens, how many tokens were accepted, those of multiples, and how many tokens there were
+  /// before; and then of how many tokens these are multiples, a number.
   struct Indices {
-    static constexpr int most = 4;
+    static constexpr int most = 6;
     const int32_t *data[most] = {};
     int count = 0; // of those that there are
   };

@@ -77,6 +77,9 @@ class Call:
         final_indices: Any = None,
         token_indices: Any = None,
         accepted: Any = None,
+        interval_indices: Any = None,
+        positions: Any = None,
+        interval: int = 0,
     ) -> None: ...
     @property
     def key(self) -> tuple[tuple[int | None, ...], str]: ...

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 
 class Indices(NamedTuple):
-    """Rows of pools, as arrays or None: those of sequences, those that their states go to, those of tokens; and how many tokens were
-    accepted."""
+    """Rows of pools, as arrays or None: those of sequences, those that their states go to, those of tokens; how many tokens were
+    accepted; the rows of states after every ``interval`` tokens, and how many tokens sequences had before."""
 
     states: Any = None
     finals: Any = None
     tokens: Any = None
     accepted: Any = None
+    intervals: Any = None
+    positions: Any = None
+    interval: int = 0
 
     def name(self) -> dict[str, Any]:
-        """By the names that calls have for them."""
-        return dict(zip(("state_indices", "final_indices", "token_indices", "accepted"), self))
+        """The arrays, by the names that calls have for them."""
+        return dict(zip(("state_indices", "final_indices", "token_indices", "accepted", "interval_indices", "positions"), self))
+
+    def convert(self, read: Callable[[str, Any], Any]) -> Indices:
+        """The same with what is made of each array that there is, by its name and itself."""
+        arrays = zip(self._fields, self.name().items())
+        return self._replace(**{field: read(what, rows) for field, (what, rows) in arrays if rows is not None})
 
 
 class CallOptions(NamedTuple):

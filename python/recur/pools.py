@@ -20,6 +20,15 @@ them goes, and the call after that how many were taken:
 
 Sequence ``i`` of the second call begins with the row ``tried[i, counts[i] - 1]``; it may write the row that it begins with. There are at
 most 16 tokens of a sequence. Outputs and states have the bits of calls of one token each, with states in float32 between them.
+
+For a cache of prefixes, ``interval`` leaves the states after every so many tokens of a prompt in rows of the pool, beside the last one:
+
+>>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, interval=256, interval_indices=cached)
+
+The state after the first 256 tokens of sequence ``i`` goes to the row ``cached[i, 0]``, the one after 512 to ``cached[i, 1]``, and so on, the
+one after the last token too where that ends at a multiple; rows behind these are not looked at. ``interval`` is a multiple of the kernel's
+chunk. Where the prompt goes on from earlier calls, ``positions`` says how many tokens each sequence had in them, a multiple of the chunk as
+well, and multiples are counted from there: after 512 tokens ``cached[i, 0]`` gets the state after 768.
 """
 
 from __future__ import annotations
@@ -33,6 +42,19 @@ from .errors import ArgumentError
 if TYPE_CHECKING:
     from .call_options import CallOptions
     from .recurrence import Recurrence
+
+
+def read_interval(name: str, interval: Any, rows: Any, positions: Any) -> int:
+    """Of how many tokens states are kept at multiples, or 0."""
+    if interval is None:
+        if rows is not None or positions is not None:
+            raise ArgumentError(f"{name}: {'positions' if rows is None else 'interval_indices'} is of calls with interval=, which is left out")
+        return 0
+    if isinstance(interval, bool) or not isinstance(interval, int) or interval < 1:
+        raise ArgumentError(f"{name}: interval is {interval!r}; it is a number of tokens, at least 1")
+    if rows is None:
+        raise ArgumentError(f"{name}: interval= keeps states; say by interval_indices= to which rows of the pool they go")
+    return interval
 
 
 def _check(recurrence: Recurrence, chosen: CallOptions, group: Any, layout: Any) -> None:

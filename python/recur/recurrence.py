@@ -33,7 +33,7 @@ def follow_traces(is_tracing: Callable[[], bool]) -> None:
 
 _KEYWORDS = (
     "initial", "final", "out", "offsets", "states_transposed", "kept_bytes", "group", "layout", "pool", "state_indices", "final_indices",
-    "token_indices", "accepted",
+    "token_indices", "accepted", "interval", "interval_indices", "positions",
 )  # fmt: skip
 
 #: What completion shows; the rest is for the package's other modules.
@@ -435,6 +435,9 @@ class Recurrence:
         final_indices: Any = None,
         token_indices: Any = None,
         accepted: Any = None,
+        interval: int | None = None,
+        interval_indices: Any = None,
+        positions: Any = None,
         **named: Any,
     ) -> Any:
         """Computes the outputs.
@@ -466,6 +469,9 @@ class Recurrence:
             each of them goes to; a negative one, and it is not kept.
         accepted: how many of the tokens that were tried last were taken, at least 1 of each sequence: ``state_indices`` is then the
             ``token_indices`` of that call, ``[sequences, tokens]``, and the sequence begins with the state after the last one taken.
+        interval: the state after every so many tokens of each sequence, a multiple of the chunk, is written too, as for a cache of
+            prefixes: its rows in the pool are ``interval_indices``, ``[sequences, multiples]``, where a negative one is not kept.
+        positions: how many tokens each sequence had before this call, from which multiples are counted; without it there were none.
 
         The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
         what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
@@ -475,8 +481,9 @@ class Recurrence:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self._other_names:
             named = self._rename(named)
-        if not (pool is state_indices is final_indices is token_indices is accepted is None):
-            indices = Indices(state_indices, final_indices, token_indices, accepted)
+        if not (pool is state_indices is final_indices is token_indices is accepted is interval is interval_indices is positions is None):
+            every = pools.read_interval(self.name, interval, interval_indices, positions)
+            indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, every)
             chosen = CallOptions(initial, final, out, offsets, states_transposed, kept_bytes, pool, indices)
             return pools.call(self, arrays, named, chosen, group, layout)
         if group is None and layout is None and self.layout is None:

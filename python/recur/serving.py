@@ -9,6 +9,9 @@ For tokens that are only tried ``ssm_state_indices`` is ``[N, tokens]``, of at m
 ``num_accepted_tokens`` ``[N]``, from 1 on, a sequence begins with the row of the last token that was accepted, and else with its first
 row.
 
+For a cache of prefixes ``interval``, ``interval_indices`` and ``positions`` of the calls that take prompts are those of :mod:`recur.pools`: the
+states after every so many tokens go to rows of the pool too.
+
 Each ``fused_recurrent_*`` of :mod:`recur.fla` is here, on a pool: the recurrences are the same. See :mod:`recur.pools` for what is checked
 and what may be relied on.
 """
@@ -43,6 +46,9 @@ __all__ = [
 _WORDS = ("initial_state", "ssm_state_indices")
 _OTHER_WORDS = ("initial_state_source", "initial_state_indices")
 
+#: What a prompt leaves for a cache of prefixes, by the words that calls of recurrences have.
+_KEPT = {"interval": None, "interval_indices": None, "positions": None}
+
 
 def _find_rows(
     call: str, pool: Any, indices: Any, in_place: bool = True, accepted: Any = None, out: Any = None, words: tuple[str, str] = _WORDS
@@ -57,6 +63,11 @@ def _find_rows(
     if accepted is not None:
         raise ArgumentError(f"{call}: num_accepted_tokens counts along {words[1]}, which is [sequences, tokens] then")
     return fla.Rows(indices, out=out)
+
+
+def _keep(rows: fla.Rows, interval: int | None, indices: Any, positions: Any) -> fla.Rows:
+    """With the rows of the states that prompts leave."""
+    return rows._replace(interval=interval, intervals=indices, positions=positions)
 
 
 def _run(q: Any, k: Any, v: Any, g: Any, beta: Any, pool: Any, rows: fla.Rows, **options: Any) -> tuple[Any, Any]:
@@ -87,10 +98,14 @@ def fused_recurrent_gated_delta_rule(
     use_qk_l2norm_in_kernel: bool = False,
     *,
     state_v_first: bool = False,
+    interval: int | None = None,
+    interval_indices: Any = None,
+    positions: Any = None,
 ) -> tuple[Any, Any]:
     """Gated DeltaNet, with vLLM's arguments: a decay ``g``, in log space, and a strength ``beta``, or one of 1, per token and head. Gives
     the output, and the pool."""
     rows = _find_rows("fused_recurrent_gated_delta_rule", initial_state, ssm_state_indices, inplace_final_state, num_accepted_tokens)
+    rows = _keep(rows, interval, interval_indices, positions)
     return _run(
         q, k, v, g, beta, initial_state, rows, scale=scale, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
         state_v_first=state_v_first, cu_seqlens=cu_seqlens,
@@ -299,7 +314,7 @@ def _make(name: str) -> Callable[..., Any]:
     """A call of :mod:`recur.fla` on a pool: with what says its rows in place of whether the final state is given."""
     function = getattr(fla, name)
     kept = [parameter for word, parameter in inspect.signature(function).parameters.items() if word not in _LEFT_OUT]
-    added = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default) for word, default in _ADDED.items()]
+    added = [inspect.Parameter(word, inspect.Parameter.KEYWORD_ONLY, default=default) for word, default in (_ADDED | _KEPT).items()]
     signature = inspect.Signature([*kept, *added])
 
     def call(*arrays: Any, **named: Any) -> Any:
@@ -309,6 +324,7 @@ def _make(name: str) -> Callable[..., Any]:
         given = signature.bind(*arrays, **named).arguments
         in_place, indices, accepted = (given.pop(word, default) for word, default in _ADDED.items())
         rows = _find_rows(name, given.get("initial_state"), indices, in_place, accepted)
+        rows = _keep(rows, *(given.pop(word, None) for word in _KEPT))
         return function(**given, output_final_state=rows)
 
     call.__name__ = call.__qualname__ = name

@@ -178,6 +178,7 @@ def read(
         recurrence.notice(),
         finals=None if finals is None or isinstance(finals, bool) else [show(state) for state in finals],
         **{word: show(rows) for word, rows in (indices or Indices()).name().items()},
+        interval=indices.interval if indices else 0,
     )
     call.run_on_torchs_threads()
     return call
@@ -669,12 +670,15 @@ def _serve(
     final_indices: torch.Tensor | None,
     token_indices: torch.Tensor | None,
     accepted: torch.Tensor | None,
+    interval_indices: torch.Tensor | None,
+    positions: torch.Tensor | None,
+    interval: int,
     offsets: torch.Tensor | None,
     name: str,
     transposed: bool,
 ) -> None:
     """The call whose states are rows of the pools."""
-    indices = Indices(state_indices, final_indices, token_indices, accepted)
+    indices = Indices(state_indices, final_indices, token_indices, accepted, interval_indices, positions, interval)
     run_keeping(REGISTRY[name], tensors, pools, list(outputs), list(pools), offsets, transposed, indices=indices)
 
 
@@ -690,7 +694,7 @@ def _call_on_pools(
     tensors = [tensor for tensor in (*given, *pools) if isinstance(tensor, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         raise ArgumentError(f"{recurrence.name}: what reads and writes a pool has no gradient; detach() what requires one")
-    indices = Indices(*(None if rows is None else torch.as_tensor(rows) for rows in chosen.indices))
+    indices = chosen.indices.convert(lambda _, rows: torch.as_tensor(rows))
     wanted = recurrence.list_outputs(chosen.out)
     is_whole = wanted is None or all(isinstance(output, torch.Tensor) for output in wanted)
     if is_whole and not _is_quiet([*tensors, *(wanted or ())]):

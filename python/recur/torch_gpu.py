@@ -123,12 +123,13 @@ def _place(numbers: torch.Tensor, index: int, dtype: torch.dtype, what: str, or_
 
 def _place_rows(indices: Indices, index: int, name: str) -> Indices:
     """Rows of pools as kernels read them."""
-    placed = []
-    for what, rows in indices.name().items():
-        if rows is not None and rows.dtype not in (torch.int32, torch.int64):
+
+    def place(what: str, rows: Any) -> Any:
+        if rows.dtype not in (torch.int32, torch.int64):
             raise ArgumentError(f"{name}: {what} has elements of {str(rows.dtype).removeprefix('torch.')}; rows of pools are int32")
-        placed.append(None if rows is None else _place(rows, index, torch.int32, what))
-    return Indices(*placed)
+        return _place(rows, index, torch.int32, what)
+
+    return indices.convert(place)
 
 
 def _split_offsets(offsets: Any, twin: Any, device: torch.device, name: str) -> tuple[Any, Any]:
@@ -191,6 +192,7 @@ def _read(
         show(placed),
         None if isinstance(finals, bool) else [show(state) for state in finals],
         **{word: show(one) for word, one in rows.name().items()},
+        interval=rows.interval,
     )
     if debug.indices:
         call.check_indices()
@@ -266,7 +268,7 @@ def run(
         )
         del read
     # Rows that lie elsewhere are copied for each call, and a call that checks its rows is none for when nobody asks for that.
-    is_like_others = indices is None or (not debug.indices and all(rows is None or rows.device == device for rows in indices))
+    is_like_others = indices is None or (not debug.indices and all(rows is None or rows.device == device for rows in indices.name().values()))
     if not every and is_like_others:
         packed = offsets if twin is None else (offsets, twin)
         recurrence.learn(call, loaded.kernel, list(given), initials, outputs, finals, packed, results, states, size, indices)

@@ -142,3 +142,21 @@ def test_bad_rows_of_tokens_are_found_where_that_is_asked_for(gdn, pool, monkeyp
             patch.setattr(debug, "indices", True)
             with pytest.raises(recur.ArgumentError, match=r"token_indices\[1\]"):
                 gdn(**given, pool=pool.clone(), state_indices=rows, token_indices=wrong.reshape(2, 2))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_states_after_multiples_are_those_of_calls_that_end_there(gdn, kind):
+    chunked = gdn.with_options(plan="chunk")
+    given, pool = draw(T=256), chunked(**put(draw(seed=3, B=9, T=9)), final=True)[1].to(kind)
+    rows, kept, positions = rows_of(5, 0), rows_of(7, 8, 2, 3, -1, 1).reshape(2, 3), rows_of(64, 128)
+    want = pool.clone()
+    for tokens, sequence, row in ((64, 0, 7), (192, 0, 8), (128, 1, 3), (256, 0, 5), (256, 1, 0)):
+        own = pool.clone()
+        chunked(**put({name: array[:, :tokens] for name, array in given.items()}), pool=own, state_indices=rows)
+        want[row] = own[rows[sequence].long()]
+    states = pool.clone()
+    o = chunked(**put(given), pool=states, state_indices=rows)
+    for _ in range(2):  # the later one as a call that was made before
+        states = pool.clone()
+        got = chunked(**put(given), pool=states, state_indices=rows, interval=128, interval_indices=kept, positions=positions)
+        assert torch.equal(got, o) and torch.equal(states, want)
