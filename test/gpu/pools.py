@@ -3,6 +3,8 @@
 Needs Python with numpy, and shared objects that `recurc build --emit=so --target=sm_90a` made, each given as NAME=FILE. Rows lie
 anywhere in the pool and some sequences have none; what is not a sequence's row must stay as it was, and indices beyond the pool must
 touch nothing, which compute-sanitizer sees too. A graph goes by the indices that are there when it is replayed.
+
+States after tokens that are tried, and after multiples of a number of tokens, are compared with those of calls that end there.
 """
 
 import ctypes
@@ -11,9 +13,10 @@ import sys
 import numpy as np
 
 from check import Argument, Call
-from packed import AUTO, CHUNK, OUTPUT, SCAN, SEGMENT, STATE, STEP, Data, Graph, check_libraries, same
+from packed import AUTO, CHUNK, OUTPUT, PARAM, SCAN, SEGMENT, STATE, STEP, Data, Graph, check_libraries, same
 
-BAD_INDEX, NO_PLAN = 12, 8
+BAD_SIZE, BAD_INDEX, NO_PLAN = 2, 12, 8
+MOST_TRIED = 16
 
 
 class Pools:
@@ -34,11 +37,13 @@ class Pools:
             return drawn.astype(np.float16).view(np.uint8)
         return drawn.view(np.uint8) if info.dtype == 0 else (drawn.view(np.uint32) >> 16).astype(np.uint16).view(np.uint8)
 
-    def call(self, pointers, plan, indices=None, finals=None, stream=None, check=0, offsets=None):
-        """Gives the status and the workspace, which must stay until the work is done."""
+    def call(self, pointers, plan, indices=None, finals=None, stream=None, check=0, offsets=None, tokens=None, **more):
+        """Gives the status and the workspace, which must stay until the work is done. Of fewer tokens each sequence has its first
+        ones; `more` are fields of the call."""
         T, N, H = self.sizes
-        arguments = (Argument * len(pointers))(*(Argument(pointer, 0, 0, 0) for pointer in pointers))
-        call = Call(B=N, T=T, H=H, Hq=H, arguments=arguments, argument_count=len(pointers), device=1, plan=plan, stream=stream)
+        arguments = (Argument * len(pointers))(*(Argument(pointer, self.batch_stride(i), 0, 0) for i, pointer in enumerate(pointers)))
+        call = Call(B=N, T=T if tokens is None else tokens, H=H, Hq=H, arguments=arguments, argument_count=len(pointers), device=1, plan=plan,
+                    stream=stream, **more)
         if offsets is not None:
             call.B, call.T, call.device_offsets, call.sequence_count = 1, T * N, offsets, N
         if indices is not None:
@@ -49,6 +54,13 @@ class Pools:
             return handle.recur_forward(recurrence, ctypes.byref(call)), 0  # which says why
         call.workspace, call.workspace_bytes = self.device.allocate(size), size
         return handle.recur_forward(recurrence, ctypes.byref(call)), call.workspace
+
+    def batch_stride(self, array):
+        """From one sequence to the next, in elements, of what has tokens."""
+        T, _, H = self.sizes
+        info, final = self.library.arrays[array]
+        own = int(np.prod(info.shape[: info.rank])) if info.rank else 1
+        return 0 if info.kind in (STATE, PARAM) or final else T * H * own
 
     def run(self, *arguments, **named):
         status, workspace = self.call(*arguments, **named)
@@ -75,15 +87,15 @@ class Pools:
         self.data.free(pointers)
         return found
 
-    def own(self, states, plan, offsets=None):
+    def own(self, states, plan, offsets=None, tokens=None, pools=None):
         """Outputs and final states of a call whose states are those of these rows, in place; None where there is no such plan."""
         pointers = self.data.results()
         made, ends = list(pointers), [i for i, (_, final) in enumerate(self.library.arrays) if final]
-        for place, end, pool, start in zip(self.states, ends, self.first, self.starts()):
+        for place, end, pool, start in zip(self.states, ends, pools or self.first, self.starts()):
             gathered = pool.reshape(self.rows, -1)[np.maximum(states, 0)]
             gathered[states < 0] = start[states < 0]
             made[place] = made[end] = self.device.upload(gathered.reshape(-1))
-        status = self.run(made, plan, offsets=offsets)
+        status = self.run(made, plan, offsets=offsets, tokens=tokens)
         assert status in (0, NO_PLAN), self.library.handle.recur_message().decode()
         found = None
         if not status:
@@ -112,10 +124,10 @@ class Pools:
     def pools(self, pointers):
         return [self.device.download(pointers[place], pool.nbytes, np.uint8) for place, pool in zip(self.states, self.first)]
 
-    def expected(self, states, written, ends):
+    def expected(self, states, written, ends, pools=None):
         """Pools afterwards."""
         found = []
-        for pool, end in zip(self.first, ends):
+        for pool, end in zip(pools or self.first, ends):
             pool = pool.reshape(self.rows, -1).copy()
             for sequence, row in enumerate(written):
                 if 0 <= row < self.rows:
@@ -127,8 +139,143 @@ class Pools:
         self.data.close()
 
 
+def check_tried(library, T, N, H, seed):
+    """Yields what is wrong with states after tokens that are tried."""
+    pools = Pools(library, T, N, H, (T + 1) * N + 5, seed)
+    device, random = library.device, pools.random
+    if not pools.states:
+        return
+    for plan in (AUTO, STEP):
+        order = random.permutation(pools.rows).astype(np.int32)
+        states, tried = order[:N].copy(), order[N : N + N * T].reshape(N, T).copy()
+        states[random.random(N) < 0.2] = -1
+        tried[random.random((N, T)) < 0.2] = -3
+        begin, rows = device.upload(states), device.upload(tried)
+        pointers = pools.pooled()
+        more = {"token_indices": rows, "token_columns": T}
+        status = pools.run(pointers, plan, indices=begin, **more)
+        if status:
+            if status != NO_PLAN:
+                yield f"plan {plan}, tried: {library.handle.recur_message().decode()}"
+            pools.free(pointers)
+            device.free([begin, rows])
+            break
+        wanted = pools.first
+        for token in range(T):
+            outputs, ends = pools.own(states, STEP, tokens=token + 1)
+            wanted = pools.expected(states, tried[:, token], ends, wanted)
+        if not same(pools.outputs(pointers), outputs):
+            yield f"plan {plan}, tried: outputs differ from those of a call of these tokens"
+        if not same(pools.pools(pointers), wanted):
+            yield f"plan {plan}, tried: pools differ"
+        # The next call begins with what was accepted; a graph is replayed with other counts, and with some that are none.
+        counts = random.integers(1, T + 1, N).astype(np.int32)
+        accepted = device.upload(counts)
+        graph = Graph(device, lambda stream: pools.call(pointers, plan, indices=rows, accepted=accepted, state_columns=T, stream=stream, **more))
+        for round in range(3):
+            if round == 1:
+                device.write(accepted, counts := random.integers(1, T + 1, N).astype(np.int32))
+            if round == 2:
+                device.write(accepted, counts := random.integers(-2, T + 4, N).astype(np.int32))
+            before = wanted
+            isThere = (counts >= 1) & (counts <= T)
+            begins = np.where(isThere, tried[np.arange(N), np.clip(counts - 1, 0, T - 1)], -1).astype(np.int32)
+            graph.run()
+            for token in range(T):
+                outputs, ends = pools.own(begins, STEP, tokens=token + 1, pools=before)
+                wanted = pools.expected(begins, tried[:, token], ends, wanted)
+            if not same(pools.outputs(pointers), outputs) or not same(pools.pools(pointers), wanted):
+                yield f"plan {plan}, accepted, round {round}: outputs or pools differ"
+        wild = tried.copy()
+        wild.reshape(-1)[::2] = pools.rows + random.integers(0, 1 << 30, len(wild.reshape(-1)[::2]))
+        device.write(rows, wild)
+        pools.free(pointers)
+        pointers = pools.pooled()
+        pools.run(pointers, plan, indices=begin, **more)
+        wanted = pools.first
+        for token in range(T):
+            wanted = pools.expected(states, np.where(wild < pools.rows, wild, -1)[:, token], pools.own(states, STEP, tokens=token + 1)[1], wanted)
+        if not same(pools.pools(pointers), wanted):
+            yield f"plan {plan}, tried: rows beyond the pool are written somewhere"
+        if pools.run(pointers, plan, indices=begin, check=1, **more) != BAD_INDEX:
+            yield f"plan {plan}, tried: rows beyond the pool are not refused where the call has them checked"
+        pools.free(pointers)
+        device.free([begin, rows, accepted])
+    pools.close()
+
+
+def check_intervals(library, T, N, H, seed):
+    """Yields what is wrong with states after multiples of a number of tokens."""
+    smallest, columns = None, 3
+    pools = Pools(library, T, N, H, (columns + 1) * N + 3, seed)
+    device, random = library.device, pools.random
+    if not pools.states:
+        return
+    even = device.upload(np.arange(N + 1, dtype=np.int64) * T)
+    for plan in (STEP, CHUNK, SEGMENT, SCAN, 5):
+        for kind in ("whole", "going on", "packed"):
+            order = random.permutation(pools.rows).astype(np.int32)
+            states, kept = order[:N].copy(), order[N : N + columns * N].reshape(N, columns).copy()
+            states[random.random(N) < 0.3] = -1
+            kept[random.random((N, columns)) < 0.2] = -2
+            begin, rows = device.upload(states), device.upload(kept)
+            positions, place, offsets = np.zeros(N, np.int32), None, even if kind == "packed" else None
+            status, smallest = BAD_SIZE, 8
+            while status == BAD_SIZE and smallest < 1024:  # the least that is a multiple of the kernels' chunks
+                smallest *= 2
+                interval = smallest * (-(-T // (columns * smallest)))
+                more = {"interval": interval, "interval_indices": rows, "interval_columns": columns}
+                pointers = pools.pooled()
+                if kind == "going on":
+                    positions = (random.integers(0, 9, N) * smallest).astype(np.int32)
+                    more["positions"] = place = device.upload(positions)
+                status = pools.run(pointers, plan, indices=begin, offsets=offsets, **more)
+                if status:
+                    pools.free(pointers)
+            if status:
+                if status != NO_PLAN:
+                    yield f"plan {plan}, intervals: {library.handle.recur_message().decode()}"
+                device.free([begin, rows])
+                break
+
+            def expect(kept, pools=pools, states=states, positions=positions):
+                outputs, ends = pools.own(states, plan, offsets)
+                wanted = pools.expected(states, states, ends)
+                for tokens in sorted({int(n) for p in positions for n in np.arange(interval - p % interval, T + 1, interval)}):
+                    isHere = (positions + tokens) % interval == 0
+                    column = (positions + tokens) // interval - positions // interval - 1
+                    written = np.where(isHere & (column < columns), kept[np.arange(N), np.minimum(column, columns - 1)], -1)
+                    wanted = pools.expected(states, written, pools.own(states, plan, tokens=tokens)[1], wanted)
+                return outputs, wanted
+
+            what = f"plan {plan}, {kind}, every {interval} tokens"
+            outputs, wanted = expect(kept)
+            if not same(pools.outputs(pointers), outputs):
+                yield f"{what}: outputs differ"
+            if not same(pools.pools(pointers), wanted):
+                yield f"{what}: pools differ"
+            again = pools.pooled()
+            graph = Graph(device, lambda stream: pools.call(again, plan, indices=begin, offsets=offsets, stream=stream, **more))
+            wild = np.roll(kept, 1, axis=0)
+            wild[::3] = pools.rows + random.integers(0, 1 << 30, wild[::3].shape)
+            device.write(rows, wild)
+            graph.run()
+            if not same(pools.pools(again), expect(np.where(wild < pools.rows, wild, -1))[1]):
+                yield f"{what}: a graph that is replayed with other rows, some beyond the pool, gives other pools"
+            if T >= 2 * interval and pools.run(again, plan, indices=begin, offsets=offsets, check=1, **more) != BAD_INDEX:
+                yield f"{what}: rows beyond the pool are not refused where the call has them checked"
+            pools.free(again)
+            pools.free(pointers)
+            device.free([begin, rows] + ([place] if place else []))
+    device.free([even])
+    pools.close()
+
+
 def check_sizes(library, T, N, H, seed):
     """Yields what is wrong."""
+    if T <= MOST_TRIED:
+        yield from check_tried(library, T, N, H, seed)
+    yield from check_intervals(library, T, N, H, seed)
     rows = 2 * N + 3
     pools = Pools(library, T, N, H, rows, seed)
     device, random = library.device, pools.random
@@ -188,4 +335,4 @@ def check_sizes(library, T, N, H, seed):
 
 
 if __name__ == "__main__":
-    sys.exit(check_libraries(__doc__, check_sizes, "1,40,4;4,9,3;70,5,2;300,2,2"))
+    sys.exit(check_libraries(__doc__, check_sizes, "1,40,4;4,9,3;16,5,2;70,5,2;300,2,2;1024,3,2"))
