@@ -1,5 +1,5 @@
-// Functions of the language that the front end writes as several ops (`EmitChoice.cpp`, `EmitCall.cpp`), found again for
-// reports: comparisons, where, mod, gelu and sign. Both dialects of values have them, dgps and chunk.
+// Functions of the language that the front end writes as several ops (`EmitChoice.cpp`, `EmitCall.cpp`), found again
+// for reports: comparisons, where, mod, gelu and sign. Both dialects of values have them, dgps and chunk.
 #pragma once
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
