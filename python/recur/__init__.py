@@ -108,12 +108,12 @@ def define(
     chunk: int = 0,
     quick: bool = False,
 ) -> Recurrence:
-    """The recurrence that a text declares; ``recurrence`` names one of several.
+    """Makes the recurrence that a text declares; if the text has several, ``recurrence`` names one.
 
-    ``target``, ``plan`` and ``chunk`` are those of ``recurc build``, ``dims`` and ``consts`` sizes and numbers in place of the text's
-    own; ``quick`` kernels compile in a fifth of the time, and run slower. Raises :class:`recur.CompileError` where the text has
-    mistakes, and gives what the compiler warns of as a :class:`recur.CompileWarning`. Sizes are not known before the first call, so
-    that what depends on them is found then.
+    ``target``, ``plan`` and ``chunk`` are the options of ``recurc build``. ``dims`` and ``consts`` replace sizes and numbers of the text.
+    With ``quick``, kernels compile in a fifth of the time and run slower. Raises :class:`recur.CompileError` if the text has
+    mistakes, and issues the compiler's warnings as :class:`recur.CompileWarning`. Sizes are not known before the first call, so
+    mistakes that depend on sizes are found then.
     """
     _refuse_path(text)
     source_name = options.read_text("define", "source_name", source_name)
@@ -132,15 +132,15 @@ def recurrence(function: Callable[..., Any], /) -> Recurrence: ...
 @overload
 def recurrence(**options: Any) -> Callable[[Callable[..., Any]], Recurrence]: ...
 def recurrence(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """The recurrence that a Python function of one token stands for: a decorator, with the options of :func:`define` if need be.
+    """Makes a recurrence of a Python function of one token. It is a decorator, and takes the options of :func:`define`.
 
     >>> @recur.recurrence
     ... def delta_net(S: recur.State["V", "K"], q: recur.Input["K"], k: recur.Input["K"], v: recur.Input["V"], beta: recur.Input):
     ...     S = S + beta * recur.outer(v - S @ k, k)
     ...     return S, S @ q
 
-    The function is run once, on symbols. It gets the states before the token and what the token brings, and returns the states after it, in
-    their order, and then what goes out; a mapping gives the outputs names. Its text is ``.text``.
+    The function runs once, on symbols. It gets the states before the token and the token's inputs. It returns the states after the token, in
+    their order, and then the outputs; a mapping gives the outputs names. The recurrence's text is ``.text``.
     """
     if function is None:
         return lambda traced: recurrence(traced, **options)
@@ -162,8 +162,8 @@ def _refuse_path(text: Any) -> None:
 
 
 def load(path: str | os.PathLike[str], **options: Any) -> Recurrence:
-    """The recurrence of a ``.recur`` file, with the options of :func:`define`; or of a file that :func:`save` wrote, for which the
-    compiler is not needed. Loading such a file runs its code: load only files whose writer you trust."""
+    """Loads the recurrence of a ``.recur`` file, with the options of :func:`define`, or of a file that :func:`save` wrote. The latter
+    needs no compiler, but loading it runs its code: load only files from people you trust."""
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"load takes the path of a file, not {path!r}")
     path = os.fspath(path)
@@ -196,8 +196,8 @@ def _read_sizes(recurrence: Recurrence, sizes: Mapping[str, Any]) -> kernels.Req
 
 
 def compile(recurrence: Recurrence, ahead: Iterable[Mapping[str, Any]]) -> Recurrence:
-    """Compiles kernels before they are needed, and keeps them in the cache: for each of ``ahead``, such as
-    ``{"K": 128, "V": 128, "dtype": "bfloat16,g=float32", "backward": True}``. Gives the recurrence back."""
+    """Compiles kernels before they are needed, and keeps them in the cache. Each element of ``ahead`` stands for one kernel, such as
+    ``{"K": 128, "V": 128, "dtype": "bfloat16,g=float32", "backward": True}``. Returns the recurrence."""
     wanted = [ahead] if isinstance(ahead, (str, Mapping)) or not isinstance(ahead, Iterable) else list(ahead)
     if isinstance(ahead, Mapping) or not all(isinstance(sizes, Mapping) for sizes in wanted):
         raise ArgumentError(f'ahead is a list of mappings, one for each kernel, such as [{{"K": 128, "V": 128}}], not {ahead!r}')
@@ -215,20 +215,20 @@ def save(
     summaries: bool = False,
     **dims: int,
 ) -> None:
-    """Writes a shared object with the kernels for these sizes and types, with ``backward`` of the gradient too, and with ``summaries``
-    those that calls with ``group=`` need on GPUs: :func:`load` takes it where there is no compiler, and C programs can load it, for
-    it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
+    """Writes a shared object with the kernels for these sizes and types. With ``backward`` it has the gradient's kernels too, and with
+    ``summaries`` the kernels that calls with ``group=`` need on GPUs. :func:`load` reads it without a compiler. C programs can load it
+    too, because it has ``NAME_recurrence`` and the functions of ``recur/Runtime.h``."""
     asked = {**dims, "dtype": dtype, "backward": backward, "summaries": summaries}
     kernels.save(_read_sizes(recurrence, asked), os.fspath(path))
 
 
 def threads() -> int:
-    """How many threads kernels run on, the caller's among them; PyTorch's tensors have those of PyTorch (:func:`set_threads`)."""
+    """The number of threads of kernels, the caller's included. Calls on PyTorch's tensors use PyTorch's threads (:func:`set_threads`)."""
     return _native.thread_count()
 
 
 def set_threads(count: int) -> None:
-    """Sets that number, which holds from the first call on, of PyTorch's tensors too: without it, and without ``RECUR_THREADS``,
-    calls on these run on PyTorch's own threads, ``torch.get_num_threads()`` of them."""
+    """Sets the number of threads of kernels, before the first call, for PyTorch's tensors too. Without it, and without
+    ``RECUR_THREADS``, calls on PyTorch's tensors run on PyTorch's own threads, ``torch.get_num_threads()`` of them."""
     if not _native.set_thread_count(options.read_count("set_threads", "the number of threads", count)):
         raise ArgumentError(f"the number of threads cannot become {count}: it is from 1 to 1024, and set before the first call")

@@ -1,12 +1,12 @@
-"""Sequences that are shared out over the processes of a group of ``torch.distributed``.
+"""Sequences that are divided among the processes of a group of ``torch.distributed``.
 
-Each process has some of the tokens of every sequence, in the order of the ranks, and gives those to a call with ``group=``. What
-it computes are the outputs of its own tokens; gradients too. How many tokens a process has is its own business, and may be none.
+Each process has some of the tokens of every sequence, in the order of the ranks, and passes these to a call with ``group=``. The call
+computes the outputs of the process's own tokens, and their gradients. A process may have any number of tokens, even none.
 
-Processes exchange what their tokens make of a state, never tokens: for each head of a sequence a map and an offset, which are as
-long for a million tokens as for a thousand. There is one exchange forward, and one backward, of each level of states: a state
-whose update depends on another state comes after it. Results have the same bits each time; how many processes there are changes
-them as any other order of sums does.
+Processes never exchange tokens. They exchange the effect of their tokens on a state: for each head of a sequence a map and an offset, which
+have the same size for a million tokens as for a thousand. There is one exchange forward, and one backward, for each level of states: a state
+whose update depends on another state is a level later. Results have the same bits each time. Another number of processes changes the
+order of sums, and so the last digits.
 """
 
 from __future__ import annotations
@@ -877,9 +877,9 @@ def _prepare(
 
 
 class Module(tensors.Module):
-    """A recurrence as a module whose sequences are shared out over the processes of a mesh of one side, or over one side of a
-    mesh: that of tokens. `heads` are the module's own, which are some of all where another side of the mesh shares heads out. The
-    gradients of its parameters are those of the process's own tokens, which data parallelism sums over that side as over others."""
+    """A recurrence as a module whose sequences are divided among the processes of a one-dimensional mesh, or of one dimension of a
+    mesh. `heads` is the number of heads of this process, if another dimension of the mesh divides the heads. The gradients of the
+    module's parameters come from the process's own tokens; data parallelism sums them over this dimension as over others."""
 
     def __init__(
         self, recurrence: Recurrence, heads: int, dims: Mapping[str, int], mesh: Any, side: str | None = None, layout: str = "contiguous",

@@ -23,7 +23,7 @@ class CheckError(Error):
 
 
 class LoadError(Error):
-    """A shared object could not be loaded, or a file is not what it should be."""
+    """A shared object could not be loaded, or a file is not of the right kind."""
 
 
 class CompilerFault(Error):
@@ -31,15 +31,15 @@ class CompilerFault(Error):
 
 
 class NoGradientError(Error, NotImplementedError):
-    """A derivative is asked for, and the recurrence has no kernel of it."""
+    """A derivative is needed for which the recurrence has no kernel."""
 
 
 class TraceError(Error, TypeError, ValueError):
-    """The function of a recurrence does what its symbols cannot: an ``if`` on a value, for instance."""
+    """The function of a recurrence does something that symbols cannot do: an ``if`` on a value, for instance."""
 
 
 class CompileWarning(UserWarning):
-    """What the compiler warns of: an input that nothing reads, for instance. As a string it is what ``recurc`` prints."""
+    """A warning of the compiler: an input that nothing reads, for instance. As a string it is the text that ``recurc`` prints."""
 
 
 class ExchangeError(Error):
@@ -47,15 +47,15 @@ class ExchangeError(Error):
 
 
 class CacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk, or those that lie there are not to be trusted."""
+    """Compiled kernels cannot be kept on disk, or the kernels on disk cannot be trusted."""
 
 
 class EnvironmentWarning(UserWarning):
-    """An environment variable of the package has a value that it cannot have, which is ignored."""
+    """An environment variable of the package has an invalid value, which is ignored."""
 
 
 class CopyWarning(UserWarning):
-    """Under ``recur.debug.copies``: an array was copied, for kernels cannot read it where it lies."""
+    """Under ``recur.debug.copies``: an array was copied, because kernels cannot read it in place."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Diagnostic:
 class CompileError(Error):
     """The compiler refuses a text or an option.
 
-    As a string it is what ``recurc`` prints, with the lines of the source and carets.
+    As a string it is the text that ``recurc`` prints, with the lines of the source and carets.
     """
 
     def __init__(self, text: str, diagnostics: tuple[Diagnostic, ...]) -> None:

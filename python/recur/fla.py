@@ -1,10 +1,10 @@
 """The calls that users of flash-linear-attention have, with the same arguments, layouts and defaults.
 
-``from recur import fla`` in place of imports from ``fla.ops`` switches a model over, to kernels for processors and GPUs. Inputs are
+Replace imports from ``fla.ops`` by ``from recur import fla`` to switch a model over to kernels for processors and GPUs. Inputs are
 ``[B, T, H, ...]``, states ``[N, H, K, V]`` in float32, or ``[N, H, V, K]`` with ``state_v_first``; ``cu_seqlens`` packs sequences
-along T, and ``cu_seqlens_cpu`` are the same numbers in the processor's memory. float32 inputs are taken where that library asks for
-16 bits, each array is read in its own type, heads may share queries and keys everywhere, and NumPy's and JAX's arrays go in as
-PyTorch's tensors do. Each call is a recurrence of :mod:`recur.fla_texts`, whose state is ``[K, V]`` as the caller's is: transposing
+along T, and ``cu_seqlens_cpu`` are the same numbers in the processor's memory. Inputs may also be float32 where that library requires
+16 bits, each array is read in its own type, heads may share queries and keys in every call, and arrays may be NumPy's, JAX's or
+PyTorch's. Each call is a recurrence of :mod:`recur.fla_texts`, whose state is ``[K, V]`` like the caller's: transposing
 it would take longer than a token does.
 """
 
@@ -391,8 +391,8 @@ def chunk_gdn2(
     A_log: Any = None,
     dt_bias: Any = None,
 ) -> tuple[Any, ...]:
-    """Gated DeltaNet 2: a decay ``g`` and a strength ``b`` of what is erased per key channel, and one ``w`` of what is written per
-    value channel. Gates and states on the way are as :func:`chunk_kda` has them."""
+    """Gated DeltaNet 2: a decay ``g`` and a strength ``b`` of erasing per key channel, and a strength ``w`` of writing per
+    value channel. Gates and intermediate states are as in :func:`chunk_kda`."""
     options, given = {"l2norm": use_qk_l2norm_in_kernel}, {"q": q, "k": k, "v": v, "g": g, "b": b, "w": w}
     bound = _add_gate("chunk_gdn2", given, v.shape[2], use_gate_in_kernel, safe_gate, lower_bound, A_log, dt_bias)
     offsets = _pair(cu_seqlens, cu_seqlens_cpu)
@@ -451,7 +451,7 @@ def chunk_precond_gated_delta_rule(
     eps: float = 1e-6,
     log_atk_scale: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Gated DeltaNet whose written keys are scaled per channel by what was written to that channel before. Gives the output, the
+    """Gated DeltaNet whose write keys are scaled per channel by the sum of earlier writes to that channel. Returns the output, the
     state, and the preconditioner's state ``[N, H, K]``."""
     given = {"q": q, "k": k, "v": v, "g_atk": g_atk, "g": g, "beta_atk": beta_atk, "beta": beta}
     return _call_preconditioned(
@@ -516,8 +516,8 @@ def chunk_momentum_delta_rule(
     use_p_times_alpha: bool = True,
     chunk_size: int = 64,
 ) -> tuple[Any, Any]:
-    """The delta rule with momentum: what is written is added up in a second state. Both go in as a pair, and come out as one.
-    ``chunk_size`` is taken and has no meaning here; packed sequences are taken too."""
+    """The delta rule with momentum: a second state adds up the writes. Initial and final states are pairs.
+    ``chunk_size`` is accepted and has no effect; packed sequences are accepted too."""
     given = {"q": q, "k": k, "v": v, "log_alpha": log_alpha, "log_mu": log_mu, "p": p, "beta": beta, "eta": eta}
     options = {"l2norm": use_qk_l2norm_in_kernel, "decayed": use_p_times_alpha}
     states = {} if initial_state is None else {"S": initial_state[0], "M": initial_state[1]}
@@ -564,7 +564,7 @@ def chunk_gsa(
 ) -> tuple[Any, tuple[Any, Any]]:
     """Gated slot attention, the operator of Raven too: ``s`` says what a token writes to each slot, and ``g`` is a decay for each, in log
     space. Without ``g`` it is ABC, whose writes are weights of a softmax over all tokens so far. The states are a pair, ``[N, H, K, M]``
-    and ``[N, H, M, V]``. Keys and values may have fewer heads than queries. ``checkpoint_level`` is taken and has no meaning here."""
+    and ``[N, H, M, V]``. Keys and values may have fewer heads than queries. ``checkpoint_level`` is accepted and has no effect."""
     if g is None and initial_state is not None:
         raise ArgumentError("chunk_gsa: without gates there is no state to go on from, for the weights of its tokens are not known; give g")
     groups, rest = divmod(q.shape[2], k.shape[2])
@@ -657,8 +657,8 @@ def chunk_linear_attn(
     cu_seqlens: Any = None,
     head_first: bool = False,
 ) -> tuple[Any, Any]:
-    """Linear attention; ``normalize`` divides by the sum of the scores, of each packed sequence by itself. Its state is a pair then,
-    of which the second is the sum of keys, ``[N, 1, H, K]``."""
+    """Linear attention; ``normalize`` divides by the sum of the scores, for each packed sequence by itself. The state is then a pair,
+    whose second part is the sum of keys, ``[N, 1, H, K]``."""
     _refuse_heads_first(head_first)
     S, z = initial_state if isinstance(initial_state, (tuple, list)) else (initial_state, None)
     states = {"S": S, "z": None if z is None else z[:, 0]}
@@ -703,7 +703,7 @@ def chunk_rwkv7(
     head_first: bool = False,
 ) -> tuple[Any, Any]:
     """RWKV-7: ``S = diag(exp(w)) S + b (a S) + k v``, where ``w`` is the decay's logarithm, as version 0.6 of that library has it; ``log_w`` is the same.
-    In the library's first versions ``w`` was something else, and is refused where one of these is loaded."""
+    In the library's first versions ``w`` meant something else; if one of these versions is loaded, the call is refused."""
     _refuse_heads_first(head_first)
     given = _give_rwkv7("chunk_rwkv7", r, w, log_w, k=k, v=v, a=a, b=b)
     return _call("rwkv7", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), scale=scale)
@@ -774,7 +774,7 @@ def chunk_comba(
     cu_seqlens: Any = None,
     cu_seqlens_cpu: Any = None,
 ) -> tuple[Any, Any]:
-    """Comba: what is erased is read by the auxiliary key ``p``, before the decay."""
+    """Comba: the auxiliary key ``p`` reads the value to erase, before the decay."""
     given = {"q": q, "k": k, "v": v, "p": k if p is None else p, "g": g, "beta": beta}
     options = {"l2norm": use_qk_l2norm_in_kernel}
     return _call("comba", given, initial_state, output_final_state, _pair(cu_seqlens, cu_seqlens_cpu), options=options, scale=scale)
@@ -821,16 +821,16 @@ def chunk_mesa_net(
 
 
 def install() -> list[str]:
-    """Puts these calls in place of flash-linear-attention's own, in all of its modules that are loaded: a model that is written with
-    that library goes by them then, without a change. Gives their names. What is not taken here still goes that library's
-    way."""
+    """Replaces flash-linear-attention's own calls by these, in all of its loaded modules: a model that is written with
+    that library then uses them without a change. Returns their names. A call with arguments that Recur does not take still runs
+    that library's code."""
     from . import fla_install
 
     return fla_install.install({name: globals()[name] for name in __all__ if name not in ("build_cp_context", "install", "uninstall")})
 
 
 def uninstall() -> None:
-    """Takes :func:`install` back."""
+    """Undoes :func:`install`."""
     from . import fla_install
 
     fla_install.uninstall()
@@ -854,7 +854,7 @@ def mamba_chunk_scan_combined(
     return_final_states: bool = False,
 ) -> Any:
     """Mamba-2's scan, with the arguments of its own package: the output, and with ``return_final_states`` the states
-    ``[B, H, V, K]`` too. ``chunk_size`` is taken and has no meaning here; packed sequences come by ``cu_seqlens``."""
+    ``[B, H, V, K]`` too. ``chunk_size`` is accepted and has no effect; ``cu_seqlens`` packs sequences."""
     if seq_idx is not None:
         raise ArgumentError("mamba_chunk_scan_combined: seq_idx is not taken: give cu_seqlens")
     given = {"B": B, "C": C, "x": x, "dt": dt, "A": A, "dt_bias": dt_bias, "D": D, "z": z}

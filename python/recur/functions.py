@@ -82,7 +82,7 @@ def token() -> Symbol:
 
 
 def restart(first: Any) -> None:
-    """Where ``first`` is 1, all states are as at the start again before this token. It stands before whatever reads a state."""
+    """If ``first`` is 1, all states get their start values again before this token. It stands before every line that reads a state."""
     if restarts is None:
         raise TraceError("restart belongs into the function of a recurrence")
     restarts.append(read(first))

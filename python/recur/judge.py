@@ -310,19 +310,19 @@ def judge(
     limit: float | None = None,
     device: Any = "cpu",
 ) -> Judgement:
-    """Holds a function against what the recurrence declares, in float64 by the compiler's interpreter: outputs, final states and
-    gradients, on tame data and on hard data with strong decays and keys that are much alike, at lengths on both sides of a chunk's.
+    """Compares a function with a recurrence, which the compiler's interpreter runs in float64: outputs, final states and
+    gradients, on tame data and on hard data (strong decays, keys that are nearly alike), with sequences shorter and longer than a chunk.
 
-    function: takes the inputs and params of the recurrence in their order, as arrays of NumPy, PyTorch or JAX, and gives the outputs. If
-        it has an argument ``offsets`` it is given packed sequences too; with ``initial`` it is given initial states, and with ``final``
-        asked for the final ones, as :class:`recur.Recurrence` is.
-    library: ``"numpy"``, ``"torch"`` or ``"jax"``; left open, what the function calls decides. NumPy's have no gradients.
-    dtype: of the arrays: ``"float32"``, ``"bfloat16"`` or ``"float16"``.
+    function: takes the inputs and params of the recurrence in their order, as arrays of NumPy, PyTorch or JAX, and returns the outputs. If
+        it has an argument ``offsets``, it gets packed sequences too; if it has ``initial``, it gets initial states, and if it has ``final``,
+        it must return the final states, as :class:`recur.Recurrence` does.
+    library: ``"numpy"``, ``"torch"`` or ``"jax"``; by default the libraries that the function calls decide. NumPy's arrays have no gradients.
+    dtype: the type of the arrays: ``"float32"``, ``"bfloat16"`` or ``"float16"``.
     backward: whether gradients are compared.
-    sizes: of dims, or several of them; left open, small ones that differ.
-    limit: the largest error that passes; 1e-5 for float32, 4e-3 for bfloat16 and 1e-3 for float16. Where a rounding of the data changes a
-        result more than usual, its limit is wider by as much.
-    device: where PyTorch's tensors are.
+    sizes: sizes of dims, or a list of several such sizes; by default small sizes that differ.
+    limit: the largest error that passes; 1e-5 for float32, 4e-3 for bfloat16 and 1e-3 for float16. If rounding the data changes a
+        result more than usual, the limit of that result is wider by as much.
+    device: the device of PyTorch's tensors.
     """
     if not isinstance(recurrence, Recurrence) or recurrence.source is None:
         raise ArgumentError("judge: a function is held against a recurrence with its text, not against " + repr(recurrence))

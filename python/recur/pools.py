@@ -3,32 +3,32 @@
 >>> o = gdn(q, k, v, g, beta, pool={"S": states}, state_indices=rows)
 
 Sequence ``i`` of the call begins with the row ``rows[i]``, and its state goes there after the last token; with ``final_indices`` it goes
-to another row. Prompts that are packed (``offsets=``), single tokens and whatever else a call takes have pools in the same way, and the
-numbers are those of a call with ``initial`` and ``final``, to the last bit.
+to another row. Packed prompts (``offsets=``), single tokens and all other calls use pools in the same way, and the
+results are those of a call with ``initial`` and ``final``, to the last bit.
 
-A sequence whose index is negative has no row: it begins as the recurrence says, and its state is written nowhere. So a batch can be
-padded to a fixed number of sequences. No row is written for two sequences, nor written for one and read for another; several may read
-the same one. On the processor that is checked, and that each index lies in the pool. On a GPU indices are read by the kernels alone, so
-that a CUDA graph can hold the call: an index beyond the pool counts as a negative one there, and ``RECUR_DEBUG=indices`` or
-``recur.debug.indices = True`` has all of it checked, for which each call waits.
+A sequence whose index is negative has no row: it begins with the start values of the recurrence, and its state is not stored. So a batch can be
+padded to a fixed number of sequences. No row is written for two sequences, nor written for one and read for another; several sequences may read
+the same row. On the processor, calls check these rules, and that each index lies in the pool. On a GPU only the kernels read indices, so
+a CUDA graph can hold the call: an index beyond the pool counts as a negative one. With ``RECUR_DEBUG=indices`` or
+``recur.debug.indices = True`` calls on a GPU check all rules too, and each call waits for the GPU.
 
-Of tokens that are only tried, as in speculative decoding, ``token_indices`` ``[sequences, tokens]`` says where the state after each of
-them goes, and the call after that how many were taken:
+For tokens that are only tried, as in speculative decoding, ``token_indices`` ``[sequences, tokens]`` has the row for the state after each
+token, and the next call says how many tokens were taken:
 
 >>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, token_indices=tried)
 >>> o = gdn(q, k, v, g, beta, pool=states, state_indices=tried, accepted=counts, token_indices=tried)
 
-Sequence ``i`` of the second call begins with the row ``tried[i, counts[i] - 1]``; it may write the row that it begins with. There are at
-most 16 tokens of a sequence. Outputs and states have the bits of calls of one token each, with states in float32 between them.
+Sequence ``i`` of the second call begins with the row ``tried[i, counts[i] - 1]``; it may write the row that it begins with. A sequence has at
+most 16 such tokens. Outputs and states have the bits of calls of one token each, with states in float32 between them.
 
-For a cache of prefixes, ``interval`` leaves the states after every so many tokens of a prompt in rows of the pool, beside the last one:
+For a cache of prefixes, ``interval`` also stores the states after every so many tokens of a prompt in rows of the pool:
 
 >>> o = gdn(q, k, v, g, beta, pool=states, state_indices=rows, interval=256, interval_indices=cached)
 
-The state after the first 256 tokens of sequence ``i`` goes to the row ``cached[i, 0]``, the one after 512 to ``cached[i, 1]``, and so on, the
-one after the last token too where that ends at a multiple; rows behind these are not looked at. ``interval`` is a multiple of the kernel's
-chunk. Where the prompt goes on from earlier calls, ``positions`` says how many tokens each sequence had in them, a multiple of the chunk as
-well, and multiples are counted from there: after 512 tokens ``cached[i, 0]`` gets the state after 768.
+The state after the first 256 tokens of sequence ``i`` goes to the row ``cached[i, 0]``, the state after 512 tokens to ``cached[i, 1]``, and so on.
+The state after the last token is stored too if the number of tokens is a multiple; further rows are not looked at. ``interval`` is a multiple of
+the kernel's chunk. If the prompt continues earlier calls, ``positions`` has the number of tokens that each sequence had in them, also a multiple
+of the chunk, and multiples count from there: after 512 tokens ``cached[i, 0]`` gets the state after 768.
 """
 
 from __future__ import annotations

@@ -46,10 +46,10 @@ _SHOWN = (
 class Recurrence:
     """A recurrence, to be called on arrays. :func:`recur.load`, :func:`recur.define` and :mod:`recur.library` give them.
 
-    Inputs are given by place or by name, in the order of the text, then params. ``B`` sequences of ``T`` tokens with ``H``
-    heads each lie in arrays ``[B, T, H, ...]``, params in ``[H, ...]``; a ``shared`` input has ``Hq`` groups of heads in
-    place of ``H``. NumPy's arrays give NumPy's, PyTorch's tensors PyTorch's, JAX's arrays JAX's; whatever else has a
-    buffer or DLPack gives NumPy's.
+    Arguments are the inputs, in the order of the text, and then the params, each by position or by name. ``B``
+    sequences of ``T`` tokens with ``H`` heads each lie in arrays ``[B, T, H, ...]``, params in ``[H, ...]``; a
+    ``shared`` input has ``Hq`` groups of heads in place of ``H``. NumPy's arrays give NumPy's, PyTorch's tensors
+    PyTorch's, JAX's arrays JAX's; whatever else has a buffer or DLPack gives NumPy's.
     """
 
     def __init__(
@@ -178,8 +178,8 @@ class Recurrence:
         chunk: int | None = None,
         quick: bool | None = None,
     ) -> Recurrence:
-        """The same with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk; ``quick`` kernels
-        compile in a fifth of the time, and run slower."""
+        """The same recurrence with other sizes, consts, target (``"host"``, ``"x86-64-v3"``, ...), plan or chunk. With ``quick``,
+        kernels compile in a fifth of the time and run slower."""
         if self._only:
             raise ArgumentError(f"{self.name}: a saved kernel takes no options; load the text of the recurrence")
         assert self.source is not None
@@ -198,8 +198,8 @@ class Recurrence:
         return made
 
     def explain(self, *, target: str | None = None, backward: bool = False, **dims: int) -> Explanation:
-        """What the compiler understood: classes of states, axes, the chunkwise form. With a target the report has its plans too, and
-        with ``backward`` the gradient's."""
+        """The structure that the compiler found: classes of states, axes, the chunkwise form. With a target the report has its plans
+        too, and with ``backward`` the gradient's."""
         return Explanation(reports.explain(self, target, backward, dims)["text"].decode())
 
     def explain_json(self, *, target: str | None = None, backward: bool = False, **dims: int) -> Any:
@@ -218,13 +218,14 @@ class Recurrence:
         hard: bool = False,
         **dims: int,
     ) -> Explanation:
-        """Holds every stage of the compiler and the kernels for this recurrence's target against the token-by-token interpreter, on
-        drawn data of one type, or of several, as in ``"bfloat16,g=float32"``. Gives the table; raises :class:`recur.CheckError` with it where a stage differs.
+        """Compares every stage of the compiler, and the kernels for this recurrence's target, with the token-by-token interpreter, on
+        random data of one type, or of several, as in ``"bfloat16,g=float32"``. Returns the table; if a stage differs, raises
+        :class:`recur.CheckError` with the table.
 
         backward: check the gradients, on tame and on hard data, against dual numbers.
         seed: the start of the random numbers.
-        tokens: the lengths of the sequences, where not 0, 1, 5, 64, 65 and 200.
-        hard: draw strong decays, large gains and keys that are much alike.
+        tokens: the lengths of the sequences; by default 0, 1, 5, 64, 65 and 200.
+        hard: draw strong decays, large gains and keys that are nearly alike.
         """
         return reports.check(self, dtype, backward, seed, tokens, hard, dims)
 
@@ -443,39 +444,39 @@ class Recurrence:
         """Computes the outputs.
 
         initial: the states before the first token, as a mapping of names to arrays ``[B, H, ...]``, or as the array itself
-            where there is one state. What is left out is zero.
-        final: True to give the states after the last token too, last in the result: the array where there is one
-            state, else a mapping. An array, or a mapping, to write them to; it may be the initial one.
-        out: arrays to write outputs to, as a mapping, or the array itself where there is one output.
-        offsets: of packed sequences, ``[sequences + 1]`` integers from 0 to T: sequence ``i`` is the tokens from
-            ``offsets[i]`` up to but without ``offsets[i + 1]``. B is 1, and states are ``[sequences, H, ...]``.
+            if there is one state. A state that is left out has its start value, which is zero without ``at start``.
+        final: True to return the states after the last token too, last in the result: the array if there is one
+            state, else a mapping. Or an array, or a mapping, to write them to; it may be the initial one.
+        out: arrays to write outputs to, as a mapping, or the array itself if there is one output.
+        offsets: for packed sequences, ``[sequences + 1]`` integers from 0 to T: sequence ``i`` is the tokens from
+            ``offsets[i]`` up to, but not including, ``offsets[i + 1]``. B is 1, and states are ``[sequences, H, ...]``.
         states_transposed: states of rank 2, initial and final, have their sides swapped.
-        kept_bytes: where a gradient will be computed, the memory for states that it takes and that are kept until then,
-            at each chunk or each few. The rest is computed again. Left open, each chunk's are kept where they take at
-            most half of what inputs, outputs and their gradients do; 0 keeps nothing.
-        group: of ``torch.distributed``, or True for all processes: each of them has some of the tokens of every sequence, in
-            the order of the ranks, and computes their outputs; ``offsets`` are then those of all tokens. The first gives the
-            initial states, and the last gets the final ones. See :mod:`recur.distributed`. With JAX's arrays the name of an axis
-            of ``jax.shard_map``; see :mod:`recur.jax_shared`.
-        layout: with ``group`` of processes, how tokens lie on them: ``"contiguous"``, or ``"zigzag"``, where each process has
-            two parts of as many tokens, the second of which are in the other order of the ranks behind all first ones.
-        pool: in place of ``initial`` and ``final``, the states of all requests that a server has, as a mapping of names to arrays
-            ``[N, H, ...]``, or as the array itself where there is one state. Rows of it are read and written where they lie. See
+        kept_bytes: a budget of memory for the states that a later gradient needs: the states of every chunk, or of every
+            n-th chunk, are kept, and the gradient computes the others again. By default each chunk's states are kept if they
+            need at most half the memory of inputs, outputs and their gradients; 0 keeps nothing.
+        group: a group of ``torch.distributed``, or True for all processes. Each process has some of the tokens of every sequence,
+            in the order of the ranks, and computes their outputs; ``offsets`` then count the tokens of all processes. The first
+            process gives the initial states, and the last gets the final ones. See :mod:`recur.distributed`. With JAX's arrays it
+            is the name of an axis of ``jax.shard_map``; see :mod:`recur.jax_shared`.
+        layout: with ``group`` of processes, which tokens each process has: ``"contiguous"``, or ``"zigzag"``, with which each
+            process has two parts of equal length: the first parts in the order of the ranks, then the second parts in reverse order.
+        pool: instead of ``initial`` and ``final``, the states of all requests of a server, as a mapping of names to arrays
+            ``[N, H, ...]``, or as the array itself if there is one state. The call reads and writes rows in place. See
             :mod:`recur.pools`.
-        state_indices: the row of each sequence in the pool, int32: it begins with that, and its states go there after the last
-            token. A negative one has no row: the sequence begins as the recurrence says, and its states are written nowhere.
-        final_indices: the rows that states go to, where these are others.
-        token_indices: of tokens that are only tried, ``[sequences, tokens]``, at most 16 of a sequence: the row that the state after
-            each of them goes to; a negative one, and it is not kept.
-        accepted: how many of the tokens that were tried last were taken, at least 1 of each sequence: ``state_indices`` is then the
-            ``token_indices`` of that call, ``[sequences, tokens]``, and the sequence begins with the state after the last one taken.
-        interval: the state after every so many tokens of each sequence, a multiple of the chunk, is written too, as for a cache of
-            prefixes: its rows in the pool are ``interval_indices``, ``[sequences, multiples]``, where a negative one is not kept.
-        positions: how many tokens each sequence had before this call, from which multiples are counted; without it there were none.
+        state_indices: the row of each sequence in the pool, int32: the sequence begins with this row, and its states go there after
+            the last token. A negative index has no row: the sequence begins with the start values, and its states are not stored.
+        final_indices: the rows that states go to, if they are other rows.
+        token_indices: for tokens that are only tried, ``[sequences, tokens]``, at most 16 for each sequence: the row for the state
+            after each token; with a negative index the state is not stored.
+        accepted: how many of the tokens that were tried last were taken, at least 1 for each sequence. ``state_indices`` is then the
+            ``token_indices`` of that call, ``[sequences, tokens]``, and a sequence begins with the state after the last token taken.
+        interval: the number of tokens, a multiple of the chunk, after each multiple of which the state is stored too, as for a cache
+            of prefixes. The rows are ``interval_indices``, ``[sequences, multiples]``; with a negative index a state is not stored.
+        positions: how many tokens each sequence had before this call; multiples count from there. Without it there were none.
 
-        The result is the output, or the outputs as a tuple. Other types than float32, bfloat16 and float16 are refused, and for
-        what is declared complex than complex64, which results of such are. Each array is read in its own type. Outputs have 16 bits
-        where one of the inputs that are vectors or matrices has (of all inputs, where all are scalars), and else are float32.
+        The result is the output, or the outputs as a tuple. Arrays are float32, bfloat16 or float16; complex values are complex64, as
+        arguments and as results. Other types are refused. Each array is read in its own type. If an input that is a vector or a matrix
+        has 16 bits, outputs have its type; otherwise they are float32. (If all inputs are scalars, each of them counts.)
         """
         if states_transposed is not False and states_transposed is not True:
             states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
@@ -567,13 +568,13 @@ class Recurrence:
         return memory.call(whole, given, chosen)
 
     def keep(self, /, *arrays: Any, every: int = 1, initial: Any = None, offsets: Any = None, **named: Any) -> Any:
-        """The call with the states on the way, for whoever goes on from there, as when of several tokens that were tried some are
-        taken. The arguments are those of a call, on NumPy's arrays or PyTorch's tensors; nothing is differentiated.
+        """The call, which also returns states between tokens, so that another call can go on from one of them, as in speculative
+        decoding. The arguments are those of a call, on NumPy's arrays or PyTorch's tensors; nothing is differentiated.
 
-        every: the tokens between states; 1 for those before each token.
+        every: the number of tokens from one state to the next; 1 for the states before each token.
 
         The result is the outputs, the states before the tokens 0, ``every``, ``2 * every`` and so on, ``[B, rows, H, ...]``, and
-        the states after the last token. Of packed sequences the rows lie one behind another, ``[rows, H, ...]``. Where there are
+        the states after the last token. For packed sequences the rows lie one behind another, ``[rows, H, ...]``. If there are
         several states, both are mappings.
         """
         named = self._rename(named)
@@ -603,16 +604,16 @@ class Recurrence:
         states_transposed: bool = False,
         **named: Any,
     ) -> dict[str, Any]:
-        """The gradient of a loss by the arrays of a call, for NumPy's arrays; PyTorch and JAX ask for gradients themselves. The
+        """The gradient of a loss by the arrays of a call, for NumPy's arrays; PyTorch and JAX compute gradients themselves. The
         arguments are those of a call.
 
-        cotangents: the loss's derivatives by the outputs, as a mapping of names to arrays, or the array itself where there is one
-            output. What is left out counts as zero.
-        final_cotangents: the same by the final states.
-        wanted: the names of what to differentiate by, where not by all inputs, params and initial states that are given; the
+        cotangents: the loss's derivatives by the outputs, as a mapping of names to arrays, or the array itself if there is one
+            output. Outputs that are left out count as zero.
+        final_cotangents: the loss's derivatives by the final states.
+        wanted: the names of the arrays to differentiate by; by default all inputs, params and given initial states. The
             kernel computes no other gradient.
 
-        The result has the gradients by name, each of the shape and type of what it is of.
+        The result has the gradients by name, each with the shape and type of its array.
         """
         named = self._rename(named)
         if self.layout is not None:
@@ -639,11 +640,11 @@ class Recurrence:
         states_transposed: bool = False,
         **named: Any,
     ) -> bound.Bound:
-        """The call on these arrays as a function without arguments, which computes it again each time, on whatever they hold
-        then: for a token at a time, where reading and checking the arrays takes as long as the token. The arguments are those
-        of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read where they lie;
-        ``final`` is given as arrays, which may be the initial ones. Without ``out`` outputs are arrays of the bound call's,
-        which the next one overwrites."""
+        """A function without arguments, which makes this call again each time, on the current contents of the same arrays. It is for
+        tokens that come one at a time, for which reading and checking the arrays takes as long as the token. The arguments are those
+        of a call, on NumPy's arrays or PyTorch's tensors in the processor's memory, all of which are read in place;
+        ``final`` must be arrays, which may be the initial ones. Without ``out`` the outputs are arrays of the bound call,
+        which the next call overwrites."""
         named = self._rename(named)
         states_transposed = options.read_flag(self.name, "states_transposed", states_transposed)
         if self.layout is not None:

@@ -1,7 +1,7 @@
-"""What it costs to share a sequence out: bytes and steps of each exchange, and the efficiency that they leave.
+"""The cost of dividing a sequence among processes: bytes and steps of each exchange, and the efficiency.
 
-A model, with figures that are stated and no measurement of its own. ``recur.distributed`` chooses by it how summaries are
-exchanged; `docs/scale.md` has what it predicts, and `bench/python/scale.py` holds it against what was measured.
+This is a model with stated figures; it measures nothing. ``recur.distributed`` uses it to choose how summaries are
+exchanged. `docs/scale.md` has its predictions, and `bench/python/scale.py` compares them with measurements.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """The calls that servers have, with the names and the arguments of vLLM's and SGLang's operators, on pools of states.
 
 ``initial_state`` is the pool, ``[N, H, K, V]`` or with ``state_v_first`` ``[N, H, V, K]``, in float32 or 16 bits, and ``ssm_state_indices`` the row of
-each sequence: states are read and written there. A negative index has no row: the sequence begins with zeros, and its state is written
-nowhere. Without indices the rows are the sequences', in their order. Inputs are ``[B, T, H, ...]``, or ``[1, T, H, ...]`` with ``cu_seqlens``; so these
-calls take prompts, single tokens, and both in one.
+each sequence: the call reads and writes states there. A negative index has no row: the sequence begins with zeros, and its state is not
+stored. Without indices, sequence ``i`` has row ``i``. Inputs are ``[B, T, H, ...]``, or ``[1, T, H, ...]`` with ``cu_seqlens``; so these
+calls take prompts, single tokens, and both at once.
 
-For tokens that are only tried ``ssm_state_indices`` is ``[N, tokens]``, of at most 16: the state after each token goes to its row. With
-``num_accepted_tokens`` ``[N]``, from 1 on, a sequence begins with the row of the last token that was accepted, and else with its first
+For speculative decoding, ``ssm_state_indices`` is ``[N, tokens]``, with at most 16 tokens: the state after each token goes to its row. With
+``num_accepted_tokens`` ``[N]``, counted from 1, a sequence begins with the row of the last accepted token, and without it with its first
 row.
 
-For a cache of prefixes ``interval``, ``interval_indices`` and ``positions`` of the calls that take prompts are those of :mod:`recur.pools`: the
+For a cache of prefixes, calls that take prompts have ``interval``, ``interval_indices`` and ``positions`` of :mod:`recur.pools`: the
 states after every so many tokens go to rows of the pool too.
 
-Each ``fused_recurrent_*`` of :mod:`recur.fla` is here, on a pool: the recurrences are the same. See :mod:`recur.pools` for what is checked
-and what may be relied on.
+Each ``fused_recurrent_*`` of :mod:`recur.fla` is here too, on a pool: the recurrences are the same. :mod:`recur.pools` says which checks
+and guarantees there are.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ def fused_sigmoid_gating_delta_rule_update(
     state_v_first: bool = False,
 ) -> Any:
     """Gated DeltaNet with its gates: the decay is ``-exp(A_log) * softplus(a + dt_bias)``, the strength ``sigmoid(b)``. vLLM and SGLang have
-    these arguments in different orders, so that they are given by name; as vLLM has them the result is the output and the pool, and with
-    ``initial_state_source``, SGLang's word, the output alone."""
+    these arguments in different orders, so give them by name. With vLLM's names the result is the output and the pool; with
+    ``initial_state_source``, SGLang's name, it is the output alone."""
     call = "fused_sigmoid_gating_delta_rule_update"
     _check_softplus(call, beta, threshold)
     _check_softplus(call, softplus_beta, softplus_threshold)

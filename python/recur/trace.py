@@ -40,7 +40,7 @@ class _Kind:
 
 
 class State(_Kind):
-    """Kept from token to token. A default is what it starts as: a number, or a function of params."""
+    """Kept from token to token. A default is its start value: a number, or a function of params."""
 
     word = "state"
 
@@ -64,7 +64,7 @@ class Param(_Kind):
 
 
 class Dim(_Kind):
-    """A size, to compute with; a default is its size where nobody gives one."""
+    """A size, to compute with; a default is the size if nobody gives another."""
 
     word = "dim"
 

@@ -1,10 +1,10 @@
-"""Layers of ``transformers`` whose way from one projection to the other is two recurrences, in place of a dozen operations of PyTorch.
+"""Layers of ``transformers`` that compute everything between their projections by two recurrences, instead of a dozen operations of PyTorch.
 
->>> recur.transformers.fuse(model)  # its linear attention and its state spaces; gives how many layers there were
+>>> recur.transformers.fuse(model)  # its linear attention and its state spaces; returns the number of layers
 
-The layers keep their parameters and the library's cache, with states of the same shapes and meaning. What a fused layer does not take
-(a cache that records the past, packed sequences, another activation) goes the library's way. Which layers there are, and how each
-computes, is in :mod:`recur.transformers_forms`.
+The layers keep their parameters and the library's cache, with states of the same shapes and meaning. For calls that a fused layer
+does not take (a cache that records the past, packed sequences, another activation), it runs the library's code.
+:mod:`recur.transformers_forms` lists the layers and says how each computes.
 """
 
 from __future__ import annotations
@@ -274,8 +274,8 @@ class _Fused:
 
 
 def fuse(model: torch.nn.Module) -> int:
-    """Makes every layer of a model that :mod:`recur.transformers_forms` knows, or the layer that it is, compute by recurrences of this
-    package. Gives how many there were; a layer that was fused before is one of them."""
+    """Fuses every layer of a model that :mod:`recur.transformers_forms` knows: the layer then computes by recurrences of this
+    package. ``model`` may also be a single layer. Returns the number of layers, those that were fused before included."""
     count = 0
     for module in model.modules():
         if type(module).__name__ not in FORMS:
