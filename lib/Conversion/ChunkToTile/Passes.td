@@ -7,13 +7,14 @@ def ConvertChunkToTilePass : Pass<"convert-chunk-to-tile", "::mlir::ModuleOp"> {
   let summary = "chunk programs to plans of one core or CTA";
   let description = [{
     Each `chunk.program` becomes a `tile.kernel` for one sequence of one head: states are loaded, a loop goes over the
-    chunks, final states are stored. In the loop every value of the program has a tile in scratch memory; tiles that are
-    not in use at once share a place. Chains of elementwise functions become one pass. A state that is only read and
-    advanced lies transposed, so that no product needs a transpose; of one that is `transposed` a core's caller has just that, and
-    a CTA's arrays are `transposed` tiles. Matrices of the tokens are known to be triangular:
-    blocks that the mask empties are neither computed nor multiplied. The caller's arrays have the types that they are stored in,
-    and factors of products are rounded to the program's `factors`; everything else is f32. With `threads` the plan is one of a CTA whose threads
-    take every op together: its tiles lie in shared memory, and those that do not fit in device memory.
+    chunks, final states are stored. In the loop every value of the program has a tile in scratch memory; tiles that
+    are not in use at once share a place. Chains of elementwise functions become one pass. A state that is only read
+    and advanced is stored transposed, so no product needs a transpose. If the state is `transposed` already, this is
+    the layout of a core's caller, and a CTA's arrays are `transposed` tiles. Matrices of the tokens are known to be
+    triangular: blocks that the mask empties are neither computed nor multiplied. The caller's arrays have the types
+    that they are stored in, and factors of products are rounded to the program's `factors`; everything else is f32.
+    With `threads` the plan is one of a CTA whose threads take every op together: its tiles lie in shared memory, and
+    those that do not fit in device memory.
 
     Before:
     ```mlir

@@ -6,14 +6,14 @@ include "mlir/Pass/PassBase.td"
 def ConvertDGPSToChunkPass : Pass<"convert-dgps-to-chunk", "::mlir::ModuleOp"> {
   let summary = "derive the chunkwise form of every recurrence";
   let description = [{
-    Makes a `chunk.program` of each `dgps.recurrence`. Each state goes by its class: a delta state becomes interactions, a
-    triangular solve if its writes read it, and an advance; a diagonal state a scan; a tropical state a tropical scan,
-    a Moebius state a Moebius scan;
-    anything else, and the states that it reads as whole matrices, a token loop within the chunk. The rest of the token's
-    program becomes arithmetic on all tokens of the chunk.
+    Makes a `chunk.program` of each `dgps.recurrence`. The class of a state decides what it becomes: a delta state
+    becomes interactions, an advance, and a triangular solve if its writes read it; a diagonal state becomes a scan, a
+    tropical state a tropical scan, and a Moebius state a Moebius scan. Any other state, and the states that it reads
+    as whole matrices, become a token loop within the chunk. The rest of the token's program becomes arithmetic on all
+    tokens of the chunk.
 
-    A delta state has keys as its columns, whichever side they are on in the recurrence: of one that is read as `k @ S` the
-    program has the transpose, and says so (`chunk.state "S" transposed`).
+    A delta state has keys as its columns, on whichever side the recurrence has them: if the recurrence reads the
+    state as `k @ S`, the program has the transposed state and marks it (`chunk.state "S" transposed`).
 
     Before:
     ```mlir

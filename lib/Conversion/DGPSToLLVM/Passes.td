@@ -6,15 +6,17 @@ include "mlir/Pass/PassBase.td"
 def ConvertDGPSToLLVMPass : Pass<"convert-dgps-to-llvm", "::mlir::ModuleOp"> {
   let summary = "recurrences to functions that go token by token";
   let description = [{
-    Each `dgps.recurrence` becomes an `llvm.func` of the arrays, the number of tokens and the scratch memory: the kernel of
-    the plan `step`. Every recurrence has one, whatever the classes of its states, and every processor. A scalar is a value, a
-    vector lies on the stack, a matrix in the scratch memory. A matrix that is cheap to compute again, or is used once, lies
-    nowhere: each use computes its elements, so that an update such as `exp(g) * S + v k^T` is one pass over the state. A
-    state lies where the caller wants it in the end, and is updated in place unless something still reads what it was.
+    Each `dgps.recurrence` becomes an `llvm.func` of the arrays, the number of tokens and the scratch memory: the
+    kernel of the plan `step`. Every recurrence has one, whatever the classes of its states, and every processor. A
+    scalar is a value, a vector lies on the stack, a matrix in the scratch memory. A matrix that is cheap to compute
+    again, or is used once, has no memory: each use computes its elements, so an update such as `exp(g) * S + v k^T`
+    is one pass over the state. A state lies in the caller's array of the final state, and is updated in place unless
+    an op still reads the old value.
 
-    The loops are `scf` over 64-bit integers, with one number a round: LLVM's vectorizers make vectors of them, which the
-    function asks for by its attribute `recur-scalar-loops`. Sums may be reassociated; functions round as
-    `Support/VectorMath.h` says. `llvm.dereferenceable` says how many bytes of scratch memory there must be; without it, none.
+    The loops are `scf` over 64-bit integers, with one number a round: LLVM's vectorizers turn them into vector code,
+    which the function requests by its attribute `recur-scalar-loops`. Sums may be reassociated; functions round as
+    `Support/VectorMath.h` says. `llvm.dereferenceable` says how many bytes of scratch memory there must be; without
+    it, none.
 
     Before:
     ```mlir

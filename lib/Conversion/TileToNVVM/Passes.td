@@ -6,19 +6,20 @@ include "mlir/Pass/PassBase.td"
 def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "plans of one team of a CTA to kernels of the NVVM dialect";
   let description = [{
-    Each `tile.kernel` with `threads` becomes a kernel of one CTA for each head of each sequence. All threads take the ops
-    of the plan one after another: elements of maps, columns of scans, sums of reductions are dealt out to threads, blocks
-    of products to warps, which multiply them by `mma.sync` with sums in registers. Where an op touches what an earlier
-    one has written, or writes what that has read, a barrier of the CTA stands between. The kernel has one parameter, an
-    array of 64-bit words: the number of tokens and heads, where packed sequences begin, the workspace of local tiles, and
-    for each array where it lies and how far its elements are apart. Tiles must have been placed (`tile.alloc at`).
-    Iterations of an `scf.parallel` over the chunks are dealt out to the CTAs of a row of the grid; or, of packed sequences, a CTA
-    has one of a list of all that there are. With `lists` a kernel of one CTA makes that list (`NAME_listing`, of the first kernel's
-    name), and a kernel whose state goes from chunk to chunk in registers has another beside it, whose CTAs go from one head of a
-    sequence to the next (`NAME_listed`). Of a loop over the chunks,
-    what the next iteration begins to load is on its way to registers while this one is computed, unless the kernel is `in_turn`; what
-    an iteration of a parallel loop begins with goes past the registers (`cp.async`), and is waited for where it is needed. Tiles in `registers` are a block
-    of each warp, known by name from the op that makes them on.
+    Each `tile.kernel` with `threads` becomes a kernel of one CTA for each head of each sequence. All threads execute
+    the ops of the plan one after another. Elements of maps, columns of scans and sums of reductions are distributed
+    over threads, and blocks of products over warps, which multiply them by `mma.sync` with sums in registers. If an
+    op touches memory that an earlier op has written, or writes memory that an earlier op has read, a barrier of the
+    CTA stands between them. The kernel has one parameter, an array of 64-bit words: the number of tokens and heads,
+    where packed sequences begin, the workspace of local tiles, and for each array where it lies and how far its
+    elements are apart. Tiles must have been placed (`tile.alloc at`). Iterations of an `scf.parallel` over the chunks
+    are distributed over the CTAs of a row of the grid; for packed sequences, each CTA takes one chunk from a list of
+    all chunks. With `lists` a kernel of one CTA makes that list (`NAME_listing`, with the first kernel's name), and a
+    kernel whose state goes from chunk to chunk in registers has a second form, whose CTAs go from one head of a
+    sequence to the next (`NAME_listed`). In a loop over the chunks, the first loads of the next iteration are on
+    their way to registers while the present one is computed, unless the kernel is `in_turn`. The first loads of an
+    iteration of a parallel loop bypass the registers (`cp.async`), and the kernel waits for them where they are
+    needed. Tiles in `registers` are a block of each warp, known by name from the op that makes them.
 
     Before:
     ```mlir
@@ -46,10 +47,11 @@ def ConvertTileToNVVMPass : Pass<"convert-tile-to-nvvm", "::mlir::ModuleOp"> {
 def FuseMultiplyAddsPass : Pass<"fuse-multiply-adds"> {
   let summary = "a product that only a sum takes and the sum are one instruction";
   let description = [{
-    Kernels of a GPU for data of 16 bits are bound by the instructions that they issue, and one rounding less is no worse
-    for them; those of float32 alone go without. A module with such data says so by the attribute `tile.short_data`, which
-    `convert-tile-to-nvvm` leaves and this pass takes away. A product that is taken twice stays, since it would be made twice; so does what
-    takes a number apart by multiplying it and taking two differences, which an exact product would undo.
+    Kernels of a GPU for data of 16 bits are bound by the instructions that they issue, and one rounding less is no
+    worse for them; those of float32 alone go without. A module with such data says so by the attribute
+    `tile.short_data`, which `convert-tile-to-nvvm` leaves and this pass takes away. A product that is used twice
+    stays, because it would be computed twice. So does code that splits a number by multiplying it and taking two
+    differences, because an exact product would undo the split.
 
     Before:
     ```mlir

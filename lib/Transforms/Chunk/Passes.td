@@ -8,9 +8,10 @@ include "lib/Transforms/Chunk/TypePasses.td"
 def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::ProgramOp"> {
   let summary = "form each interaction matrix once";
   let description = [{
-    Interactions of the same rows, writes and decay under the same mask become one. An interaction under the strict mask
-    also becomes the inclusive one of the same rows, writes and decay where only triangular solves and inverses use it, for
-    they read what lies strictly below the diagonal and nothing else: a system whose query is its key needs one matrix.
+    Interactions of the same rows, writes and decay under the same mask become one. If only triangular solves and
+    inverses use an interaction under the strict mask, it becomes the inclusive interaction of the same rows, writes
+    and decay, because they read only what lies strictly below the diagonal. So a system whose query is its key needs
+    one matrix.
 
     Before:
     ```mlir
@@ -31,9 +32,8 @@ def CommonInteractionsPass : Pass<"chunk-common-interactions", "::recur::chunk::
 def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
   let summary = "drop what no output and no state needs";
   let description = [{
-    Erases ops whose results are not used, and the results and streams of token loops that are not:
-    there the yielded value goes with the result, and may take what it was computed from along. What a program declares
-    stays.
+    Erases ops whose results are not used, and unused results and streams of token loops. The yielded value goes with
+    the result, and so may the values that it was computed from. Declarations of a program stay.
 
     Before:
     ```mlir
@@ -60,9 +60,10 @@ def DeadStreamsPass : Pass<"chunk-dead-streams", "::recur::chunk::ProgramOp"> {
 def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
   let summary = "solve against the right-hand side, or multiply with an explicit inverse";
   let description = [{
-    The UT transform. `solve` turns products with an inverse into solves; `inverse` turns every solve into a product with
-    `chunk.inverse`; `auto` makes an inverse where one matrix is solved with more than once, so that the triangle is gone
-    through once and what is left is products. A solve whose channels decay has no one inverse, and stays.
+    The UT transform. `solve` turns products with an inverse into solves; `inverse` turns every solve into a product
+    with `chunk.inverse`; `auto` makes an inverse if several solves have the same matrix, so one substitution serves
+    all of them and the rest are products. A solve whose channels decay has a different inverse for each channel, and
+    stays.
 
     Before, with `form=inverse`:
     ```mlir
@@ -80,9 +81,9 @@ def SolveFormPass : Pass<"chunk-solve-form", "::recur::chunk::ProgramOp"> {
 def GainsInInversesPass : Pass<"chunk-gains-in-inverses", "::recur::chunk::ProgramOp"> {
   let summary = "an inverse has the gain of all that it multiplies";
   let description = [{
-    Where every value that is multiplied by an inverse has one number of each token as a factor, the columns of the inverse are
-    scaled by it and the values are not: one matrix of the tokens is scaled, and rows of inputs can be multiplied as they
-    came. In bf16 that is one rounding less.
+    If every value that an inverse multiplies has the same number of each token as a factor, the columns of the
+    inverse are scaled by this number, and the values are not. Then one matrix of the tokens is scaled, and rows of
+    inputs can be multiplied unchanged. In bf16 this saves one rounding.
 
     Before:
     ```mlir
@@ -101,10 +102,11 @@ def GainsInInversesPass : Pass<"chunk-gains-in-inverses", "::recur::chunk::Progr
 def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramOp"> {
   let summary = "what advances a state becomes a part without states and one read of each";
   let description = [{
-    Values that are written to a state are often affine in it: rows are read, scaled, subtracted, solved with or multiplied by
-    matrices of the tokens. Where a matrix of the tokens takes part, such a value becomes the sum of what no state enters and
-    of one read of each state, whose rows no state enters either: of a delta rule, `Y - W S` with `Y = T V`, `W = T K`. That is
-    more work, but what is left to go from chunk to chunk is two products.
+    Values that are written to a state are often affine in the state: rows are read, scaled, subtracted, solved with
+    or multiplied by matrices of the tokens. If a matrix of the tokens takes part, such a value becomes the sum of a
+    part that depends on no state and of one read of each state, with rows that depend on no state either: for a delta
+    rule, `Y - W S` with `Y = T V`, `W = T K`. This is more work in all, but only two products remain in the chain
+    from chunk to chunk.
 
     Before:
     ```mlir
@@ -128,10 +130,10 @@ def SeparateStatesPass : Pass<"chunk-separate-states", "::recur::chunk::ProgramO
 def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
   let summary = "states change after all that reads them";
   let description = [{
-    Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts: below
-    this level a state is then changed in place. With `chains` so does what only such an op takes the result of, for a
-    state that changes in several steps: advances, and functions of states element by element, by which one goes on from
-    another, is scaled by vectors or has the product of two added.
+    Advances of which nothing but `chunk.next` takes the result move to the end of the program, and then the nexts:
+    below this level a state is then changed in place. With `chains` the ops move too whose results only such ops use.
+    A state then may change in several steps: by advances, and by elementwise functions that continue one state from
+    another, scale it by vectors or add the product of two.
 
     Before:
     ```mlir
@@ -154,9 +156,9 @@ def AdvanceLastPass : Pass<"chunk-advance-last", "::recur::chunk::ProgramOp"> {
 def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {
   let summary = "decays of rows that read a state move to what was read";
   let description = [{
-    Where each row that reads a state is scaled by a decay, and an elementwise function takes what was read further, what was
-    read is scaled instead: below this level that is done in the pass of that function, and the rows as they are may
-    serve other products as well.
+    If each row that reads a state is scaled by a decay, and an elementwise function uses the result of the read, the
+    pass scales this result instead of the row. Below this level the pass of the elementwise function does the
+    scaling, and the unscaled rows may serve other products as well.
 
     Before:
     ```mlir
@@ -178,8 +180,9 @@ def DecayReadsPass : Pass<"chunk-decay-reads", "::recur::chunk::ProgramOp"> {
 def GatherOncePass : Pass<"chunk-gather-once", "::recur::chunk::ProgramOp"> {
   let summary = "values that several matrices gather into one sum are gathered once";
   let description = [{
-    Where a sum has what two matrices gather of the same values, the matrices are added and gather once: a sum of numbers
-    for each pair of tokens instead of a product. So it is with the parts of a complex state, of which both write the same values.
+    If a sum has the products of two matrices with the same values, the matrices are added and multiply the values
+    once: a sum of numbers for each pair of tokens replaces a product. This happens for a complex state, whose two
+    parts write the same values.
 
     Before:
     ```mlir
@@ -198,9 +201,10 @@ def GatherOncePass : Pass<"chunk-gather-once", "::recur::chunk::ProgramOp"> {
 def InvertRootsPass : Pass<"chunk-invert-roots", "::recur::chunk::ProgramOp"> {
   let summary = "rows that are divided by a root are multiplied by its inverse";
   let description = [{
-    A division takes a processor as long as ten multiplications. Where all channels of a token are divided by one number,
-    the number is inverted and the channels are multiplied. That is done for square roots alone, as in the norm of a vector: the inverse of
-    a number that is almost zero or almost infinite is no number of float32, but that of its root is.
+    A division takes a processor as long as ten multiplications. If all channels of a token are divided by one number,
+    the pass inverts the number and multiplies the channels. It does so only for square roots, as in the norm of a
+    vector: the inverse of a number that is almost zero or almost infinite is beyond float32, but the inverse of its
+    root is not.
 
     Before:
     ```mlir
@@ -221,16 +225,17 @@ def InvertRootsPass : Pass<"chunk-invert-roots", "::recur::chunk::ProgramOp"> {
 def SummarizePass : Pass<"chunk-summarize", "::mlir::ModuleOp"> {
   let summary = "derive what a segment of tokens does to each state";
   let description = [{
-    A segment takes a state S to `S A + B`. B is what the program makes of a state of zero; A is the derivative of what it
-    makes of S, along the identity. So the summary of a state is the program itself with two copies of that state:
-    `NAME.offset`, which starts from zero, and `NAME.map`, whose ops are the tangents of those that the state goes through; it
-    becomes zero where what the state becomes does not depend on it. The other states that it needs are known by then,
-    and stay; outputs and all that only they need go. The runner composes the summaries of segments (`chunk.compose`) to find the states where each
-    segment starts.
+    A segment takes a state S to `S A + B`. B is what the program makes of a state of zero; A is the derivative of
+    what it makes of S, along the identity. So the summary of a state is the program itself with two copies of that
+    state: `NAME.offset`, which starts from zero, and `NAME.map`, whose ops are the tangents of the ops that change
+    the state. The map becomes zero if the new state does not depend on the old one. Other states that the summary
+    needs are known by then, and stay; outputs and all values that only outputs need go. The runner composes the
+    summaries of segments (`chunk.compose`) to find the states where each segment starts.
 
-    A state that erases along its columns while each row decays by itself, `S -> diag(L) S A + B`, has its map without that
-    decay, and the decay of the rows as `NAME.scales`, which starts as ones. It must read what it erases after the decay:
-    only then is what happens to a row the same for all but for a factor. So it is with decaying columns and a map from the left.
+    A state that erases along its columns while each row decays by itself, `S -> diag(L) S A + B`, has its map without
+    that decay, and the decay of the rows as `NAME.scales`, which starts as ones. It must read what it erases after
+    the decay, because only then all rows change in the same way, apart from a factor. The same holds for decaying
+    columns and a map from the left.
 
     A state whose elements only scale has an elementwise map of its own shape; one that is read from the left a map from
     the left; a running maximum a tropical one. Where a state of a program has no such map, or what it becomes is not affine
@@ -309,9 +314,9 @@ def DifferentiatePass : Pass<"chunk-differentiate", "::mlir::ModuleOp"> {
 def LeaveOutGradientsPass : Pass<"chunk-leave-out-gradients", "::recur::chunk::ProgramOp"> {
   let summary = "drop gradients that nobody wants, and what only they need";
   let description = [{
-    From the program of a gradient (`chunk-differentiate`) go the gradients of all inputs and params that are not among
-    `wanted`, and with them what nothing else needs: cotangents of states too, unless they are wanted as gradients of
-    initial states or lead to a gradient that is. Other programs stay as they are.
+    Removes from the program of a gradient (`chunk-differentiate`) the gradients of all inputs and params that are not
+    among `wanted`, and the values that nothing else needs. Cotangents of states go too, unless they are wanted as
+    gradients of initial states or lead to a wanted gradient. Other programs stay unchanged.
 
     Before:
     ```mlir
@@ -349,9 +354,9 @@ def LeaveOutGradientsPass : Pass<"chunk-leave-out-gradients", "::recur::chunk::P
 def KeepStatesPass : Pass<"chunk-keep-states", "::mlir::ModuleOp"> {
   let summary = "derive the program that leaves the states at each chunk's start";
   let description = [{
-    Before each gradient (`chunk-differentiate`) comes the program that its kept states are from: the gradient's own program
-    without outputs, so that only what carries the states on is computed. A state that the gradient does not take, and that
-    none which it takes needs, stays what it is.
+    Before each gradient (`chunk-differentiate`) the pass puts the program that computes its kept states: the original
+    program without outputs, so it computes only what the states need. A state that neither the gradient nor a state
+    of the gradient needs stays unchanged.
 
     Before:
     ```mlir

@@ -10,12 +10,13 @@ include "mlir/Pass/PassBase.td"
 def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   let summary = "find the states that scans carry on ahead of the rest of the program";
   let description = [{
-    A state of a number or a vector that one scan carries on, and that no other state enters, leads. So does one that holds
-    what a token some time ago had (`chunk.last`, of `chunk.previous` any number of times), of rows that no state enters. In front of the program come
-    two: `_ahead` finds for each chunk what it adds to such states and what it scales them with, so that its chunks can be
-    computed at once; `_carry` goes from chunk to chunk with that alone, and leaves each chunk the states that it begins
-    with. The program then takes them and has the other states only: if it has none, its chunks are apart as well. No scan leads where its
-    states enter a system whose solutions add up in a state without decay, for rounding them in parts would lose too many digits.
+    A scalar or vector state leads if one scan advances it and it depends on no other state. A state leads too if it
+    holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state.
+    The pass puts two programs in front. `_ahead` finds for each chunk what the chunk adds to such states and by what
+    it scales them, so its chunks can be computed at the same time. `_carry` goes from chunk to chunk with these
+    results alone, and leaves each chunk the states that it begins with. The program then takes these states and keeps
+    only the others; if it has none, its chunks are independent as well. A scan does not lead if its states enter a
+    system whose solutions add up in a state without decay, because rounding them in parts would lose too many digits.
 
     Before:
     ```mlir
@@ -63,9 +64,9 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
 def SlicesFirstPass : Pass<"chunk-slices-first", "::recur::chunk::ProgramOp"> {
   let summary = "rows that are computed together and taken apart are computed apart";
   let description = [{
-    Where nothing but parts of a row are taken of what elementwise functions, and rows some tokens before, make of rows side by
-    side, each part is made by itself: a layer may convolve queries, keys and values together. So no tile has all of
-    them, and each part is what it would be if the text had written it so.
+    Elementwise functions and rows of earlier tokens may compute several rows side by side, of which other ops only
+    use parts. The pass then computes each part by itself: a layer may convolve queries, keys and values together, for
+    example. So no tile holds all of them, and each part is the same as if the text computed it separately.
 
     Before:
     ```mlir
@@ -85,13 +86,14 @@ def SlicesFirstPass : Pass<"chunk-slices-first", "::recur::chunk::ProgramOp"> {
 def ProloguePass : Pass<"chunk-prologue", "::mlir::ModuleOp"> {
   let summary = "what rows of several tokens make is found in a phase in front";
   let description = [{
-    Keys, queries and values of a layer are often made of rows of several tokens: convolved, normalised, mixed with what the token
-    before had. Such rows are f32 and need those before them, which takes the room of what is done with them. So a program
-    `_prologue` comes in front, whose chunks are apart: it has all that is made of inputs and of rows some tokens before
-    (`chunk.previous`, `chunk.held`), token by token, and leaves what anything else takes: rows in the type of the data, as the caller
-    of a plainer recurrence would have them, numbers in f32. The program takes them as it takes inputs. A number times a
-    row is left as the two where the number needs no rows, or the row is left anyway. Steps of decays are made where they are
-    needed, for rounded they would be off by as much for every token that they count for.
+    Keys, queries and values of a layer are often computed from rows of several tokens: convolved, normalised, mixed
+    with the row of the token before. Such rows are f32 and need earlier rows, which takes memory from the main
+    computation. So the pass puts a program `_prologue` in front, whose chunks are independent. It computes, token by
+    token, everything that depends only on inputs and on rows of earlier tokens (`chunk.previous`, `chunk.held`), and
+    leaves the results that other ops use: rows in the type of the data, as a caller of a simpler recurrence would
+    pass them, and numbers in f32. The program takes these results like inputs. If a number scales a row, both are
+    left separately, provided the number needs no rows or the row is left anyway. Steps of decays are computed where
+    they are used, because the rounding error of a step would count for every token that the step covers.
 
     Before:
     ```mlir
@@ -131,30 +133,32 @@ def ProloguePass : Pass<"chunk-prologue", "::mlir::ModuleOp"> {
 def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
   let summary = "split a program into phases, of which one alone goes from chunk to chunk";
   let description = [{
-    The phase `_early` has what no state enters and what the states need, `_chain` what the states go through, `_late` what of
-    them and of the inputs becomes outputs. The chunks of the first and the last can be computed in any order or at once. A
-    phase `_remains` finds what bounds the state that a chunk leaves (`chunk.remains`), where no other phase leaves that: only
-    a chain that begins within a sequence needs it. What one phase needs of another it takes (`chunk.take`, `chunk.give`), but
-    for what is made of inputs by elementwise functions, decays and interactions: that is made again. A program whose states go
-    through anything but reads, advances and elementwise functions stays as it is.
+    The phase `_early` computes values that depend on no state and that the states need. `_chain` computes the states,
+    and `_late` computes outputs from the states and inputs. The chunks of `_early` and `_late` can be computed in any
+    order or at the same time. A phase `_remains` computes the bounds of the state that a chunk leaves
+    (`chunk.remains`), if no other phase does: only a chain that begins within a sequence needs them. A phase takes
+    values from earlier phases (`chunk.take`, `chunk.give`), except values that elementwise functions, decays and
+    interactions make of inputs: it computes these again. If states of a program change by anything but reads,
+    advances and elementwise functions, the program stays unchanged.
 
-    The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. What a chunk adds
-    to the gradient of a param is late, and a phase `_sums` adds it up. A matrix of the tokens meets a decay of the tokens once:
-    the decay's own cotangent is made of what products take. A product takes rows that are in an array as they are: what scales them
-    scales its result.
+    The program of a gradient has the same phases, of which the chain goes from the last chunk to the first. `_late`
+    computes what a chunk adds to the gradient of a param, and a phase `_sums` adds it up. A matrix of the tokens is
+    multiplied by a decay of the tokens only once: the decay's own cotangent is computed from the operands of
+    products. A product uses rows of an array unscaled; their scales are applied to its result.
 
-    With `outputs-in-chain` the chain does all that can be done with rows of values one step behind another: it reads and
-    advances its one state, applies matrices of the tokens that `_early` leaves, and combines rows of values number by number;
-    outputs that are made so are its own. What no state enters is still done early, so that as little as can be goes from chunk
-    to chunk. `_late` has the rest, if there is any. A program without such a chain stays as it is, and so does one whose
-    states systems are solved with. `precise-inverses` leaves an inverse `precise` that only the chain's products take, if
-    errors last: no decay is between its writes, or a token has several. With `interactions-in-chain` the chain is the whole
-    program, if that has one state, which writes do not read, and interactions under one decay a token or none; what bounds the
-    state has its phase. With `systems-apart` conjugate gradients on decayed sums of squares of keys keep to themselves how
-    they are rounded, where nothing else of the program cancels. Then the other phases are rounded like those of any program,
-    but for the states that systems are solved with: what is added to them is a product of keys as they came and of two parts
-    of the scaled ones, and they are left as they are. Each state has a chain of its own, `_chain_` and its name; so have the
-    parts of a program that summarises a state.
+    With `outputs-in-chain` the chain computes everything that is a sequence of steps on rows of values: it reads and
+    advances its one state, applies matrices of the tokens from `_early`, and combines rows of values number by
+    number. It computes the outputs that result from such steps. `_early` still computes everything that depends on no
+    state, so the chain does as little as possible. `_late` computes the remaining outputs, if there are any. A
+    program without such a chain stays unchanged, and so does a program that solves systems with its states.
+    `precise-inverses` leaves an inverse `precise` that only the chain's products take, if errors last: no decay is
+    between its writes, or a token has several. With `interactions-in-chain` the chain is the whole program, if the
+    program has one state, whose writes do not read it, and interactions under one decay a token or none; the bounds
+    of the state have a phase of their own. `systems-apart` is for conjugate gradients on decayed sums of squares of
+    keys, if nothing else of the program cancels. One op then solves the systems of a chunk with its own rounding, and
+    the other phases are rounded like those of any program, except the states of the systems: each of their updates is
+    a product of the unscaled keys and of two parts of the scaled keys, and they are stored unrounded. Each state has
+    a chain of its own, `_chain_` and its name; so have the parts of a program that summarises a state.
 
     Before:
     ```mlir
@@ -195,11 +199,11 @@ def PhasesPass : Pass<"chunk-phases", "::mlir::ModuleOp"> {
 def PadChannelsPass : Pass<"chunk-pad-channels", "::recur::chunk::ProgramOp"> {
   let summary = "pad channels of states to a multiple of a size";
   let description = [{
-    The channels that matrices of the state have along a dimension become a multiple of `size` wherever values have them, by
-    zeros behind those that the caller has, which declarations then name. So products have whole pieces of 16 numbers and
-    rows begin where 16 bytes can be copied, whatever the sizes are. Padding is zero where it enters, and it is found from op to op
-    what it becomes: channels stay as they are where that would change what is added up over them, as it does in a softmax, or
-    leave zero in a state. A program that cancels stays as it is.
+    The channels that matrices of the state have along a dimension become a multiple of `size` wherever values have
+    them, by zeros behind those that the caller has, which declarations then name. So products have whole pieces of 16
+    numbers and rows begin where 16 bytes can be copied, whatever the sizes are. Padding is zero in the inputs, and
+    the pass follows from op to op which values it gets. Channels stay unpadded if padding would change a sum over
+    them, as in a softmax, or would become other than zero in a state. A program that cancels stays unchanged.
 
     Before, with `size=4`:
     ```mlir
@@ -224,11 +228,12 @@ def PadChannelsPass : Pass<"chunk-pad-channels", "::recur::chunk::ProgramOp"> {
 def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
   let summary = "narrow a program to a part of its channels, where they are apart";
   let description = [{
-    Two dimensions of values are one where an op takes them together, number by number; a dimension is whole where numbers
-    along it are added up, or are told apart by their place, as tokens are. If a dimension of all states, and of all that
-    leaves the chunk, is not whole, then its channels are apart: the program becomes one for `size` of them, or for `alone`
-    of them if nothing happens in it but that one matrix is read and advanced with rows that are there (it can stay in
-    registers then, as many rows as a product has). Values without that dimension are the same for every part.
+    Two dimensions of values count as one if an op combines them number by number. A dimension is whole if an op sums
+    along it, or treats its places differently, as it does with tokens. If a dimension of all states and of all
+    outputs of the chunk is not whole, its channels are independent: the program becomes one for `size` of them. It
+    becomes one for `alone` channels if the program only reads and advances one matrix with given rows; the matrix can
+    then stay in registers, with as many rows as a product has. Values without that dimension are the same for every
+    part.
 
     Before, with `size=2`:
     ```mlir
@@ -253,10 +258,11 @@ def PartsPass : Pass<"chunk-parts", "::recur::chunk::ProgramOp"> {
 def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramOp"> {
   let summary = "rows of inputs read and are written as they came";
   let description = [{
-    Where each row of an input is scaled by a number before it reads a state, what was read is scaled instead; where it is
-    scaled before it is written with a value, the value is. Then a phase that goes from chunk to chunk takes the
-    input itself, and nobody has to leave it a scaled copy. Rows that are computed are treated so too where an interaction
-    without a decay of each channel takes them: it has them as they are, so that no scaled copy is made besides.
+    If each row of an input is scaled by a number before it reads a state, the pass scales the result of the read
+    instead; if the row is scaled before it is written with a value, it scales the value. Then a phase that goes from
+    chunk to chunk uses the input itself, and no other phase has to leave a scaled copy. The same is done for computed
+    rows if an interaction without a decay of each channel uses them: the interaction uses the unscaled rows, so no
+    scaled copy is needed besides.
 
     Before:
     ```mlir
@@ -282,12 +288,12 @@ def UnscaledInputsPass : Pass<"chunk-unscaled-inputs", "::recur::chunk::ProgramO
 def UnscaledKeysPass : Pass<"chunk-unscaled-keys", "::recur::chunk::ProgramOp"> {
   let summary = "keys of inputs stay as they came where a number brings each to some length";
   let description = [{
-    Where each row of an input is scaled by a number, as to length one, and nothing but interactions, reads and advances takes
-    the rows, all of these take the input itself, and the numbers go to what is there for each token anyway: rows of an
-    interaction are scaled, and so are the values that its columns multiply. What a system is solved for is scaled as a
-    whole: with numbers n of the keys, `(I + L diag(n)) U = B` says of n U that `(I + diag(n) L) (n U) = diag(n) B`. Nothing is
-    divided by n. So no scaled copy of rows is made, left or rounded, and a recurrence whose keys are normalised in the text has the
-    plan of one that gets them normalised.
+    If each row of an input is scaled by a number, for example to length one, and only interactions, reads and
+    advances use the rows, all of these use the input itself. The numbers scale values that exist for each token
+    anyway: the rows of an interaction, and the values that its columns multiply. The solution of a system is scaled
+    as a whole: with numbers n of the keys, `(I + L diag(n)) U = B` is the same as `(I + diag(n) L) (n U) = diag(n)
+    B`. Nothing is divided by n. So no scaled copy of rows is made, left or rounded, and a recurrence that normalises
+    its keys has the same plan as one that gets normalised keys.
 
     Before:
     ```mlir
@@ -317,9 +323,9 @@ def UnscaledKeysPass : Pass<"chunk-unscaled-keys", "::recur::chunk::ProgramOp"> 
 def GatherStepsPass : Pass<"chunk-gather-steps", "::recur::chunk::ProgramOp"> {
   let summary = "maps of each micro-step's rows are one map of all their rows";
   let description = [{
-    Where the rows of a token's micro-steps are made by maps of one kind and then interleaved, what the maps take is
-    interleaved, and one map makes all rows. The rows of an input that has one for each step lie so already, so that
-    nothing is copied any more.
+    If the rows of a token's micro-steps are made by maps of one kind and then interleaved, the operands of the maps
+    are interleaved instead, and one map makes all rows. An input with a row for each step has its rows in this order
+    already, so nothing is copied.
 
     Before:
     ```mlir
@@ -343,9 +349,9 @@ def GatherStepsPass : Pass<"chunk-gather-steps", "::recur::chunk::ProgramOp"> {
 def SpreadScalesPass : Pass<"chunk-spread-scales", "::recur::chunk::ProgramOp"> {
   let summary = "a constant that scales a sum goes to its terms";
   let description = [{
-    Where a constant scales the sum of what was read of a state and what an interaction made of values, it scales the two
-    instead. Below this level the matrix is scaled in the pass that masks it, what was read as the product starts from it,
-    and no pass over the sum is left.
+    If a constant scales the sum of a state's read and an interaction's product with values, it scales the two terms
+    instead. Below this level the pass that masks the matrix also scales it, the product starts from the scaled read,
+    and no pass over the sum is needed.
 
     Before:
     ```mlir

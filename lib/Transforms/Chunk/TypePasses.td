@@ -8,11 +8,11 @@ include "mlir/Pass/PassBase.td"
 def ChooseFactorsPass : Pass<"chunk-choose-factors", "::recur::chunk::ProgramOp"> {
   let summary = "choose the type that factors of products may be rounded to";
   let description = [{
-    Says by `factors` that all factors of the program's products may be rounded to bf16, where they may. They may where each is
-    made of vectors that are stored as bf16, or of such vectors scaled by anything. Numbers of a token, decays, params and
-    states are not counted: a key that is scaled by decays of f32 gates is rounded as the key was. Where a vector of f32 is a
-    factor, or is added to one, all factors of the program stay f32. A program that says its factors keeps them. With `f16` vectors
-    that are stored as f16 count as those of bf16 do.
+    Sets `factors` if all factors of the program's products may be rounded to bf16. They may if each factor comes from
+    vectors that are stored as bf16, scaled by anything. Numbers of a token, decays, params and states do not count: a
+    key that is scaled by decays of f32 gates is rounded like the key. If a vector of f32 is a factor, or is added to
+    one, all factors of the program stay f32. A program that already has `factors` keeps them. With `f16`, vectors
+    that are stored as f16 count like those of bf16.
 
     Before:
     ```mlir
