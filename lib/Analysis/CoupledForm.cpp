@@ -118,7 +118,7 @@ Error CoupledFormBuilder::chooseOrientation() {
   bool right = false, left = false;
   for (auto [number, member] : enumerate(reads)) {
     if (member.numStages() > 1)
-      return noForm("the update is too large to be taken apart", "fewer writes in one token");
+      return noForm("the update is too large to analyse", "fewer writes in one token");
     if (form.vectors.test(number))
       continue;
     for (unsigned state : form.states) {
@@ -152,7 +152,7 @@ Error CoupledFormBuilder::checkSizes() const {
   int64_t values = matrix[form.orientation == Orientation::Right ? 0 : 1];
   for (unsigned member : form.vectors.set_bits())
     if (shapeOf(member)[0] != values)
-      return noForm("it goes on with a vector along the keys", "vectors along what is read alone");
+      return noForm("one of its vectors goes along the keys", "vectors over the value channels only");
   return Error::success();
 }
 
@@ -177,14 +177,13 @@ Expected<const Monomial *> CoupledFormBuilder::factorOfVector(const Monomial *mo
   for (const Factor &factor : monomial->factors) {
     bool isSelf = factor.atom == self && factor.axis == Axis::Row && factor.power == 1;
     if (!isSelf && dependsOn(factor.atom->states, form.states[member]))
-      return noForm("the update is not linear in the vector that it goes on with",
-                    "sums and multiples of vectors that are kept");
+      return noForm("the update is not linear in one of its vectors", "sums and multiples of vectors that are kept");
     isThere |= isSelf;
     if (!isSelf)
       rest.push_back(factor);
   }
   if (!isThere || (monomial->exponent && dependsOn(monomial->exponent->states, form.states[member])))
-    return noForm("the update depends on an exponential of the vector that it goes on with",
+    return noForm("the update depends on an exponential of one of its vectors",
                   "an update that is linear in the state");
   return algebra.monomial(rest, monomial->exponent);
 }
@@ -221,10 +220,10 @@ Error CoupledFormBuilder::collect(unsigned member) {
       bool isVectorItself = isVector && form.vectors.test(**from) && rest->axes == Axis::None;
       if (linear->isState || isVectorItself) {
         if (varies(rest->axes, Axis::Row))
-          return noForm("it goes on from states with a factor for each value channel",
+          return noForm("the update scales states by a factor for each value channel",
                         "factors that are scalars or go by the key channel");
         if (rest->axes != Axis::None && form.vectors.any())
-          return noForm("it goes on with vectors, and from states with a factor for each key channel",
+          return noForm("some of the states are vectors, and the update scales states by a factor for each key channel",
                         "factors that are scalars");
         decays[**from].push_back({rest, term.coefficient});
         continue;

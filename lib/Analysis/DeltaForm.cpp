@@ -102,7 +102,8 @@ Error DeltaFormBuilder::collect(unsigned number) {
       rest = linear->rest;
       if (linear->isState) {
         if (linear->stage != number)
-          return noForm("the state goes on from two moments of the token at once", "one state that all writes go to");
+          return noForm("the update adds up the state at two points of the token",
+                        "writes that all change the same value of the state");
         decayTerms.push_back({rest, term.coefficient});
         continue;
       }

@@ -69,7 +69,7 @@ RecurrenceAnalysis::RecurrenceAnalysis(mlir::Operation *op)
     if (partner) {
       facts.stateClass = StateClass::General;
       facts.reason = "its update and that of " + expressions->state(*partner).getName().str() +
-                     " read each other, so that they advance together";
+                     " read each other's state, so they advance together";
       facts.needs = "one of the two updates without the other state";
     } else {
       facts = classify(state);
@@ -145,10 +145,9 @@ void RecurrenceAnalysis::findComplex(llvm::ArrayRef<llvm::SmallBitVector> reach)
         facts.stateClass = form->isMatrix ? StateClass::Delta : StateClass::Diagonal;
         facts.complex = complexForms.size();
         facts.needs.clear();
-        facts.reason =
-            "with " + dgps::StateOp(states[other].op).getName().str() +
-            " it is one complex state that each token turns by an angle: in a frame that turns with it there is "
-            "a decay, and what is written does not read it";
+        facts.reason = "with " + dgps::StateOp(states[other].op).getName().str() +
+                       " it is one complex state that each token turns by an angle: in a frame that turns with it, the "
+                       "state only decays, and writes do not read it";
       }
       complexForms.push_back(std::move(*form));
     }
@@ -183,7 +182,7 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
       facts.reason =
           "each element of " + name + " has a decay of its own, which is no product of a row and a column part";
     else if (isFullRank(*algebra, linear->offset))
-      facts.reason = "what is written into " + name + " is no sum of outer products";
+      facts.reason = "the matrix that is written into " + name + " is no sum of outer products";
     else
       facts.reason = "the decay of " + name + " is a sum of several products of a row and a column part";
     return facts;
@@ -211,8 +210,7 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
   }
   facts.stateClass = StateClass::General;
   if (std::optional<int64_t> tokens = findWindow(expressions->state(state))) {
-    facts.reason =
-        ("it holds the last " + Twine(*tokens) + " tokens' values, each token's own behind the others").str();
+    facts.reason = ("it holds the last " + Twine(*tokens) + " tokens' values, the latest last").str();
     return facts;
   }
   if (expressions->atomOf(state)->rank == 0) {
@@ -240,8 +238,8 @@ StateFacts RecurrenceAnalysis::classify(unsigned state) {
     facts.stateClass = StateClass::Inverse;
     facts.inverse = std::move(*inverse);
     facts.needs.clear();
-    facts.reason = "each token corrects it by an outer product of what it makes of its keys, so that it stays the "
-                   "inverse of a sum of outer products";
+    facts.reason = "each token subtracts an outer product of its products with keys, so that it stays the inverse of a "
+                   "sum of outer products";
     return facts;
   }
   facts.stateClass = StateClass::Delta;

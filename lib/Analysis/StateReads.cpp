@@ -114,8 +114,7 @@ static Error nonLinear(const Atom *atom) {
     return noForm("the update moves the state's rows",
                   "an update that leaves each row in its place; what a token had n tokens before is delay(x, n)");
   if (atom->kind == Atom::Kind::Leaf || atom->isFunction("value") || atom->isStage())
-    return noForm("the update is too large to be taken apart",
-                  "fewer factors that are sums, or fewer writes in one token");
+    return noForm("the update is too large to analyse", "fewer factors that are sums, or fewer writes in one token");
   if (atom->kind == Atom::Kind::Function)
     return noForm("the update depends on " + Twine(atom->name) + " of the state",
                   "an update that is linear in the state");
@@ -152,7 +151,7 @@ Expected<StateReads::Linear> StateReads::linearIn(const Monomial *monomial, bool
     return nonLinear(found->atom);
   result.stage = *read;
   if (found->axis != (vector ? Axis::None : Axis::Row))
-    return noForm("what is read from the state is written as a key, which mixes its value channels",
+    return noForm("a vector that is read from the state is written as a key, which mixes the value channels",
                   "keys that do not depend on the state");
   SmallVector<Factor, 4> key;
   for (const Factor &factor : found->atom->product->factors)

@@ -58,8 +58,8 @@ public:
     return compile::explainNoPlan(program, RECUR_PLAN_SEGMENT);
   }
   std::string explainSegmentChoice(int64_t tokensFrom) const override {
-    return fmt::format("auto may take it from {} tokens on, with fewer heads in all than processors, where it saves a "
-                       "twelfth of the time",
+    return fmt::format("auto may take it from {} tokens on, if there are fewer heads in all than processors, and if "
+                       "it saves a twelfth of the time",
                        tokensFrom);
   }
   bool summarisesSegments() const override { return true; }

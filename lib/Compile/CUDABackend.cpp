@@ -98,7 +98,7 @@ public:
   std::optional<std::string> explainNoSegments(chunk::ProgramOp program, const PipelineOptions &pipeline,
                                                const KernelResources &resources) const override;
   std::string explainSegmentChoice(int64_t) const override {
-    return "auto takes it only where the GPU is not full and it would be faster even if half of the calls had weak "
+    return "auto takes it only if the GPU is not full and it would be faster even if half of the calls had weak "
            "gates, which forget nothing";
   }
   bool summarisesSegments() const override { return false; }
@@ -157,8 +157,9 @@ std::optional<std::string> CUDABackend::explainNoSegments(chunk::ProgramOp progr
     return "it has no state";
   std::string name = chunk::StateOp(program.getStates().front()).getName().str();
   if (program.getBody().getOps<chunk::RemainsOp>().empty())
-    return "it is not known how little a chunk leaves of state '" + name + "', nor what a segment makes of it";
-  return "the chunks do not go one behind another with state '" + name + "' alone, on the memory of a multiprocessor";
+    return "there is neither a bound of how much of state '" + name +
+           "' a chunk leaves, nor a summary of what a segment does to it";
+  return "the plan has no chain over the chunks that carries state '" + name + "' alone, in a multiprocessor's memory";
 }
 
 Expected<PipelineOptions> CUDABackend::complete(dgps::RecurrenceOp recurrence, const PipelineOptions &pipeline) const {
@@ -220,10 +221,10 @@ static std::string printKiB(int64_t bytes) { return fmt::format("{:.1f} KiB", do
 
 static std::string explainRejection(const CUDAPlan &plan) {
   if (!plan.workspaceBytes && plan.form <= CUDAForm::OutputsInChain)
-    return "inverses would be rounded to 16 bits for want of room";
+    return "there is only room for inverses that are rounded to 16 bits";
   return plan.workspaceBytes
              ? fmt::format("{} of a CTA's tiles would lie in the device's memory", printKiB(plan.workspaceBytes))
-             : "outputs would not be made where the state goes from chunk to chunk";
+             : "the chain over chunks could not compute the outputs";
 }
 
 static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
@@ -235,22 +236,24 @@ static std::string describeCTAs(const codegen::InterfaceLaunch &launch) {
 }
 
 static std::string describeTime(const codegen::InterfaceLaunch &launch, const analysis::KernelTime &time) {
-  return fmt::format("{}: at best {:.0f} cycles of a multiprocessor for a chunk, by {} (products {:.0f}, arithmetic "
-                     "{:.0f}, shared memory {:.0f}, device memory {:.0f}); about {:.0f} where ops wait for each other",
-                     launch.symbol, time.getBound(), time.getBusiest().str(), time.products, time.arithmetic,
-                     time.shared, time.global, time.critical);
+  return fmt::format(
+      "{}: at least {:.0f} cycles of a multiprocessor for a chunk, limited by {} (products {:.0f}, arithmetic "
+      "{:.0f}, shared memory {:.0f}, device memory {:.0f}); about {:.0f} with waits between ops",
+      launch.symbol, time.getBound(), time.getBusiest().str(), time.products, time.arithmetic, time.shared, time.global,
+      time.critical);
 }
 
 /// The length of the lead-in depends on the values of the gates, which a launch does not know.
 static std::string describeCut(const codegen::InterfaceLaunch &launch) {
   if (launch.workspaceBytes)
-    return fmt::format("{}: where that is faster, several CTAs deal out the chunks of a sequence, and each begins with "
-                       "the state that follows from summaries of the segments before its own",
-                       launch.symbol);
+    return fmt::format(
+        "{}: if this is faster, several CTAs share the chunks of a sequence; each computes the state that "
+        "it starts from out of summaries of the segments before its own",
+        launch.symbol);
   return fmt::format(
-      "{}: where that is faster, several CTAs deal out the chunks of a sequence, and each goes over those "
-      "before its own as well from which on more than 2^-25 of the state remains, by bounds of each chunk "
-      "that are found from the gates; all of them where gates are weak",
+      "{}: if this is faster, several CTAs share the chunks of a sequence; each starts from zeros so many "
+      "chunks before its own that at most 2^-25 of the state before them remains, by bounds of each chunk "
+      "from the gates, and with weak gates at the first chunk",
       launch.symbol);
 }
 
@@ -263,17 +266,17 @@ static size_t findBefore(ArrayRef<codegen::InterfaceLaunch> launches, size_t num
 }
 
 static std::string describeSummaries(const codegen::InterfaceLaunch &launch) {
-  return fmt::format("{}: only then, for each segment but the last, the state that it leaves of none, and what it "
-                     "makes of one; a chunk is {:.1f} times the work of one with outputs",
+  return fmt::format("{}: if sequences are cut, computes each segment's map of the state and the state that it leaves "
+                     "from zeros, except the last one's; a chunk takes {:.1f} times the work of one with outputs",
                      launch.symbol, launch.cost);
 }
 
 static std::string describePair(const codegen::InterfaceLaunch &first, const codegen::InterfaceLaunch &second) {
-  return fmt::format("{} takes chunks that {} has left while that leaves the next, {} teams to a CTA, on the "
-                     "multiprocessors that {} leaves; a chunk is {:.1f} times the work; one behind the other where "
-                     "none are left, or for fewer than 4 chunks",
-                     second.symbol, first.symbol, std::min<int64_t>(first.teams, abi::mostTeams), second.symbol,
-                     first.cost);
+  return fmt::format("{0} computes chunks that {1} has finished, while {1} computes the next ones, {2} teams to a "
+                     "CTA, on the multiprocessors that {0} leaves; a chunk of {1} takes {3:.1f} times as long as one "
+                     "of {0}; the launches run one after the other if no multiprocessors are left, or for fewer than "
+                     "4 chunks",
+                     second.symbol, first.symbol, std::min<int64_t>(first.teams, abi::mostTeams), first.cost);
 }
 
 static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &target, std::vector<Remark> &remarks) {
@@ -287,14 +290,14 @@ static void explainMade(const CUDAKernelMaker::Made &kernel, const Target &targe
                             describeCTAs(launch), printKiB(launch.sharedBytes), printKiB(target.gpu->sharedBytes))});
   if (kernel.plan.form == CUDAForm::AllInChain)
     remarks.push_back({"interactions", kernel.plan.launches.back().symbol +
-                                           ": a second warpgroup makes those of a chunk, ahead of the one that has "
-                                           "the state, so that they are not left from launch to launch"});
+                                           ": a second warpgroup computes those of a chunk, ahead of the warpgroup "
+                                           "with the state, so no launch leaves them to another"});
   for (auto [launch, time] : zip(kernel.plan.launches, kernel.plan.times))
     remarks.push_back({"time", describeTime(launch, time)});
   for (const codegen::InterfaceLaunch &launch : kernel.plan.launches)
     if (kernel.isStep && !launch.arrays.empty())
-      remarks.push_back({"states", launch.symbol + ": a call may have those before every token left as well, as the "
-                                                   "time counts"});
+      remarks.push_back({"states", launch.symbol + ": a call can also keep the states before every token; the time "
+                                                   "includes this"});
   for (size_t i = 1; i < kernel.plan.launches.size(); ++i)
     if (kernel.plan.launches[i].awaits)
       remarks.push_back({"side by side", describePair(kernel.plan.launches[findBefore(kernel.plan.launches, i)],
@@ -315,7 +318,7 @@ static void explainImage(const Listings &listings, const Target &target, Error r
     return;
   }
   if (listings.registers)
-    remarks.push_back({"registers", fmt::format("{} of {} a thread, {} kept in memory", listings.registers,
+    remarks.push_back({"registers", fmt::format("{} of {} a thread, {} spilled to memory", listings.registers,
                                                 target.gpu->registersPerThread, printSpilled(listings.spilledBytes))});
   for (const std::string &note : listings.notes)
     remarks.push_back({"note", note});
@@ -328,7 +331,7 @@ Expected<std::vector<Remark>> CUDABackend::explainKernels(dgps::RecurrenceOp rec
     return tried.takeError();
   std::vector<Remark> remarks;
   remarks.push_back(
-      {"few heads", "no more than half as many as multiprocessors: auto takes step for half as many tokens"});
+      {"few heads", "with at most half as many heads as multiprocessors, auto takes step below half as many tokens"});
   for (const TriedChunk &one : ArrayRef(*tried).drop_back())
     remarks.push_back({"rejected", fmt::format("{} tokens at once: {}", one.chunk, explainRejection(one.plan))});
   PipelineOptions options = pipeline;

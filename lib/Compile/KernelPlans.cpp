@@ -59,14 +59,14 @@ std::optional<std::string> compile::explainNoPlan(chunk::ProgramOp program, recu
     return chunk::findObstacle(program);
   std::string reason;
   if (main == RECUR_PLAN_SCAN)
-    reason = "every element of every state goes by itself";
+    reason = "the elements of every state are independent of each other";
   else if (program.getStates().empty())
     reason = "it has no state";
   else if (main == RECUR_PLAN_TOKEN_LOOP)
     reason = ("state '" + findState(program, StateForm::TokenByToken).getName() + "' goes token by token").str();
   else
     reason =
-        ("state '" + findState(program, StateForm::Products).getName() + "' is carried on by products with keys").str();
+        ("state '" + findState(program, StateForm::Products).getName() + "' is advanced by products with keys").str();
   return reason + "; take " + codegen::getPlanName(main).str();
 }
 

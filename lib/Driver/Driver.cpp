@@ -19,29 +19,29 @@ struct Verb {
 
 static constexpr Verb verbs[] = {
     {"build", BuildVerb, "build SPEC [options]", "compile a specification",
-     "Compiles the recurrences of SPEC and writes what --emit asks for.", runBuild},
+     "Compiles the recurrences of SPEC and writes the artifacts that --emit lists.", runBuild},
     {"explain", ExplainVerb, "explain SPEC | CODE [options]",
      "say what Recur finds in a specification, or what an error means",
-     "Prints what the compiler finds out about each state of SPEC, and why. A dim that is not given is taken as 64.\n"
+     "Prints what the compiler finds out about each state of SPEC, and why. A dim that you leave out is taken as 64.\n"
      "With an error's code, such as R0107, prints that error's page.",
      runExplain},
     {"check", CheckVerb, "check SPEC [options]", "compare every stage with the token-by-token interpreter",
      "Draws random inputs, runs every stage of the compiler on them, and compares each with the token-by-token\n"
-     "interpreter. The exit code is 2 when one differs. A dim that is not given gets a small size of its own.",
+     "interpreter. The exit code is 2 if one differs. A dim that you leave out gets a small size of its own.",
      runCheck},
     {"run", RunVerb, "run SPEC --in=DIR --out=DIR [options]", "run a specification on .npy files",
-     "Runs a recurrence of SPEC on the arrays of a folder. Dims that are not given are found in the arrays' shapes.",
+     "Runs a recurrence of SPEC on the arrays of a folder. The arrays' shapes give the dims that you leave out.",
      runRun},
     {"targets", TargetsVerb, "targets [options]", "list what can be compiled for",
-     "Lists the machines that Recur compiles for, and what this one has.", runTargets},
+     "Lists the machines that Recur compiles for, and the features of this one.", runTargets},
     {"format", FormatVerb, "format FILE... [options]", "write specifications in the one style of the language",
-     "Writes each FILE anew in the style of the language. Of '-', which is stdin, the result goes to stdout. A file\n"
+     "Writes each FILE anew in the style of the language. With '-' it reads stdin and writes to stdout. A file\n"
      "with a syntax error stays as it is.",
      runFormat},
     {"library", LibraryVerb, "library [NAME] [options]", "list the recurrences that come with Recur, or print one",
      "Lists the recurrences that come with Recur, each with its dims and the classes of its states, or prints the "
      "file\n"
-     "of the one that is named.",
+     "of the named one.",
      runLibrary},
 };
 

@@ -400,13 +400,13 @@ std::vector<std::string> EquationWriter::explainWords() {
     if (!shown.empty())
       lines.push_back(join(shown, ", ") + ": " + meaning.str());
   };
-  explainUsed({"through"}, "the product of the decay from the chunk's start to a token, with the token's own");
-  explainUsed({"before"},
-              "the same without the token's own; of a matrix, what each row sees of the writes with that decay");
+  explainUsed({"through"}, "the product of the decay from the chunk's start to a token, the token's own included");
+  explainUsed({"before"}, "the product of the decay from the chunk's start to a token, the token's own excluded; "
+                          "of a matrix, products of each token with earlier tokens, under that decay");
   explainUsed({"after"}, "the product of the decay from the next token to the chunk's end");
   explainUsed({"total"}, "the product of the decay over the whole chunk");
-  explainUsed({"strict"}, "what each row sees of the writes of earlier tokens");
-  explainUsed({"inclusive"}, "what each row sees of the writes of earlier tokens and its own");
+  explainUsed({"strict"}, "products of each token with earlier tokens, under the decay between them");
+  explainUsed({"inclusive"}, "products of each token with earlier tokens and itself, under the decay between them");
   return lines;
 }
 

@@ -190,19 +190,20 @@ ExplainFacts::Lack ExplainFacts::lackOf(const StateFacts &state) {
     return {"", state.needs};
   Lack lack;
   if (state.coupled)
-    return {"it, or a state that it goes on with, is needed as a whole matrix or beside what goes token by token",
-            "products of all of them with vectors"};
+    return {
+        "it, or a state that is coupled with it, is needed as a whole matrix or by a state that goes token by token",
+        "products of all of them with vectors"};
   if (state.complex)
-    return {"it is needed other than in products with vectors, or beside what goes token by token",
+    return {"it is needed other than in products with vectors, or by a state that goes token by token",
             "products of both of its parts with vectors"};
   if (state.inverse)
-    return {"it is needed other than in products with vectors, or beside what goes token by token",
+    return {"it is needed other than in products with vectors, or by a state that goes token by token",
             "products of it with vectors"};
   if (state.delta)
     lack = lackOfDelta(*state.delta);
   else if (state.tropical && state.tropical->shifts.empty())
     lack = {"it does not read itself", "a value of the token in its place"};
   if (lack.why.empty())
-    lack.why = "what goes token by token beside it needs it, or gives it what it reads";
+    lack.why = "a state that goes token by token reads it, or it reads such a state";
   return lack;
 }

@@ -122,7 +122,7 @@ void TextReport::describe(const StateFacts &state) {
   } else if (chunk && is_contained(chunk->looped, op.getName().str())) {
     ExplainFacts::Lack lack = ExplainFacts::lackOf(state);
     line("chunkwise", fmt::format("no: token by token{}{}{}{}", lack.why.empty() ? "" : ", since ", lack.why,
-                                  lack.needs.empty() ? "" : "; it would take ", lack.needs));
+                                  lack.needs.empty() ? "" : "; a chunkwise form needs ", lack.needs));
   }
   if (mlir::Value start = op.getStart())
     line("starts as", facts.printer.print(facts.analysis.getExpressions().of(start)));
@@ -146,7 +146,7 @@ void TextReport::describe(const StateFacts &state) {
   else if (state.moebius)
     describeMoebius(*state.moebius);
   if (state.normalizerOf)
-    line("normalises", fmt::format("{}: it is one more of its value channels, with the value 1",
+    line("normalises", fmt::format("{0}: it is computed as one more value channel of {0}, with the value 1",
                                    dgps::StateOp(facts.analysis.getStates()[*state.normalizerOf].op).getName().str()));
   describeParts();
 }
@@ -163,7 +163,7 @@ void TextReport::describeDecay(StringRef label, const Decay &decay, StringRef si
   std::string range = decay.log     ? decay.atMostOne ? "at most 1" : "positive"
                       : !number     ? "its sign is not known"
                       : *number < 0 ? "negative"
-                                    : "which forgets all";
+                                    : "which clears the state";
   std::string log = decay.log ? "; logarithm " + facts.printer.print(decay.log) : "";
   line(label, fmt::format("{}{}, {}{}", facts.printer.print(decay.linear), side.str(), range, log));
 }

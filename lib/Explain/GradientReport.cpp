@@ -47,12 +47,12 @@ struct Keeping {
 static std::vector<Keeping> listKeepings(const GradientReport &report) {
   double flops = report.gradient.flops, again = report.states.flops;
   if (report.stateBytes == 0)
-    return {{"nothing, for these gradients take no states", 0, flops, 1}};
+    return {{"nothing: these gradients need no states", 0, flops, 1}};
   double each = report.stateBytes / double(report.chunk);
   double part = 16; // chunks, of a long sequence whose states are too many
   std::vector<Keeping> all{
-      {"every chunk's states, by the call forward", each, flops},
-      {fmt::format("states every {} chunks, by the call forward", part), each / part, flops + again},
+      {"every chunk's states, by the forward call", each, flops},
+      {fmt::format("states every {} chunks, by the forward call", part), each / part, flops + again},
       {"nothing; states in the workspace", each, flops + again},
       {"nothing; states of a part in the workspace", 0, flops + 2 * again}};
   for (Keeping &keeping : all)
@@ -155,19 +155,19 @@ static Expected<GradientReport> makeReport(dgps::RecurrenceOp recurrence, const 
 static std::vector<std::string> describeSegments(const Segments &segments) {
   if (!segments.whyNot.empty())
     return {"no: " + segments.whyNot};
-  std::vector<std::string> lines{"auto may take them with fewer sequences and groups of heads than processors, where "
-                                 "they save a twelfth of the time"};
+  std::vector<std::string> lines{"auto may take them if there are fewer sequences and groups of heads than processors, "
+                                 "and if they save a twelfth of the time"};
   if (segments.needsKept)
-    lines.push_back("only where the call forward kept every chunk's states, which cotangents of states take");
+    lines.push_back("only if the forward call kept every chunk's states, because cotangents of states need them");
   if (!segments.whyTwo.empty())
     lines.push_back("two at most: " + segments.whyTwo);
   std::string times;
   for (auto [what, time] : {std::pair("its states", segments.states),
                             {"cotangents of states alone", segments.chain},
-                            {"what it makes of states", segments.maps}})
+                            {"its maps of states", segments.maps}})
     if (time > 0)
-      times += fmt::format("{}{} {:.2f}", times.empty() ? "beside a chunk's gradients: " : ", ", what, time);
-  lines.push_back(times.empty() ? "no chunk needs another" : times + " of their time");
+      times += fmt::format("{}{} {:.2f}", times.empty() ? "relative to a chunk's gradients: " : ", ", what, time);
+  lines.push_back(times.empty() ? "no chunk needs another" : times);
   lines.push_back(fmt::format("{:.1f} KiB for each segment of a head", double(segments.bytes) / 1024));
   return lines;
 }
@@ -198,8 +198,9 @@ Expected<std::string> explain::explainGradientText(dgps::RecurrenceOp recurrence
   for (const std::string &equation : report->equations)
     text += "  " + equation + "\n";
   auto line = [&](const char *what, const std::string &value) { text += fmt::format("  {:<14}{}\n", what, value); };
-  line("where", "A^T: transposed; cotangent.NAME: what comes in; a state is as the chunk began with it;");
-  line("", "range_sums: the gradient of each log decay, from what rows see of the writes before it");
+  line("where",
+       "A^T: transposed; cotangent.NAME: the loss's derivative by NAME; a state: its value at the chunk's start;");
+  line("", "range_sums: the gradient of each log decay, from the products that the decay scales");
   line("flops", fmt::format("{:.0f} a token; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.flops,
                             report->program.flops, report->gradient.flops / std::max(1.0, report->program.flops)));
   line("bytes", fmt::format("{:.0f} a token in float32; chunkwise form {:.0f}, ratio {:.2f}", report->gradient.bytes,

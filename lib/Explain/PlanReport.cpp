@@ -108,7 +108,7 @@ Expected<std::string> explain::explainPlansText(dgps::RecurrenceOp recurrence, c
   }
   for (const Remark &remark : report->remarks)
     line(remark.about, remark.text);
-  line("memory", fmt::format("states {} a head; workspaces are of each head that is worked on at the same time",
+  line("memory", fmt::format("states {} a head; each head that is computed at the same time has a workspace",
                              printBytes(report->stateBytes)));
   if (report->cacheBytes)
     line("cache", explainCache(*report));

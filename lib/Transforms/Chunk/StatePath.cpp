@@ -192,6 +192,6 @@ std::optional<std::string> recur::chunk::findObstacle(ProgramOp program) {
     return name + " is multiplied from both sides, and what a segment does to it has no summary";
   }
   if (!program.getStates().empty() && orderStates(program).empty())
-    return "its states need each other's values, so that no segment can be summarised for one after the other";
+    return "its states need each other's values, so a segment cannot be summarised for one state after the other";
   return std::nullopt;
 }

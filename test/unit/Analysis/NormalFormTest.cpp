@@ -249,7 +249,7 @@ TEST(Class, StatesInACycleAreGeneral) {
   EXPECT_EQ(understood.classOf("A"), "general");
   EXPECT_EQ(understood.classOf("B"), "general");
   EXPECT_EQ(understood.classOf("C"), "diagonal");
-  EXPECT_EQ(understood.state("A").reason, "its update and that of B read each other, so that they advance together");
+  EXPECT_EQ(understood.state("A").reason, "its update and that of B read each other's state, so they advance together");
 }
 
 TEST(Class, Moebius) {

@@ -159,7 +159,7 @@ TEST_P(GradientCalls, OfPackedSequencesAreThoseOfEach) {
   }
 }
 
-/// Kept by the call forward, or computed again: the states are the same.
+/// Kept by the forward call, or computed again: the states are the same.
 TEST_P(GradientCalls, TakeStatesThatTheCallForwardKept) {
   open(Plan::Auto);
   check::JudgedGradient drawn = draw({1, 100, 4, 2});
