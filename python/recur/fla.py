@@ -27,6 +27,7 @@ __all__ = [
     "build_cp_context",
     "chunk_comba",
     "chunk_delta_rule",
+    "chunk_diag_kdn",
     "chunk_gated_delta_product",
     "chunk_gated_delta_rule",
     "chunk_gdn2",
@@ -43,6 +44,7 @@ __all__ = [
     "chunk_simple_gla",
     "fused_recurrent_comba",
     "fused_recurrent_delta_rule",
+    "fused_recurrent_diag_kdn",
     "fused_recurrent_gated_delta_rule",
     "fused_recurrent_gdn2",
     "fused_recurrent_gla",
@@ -404,6 +406,40 @@ def chunk_gdn2(
 
 
 fused_recurrent_gdn2 = chunk_gdn2
+
+
+def chunk_diag_kdn(
+    q: Any,
+    k: Any,
+    v: Any,
+    g: Any,
+    omega: Any,
+    r: Any,
+    scale: float | None = None,
+    initial_state: Any = None,
+    output_final_state: bool = False,
+    info_scale: float | None = None,
+    use_qk_l2norm_in_kernel: bool = False,
+    use_gate_in_kernel: bool = False,
+    A_log: Any = None,
+    dt_bias: Any = None,
+    cu_seqlens: Any = None,
+    cu_seqlens_cpu: Any = None,
+    safe_gate: bool = False,
+    chunk_size: int = 64,
+) -> tuple[Any, tuple[Any, Any] | None]:
+    """The diagonal Kalman delta network: what is written goes along a gain that a variance of each key channel gives, with ``omega`` the
+    noise of the process and ``r`` that of what is observed. The states are a pair, ``[N, H, K, V]`` and the precision ``[N, H, K]``,
+    which starts as one. ``safe_gate`` and ``chunk_size`` are taken and have no meaning here."""
+    given = {"q": q, "k": k, "v": v, "g": g, "omega": omega, "r": r}
+    _add_gate("chunk_diag_kdn", given, v.shape[2], use_gate_in_kernel, False, None, A_log, dt_bias)
+    S, c = (None, None) if initial_state is None else initial_state
+    options, offsets = {"l2norm": use_qk_l2norm_in_kernel}, _pair(cu_seqlens, cu_seqlens_cpu)
+    o, last = _run("diag_kdn", given, {"S": S, "c": c}, output_final_state, offsets, options=options, scale=scale, info_scale=info_scale)
+    return o, (last["S"], last["c"]) if output_final_state else None
+
+
+fused_recurrent_diag_kdn = chunk_diag_kdn
 
 
 def _spread(array: Any, count: int, axis: int) -> Any:

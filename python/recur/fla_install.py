@@ -18,7 +18,7 @@ _Function = Callable[..., Any]
 _HINTS = {"chunk_indices", "chunk_size", "disable_recompute", "lower_bound", "max_num_seqs", "safe_gate", "solve_tril_precision", "use_graph"}
 
 #: Modules of operators that its own `fla.ops` does not import.
-_APART = ("fla.ops.gdn2", "fla.ops.lightnet")
+_APART = ("fla.ops.diag_kdn", "fla.ops.gdn2", "fla.ops.lightnet")
 
 #: What was replaced: a module, a name in it, and what it was.
 _replaced: list[tuple[Any, str, _Function]] = []

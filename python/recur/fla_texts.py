@@ -83,6 +83,32 @@ recurrence kda {
   output o: [V] = scale * (query @ S)
 }
 """,
+    "diag_kdn": """
+recurrence diag_kdn {
+  dim K, V
+  const scale = 1 / sqrt(K)
+  const info_scale = K
+  shared input q: [K], k: [K]
+  input v: [V], g: [K], omega: [K], r
+  param A_log                                           # with A_log
+  param dt_bias: [K]                                    # with dt_bias
+  state S: [K, V], c: [K] at start 1
+  let query = l2norm(q)                                 # with l2norm
+  let query = q                                         # without l2norm
+  let key = l2norm(k)                                   # with l2norm
+  let key = k                                           # without l2norm
+  let gate = g + dt_bias                                # with dt_bias
+  let gate = g                                          # without dt_bias
+  let decay = gate                                      # without A_log
+  let decay = -exp(A_log) * softplus(gate)              # with A_log
+  let variance = exp(2 * decay) / c + omega
+  let gain = variance * key / (r + dot(variance, key * key))
+  c = 1 / variance + info_scale / r * key * key
+  S = diag(exp(decay)) @ S
+  S = S + outer(gain, v - key @ S)
+  output o: [V] = scale * (query @ S)
+}
+""",
     "gla": """
 recurrence gla {
   dim K, V

@@ -279,6 +279,37 @@ def test_momentum(data, full):
     agrees((result, *states), (o, S, M), 5e-5)
 
 
+@pytest.mark.parametrize("info", [None, 2.0])
+@pytest.mark.parametrize("is_raw", [False, True])
+def test_diag_kdn(data, info, is_raw):
+    """From a precision of one, and from where a call before has left it."""
+    A_log, dt_bias, raw = normal(H), normal(H * K), normal(B, T, H, K)
+    gates = (-numpy.exp(A_log)[:, None] * softplus(raw + dt_bias.reshape(H, K))).astype(FLOAT)
+    noise = {"omega": abs(normal(B, T, H, K)), "r": 0.1 + abs(normal(B, T, H))}
+    given = {**{name: data[name] for name in ("q", "k", "v")}, "g": raw if is_raw else gates, **noise}
+    options = {"info_scale": info, "output_final_state": True, "use_qk_l2norm_in_kernel": is_raw, "use_gate_in_kernel": is_raw}
+    options |= {"A_log": A_log, "dt_bias": dt_bias} if is_raw else {}
+    prepare, precision = (unit if is_raw else lambda x: x), numpy.ones((B, H, K))
+    heads = iter([(b, h) for b in range(B) for h in range(H) for _ in range(T)])
+
+    def step(S, x, h):
+        at, key = next(heads), prepare(x["k"])
+        variance = numpy.exp(2 * x["g"]) / precision[at] + x["omega"]
+        gain = variance * key / (x["r"] + (variance * key**2).sum())
+        precision[at] = 1 / variance + (K if info is None else info) / x["r"] * key**2
+        S = numpy.exp(x["g"])[:, None] * S
+        S = S + numpy.outer(gain, x["v"] - key @ S)
+        return S, K**-0.5 * prepare(x["q"]) @ S
+
+    o, S = loop(step, {**given, "g": gates})
+    result, states = fla.chunk_diag_kdn(**given, **options)
+    agrees((result, *states), (o, S, precision), 5e-5)
+    first = fla.chunk_diag_kdn(**{name: array[:, :20] for name, array in given.items()}, **options)
+    rest = fla.fused_recurrent_diag_kdn(**{name: array[:, 20:] for name, array in given.items()}, **options, initial_state=first[1])
+    agrees((rest[0], *rest[1]), (o[:, 20:], S, precision), 5e-5)
+    assert fla.chunk_diag_kdn(**{**given, "g": gates})[1] is None
+
+
 def test_lightnet(data):
     given = {"q": data["q"], "k": normal(B, T, H, K), "v": data["v"]}
     weights = numpy.exp(given["k"].astype(float))
@@ -559,6 +590,7 @@ TRACED = {
     "linear_attn": lambda d, _: fla.chunk_linear_attn(d["q"].abs(), d["k"].abs(), d["v"]),  # a sum of scores near zero says nothing
     "rwkv7": lambda d, _: fla.chunk_rwkv7(r=d["q"], w=d["q"], k=d["k"], v=d["v"], a=-d["k"], b=d["k"]),
     "gdn2": lambda d, _: fla.chunk_gdn2(d["q"], d["k"], d["v"], -d["k"].abs(), d["k"].abs(), d["v"].abs(), output_final_state=True),
+    "diag_kdn": lambda d, _: fla.chunk_diag_kdn(d["q"], d["k"], d["v"], -d["k"].abs(), d["k"].abs(), 0.1 + d["beta"], output_final_state=True)[0],
     "precond_gated_delta_rule": lambda d, _: fla.chunk_precond_gated_delta_rule(d["q"], d["k"], d["v"], d["g"], d["g"], d["beta"], d["beta"]),
     "precond_kda": lambda d, _: fla.chunk_precond_kda(d["q"], d["k"], d["v"], -d["k"].abs(), d["g"], d["beta"], d["beta"]),
     "gsa": lambda d, _: fla.chunk_gsa(d["q"], d["k"], d["v"], d["k"].abs(), -d["k"].abs(), output_final_state=True)[0],
