@@ -13,6 +13,10 @@ import argparse
 import importlib.util
 import sys
 
+for name in ("numpy", "recur"):
+    if importlib.util.find_spec(name) is None:
+        sys.exit(f"associative_recall.py needs {name}: " + ("pip install numpy" if name == "numpy" else "docs/python.md says how to install it"))
+
 import numpy
 
 import recur

@@ -14,6 +14,9 @@ import sys
 if importlib.util.find_spec("jax") is None:
     sys.exit("learned_recall.py needs JAX, which differentiates the model: pip install jax")
 
+if importlib.util.find_spec("recur") is None:
+    sys.exit("learned_recall.py needs recur: docs/python.md says how to install it")
+
 import jax
 import jax.numpy as jnp
 import numpy
