@@ -1,4 +1,5 @@
 #include "dialects/Chunk/ChunkPhases.h"
+#include "dialects/Chunk/ChunkWindow.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -150,6 +151,12 @@ bool recur::chunk::holdsLastTokens(ProgramOp program) {
   SmallVector<StateOp> states(program.getStates());
   bool leavesRows = !program.getOutputs().empty() || !program.getGiven().empty() || program.getKeeps();
   return !states.empty() && !leavesRows && !program.getBackward() && llvm::all_of(states, [&](StateOp state) {
+    if (auto loop = state.getNext().getValue().getDefiningOp<TokenLoopOp>()) {
+      std::optional<Window> window = findWindow(loop);
+      return window && loop.getStates().front() == state &&
+             tensorOf(state).getDimSize(0) <= int64_t(program.getChunk()) &&
+             bool(loop.getStreams()[window->stream].getDefiningOp<InputOp>());
+    }
     auto last = state.getNext().getValue().getDefiningOp<LastOp>();
     Value rows = last ? last.getAll() : Value();
     uint64_t back = 0;

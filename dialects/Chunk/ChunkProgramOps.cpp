@@ -1,5 +1,6 @@
 // The program op, its declarations, and what leaves a chunk.
 #include "dialects/Chunk/Chunk.h"
+#include "dialects/Chunk/ChunkWindow.h"
 #include "dialects/Interfaces/VerifyProgram.h"
 
 using namespace mlir;
@@ -146,7 +147,14 @@ LogicalResult HeldOp::verify() {
   auto input = getInput().getDefiningOp<InputOp>();
   if (!input)
     return emitOpError("expects the result of a chunk.input as its first operand");
-  if (int64_t back = getBack(), tokens = tensorOf(getInput()).getDimSize(0); back < 1 || back > tokens)
+  int64_t back = getBack(), tokens = tensorOf(getInput()).getDimSize(0);
+  if (isHeldWindow(*this)) {
+    if (tensorOf(getFirst()).getDimSize(0) != back)
+      return emitOpError() << "has the rows of " << back << " tokens before the chunk, but where the sequence begins "
+                           << tensorOf(getFirst()).getDimSize(0);
+    return success();
+  }
+  if (back < 1 || back > tokens)
     return emitOpError() << "is the row of 1 to " << tokens << " tokens before the chunk, but of " << back;
   if (shapePerToken(getInput()) != tensorOf(getFirst()).getShape())
     return emitOpError() << "is a row of '" << input.getName() << "', which is " << tensorOf(getInput())

@@ -205,10 +205,17 @@ def Chunk_HeldOp : Chunk_Op<"held", [Pure, HasParent<"ProgramOp">, AllTypesMatch
     begins. It is found in the array that the row came from, so nobody carries it from chunk to chunk. Where the sequence begins
     with the chunk it is `first`.
 
-    Verified: the operand is the result of a `chunk.input`; `back` is 1 to as many tokens as the chunk has; `first` and the
-    result have the shape of a token's row.
+    If `first` has `back` rows, the result has as many: those of all tokens from `back` before the chunk on, the oldest first. Where
+    the sequence has fewer tokens before the chunk, the others are the last rows of `first`, in front of them.
 
-    Example: `%s = chunk.held %k[1], %k_back1 : tensor<64x128xf32>, tensor<128xf32>`
+    Verified: the operand is the result of a `chunk.input`; `back` is 1 to as many tokens as the chunk has, or the number of
+    `first`'s rows; `first` and the result have the shape of a token's row, or some such rows.
+
+    Examples:
+    ```mlir
+    %s = chunk.held %k[1], %k_back1 : tensor<64x128xf32>, tensor<128xf32>
+    %w = chunk.held %k[100], %k_last100 : tensor<64x128xf32>, tensor<100x128xf32>
+    ```
   }];
   let arguments = (ins Chunk_Tokens:$input, I64Attr:$back, Chunk_Tensor:$first);
   let results = (outs Chunk_Tensor:$result);

@@ -1,29 +1,37 @@
 // Rows of tokens before the chunk, which lie before the chunk's own in the caller's array.
 #include "Conversion/ChunkToTile/Planner.h"
+#include "dialects/Chunk/ChunkWindow.h"
 
 using namespace mlir;
 using namespace recur;
 using namespace recur::conversion;
 using namespace recur::tile;
 
-/// How many rows there are of what only a sequence's first chunk has: one there, and none elsewhere.
-Value Planner::countIfFirst() {
-  Value one = constant(1);
-  return arith::SubIOp::create(builder, loc, one, arith::MinSIOp::create(builder, loc, firstToken, one));
+/// How many rows there are of what only chunks have that begin before this token: one there, and none elsewhere.
+Value Planner::countIfBefore(int64_t token) {
+  Value left = arith::SubIOp::create(builder, loc, constant(token),
+                                     arith::MinSIOp::create(builder, loc, firstToken, constant(token)));
+  return token == 1 ? left : arith::MinSIOp::create(builder, loc, left, constant(1)).getResult();
 }
 
 void Planner::load(chunk::InitialOp initial) {
   Value tile = make(initial);
   bool isNumber = chunk::tensorOf(initial).getRank() == 0;
   bool isReadByFirst = llvm::all_of(initial->getUsers(), llvm::IsaPred<chunk::HeldOp>);
+  int64_t reach = 1; // so many of the sequence's first tokens have chunks that read it
+  for (Operation *user : initial->getUsers())
+    if (auto held = dyn_cast<chunk::HeldOp>(user); held && chunk::isHeldWindow(held))
+      reach = std::max<int64_t>(reach, held.getBack());
   loadInPlace([&] {
     return LoadOp::create(builder, loc, initialArrays.lookup(initial), constant(0),
-                          isReadByFirst ? countIfFirst() : constant(1), isNumber ? tile : withTokens(tile));
+                          isReadByFirst ? countIfBefore(reach) : constant(1), isNumber ? tile : withTokens(tile));
   });
 }
 
 /// The row is in the array of the input; of a chunk with which the sequence begins it is what the caller gave.
 void Planner::plan(chunk::HeldOp op) {
+  if (chunk::isHeldWindow(op))
+    return planHeldWindow(op);
   if (isLoadedHeld(op))
     return;
   Value first = get(op.getFirst()), tile = make(op);

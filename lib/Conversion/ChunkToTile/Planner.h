@@ -12,6 +12,10 @@
 #include "dialects/Chunk/Chunk.h"
 #include "dialects/Tile/Tile.h"
 
+namespace recur::chunk {
+struct Window;
+} // namespace recur::chunk
+
 namespace recur::conversion {
 
 /// Builds scalar code in the body of a tile op.
@@ -151,7 +155,7 @@ private:
   void storeState(chunk::StateOp state, mlir::Value array, mlir::Value row);
   /// Loads a state as the sequence begins with it.
   void load(chunk::InitialOp initial);
-  mlir::Value countIfFirst();
+  mlir::Value countIfBefore(int64_t token);
   mlir::Value findLastChunks(mlir::Value allTokens);
   void planNexts();
   mlir::Value getOutput(chunk::OutputOp output);
@@ -333,6 +337,7 @@ private:
   void plan(chunk::PreviousOp op);
   void plan(chunk::LastOp op);
   void plan(chunk::HeldOp op);
+  void planHeldWindow(chunk::HeldOp op); // Windows.cpp
   /// The rows before an input's tile, the youngest first, where all are its own of earlier tokens and are loaded with
   /// it.
   llvm::SmallVector<chunk::HeldOp> findHeldRows(mlir::Value input);
@@ -350,11 +355,12 @@ private:
   mlir::Value partOf(mlir::Value tile, int64_t first, int64_t count, mlir::Value row = {});
   mlir::LogicalResult plan(chunk::TokenLoopOp op);
   /// A loop that moves the rows of its state and puts each token's own behind them.
-  struct Window;
-  static std::optional<Window> findWindow(chunk::TokenLoopOp op);
-  void planWindow(chunk::TokenLoopOp op, const Window &window);
+  void planWindow(chunk::TokenLoopOp op, const chunk::Window &window);
   /// The adjoint of one.
-  struct WindowBack;
+  struct WindowBack {
+    /// The stream, and which row of the state each token found.
+    llvm::SmallVector<std::pair<unsigned, int64_t>, 2> places;
+  };
   static std::optional<WindowBack> findWindowBack(chunk::TokenLoopOp op);
   void planWindowBack(chunk::TokenLoopOp op, const WindowBack &window);
 

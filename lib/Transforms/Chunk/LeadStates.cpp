@@ -3,6 +3,7 @@
 #include "Transforms/Chunk/Passes.h"
 #include "Transforms/Chunk/StatePath.h"
 #include "dialects/Chunk/ChunkTangents.h"
+#include "dialects/Chunk/ChunkWindow.h"
 
 namespace recur::chunk {
 #define GEN_PASS_DEF_LEADSTATESPASS
@@ -43,6 +44,7 @@ private:
   bool leads(StateOp state);
   void findDelays();
   void findHeld();
+  void findWindows();
   bool losesDigits();
   void giveDelay(OpBuilder &inside, const IRMapping &copies, StateOp state);
   Value carryDelay(OpBuilder &inside, StateOp state, function_ref<Value(StringRef, Type)> take,
@@ -58,7 +60,8 @@ private:
 
   ProgramOp program;
   SmallVector<StateOp> leading;
-  llvm::SetVector<StateOp> held; // of the delays, those of inputs
+  llvm::MapVector<StateOp, InputOp> windows; // of inputs' last rows
+  llvm::SetVector<StateOp> held;             // of the delays, those of inputs
   llvm::DenseMap<StateOp, Delay> delays;
   llvm::DenseSet<int64_t> counts;       // of tokens, that chunks say whether they have
   llvm::DenseMap<int64_t, Value> taken; // what they say, where the states are carried on
@@ -134,6 +137,21 @@ void LeadSplitter::findHeld() {
   auto isOther = [&](StateOp state) { return !held.contains(state); };
   while (held.remove_if([&](StateOp state) { return llvm::any_of(delays[state].earlier, isOther); }))
     ;
+}
+
+/// The states that hold the last rows of an input, which only a loop that moves them reads.
+void LeadSplitter::findWindows() {
+  for (StateOp state : program.getStates()) {
+    auto loop = state.getNext().getValue().getDefiningOp<TokenLoopOp>();
+    std::optional<Window> window = loop ? findWindow(loop) : std::nullopt;
+    if (!window || loop.getStates().front() != state || state.getSizes())
+      continue;
+    auto input = loop.getStreams()[window->stream].getDefiningOp<InputOp>();
+    bool isReadByLoop =
+        llvm::all_of(state->getUsers(), [&](Operation *user) { return user == loop || isa<NextOp>(user); });
+    if (input && !input.getSizes() && isReadByLoop && loop.getStateResults().front().hasOneUse())
+      windows[state] = input;
+  }
 }
 
 /// One number, or some side by side: a matrix of them for each token would be far more than its states at the chunks'
@@ -296,6 +314,17 @@ ProgramOp LeadSplitter::buildCarry(OpBuilder &builder) {
 }
 
 void LeadSplitter::takeStates() {
+  for (auto [state, input] : windows) {
+    state.getNext().erase();
+    input->moveBefore(&program.getBody().front().front());
+    OpBuilder builder(state);
+    Value initial =
+        InitialOp::create(builder, state.getLoc(), state.getType(), state.getNameAttr(), state.getStoredAttr());
+    int64_t back = tensorOf(state).getDimSize(0);
+    state.getResult().replaceAllUsesWith(
+        HeldOp::create(builder, state.getLoc(), state.getType(), input, back, initial));
+    state.erase();
+  }
   for (StateOp state : held) {
     state.getNext().erase();
     OpBuilder builder(state);
@@ -325,6 +354,8 @@ void LeadSplitter::buildHolding(OpBuilder &builder) {
   size_t oldest = 0;
   for (StateOp state : held)
     oldest = std::max(oldest, delays[state].earlier.size() + 1);
+  for (auto [state, input] : windows)
+    oldest = std::max<size_t>(oldest, tensorOf(state).getDimSize(0));
   auto chunk = int64_t(llvm::PowerOf2Ceil(oldest));
   auto holding =
       ProgramOp::create(builder, program.getLoc(), (program.getSymName() + "_held").str(), program.getDims(), chunk);
@@ -333,12 +364,19 @@ void LeadSplitter::buildHolding(OpBuilder &builder) {
   llvm::DenseMap<Value, Value> inputs;
   llvm::DenseMap<StateOp, Value> states;
   auto typeOf = [&](Value rows) { return makeTokens(program.getContext(), chunk, shapePerToken(rows)); };
+  auto declare = [&](InputOp input) {
+    if (Value &own = inputs[input]; !own)
+      own = InputOp::create(inside, input.getLoc(), typeOf(input), input.getNameAttr(), input.getSharedAttr(),
+                            input.getStoredAttr());
+  };
   for (StateOp state : held)
-    for (InputOp input : delays[state].getInputs())
-      if (Value &own = inputs[input]; !own)
-        own = InputOp::create(inside, input.getLoc(), typeOf(input), input.getNameAttr(), input.getSharedAttr(),
-                              input.getStoredAttr());
-  for (StateOp state : held)
+    llvm::for_each(delays[state].getInputs(), declare);
+  for (auto [state, input] : windows)
+    declare(input);
+  SmallVector<StateOp> all(held.begin(), held.end());
+  for (auto [state, input] : windows)
+    all.push_back(state);
+  for (StateOp state : all)
     states[state] = StateOp::create(inside, state.getLoc(), state.getType(), state.getName(), state.getStoredAttr());
   for (StateOp state : held) {
     const Delay &delay = delays[state];
@@ -351,6 +389,9 @@ void LeadSplitter::buildHolding(OpBuilder &builder) {
       rows = PreviousOp::create(inside, loc, states[earlier], rows);
     NextOp::create(inside, loc, states[state], LastOp::create(inside, loc, rows));
   }
+  for (auto [state, input] : windows)
+    NextOp::create(inside, state.getLoc(), states[state],
+                   buildMovedWindow(inside, state.getLoc(), states[state], inputs[input]));
 }
 
 Value LeadSplitter::findInArrays(OpBuilder &builder, StateOp state) {
@@ -382,16 +423,17 @@ void LeadSplitter::split() {
     leading.clear();
   findDelays();
   findHeld();
+  findWindows();
   for (StateOp state : program.getStates())
     if (delays.contains(state) && !held.contains(state))
       leading.push_back(state);
   OpBuilder builder(program);
-  if (!held.empty())
+  if (!held.empty() || !windows.empty())
     buildHolding(builder);
   if (!leading.empty()) {
     buildAhead(builder);
     buildCarry(builder);
   }
-  if (!leading.empty() || !held.empty())
+  if (!leading.empty() || !held.empty() || !windows.empty())
     takeStates();
 }

@@ -12,6 +12,8 @@ def LeadStatesPass : Pass<"chunk-lead-states", "::mlir::ModuleOp"> {
   let description = [{
     A scalar or vector state leads if one scan advances it and it depends on no other state. A state leads too if it
     holds a row of an earlier token (`chunk.last`, of `chunk.previous` any number of times) that depends on no state.
+    A window of an input's last rows, which a loop moves by one, is no state of the program any more: its rows are found
+    in the input's array (`chunk.held`), and a program `_held` says what it becomes.
     The pass puts two programs in front. `_ahead` finds for each chunk what the chunk adds to such states and by what
     it scales them, so its chunks can be computed at the same time. `_carry` goes from chunk to chunk with these
     results alone, and leaves each chunk the states that it begins with. The program then takes these states and keeps

@@ -50,8 +50,8 @@ chunk.program @by_two {} chunk 16 {
 // reduction of a view, and nothing is written out tap by tap.
 // CHECK-LABEL: tile.kernel @kernel
 // CHECK: scf.for
-// CHECK: [[WEIGHTS:%.*]] = tile.view %{{.*}} offset 16 : <1x6x8xf32, local, [96, 16, 1]> to <1x5x8xf32, local, [96, 16, 1]>
 // CHECK: [[FOUND:%.*]] = tile.view %{{.*}} offset 0 : <21x8xf32, local, [16, 1]> to <16x5x8xf32, local, [16, 16, 1]>
+// CHECK: [[WEIGHTS:%.*]] = tile.view %{{.*}} offset 16 : <1x6x8xf32, local, [96, 16, 1]> to <1x5x8xf32, local, [96, 16, 1]>
 // CHECK: tile.reduce sum [[WEIGHTS]], [[FOUND]] into %{{.*}} over [1] of [16, 5, 8]
 // CHECK-NOT: scf.for
 chunk.program @taps {} chunk 16 {

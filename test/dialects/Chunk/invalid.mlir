@@ -914,6 +914,15 @@ chunk.program @p {} chunk 8 {
 
 // -----
 
+chunk.program @held_window_of_other_rows {} chunk 8 {
+  %x = chunk.input "x" : tensor<8x3xf32>
+  %S = chunk.initial "S" : tensor<10x3xf32>
+  // expected-error@+1 {{'chunk.held' op has the rows of 9 tokens before the chunk, but where the sequence begins 10}}
+  %h = chunk.held %x[9], %S : tensor<8x3xf32>, tensor<10x3xf32>
+}
+
+// -----
+
 // What remains is said of a matrix that the program has, by one number or one for each row or column.
 chunk.program @p {} chunk 8 {
   %x = chunk.input "x" : tensor<8xf32>

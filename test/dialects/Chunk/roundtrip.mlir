@@ -191,6 +191,7 @@ chunk.program @phase {} chunk 8 exact {
 // CHECK: %x_back2 = chunk.initial "x_back2" : tensor<3xf32>
 // CHECK: chunk.held %x[2], %x_back2 : tensor<8x3xf32>, tensor<3xf32>
 // CHECK: chunk.held %g[1], %g_back1 : tensor<8xf32>, tensor<f32>
+// CHECK: chunk.held %x[10], %x_last10 : tensor<8x3xf32>, tensor<10x3xf32>
 chunk.program @earlier {} chunk 8 {
   %x = chunk.input "x" : tensor<8x3xf32>
   %g = chunk.input "g" : tensor<8xf32>
@@ -198,6 +199,8 @@ chunk.program @earlier {} chunk 8 {
   %g_back1 = chunk.initial "g_back1" : tensor<f32>
   %row = chunk.held %x[2], %x_back2 : tensor<8x3xf32>, tensor<3xf32>
   %number = chunk.held %g[1], %g_back1 : tensor<8xf32>, tensor<f32>
+  %x_last10 = chunk.initial "x_last10" : tensor<10x3xf32>
+  %window = chunk.held %x[10], %x_last10 : tensor<8x3xf32>, tensor<10x3xf32>
   %before = chunk.previous %row, %x : tensor<3xf32>, tensor<8x3xf32>
   %g_before = chunk.previous %number, %g : tensor<f32>, tensor<8xf32>
   chunk.output "o" %before : tensor<8x3xf32>
