@@ -232,6 +232,9 @@ void TimeEstimate::visit(Block &block, double times) {
         add(demandOf(&op), times);
       continue;
     }
+    // What only a sequence's first chunks do row by row does not count.
+    if (isa<scf::IfOp>(op) && !op.getRegion(0).getOps<scf::ForOp>().empty())
+      continue;
     // A loop of a plan runs as often as is known, or else for each of a chunk's tokens.
     double inside = times;
     if (auto loop = dyn_cast<scf::ForOp>(op)) {

@@ -116,13 +116,15 @@ void Planner::planWindowBack(chunk::TokenLoopOp op, const WindowBack &window) {
 /// of what the caller gave, row by row, for a view may not go beyond its tile.
 void Planner::planHeldWindow(chunk::HeldOp op) {
   Value first = get(op.getFirst()), window = make(op);
-  Value zero = constant(0), one = constant(1), size = constant(op.getBack()), there;
+  Value there, missing;
   loadInPlace([&] {
+    Value size = constant(op.getBack());
     there = arith::MinSIOp::create(builder, loc, firstToken, size);
+    missing = arith::SubIOp::create(builder, loc, size, there);
     Value place = arith::SubIOp::create(builder, loc, firstToken, there);
     return LoadOp::create(builder, loc, inputArrays.lookup(op.getInput()), place, there, window);
   });
-  Value missing = arith::SubIOp::create(builder, loc, size, there);
+  Value zero = constant(0), one = constant(1);
   Value isMissing = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, zero, missing);
   auto choice = scf::IfOp::create(builder, loc, isMissing, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
