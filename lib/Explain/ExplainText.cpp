@@ -116,10 +116,9 @@ void TextReport::describe(const StateFacts &state) {
   dgps::StateOp op = state.op;
   text += fmt::format("\nstate {}: {}{} is {}\n", op.getName().str(), shape(op.getResult()), typeOf(op),
                       nameOf(state.stateClass).str());
-  line("because", state.reason);
-  if (analysis::findWindow(op)) {
-    line("chunkwise", "a chunk copies rows, and has no loop over its tokens");
-  } else if (chunk && is_contained(chunk->looped, op.getName().str())) {
+  bool isWindow = bool(analysis::findWindow(op));
+  line("because", state.reason + (isWindow ? "; a chunk copies rows, and has no loop over its tokens" : ""));
+  if (!isWindow && chunk && is_contained(chunk->looped, op.getName().str())) {
     ExplainFacts::Lack lack = ExplainFacts::lackOf(state);
     line("chunkwise", fmt::format("no: token by token{}{}{}{}", lack.why.empty() ? "" : ", since ", lack.why,
                                   lack.needs.empty() ? "" : "; a chunkwise form needs ", lack.needs));
