@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from check import Argument, ArrayInfo, Call, Device
+from check import Argument, ArrayInfo, Call, Device, KernelInfo
 
 INPUT, PARAM, STATE, OUTPUT = range(4)
 AUTO, STEP, CHUNK, SEGMENT, SCAN = range(5)
@@ -22,7 +22,7 @@ class Head(ctypes.Structure):
     """Of a recur_recurrence."""
 
     _fields_ = [("abi_version", ctypes.c_uint32), ("features", ctypes.c_uint32), ("array_count", ctypes.c_int32),
-                ("kernel_count", ctypes.c_int32), ("arrays", ctypes.POINTER(ArrayInfo))]
+                ("kernel_count", ctypes.c_int32), ("arrays", ctypes.POINTER(ArrayInfo)), ("kernels", ctypes.POINTER(KernelInfo))]
 
 
 class Library:
@@ -36,6 +36,11 @@ class Library:
         order = [(kind, False) for kind in (INPUT, PARAM, STATE, OUTPUT)] + [(STATE, True)]
         self.arrays = [(info, final) for kind, final in order for info in infos if info.kind == kind]
         self.check(self.handle.recur_load(self.recurrence, 1))
+
+    def count_chunk(self):
+        """The most tokens of a chunk of a kernel, of which those of the others are a part."""
+        head = Head.in_dll(self.handle, f"{self.name}_recurrence")
+        return max(1, *(head.kernels[i].chunk for i in range(head.kernel_count)))
 
     def check(self, status):
         if status:

@@ -206,7 +206,7 @@ def check_tried(library, T, N, H, seed):
 
 def check_intervals(library, T, N, H, seed):
     """Yields what is wrong with states after multiples of a number of tokens."""
-    smallest, columns = None, 3
+    columns, chunk = 3, library.count_chunk()
     pools = Pools(library, T, N, H, (columns + 1) * N + 3, seed)
     device, random = library.device, pools.random
     if not pools.states:
@@ -220,32 +220,30 @@ def check_intervals(library, T, N, H, seed):
             kept[random.random((N, columns)) < 0.2] = -2
             begin, rows = device.upload(states), device.upload(kept)
             positions, place, offsets = np.zeros(N, np.int32), None, even if kind == "packed" else None
-            status, smallest = BAD_SIZE, 8
-            while status == BAD_SIZE and smallest < 1024:  # the least that is a multiple of the kernels' chunks
-                smallest *= 2
-                interval = smallest * (-(-T // (columns * smallest)))
-                more = {"interval": interval, "interval_indices": rows, "interval_columns": columns}
-                pointers = pools.pooled()
-                if kind == "going on":
-                    positions = (random.integers(0, 9, N) * smallest).astype(np.int32)
-                    more["positions"] = place = device.upload(positions)
-                status = pools.run(pointers, plan, indices=begin, offsets=offsets, **more)
-                if status:
-                    pools.free(pointers)
+            interval = chunk * max(1, -(-T // (columns * chunk)))
+            more = {"interval": interval, "interval_indices": rows, "interval_columns": columns}
+            if kind == "going on":
+                positions = (random.integers(0, 9, N) * chunk).astype(np.int32)
+                more["positions"] = place = device.upload(positions)
+            pointers = pools.pooled()
+            status = pools.run(pointers, plan, indices=begin, offsets=offsets, **more)
             if status:
                 if status != NO_PLAN:
                     yield f"plan {plan}, intervals: {library.handle.recur_message().decode()}"
-                device.free([begin, rows])
+                pools.free(pointers)
+                device.free([begin, rows] + ([place] if place else []))
                 break
 
+            uncut = CHUNK if plan == SEGMENT else plan  # for sequences are not cut then
+
             def expect(kept, pools=pools, states=states, positions=positions):
-                outputs, ends = pools.own(states, plan, offsets)
+                outputs, ends = pools.own(states, uncut, offsets)
                 wanted = pools.expected(states, states, ends)
                 for tokens in sorted({int(n) for p in positions for n in np.arange(interval - p % interval, T + 1, interval)}):
                     isHere = (positions + tokens) % interval == 0
                     column = (positions + tokens) // interval - positions // interval - 1
                     written = np.where(isHere & (column < columns), kept[np.arange(N), np.minimum(column, columns - 1)], -1)
-                    wanted = pools.expected(states, written, pools.own(states, plan, tokens=tokens)[1], wanted)
+                    wanted = pools.expected(states, written, pools.own(states, uncut, tokens=tokens)[1], wanted)
                 return outputs, wanted
 
             what = f"plan {plan}, {kind}, every {interval} tokens"
