@@ -1,9 +1,15 @@
 // What dots under a running scale of each channel matter, passed on to their rows, columns and scales.
 //
 // Channels have nothing to do with each other, and neither have blocks of indices: each thread has one channel of one
-// block. It goes from each column to the rows behind it and back again, with what is left of the column on the way
-// there, and with what the rows make of it on the way back. Neighbouring threads have neighbouring channels.
+// block. Neighbouring threads have neighbouring channels.
+//
+// Of a whole block all is spelled out, and numbers that are on their way stay in registers. One thread goes over the
+// indices with what is left of all columns before them, and gives to rows. Another goes from each column to the rows
+// behind it and back again, with what is left of the column on the way there, and with what the rows make of it on the
+// way back, and gives to columns and scales. A block that is cut short, or a long one, has one thread for both, which
+// leaves numbers on their way in memory.
 #include "Conversion/TileToNVVM/Team.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace recur;
@@ -92,13 +98,135 @@ void ChannelCotangents::emit() {
   });
 }
 
+namespace {
+/// One channel of a whole block, spelled out.
+class WholeBlock {
+public:
+  WholeBlock(TeamCode &t, ScaledCotangentsOp op, const CotangentPlaces &places, Value first, Value channel)
+      : t(t), op(op), p(places), first(first), channel(channel), block(int64_t(op.getBlock())),
+        rowsPerIndex(int64_t(op.getPoints().size())), columnsPerIndex(int64_t(op.getSteps().size())) {
+    firstRow = t.multiply(first, rowsPerIndex);
+    firstColumn = t.multiply(first, columnsPerIndex);
+  }
+  void giveToRows();
+  void giveToColumns();
+
+private:
+  Index rowOf(int64_t index, size_t slot) const { return {firstRow, index * rowsPerIndex + int64_t(slot)}; }
+  Index columnOf(int64_t index, size_t number) const { return {firstColumn, index * columnsPerIndex + int64_t(number)}; }
+  Value load(const Place &place, Index row) { return t.get(place, {row, Index(channel)}); }
+  void store(Value number, const Place &place, Index row) { t.put(number, place, {row, Index(channel)}); }
+  SmallVector<Value> loadScales() {
+    SmallVector<Value> scales;
+    for (int64_t index = 0; index < block; ++index)
+      scales.push_back(load(p.scales, {first, index}));
+    return scales;
+  }
+  /// Calls visit for the slots of rows whose point is before their index's scale, or for those whose is not.
+  void forRows(bool before, llvm::function_ref<void(size_t slot, int64_t point)> visit) {
+    for (auto [slot, point] : llvm::enumerate(op.getPoints()))
+      if ((point == beforeScale) == before)
+        visit(slot, point);
+  }
+
+  TeamCode &t;
+  ScaledCotangentsOp op;
+  const CotangentPlaces &p;
+  Value first, channel, firstRow, firstColumn;
+  int64_t block, rowsPerIndex, columnsPerIndex;
+};
+} // namespace
+
+void WholeBlock::giveToRows() {
+  SmallVector<Value> scales = loadScales(), left; // of each column behind which the index is
+  for (int64_t index = 0; index < block; ++index) {
+    SmallVector<Value> own;
+    for (int64_t number = 0; number < columnsPerIndex; ++number)
+      own.push_back(load(p.right, columnOf(index, size_t(number))));
+    auto give = [&](size_t slot, int64_t point) {
+      constexpr int64_t atOnce = 4; // weights, where the block has as many columns
+      int64_t known = int64_t(left.size()), columns = block * columnsPerIndex;
+      SmallVector<Value> weights =
+          t.getNeighbours(p.matrix, {rowOf(index, slot), Index(firstColumn)},
+                          std::min(columns, int64_t(llvm::alignTo(known + columnsPerIndex, atOnce))));
+      Value sum = t.number(0);
+      for (auto [number, weight] : llvm::zip(left, weights))
+        sum = t.fma(weight, number, sum);
+      for (auto [number, step] : llvm::enumerate(op.getSteps()))
+        if (step < point)
+          sum = t.fma(weights[size_t(known) + number], own[number], sum);
+      store(sum, p.leftResult, rowOf(index, slot));
+    };
+    forRows(true, give);
+    for (Value &number : left)
+      number = t.mul(number, scales[size_t(index)]);
+    forRows(false, give);
+    llvm::append_range(left, own);
+  }
+}
+
+void WholeBlock::giveToColumns() {
+  SmallVector<Value> scales = loadScales(), ofScales(size_t(block), t.number(0));
+  for (int64_t own = 0; own < block; ++own)
+    for (auto [number, step] : llvm::enumerate(op.getSteps())) {
+      Index column = columnOf(own, number);
+      // What is left of it before the scale of each index behind.
+      SmallVector<Value> left{load(p.right, column)};
+      for (int64_t index = own + 1; index + 1 < block; ++index)
+        left.push_back(t.mul(left.back(), scales[size_t(index)]));
+      Value looks = t.number(0);
+      for (int64_t index = block - 1; index > own; --index) {
+        auto gather = [&](size_t slot, int64_t) {
+          Index row = rowOf(index, slot);
+          looks = t.fma(t.get(p.matrix, {row, column}), load(p.left, row), looks);
+        };
+        forRows(false, gather);
+        Value reached = t.mul(looks, scales[size_t(index)]), &sum = ofScales[size_t(index)];
+        sum = t.fma(op.getLinear() ? looks : reached, left[size_t(index - own - 1)], sum);
+        looks = reached;
+        forRows(true, gather);
+      }
+      for (auto [slot, point] : llvm::enumerate(op.getPoints()))
+        if (int64_t(step) < point) {
+          Index row = rowOf(own, slot);
+          looks = t.fma(t.get(p.matrix, {row, column}), load(p.left, row), looks);
+        }
+      store(looks, p.rightResult, column);
+    }
+  for (auto [index, sum] : llvm::enumerate(ofScales))
+    store(sum, p.scalesResult, {first, int64_t(index)});
+}
+
+/// Whether a block is short enough for registers.
+static bool isSpelledOut(ScaledCotangentsOp op) {
+  constexpr int64_t mostIndices = 16, mostSlots = 4;
+  return int64_t(op.getBlock()) <= mostIndices &&
+         int64_t(op.getPoints().size() * op.getSteps().size()) <= mostSlots;
+}
+
 void nvvm::emitScaledCotangents(TeamCode &t, ScaledCotangentsOp op, const CotangentPlaces &places, Value rows) {
   auto block = int64_t(op.getBlock());
   int64_t channels = places.scales.type.getSize(1);
   Value indices = t.divide(rows, int64_t(op.getPoints().size()));
-  Value blocks = t.divide(t.add(indices, block - 1), block);
-  t.deal(t.multiply(blocks, channels), [&](Value unit) {
-    Value first = t.multiply(t.divide(unit, channels), block), end = t.smaller(t.add(first, block), indices);
-    ChannelCotangents(t, op, places, first, end, t.remainder(unit, channels)).emit();
+  Value blocks = t.divide(t.add(indices, block - 1), block), units = t.multiply(blocks, channels);
+  auto emit = [&](Value unit, llvm::function_ref<void(Value first, Value end, Value channel)> body) {
+    Value first = t.multiply(t.divide(unit, channels), block);
+    body(first, t.smaller(t.add(first, block), indices), t.remainder(unit, channels));
+  };
+  auto inLoops = [&](Value first, Value end, Value channel) {
+    ChannelCotangents(t, op, places, first, end, channel).emit();
+  };
+  if (!isSpelledOut(op)) {
+    t.deal(units, [&](Value unit) { emit(unit, inLoops); });
+    return;
+  }
+  t.deal(t.multiply(units, 2), [&](Value unit) {
+    Value ofRows = t.below(unit, units);
+    emit(t.select(ofRows, unit, t.subtract(unit, units)), [&](Value first, Value end, Value channel) {
+      WholeBlock all(t, op, places, first, channel);
+      auto whole = [&] { t.either(ofRows, [&] { all.giveToRows(); }, [&] { all.giveToColumns(); }); };
+      auto cut = [&] { t.when(ofRows, [&] { inLoops(first, end, channel); }); };
+      t.either(t.below(t.subtract(end, first), t.constant(block)), cut, whole);
+    });
   });
 }
