@@ -43,7 +43,8 @@ Expected<Report> explain::report(dgps::RecurrenceOp recurrence, ArrayRef<fronten
   options.takeDeclarations(declared, recurrence.getSymName());
   Report result = {explainText(recurrence, options), explainJson(recurrence, options)};
   if (pipeline.backward)
-    if (Error error = addGradient(result, recurrence, *shown))
+    // A GPU chooses the gradient's chunk apart from the recurrence's.
+    if (Error error = addGradient(result, recurrence, pipeline.target.isCPU() ? *shown : pipeline))
       return std::move(error);
   if (hasTarget)
     if (Error error = addPlans(result, recurrence, pipeline))
